@@ -1,19 +1,17 @@
 //! A model of a heap, kept up to date by events that suit any garbage collector.
 //!
-//! The events are JVMPI's: arenas come and go, objects are allocated, freed and
-//! moved in them. They fit any way in which a collector works: a reference counter
-//! sends [`Event::DeleteObject`] at any time, a copying one moves what lives and
-//! deletes the arena with the rest.
+//! The events are JVMPI's: arenas come and go, objects are allocated, freed and moved in them. They
+//! suit every kind of collector. A reference counter sends [`Event::DeleteObject`] at any time. A
+//! copying collector moves the live objects and deletes the arena with the rest.
 //!
-//! **Order.** Each event holds at once: an id names the object that has it at
-//! that point of the stream, and a free or a move ends that. Ids are addresses,
-//! so one id names one object in all arenas together. Only a compaction cannot
-//! keep to this: an object may be moved onto the place of another one before
-//! that one is moved or freed, in a ring even by necessity. So between
-//! [`Event::CollectionStart`] and [`Event::CollectionFinish`], JVMPI's `GC_START`
-//! and `GC_FINISH`, a move may go to an id in use. Until it has left, the object
-//! that was there first is the one that the id names. By the end of the
-//! collection it must have left: a move onto its place is not its death.
+//! **Order.** Each event takes effect at once: an id names the object that has it at that point of
+//! the stream, until a free or a move ends that. Ids are addresses, so an id names only one object
+//! in all arenas. A compaction cannot keep to this rule: it may move an object to the address of
+//! another one before that one is moved or freed. In a ring of moves this is unavoidable. So
+//! between [`Event::CollectionStart`] and [`Event::CollectionFinish`] (JVMPI's `GC_START` and
+//! `GC_FINISH`), a move may go to an id in use. Until the object that was there first leaves, the
+//! id names that object. It must leave by the end of the collection: a move to its address does not
+//! free it.
 //!
 //! # Example
 //!
@@ -76,7 +74,7 @@ pub enum Event {
         /// The arena's id, which no other arena has.
         arena: ArenaId,
     },
-    /// The arena ends, and all objects that are in it.
+    /// The arena ends, and with it all objects in it.
     DeleteArena {
         /// The arena.
         arena: ArenaId,
@@ -145,15 +143,15 @@ pub struct Amounts {
 /// A heap as the events so far have left it.
 #[derive(Clone, Debug, Default)]
 pub struct HeapModel {
-    /// Set when groups without live objects are dropped.
+    /// Set when a group is dropped with its last live object.
     forgets: bool,
     /// The number of objects in each arena.
     arenas: HashMap<ArenaId, usize>,
-    /// The objects of all arenas in one table: a table for each arena would stay as
-    /// large as the arena once was, for one object that is left.
+    /// The objects of all arenas in one table. With a table for each arena, a single remaining
+    /// object would keep the table as large as the arena once was.
     objects: HashMap<ObjectId, Object>,
-    /// Objects whose id another object was moved to. In a collection they keep the id until they
-    /// are moved themselves.
+    /// Objects with an id to which another object was moved. They keep the id until they are moved
+    /// themselves, during the same collection.
     covered: HashMap<ObjectId, Object>,
     is_collecting: bool,
     amounts: HashMap<ObjectGroup, Amounts>,
@@ -168,7 +166,7 @@ struct Object {
     size: u64,
 }
 
-/// An event that contradicts those before it. It changed nothing.
+/// An event that contradicts earlier events and therefore changed nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("event {position}: {fault}")]
 pub struct HeapError {
@@ -178,39 +176,39 @@ pub struct HeapError {
     pub fault: Fault,
 }
 
-/// The contradiction between an event and those before it.
+/// The contradiction between an event and the events before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// It names an arena that does not exist.
+    /// The event names an arena that does not exist.
     #[error("there is no arena {}", .0.0)]
     UnknownArena(ArenaId),
-    /// It begins an arena that exists.
+    /// The event begins an arena that exists.
     #[error("there is an arena {} already", .0.0)]
     ArenaInUse(ArenaId),
-    /// It deletes or moves an object that is not alive.
+    /// The event deletes or moves an object that is not alive.
     #[error("there is no object {:#x}", .0.0)]
     UnknownObject(ObjectId),
-    /// It gives an object an id that another one has and keeps.
+    /// The event gives an object an id that another object has and keeps.
     #[error("there is an object {:#x} already", .0.0)]
     ObjectInUse(ObjectId),
-    /// It moves an object out of an arena that the object is not in.
+    /// The event moves an object out of an arena that the object is not in.
     #[error("object {:#x} is in arena {}", .0.0, .1.0)]
     OtherArena(ObjectId, ArenaId),
-    /// It begins a collection inside another one.
+    /// The event begins a collection inside another one.
     #[error("a collection is under way already")]
     Collecting,
-    /// It ends a collection that has not begun.
+    /// The event ends a collection that has not begun.
     #[error("no collection is under way")]
     NotCollecting,
-    /// A sum of sizes is beyond 64 bits.
+    /// A sum of sizes exceeds 64 bits.
     #[error("more bytes than can be counted")]
     TooManyBytes,
 }
 
 impl HeapModel {
-    /// A model that forgets a group with its last live object: [`Amounts::allocated`] counts from
-    /// then on. Its memory is bounded by the most objects that were alive at a time.
+    /// A model that drops a group with its last live object. [`Amounts::allocated`] then starts
+    /// again from 0. Its memory is bounded by the largest number of objects alive at a time.
     pub fn of_live_objects() -> Self {
         HeapModel {
             forgets: true,
@@ -240,13 +238,13 @@ impl HeapModel {
         Some(object.group)
     }
 
-    /// Takes the next event. The end of an arena looks at all objects, unless
-    /// none is left in it.
+    /// Applies the next event. [`Event::DeleteArena`] visits all objects, unless the arena is
+    /// empty.
     ///
     /// # Errors
     ///
-    /// When the event contradicts those before it. The model then stays as it was, and can take
-    /// further events.
+    /// Fails if the event contradicts the events before it. The model then stays as it was, and can
+    /// take further events.
     pub fn apply(&mut self, event: Event) -> Result<(), HeapError> {
         let position = self.events;
         self.events += 1;
@@ -310,7 +308,7 @@ impl HeapModel {
         }
         for (id, object) in objects {
             self.remove(object);
-            // The object that was there first has the id alone now.
+            // Now the object that was there first has the id alone.
             if let Some(first) = self.covered.remove(&id) {
                 self.objects.insert(id, first);
             }
@@ -325,7 +323,7 @@ impl HeapModel {
         if self.objects.contains_key(&id) || self.covered.contains_key(&id) {
             return Err(Fault::ObjectInUse(id));
         }
-        // No other sum is greater.
+        // Only this sum is checked, because no other is greater.
         if self.allocated.bytes.checked_add(size).is_none() {
             return Err(Fault::TooManyBytes);
         }
@@ -355,7 +353,7 @@ impl HeapModel {
         if !self.arenas.contains_key(&new_arena) {
             return Err(Fault::UnknownArena(new_arena));
         }
-        // Whether another object than this one has the new id.
+        // The new id is free for the object if only the object itself has it.
         let is_its_own = id == new_id && !self.covered.contains_key(&id);
         let in_use = self.objects.contains_key(&new_id) && !is_its_own;
         if in_use && (!self.is_collecting || self.covered.contains_key(&new_id)) {
@@ -386,13 +384,13 @@ impl HeapModel {
         Ok(())
     }
 
-    /// Puts an object into an arena that is there.
+    /// Puts an object into an existing arena.
     fn put(&mut self, id: ObjectId, object: Object) {
         *self.arenas.entry(object.group.arena).or_default() += 1;
         self.objects.insert(id, object);
     }
 
-    /// Takes out the object that an id names.
+    /// Takes out the object that has an id.
     fn take(&mut self, id: ObjectId) -> Option<Object> {
         let first = self.covered.remove(&id);
         let object = first.or_else(|| self.objects.remove(&id))?;

@@ -1,4 +1,4 @@
-//! Allocations of two profiles compared.
+//! Comparisons of the allocations of two profiles.
 
 mod common;
 
@@ -28,7 +28,8 @@ fn find<'c>(changes: &'c [Change], place: &str, type_name: &str) -> &'c Change {
     changes.iter().find(is_it).expect("it is compared")
 }
 
-/// One line makes more arrays, strings come from elsewhere, what the VM makes is gone.
+/// A later profile: one line makes more arrays, strings are made at another line, and the VM makes
+/// nothing.
 fn later() -> Profile {
     let mut later = allocations();
     later.sites[0].allocated.objects = 1500.0;
@@ -68,7 +69,8 @@ fn places_and_types_are_compared() {
     insta::assert_snapshot!(table(&before, &after, &options));
 }
 
-/// As where the bytes of a class have changed: one place has what all of them have.
+/// Several methods of one name occur when the bytes of a class have changed. Their allocations are
+/// added.
 #[test]
 fn methods_of_one_name_are_added() {
     let one = alone(allocations());
@@ -96,7 +98,7 @@ fn methods_of_one_name_are_added() {
     }
 }
 
-/// Lines are numbers, and what the VM makes comes first, as in the table of one profile.
+/// Lines sort as numbers, and the allocations of the VM come first, as in the table of one profile.
 #[test]
 fn names_sort_by_method_line_and_type() {
     let before = alone(allocations());
@@ -122,15 +124,15 @@ fn names_sort_by_method_line_and_type() {
     assert!(pairs.all(|(place, end)| place.ends_with(end)), "{places:?}");
 }
 
-/// They are in no sum of bytes, but neither hidden nor passed over.
+/// Objects of unknown size are in no sum of bytes, but they are counted and mentioned.
 #[test]
-fn objects_of_unknown_size_are_told() {
+fn objects_of_unknown_size_are_mentioned() {
     let before = alone(allocations());
     let mut after = before.clone();
     let sites = &mut after.allocations.as_mut().expect("some").sites;
     sites[1].allocated.objects = 5_000.0;
     sites[4].allocated.bytes = Some(5_096.0);
-    // Of arrays at one line some have sizes.
+    // Only some of the arrays at one line have known sizes.
     sites[2].allocated.bytes = None;
     for width in [80, 120] {
         let options = Options {
@@ -151,16 +153,16 @@ fn objects_of_unknown_size_are_told() {
         .expect("alike")
         .changes;
     assert_eq!(find(&changes, "handle:40", "int[]").after[0].bytes, None);
-    // A change that is nothing stays behind.
+    // Unchanged places come last.
     let changes = compare(pair(&before, &later()), &Options::default())
         .expect("alike")
         .changes;
     assert_eq!(&*changes[4].type_name, "a.Gone");
 }
 
-/// The first profile has classes in another order, as a second run may.
+/// The first profile has its classes in another order, as a second run may.
 #[test]
-fn methods_match_whatever_their_numbers() {
+fn methods_match_by_name_and_not_by_number() {
     let before = alone(allocations());
     let mut after = before.clone();
     after.methods.reverse();
@@ -213,7 +215,7 @@ fn estimates_are_marked_within_their_error() {
 }
 
 #[test]
-fn json_has_what_is_known() {
+fn json_has_all_known_values() {
     let options = Options {
         top: Some(1),
         ..Options::default()

@@ -1,7 +1,7 @@
-//! Allocations in every format but pprof, and added up.
+//! Allocations in every format except pprof, and merged allocations.
 //!
-//! `INSTA_UPDATE=always cargo test -p loadhook-profile` accepts what changed;
-//! review reads the diff of `snapshots/`.
+//! `INSTA_UPDATE=always cargo test -p loadhook-profile` accepts changed output; look at the diff of
+//! `snapshots/`.
 
 mod common;
 
@@ -33,7 +33,7 @@ fn table_of_samples_on_a_narrow_terminal() {
     insta::assert_snapshot!(text(Format::Table, &alone(sampled()), &options));
 }
 
-/// Wherever the column is, and nowhere else.
+/// The legend explains the column of errors exactly if the column is shown.
 #[test]
 fn errors_have_a_legend() {
     let legend = "\n± standard error of the estimate, where above 5 %\n";
@@ -51,7 +51,7 @@ fn errors_have_a_legend() {
     assert!(!has_legend(&narrow, 40));
 }
 
-/// The telling end of a name stays longest, and places keep their lines.
+/// The end of a name is cut last, since it tells most, and places keep their line numbers.
 #[test]
 fn long_names_leave_room_for_each_other() {
     let mut profile = alone(sampled());
@@ -82,7 +82,7 @@ fn long_names_leave_room_for_each_other() {
     insta::assert_snapshot!(said);
 }
 
-/// Both tables; one of them if it is asked for.
+/// A profile with both has both tables, unless the options choose one.
 #[test]
 fn times_and_allocations_have_a_table_each() {
     let mut profile = small();
@@ -115,7 +115,7 @@ fn types_are_callees() {
     assert_eq!(speedscope["profiles"][0]["unit"], "bytes");
 }
 
-/// All that anybody made: counts, not estimates.
+/// All allocations of the program: counts, not estimates.
 #[test]
 fn everything_is_counted() {
     let mut everything = allocations();
@@ -146,8 +146,8 @@ fn everything_is_counted() {
     merge(&[profile, alone(allocations())]).expect_err("of two kinds");
 }
 
-/// Totals and rows with objects of unknown size are marked, wherever bytes are told, also
-/// where two profiles have them at one site.
+/// Totals and rows with objects of unknown size are marked in every format that shows bytes. They
+/// are also marked if two profiles have such objects at one site.
 #[test]
 fn objects_of_unknown_size_are_in_no_total() {
     let few = "\n7 objects have unknown sizes: their classes were unloaded, or the heap was full\n\
@@ -184,7 +184,7 @@ fn objects_of_unknown_size_are_in_no_total() {
         assert_eq!(again.allocations.expect("some").sites.len(), 6);
     }
 
-    // Where all is known nothing is said.
+    // If all sizes are known, there is no mark.
     let known = |method: &Method| &*method.name == "add";
     let options = Options {
         focus: Some(&known),
@@ -196,7 +196,7 @@ fn objects_of_unknown_size_are_in_no_total() {
     }
 }
 
-/// Trace events have times only; nothing else says that bytes are seconds.
+/// Trace events have times only, so they could show bytes only as seconds.
 #[test]
 fn trace_events_of_allocations_are_refused() {
     let both = Profile {
@@ -219,7 +219,7 @@ fn trace_events_of_allocations_are_refused() {
     assert!(text(Format::Chrome, &both, &Options::default()).contains("traceEvents"));
 }
 
-/// A sampled stack holds each call of a recursion, a tree none twice.
+/// A sampled stack contains each call of a recursion; a path of a tree contains each method once.
 #[test]
 fn recursion_is_folded() {
     let mut allocations = allocations();
@@ -325,7 +325,7 @@ fn allocations_add_up() {
 }
 
 #[test]
-fn what_a_merge_leaves_out_is_told() {
+fn a_merge_mentions_the_live_objects_that_it_leaves_out() {
     let live = alone(sampled());
     let mut without = live.clone();
     let allocations = without.allocations.as_mut().expect("some");
@@ -358,7 +358,7 @@ fn hprof_has_the_columns_of_its_manual() {
     };
     let profile = alone(allocations());
     let shown = text(Format::Hprof, &profile, &options);
-    // What no longer is shown has no trace.
+    // A site that is not shown has no trace.
     assert_eq!(shown.matches("TRACE ").count(), 1, "{shown}");
     let row = "   1 97.32% 97.32%       -    -  160000   1000     1 int []\nSITES END\n";
     assert!(

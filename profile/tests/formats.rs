@@ -1,7 +1,7 @@
 //! Every text format on a small profile and on a generated one.
 //!
-//! `INSTA_UPDATE=always cargo test -p loadhook-profile` accepts what changed;
-//! review reads the diff of `snapshots/`.
+//! `INSTA_UPDATE=always cargo test -p loadhook-profile` accepts changed output; look at the diff of
+//! `snapshots/`.
 
 mod common;
 
@@ -75,9 +75,10 @@ fn tree_of_a_generated_profile() {
     insta::assert_snapshot!(text(Format::Tree, &large(2_000), &options));
 }
 
-/// Figures that are mostly error come after those that are known, grey on a terminal, and with a remedy.
+/// Figures that are mostly error are below all others, in grey on a terminal, and a line names a
+/// remedy.
 #[test]
-fn what_is_mostly_error_is_ranked_last() {
+fn values_that_are_mostly_error_are_ranked_last() {
     let uncertain = Node {
         timed: 10_000,
         variance: 4e16,
@@ -111,7 +112,7 @@ fn what_is_mostly_error_is_ranked_last() {
     );
 }
 
-/// b takes next to nothing itself, but nearly all runs in it, by way of a.
+/// b has almost no self time, but almost all time is spent in calls that b makes through a.
 #[test]
 fn branches_with_heavy_totals_are_shown() {
     let profile = tree_of(
@@ -134,7 +135,7 @@ fn branches_with_heavy_totals_are_shown() {
 }
 
 #[test]
-fn focus_keeps_the_way_there() {
+fn focus_keeps_the_path_to_a_method() {
     let sum = |method: &Method| &*method.class == "com.example.shop.price.Sum";
     let options = Options {
         focus: Some(&sum),
@@ -167,10 +168,10 @@ fn json() {
     insta::assert_snapshot!(format!("{value:#}"));
 }
 
-/// Every format says it as it says what else is to be known, and a file that lacks it is one of a
-/// program that had ended.
+/// A profile of a program that still runs has a note, and every format shows it. A file without the
+/// note is of a program that has ended.
 #[test]
-fn a_program_that_goes_on_is_told() {
+fn a_program_that_still_runs_has_a_note() {
     let mut profile = small();
     profile.header.not_ended = true;
     for format in [Format::Table, Format::Tree, Format::Html] {
@@ -190,9 +191,9 @@ fn a_program_that_goes_on_is_told() {
     assert_eq!(old, small().header);
 }
 
-/// A program can name its methods, and be called, as it likes.
+/// Names of methods and the command line are untrusted: they may contain escape sequences.
 #[test]
-fn no_text_moves_the_cursor() {
+fn no_text_contains_escape_sequences() {
     let mut profile = small();
     profile.header.command = "java Main \u{1b}[2J\nself, ms".to_owned();
     profile.header.notes = vec!["a note\r\u{9b}2J".to_owned()];
@@ -238,7 +239,7 @@ fn chrome() {
 fn differences() {
     let before = small();
     let mut after = small();
-    // Other ids, one method faster, one gone, one new.
+    // The later profile: other ids, one faster method, one method gone, one new.
     after.methods.reverse();
     let last = after.methods.len() as u32 - 1;
     for node in after
@@ -296,7 +297,7 @@ fn percentages_add_up() {
             let numbers = list
                 .iter()
                 .filter(|row| chosen(row))
-                // Null where nothing was timed: the full tree's calls.
+                // Null where nothing was timed, as for the calls of the full tree.
                 .filter_map(|row| row[field].as_u64());
             numbers.sum::<u64>() as i64
         };
@@ -319,7 +320,7 @@ fn percentages_add_up() {
     }
 }
 
-/// Figures of the methods of X in JSON: total and whether it is a bound.
+/// The figures of a method of X in JSON: its total, and whether that is a bound.
 fn total(profile: &Profile, name: &str) -> (u64, bool) {
     let json = text(Format::Json, profile, &Options::default());
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
@@ -330,12 +331,12 @@ fn total(profile: &Profile, name: &str) -> (u64, bool) {
     (method["total_ns"].as_u64().expect("a number"), bound)
 }
 
-/// b is under both a and c, and the b below c ran inside the b below a: of
-/// two such totals the sum is a bound, which the recursion's total cuts.
+/// b is called from both a and c, and the b below c ran inside the b below a. The sum of the two
+/// totals is an upper bound, which the recursion's total limits.
 #[test]
-fn totals_of_what_may_have_run_inside_itself_are_bounds() {
+fn totals_of_nodes_that_may_be_nested_are_bounds() {
     let profile = recursion_by_two_ways();
-    // Truly 900.
+    // The true total is 900.
     assert_eq!(total(&profile, "b"), (1_000, true));
     assert_eq!(total(&profile, "a"), (1_000, false));
     assert_eq!(total(&profile, "c"), (700, false));
@@ -364,7 +365,8 @@ fn totals_of_what_may_have_run_inside_itself_are_bounds() {
     let differences = String::from_utf8(differences).expect("UTF-8");
     assert_eq!(differences.matches("≤1,000 ").count(), 2, "{differences}");
 
-    // a rests 600, then b → a → c → b, which rests 400: a bound that nothing cuts.
+    // a spends 600 itself, then b → a → c → b, and the last b spends 400. Nothing limits this
+    // bound.
     let profile = tree_of(
         &["a", "b", "c"],
         vec![
@@ -377,9 +379,9 @@ fn totals_of_what_may_have_run_inside_itself_are_bounds() {
     assert_eq!(total(&profile, "b"), (800, true));
 }
 
-/// a calls itself, b and c; c calls b. No way leads from one b to the other.
+/// a calls itself, b and c; c calls b. Neither call of b leads to the other.
 #[test]
-fn totals_of_what_goes_nowhere_are_exact() {
+fn totals_of_nodes_that_cannot_be_nested_are_exact() {
     let profile = tree_of(
         &["a", "b", "c"],
         vec![
@@ -396,7 +398,7 @@ fn totals_of_what_goes_nowhere_are_exact() {
 #[test]
 fn merging_a_profile_with_itself_doubles_it() {
     let mut one = small();
-    // Else it would be its own other part.
+    // With the same process, it would count as another part of the same run.
     one.header.process.clear();
     let two = merge(&[one.clone(), one.clone()]).expect("same clock");
     assert_eq!(two.methods, one.methods);
@@ -439,9 +441,9 @@ fn merging_goes_by_names_not_ids() {
     let twice = merge(&[one.clone(), one]).expect("same clock");
     assert_eq!(two.methods, twice.methods);
     assert_eq!(two.threads[0].nodes, twice.threads[0].nodes);
-    // Two threads named main are no longer thread 1.
+    // Two merged threads named main have no thread id.
     assert_eq!((two.threads[0].id, twice.threads[0].id), (None, Some(1)));
-    // The pattern matched in one of them.
+    // The pattern matched in one of the profiles.
     assert_eq!(two.header.unmatched, [""; 0]);
 }
 
@@ -463,7 +465,7 @@ fn clocks_do_not_mix() {
         assert_eq!(merge(&mixed), Err(loadhook_profile::MergeError::Modes));
     }
     assert!(merge(&[exact.clone(), exact.clone()]).is_ok_and(|m| m.header.timing == Timing::Exact));
-    // Corrected by what its own probes cost, each can be compared.
+    // Each side is corrected by the cost of its own probes, so they can be compared.
     assert!(compare(pair(&small(), &exact), &Options::default()).is_ok());
     assert_eq!(merge(&[]), Ok(Profile::default()));
 }
@@ -481,7 +483,7 @@ fn words_choose() {
 }
 
 #[test]
-fn pictures_of_a_generated_profile_are_whole() {
+fn graphs_of_a_generated_profile_are_complete() {
     let profile = large(5_000);
     let all = profile.threads[0]
         .nodes
@@ -528,11 +530,11 @@ fn pictures_of_a_generated_profile_are_whole() {
     near(1e3 * ends.fold(0.0, f64::max));
 }
 
-/// Without a nanosecond's overlap, in the order written.
+/// Events do not overlap, not even by a nanosecond, and are written in order.
 #[test]
 fn chrome_events_nest() {
     let mut profile = large(5_000);
-    // Times are no whole nanoseconds.
+    // This cost makes the times fractions of nanoseconds.
     profile.header.probe.inside_ps = 7;
     let chrome = text(Format::Chrome, &profile, &Options::default());
     let chrome: serde_json::Value = serde_json::from_str(&chrome).expect("JSON");

@@ -1,5 +1,5 @@
-//! Methods whose class several loaders had copies of: people are told how many, and names that are
-//! compared lack it.
+//! Methods whose class several loaders have loaded. Formats for people show the number of loaders;
+//! names for comparisons do not contain it.
 
 mod common;
 
@@ -42,7 +42,7 @@ fn people_see_how_many_loaders() {
     assert!(json.contains("\"loaders\":227380") || json.contains("\"loaders\": 227380"));
 }
 
-/// Another run has another number of them.
+/// Another run has another number of loaders.
 #[test]
 fn names_to_be_compared_are_the_same() {
     let [one, many] = [1, 227_380].map(copied);
@@ -67,7 +67,8 @@ fn names_to_be_compared_are_the_same() {
     );
 }
 
-/// Loaders of two runs are never the same: the larger number is told, not the sum.
+/// Loaders of two runs are never the same, so the merged profile has the larger number, not the
+/// sum.
 #[test]
 fn merged_profiles_have_the_most_loaders() {
     let [few, many] = [3, 5].map(copied);

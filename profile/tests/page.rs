@@ -1,5 +1,5 @@
-//! The HTML report in a real browser: its script runs without an error and
-//! answers to clicks, keys and words.
+//! The HTML report in a real browser: its script runs without an error, and clicks, keys and
+//! searches work.
 //!
 //! Needs `chromium` on the path (`apt-get install chromium`).
 
@@ -32,12 +32,12 @@ fn the_script_runs() {
 #[test]
 fn nothing_comes_from_outside() {
     let page = page(&common::small());
-    // But for a pattern within the picture that is exported.
+    // The exported picture may contain this reference to a pattern within itself.
     let page = page.replace("url(#hatch)", "");
     for word in ["http:", "https:", "src=", "@import", "url("] {
         assert!(!page.contains(word), "{word}");
     }
-    // Data can end neither its element nor the page.
+    // Text in the data cannot end the script element.
     assert_eq!(page.matches("</script>").count(), 2);
 }
 
@@ -99,7 +99,7 @@ fn counts_need_no_times() {
     insta::assert_snapshot!(run(&page(&profile), script));
 }
 
-/// Nodes that the page leaves out do not change them.
+/// Callers and callees do not depend on the nodes that the page leaves out.
 #[test]
 fn callers_and_callees_are_those_of_the_chosen_threads() {
     let script = r#"
@@ -127,9 +127,9 @@ fn callers_and_callees_are_those_of_the_chosen_threads() {
     assert_eq!(run(&page(&common::large(400_000)), sums), "0 true");
 }
 
-/// Shares are then of that thread.
+/// With one thread chosen, percentages are of that thread.
 #[test]
-fn the_chosen_thread_is_that_of_every_view() {
+fn all_views_show_the_chosen_thread() {
     let script = r#"
         const cells = (id) => [...document.querySelectorAll(`#${id} tr`)].map((row) =>
             [...row.children].map((cell) => cell.textContent).join(' | ')).join('\n');
@@ -157,8 +157,8 @@ fn totals_that_are_bounds_are_marked() {
     insta::assert_snapshot!(run(&page(&common::recursion_by_two_ways()), script));
 }
 
-/// Legend and notes are one line; only warnings are coloured. `run --explain` makes a note
-/// for each method left alone.
+/// Legend and notes share one line; only warnings are coloured. `run --explain` adds a note for
+/// each method that is not instrumented.
 #[test]
 fn notes_are_one_line_that_unfolds() {
     let mut profile = common::small();
@@ -200,16 +200,16 @@ fn large_and_empty_profiles_open() {
     let walk = "for (const name of ['methods', 'tree', 'flame']) show(name); details(0); search('codec'); \
         return `${document.documentElement.dataset.ready} ${nodesOf(data.threads[0]).now.calls.length} ${data.leftOut}`";
     assert_eq!(run(&page(&common::large(100_000)), walk), "true 100000 0");
-    // Where nothing was instrumented there is no tracker.
+    // If nothing was instrumented, there is no tracker.
     let ready = "const text = (id) => document.getElementById(id).textContent; \
         return [document.documentElement.dataset.ready, text('remarks'), text('facts').includes('tracker')].join(' ')";
     let empty = run(&page(&Profile::default()), ready);
     assert_eq!(empty, "true No instrumented method was called false");
 }
 
-/// Virtual threads by the CPU clock: no zeros where nothing was timed.
+/// Virtual threads under the CPU clock: untimed calls have dashes, not zeros.
 #[test]
-fn what_was_not_timed_has_dashes() {
+fn untimed_calls_have_dashes() {
     let mut profile = common::small();
     for node in &mut profile.threads[1].nodes {
         *node = loadhook_profile::Node {
@@ -238,7 +238,7 @@ fn what_was_not_timed_has_dashes() {
     insta::assert_snapshot!(run(&page(&profile), script));
 }
 
-/// The program's end came while another thread was in the method.
+/// When the program ended, another thread was still in the method.
 #[test]
 fn means_are_of_timed_calls() {
     let mut profile = common::tree_of(
@@ -259,7 +259,7 @@ fn means_are_of_timed_calls() {
         common::node(Some(0), 1, 1, [800, 800, 0]),
     ];
     profile.threads.push(daemon);
-    // And a third one left it twice, after 10 each, and came again.
+    // A third thread returned from the method twice, after 10 each, and entered it again.
     let mut worker = profile.threads[0].clone();
     worker.name = "worker".into();
     worker.nodes.truncate(1);

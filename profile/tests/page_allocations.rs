@@ -12,7 +12,7 @@ use loadhook_profile::{Allocations, Amount, Frame, Method, Profile, Seen, Site, 
 use loadhook_testkit::browser::run;
 use serde_json::{Value, json};
 
-/// Beginning of the scripts here.
+/// Functions that the scripts of these tests share.
 const HELPERS: &str = r#"
     const text = (id) => document.getElementById(id).textContent;
     const cells = (row) => [...row.children].map((cell) => cell.textContent).join(' | ');
@@ -31,14 +31,14 @@ fn page(profile: &Profile, options: &Options<'_>) -> String {
     String::from_utf8(page).expect("UTF-8")
 }
 
-/// Result of a script in a profile's page; `hash` is what its link ends in.
+/// Returns the result of a script in a profile's page. `hash` is the last part of the page's link.
 fn see(profile: &Profile, hash: &str, script: &str) -> String {
     let page = page(profile, &Options::default());
     let page = page.replace("location.hash.slice(1)", &format!("'{hash}'"));
     run(&page, &format!("{HELPERS}{script}"))
 }
 
-/// Samples, some of unknown size at a place of others.
+/// Samples, some of them of unknown size at a place that also has known sizes.
 fn partly_unsized() -> Profile {
     let mut sampled = sampled();
     let mut known = sampled.sites[1].clone();
@@ -60,7 +60,7 @@ fn sites_types_and_methods_of_the_living() {
 #[test]
 fn sites_types_and_methods_of_all_allocations() {
     insta::assert_snapshot!(see(&partly_unsized(), "allocated", TABLES));
-    // Without survivors there are no columns of them, and without samples no errors.
+    // Without followed objects there are no columns of live objects, and without samples no errors.
     insta::assert_snapshot!(see(&alone(allocations()), "", TABLES));
 }
 
@@ -93,7 +93,7 @@ fn tables_sort_search_and_follow_the_thread() {
 }
 
 #[test]
-fn the_order_asked_for_is_the_first() {
+fn the_sort_option_sets_the_initial_order() {
     let script =
         "show('sites'); return [head('sites'), lines('sites').split('\\n')[0]].join('\\n')";
     let first = |sort| {
@@ -123,9 +123,10 @@ fn methods_and_types_have_details() {
     insta::assert_snapshot!(see(&partly_unsized(), "allocated", script));
 }
 
-/// In flame graph and tree types are leaves of another kind, and what a method makes is its own.
+/// In flame graph and tree, types are leaves of another kind. A method's own allocations are those
+/// of its types.
 #[test]
-fn types_are_told_from_methods() {
+fn types_differ_from_methods() {
     let script = r#"
         chooseThread(LAID_OVER);
         const type = colour(methods.name.indexOf('byte[]')).split(' ')[0];
@@ -138,7 +139,7 @@ fn types_are_told_from_methods() {
     insta::assert_snapshot!(see(&alone(allocations()), "", script));
 }
 
-/// As `--alloc exact` is without `--alloc-context`.
+/// A profile as `--alloc exact` writes it without `--alloc-context`.
 #[test]
 fn without_callers_there_are_no_totals() {
     let mut flat = allocations();
@@ -150,7 +151,7 @@ fn without_callers_there_are_no_totals() {
     insta::assert_snapshot!(see(&alone(flat), "", script));
 }
 
-/// Times come first where they are, and their table has no sites.
+/// If there are times, the page opens with them, and their table has no sites.
 #[test]
 fn times_and_bytes_are_chosen() {
     let mut profile = common::small();
@@ -168,7 +169,7 @@ fn times_and_bytes_are_chosen() {
     );
 }
 
-/// Frames and sites by arithmetic: recursion, several threads, unknown sizes.
+/// Generated frames and sites, with recursion, several threads, and unknown sizes.
 fn random(threads: u32, sites: u32) -> Profile {
     let mut random = Random(7);
     let mut made = Allocations {
@@ -218,7 +219,7 @@ fn random(threads: u32, sites: u32) -> Profile {
     }
 }
 
-/// Bytes and objects by method, in the methods themselves and with callees; -1 is none.
+/// Bytes and objects of each method, without and with callees; -1 stands for no method.
 fn by_method(profile: &Profile, thread: Option<u32>) -> Value {
     let allocations = profile.allocations.as_ref().expect("they are there");
     let mut sums: BTreeMap<i64, [f64; 4]> = BTreeMap::new();
@@ -246,7 +247,7 @@ fn by_method(profile: &Profile, thread: Option<u32>) -> Value {
     json!(sums.into_iter().collect::<Vec<_>>())
 }
 
-/// As the page has them.
+/// The same sums, as the page computes them.
 const BY_METHOD: &str = r#"
     const sums = (thread) => addedUp('methods', thread)
         .map(({ method, self, total }) => [method, [self, total].flatMap(({ allocated }) => [allocated.bytes ?? 0, allocated.objects])])
@@ -260,18 +261,19 @@ fn recursion_counts_once_in_every_thread() {
     let seen: Value = serde_json::from_str(&see(&profile, "allocated", &script)).expect("JSON");
     let threads = [None, Some(0), Some(1), Some(2)];
     let expected: Vec<_> = threads.map(|thread| by_method(&profile, thread)).into();
-    // Whole numbers compare as such.
+    // The sums are whole numbers, so they are compared without decimals.
     let text = |value: &Value| value.to_string().replace(".0", "");
     assert_eq!(text(&seen), text(&json!(expected)));
-    // What is shown of sites is as much as of types and methods.
+    // The tables of sites, types and methods have the same sum.
     let script = "const sum = (table) => addedUp(table, 1).reduce((sum, row) => sum + row.self.live.objects, 0); \
         return [sum('sites') > 0, sum('sites') === sum('types'), sum('types') === sum('methods')].join(' ')";
     assert_eq!(see(&profile, "live", script), "true true true");
 }
 
-/// A page of a program with many threads stays small: the lightest are only in the sums.
+/// A page of a program with many threads stays small: the threads with the fewest allocations are
+/// only part of the sums.
 #[test]
-fn many_threads_have_their_rows_together() {
+fn rows_of_many_threads_are_merged() {
     let profile = random(400, 300_000);
     let page = page(&profile, &Options::default());
     assert!(page.len() < 30_000_000, "{}", page.len());
@@ -296,7 +298,7 @@ fn many_threads_have_their_rows_together() {
     assert_eq!(text(&all), text(&by_method(&profile, None)));
 }
 
-/// Patterns name methods and types alike.
+/// Patterns match methods and types.
 #[test]
 fn a_focus_holds_for_all_views() {
     let focus = |method: &Method| &*method.class == "java.lang.String";

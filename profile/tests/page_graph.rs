@@ -1,5 +1,5 @@
-//! The flame graph of the page in a real browser: what mouse, fingers and keys do, callers,
-//! colours, links, export, differences, narrow windows.
+//! The flame graph of the page in a real browser: mouse, touch and keyboard, callers, colours,
+//! links, export, differences, narrow windows.
 //!
 //! Needs `chromium` on the path (`apt-get install chromium`).
 
@@ -72,7 +72,8 @@ fn a_click_opens_details_and_a_second_one_zooms() {
         click(before);
         const graphIsNarrower = named('thread main').width < stage.parentElement.parentElement.clientWidth - 300;
         seen.push(text('details-name'), zoomed, graphIsNarrower, cells('details-figures'), cells('callers'), cells('callees'));
-        // The graph is narrower now: the second click still means the node of the first.
+        // The details have narrowed the graph. The second click still counts for the node of the
+        // first.
         stage.dispatchEvent(new MouseEvent('click', { ...at(before) }));
         seen.push(way(), named('Sum').width === named('Main').width);
         key('Escape');
@@ -121,7 +122,8 @@ fn the_root_can_be_at_the_foot() {
     );
 }
 
-/// The callers of all methods share out the self times; those of one method what ran in it.
+/// The graph of the callers of all methods divides the self times; that of one method divides the
+/// time in it.
 #[test]
 fn callers_are_a_graph() {
     let script = r#"
@@ -167,9 +169,9 @@ fn packages_have_hues_and_classes_shades() {
 }
 
 #[test]
-fn what_is_mostly_error_is_hatched() {
+fn boxes_that_are_mostly_error_are_hatched() {
     let mut profile = common::small();
-    // HashMap.get: 300 ms, 60 % of it error.
+    // HashMap.get takes 300 ms, of which 60 % are error.
     profile.threads[0].nodes[3].variance = (180.0 * common::MS as f64).powi(2);
     let script = r#"
         const hatched = all().filter(({ node }) => look(node).hatched).map(({ node }) => shortName(graph.method[node]));
@@ -181,7 +183,7 @@ fn what_is_mostly_error_is_hatched() {
 }
 
 #[test]
-fn the_address_holds_what_is_shown() {
+fn the_address_holds_the_state_of_the_page() {
     let script = r#"
         const first = location.hash;
         const steps = [];
@@ -194,7 +196,7 @@ fn the_address_holds_what_is_shown() {
         step(() => document.querySelectorAll('#columns button')[3].click());
         step(() => show('tree'));
         step(() => showCallers(-1));
-        // As the way back does.
+        // Goes to an address, as the back button does.
         const go = (hash) => { location.hash = hash; dispatchEvent(new HashChangeEvent('hashchange')); };
         go(steps[2]);
         const back = [view, threadChosen, way(), sought, text('found')].join(' ');
@@ -209,7 +211,7 @@ fn the_address_holds_what_is_shown() {
 }
 
 #[test]
-fn the_arrow_of_the_sort_is_there_from_the_start() {
+fn the_sorted_column_has_an_arrow_from_the_start() {
     let heads = "show('methods'); return [...document.querySelectorAll('#columns th')].map((head) => head.textContent).join('|')";
     assert_eq!(
         run(&page(&common::small()), heads),
@@ -230,7 +232,7 @@ fn the_arrow_of_the_sort_is_there_from_the_start() {
 }
 
 #[test]
-fn what_is_shown_can_be_exported() {
+fn the_shown_graph_can_be_exported() {
     let profile = common::small();
     let script = r#"
         const svg = new DOMParser().parseFromString(svgText(), 'image/svg+xml');
@@ -247,7 +249,7 @@ fn what_is_shown_can_be_exported() {
     let told = with_hands(&page(&profile), script);
     let (head, _) = told.split_at(told.find("com.example").expect("stacks"));
     insta::assert_snapshot!(head);
-    // The page writes the stacks that the command does.
+    // The page exports the same stacks as the command.
     let expected = common::text(Format::Collapsed, &profile, &Options::default());
     let mut expected: Vec<&str> = expected.lines().collect();
     expected.sort_unstable();
@@ -290,13 +292,13 @@ fn narrow_windows_show_names() {
     insta::assert_snapshot!(seen);
 }
 
-/// The weight of a box now is its width, the change is its colour.
+/// The width of a box is its present weight, its colour the change.
 #[test]
 fn differences_have_a_graph() {
     let before = common::small();
     let mut after = common::small();
     let main = &mut after.threads[0].nodes;
-    // The discount's table takes four times as long, the maps half.
+    // The discount's table takes four times as long, the maps half as long.
     for (node, more) in [(6, 300), (5, 300), (4, 300), (1, 300), (0, 300)] {
         let node = &mut main[node];
         node.all_ns += more * common::MS;
@@ -317,7 +319,7 @@ fn differences_have_a_graph() {
             less * common::MS
         };
     }
-    // It is gone.
+    // A method that is gone.
     after.threads[0].nodes.remove(8);
     let script = r#"
         const kind = (name) => { const change = changeOf(graph, named(name).node); return `${name} ${change.toFixed(2)} ${nodeColour(graph, named(name).node).match(/\d+/)[0]}`; };
@@ -332,7 +334,8 @@ fn differences_have_a_graph() {
     "#;
     let one = with_hands(&differences(from_ref(&before), from_ref(&after)), script);
     insta::assert_snapshot!(one);
-    // Of several runs a side it is the mean: the same runs twice change nothing but the words.
+    // With several runs of each side, the page shows the mean. The same runs twice change only the
+    // words.
     let twice = [before.clone(), before];
     let other = with_hands(&differences(&twice, &[after.clone(), after]), script);
     let numbers = |text: &str| text.lines().take(10).collect::<Vec<_>>().join("\n");

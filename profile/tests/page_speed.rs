@@ -1,4 +1,4 @@
-//! How long a page of a million nodes takes to open.
+//! The time in which a page of a million nodes opens.
 //!
 //! Needs `chromium` on the path (`apt-get install chromium`).
 
@@ -7,8 +7,8 @@ mod common;
 use loadhook_profile::format::{Format, Options};
 use loadhook_testkit::browser::run;
 
-/// From navigation to the first picture; the bound is 3 s on a machine that does nothing else,
-/// and a test machine may do much else.
+/// The time from navigation to the first picture. An idle machine needs less than 3 s; the bound
+/// allows for a busy one.
 #[test]
 fn a_million_nodes_open() {
     let page = common::text(Format::Html, &common::large(1_000_000), &Options::default());

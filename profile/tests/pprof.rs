@@ -1,5 +1,5 @@
-//! pprof: what is written is read back, and a reader that knows nothing but the
-//! public schema sees the right profile.
+//! pprof: a profile that was written is read back, and a reader that knows only the public schema
+//! gets correct values.
 
 mod common;
 mod schema;
@@ -26,7 +26,7 @@ fn unpacked(file: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_written_is_read() {
+fn a_written_profile_is_read_back() {
     let mut odd = small();
     odd.threads[1].kind = ThreadKind::Virtual;
     odd.methods[3].file = Some("".into());
@@ -48,12 +48,12 @@ fn what_is_written_is_read() {
     for profile in plain.into_iter().chain([allocated, alone(), alive, empty]) {
         let file = written(&profile);
         assert_eq!(read(&file).expect("ours"), profile);
-        // Tools may unpack it.
+        // Tools may unpack the file.
         assert_eq!(read(&unpacked(&file)).expect("ours"), profile);
     }
 }
 
-/// Allocations without calls.
+/// A profile of allocations, without calls.
 fn alone() -> Profile {
     let mut profile = small();
     profile.header.timing = Timing::Count;
@@ -123,7 +123,7 @@ fn allocations_have_lines_and_types() {
     assert_eq!(sums[4], 500 + 4 + 5 + 2 + 1);
 }
 
-/// Whatever stands where a number should.
+/// Values that are no valid numbers are refused.
 #[test]
 fn damaged_allocations_are_refused() {
     let damage = |change: &dyn Fn(&mut Allocations)| {
@@ -140,7 +140,7 @@ fn damaged_allocations_are_refused() {
 }
 
 #[test]
-fn the_public_schema_says_the_same() {
+fn a_reader_of_the_public_schema_gets_the_same_values() {
     let profile = small();
     let file = schema::Profile::decode(&unpacked(&written(&profile)));
     assert_eq!(
@@ -152,7 +152,8 @@ fn the_public_schema_says_the_same() {
         ("wall".to_owned(), "nanoseconds".to_owned())
     );
     assert_eq!(file.default_sample_type, "self");
-    // Without arguments, in which tools would take the last slash for a folder's.
+    // The program's name is written without arguments, because tools take the text after the last
+    // slash.
     assert_eq!(file.program, "java");
     assert_eq!(file.duration_nanos, profile.header.duration_ns as i64);
     assert_eq!(
@@ -190,19 +191,19 @@ fn the_public_schema_says_the_same() {
         }
         assert_eq!(sample.stack, path);
     }
-    // What tools add up from self times is the program's time.
+    // The self times add up to the program's time.
     let sum: i64 = file.samples.iter().map(|sample| sample.values[1]).sum();
     let roots = 2_500 * common::MS as i64;
     assert!((sum - roots).abs() < roots / 100, "{sum}");
-    // A total that self times do not give is a label: Sum is entered from an
-    // Expression that it called itself.
+    // A total that self times do not explain is a label. Here Sum was called by an Expression that
+    // Sum itself had called.
     let labelled: Vec<usize> = (0..file.samples.len())
         .filter(|at| file.samples[*at].labels.contains_key("total"))
         .collect();
     assert_eq!(labelled, [5]);
 }
 
-/// Other tools print all comments before anything else.
+/// Other tools print all comments before anything else, so there must be few.
 #[test]
 fn comments_are_few() {
     let mut profile = small();
@@ -233,7 +234,8 @@ fn counts_have_no_time() {
     assert!(file.samples.iter().all(|sample| sample.values.len() == 1));
 }
 
-/// A pprof file as Go writes it: samples/count, no fields of ours.
+/// A pprof file as Go writes it: the sample type is samples/count, and Loadhook's own fields are
+/// absent.
 const FOREIGN: &[u8] = &[
     0x0a, 4, 0x08, 1, 0x10, 2, // sample_type { type: 1, unit: 2 }
     0x32, 0, // ""
@@ -242,13 +244,13 @@ const FOREIGN: &[u8] = &[
 ];
 
 #[test]
-fn others_are_refused_with_a_reason() {
+fn other_files_are_refused_with_a_reason() {
     let reason = |bytes: &[u8]| read(bytes).expect_err("not ours").to_string();
     insta::assert_snapshot!(reason(FOREIGN), @"a pprof file, but not Loadhook's (it holds samples); `go tool pprof` can show it");
     insta::assert_snapshot!(reason(b"plain text, no profile\n"), @"not a profile; loadhook report reads the .pb.gz files that loadhook run writes");
     insta::assert_snapshot!(reason(b""), @"the file is empty; a profile is written when the JVM ends");
     insta::assert_snapshot!(reason(&written(&small())[..500]), @"the file is cut off (its gzip data is not complete); copy it again, or profile again");
-    // What a tool keeps that knows the public schema only.
+    // The file as a tool writes it that knows only the public schema.
     let mut bytes = unpacked(&written(&small()));
     schema::drop_unknown(&mut bytes);
     assert!(matches!(read(&bytes), Err(ReadError::Rewritten)));
@@ -279,7 +281,7 @@ proptest! {
             let at = at.index(bytes.len());
             bytes[at] = byte;
         }
-        // What is accepted is a profile that can be written again.
+        // A damaged file that is accepted must be a profile that can be written again.
         if let Ok(profile) = read(&bytes) {
             prop_assert_eq!(&read(&written(&profile)).expect("ours"), &profile);
             for format in Format::ALL {

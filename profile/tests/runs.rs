@@ -1,4 +1,4 @@
-//! Several runs of two sides compared, and threads that only waited.
+//! Comparisons of several runs of two sides, and threads that only waited.
 
 mod common;
 
@@ -10,7 +10,8 @@ use loadhook_profile::format::{Format, Options, Sort, pprof};
 use loadhook_profile::{MergeError, Profile, ThreadKind, ThreadTree, Timing};
 use serde_json::Value;
 
-/// A run in which `handle` waits `more` longer, and the time of all methods is this many per mille.
+/// A run in which `handle` takes `more` longer, and the times of all methods are scaled by
+/// `per_mille`.
 fn run(start: i64, per_mille: u64, more: u64) -> Profile {
     let mut run = small();
     run.header.timing = Timing::Exact;
@@ -32,7 +33,7 @@ fn run(start: i64, per_mille: u64, more: u64) -> Profile {
     run
 }
 
-/// So many runs of each side, in turn.
+/// `runs` runs of each side, taken in turn.
 fn sides(runs: u64, more: u64) -> [Vec<Profile>; 2] {
     let side = |which: u64| {
         let of = move |at: u64| {
@@ -56,7 +57,7 @@ fn table(sides: &[Vec<Profile>; 2], options: &Options<'_>) -> String {
 }
 
 #[test]
-fn a_change_is_told_from_noise() {
+fn a_change_is_distinguished_from_noise() {
     let mut sides = sides(5, 400 * MS);
     for run in &mut sides[1] {
         run.methods[10].name = "renamed".into();
@@ -80,7 +81,7 @@ fn runs_of_one_program_have_no_change() {
 }
 
 #[test]
-fn too_few_runs_are_told() {
+fn too_few_runs_are_reported() {
     let three = table(&sides(3, 400 * MS), &Options::default());
     let told = "\n3 + 3 runs cannot tell any change from noise: their smallest p-value is 0.100. \
         Run each side at least 4 times; ";
@@ -97,7 +98,7 @@ fn too_few_runs_are_told() {
 }
 
 #[test]
-fn a_machine_that_changed_meanwhile_is_suspected() {
+fn sides_run_one_after_the_other_cause_a_warning() {
     let mut sides = sides(4, 0);
     let warning = "warning: all runs of one side were made before those of the other";
     assert!(!table(&sides, &Options::default()).contains(warning));
@@ -186,7 +187,7 @@ fn allocations_have_ratios() {
     assert_eq!(json["sites"][0]["before"][3]["objects"], 1018);
 }
 
-/// A server: a worker, two threads of a pool that had nothing to do, and one that waits between its requests.
+/// A server: a worker, two idle threads of a pool, and a thread that waits between its requests.
 fn server() -> Profile {
     let mut server = small();
     server.threads[0].cpu_ns = Some(1_500 * MS);
@@ -214,7 +215,7 @@ fn threads_that_only_waited_are_one_line() {
     let tree = text(Format::Tree, &server, &Options::default());
     let line = "2 threads only waited (4.00 s), not counted above: idle-1, idle-2 ";
     assert!(tree.contains(line), "{tree}");
-    // Asked for by name they are shown.
+    // Threads that the options name are shown.
     let named = |name: &str| name == "idle-1";
     let options = Options {
         thread: Some(&named),
@@ -225,7 +226,7 @@ fn threads_that_only_waited_are_one_line() {
         shown.contains(" 2.00 s") && !shown.contains("only waited"),
         "{shown}"
     );
-    // Data are whole.
+    // Data formats contain all threads.
     let json = text(Format::Json, &server, &Options::default());
     let json: Value = serde_json::from_str(&json).expect("JSON");
     let waited = json["threads"].as_array().expect("threads").iter();
@@ -246,7 +247,7 @@ fn waiting_is_not_compared() {
     let table = String::from_utf8(out).expect("UTF-8");
     let line = "\nonly waited in all runs, and not compared: idle-1, idle-2\n";
     assert!(table.contains(line), "{table}");
-    // One that worked on one side is compared.
+    // A thread that worked on one side is compared.
     let mut other = server.clone();
     other.threads[2].cpu_ns = Some(900 * MS);
     let calls = Options {

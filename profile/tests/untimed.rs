@@ -1,5 +1,5 @@
-//! Calls that were counted and not timed, while others were: virtual threads by
-//! the CPU clock. Their times are not 0 but unknown, in every format.
+//! Calls that were counted but not timed, while others were timed: those of virtual threads under
+//! the CPU clock. Their times are unknown, not 0, in every format.
 
 mod common;
 
@@ -10,7 +10,7 @@ use loadhook_profile::format::{Format, Options, Sort};
 use loadhook_profile::{Clock, Method, Node, Profile, ThreadKind, ThreadTree, Timing};
 use serde_json::Value;
 
-/// A method called in both kinds of threads, and one of virtual ones only.
+/// A method that is called in both kinds of threads, and a method that only virtual threads call.
 fn profile() -> Profile {
     let untimed = |parent, method, calls| Node {
         timed: 0,
@@ -59,13 +59,13 @@ fn tables_have_dashes() {
         cells(&table, "X.serve"),
         ["3", "–", "–", "–", "7", "–", "X.serve"]
     );
-    // 8,000 ns of the hundred calls that were timed.
+    // The hundred timed calls took 8,000 ns.
     assert_eq!(
         cells(&table, "X.step"),
         ["1", "80.0 %", "≥8,000", "≥8.0", "800", "80 ns", "X.step"]
     );
     assert!(table.contains("≥ lower bound: "), "{table}");
-    // Dashes say enough.
+    // A dash shows an unknown time.
     let mut unknown = profile();
     unknown.threads.truncate(1);
     unknown.threads[0].nodes[1].timed = 0;
@@ -75,7 +75,7 @@ fn tables_have_dashes() {
 
 #[test]
 fn trees_have_dashes() {
-    // Not left out as if they took no time.
+    // Nodes of unknown time are not left out.
     let tree = text(Format::Tree);
     assert_eq!(cells(&tree, "X.serve"), ["–", "–", "–", "7", "X.serve"]);
     let below = tree.lines().last().expect("a line");
@@ -108,7 +108,7 @@ fn json_has_null() {
     assert_eq!(find("tree", "step", 100)["total_ns"], 8_000);
 }
 
-/// Of what only called what was timed the least is known, and shown.
+/// The total of an untimed caller is at least the known time of its callees.
 #[test]
 fn callees_times_are_known() {
     let mut half = profile();
@@ -120,7 +120,7 @@ fn callees_times_are_known() {
     );
 }
 
-/// The time of callees of untimed calls is in the total, and in no mean.
+/// The time of the callees of untimed calls is part of the total, but not of the mean.
 #[test]
 fn means_are_of_timed_calls() {
     let mut profile = common::tree_of(
@@ -133,7 +133,7 @@ fn means_are_of_timed_calls() {
     );
     profile.header.timing = Timing::Exact;
     profile.header.clock = Clock::Cpu;
-    // Another thread is in it when the program ends.
+    // When the program ended, another thread was in the method.
     let under_way = Node {
         timed: 0,
         ..node(None, 1, 1, [0, 0, 0])
@@ -171,7 +171,7 @@ fn means_are_of_timed_calls() {
         .changes;
     let change = changes.iter().find(|change| change.name == "X.serve");
     assert_eq!(change.expect("it is there").after[0].mean_ns, Some(20.0));
-    // Laid over each other, too.
+    // The same holds if the threads are merged into one tree.
     profile.threads[1].nodes[0].parent = None;
     profile.threads[0].nodes.rotate_left(1);
     profile.threads[0].nodes.pop();
@@ -181,7 +181,7 @@ fn means_are_of_timed_calls() {
     assert_eq!(cells(&tree, "X.serve")[1..], ["≥820", "≥5", "2", "X.serve"]);
 }
 
-/// Where totals are bounds, too.
+/// Means in recursions, where totals are bounds.
 #[test]
 fn means_in_recursions_are_of_timed_calls() {
     let mut profile = common::recursion_by_two_ways();
@@ -208,7 +208,7 @@ fn means_in_recursions_are_of_timed_calls() {
 #[test]
 fn differences_have_dashes() {
     let [mut before, after] = [profile(), profile()];
-    // Timed there: what it grew by is unknown.
+    // The call is timed on the first side only, so the difference is unknown.
     before.threads[1].nodes[0] = node(None, 2, 7, [600, 600, 0]);
     let options = Options {
         sort: Sort::SelfTime,
@@ -230,7 +230,7 @@ fn differences_have_dashes() {
     let serve = serve.expect("it is there");
     assert_eq!(serve["before"][0]["self_ns"], 600);
     assert_eq!(serve["after"][0]["self_ns"], Value::Null);
-    // Not called is not unknown.
+    // A method that was not called has the known time 0.
     let gone = Method::new("X", "serve", "()V");
     let mut without = profile();
     without.threads.pop();
@@ -241,9 +241,9 @@ fn differences_have_dashes() {
     assert_eq!(serve.expect("it is there").before[0].self_ns, Some(0.0));
 }
 
-/// A count has no times at all, as its header says.
+/// A profile with `--timing count` has no times at all, and its header says so.
 #[test]
-fn counts_are_not_concerned() {
+fn counts_are_shown_without_dashes() {
     let mut counted = profile();
     counted.header.timing = Timing::Count;
     let mut json = Vec::new();

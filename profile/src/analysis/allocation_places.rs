@@ -7,7 +7,8 @@ use super::options::Options;
 use crate::model::{Allocations, Amount, Method, Profile, Site};
 use loadhook_text::printable;
 
-/// The objects of one type that one place allocates, in all threads and calling contexts.
+/// One row of the table of places: objects of one type, allocated at one place in the code, in all
+/// threads and calling contexts.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Place<'p> {
     /// Index into [`Profile::methods`]; `None` if no Java method was running.
@@ -17,18 +18,18 @@ pub(crate) struct Place<'p> {
     pub(crate) amounts: Amounts,
 }
 
-/// The objects of several sites, added up.
+/// The sum of the objects of several sites.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Amounts {
     allocated: Amount,
     live: Amount,
-    /// The mean number of collections that the live objects have survived.
+    /// The mean age of the live objects, in garbage collections survived.
     pub(crate) live_age: f64,
-    /// Objects of unknown size, which are not in the bytes: allocated, and alive.
+    /// Objects of unknown size, which `bytes` leaves out: allocated ones, then live ones.
     unsized_objects: [f64; 2],
 }
 
-/// The sites of the threads and methods that the options choose.
+/// The sites in the threads and methods that the options choose.
 pub(crate) fn chosen_sites<'a>(
     profile: &'a Profile,
     allocations: &'a Allocations,
@@ -45,7 +46,7 @@ pub(crate) fn chosen_sites<'a>(
     })
 }
 
-/// The places of what was chosen, in no particular order.
+/// The places that the options choose, in no particular order.
 pub(crate) fn places<'p>(
     profile: &'p Profile,
     allocations: &'p Allocations,
@@ -96,7 +97,7 @@ impl Amounts {
         }
     }
 
-    /// All objects, or with [`Measure::Live`] those that are alive.
+    /// The amount under a measure: live objects for [`Measure::Live`], all objects otherwise.
     pub(crate) fn of(&self, measure: Measure) -> Amount {
         match measure {
             Measure::Live => self.live,
@@ -115,7 +116,7 @@ impl Amounts {
 }
 
 impl Place<'_> {
-    /// The objects of a measure.
+    /// The amount under a measure.
     pub(crate) fn amount(&self, measure: Measure) -> Amount {
         self.amounts.of(measure)
     }
@@ -126,7 +127,7 @@ impl Place<'_> {
     }
 }
 
-/// The sum of all places, and the number of objects of unknown size, which are not in its bytes.
+/// The sum of all places, and the number of objects of unknown size, which its bytes leave out.
 pub(crate) fn total(places: &[Place<'_>], measure: Measure) -> (Amount, f64) {
     let mut sum = Amount::default();
     let amounts = places.iter().map(|place| place.amount(measure));
@@ -135,7 +136,7 @@ pub(crate) fn total(places: &[Place<'_>], measure: Measure) -> (Amount, f64) {
     (sum, unsized_objects.sum())
 }
 
-/// The name of a place on screen; `method` is the name of its method.
+/// The name of a place on screen. `method` is the name of the place's method.
 pub(crate) fn place_name(method: Option<&str>, line: Option<u32>) -> String {
     let Some(method) = method else {
         return "the virtual machine".to_owned();

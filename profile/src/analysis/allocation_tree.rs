@@ -1,7 +1,6 @@
-//! Allocations as calling-context trees, whose innermost callees are the types.
-//!
-//! A node's count is a number of objects, its weight their bytes: what shows a tree of calls
-//! shows these trees, too.
+//! Allocations as calling-context trees. The innermost callees are the types. A node's count is a
+//! number of objects, its weight their bytes. So the code that shows trees of calls also shows
+//! these.
 
 use std::collections::HashMap;
 
@@ -70,8 +69,8 @@ pub(crate) fn allocation_trees(profile: &Profile, measure: Measure) -> Allocatio
     trees
 }
 
-/// Returns the methods of a site's stack from the outermost on, and then the type. A recursive call cuts
-/// the path back to the earlier call of its method, so no method is on the path twice.
+/// Returns the methods of a site's stack, the outermost first, and then the type. A recursive call
+/// cuts the path back to the earlier call of its method, so no method is on the path twice.
 fn folded_path(allocations: &Allocations, site: &Site, type_method: u32) -> Vec<u32> {
     let mut methods: Vec<u32> = allocations.path(site).map(|frame| frame.method).collect();
     methods.reverse();
@@ -86,10 +85,11 @@ fn folded_path(allocations: &Allocations, site: &Site, type_method: u32) -> Vec<
     path
 }
 
-/// Adds what a site allocated to each node of its path.
+/// Adds the amount of a site to each node of its path.
 fn add(nodes: &mut Vec<AllocationNode>, paths: &mut Paths, path: &[u32], amount: Amount) {
     let objects = amount.objects.round() as u64;
-    // Rounded here and not in each node, so that a caller has exactly the sum of its callees.
+    // Rounded here and not in each node, so that a caller's bytes are exactly the sum of its
+    // callees'.
     let bytes = amount.bytes.unwrap_or(0.0).round() as u64;
     let mut parent = None;
     for (depth, method) in path.iter().enumerate() {
@@ -116,8 +116,8 @@ fn add(nodes: &mut Vec<AllocationNode>, paths: &mut Paths, path: &[u32], amount:
 /// The weights of a thread's nodes.
 pub(crate) fn weights(nodes: &[AllocationNode]) -> Vec<Weight> {
     let mut weights: Vec<Weight> = nodes.iter().map(AllocationNode::own_weight).collect();
-    // A method's own bytes are the difference between its bytes and those of its callees, so
-    // that the errors of both are in it.
+    // A method's own bytes are the difference between its bytes and its callees', so the errors of
+    // both add up.
     let mut callees_variance = vec![0.0; nodes.len()];
     for (at, node) in nodes.iter().enumerate().rev() {
         let weight = &mut weights[at];
@@ -144,7 +144,7 @@ impl AllocationNode {
         let is_unknown = self.sized_objects == 0;
         let is_estimated = self.bytes_variance > 0.0;
         let known_count = if is_estimated && !is_unknown {
-            // The samples of known size stand for all objects.
+            // Samples of known size stand for all objects.
             self.objects
         } else {
             self.sized_objects

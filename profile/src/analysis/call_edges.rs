@@ -8,7 +8,7 @@ use super::tree::Tree;
 /// The calls of one method by another.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Edge {
-    /// `None` where a thread starts.
+    /// The calling method; `None` where a thread starts.
     pub(crate) caller: Option<u32>,
     pub(crate) callee: u32,
     /// Calls or objects.
@@ -33,7 +33,7 @@ type Ends = (Option<u32>, u32);
 /// The edges of a tree, sorted by caller and callee.
 pub(crate) fn edges(tree: &Tree) -> Vec<Edge> {
     let mut edges = BTreeMap::new();
-    // By recursion and edge.
+    // The totals inside recursions: the key is the recursion and the edge.
     let mut recursive: BTreeMap<(u32, Ends), RecursiveTotal> = BTreeMap::new();
     for entry in &tree.entries {
         let caller = entry.parent.map(|at| tree.entries[at as usize].method);

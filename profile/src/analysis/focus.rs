@@ -2,10 +2,10 @@
 
 use super::tree::Entry;
 
-/// Keeps the paths through a focused method. The entries above it stay as its context, without
-/// an own weight and with the total of the callees that are kept.
+/// Keeps the paths through a focused method. Entries above it stay as its context: they have no own
+/// weight, and their total is that of the kept callees.
 pub(crate) fn focus(mut entries: Vec<Entry>, is_focused: &[bool]) -> Vec<Entry> {
-    // Set at and below a focused method.
+    // Set for a focused method and everything below it.
     let mut is_inside = vec![false; entries.len()];
     for (at, entry) in entries.iter().enumerate() {
         let above = entry
@@ -13,9 +13,9 @@ pub(crate) fn focus(mut entries: Vec<Entry>, is_focused: &[bool]) -> Vec<Entry> 
             .is_some_and(|parent| is_inside[parent as usize]);
         is_inside[at] = above || is_focused[entry.method as usize];
     }
-    // Set above one, too.
+    // Set above a focused method, too.
     let mut is_kept = is_inside.clone();
-    // By entry: total and variance of the callees that are kept.
+    // For each entry, the total and the variance of its kept callees.
     let mut callees = vec![(0.0f64, 0.0f64); entries.len()];
     for at in (0..entries.len()).rev() {
         let weight = &mut entries[at].weight;

@@ -5,10 +5,10 @@ use crate::model::Profile;
 /// The measure that a report weighs methods by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Measure {
-    /// The time they took, or their calls where nothing was timed.
+    /// The time that methods took; their calls if nothing was timed.
     #[default]
     Time,
-    /// The bytes they allocated.
+    /// The bytes that methods allocated.
     Allocated,
     /// The bytes of the objects that are still alive.
     Live,
@@ -27,8 +27,7 @@ impl Measure {
         }
     }
 
-    /// The measure that a profile was made for, unless another one is asked for: time if it has
-    /// calls.
+    /// The default measure of a profile: time if it has calls, allocations otherwise.
     pub fn of(profile: &Profile) -> Measure {
         match &profile.allocations {
             Some(_) if profile.has_calls() => Measure::Time,

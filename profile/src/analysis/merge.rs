@@ -16,20 +16,21 @@ use crate::model::{Header, Method, Node, ProbeCosts, Profile, ThreadKind, Thread
 /// Profiles whose times cannot be added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum MergeError {
-    /// Wall time and processor time.
+    /// One profile has wall time, another CPU time.
     #[error("one profile has wall time, another CPU time; profile both with the same --clock")]
     Clocks,
-    /// Some calls have times and some have none.
+    /// One profile has times, another counts only.
     #[error(
         "one profile only counts calls, another times them; profile both with the same --timing"
     )]
     Timings,
-    /// Exact and adaptive timing, whose probes cost different things.
+    /// One profile has exact timing, another adaptive timing. Their probes have different costs.
     #[error(
         "one profile times every call (exact), another a sample (adaptive); profile both with the same --timing"
     )]
     Modes,
-    /// Allocations of instrumented classes, all allocations, and samples of all.
+    /// The profiles recorded different allocations: those of instrumented classes, all, or samples
+    /// of all.
     #[error(
         "the profiles are of different allocations: those of the instrumented classes (exact), \
          all (live=exact) and samples (sampled, live) do not mix"
@@ -37,20 +38,20 @@ pub enum MergeError {
     Allocations,
 }
 
-/// Adds profiles up: methods with the same [`key`](crate::Method::key) are one, whatever
-/// their ids were, in as many loaders as in the profile with the most; threads of the same kind and name are one tree; memory is summed.
-/// Live objects are left out unless all profiles with allocations have them, and a note says so.
-/// A note that several processes have comes once, with the sum of their numbers of objects; a note
-/// with bytes in it names its process.
+/// Adds profiles up: methods with the same [`key`](crate::Method::key) become one, threads of the
+/// same kind and name become one tree, and memory is summed. A method's number of loaders is the
+/// largest in any profile. Live objects are left out, with a note, unless all profiles with
+/// allocations have them. A note of several processes appears once, with the sum of its numbers of
+/// objects. A note with a number of bytes names its process.
 ///
-/// Profiles of one [`process`](Header::process) are its parts: it ran once, as long as
-/// from the first start to the last end. Of several processes durations are
-/// summed, and methods of a class that each has in one loader only of some name are one
-/// whatever the loader's ordinal. Merging nothing gives an empty profile.
+/// Profiles of one [`process`](Header::process) are the parts of one run, which lasted from the
+/// first start to the last end. The durations of several processes are summed. If each process has
+/// a class in only one loader of a name, the loader's ordinal is ignored. Merging nothing gives an
+/// empty profile.
 ///
 /// # Errors
 ///
-/// Clocks or timing modes that cannot be added.
+/// Fails if clocks, timing modes or kinds of allocations cannot be added.
 pub fn merge(profiles: &[Profile]) -> Result<Profile, MergeError> {
     let all = runs(profiles)?;
     if let [only] = &all[..] {
@@ -61,7 +62,7 @@ pub fn merge(profiles: &[Profile]) -> Result<Profile, MergeError> {
     add(&all, |method| matching.key(method), Sort::Runs)
 }
 
-/// The runs that profiles are of: those of one process are parts of one run.
+/// The runs behind the profiles: profiles of one process are parts of one run.
 pub(crate) fn runs(profiles: &[Profile]) -> Result<Vec<Cow<'_, Profile>>, MergeError> {
     let mut processes: Vec<Vec<&Profile>> = Vec::new();
     for profile in profiles {
@@ -74,7 +75,7 @@ pub(crate) fn runs(profiles: &[Profile]) -> Result<Vec<Cow<'_, Profile>>, MergeE
             None => processes.push(vec![profile]),
         }
     }
-    // Whole ones first.
+    // Runs of a single profile come first.
     processes.sort_by_key(|parts| parts.len() > 1);
     let mut runs = Vec::with_capacity(processes.len());
     for parts in processes {
@@ -86,12 +87,12 @@ pub(crate) fn runs(profiles: &[Profile]) -> Result<Vec<Cow<'_, Profile>>, MergeE
     Ok(runs)
 }
 
-/// The relation of profiles to each other.
+/// The relation between the profiles that are added.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sort {
     /// Parts of one process, measured at the same time.
     Parts,
-    /// Processes of their own.
+    /// Different processes.
     Runs,
 }
 
@@ -149,7 +150,7 @@ fn add<'p>(
     Ok(merged)
 }
 
-/// Says that what is alive is left out, if only some of the profiles tell it.
+/// A note that live objects are left out, if only some of the profiles recorded them.
 fn without_live(profiles: &[&Profile]) -> Option<String> {
     let allocations = || profiles.iter().filter_map(|p| p.allocations.as_ref());
     let live = allocations().filter(|a| a.live).count();
@@ -162,7 +163,7 @@ fn without_live(profiles: &[&Profile]) -> Option<String> {
     })
 }
 
-/// Lays `nodes` over `into`, path over path.
+/// Adds `nodes` to `into`; nodes with the same path become one.
 fn add_tree(into: &mut Vec<Node>, nodes: &[Node], paths: &mut Paths, methods: &[u32]) {
     let mut places: Vec<u32> = Vec::with_capacity(nodes.len());
     for node in nodes {
@@ -189,11 +190,12 @@ fn add_tree(into: &mut Vec<Node>, nodes: &[Node], paths: &mut Paths, methods: &[
     }
 }
 
-/// Thread, frame and type, and whether sizes are unknown, of what was allocated and what is alive:
-/// apart, lest such objects seem to be in the bytes of the others.
+/// The key of a site: thread, frame, type, and whether the sizes of its allocated and its live
+/// objects are unknown. Sites with and without sizes stay apart, so that the bytes of one do not
+/// seem to include the objects of the other.
 type SiteKey<'p> = (u32, Option<u32>, &'p str, [bool; 2]);
 
-/// Allocations laid over each other.
+/// Allocations of all profiles, added up.
 #[derive(Default)]
 struct Allocated<'p> {
     sum: Option<Allocations>,
@@ -215,7 +217,8 @@ impl<'p> Allocated<'p> {
         });
         match (&mut sum.seen, other.seen) {
             (Seen::Exact, Seen::Exact) | (Seen::All, Seen::All) => {}
-            // Each was weighed by its own; the coarsest is said.
+            // Each profile's samples were weighed by its own interval; the header gets the
+            // coarsest.
             (Seen::Sampled { interval }, Seen::Sampled { interval: other }) => {
                 *interval = other.max(*interval)
             }
@@ -263,8 +266,7 @@ fn header(profiles: &[&Profile], sort: Sort) -> Result<Header, MergeError> {
     let Some(first) = profiles.first() else {
         return Ok(Header::default());
     };
-    // Where nothing was called, as when allocations alone were counted, it is
-    // all the same how it would have been timed.
+    // A profile without calls fits any timing mode, for example if only allocations were recorded.
     let has_calls = |profile: &Profile| profile.calls() > 0;
     let timed = profiles.iter().find(|profile| has_calls(profile));
     let timed = &timed.unwrap_or(first).header;
@@ -298,9 +300,10 @@ fn header(profiles: &[&Profile], sort: Sort) -> Result<Header, MergeError> {
         for (reason, count) in &header.left_alone {
             let methods = left_alone.entry(reason).or_default();
             *methods = match sort {
-                // Each is of other archives.
+                // Each part comes from other archives, so their methods add up.
                 Sort::Parts => methods.saturating_add(*count),
-                // The same program leaves the same methods alone each time.
+                // The same program leaves the same methods without probes each time, so they are
+                // not added up.
                 Sort::Runs => (*methods).max(*count),
             };
         }
@@ -318,7 +321,7 @@ fn header(profiles: &[&Profile], sort: Sort) -> Result<Header, MergeError> {
         .into_iter()
         .map(|(r, n)| (r.to_owned(), n))
         .collect();
-    // A pattern that matched in one of them did match.
+    // A pattern that matched in one of them did match, so it is not reported as unmatched.
     let everywhere = |pattern: &&String| {
         profiles
             .iter()
@@ -351,9 +354,9 @@ fn end(header: &Header) -> u128 {
     start * 1_000_000 + u128::from(header.duration_ns)
 }
 
-/// The mean costs of a probe, by calls.
+/// The mean costs of a probe, weighed by calls.
 fn costs(profiles: &[&Profile]) -> ProbeCosts {
-    // One call more each, so that profiles without any have a mean too.
+    // One more call for each profile, so that profiles without calls have a mean too.
     let weights: Vec<f64> = profiles.iter().map(|p| p.calls() as f64 + 1.0).collect();
     let mean = |cost: fn(&ProbeCosts) -> u64| {
         let pairs = profiles.iter().zip(&weights);
@@ -380,7 +383,7 @@ fn distinct(profiles: &[&Profile], texts: fn(&Header) -> &[String]) -> Vec<Strin
 mod tests {
     use super::*;
 
-    /// Calls of `a.A` in one loader, from `start` on, in seconds.
+    /// A part of a process: calls of `a.A` in one loader. `start` and the duration are in seconds.
     fn part(process: &str, loader: &str, start: i64, seconds: u64) -> Profile {
         let method = Method {
             loader: loader.into(),
@@ -424,10 +427,10 @@ mod tests {
         assert!(header.not_ended, "as one of them");
         assert_eq!(whole.threads[0].id, Some(1));
         assert_eq!(whole.threads[0].cpu_ns, Some(14));
-        // The ordinal tells loaders of a process apart, and the class is in both.
+        // The ordinal distinguishes loaders of one process, and the class is in both.
         let loaders: Vec<&str> = whole.methods.iter().map(|m| &*m.loader).collect();
         assert_eq!(loaders, ["l", "l#2"]);
-        // A part can be merged later, too.
+        // A part can also be merged later.
         let later = merge(&[whole.clone(), part("7-1", "l", 130, 20)]).expect("of one kind");
         assert_eq!(later.header.duration_ns, 50_000_000_000);
         assert_eq!((later.methods.len(), later.calls()), (2, 70));
@@ -457,7 +460,7 @@ mod tests {
         assert_eq!(all.header.duration_ns, 45_000_000_000);
         assert_eq!(all.header.process, "");
         assert_eq!(all.header.left_alone["native"], 6);
-        // Of unknown ones each is one of its own.
+        // Profiles without a process are separate runs.
         let unknown = [part("", "l", 100, 20), part("", "l#2", 100, 20)];
         let both = merge(&unknown).expect("of one kind");
         assert_eq!(both.header.duration_ns, 40_000_000_000);

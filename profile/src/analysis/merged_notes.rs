@@ -1,4 +1,4 @@
-//! The notes of several profiles as those of one.
+//! Merges the notes of several profiles.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -7,11 +7,12 @@ use crate::model::Profile;
 use loadhook_text::clipped;
 use loadhook_text::units::count;
 
-/// Columns of a command in front of a note.
+/// The maximum width of the command in front of a note, in columns.
 const COMMAND: usize = 40;
 
-/// The notes of several processes. A note that several have comes once; if it begins with a number of
-/// objects, the numbers are added up. A note with bytes in it gets the name of its process.
+/// Merges the notes of several processes. A note of several processes appears once; if it begins
+/// with a number of objects, the numbers are added up. A note with a number of bytes gets the name
+/// of its process.
 pub(crate) fn of_runs(profiles: &[&Profile]) -> Vec<String> {
     let owners = owners(profiles);
     let mut notes: Vec<(Option<u64>, String)> = Vec::new();
@@ -44,11 +45,11 @@ pub(crate) fn of_runs(profiles: &[&Profile]) -> Vec<String> {
     notes.into_iter().map(told).collect()
 }
 
-/// The words behind numbers that are added up. Other numbers are not: each process leaves the same
-/// methods alone, and its trackers are its own.
+/// The words after a number that is added up. Other numbers are not: each process leaves the same
+/// methods without probes, and has its own trackers.
 const COUNTED: [&str; 4] = ["allocations ", "objects ", "of the objects ", "samples "];
 
-/// The number that a note begins with, and what follows: `1,234 objects were not followed`.
+/// Splits a note into the number at its beginning and the rest: `1,234 objects were not followed`.
 fn counted(note: &str) -> Option<(u64, &str)> {
     let (number, text) = note.split_once(' ')?;
     let is_counted = COUNTED.iter().any(|what| text.starts_with(what));
@@ -56,7 +57,7 @@ fn counted(note: &str) -> Option<(u64, &str)> {
     is_counted.then_some((number, text))
 }
 
-/// Returns whether a note has a number of bytes in it, as [`bytes`](loadhook_text::bytes) writes them.
+/// Returns whether a note contains a number of bytes, as [`bytes`](loadhook_text::bytes) writes it.
 fn has_bytes(note: &str) -> bool {
     let words: Vec<&str> = note.split([' ', ')']).collect();
     words.windows(2).any(|pair| {
@@ -65,7 +66,7 @@ fn has_bytes(note: &str) -> bool {
     })
 }
 
-/// The command of each profile, in their order; numbered where several have the same.
+/// The command of each profile, in their order. Equal commands get numbers.
 fn owners(profiles: &[&Profile]) -> Vec<String> {
     let command = |profile: &&Profile| match profile.header.command.as_str() {
         "" => "profile".to_owned(),

@@ -1,4 +1,4 @@
-//! Finding the same method in several profiles.
+//! Matches the same method in several profiles.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,13 +7,12 @@ use crate::model::Method;
 /// The key of a method across profiles: loader, class, name, descriptor.
 pub(crate) type Key<'p> = (&'p str, &'p str, &'p str, &'p str);
 
-/// Finds keys that do not depend on the order in which loaders were made.
-///
-/// Loaders of one name have ordinals in that order, `plugins` and `plugins#2`,
-/// and it may differ from run to run. So the ordinal counts only where one of
-/// the profiles has a class in several loaders of one name.
+/// The keys of methods across profiles, independent of the order in which class loaders were
+/// created. Loaders of one name have ordinals in that order, `plugins` and `plugins#2`, and the
+/// order may differ from run to run. So the ordinal is part of the key only if one of the profiles
+/// has the class in several loaders of that name.
 pub(crate) struct Matching<'p> {
-    /// Loader's name without ordinal and class, where the ordinal counts.
+    /// The loader names without ordinal, with the class, for which the ordinal is part of the key.
     several: HashSet<(&'p str, &'p str)>,
 }
 
@@ -60,7 +59,7 @@ mod tests {
     use crate::merge;
     use crate::model::{Node, Profile, ThreadKind, ThreadTree};
 
-    /// Each method was called as often as its place says, from 1 on.
+    /// A profile of these methods; the first has one call, the second two, and so on.
     fn profile(methods: &[(&str, &str)]) -> Profile {
         let methods: Vec<Method> = methods
             .iter()
@@ -142,7 +141,7 @@ mod tests {
                 ("a.A", "plugins#2", 2),
             ],
         );
-        // No ordinals of ours.
+        // `#` in these names begins no ordinal.
         let names = [("x#y", "a.A"), ("x#", "a.A"), ("x", "a.A")];
         let all = profile(&names);
         expect(

@@ -6,8 +6,8 @@ use loadhook_text::java::parameters;
 
 use crate::model::Method;
 
-/// One name a method: `com.example.Service.handle`. Overloads get their
-/// parameters, `handle(String, int[])`, and what two loaders define, the loader.
+/// One name for each method: `com.example.Service.handle`. Overloads get their parameters,
+/// `handle(String, int[])`. A method that two loaders define gets its loader.
 pub(crate) fn names(methods: &[Method]) -> Vec<String> {
     let mut plain: HashMap<(&str, &str), u32> = HashMap::new();
     let mut whole: HashMap<(&str, &str, &str), u32> = HashMap::new();

@@ -1,4 +1,4 @@
-//! Methods in all their calling contexts: the rows of a table.
+//! The rows of a table of methods: each sums up a method over all its calling contexts.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ pub(crate) struct Row {
     pub(crate) method: u32,
     /// Calls or objects.
     pub(crate) count: u64,
-    /// The count at nodes whose weight is known.
+    /// The count at nodes with known weight.
     pub(crate) known_count: u64,
-    /// Nanoseconds or bytes of the method itself, as far as they are known.
+    /// Nanoseconds or bytes of the method itself, without unknown parts.
     pub(crate) own: f64,
-    /// As `own`, with callees.
+    /// The same as `own`, with callees included.
     pub(crate) total: f64,
     /// The part of `total` that the calls with known times took.
     pub(crate) known_total: f64,
@@ -27,7 +27,7 @@ pub(crate) struct Row {
     pub(crate) total_is_bound: bool,
 }
 
-/// A time whose standard error is at least this share of it is mostly error.
+/// The share of its standard error from which on a time is mostly error.
 const MOSTLY: f64 = 0.5;
 
 impl Row {
@@ -48,10 +48,8 @@ impl Row {
         (self.known_count > 0 || self.total > 0.0).then_some(self.total)
     }
 
-    /// Total time of a call, over those with known times.
-    ///
-    /// Recursive calls count as calls, so that an outermost call of a recursive method takes
-    /// longer than this.
+    /// Mean total time of the calls with known times. Recursive calls count as calls, so an
+    /// outermost call of a recursive method takes longer than the mean.
     pub(crate) fn mean(&self) -> Option<f64> {
         (self.known_count > 0).then(|| self.known_total / self.known_count as f64)
     }
@@ -66,7 +64,7 @@ impl Row {
         (self.own_variance + self.once_variance).sqrt()
     }
 
-    /// The lower end of the self time's interval: two standard errors less than the estimate.
+    /// The lower end of the self time's interval: the estimate less two standard errors.
     pub(crate) fn sure_own(&self) -> f64 {
         (self.own - 2.0 * self.own_error()).max(0.0)
     }
@@ -82,12 +80,11 @@ impl Row {
     }
 }
 
-/// Adds the entries of a tree to the rows of their methods; `rows` has one for each method.
-///
-/// An entry whose method is on the path already adds nothing to the total.
+/// Adds the entries of a tree to the rows of their methods; `rows` has one row for each method. An
+/// entry adds nothing to the total if its method is already on the path.
 pub(crate) fn add_tree(rows: &mut [Row], tree: &Tree) {
     let mut on_path = vec![0u32; rows.len()];
-    // By recursion and method.
+    // The totals inside recursions: the key is the recursion and the method.
     let mut recursive: BTreeMap<(u32, u32), RecursiveTotal> = BTreeMap::new();
     tree.walk(|step| {
         let at = match step {

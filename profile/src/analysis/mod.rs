@@ -1,7 +1,7 @@
 //! Calculations on profiles: corrected times, trees and tables of methods, sums and comparisons.
 //!
-//! [`figures()`] corrects the times of a calling-context tree. Everything that is shown of a tree
-//! goes through it, so all formats agree.
+//! [`figures()`] corrects the times of a calling-context tree. All formats show these corrected
+//! times, so they agree.
 
 pub(crate) mod allocation_places;
 pub(crate) mod allocation_tree;

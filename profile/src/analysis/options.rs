@@ -5,25 +5,24 @@ use crate::model::Method;
 
 /// The part of a profile to write, and its order.
 pub struct Options<'a> {
-    /// The measure to show; `None` for the one that the profile was made for, and in tables for all
-    /// that it has.
+    /// The measure to show. `None` stands for the profile's default measure, and in tables for all
+    /// its measures.
     pub measure: Option<Measure>,
     /// The order of method tables.
     pub sort: Sort,
-    /// At most this many methods in a table, or nodes in a tree; `None` for all.
+    /// The maximum number of methods in a table, or of nodes in a tree; `None` for all.
     pub top: Option<usize>,
-    /// Keep only what runs in a method for which this is true, and the way there.
+    /// Keeps only methods for which this is true, their callees, and the path to them.
     pub focus: Option<&'a dyn Fn(&Method) -> bool>,
-    /// Keep only the threads whose name this accepts.
+    /// Keeps only threads whose name this accepts.
     pub thread: Option<&'a dyn Fn(&str) -> bool>,
-    /// Columns of text to fill; names get at least 30, whatever this says.
+    /// The width of text in columns. Names get at least 30, even if that is wider.
     pub width: usize,
-    /// Leave branches of the text tree out that are below this share of the
-    /// whole, in percent.
+    /// Leaves out branches of the text tree that are below this share of the whole, in percent.
     pub min_percent: f64,
-    /// List the methods that were not instrumented below a table, and all notes.
+    /// Lists, below a table, all notes and the methods that were not instrumented.
     pub explain: Explain,
-    /// Write rows that are mostly error in grey: for a terminal.
+    /// Writes rows that are mostly error in grey, for a terminal.
     pub grey: bool,
 }
 
@@ -40,7 +39,7 @@ pub enum Explain {
 }
 
 impl Default for Options<'_> {
-    /// Everything, by self time, 100 columns, branches from 0.5 %.
+    /// All methods by self time, 100 columns, branches from 0.5 % on.
     fn default() -> Self {
         Options {
             measure: None,
@@ -56,16 +55,16 @@ impl Default for Options<'_> {
     }
 }
 
-/// The order of a method table; numbers sort downwards. Allocations by place sort by bytes, unless
-/// objects or names are asked for.
+/// The order of a method table. Numbers sort downwards. Tables of allocations sort by bytes, unless
+/// objects or names are chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sort {
-    /// `self`, or `bytes`, which take its place
+    /// `self`; for allocations `bytes`.
     #[default]
     SelfTime,
     /// `total`
     Total,
-    /// `calls`, or `objects`, which take their place
+    /// `calls`; for allocations `objects`.
     Calls,
     /// `mean`
     Mean,

@@ -1,9 +1,9 @@
-//! Totals of nodes that are in one recursion.
+//! Totals of nodes in one recursion.
 
 use super::tree::Tree;
 use super::weight::Weight;
 
-/// The totals of several nodes below one recursive node, added up.
+/// The sum of the totals of several nodes below one recursive node.
 ///
 /// Calls at two of these nodes can run inside each other, so the sum can be too large. It is
 /// never larger than the total of the recursive node.
@@ -23,15 +23,15 @@ impl RecursiveTotal {
         self.goes_back |= weight.goes_back;
     }
 
-    /// The sum of all totals, and that of the calls with known times, limited by the total of
-    /// the node that is `recursion` in the tree.
+    /// The sum of all totals, and the sum for calls with known times. Both are at most the total of
+    /// `recursion`, the recursive node in `tree`.
     pub(crate) fn within(&self, tree: &Tree, recursion: u32) -> (f64, f64) {
         let limit = tree.entries[recursion as usize].weight.total;
         (self.total.min(limit), self.known_total.min(limit))
     }
 
-    /// Returns whether calls can have run inside each other: the way from one node to another
-    /// goes back to a node above both.
+    /// Returns whether calls may have run inside each other. They may if a recursive call leads
+    /// from one node to another through a node above both.
     pub(crate) fn is_bound(&self) -> bool {
         self.nodes > 1 && self.goes_back
     }

@@ -1,22 +1,22 @@
-//! Statistics for the comparison of several runs with several others.
+//! Statistics that compare several runs with several others.
 //!
 //! Times of runs are skewed and have outliers, so nothing here assumes a distribution:
 //!
-//! - [`mann_whitney`], the rank test: how often would runs that differ by chance only be ranked
-//!   as one-sidedly as these? Exact up to [`MOST_EXACT`] runs, ties included: they get their
-//!   mean rank, and the distribution is that of these very ranks.
+//! - [`mann_whitney`], the rank test. Its p-value is the probability that chance alone ranks the runs
+//!   as one-sidedly as these. It is exact up to [`MOST_EXACT`] runs, also with ties: tied values get
+//!   their mean rank, and the distribution is that of these ranks.
 //! - [`ratio`], the Hodges–Lehmann estimate on logarithms: the median of the ratios of all pairs of
-//!   runs. Its interval holds the ratios that the rank test does not reject.
-//! - [`adjusted`], the correction of Benjamini and Hochberg: of the methods it lets pass at 5 %, one in
-//!   twenty is expected to be none. It holds for tests that are positively correlated, as those of methods
-//!   that a slow run slows together. A correction like Bonferroni's, which allows no false one at
-//!   all, finds less.
+//!   runs. Its interval contains the ratios that the rank test does not reject.
+//! - [`adjusted`], the correction of Benjamini and Hochberg. Among the methods that it passes at 5 %,
+//!   one in twenty is expected to be unchanged. It holds for positively correlated tests; those of
+//!   methods are, since a slow run slows all of them. A correction like Bonferroni's, which allows no
+//!   false positive at all, finds fewer changes.
 
-/// The most runs of both sides for which the distribution of ranks is exact. With more, the sum of
-/// ranks is taken for normal.
+/// The maximum number of runs, both sides together, for which the distribution of ranks is exact.
+/// With more runs, the sum of ranks is taken as normal.
 const MOST_EXACT: usize = 40;
 
-/// The probability outside of intervals, and the rate of false discoveries.
+/// The probability outside of intervals, and the false discovery rate.
 pub(crate) const LEVEL: f64 = 0.05;
 
 /// The 97.5 % quantile of the normal distribution.
@@ -25,7 +25,7 @@ const NORMAL_QUANTILE: f64 = 1.959_963_984_540_054;
 /// A ratio with its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ratio {
-    /// The median of the ratios of all pairs; infinite where most of the first values are 0.
+    /// The median of the ratios of all pairs; infinite if most values of the first side are 0.
     pub estimate: f64,
     /// The lower end of the interval.
     pub low: f64,
@@ -40,7 +40,7 @@ pub(crate) fn mann_whitney(a: &[f64], b: &[f64]) -> f64 {
     if a.is_empty() || b.is_empty() {
         return 1.0;
     }
-    // By the smaller group: there are fewer sums.
+    // The smaller group is used, because it has fewer possible sums.
     let (own, size) = if a.len() <= b.len() {
         (&ranks[..a.len()], a.len())
     } else {
@@ -59,7 +59,8 @@ pub(crate) fn mann_whitney(a: &[f64], b: &[f64]) -> f64 {
     (as_far / ways.iter().sum::<f64>()).min(1.0)
 }
 
-/// Twice the rank of each value of `a` and then `b` among all, from 1 on; equal values share their mean.
+/// Twice the rank of each value among all values, first those of `a`, then those of `b`. Ranks
+/// begin at 1; equal values share their mean rank.
 fn doubled_ranks(a: &[f64], b: &[f64]) -> Vec<usize> {
     let values: Vec<f64> = a.iter().chain(b).copied().collect();
     let mut order: Vec<usize> = (0..values.len()).collect();
@@ -77,10 +78,10 @@ fn doubled_ranks(a: &[f64], b: &[f64]) -> Vec<usize> {
     ranks
 }
 
-/// By sum: in how many ways `size` of the ranks can be chosen that add up to it.
+/// For each sum, the number of ways to choose `size` of the ranks that add up to it.
 fn ways_by_sum(ranks: &[usize], size: usize) -> Vec<f64> {
     let most: usize = ranks.iter().sum();
-    // By the number of ranks chosen, then by their sum.
+    // Indexed by the number of chosen ranks, then by their sum.
     let mut ways = vec![vec![0.0; most + 1]; size + 1];
     ways[0][0] = 1.0;
     for rank in ranks {
@@ -93,7 +94,8 @@ fn ways_by_sum(ranks: &[usize], size: usize) -> Vec<f64> {
     ways.swap_remove(size)
 }
 
-/// With the variance that ties leave, and half a rank taken off, since ranks are whole numbers.
+/// The p-value by the normal approximation. The variance takes ties into account; half a rank is
+/// taken off the distance, because ranks are whole numbers.
 fn normal_p(doubled_ranks: &[usize], size: usize, distance: usize) -> f64 {
     let total = doubled_ranks.len() as f64;
     let size = size as f64;
@@ -131,7 +133,8 @@ fn upper_tail(z: f64) -> f64 {
     (0.5 - density * sum).max(0.0)
 }
 
-/// The smallest p-value that so many runs of each side can have: all of one side are above all of the other.
+/// The smallest p-value that these numbers of runs can have: all runs of one side rank above all of
+/// the other.
 pub(crate) fn smallest_p(before: usize, after: usize) -> f64 {
     let mut ways = 1.0;
     for at in 1..=before {
@@ -140,21 +143,21 @@ pub(crate) fn smallest_p(before: usize, after: usize) -> f64 {
     (2.0 / ways).min(1.0)
 }
 
-/// The most methods that can be tested so that a single one that changed passes the correction.
+/// The maximum number of tested methods with which a single changed method passes the correction.
 pub(crate) fn most_tests(before: usize, after: usize) -> usize {
-    // 0.05 over 0.05/6 is 6, whatever the last bit says.
+    // 0.05 / (0.05/6) must be 6, in spite of rounding errors.
     (LEVEL / smallest_p(before, after) + 1e-9) as usize
 }
 
-/// The number of runs of each side that allows so many methods to be tested.
+/// The number of runs of each side that allows this number of tests.
 pub(crate) fn runs_needed(tests: usize) -> usize {
     (1..)
         .find(|runs| most_tests(*runs, *runs) >= tests)
         .unwrap_or(usize::MAX)
 }
 
-/// The ratio of `after` to `before`, and its interval; `None` without values. Pairs of two zeros have
-/// a ratio of 1.
+/// The ratio of `after` to `before` with its interval; `None` without values. A pair of zeros has
+/// the ratio 1.
 pub(crate) fn ratio(before: &[f64], after: &[f64]) -> Option<Ratio> {
     let mut ratios: Vec<f64> = Vec::with_capacity(before.len() * after.len());
     for b in before {
@@ -175,12 +178,13 @@ pub(crate) fn ratio(before: &[f64], after: &[f64]) -> Option<Ratio> {
     })
 }
 
-/// The confidence of an interval: at least 0.95, or the most that so few runs allow.
+/// The confidence of an interval: at least 0.95 if there are enough runs, otherwise the highest
+/// possible.
 pub(crate) fn confidence(before: usize, after: usize) -> f64 {
     outside(before, after).1
 }
 
-/// The number of ratios at each end that lie outside of the interval, and its confidence.
+/// The number of ratios at each end outside of the interval, and its confidence.
 fn outside(before: usize, after: usize) -> (usize, f64) {
     let pairs = before * after;
     if before + after > MOST_EXACT {
@@ -191,7 +195,7 @@ fn outside(before: usize, after: usize) -> (usize, f64) {
     let ranks: Vec<usize> = (1..=before + after).collect();
     let ways = ways_by_sum(&ranks, before);
     let all: f64 = ways.iter().sum();
-    // Sums of ranks begin at that of the lowest ones.
+    // The smallest possible sum of ranks is that of the lowest ranks.
     let lowest = before * (before + 1) / 2;
     let mut below = 0.0;
     let mut outside = 0;
@@ -207,8 +211,8 @@ fn outside(before: usize, after: usize) -> (usize, f64) {
     (outside, confidence)
 }
 
-/// The q-values of p-values: the rate of false discoveries at which each passes the correction of Benjamini
-/// and Hochberg.
+/// The q-values of p-values. A q-value is the false discovery rate at which its p-value passes the
+/// correction of Benjamini and Hochberg.
 pub(crate) fn adjusted(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|a, b| p[*a].total_cmp(&p[*b]));

@@ -6,17 +6,17 @@ use super::paths::Paths;
 use super::weight::Weight;
 use crate::model::ThreadKind;
 
-/// The tree of a thread, or of several laid over each other.
+/// The tree of a thread, or the merged tree of several threads.
 pub(crate) struct Tree {
     pub(crate) name: String,
     /// Index into [`Profile::threads`](crate::Profile::threads); 0 for several threads.
     pub(crate) thread: u32,
-    /// `None` for several threads.
+    /// The thread's id; `None` for several threads.
     pub(crate) id: Option<u64>,
     pub(crate) kind: ThreadKind,
     pub(crate) cpu_ns: Option<u64>,
     pub(crate) only_waited: bool,
-    /// The weight of the whole thread, before focusing.
+    /// The weight of the whole thread, before `--focus` is applied.
     pub(crate) whole: f64,
     /// Parents come before their children.
     pub(crate) entries: Vec<Entry>,
@@ -32,18 +32,19 @@ pub(crate) struct Entry {
     pub(crate) parent: Option<u32>,
     pub(crate) method: u32,
     pub(crate) weight: Weight,
-    /// The [size](Entry::size) of this entry and all below.
+    /// The sum of the [sizes](Entry::size) of this entry and all entries below.
     pub(crate) below: f64,
 }
 
-/// A step of a walk through a tree.
+/// A step of a depth-first walk through a tree.
 pub(crate) enum Step {
     Enter(u32),
     Leave(u32),
 }
 
 impl Entry {
-    /// The size of an entry in a picture: its own weight, or its count where nothing was timed.
+    /// The width of an entry in a graph without callees: its own weight, or its count if nothing
+    /// was timed.
     pub(crate) fn size(&self, counts_only: bool) -> f64 {
         if counts_only {
             self.weight.count as f64
@@ -78,7 +79,7 @@ impl Tree {
         }
     }
 
-    /// Lays trees over each other, path over path.
+    /// Merges trees: nodes with the same path become one.
     pub(crate) fn overlaid(trees: &[Tree], counts_only: bool) -> Tree {
         let mut paths = Paths::default();
         let mut entries: Vec<Entry> = Vec::new();
@@ -109,7 +110,7 @@ impl Tree {
         Tree::new(name, entries, counts_only)
     }
 
-    /// The callees of an entry, or the roots; the heaviest first.
+    /// The callees of an entry, or the roots for `None`; the heaviest first.
     pub(crate) fn children(&self, parent: Option<u32>) -> impl Iterator<Item = u32> {
         let mut next = match parent {
             Some(parent) => self.links[parent as usize][0],
@@ -128,10 +129,10 @@ impl Tree {
         pairs.filter_map(|(entry, [callee, _])| callee.is_none().then_some(entry))
     }
 
-    /// Walks depth first, the heaviest callees first. `step` returns whether to go below the
-    /// entry that it entered.
+    /// Walks depth first, the heaviest callees first. `step` returns whether to go below the entry
+    /// just entered.
     ///
-    /// A loop and not a recursion, since trees are as deep as Java's stacks.
+    /// This is a loop, not a recursion, because trees are as deep as Java's stacks.
     pub(crate) fn walk(&self, mut step: impl FnMut(Step) -> bool) {
         let mut path: Vec<u32> = Vec::new();
         let mut next = self.first;
@@ -150,9 +151,10 @@ impl Tree {
     }
 }
 
-/// The first root, and by entry its first child and its next sibling: the heaviest first.
+/// Returns the first root, and for each entry its first child and its next sibling. Siblings are
+/// ordered by weight, the heaviest first.
 fn linked_by_weight(entries: &[Entry]) -> (Option<u32>, Vec<[Option<u32>; 2]>) {
-    // From the lightest on, since each entry goes in front of those that are linked already.
+    // The lightest come first, since each entry is linked in front of the earlier ones.
     let mut order: Vec<u32> = (0..entries.len() as u32).collect();
     order.sort_by(|a, b| {
         let [first, second] = [a, b].map(|at| &entries[*at as usize]);

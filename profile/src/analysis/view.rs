@@ -1,4 +1,5 @@
-//! The part of a profile that was asked for, with its weights: what all formats but pprof write.
+//! The part of a profile that the options choose, with its weights. All formats except pprof write
+//! a view.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -22,27 +23,27 @@ use crate::model::{Header, Method, Node, Profile, ThreadTree, Timing};
 /// A profile seen through [`Options`].
 pub(crate) struct View<'p> {
     pub(crate) profile: &'p Profile,
-    /// The profile's methods; in a view of allocations, the types are behind them.
+    /// The profile's methods; in a view of allocations, followed by the types.
     pub(crate) methods: Cow<'p, [Method]>,
     /// The measure that the report is about.
     pub(crate) measure: Measure,
     /// The unit of all weights.
     pub(crate) quantity: Quantity,
-    /// On-screen names by [`Entry::method`], without control characters.
+    /// Names for the screen, without control characters, indexed by [`Entry::method`].
     pub(crate) names: Vec<String>,
     /// The chosen threads that have nodes left.
     pub(crate) trees: Vec<Tree>,
-    /// Set when any thread has nodes, whether the options choose it or not.
+    /// Set when any thread of the profile has nodes, chosen or not.
     pub(crate) has_nodes: bool,
-    /// The weight of the chosen threads before focusing: the 100 %. Nanoseconds or bytes, or
-    /// calls where nothing was timed.
+    /// The weight of the chosen threads before `--focus` is applied, which is 100 %. In nanoseconds
+    /// or bytes; in calls if nothing was timed.
     pub(crate) whole: f64,
-    /// The threads that are left out since they only waited.
+    /// The threads that are left out because they only waited.
     pub(crate) waiting: Waiting,
 }
 
 impl<'p> View<'p> {
-    /// A view of the measure that the options name, in all threads that they name.
+    /// Makes a view of the measure and the threads that the options name.
     pub(crate) fn new(profile: &'p Profile, options: &Options<'_>) -> View<'p> {
         match options.measure.unwrap_or_default() {
             Measure::Time => View::of_calls(profile, options),
@@ -50,7 +51,7 @@ impl<'p> View<'p> {
         }
     }
 
-    /// Makes a view without the threads that only waited, unless a thread is asked for by name.
+    /// Makes a view without the threads that only waited, unless the options name threads.
     pub(crate) fn of_working_threads(profile: &'p Profile, options: &Options<'_>) -> View<'p> {
         match options.measure.unwrap_or_default() {
             Measure::Time => {
@@ -63,12 +64,12 @@ impl<'p> View<'p> {
         }
     }
 
-    /// A view of calls and times, whatever the measure of the report.
+    /// Makes a view of calls and times, whatever measure the options name.
     pub(crate) fn of_calls(profile: &'p Profile, options: &Options<'_>) -> View<'p> {
         View::of_calls_without(&vec![false; profile.threads.len()], profile, options)
     }
 
-    /// A view of calls and times without the threads that are marked in `left_out`.
+    /// Makes a view of calls and times without the threads that `left_out` marks.
     pub(crate) fn of_calls_without(
         left_out: &[bool],
         profile: &'p Profile,
@@ -88,7 +89,7 @@ impl<'p> View<'p> {
         view
     }
 
-    /// A view of objects and bytes.
+    /// Makes a view of objects and bytes.
     fn of_allocations(profile: &'p Profile, measure: Measure, options: &Options<'_>) -> View<'p> {
         let trees = allocation_trees(profile, measure);
         let methods = Cow::Owned(trees.methods);
@@ -160,7 +161,7 @@ impl<'p> View<'p> {
         self.trees.push(tree);
     }
 
-    /// A method's name for people to read, with the number of its loaders.
+    /// A method's name for people, with the number of its loaders.
     pub(crate) fn shown(&self, method: u32) -> String {
         let loaders = self.methods[method as usize].loaders;
         format!("{}{}", self.names[method as usize], in_loaders(loaders))
@@ -185,7 +186,7 @@ impl<'p> View<'p> {
         match self.quantity {
             Quantity::Time => 0.0,
             Quantity::Bytes => {
-                // Objects are at their types, which call nothing.
+                // Objects are at leaves: types have no callees.
                 let types = self.trees.iter().flat_map(Tree::leaves);
                 let of_type = |entry: &Entry| {
                     let Weight {
@@ -198,7 +199,7 @@ impl<'p> View<'p> {
         }
     }
 
-    /// The title of counts.
+    /// The column title of counts.
     pub(crate) fn count_title(&self) -> &'static str {
         match self.quantity {
             Quantity::Time => "calls",
@@ -211,7 +212,7 @@ impl<'p> View<'p> {
         self.quantity == Quantity::Time && self.profile.header.timing == Timing::Count
     }
 
-    /// `part` of the whole, in percent.
+    /// The share of `part` in the whole, in percent.
     pub(crate) fn percent(&self, part: f64) -> f64 {
         if self.whole > 0.0 {
             100.0 * part / self.whole
@@ -220,7 +221,7 @@ impl<'p> View<'p> {
         }
     }
 
-    /// All trees laid over each other, path over path.
+    /// All trees merged into one: nodes with the same path become one.
     pub(crate) fn overlaid(&self) -> Tree {
         Tree::overlaid(&self.trees, self.counts_only())
     }
@@ -236,9 +237,9 @@ impl<'p> View<'p> {
         rows
     }
 
-    /// The methods called by each of [`View::trees`], in the order of their numbers.
+    /// For each tree in [`View::trees`], its methods in the order of their numbers.
     pub(crate) fn rows_by_tree(&self) -> Vec<Vec<Row>> {
-        // One table for all trees: it is as long as the list of methods.
+        // One table serves all trees, because it is as long as the list of methods.
         let mut rows = self.empty_rows();
         let rows_of = |tree: &Tree| {
             add_tree(&mut rows, tree);
@@ -273,7 +274,7 @@ impl<'p> View<'p> {
                 Sort::SelfTime => by_key.then(b.own.total_cmp(&a.own)),
                 _ => by_key,
             };
-            // Counts decide where nothing was timed.
+            // Counts decide if nothing was timed.
             let by_count = if sort == Sort::Name {
                 Ordering::Equal
             } else {

@@ -4,11 +4,11 @@
 //! thread that waits for another one takes its time once more. Reports leave such threads
 //! out of tables and percentages, and name them in one line.
 //!
-//! A thread only waited if its processor time is below 1 % of the wall time of its calls.
-//! On a machine with too few processors threads wait for a processor, too, and where many
-//! threads do a little each, that little is the program's work. So the threads that are left
-//! out took together at most 5 % of the processor time of all threads; the least busy go
-//! first. Threads of unknown processor time, as virtual ones, stay.
+//! A thread only waited if its processor time is below 1 % of the wall time of its calls. On a
+//! machine with too few processors, threads also wait for a processor, and many threads that each
+//! do a little may together do the program's work. So all threads left out took at most 5 % of the
+//! processor time of all threads; the least busy are left out first. Threads of unknown processor
+//! time, for example virtual threads, stay.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
@@ -18,16 +18,16 @@ use loadhook_text::{printable, units};
 use super::options::Options;
 use crate::model::{Clock, Profile, ThreadTree, Timing};
 
-/// The processor time of a thread that only waited, as a share of its wall time.
+/// The maximum processor time of a thread that only waited, as a share of its wall time.
 const MOST_OF_WALL: f64 = 0.01;
 
-/// The processor time of all threads left out, as a share of that of all threads.
+/// The maximum processor time of all threads left out, as a share of that of all threads.
 const MOST_OF_CPU: f64 = 0.05;
 
-/// Threads named in the line below a table.
+/// The maximum number of thread names in the line below a table.
 const NAMED: usize = 4;
 
-/// Returns by thread whether it only waited.
+/// Returns for each thread whether it only waited.
 pub(crate) fn only_waited(profile: &Profile) -> Vec<bool> {
     let mut waited = vec![false; profile.threads.len()];
     let header = &profile.header;
@@ -66,13 +66,13 @@ fn wall_ns(thread: &ThreadTree) -> f64 {
 #[derive(Default)]
 pub(crate) struct Waiting {
     names: Vec<String>,
-    /// Set when each is one thread, and none a group of several.
+    /// Set when each entry is one thread, and none is a group of several.
     are_single: bool,
     wall_ns: f64,
 }
 
 impl Waiting {
-    /// Takes the threads that only waited, unless threads or methods were asked for by name.
+    /// Chooses the threads that only waited; none if the options name threads or methods.
     pub(crate) fn of(profile: &Profile, options: &Options<'_>) -> (Waiting, Vec<bool>) {
         let mut waiting = Waiting {
             are_single: true,
@@ -91,8 +91,8 @@ impl Waiting {
         (waiting, waited)
     }
 
-    /// Takes the threads that only waited in every run of both sides that has them; by side and run,
-    /// which these are. A thread that worked in one of them is compared.
+    /// Chooses the threads that only waited in every run of both sides that has them, and marks
+    /// them for each side and run. A thread that worked in one of the runs is compared.
     pub(crate) fn in_all(
         sides: &[Vec<Cow<'_, Profile>>; 2],
         options: &Options<'_>,
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
     use crate::model::{Header, Node, ThreadKind};
 
-    /// Threads of this processor and wall time, in milliseconds.
+    /// Threads with these processor and wall times, in milliseconds.
     fn profile(threads: &[(Option<u64>, u64)]) -> Profile {
         let thread = |(cpu_ms, wall_ms): &(Option<u64>, u64)| ThreadTree {
             name: format!("cpu {cpu_ms:?} of {wall_ms}").into(),
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(only_waited(&unknown), [false; 3]);
     }
 
-    /// A hundred threads on one processor, each of which has a hundredth of it.
+    /// A hundred threads share one processor; each has a hundredth of its time.
     #[test]
     fn threads_that_did_the_work_are_no_idle_ones() {
         let crowd = profile(&[(Some(9), 1_000); 100]);

@@ -9,13 +9,12 @@ use super::method_rows::Row;
 use super::view::View;
 use crate::model::Clock;
 
-/// Methods named in the line below a table.
+/// The maximum number of methods in the line below a table.
 const NAMED: usize = 4;
 
-/// Names the methods among `rows` that mostly waited.
-///
-/// A thread runs no longer than its processor time, so that what a method takes in it beyond that is
-/// waiting: the least that it waited.
+/// Names the methods among `rows` that mostly waited. A thread cannot run longer than its processor
+/// time. So the part of a method's time that exceeds its thread's processor time is waiting: a
+/// lower bound.
 pub(crate) fn mostly_waiting(view: &View<'_>, rows: &[Row]) -> Option<String> {
     if view.counts_only() || view.profile.header.clock != Clock::Wall {
         return None;

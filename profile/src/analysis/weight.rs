@@ -11,19 +11,21 @@ pub(crate) struct Weight {
     pub(crate) count: u64,
     /// The calls or objects whose weight is known.
     pub(crate) known_count: u64,
-    /// 0 where no weight is known.
+    /// The node's own weight; 0 if it is unknown.
     pub(crate) own: f64,
-    /// The part that is known: where the node's own weight is unknown, the weight of the nodes below.
+    /// The known part of the weight of the node and all nodes below. If the node's own weight is
+    /// unknown, it is the weight of the nodes below.
     pub(crate) total: f64,
     /// The part of `total` that the calls with known times took.
     pub(crate) known_total: f64,
     pub(crate) own_variance: f64,
-    /// More variance of `own`, once for a method however many nodes it has.
+    /// A part of the variance of `own` that is added once for a method, however many nodes it has.
     pub(crate) once_variance: f64,
     pub(crate) total_variance: f64,
     /// Set when the weight was calculated from a sample.
     pub(crate) is_estimated: bool,
-    /// Set when no call was timed though others were, or when no object's size is known.
+    /// Set when calls of other nodes were timed but none of this one, or when no object's size is
+    /// known.
     pub(crate) is_unknown: bool,
     /// The outermost recursive node at or above this one, as in [`Figure::recursion`].
     pub(crate) recursion: Option<u32>,
@@ -32,7 +34,7 @@ pub(crate) struct Weight {
 }
 
 impl Weight {
-    /// The weight of so many calls.
+    /// The weight of `calls` calls.
     pub(crate) fn of_calls(calls: u64, figure: &Figure) -> Weight {
         Weight {
             count: calls,
@@ -50,23 +52,23 @@ impl Weight {
         }
     }
 
-    /// `own` where it is known.
+    /// `own` if it is known.
     pub(crate) fn known_own(&self) -> Option<f64> {
         (!self.is_unknown).then_some(self.own)
     }
 
-    /// `total` where anything is known of it.
+    /// `total` if any part of it is known.
     pub(crate) fn some_total(&self) -> Option<f64> {
         (!self.is_unknown || self.total > 0.0).then_some(self.total)
     }
 
-    /// Returns whether the weight of some of the calls or objects is unknown: `own` and `total`
-    /// are lower bounds then.
+    /// Returns whether the weight of some of the calls or objects is unknown; `own` and `total` are
+    /// then lower bounds.
     pub(crate) fn is_partial(&self) -> bool {
         self.known_count < self.count
     }
 
-    /// Adds the weight of the same path in another thread.
+    /// Adds the weight of the same path in another tree.
     pub(crate) fn add(&mut self, other: &Weight) {
         self.count = self.count.saturating_add(other.count);
         self.known_count = self.known_count.saturating_add(other.known_count);

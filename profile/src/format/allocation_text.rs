@@ -1,11 +1,11 @@
-//! Sentences about allocations that several formats have.
+//! Sentences about allocations that several formats share.
 
 use loadhook_text::units;
 
 use super::bounds::mark;
 use crate::model::{Amount, Seen};
 
-/// The allocations that were seen, in words.
+/// Describes which allocations were recorded, and how.
 pub(super) fn describe(seen: Seen) -> String {
     match seen {
         Seen::Exact => "every allocation of the instrumented classes".to_owned(),
@@ -16,14 +16,14 @@ pub(super) fn describe(seen: Seen) -> String {
     }
 }
 
-/// The reason why bytes of some objects are missing; a number of objects stands before it.
+/// The reason why the bytes of some objects are missing. The number of objects stands before it.
 pub(super) const UNSIZED: &str =
     "have unknown sizes: their classes were unloaded, or the heap was full";
 
-/// The meaning of the mark of such bytes, in the line below [`UNSIZED`].
+/// The explanation of the mark `≥` before such bytes. It follows [`UNSIZED`].
 pub(super) const AT_LEAST: &str = "≥ lower bound: without the bytes of these";
 
-/// The lines below a table with shares, if there are objects of unknown size.
+/// The lines below a table with percentages, if there are objects of unknown size.
 pub(super) fn unsized_remarks(objects: f64) -> Vec<String> {
     if objects == 0.0 {
         return Vec::new();

@@ -9,10 +9,10 @@ use crate::analysis::tree::{Step, Tree};
 use crate::analysis::view::View;
 use crate::model::Profile;
 
-/// One complete event a node, one track a thread. The time axis is no
-/// history: each callee comes once, as long as it and its callees took, the
-/// longest first. Where nothing was timed, a microsecond stands for a call.
-/// Events have times and nothing else: of allocations there are none.
+/// Writes one complete event for each node and one track for each thread. The time axis shows no
+/// history: each callee appears once, with its total time as its length, the longest first. If
+/// nothing was timed, a call is a microsecond long. Trace events have no place for bytes, so
+/// allocations cannot be written.
 pub(super) fn write(
     profile: &Profile,
     options: &Options<'_>,
@@ -68,7 +68,7 @@ fn spans(tree: &Tree, counts_only: bool) -> Vec<[u64; 2]> {
         match step {
             Step::Enter(at) => spans[at as usize][0] = (now * scale).round() as u64,
             Step::Leave(at) => {
-                // Its own time comes behind its callees'.
+                // An entry's own time follows its callees' times.
                 now += tree.entries[at as usize].size(counts_only);
                 spans[at as usize][1] = (now * scale).round() as u64;
             }

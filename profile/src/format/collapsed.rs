@@ -1,4 +1,4 @@
-//! Folded stacks: `caller;callee 1234`, for `flamegraph.pl` and its kin.
+//! Folded stacks, `caller;callee 1234`, for `flamegraph.pl` and similar tools.
 
 use std::io::{self, Write};
 
@@ -7,8 +7,8 @@ use crate::analysis::tree::Step;
 use crate::analysis::view::View;
 use crate::model::Profile;
 
-/// One line a node with self time, in nanoseconds; in calls where nothing
-/// was timed; in bytes where allocations are wanted. All chosen threads together.
+/// Writes one line for each node with self time, all chosen threads together. The number is in
+/// nanoseconds, in bytes for allocations, or in calls if nothing was timed.
 pub(super) fn write(
     profile: &Profile,
     options: &Options<'_>,
@@ -16,7 +16,7 @@ pub(super) fn write(
 ) -> io::Result<()> {
     let view = View::new(profile, options);
     let tree = view.overlaid();
-    // A name must not hold the separator.
+    // A name must not contain the separator.
     let clean = |name: &String| name.replace(';', ":");
     let names: Vec<String> = view.names.iter().map(clean).collect();
     let mut stack = String::new();

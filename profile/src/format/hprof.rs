@@ -1,4 +1,4 @@
-//! HPROF's text: allocation sites with the traces that lead to them.
+//! HPROF's text format: allocation sites with the traces that lead to them.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::{self, Write};
@@ -10,11 +10,11 @@ use crate::model::{Allocations, Amount, Frame, Seen, Site};
 use loadhook_text::date::asctime;
 use loadhook_text::printable;
 
-/// Stands for a number that is not known.
+/// The text for an unknown number.
 const UNKNOWN: &str = "-";
 
-/// `TRACE` and `SITES`, the heaviest first: by what is alive, where that was
-/// followed. Numbers that do not fit push the columns to their right.
+/// Writes `TRACE` and `SITES`, the largest first: by live bytes if objects were followed, otherwise
+/// by allocated bytes. Numbers that are too long push the columns to their right.
 pub(super) fn write(
     profile: &Profile,
     options: &Options<'_>,
@@ -33,7 +33,7 @@ pub(super) fn write(
     sites.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
     let whole: f64 = sites.iter().map(|site| weight(site)).sum();
     sites.truncate(options.top.unwrap_or(usize::MAX));
-    // By thread and innermost frame.
+    // The number of each trace; the key is the thread and the innermost frame.
     let mut traces: HashMap<(u32, Option<u32>), usize> = HashMap::new();
     let header = &profile.header;
     let ran = i64::try_from(header.duration_ns / 1_000_000_000).unwrap_or(0);
@@ -122,7 +122,7 @@ fn numbers(amount: Amount) -> [String; 2] {
     [bytes, whole(amount.objects)]
 }
 
-/// `java/util/Hashtable.put(Hashtable.java:405)`
+/// A line of code as HPROF writes it: `java/util/Hashtable.put(Hashtable.java:405)`.
 fn place(profile: &Profile, frame: &Frame) -> String {
     let method = &profile.methods[frame.method as usize];
     let source = match (&method.file, frame.line) {
@@ -134,7 +134,7 @@ fn place(profile: &Profile, frame: &Frame) -> String {
     printable(&format!("{class}.{}({source})", method.name)).into_owned()
 }
 
-/// `char []`, `java/util/Hashtable$Entry`
+/// A class as HPROF writes it: `char []`, `java/util/Hashtable$Entry`.
 fn class(type_name: &str) -> String {
     let dimensions = type_name.find('[').unwrap_or(type_name.len());
     let (name, dimensions) = type_name.split_at(dimensions);

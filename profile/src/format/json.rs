@@ -1,4 +1,4 @@
-//! Our own JSON, described in `docs/user/formats.md`.
+//! Loadhook's own JSON, described in `docs/user/formats.md`.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -16,7 +16,8 @@ use crate::model::{
     Allocations, Amount, Frame, Header, Profile, Recording, Seen, Site, ThreadKind,
 };
 
-/// Raised when a field changes its meaning or goes away, not when one is added.
+/// The version of the JSON. It is raised when a field changes its meaning or is removed, not when a
+/// field is added.
 const VERSION: u32 = 1;
 
 pub(super) fn write(
@@ -55,7 +56,7 @@ struct File<'v, 'p> {
     allocations: Option<serde_json::Value>,
 }
 
-/// The allocation sites. Objects and bytes of samples are estimates, rounded.
+/// The allocation sites. The objects and bytes of samples are rounded estimates.
 fn allocations(
     profile: &Profile,
     allocations: &Allocations,
@@ -187,7 +188,7 @@ struct JsonNode<'a> {
     estimated: bool,
 }
 
-/// Whole nanoseconds, objects or bytes.
+/// Rounds nanoseconds, objects or bytes to a whole number.
 fn whole(ns: f64) -> u64 {
     ns.round() as u64
 }
@@ -232,7 +233,7 @@ impl Serialize for Methods<'_, '_> {
 
 impl Serialize for Tree<'_, '_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // Ids count through all threads.
+        // Node ids are numbered through all threads.
         let mut next = 0;
         let trees = self.0.trees.iter().enumerate().map(|(thread, tree)| {
             let first = next;

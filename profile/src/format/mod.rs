@@ -1,4 +1,4 @@
-//! The formats that a profile is written in, a file or a folder each.
+//! The formats in which a profile is written, one file or folder for each.
 
 mod allocation_text;
 mod bounds;

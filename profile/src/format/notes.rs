@@ -1,4 +1,4 @@
-//! The notes of a profile, as formats for people show them.
+//! The notes of a profile in formats for people.
 
-/// Notes that are written where not all are asked for.
+/// The maximum number of notes that are shown without `--explain`.
 pub(super) const FEW_NOTES: usize = 10;

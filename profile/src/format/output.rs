@@ -1,4 +1,4 @@
-//! All formats by name.
+//! The choice of a format by its name.
 
 use std::io::{self, Write};
 
@@ -9,30 +9,30 @@ use crate::analysis::measure::Measure;
 use crate::analysis::options::Options;
 use crate::model::Profile;
 
-/// The reason why the format cannot show allocations.
+/// The reason why trace events cannot show allocations.
 const NO_BYTES: &str = "trace events have times only, no bytes; \
     use --format speedscope or html for allocations";
 
-/// A format to write.
+/// A format in which a profile can be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Text: one line a method.
     Table,
     /// Text: the calling-context tree of all threads together.
     Tree,
-    /// Folded stacks, `a;b;c nanoseconds` a line, as `flamegraph.pl` reads.
+    /// Folded stacks, one line `a;b;c nanoseconds` for each stack, as `flamegraph.pl` reads them.
     Collapsed,
-    /// Gzipped pprof protobuf. It holds the whole profile: options do not apply.
+    /// Gzipped pprof protobuf. It holds the whole profile, so options have no effect.
     Pprof,
-    /// Our own JSON, version 1: see `docs/user/formats.md`.
+    /// Loadhook's own JSON, version 1: see `docs/user/formats.md`.
     Json,
     /// One self-contained page.
     Html,
-    /// For <https://www.speedscope.app>.
+    /// The file format of <https://www.speedscope.app>.
     Speedscope,
-    /// Trace events, for `chrome://tracing` and Perfetto; of allocations there are none.
+    /// Trace events, for `chrome://tracing` and Perfetto; they cannot show allocations.
     Chrome,
-    /// HPROF's text of allocation sites; of a profile without allocations there are none.
+    /// HPROF's text of allocation sites; it needs a profile with allocations.
     Hprof,
 }
 
@@ -69,8 +69,8 @@ impl Format {
     ///
     /// # Errors
     ///
-    /// Fails if writing to `out` fails, and with [`io::ErrorKind::Unsupported`] if allocations
-    /// are to be written as trace events, which have no place for them.
+    /// Fails if writing to `out` fails. Fails with [`io::ErrorKind::Unsupported`] if allocations
+    /// are to be written as trace events, which cannot show them.
     pub fn write(
         self,
         profile: &Profile,

@@ -10,8 +10,8 @@ use crate::analysis::view::View;
 use crate::model::Profile;
 use loadhook_text::units::Quantity;
 
-/// One evented profile a thread. Its time axis is no history: each callee
-/// comes once, as long as it and its callees took, the longest first.
+/// Writes one evented profile for each thread. The time axis shows no history: each callee appears
+/// once, with its total time as its length, the longest first.
 pub(super) fn write(
     profile: &Profile,
     options: &Options<'_>,
@@ -73,7 +73,7 @@ fn events(tree: &Tree, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         };
         let entry = &tree.entries[at as usize];
         if kind == 'C' {
-            // Its own time comes behind its callees'.
+            // An entry's own time follows its callees' times.
             now += entry.size(counts_only);
         }
         if written.is_ok() {

@@ -18,8 +18,9 @@ use loadhook_text::java::shorten;
 use loadhook_text::printable;
 use loadhook_text::units::{self, UNKNOWN, Unit};
 
-/// Writes the tree of all chosen threads together: the [`Options::top`] heaviest nodes, or without that
-/// those from [`Options::min_percent`] on. The number of the others stands at the end.
+/// Writes the tree of all chosen threads together. It shows the [`Options::top`] heaviest nodes;
+/// without that option, all nodes from [`Options::min_percent`] on. The last line has the number of
+/// omitted nodes.
 pub(super) fn write(
     profile: &Profile,
     options: &Options<'_>,
@@ -66,22 +67,22 @@ pub(super) fn write(
     for remark in unsized_remarks(view.unsized_objects()) {
         writeln!(out, "{remark}")?;
     }
-    // That paths end early, among them.
+    // One of the notes may say that paths end early.
     let notes = profile.header.all_notes().take(FEW_NOTES);
     notes
         .map(printable)
         .try_for_each(|note| writeln!(out, "{note}"))
 }
 
-/// Returns for each entry whether it is shown. No entry is heavier than its caller, which comes before
-/// it, so the callers of a shown entry are shown too.
+/// Returns for each entry whether it is shown. No entry is heavier than its caller, so the callers
+/// of a shown entry are shown too.
 fn shown(heaviest: &[f64], options: &Options<'_>) -> Vec<bool> {
     let Some(top) = options.top else {
         let is_heavy = |weight: &f64| *weight >= options.min_percent;
         return heaviest.iter().map(is_heavy).collect();
     };
     let mut order: Vec<usize> = (0..heaviest.len()).collect();
-    // Stable: a caller stays before a callee that is as heavy.
+    // The sort is stable: a caller stays before a callee of the same weight.
     order.sort_by(|a, b| heaviest[*b].total_cmp(&heaviest[*a]));
     let mut shown = vec![false; heaviest.len()];
     for at in order.into_iter().take(top) {
@@ -93,7 +94,7 @@ fn shown(heaviest: &[f64], options: &Options<'_>) -> Vec<bool> {
 /// A line of the tree.
 struct Line<'t> {
     entry: &'t Entry,
-    /// The lines that lead from the caller to the name.
+    /// The branch lines from the caller to the name.
     branch: String,
     depth: usize,
 }
@@ -108,8 +109,8 @@ impl Line<'_> {
         self.branch.width() + self.name(view).width().min(NARROWEST_NAME) > room
     }
 
-    /// Branch and name in `room` columns. A branch that leaves too little for the name is replaced by the
-    /// number of its levels.
+    /// Branch and name in `room` columns. If the branch leaves too little for the name, the number
+    /// of its levels replaces it.
     fn fitted(&self, view: &View<'_>, room: usize) -> String {
         let branch = if self.is_too_deep(view, room) {
             Cow::Owned(format!("{}… ", self.depth - 1))
@@ -126,7 +127,7 @@ fn lines<'t>(tree: &'t Tree, shown: &[bool]) -> Vec<Line<'t>> {
     let is_shown = |at: &u32| shown[*at as usize];
     let last = |of: Option<u32>| tree.children(of).filter(is_shown).last();
     let mut lines = Vec::new();
-    // The last shown root, then the last shown callee of each node entered.
+    // The last shown root, then the last shown callee of each node on the path.
     let mut lasts = vec![last(None)];
     let mut open: Vec<bool> = Vec::new();
     tree.walk(|step| {
@@ -155,10 +156,9 @@ fn lines<'t>(tree: &'t Tree, shown: &[bool]) -> Vec<Line<'t>> {
     lines
 }
 
-/// For each entry, the largest percentage on its line and the lines below it, which
-/// decides whether it is shown. A recursive method's total can be many times
-/// what is below it, since the methods that it calls go back to nodes above it.
-/// If no time is known, its share of all calls is taken.
+/// For each entry, the largest percentage on its line and the lines below it, which decides whether
+/// it is shown. A recursive method's total can be many times the weight below it, because its
+/// callees call nodes above it. If no time is known, the percentage is that of calls.
 fn heaviest(view: &View<'_>, entries: &[Entry]) -> Vec<f64> {
     let calls: f64 = entries.iter().map(|entry| entry.weight.count as f64).sum();
     let own = |entry: &Entry| match entry.weight.some_total() {
@@ -175,8 +175,8 @@ fn heaviest(view: &View<'_>, entries: &[Entry]) -> Vec<f64> {
     heaviest
 }
 
-/// Returns the branch lines before a name. `open` says for the name and each of its callers whether a
-/// sibling follows.
+/// The branch lines before a name. `open` has an entry for the name and each of its callers:
+/// whether a sibling follows.
 fn branch(open: &[bool]) -> String {
     let mut text = String::new();
     let Some((own, callers)) = open.get(1..).and_then(<[bool]>::split_last) else {
@@ -189,7 +189,8 @@ fn branch(open: &[bool]) -> String {
     text
 }
 
-/// The numbers before the tree. Where there is no room, the totals go first: shares say the same.
+/// The columns of numbers before the tree. If there is no room, totals are dropped first, because
+/// the percentages contain the same information.
 fn columns(view: &View<'_>, lines: &[Line<'_>]) -> Vec<Column> {
     let cells = |cell: &dyn Fn(&Entry) -> String| {
         let cells = lines.iter().map(|line| cell(line.entry));

@@ -7,7 +7,7 @@ use super::output::Format;
 use crate::analysis::measure::Measure;
 use crate::analysis::options::Sort;
 
-/// A word that names none of the choices.
+/// The error for a word that names none of the choices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownWord {
     word: String,

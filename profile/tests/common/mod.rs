@@ -1,4 +1,4 @@
-//! Profiles for tests: a small one made by hand, larger ones by arithmetic.
+//! Profiles for tests: a small one written by hand, and large generated ones.
 #![allow(dead_code)]
 
 use loadhook_profile::format::{Format, Options};
@@ -7,7 +7,7 @@ use loadhook_profile::{
     ThreadKind, ThreadTree, Timing,
 };
 
-/// A profile in a format of text.
+/// A profile written in a text format.
 pub(crate) fn text(format: Format, profile: &Profile, options: &Options<'_>) -> String {
     let mut out = Vec::new();
     format
@@ -16,11 +16,11 @@ pub(crate) fn text(format: Format, profile: &Profile, options: &Options<'_>) -> 
     String::from_utf8(out).expect("UTF-8")
 }
 
-/// Millisecond, in nanoseconds.
+/// A millisecond in nanoseconds.
 pub(crate) const MS: u64 = 1_000_000;
 
-/// A shop that serves requests: overloads, two loaders, recursion direct and
-/// mutual, estimates, a full tree, and names that no format may trip over.
+/// A shop that serves requests. It has overloads, two loaders, direct and mutual recursion,
+/// estimates, a full tree, and names with characters that are special in some format.
 pub(crate) fn small() -> Profile {
     let method = |class: &str, name: &str, descriptor: &str, line: u32| Method {
         loader: "app".into(),
@@ -83,7 +83,7 @@ pub(crate) fn small() -> Profile {
         node(None, 0, 1, [2000 * MS, 2000 * MS, 1900 * MS]),
         node(Some(0), 1, 1000, [1850 * MS, 1850 * MS, 1700 * MS]),
         Node {
-            // 1.2 µs each, one in 100 timed.
+            // 1.2 µs for each call; one call in 100 is timed.
             variance: (5.0 * MS as f64).powi(2),
             timed: 5_000,
             ..node(Some(1), 2, 500_000, [600 * MS, 600 * MS, 300 * MS])
@@ -93,7 +93,7 @@ pub(crate) fn small() -> Profile {
             timed: 2_000,
             ..node(Some(2), 7, 1_000_000, [300 * MS, 300 * MS, 0])
         },
-        // Expression calls itself through Sum, three deep.
+        // Expression calls itself through Sum, three levels deep.
         node(Some(1), 4, 3_000, [1800 * MS, 1000 * MS, 1400 * MS]),
         node(Some(4), 5, 3_000, [1400 * MS, 900 * MS, 900 * MS]),
         node(Some(5), 6, 9_000, [100 * MS, 100 * MS, 0]),
@@ -151,7 +151,7 @@ pub(crate) fn small() -> Profile {
     }
 }
 
-/// Every call timed.
+/// A node of which every call is timed.
 pub(crate) fn node(
     parent: Option<u32>,
     method: u32,
@@ -170,7 +170,8 @@ pub(crate) fn node(
     }
 }
 
-/// The allocations of `small`'s methods: two callers of one line, types, a site without frame.
+/// The allocations of `small`'s methods: two callers of one line, several types, and a site without
+/// a frame.
 pub(crate) fn allocations() -> Allocations {
     let frame = |parent, method, line, bci| Frame {
         parent,
@@ -235,7 +236,7 @@ pub(crate) fn allocations() -> Allocations {
     }
 }
 
-/// The same as samples, part of which is alive.
+/// The same allocations as samples, with some objects alive.
 pub(crate) fn sampled() -> Allocations {
     let mut sampled = allocations();
     sampled.seen = Seen::Sampled { interval: 524_288 };
@@ -267,7 +268,7 @@ pub(crate) fn alone(allocations: Allocations) -> Profile {
     profile
 }
 
-/// One thread's calls of methods of X, whose probes cost nothing.
+/// One thread's calls of methods of class X, with probes that cost nothing.
 pub(crate) fn tree_of(methods: &[&str], nodes: Vec<Node>) -> Profile {
     let method = |name: &&str| Method::new("X", name, "()V");
     Profile {
@@ -283,7 +284,7 @@ pub(crate) fn tree_of(methods: &[&str], nodes: Vec<Node>) -> Profile {
     }
 }
 
-/// a(1000) → b(900) → a(800) → c(700) → b(600), 100 ns each but the last.
+/// a(1000) → b(900) → a(800) → c(700) → b(600), 100 ns own time each, except for the last.
 pub(crate) fn recursion_by_two_ways() -> Profile {
     tree_of(
         &["a", "b", "c"],
@@ -296,8 +297,8 @@ pub(crate) fn recursion_by_two_ways() -> Profile {
     )
 }
 
-/// A tree of `size` nodes over a tenth as many methods, without recursion,
-/// whose times are consistent: what callees take their callers spend.
+/// A tree of `size` nodes with a tenth as many methods, without recursion. Its times are
+/// consistent: callees take no longer than their caller.
 pub(crate) fn large(size: u32) -> Profile {
     let mut random = Random(u64::from(size) + 1);
     let methods = (size / 10).clamp(30, 20_000);
@@ -319,10 +320,11 @@ pub(crate) fn large(size: u32) -> Profile {
     };
     let mut nodes: Vec<Node> = Vec::with_capacity(size as usize);
     for at in 0..size {
-        // The later half of the nodes: a million make a tree some 50 deep.
+        // The parent is one of the later half of the nodes, so that a tree of a million nodes is
+        // about 50 levels deep.
         let back = 1 + random.below(at / 2 + 1);
         let parent = at.checked_sub(back).filter(|_| at > 2);
-        // A method number above the caller's keeps recursion out.
+        // A method number above the caller's rules out recursion.
         let lowest = parent.map_or(0, |p| nodes[p as usize].method + 1);
         let (parent, lowest) = match parent {
             Some(_) if lowest >= methods => (Some(at % 3), methods - 1 - random.below(8)),
@@ -368,11 +370,11 @@ pub(crate) fn large(size: u32) -> Profile {
     }
 }
 
-/// Numbers that are the same in every run.
+/// Pseudo-random numbers, the same in every run.
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    /// Below `limit`, which is at least 1.
+    /// A number below `limit`, which is at least 1.
     pub(crate) fn below(&mut self, limit: u32) -> u32 {
         self.0 = self
             .0
@@ -382,7 +384,7 @@ impl Random {
     }
 }
 
-/// Single runs, as sides of a comparison.
+/// Two single runs as the sides of a comparison.
 pub(crate) fn pair<'p>(before: &'p Profile, after: &'p Profile) -> [&'p [Profile]; 2] {
     [before, after].map(std::slice::from_ref)
 }

@@ -1,5 +1,5 @@
-//! A decoder of the public pprof schema that shares no code with ours: it
-//! knows the field numbers of `profile.proto` and nothing of Loadhook.
+//! A decoder of the public pprof schema that shares no code with Loadhook's. It knows only the
+//! field numbers of `profile.proto`.
 
 use std::collections::BTreeMap;
 
@@ -7,20 +7,20 @@ use std::collections::BTreeMap;
 pub(crate) struct Profile {
     pub(crate) sample_types: Vec<(String, String)>,
     pub(crate) samples: Vec<Sample>,
-    /// Names that tools show for the functions, by id.
+    /// The functions' names, as tools show them, by id.
     pub(crate) names: Vec<String>,
     pub(crate) time_nanos: i64,
     pub(crate) duration_nanos: i64,
     pub(crate) period_type: (String, String),
     pub(crate) comments: Vec<String>,
     pub(crate) default_sample_type: String,
-    /// Of the first mapping, which tools take for the program.
+    /// The file of the first mapping, which tools take as the program.
     pub(crate) program: String,
 }
 
 #[derive(Debug)]
 pub(crate) struct Sample {
-    /// System name, file, line; the leaf first.
+    /// System name, file, and line of each frame; the leaf first.
     pub(crate) stack: Vec<(String, String, i64)>,
     pub(crate) values: Vec<i64>,
     pub(crate) labels: BTreeMap<String, Label>,
@@ -50,7 +50,7 @@ fn varint(bytes: &[u8], at: &mut usize) -> u64 {
     value
 }
 
-/// All fields of a message: number, value, the bytes they take.
+/// All fields of a message: number, value, and the range of bytes.
 fn fields(bytes: &[u8]) -> Vec<(u64, Raw<'_>, std::ops::Range<usize>)> {
     let mut all = Vec::new();
     let mut at = 0;
@@ -80,7 +80,7 @@ fn messages(bytes: &[u8], field: u64) -> impl Iterator<Item = &[u8]> {
         })
 }
 
-/// Repeated numbers, packed or not.
+/// The values of a repeated number, packed or not.
 fn numbers(bytes: &[u8], field: u64) -> Vec<u64> {
     let mut all = Vec::new();
     for (number, raw, _) in fields(bytes) {
@@ -121,7 +121,7 @@ impl Profile {
             assert!(mappings.contains_key(&number(location, 2)));
             let line = messages(location, 4).next().expect("a line");
             let function = functions[&number(line, 1)];
-            // Behind the methods come lines in them.
+            // The locations of methods come first, then those of lines.
             if id <= functions.len() as u64 {
                 assert_eq!(number(function, 5), number(line, 2));
             }

@@ -1,4 +1,4 @@
-//! The allocations of two sides, one run or several of each, compared.
+//! Compares the allocations of two sides; each side has one run or several.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -18,18 +18,18 @@ use crate::model::{Header, Method, Profile, Recording};
 /// The allocations of two sides.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// Places that changed first, then those of one side only, then the others; in each of these
-    /// groups the largest difference of bytes, or of objects, first.
+    /// The changes in groups: places that changed, places of one side only, the others. Within a
+    /// group the largest difference comes first, in bytes or objects.
     pub changes: Vec<Change>,
     /// The tests that the number of runs allows.
     pub plan: Plan,
-    /// All places together.
+    /// The judgement of the sum of all places.
     pub whole: Judgement,
     /// The headers of the runs of each side.
     pub headers: [Vec<Header>; 2],
     pub(crate) measure: Measure,
     pub(crate) sort: Sort,
-    /// For each run, the allocations that were compared.
+    /// For each run, which allocations the profiler recorded.
     pub(crate) seen: [Vec<Seen>; 2],
     /// For each run, how allocations were recorded; `None` if they were not.
     pub(crate) recordings: [Vec<Option<Recording>>; 2],
@@ -70,7 +70,7 @@ impl Change {
         place_name(self.name.as_deref(), self.line)
     }
 
-    /// In all runs.
+    /// The value in each run of both sides.
     fn values(&self, value: fn(&Amount) -> Option<f64>) -> Values {
         let of = |side: &[Amount]| {
             let pair = |amount: &Amount| (amount.objects > 0.0, value(amount));
@@ -82,13 +82,14 @@ impl Change {
     }
 }
 
-/// Compares what was allocated, or with [`Measure::Live`] what of it is alive, place by place.
-/// Methods match as in [`merge`](crate::merge); profiles of one process are one run. Bytes are compared,
-/// for [`Sort::Calls`] objects; where bytes are unknown, objects of the mean size stand for them.
+/// Compares the allocations of two sides place by place; with [`Measure::Live`], those of objects
+/// that are still alive. Methods match as in [`merge`](crate::merge); profiles of one process are
+/// one run. It compares bytes, or objects for [`Sort::Calls`]. If the size of an object is unknown,
+/// it counts with the mean size.
 ///
 /// # Errors
 ///
-/// Allocations that cannot be compared: of which different ones were looked at.
+/// Fails if the two sides recorded different kinds of allocations.
 pub fn compare(sides: [&[Profile]; 2], options: &Options<'_>) -> Result<Comparison, MergeError> {
     let [before, after] = sides;
     let sides = [runs(before)?, runs(after)?];
@@ -145,7 +146,7 @@ pub fn compare(sides: [&[Profile]; 2], options: &Options<'_>) -> Result<Comparis
     })
 }
 
-/// The places of all runs, and by run all together.
+/// The places in all runs, and for each run the sum of its places.
 fn found(
     sides: &[Vec<Cow<'_, Profile>>; 2],
     none: &Allocations,
@@ -157,7 +158,7 @@ fn found(
     type PlaceKey<'p> = (Option<Key<'p>>, Option<u32>, String);
     let mut known: HashMap<PlaceKey<'_>, usize> = HashMap::new();
     let mut changes: Vec<Change> = Vec::new();
-    // The later side first, for its files and lines.
+    // The later side comes first, because its files and lines are shown.
     for side in [1, 0] {
         for (run, profile) in sides[side].iter().enumerate() {
             let allocations = profile.allocations.as_ref().unwrap_or(none);
@@ -207,7 +208,7 @@ fn measure(options: &Options<'_>) -> Measure {
     }
 }
 
-/// Bytes are unknown where those of some of the objects are.
+/// The amount of a place. Its bytes are unknown if some of its objects have an unknown size.
 fn amount(place: &Place<'_>, measure: Measure) -> Amount {
     let amount = place.amount(measure);
     let is_known = place.unsized_objects(measure) == 0.0;
@@ -259,7 +260,7 @@ fn sort(changes: &mut [Change], sort: Sort, plan: &Plan) {
     });
 }
 
-/// The distance of the medians of both sides; `None` if a run does not know the value.
+/// The difference of the medians of both sides; `None` if the value is unknown in some run.
 fn difference(change: &Change, value: fn(&Amount) -> Option<f64>) -> Option<f64> {
     let of = |side: &[Amount]| {
         let known: Option<Vec<f64>> = side.iter().map(value).collect();
@@ -268,7 +269,7 @@ fn difference(change: &Change, value: fn(&Amount) -> Option<f64>) -> Option<f64>
     Some((of(&change.after)? - of(&change.before)?).abs())
 }
 
-/// The bytes of an object, on average over those whose sizes are known.
+/// The mean size of the objects whose sizes are known.
 fn mean_size(changes: &[Change]) -> f64 {
     let amounts = changes.iter().flat_map(|c| c.before.iter().chain(&c.after));
     let known = amounts.filter_map(|amount| Some((amount.objects, amount.bytes?)));

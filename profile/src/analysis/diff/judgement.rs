@@ -1,34 +1,37 @@
 //! Decides which of many values changed between several runs of two sides.
 //!
-//! Only the largest values are tested: with *n* runs of each side no p-value is below a limit
-//! ([`smallest_p`]), and were all methods of a program tested at once, no single change could pass the
-//! correction. Which are the largest depends on all runs together and not on their sides, so that the
-//! choice favours none.
+//! Only the largest values are tested. With *n* runs of each side no p-value is below a limit
+//! ([`smallest_p`]), so if all methods of a program were tested at once, no single change could
+//! pass the correction. The largest values are chosen by all runs together, so the choice favours
+//! no side.
 
 use crate::analysis::statistics::{
     LEVEL, Ratio, adjusted, mann_whitney, median, most_tests, ratio, runs_needed, smallest_p,
 };
 
-/// Values below this share of all are not worth runs for their sake.
+/// The share of the total below which a value does not justify more runs.
 const WORTH_TESTING: f64 = 0.001;
 
 /// The verdict on a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// More than chance explains, after the correction.
+    /// The difference is larger than chance explains, after the correction.
     Changed,
-    /// In every run of the second side, in none of the first. Exact, and no test.
+    /// The value occurs in every run of the second side and in none of the first. This is exact and
+    /// needs no test.
     New,
-    /// In every run of the first side, in none of the second. Exact, and no test.
+    /// The value occurs in every run of the first side and in none of the second. This is exact and
+    /// needs no test.
     Gone,
-    /// Tested, and cannot be told from noise.
+    /// The value was tested; its difference cannot be told from noise.
     Undecided,
-    /// Not tested: a side has a single run, or the value is too small for this number of runs.
+    /// The value was not tested: a side has a single run, or the value is too small for this number
+    /// of runs.
     Untested,
 }
 
 impl Verdict {
-    /// The group of a table that the value is listed in.
+    /// The number of the group in the table that lists the value.
     pub(crate) fn group(self) -> u8 {
         match self {
             Verdict::Changed => 0,
@@ -37,7 +40,7 @@ impl Verdict {
         }
     }
 
-    /// As in JSON.
+    /// The verdict's name in JSON.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Verdict::Changed => "changed",
@@ -67,15 +70,15 @@ pub struct Judgement {
 }
 
 impl Judgement {
-    /// The difference of the medians; 0 if one is unknown.
+    /// The difference of the medians; 0 if a median is unknown.
     pub(crate) fn size(&self) -> f64 {
         let [before, after] = [self.before, self.after].map(|side| side.unwrap_or(0.0));
         (after - before).abs()
     }
 }
 
-/// One value in all runs of both sides. For each run: true if the value occurred there, and the value,
-/// if it is known.
+/// One value in all runs of both sides. For each run: true if the value occurred, and the value if
+/// it is known.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Values {
     pub(crate) sides: [Vec<(bool, Option<f64>)>; 2],
@@ -103,7 +106,7 @@ impl Values {
     }
 }
 
-/// The number of runs, and the number of tests that they allow.
+/// The number of runs, and the number of tests that these runs allow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plan {
     /// The number of runs of each side.
@@ -120,18 +123,18 @@ impl Plan {
         self.runs.iter().all(|runs| *runs > 1)
     }
 
-    /// The least p-value that so many runs can have.
+    /// The smallest p-value that this number of runs can have.
     pub(crate) fn smallest_p(&self) -> f64 {
         smallest_p(self.runs[0], self.runs[1])
     }
 
-    /// The number of runs of each side that allows all values to be tested that are worth it.
+    /// The number of runs of each side that allows a test of every value worth testing.
     pub(crate) fn runs_needed(&self) -> usize {
         runs_needed(self.worth_testing.max(1))
     }
 }
 
-/// Judges every value. The rate of false discoveries among those that changed is [`LEVEL`] at most.
+/// Judges every value. The false discovery rate among the changed values is at most [`LEVEL`].
 pub(crate) fn judge(values: &[Values], runs: [usize; 2]) -> (Vec<Judgement>, Plan) {
     let mut judgements: Vec<Judgement> = values.iter().map(|value| untested(value, runs)).collect();
     let sizes: Vec<f64> = values.iter().map(Values::size).collect();
@@ -207,11 +210,11 @@ fn untested(value: &Values, runs: [usize; 2]) -> Judgement {
 mod tests {
     use super::*;
 
-    /// A generator of numbers by chance, the same in each run of the tests.
-    struct Chance(u64);
+    /// A pseudo-random generator with a fixed seed: each run of the tests gets the same numbers.
+    struct Random(u64);
 
-    impl Chance {
-        /// From 0 to 1.
+    impl Random {
+        /// A number from 0 to 1.
         fn next(&mut self) -> f64 {
             self.0 ^= self.0 << 13;
             self.0 ^= self.0 >> 7;
@@ -219,23 +222,23 @@ mod tests {
             (self.0 >> 11) as f64 / (1u64 << 53) as f64
         }
 
-        /// Skewed, and now and then far off, as times are.
+        /// Noise like that of times: skewed, with some outliers.
         fn noise(&mut self) -> f64 {
             let outlier = if self.next() < 0.05 { 3.0 } else { 1.0 };
             outlier * (0.3 * (self.next() + self.next() + self.next() - 1.5)).exp()
         }
     }
 
-    /// `methods` methods in so many runs of each side; what a run is slowed by slows all of them. The
-    /// first `changed` take twice as long on the second side.
-    fn runs(chance: &mut Chance, methods: usize, runs: [usize; 2], changed: usize) -> Vec<Values> {
+    /// The values of `methods` methods in the given numbers of runs of each side. A slow run slows
+    /// all its methods. The first `changed` methods take twice as long on the second side.
+    fn runs(random: &mut Random, methods: usize, runs: [usize; 2], changed: usize) -> Vec<Values> {
         let mut values = vec![Values::default(); methods];
         for (side, runs) in runs.into_iter().enumerate() {
             for _ in 0..runs {
-                let common = chance.noise();
+                let common = random.noise();
                 for (at, value) in values.iter_mut().enumerate() {
                     let more = if side == 1 && at < changed { 4.0 } else { 1.0 };
-                    let time = 1e9 / (at + 1) as f64 * more * common.sqrt() * chance.noise();
+                    let time = 1e9 / (at + 1) as f64 * more * common.sqrt() * random.noise();
                     value.sides[side].push((true, Some(time)));
                 }
             }
@@ -245,28 +248,28 @@ mod tests {
 
     #[test]
     fn runs_of_one_program_show_no_change() {
-        let mut chance = Chance(7);
+        let mut random = Random(7);
         for sides in [[4, 4], [5, 5], [5, 7], [8, 8]] {
             let rounds = 200;
             let mut with_changes = 0;
             for _ in 0..rounds {
-                let (judgements, _) = judge(&runs(&mut chance, 30, sides, 0), sides);
+                let (judgements, _) = judge(&runs(&mut random, 30, sides, 0), sides);
                 with_changes +=
                     usize::from(judgements.iter().any(|j| j.verdict == Verdict::Changed));
             }
-            // 5 % of 200, and three standard deviations.
+            // The expected 5 % of 200, plus three standard deviations.
             assert!(with_changes <= 19, "{sides:?}: {with_changes}");
         }
     }
 
     #[test]
     fn false_discoveries_are_as_few_as_promised() {
-        let mut chance = Chance(11);
+        let mut random = Random(11);
         let sides = [8, 8];
         let mut rate = 0.0;
         let mut found = 0;
         for _ in 0..100 {
-            let (judgements, plan) = judge(&runs(&mut chance, 40, sides, 10), sides);
+            let (judgements, plan) = judge(&runs(&mut random, 40, sides, 10), sides);
             assert_eq!(plan.tested, plan.worth_testing);
             let changed = |range: std::ops::Range<usize>| {
                 judgements[range]
@@ -284,10 +287,10 @@ mod tests {
 
     #[test]
     fn a_single_change_is_found_by_five_runs() {
-        let mut chance = Chance(5);
+        let mut random = Random(5);
         let mut found = 0;
         for _ in 0..100 {
-            let (judgements, plan) = judge(&runs(&mut chance, 60, [5, 5], 1), [5, 5]);
+            let (judgements, plan) = judge(&runs(&mut random, 60, [5, 5], 1), [5, 5]);
             assert_eq!((plan.tested, plan.runs_needed()), (6, 7));
             found += usize::from(judgements[0].verdict == Verdict::Changed);
         }
@@ -296,8 +299,8 @@ mod tests {
 
     #[test]
     fn three_runs_cannot_tell() {
-        let mut chance = Chance(3);
-        let (judgements, plan) = judge(&runs(&mut chance, 9, [3, 3], 9), [3, 3]);
+        let mut random = Random(3);
+        let (judgements, plan) = judge(&runs(&mut random, 9, [3, 3], 9), [3, 3]);
         assert!(
             judgements
                 .iter()
@@ -306,7 +309,7 @@ mod tests {
         assert_eq!((plan.tested, plan.worth_testing), (0, 9));
         assert!((plan.smallest_p() - 0.1).abs() < 1e-12);
         assert!(
-            !judge(&runs(&mut chance, 9, [1, 5], 9), [1, 5])
+            !judge(&runs(&mut random, 9, [1, 5], 9), [1, 5])
                 .1
                 .is_tested()
         );

@@ -1,4 +1,4 @@
-//! The methods of two sides, compared.
+//! Compares the methods of two sides.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -19,17 +19,17 @@ use loadhook_text::printable;
 /// The methods of two sides.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// Methods that changed first, then those of one side only, then the others; in each of these
-    /// groups the largest difference of the value that [`Options::sort`] names first.
+    /// The changes in groups: methods that changed, methods of one side only, the others. Within a
+    /// group the largest difference comes first, in the value that [`Options::sort`] names.
     pub changes: Vec<Change>,
     /// The tests that the number of runs allows.
     pub plan: Plan,
-    /// All methods together: their self time, or their calls.
+    /// The judgement of all methods together: their self time, or their calls.
     pub whole: Judgement,
     /// The headers of the runs of each side.
     pub headers: [Vec<Header>; 2],
     pub(crate) quantity: Quantity,
-    /// The line about threads that are left out.
+    /// The line that names the threads left out because they only waited.
     pub(crate) waiting: Option<String>,
 }
 
@@ -40,26 +40,26 @@ pub struct Change {
     pub method: Method,
     /// Its name on screen, without control characters.
     pub name: String,
-    /// By run of the first side; zeros where it was not called.
+    /// The cost in each run of the first side; zeros where the method was not called.
     pub before: Vec<Cost>,
-    /// By run of the second side; zeros where it was not called.
+    /// The cost in each run of the second side; zeros where the method was not called.
     pub after: Vec<Cost>,
-    /// The judgement of all runs together.
+    /// The verdict and the statistics over all runs.
     pub judgement: Judgement,
 }
 
 /// The cost of a method in one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
-    /// Exact.
+    /// The exact number of calls.
     pub calls: u64,
-    /// Nanoseconds; `None` if no call was timed, though others' were.
+    /// Self time in nanoseconds; `None` if calls of other methods were timed, but none of this one.
     pub self_ns: Option<f64>,
-    /// Nanoseconds; `None` as of `self_ns`.
+    /// Total time in nanoseconds; `None` under the same condition as `self_ns`.
     pub total_ns: Option<f64>,
     /// The calls with known times.
     pub timed_calls: u64,
-    /// Total time a call, of those with known times.
+    /// Mean total time of the calls with known times.
     pub mean_ns: Option<f64>,
     /// Standard error of `self_ns`.
     pub self_error_ns: f64,
@@ -87,7 +87,8 @@ impl Default for Cost {
 }
 
 impl Change {
-    /// The growth of calls between the median runs of both sides; negative where they shrank.
+    /// The difference between the median numbers of calls; negative if there are fewer calls on the
+    /// second side.
     pub fn calls(&self) -> i128 {
         let median = |side: &[Cost]| {
             let mut calls: Vec<u64> = side.iter().map(|cost| cost.calls).collect();
@@ -99,7 +100,7 @@ impl Change {
         median(&self.after) - median(&self.before)
     }
 
-    /// One value in all runs.
+    /// The values of one quantity in all runs.
     fn values(&self, quantity: Quantity) -> Values {
         let of = |side: &[Cost]| {
             let value = |cost: &Cost| (cost.calls > 0, quantity.value(cost));
@@ -111,13 +112,13 @@ impl Change {
     }
 }
 
-/// Compares runs of two sides method by method; they match as in [`merge`](crate::merge).
-/// Profiles of one process are one run. Threads that only waited in all runs are left out. What
-/// [`Options::sort`] names is compared; calls, where nothing was timed.
+/// Compares runs of two sides method by method. Methods match as in [`merge`](crate::merge).
+/// Profiles of one process are one run. Threads that only waited in all runs are left out.
+/// [`Options::sort`] names the compared value; if nothing was timed, calls are compared.
 ///
 /// # Errors
 ///
-/// Clocks or timing modes that cannot be compared, and modes that differ on one side.
+/// Fails if clocks or timing modes cannot be compared, or if the modes of one side differ.
 pub fn compare(sides: [&[Profile]; 2], options: &Options<'_>) -> Result<Comparison, MergeError> {
     let [before, after] = sides;
     let sides = [runs(before)?, runs(after)?];
@@ -128,7 +129,7 @@ pub fn compare(sides: [&[Profile]; 2], options: &Options<'_>) -> Result<Comparis
     let mut changes: Vec<Change> = Vec::new();
     let mut places: HashMap<Key<'_>, usize> = HashMap::new();
     let none = |side: usize| vec![Cost::default(); sides[side].len()];
-    // The later side first, for its files and lines.
+    // The later side comes first, because its files and lines are shown.
     for side in [1, 0] {
         for (run, profile) in sides[side].iter().enumerate().rev() {
             for row in
@@ -166,7 +167,7 @@ pub fn compare(sides: [&[Profile]; 2], options: &Options<'_>) -> Result<Comparis
         .collect();
     let (judgements, mut plan) = judge(&values, runs);
     if !plan.is_tested() && timing != Timing::Count {
-        // It is times that several runs are needed for.
+        // Times need several runs; exact calls do not.
         let times = changes
             .iter()
             .map(|change| change.values(Quantity::SelfTime));
@@ -190,7 +191,7 @@ pub fn compare(sides: [&[Profile]; 2], options: &Options<'_>) -> Result<Comparis
     })
 }
 
-/// The timing of all runs, if they can be compared.
+/// The timing of all runs; an error if they cannot be compared.
 fn alike(sides: &[Vec<Cow<'_, Profile>>; 2]) -> Result<Timing, MergeError> {
     let mut headers = sides.iter().flatten().map(|profile| &profile.header);
     let Some(first) = headers.next() else {
@@ -204,7 +205,7 @@ fn alike(sides: &[Vec<Cow<'_, Profile>>; 2]) -> Result<Timing, MergeError> {
             return Err(MergeError::Timings);
         }
     }
-    // Their probes cost different things: not a spread, but two sides.
+    // Exact and adaptive probes cost different amounts, so one side must not mix them.
     let is_mixed = |side: &Vec<Cow<'_, Profile>>| {
         side.windows(2)
             .any(|pair| pair[0].header.timing != pair[1].header.timing)
@@ -239,7 +240,7 @@ fn whole(changes: &[Change], quantity: Quantity, runs: [usize; 2]) -> Judgement 
     judge_alone(&values, runs)
 }
 
-/// Into the groups of a table where several runs can tell them apart; then the largest first.
+/// Sorts the changes: by verdict if there are several runs, then the largest first.
 fn sort(changes: &mut [Change], sort: Sort, plan: &Plan) {
     let group = |change: &Change| {
         if plan.is_tested() {
@@ -257,7 +258,8 @@ fn sort(changes: &mut [Change], sort: Sort, plan: &Plan) {
         };
         let order = match sort {
             Sort::Name => std::cmp::Ordering::Equal,
-            // Calls are the same in many programs.
+            // Many programs make the same calls in every run, so times decide among equal
+            // differences.
             Sort::Calls => sizes.then_with(|| times(b).total_cmp(&times(a))),
             _ => sizes.then_with(|| b.calls().abs().cmp(&a.calls().abs())),
         };
@@ -281,7 +283,7 @@ fn cost(row: &Row) -> Cost {
     }
 }
 
-/// The value that is compared.
+/// The quantity that a comparison is about.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Quantity {
     SelfTime,
@@ -315,12 +317,12 @@ impl Quantity {
             Quantity::SelfTime => cost.self_ns,
             Quantity::Total => cost.total_ns,
             Quantity::Calls => Some(cost.calls as f64),
-            // What is not called has none.
+            // A method that was not called has no mean.
             Quantity::Mean => cost.mean_ns.filter(|_| cost.calls > 0),
         }
     }
 
-    /// Standard error.
+    /// The standard error of a quantity.
     pub(crate) fn error(self, cost: &Cost) -> f64 {
         match self {
             Quantity::SelfTime => cost.self_error_ns,

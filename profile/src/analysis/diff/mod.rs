@@ -1,4 +1,4 @@
-//! Profiles of two sides, one run or several of each, compared.
+//! Comparisons of the profiles of two sides; each side has one run or several.
 
 pub mod allocations;
 pub(crate) mod judgement;

@@ -3,7 +3,8 @@
 use super::figure::Figure;
 use crate::model::{Header, Node, Timing};
 
-/// The share of a node's time that was not recursive; about that of its calls, too.
+/// The share of a node's time that is not recursive. It serves as an estimate of the share of its
+/// calls.
 pub(super) fn share(node: &Node) -> f64 {
     match node.all_ns {
         0 => 1.0,
@@ -17,8 +18,14 @@ pub(super) struct Corrections {
 }
 
 impl Corrections {
-    /// By the clock: a timed call stands for others, and so does what is `inside` it.
-    pub(super) fn told(nodes: &[Node], header: &Header, back: &[f64], figures: &[Figure]) -> Self {
+    /// Corrects the measured times. The cost `inside` is taken off for every call, since a timed
+    /// call stands for untimed ones.
+    pub(super) fn of_calls(
+        nodes: &[Node],
+        header: &Header,
+        back: &[f64],
+        figures: &[Figure],
+    ) -> Self {
         let rest = |node: &Node| match node.timed {
             0 => 0.0,
             _ => node.all_ns as f64 - node.child_ns as f64,
@@ -27,8 +34,14 @@ impl Corrections {
         Self::new(nodes, header, back, figures, rest, calls)
     }
 
-    /// By ticks, which met what probes really took.
-    pub(super) fn real(nodes: &[Node], header: &Header, back: &[f64], figures: &[Figure]) -> Self {
+    /// Corrects the times of ticks. They contain the probes' actual cost, so `inside` is taken off
+    /// for timed calls only.
+    pub(super) fn of_ticks(
+        nodes: &[Node],
+        header: &Header,
+        back: &[f64],
+        figures: &[Figure],
+    ) -> Self {
         let ticked = |node: &Node| node.ticked_ns as f64;
         Self::new(nodes, header, back, figures, ticked, |node| node.timed)
     }
@@ -45,7 +58,7 @@ impl Corrections {
         let [inside, outside, read] = [costs.inside_ps, costs.outside_ps, costs.clock_read_ps]
             .map(|picoseconds| picoseconds as f64 / 1000.0);
         let mut own = vec![0.0; nodes.len()];
-        // By outermost recursive node: what recursive calls added, and Σ back.
+        // For each outermost recursive node: the time that recursive calls added, and Σ back.
         let mut pool = vec![(0.0, 0.0); nodes.len()];
         for (at, node) in nodes.iter().enumerate() {
             let within = inside * calls_inside(node) as f64;

@@ -1,42 +1,40 @@
 //! Corrected times: without the cost of the probes, never negative, and adding up.
 //!
-//! With `inside`, `outside` and `read` from [`ProbeCosts`](crate::model::ProbeCosts), for a node `n`:
+//! The corrections use `inside`, `outside` and `read` from
+//! [`ProbeCosts`](crate::model::ProbeCosts). For a node `n`:
 //!
 //! ```text
 //! self(n)   = all(n) − child(n) − inside · calls(n) − Σ over the calls c made from n of more(c)
-//! total(n)  = outermost(n), less the same corrections of all that ran in it
+//! total(n)  = outermost(n), less the same corrections of all calls inside it
 //!
 //! more(c)   = outside                                                exact
 //!           = outside + 2 · read · timed(c) / calls(c) − inside      adaptive
 //! ```
 //!
-//! `more(c)` is what a call of `c` adds to its caller beyond what `child(n)`
-//! holds of it, which is `inside` once a call. In exact mode all the rest is
-//! `outside`. In adaptive mode `outside` is an untimed call's, and a timed one
-//! reads the clock twice besides, part of which is `inside`; that is taken off
-//! for every call, since each timed call stands for 1/probability calls and brings
-//! its `inside` along, though the untimed ones it stands for never spent any.
+//! `child(n)` contains `inside` once for each call of a callee. `more(c)` is the rest of a call's cost
+//! for the caller. In exact mode the rest is `outside`. In adaptive mode `outside` is the cost of an
+//! untimed call. A timed call also reads the clock twice, and a part of that is `inside`. `inside` is
+//! taken off for every call: each timed call stands for 1/probability calls and brings its `inside`
+//! along, although the untimed calls never spent it.
 //!
-//! **Who made a recursive call** is not in the tree, since recursion is folded.
-//! The share outermost/all of a node's calls counts as made by the parent; the
-//! others are spread over the nodes at and below the outermost recursive
-//! node, by the time each spent in calls that went back up.
+//! **Callers of recursive calls** are not in the tree, since recursion is folded. The share
+//! outermost/all of a node's calls is attributed to the parent. The other calls are spread over the
+//! nodes at and below the outermost recursive node, in proportion to the time that each spent in calls
+//! that went back up.
 //!
-//! **Never negative, and adding up.** Sampling errors can make callees seem to
-//! take longer than their caller. From the roots down, a node whose callees
-//! want more time than it has gives each the same fraction of its wish and
-//! keeps nothing: the longer a call the more often it was timed, so the caller is
-//! the better known. The sum of all self times is then the sum of the
-//! roots' totals, and no callee exceeds its caller.
+//! **Never negative, and adding up.** Sampling errors can make callees seem to take longer than their
+//! caller. The walk goes from the roots down. If the callees of a node need more time than the node
+//! has, each gets the same fraction of its need, and the node itself gets 0. The caller's time is the
+//! more reliable one, because longer calls are timed more often. The sum of all self times is then
+//! the sum of the roots' totals, and no callee exceeds its caller.
 //!
-//! **The smallest error.** Before that, what calls' times leave to a node is combined with
-//! what ticks tell of it: see `figures/ticks.rs`.
+//! **The smallest error.** Before that, the self time that calls leave is combined with the self time
+//! that ticks show: see `figures/ticks.rs`.
 //!
-//! **A node that was never timed** (it overflowed, was entered and not yet left,
-//! or is a virtual thread's, by the CPU clock) has no time of its own; its
-//! callees' time is taken from its caller's. By the CPU clock a node can have timed
-//! calls and one that is not left: what its callees took was then measured apart
-//! from its own time, and is not limited by it.
+//! **A node that was never timed** has no time of its own; its callees' time is taken from its
+//! caller's. Such a node overflowed, has not returned yet, or belongs to a virtual thread under the CPU
+//! clock. Under the CPU clock a node can have timed calls and one call that has not returned. The time
+//! of that call's callees was measured apart from the node's own time, which is no limit for it.
 //!
 //! **Samples** need none of this: see `figures/samples.rs`.
 
@@ -51,11 +49,11 @@ use corrections::Corrections;
 
 use crate::model::{Clock, Header, Node, Timing};
 
-/// The figures of a tree, one a node. All times are 0 in [`Timing::Count`].
+/// The figures of a tree, one for each node. All times are 0 in [`Timing::Count`].
 ///
 /// # Panics
 ///
-/// If a node's parent does not come before it.
+/// Panics if a node comes before its parent.
 pub fn figures(nodes: &[Node], header: &Header) -> Vec<Figure> {
     let mut figures = vec![Figure::default(); nodes.len()];
     if header.timing == Timing::Count {
@@ -91,9 +89,8 @@ pub fn figures(nodes: &[Node], header: &Header) -> Vec<Figure> {
     figures
 }
 
-/// The calls of a node whose times are known. Where none was left to chance,
-/// those that were not timed are under way; the wall clock tells their time so far,
-/// too, but for an instant's.
+/// The number of a node's calls whose times are known. If no sample was drawn, the untimed calls
+/// have not returned yet. The wall clock knows their time so far, up to the last instant.
 fn timed_calls(node: &Node, clock: Clock) -> u64 {
     let is_sure = clock == Clock::Wall || node.variance > 0.0;
     match node.timed {
@@ -103,7 +100,7 @@ fn timed_calls(node: &Node, clock: Clock) -> u64 {
     }
 }
 
-/// Time that each node spent in calls that went back to it or to one above.
+/// For each node, its time in calls that went back to it or to a node above.
 fn back_ns(nodes: &[Node]) -> Vec<f64> {
     let mut back: Vec<f64> = nodes.iter().map(|node| node.child_ns as f64).collect();
     for node in nodes {
@@ -114,10 +111,10 @@ fn back_ns(nodes: &[Node]) -> Vec<f64> {
     back
 }
 
-/// Turns `own` into self times that are not negative and add up, and totals.
+/// Computes from `own` the totals, and self times that are never negative and add up.
 fn spread(nodes: &[Node], own: &[f64], figures: &mut [Figure]) {
     let mut own = own.to_vec();
-    // Σ own over the subtree; Σ of what node and callees want; uncorrected Σ.
+    // Sums over the subtree: of own times, of positive own times, of uncorrected times.
     let mut below = vec![0.0; nodes.len()];
     let mut wanted = vec![0.0; nodes.len()];
     let mut raw = vec![0.0; nodes.len()];
@@ -139,7 +136,7 @@ fn spread(nodes: &[Node], own: &[f64], figures: &mut [Figure]) {
             raw[parent] += raw[at];
         }
     }
-    // The time that goes to a subtree.
+    // The time that each subtree gets.
     let mut given = below;
     for (at, node) in nodes.iter().enumerate() {
         given[at] = match node.parent {
@@ -156,8 +153,8 @@ fn spread(nodes: &[Node], own: &[f64], figures: &mut [Figure]) {
         };
         figures[at].total_ns = given[at];
         if let Some(recursion) = figures[at].recursion {
-            // While a method is on the path its caller can be entered again:
-            // that time belongs to the total, but lies outside the subtree.
+            // While a method runs, its caller can be entered again. That time belongs to the
+            // method's total, but lies outside its subtree.
             let outside = (node.outermost_ns as f64 - raw[at]).max(0.0);
             figures[at].goes_back = outside > 0.0;
             let recursion = recursion as usize;

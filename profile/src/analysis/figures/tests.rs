@@ -38,9 +38,9 @@ fn totals(nodes: &[Node], header: &Header) -> Vec<f64> {
 
 #[test]
 fn exact_probes_are_taken_out() {
-    // Truly: a leaf of 10 ns, called 100 times by a middle of 500 ns own time,
-    // once called by a root of 50 ns. Each probe puts 44 ns on its caller: 4
-    // and two readings of 20, half of each inside its own interval.
+    // True times: a leaf of 10 ns, called 100 times by a middle method of 500 ns own time, which a
+    // root of 50 ns calls once. Each probe adds 44 ns to its caller: 4 ns and two clock readings of
+    // 20 ns. Half of each reading is inside the probe's own interval.
     let leaf = 100 * (10 + 20);
     let middle = 500 + 100 * (10 + 44) + 20;
     let root = 50 + (middle - 20 + 44) + 20;
@@ -49,7 +49,7 @@ fn exact_probes_are_taken_out() {
         node(Some(0), 1, [middle, middle, leaf]),
         node(Some(1), 100, [leaf, leaf, 0]),
     ];
-    // In exact mode what is outside was measured with the clock's readings.
+    // In exact mode `outside` was measured with the clock readings included.
     for (timing, costs) in [
         (Timing::Exact, [20, 24, 20]),
         (Timing::Adaptive, [20, 4, 20]),
@@ -62,8 +62,8 @@ fn exact_probes_are_taken_out() {
 
 #[test]
 fn sampled_probes_are_taken_out() {
-    // The same leaf called 1,000 times, one in ten timed with weight 10: its
-    // time holds `inside` 1,000 times, its caller's only what was spent.
+    // The same leaf called 1,000 times. One call in ten is timed, with weight 10. So the leaf's
+    // time holds `inside` 1,000 times, but the caller's time only the cost of the timed calls.
     let leaf = 1000 * (10 + 20);
     let root = 500 + 1000 * (10 + 4) + 100 * 40 + 20;
     let mut nodes = [
@@ -76,7 +76,7 @@ fn sampled_probes_are_taken_out() {
     let figures = figures(&nodes, &header);
     assert_eq!(figures[0].self_ns, 500.0);
     assert_eq!(figures[1].self_ns, 10_000.0);
-    // The root was timed, but its self time is the rest of an estimate.
+    // The root was timed, but its self time is the rest of an estimate, so it is an estimate too.
     assert!(figures.iter().all(|figure| figure.estimated));
     let variances = figures.iter().map(|f| (f.self_variance, f.total_variance));
     assert_eq!(variances.collect::<Vec<_>>(), [(9e6, 0.0), (9e6, 9e6)]);
@@ -84,7 +84,7 @@ fn sampled_probes_are_taken_out() {
 
 #[test]
 fn callees_share_what_their_caller_has() {
-    // Callees seem to take 150 of 100; a third of each goes.
+    // Callees seem to take 150 of their caller's 100, so each loses a third.
     let nodes = [
         node(None, 1, [100, 100, 150]),
         node(Some(0), 1, [90, 90, 30]),
@@ -96,20 +96,20 @@ fn callees_share_what_their_caller_has() {
     assert_eq!(totals(&nodes, &header), [100.0, 60.0, 20.0, 40.0]);
 }
 
-/// A node that was left once, and is under way again: by the CPU clock nobody
-/// else can tell since when.
+/// One call of a node has returned and another is under way. The CPU clock of a running call cannot
+/// be read from outside.
 #[test]
-fn callees_of_what_is_under_way_keep_their_times() {
+fn callees_of_a_running_call_keep_their_times() {
     let under_way = |parent, timed, times| Node {
         timed,
         ..node(parent, 2, times)
     };
     let nodes = [
         under_way(None, 0, [0, 0, 20]),
-        // Once 20, of which 15 in its callee, then 800 in it.
+        // One call of 20, with 15 in its callee, then 800 in a callee of the call under way.
         under_way(Some(0), 1, [20, 20, 815]),
         node(Some(1), 2, [815, 815, 0]),
-        // Entered, and not yet left.
+        // A call that was entered and has not returned.
         under_way(Some(1), 0, [0, 0, 7]),
         node(Some(3), 1, [7, 7, 0]),
     ];
@@ -124,7 +124,7 @@ fn callees_of_what_is_under_way_keep_their_times() {
     let expected = [(0, 0.0), (1, 20.0), (2, 815.0), (0, 0.0), (1, 7.0)];
     assert_eq!(timed.collect::<Vec<_>>(), expected);
     assert!(figures.iter().all(|figure| !figure.estimated));
-    // An estimate is of all calls.
+    // An estimate covers all calls.
     let mut sampled = nodes;
     sampled[1].variance = 1.0;
     let figures = super::figures(&sampled, &header);
@@ -133,8 +133,8 @@ fn callees_of_what_is_under_way_keep_their_times() {
 }
 
 #[test]
-fn too_short_for_the_calibration_is_zero() {
-    // A leaf measured shorter than the probe is said to be.
+fn a_time_shorter_than_its_probes_cost_is_zero() {
+    // A leaf whose time is shorter than the calibrated cost of its probe.
     let nodes = [
         node(None, 1, [10_000, 10_000, 1_000]),
         node(Some(0), 100, [1_000, 1_000, 0]),
@@ -147,7 +147,7 @@ fn too_short_for_the_calibration_is_zero() {
 
 #[test]
 fn direct_recursion_is_counted_once() {
-    // 10 levels, 100 ns own time each; the outermost takes 1,000.
+    // 10 levels of 100 ns own time each; the outermost call takes 1,000.
     let all = (1..=10).map(|levels| levels * 100).sum();
     let nodes = [
         node(None, 1, [1_100, 1_100, 1_000]),
@@ -159,7 +159,7 @@ fn direct_recursion_is_counted_once() {
 }
 
 #[test]
-fn what_a_method_takes_that_calls_itself_is_no_error_of_its_self_time() {
+fn direct_recursion_adds_no_error_to_the_self_time() {
     let all = (1..=10).map(|levels| levels * 100).sum();
     let sampled = |node| Node {
         variance: 1e6,
@@ -179,7 +179,7 @@ fn what_a_method_takes_that_calls_itself_is_no_error_of_its_self_time() {
     ] {
         assert!((variance - expected).abs() < 1e-6, "{variance} {expected}");
     }
-    // Who called it back is another one, whose time is as uncertain.
+    // If another method makes the recursive call, that method's time is uncertain, too.
     let nodes = [
         sampled(node(None, 2, [400 + 200, 400, 300 + 100])),
         node(Some(0), 2, [300 + 100, 300, 200]),
@@ -188,8 +188,8 @@ fn what_a_method_takes_that_calls_itself_is_no_error_of_its_self_time() {
     assert_eq!(figures[0].self_variance, 1e6);
 }
 
-/// A caller that is timed at every call and does nothing itself, and callees whose sample missed
-/// much: ticks found them on top.
+/// A caller that is timed at every call and does nothing itself. The sample missed much of its
+/// callees' time, and ticks found the callees on top.
 #[test]
 fn errors_of_callees_are_not_their_callers_own_time() {
     let ms = 1_000_000;
@@ -220,7 +220,7 @@ fn errors_of_callees_are_not_their_callers_own_time() {
     assert!(settled[2].self_variance < rest[2].self_variance / 10.0);
     let sum: f64 = settled.iter().map(|figure| figure.self_ns).sum();
     assert!((sum - 100.0 * ms as f64).abs() < 1.0, "{sum}");
-    // An exact rest stays, whatever ticks say.
+    // An exact rest stays, whatever the ticks are.
     for node in &mut nodes {
         node.timed = node.calls;
         node.variance = 0.0;
@@ -233,7 +233,7 @@ fn errors_of_callees_are_not_their_callers_own_time() {
 
 #[test]
 fn mutual_recursion_has_totals_beyond_its_subtree() {
-    // a → b → a → b, 100 ns each: a folded into one node, b below it.
+    // a → b → a → b, 100 ns each; a is folded into one node, with b below it.
     let nodes = [
         node(None, 2, [400 + 200, 400, 300 + 100]),
         node(Some(0), 2, [300 + 100, 300, 200]),
@@ -242,7 +242,7 @@ fn mutual_recursion_has_totals_beyond_its_subtree() {
     assert_eq!(figures[0].self_ns, 200.0);
     assert_eq!(figures[1].self_ns, 200.0);
     assert_eq!(figures[0].total_ns, 400.0);
-    // Though only 200 lie below b's node, the inner a ran inside b too.
+    // Only 200 ns lie below b's node, but the inner call of a ran inside b too.
     assert_eq!(figures[1].total_ns, 300.0);
     assert!(figures.iter().all(|figure| figure.recursion == Some(0)));
     assert!(!figures[0].goes_back && figures[1].goes_back);
@@ -250,8 +250,7 @@ fn mutual_recursion_has_totals_beyond_its_subtree() {
 
 #[test]
 fn probes_of_recursive_calls_are_the_recursions_own() {
-    // 1,000 levels of 100 ns, called once by a root of 50 ns: each level adds
-    // 44 ns to the one above it.
+    // 1,000 levels of 100 ns below a root of 50 ns. Each level adds 44 ns to the level above.
     let mut all = 0;
     let mut inner = 0;
     for _ in 0..1000 {
@@ -271,7 +270,7 @@ fn probes_of_recursive_calls_are_the_recursions_own() {
         let [root, recursive] = figures(&nodes, &header(timing, costs))[..] else {
             panic!("two nodes");
         };
-        // Which calls were recursive is an estimate: 1 in 500 instead of 1,000.
+        // The number of recursive calls is an estimate: 1 in 500 instead of 1,000.
         assert!(
             (recursive.self_ns - 100_000.0).abs() < 100.0,
             "{recursive:?}"
@@ -282,7 +281,7 @@ fn probes_of_recursive_calls_are_the_recursions_own() {
 }
 
 #[test]
-fn what_was_never_timed_takes_its_callees_time_from_its_caller() {
+fn the_callees_of_an_untimed_node_take_their_time_from_its_caller() {
     let mut nodes = [
         node(None, 1, [1_000, 1_000, 0]),
         node(Some(0), 1, [0, 0, 300]),
@@ -292,7 +291,7 @@ fn what_was_never_timed_takes_its_callees_time_from_its_caller() {
     let header = header(Timing::Adaptive, [0, 0, 0]);
     assert_eq!(selfs(&nodes, &header), [700.0, 0.0, 300.0]);
     assert_eq!(totals(&nodes, &header), [1_000.0, 300.0, 300.0]);
-    // A root that has not returned yet loses nothing.
+    // A root that has not returned yet keeps its times.
     let mut root = [nodes[1], nodes[2]];
     root[0].parent = None;
     root[1].parent = Some(0);
@@ -314,7 +313,7 @@ fn counted_calls_have_no_times() {
 }
 
 prop_compose! {
-    /// Any tree at all, consistent or not.
+    /// Any tree, consistent or not.
     fn any_nodes()(rows in proptest::collection::vec(
         (any::<u32>(), 1u64..1_000, 0u64..1_000, [0u64..1_000_000, 0..1_000_000, 0..1_000_000],
             [0u64..1_000_000, 0..1_000_000]),

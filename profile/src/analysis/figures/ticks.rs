@@ -1,80 +1,79 @@
-//! The self time with the smallest error: what calls' times leave and what ticks
-//! tell, together.
+//! The self time with the smallest error, from the times of calls and from ticks together.
 //!
-//! Two things are known of a node's self time.
+//! Two things are known about a node's self time.
 //!
-//! - **The rest.** `y(n) = all(n) − child(n)`. Where calls are drawn, `all` has an
-//!   error `e(n)` of variance `v(n)`. The same error is in the caller's `child`, so
-//!   that `y(n) = self(n) + e(n) − Σ e(c)` over the callees `c`. A node that is timed
-//!   at every call has `e(n) = 0`: what runs below it is bounded by its own time, but
-//!   its rest has the errors of all its callees.
-//! - **Ticks.** About every millisecond a tick finds a method on top. The time that
-//!   ticks stand for, `z(n)`, has nothing to do with which calls were drawn. Its
-//!   variance is `w(n) = φ · self(n)`, as of a count: `φ` is the sum of the squares of
-//!   what the ticks stand for, divided by their sum.
+//! - **The rest.** `y(n) = all(n) − child(n)`. If only a sample of the calls is timed, `all` has an
+//!   error `e(n)` of variance `v(n)`. The caller's `child` has the same error, so
+//!   `y(n) = self(n) + e(n) − Σ e(c)` over the callees `c`. A node that is timed at every call has
+//!   `e(n) = 0`: its own time limits its callees' times, but its rest has the errors of all callees.
+//! - **Ticks.** About every millisecond a tick finds a method on top of the stack. `z(n)` is the time
+//!   that the ticks stand for. It does not depend on which calls were timed. Its variance is that of
+//!   a count, `w(n) = φ · self(n)`. `φ` is the sum of the squares of the times that the ticks stand
+//!   for, divided by the sum of these times.
 //!
-//! Generalised least squares chooses the errors `e` that are the most likely ones:
+//! Generalised least squares chooses the most likely errors `e`:
 //!
 //! ```text
 //! Σ e(n)² / v(n)  +  Σ (y(n) − e(n) + Σ e(c) − z(n))² / w(n)   is the least
 //! ```
 //!
-//! No unbiased linear combination has a smaller variance (Gauss and Markov). Each term holds a node and its callees only, so that two walks through the
-//! tree solve it. From the leaves up, a subtree tells its caller what `e(n)` probably
-//! is, `m(n)`, and its variance `q(n)`; with `r = y − z`, `M = Σ m(c)`, `Q = Σ q(c)`:
+//! No unbiased linear combination has a smaller variance (Gauss and Markov). Each term holds a node and
+//! its callees only, so two walks through the tree solve the problem. The first walk goes from the leaves
+//! up. It gives each caller the probable value of `e(n)`, `m(n)`, and the variance `q(n)` of that value.
+//! With `r = y − z`, `M = Σ m(c)`, `Q = Σ q(c)`:
 //!
 //! ```text
 //! m = (r + M) · v / (v + w + Q)        q = v · (w + Q) / (v + w + Q)
 //! ```
 //!
-//! From the roots down, where `d(n) = r + M − e(n)` is the contradiction that is left in `n`:
+//! The second walk goes from the roots down. `d(n) = r + M − e(n)` is the contradiction left in `n`:
 //!
 //! ```text
 //! self(n) = z + d · w / (w + Q)        e(c) = m(c) − d(n) · q(c) / (w + Q)
 //! ```
 //!
-//! Each takes of the contradiction in proportion to its variance, and what a callee
-//! gives its caller gets: the sum of self times is still the roots' total. Where
-//! ticks are few, or a node's rest is certain, the rest counts; where the callees'
-//! errors are large, ticks do.
+//! The contradiction is divided between the node and its callees in proportion to their variances. The
+//! time that a callee loses goes to its caller, so the sum of self times stays the roots' total.
+//! The rest decides where ticks are few or the rest is certain. Ticks decide where the callees'
+//! errors are large.
 //!
-//! The variance of `self(n)` is that of the two combined, `w · R / (w + R)`. `R` is the
-//! rest's, `Q(n) + D(n)`, and `D(n)` is what is unknown of `e(n)` without the subtree
-//! below: `1/D = 1/v + 1/U`, `U(n) = w + D + Q` of the caller, less `q(n)`.
+//! The variance of `self(n)` is that of both sources combined, `w · R / (w + R)`. `R = Q(n) + D(n)` is
+//! the variance of the rest. `D(n)` is the variance of `e(n)` without the subtree below:
+//! `1/D = 1/v + 1/U`, with `U(n) = w + D + Q` of the caller, less `q(n)`.
 //!
-//! `w` depends on the self time that is sought. It is taken from the ticks first, then from
-//! the result, some rounds long; not from one node's ticks alone, since those with
-//! too few by chance would seem the more certain.
+//! `w` depends on the self time, which is the unknown. The first `w` comes from the ticks, each later
+//! one from the previous result, for some rounds. The ticks of one node alone do not suffice: a node
+//! with too few ticks by chance would seem too certain.
 //!
-//! The variance that is told is larger, see [`WIDER`]. Weights that come from the data leave a bias,
-//! too, of a tenth of a standard error: `SelfTimes.java` shows both.
+//! The reported variance is larger, see [`WIDER`]. Weights that come from the data also cause a bias of
+//! a tenth of a standard error. `SelfTimes.java` demonstrates both.
 //!
-//! **Recursion.** Times of calls that went back to a node above are in `all` of that node
-//! and in `child` of the one that called. What so crosses the edge between a node and its
-//! caller is as uncertain as recursive calls of that recursion are on average, and adds to `v`.
+//! **Recursion.** A call that goes back to a node above adds its time to that node's `all` and to its
+//! caller's `child`. The time that so crosses the edge between a node and its caller has the mean
+//! uncertainty of that recursion's recursive calls, which is added to `v`.
 //!
-//! **The clock of processor time** tells no limit beyond which ticks measure a call. A rare long call
-//! is drawn with its weight or not at all, and where it was not drawn nothing says that
-//! the variance is larger. There a sample that contradicts its subtree's ticks has at least the variance
-//! that this contradiction shows, beyond that of the ticks. A thread that waits is met on top where it waits,
-//! and its ticks share processor time that it used elsewhere; such a wait is one long call, of which the
+//! **The CPU clock** sets no duration above which ticks measure a call instead of the sample. A rare
+//! long call is either drawn with its weight or missed, and if it is missed, the variance does not show it. So if
+//! a sample contradicts the ticks of its subtree, its variance is at least the variance that the
+//! contradiction shows, beyond that of the ticks. Ticks find a waiting thread at the place where it
+//! waits, and they share processor time that it used elsewhere. Such a wait is one long call, whose
 //! rest is certain.
 
 use super::corrections::{Corrections, share};
 use super::figure::Figure;
 use crate::model::{Clock, Header, Node, Timing};
 
-/// Rounds in which self times and the variances of their ticks settle.
+/// The number of rounds; self times and the variances of their ticks converge in so many.
 const ROUNDS: usize = 4;
 
-/// The variance that is told is so many times that of the formula, and has so many ticks' squares
-/// in it once a method. The formula takes its weights from what it estimates, and small counts are
-/// not normal: two of its own standard errors cover nine times in ten.
+/// The reported variance is the formula's times `WIDER`, plus the squares of `SPARE` ticks once for
+/// each method. The formula alone is too narrow, since its weights come from the estimated values
+/// and small counts are not normal: two of its standard errors cover only 90 %.
 const WIDER: f64 = 1.5;
 const SPARE: f64 = 2.0;
 
-/// The least self time, in ticks, by which a node's ticks are weighed: one that
-/// no tick met may have had that much.
+/// The smallest self time, in ticks, that weighs a node's ticks. A node that no tick hit may still
+/// have run that long.
 const LEAST: f64 = 0.125;
 
 /// Moves times between callers and callees in `own`, the corrected rest of each node, and
@@ -103,11 +102,11 @@ pub(super) fn settle(
     }
 }
 
-/// By node, with the names of the formulas.
+/// One value for each node; the comments name the symbols of the formulas.
 struct Settling {
     /// `φ`; 0 if there are no ticks.
     tick: f64,
-    /// Set when `y` is known, since the times of all calls are.
+    /// Set when `y` is known, because the times of all calls are known.
     linked: Vec<bool>,
     /// The caller whose `y` holds the node's error.
     caller: Vec<Option<u32>>,
@@ -119,12 +118,12 @@ struct Settling {
     message: Vec<[f64; 2]>,
     /// `M` and `Q`.
     callees: Vec<[f64; 2]>,
-    /// The least that the variance of `y` can be in a recursion.
+    /// The lower bound of the variance of `y` in a recursion.
     recursive: Vec<f64>,
     /// `D` and `U`.
     outside: Vec<[f64; 2]>,
     error: Vec<f64>,
-    /// The self time so far.
+    /// The self time after the last round.
     own: Vec<f64>,
 }
 
@@ -178,7 +177,8 @@ impl Settling {
         settling
     }
 
-    /// Gives the ticks of nodes whose times are unknown, and of what is below, to the caller whose time they are in.
+    /// Gives the ticks of a node with unknown times, and those of its subtree, to its caller, whose
+    /// time contains them.
     fn untimed_to_callers(&mut self, nodes: &[Node]) {
         let mut below = self.ticked.clone();
         for (at, node) in nodes.iter().enumerate().rev() {
@@ -208,7 +208,7 @@ impl Settling {
         }
     }
 
-    /// Up and down once, with the weights of the last self times.
+    /// Runs both walks once, with weights from the last self times.
     fn round(&mut self, nodes: &[Node], own: &[f64]) {
         for at in 0..nodes.len() {
             self.weight[at] = self.tick * self.own[at].max(LEAST * self.tick);
@@ -273,12 +273,13 @@ impl Settling {
         };
     }
 
-    /// `d`.
+    /// Computes `d`, the contradiction left in a node.
     fn apart(&self, at: usize, own: &[f64]) -> f64 {
         own[at] - self.ticked[at] + self.callees[at][0] - self.error[at]
     }
 
-    /// Three variances: of the self time, of the part that comes once for a method, of the total.
+    /// Returns three variances: of the self time, of the part that is added once for a method, of
+    /// the total.
     fn variances(&self, at: usize) -> [f64; 3] {
         let rest = self.callees[at][1] + self.outside[at][0];
         let rest = rest.max(self.recursive[at]);
@@ -301,8 +302,8 @@ impl Settling {
     }
 }
 
-/// By node the variance of `all` where others than the node itself called it back: their calls have the same
-/// errors, but not in this node's rest.
+/// For each node that other nodes called back, the variance of `all`. The callers' times have the
+/// same errors, but the node's own rest does not.
 fn recursive(nodes: &[Node], back: &[f64], figures: &[Figure]) -> Vec<f64> {
     let own = |((node, back), figure): ((&Node, &f64), &Figure)| {
         let again = node.all_ns as f64 - node.outermost_ns as f64;
@@ -316,12 +317,12 @@ fn recursive(nodes: &[Node], back: &[f64], figures: &[Figure]) -> Vec<f64> {
     nodes.iter().zip(back).zip(figures).map(own).collect()
 }
 
-/// `v`: the variance of what crosses the edge between each node and its caller.
+/// Computes `v`: the variance of the time that crosses the edge between each node and its caller.
 fn crossing(nodes: &[Node], back: &[f64], figures: &[Figure]) -> Vec<f64> {
     let mut variances = vec![0.0; nodes.len()];
-    // By outermost recursive node: variance and time of its recursive calls.
+    // For each outermost recursive node: variance and time of its recursive calls.
     let mut recursive = vec![[0.0; 2]; nodes.len()];
-    // Time of recursive calls that crosses the edge upwards.
+    // For each node, the time of recursive calls that crosses the edge to its caller.
     let mut upwards = vec![0.0; nodes.len()];
     for (at, node) in nodes.iter().enumerate().rev() {
         let share = share(node);

@@ -2,7 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The p-value by its definition: all ways to deal the values out, and how many are as one-sided.
+/// The p-value by its definition: the share of all ways to distribute the values that are at least
+/// as one-sided.
 fn enumerated(a: &[f64], b: &[f64]) -> f64 {
     let all: Vec<f64> = a.iter().chain(b).copied().collect();
     let u = |chosen: u32| {
@@ -33,20 +34,21 @@ fn enumerated(a: &[f64], b: &[f64]) -> f64 {
     as_far.count() as f64 / distances.len() as f64
 }
 
-/// Values of which the first `size` have the U statistic `u`: it is the number of the others below them.
+/// Two groups of values with the U statistic `u`. U counts the pairs in which the value of the
+/// second group is the smaller one.
 fn with_u(size: usize, other: usize, u: usize) -> (Vec<f64>, Vec<f64>) {
     let mut left = u;
     let mut a = Vec::new();
     for at in (0..size).rev() {
         let below = left.min(other);
         left -= below;
-        // Distinct, and between two of the others.
+        // Distinct values between two values of the other group.
         a.push(below as f64 + 0.25 + at as f64 / 1000.0);
     }
     (a, (1..=other).map(|at| at as f64).collect())
 }
 
-/// Critical values of U, two-sided at 5 %, as statistical tables print them.
+/// Critical values of U, two-sided at 5 %, from statistical tables.
 #[test]
 fn critical_values_are_those_of_the_tables() {
     for (m, n, critical) in [
@@ -73,7 +75,7 @@ fn critical_values_are_those_of_the_tables() {
 }
 
 #[test]
-fn few_runs_can_tell_little() {
+fn few_runs_have_large_p_values() {
     assert_eq!(smallest_p(1, 1), 1.0);
     assert!((smallest_p(3, 3) - 0.1).abs() < 1e-12);
     assert!((smallest_p(5, 5) - 2.0 / 252.0).abs() < 1e-12);
@@ -89,9 +91,10 @@ fn few_runs_can_tell_little() {
     }
 }
 
-/// Where the exact test ends the approximation begins; around there both agree.
+/// The exact test and the approximation agree near the number of runs at which one replaces the
+/// other.
 #[test]
-fn many_runs_are_taken_for_normal() {
+fn many_runs_use_the_normal_approximation() {
     let (a, b) = with_u(20, 20, 127);
     let ranks = doubled_ranks(&a, &b);
     let mut more = b.clone();
@@ -100,7 +103,10 @@ fn many_runs_are_taken_for_normal() {
     let distance = ranks[..20].iter().sum::<usize>().abs_diff(20 * 41);
     let normal = normal_p(&ranks, 20, distance);
     assert!((exact - normal).abs() < 0.002, "{exact} {normal}");
-    assert!(mann_whitney(&a, &more) < exact, "the more are below");
+    assert!(
+        mann_whitney(&a, &more) < exact,
+        "U grows with each value below"
+    );
     assert_eq!(normal_p(&[42; 41], 20, 0), 1.0);
     for (z, tail) in [
         (0.0, 0.5),
@@ -120,7 +126,7 @@ fn ratios_have_intervals() {
     let double = ratio(&before, &after).expect("values");
     assert!((double.estimate - 2.0).abs() < 0.05, "{double:?}");
     assert!(1.5 < double.low && double.low < 2.0 && 2.0 < double.high && double.high < 2.6);
-    // Conover's table: of 5 and 5 the third ratio from either end, at 96.8 %.
+    // Conover's table: for 5 and 5 runs the third ratio from either end, at 96.8 %.
     assert_eq!(outside(5, 5).0, 2);
     assert!((confidence(5, 5) - 0.968).abs() < 5e-4);
     assert_eq!(outside(4, 4).0, 0);
@@ -141,7 +147,7 @@ fn ratios_have_intervals() {
 }
 
 #[test]
-fn corrected_values_are_those_of_the_procedure() {
+fn corrected_values_are_those_of_benjamini_and_hochberg() {
     // The example of Benjamini and Hochberg, 1995: four of fifteen pass at 5 %.
     let p = [
         0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262,
@@ -157,7 +163,7 @@ fn corrected_values_are_those_of_the_procedure() {
 
 proptest! {
     #[test]
-    fn p_is_what_counting_gives(
+    fn p_is_the_share_of_enumerated_rankings(
         a in prop::collection::vec(0u8..9, 1..6),
         b in prop::collection::vec(0u8..9, 1..6),
     ) {
@@ -167,7 +173,7 @@ proptest! {
         prop_assert!((p - mann_whitney(&b, &a)).abs() < 1e-9);
     }
 
-    /// Without ties the interval holds 1 exactly where the test does not reject.
+    /// Without ties, the interval contains 1 exactly if the test does not reject.
     #[test]
     fn interval_and_test_agree(
         values in prop::collection::hash_set(1u32..100_000, 10),

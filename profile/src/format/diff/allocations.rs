@@ -1,4 +1,4 @@
-//! Compared allocations as table and JSON.
+//! Writes compared allocations as table and JSON.
 
 use std::io::{self, Write};
 
@@ -21,7 +21,8 @@ use loadhook_text::java::simple_type_names;
 use loadhook_text::units::{self, Quantity, UNKNOWN, Unit};
 use loadhook_text::width::joined;
 
-/// Writes a comparison as a table: of several runs on both sides what changed, with ratios; else both sides.
+/// Writes a comparison as a table. With several runs on both sides it shows the changes with their
+/// ratios, otherwise the values of both sides.
 ///
 /// # Errors
 ///
@@ -73,7 +74,7 @@ pub fn write(
     told.iter().try_for_each(|line| writeln!(out, "{line}"))
 }
 
-/// The changes that are listed.
+/// The changes that the table lists.
 fn shown<'c>(comparison: &'c Comparison, options: &Options<'_>) -> Vec<&'c Change> {
     let small = if comparison.plan.is_tested() {
         SMALL * larger(&comparison.whole)
@@ -129,7 +130,7 @@ fn head(comparison: &Comparison, options: &Options<'_>, out: &mut dyn Write) -> 
     writeln!(out)
 }
 
-/// Bytes, or objects, with their ratio.
+/// The columns for several runs: bytes, or objects, with their ratio.
 fn ratios(comparison: &Comparison, shown: &[&Change]) -> Vec<Column> {
     let values = shown
         .iter()
@@ -152,7 +153,8 @@ fn ratios(comparison: &Comparison, shown: &[&Change]) -> Vec<Column> {
     columns
 }
 
-/// One value of a change, of several runs the median, and the standard error of its growth.
+/// One value of a change before and after (the median of several runs), and the standard error of
+/// the difference.
 struct Grown {
     before: Option<f64>,
     after: Option<f64>,
@@ -181,12 +183,12 @@ impl Grown {
         Some(self.after? - self.before?)
     }
 
-    /// The growth with its sign and mark; `number` writes a size.
+    /// The difference with its sign and mark; `number` formats a size.
     fn text(&self, number: impl Fn(f64) -> String) -> String {
         growth(self.size(), self.error, number)
     }
 
-    /// The growth in percent of the size before.
+    /// The difference in percent of the value before.
     fn percent(&self) -> String {
         let Some((size, before)) = self.size().zip(self.before) else {
             return String::new();
@@ -195,12 +197,12 @@ impl Grown {
     }
 }
 
-/// Single runs. Shares only of what is exact in a run.
+/// The columns for single runs. Only exact values get a percentage.
 fn both_sides(comparison: &Comparison, shown: &[&Change]) -> Vec<Column> {
     let bytes_of = |change: &Change| Grown::of(change, |a| a.bytes, |a| a.bytes_variance);
     let objects_of =
         |change: &Change| Grown::of(change, |a| Some(a.objects), |a| a.objects_variance);
-    // What decides the order is seen.
+    // The column that decides the order is always shown.
     let is_by_objects =
         comparison.sort == Sort::Calls || shown.iter().any(|c| bytes_of(c).size().is_none());
     let objects_spare = if is_by_objects { 0 } else { 2 };

@@ -4,23 +4,23 @@ use loadhook_text::units::UNKNOWN;
 
 use crate::analysis::diff::Judgement;
 
-/// Values below this share of all that were not found changed are counted, not listed.
+/// The share of the total below which unchanged values are counted, not listed.
 pub(super) const SMALL: f64 = 0.001;
 
-/// The larger of both medians.
+/// The larger of the two medians.
 pub(super) fn larger(judgement: &Judgement) -> f64 {
     let [before, after] = [judgement.before, judgement.after];
     before.unwrap_or(0.0).max(after.unwrap_or(0.0))
 }
 
-/// Returns whether a value is listed: because it changed, because one side alone has it, or because
-/// it is not below `small`.
+/// Returns whether a value is listed. It is if it changed, if only one side has it, or if it is at
+/// least `small`.
 pub(super) fn is_listed(judgement: &Judgement, small: f64) -> bool {
     judgement.verdict.group() < 2 || larger(judgement) >= small
 }
 
-/// A growth with its sign, and `~` before it if it is within twice its standard error; `number`
-/// writes a size.
+/// A difference with its sign; `number` formats a size. `~` marks a difference within twice its
+/// standard error.
 pub(super) fn growth(size: Option<f64>, error: f64, number: impl Fn(f64) -> String) -> String {
     let Some(size) = size else {
         return UNKNOWN.to_owned();
@@ -30,7 +30,7 @@ pub(super) fn growth(size: Option<f64>, error: f64, number: impl Fn(f64) -> Stri
     format!("{mark}{}", signed(size, number(size.abs())))
 }
 
-/// A growth in percent; empty where there was nothing before.
+/// A difference in percent; empty if the value before is 0.
 pub(super) fn percent(size: f64, before: f64) -> String {
     let percent = 100.0 * size / before;
     if percent.is_finite() {
@@ -40,7 +40,7 @@ pub(super) fn percent(size: f64, before: f64) -> String {
     }
 }
 
-/// Digits with the sign of a value.
+/// `digits` with the sign of `value`.
 pub(super) fn signed(value: f64, digits: String) -> String {
     match value {
         0.0 => digits,

@@ -1,4 +1,4 @@
-//! Tables whose lines are in groups: changes, what is on one side only, the others.
+//! Tables with lines in groups: changes, values of one side only, the others.
 
 use std::io::{self, Write};
 
@@ -13,7 +13,7 @@ const TITLES: [&str; 3] = [
     "not to be told from noise",
 ];
 
-/// Writes columns and names with a title above each group; `verdicts` are those of the lines.
+/// Writes columns and names with a title above each group. `verdicts` has the verdict of each line.
 pub(super) fn write(
     columns: &[Column],
     title: &str,
@@ -41,7 +41,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Ratio, its interval and the corrected p-value.
+/// The columns with the ratio, its interval and the corrected p-value.
 pub(super) fn columns<'j>(
     judgements: impl Iterator<Item = &'j Judgement> + Clone,
     runs: [usize; 2],
@@ -69,7 +69,8 @@ pub(super) fn columns<'j>(
     ]
 }
 
-/// `96 % interval`; rounded down, since it is a promise.
+/// The title `96 % interval`. The percentage is rounded down, because the interval promises at
+/// least that.
 pub(super) fn interval_title([before, after]: [usize; 2]) -> String {
     format!(
         "{:.0} % interval",
@@ -77,7 +78,7 @@ pub(super) fn interval_title([before, after]: [usize; 2]) -> String {
     )
 }
 
-/// Three digits, as far as two decimals have them.
+/// A ratio with three digits, but at most two decimals.
 pub(super) fn number(ratio: f64) -> String {
     match ratio {
         _ if ratio.is_infinite() => "∞".to_owned(),

@@ -1,4 +1,4 @@
-//! Judgements and tests in JSON.
+//! Writes judgements and tests as JSON.
 
 use serde_json::{Value, json};
 

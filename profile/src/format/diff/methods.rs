@@ -1,4 +1,4 @@
-//! Compared methods as table and JSON.
+//! Writes compared methods as table and JSON.
 
 use std::io::{self, Write};
 
@@ -17,8 +17,8 @@ use loadhook_text::JsonWriter;
 use loadhook_text::units::{self, UNKNOWN, Unit};
 use loadhook_text::width::joined;
 
-/// Writes a comparison as a table. Of several runs on both sides: what changed, with ratios. Else calls, which
-/// are exact, before times.
+/// Writes a comparison as a table. With several runs on both sides it shows the changes with their
+/// ratios. Otherwise it shows calls, which are exact, and then times.
 ///
 /// # Errors
 ///
@@ -96,7 +96,7 @@ impl Comparison {
     }
 }
 
-/// The mark of a value that is a bound of the true one.
+/// The mark of a value that is an upper or lower bound.
 fn mark_of(quantity: Quantity, cost: &Cost) -> &'static str {
     let is_partial = cost.timed_calls < cost.calls;
     match quantity {
@@ -107,7 +107,7 @@ fn mark_of(quantity: Quantity, cost: &Cost) -> &'static str {
     }
 }
 
-/// Changes with their ratios; returns how many methods are not listed.
+/// Writes changes with their ratios; returns the number of methods that are not listed.
 fn of_several_runs(
     comparison: &Comparison,
     options: &Options<'_>,
@@ -116,7 +116,7 @@ fn of_several_runs(
     let changes = &comparison.changes;
     let quantity = comparison.quantity;
     let small = match quantity {
-        // Means are no parts of anything.
+        // A mean is no part of a total, so it has no percentage.
         Quantity::Mean => 0.0,
         _ => SMALL * larger(&comparison.whole),
     };
@@ -164,7 +164,7 @@ fn of_several_runs(
     Ok(changes.len() - shown.len())
 }
 
-/// The calls of runs: one number if all agree, else from the least to the most.
+/// The calls of several runs: one number if all agree, otherwise the range.
 fn calls(side: &[Cost]) -> String {
     let calls = side.iter().map(|cost| cost.calls);
     match (calls.clone().min(), calls.max()) {
@@ -175,7 +175,7 @@ fn calls(side: &[Cost]) -> String {
     }
 }
 
-/// Calls first; returns how many methods are not listed.
+/// Writes calls, then times; returns the number of methods that are not listed.
 fn of_single_runs(
     comparison: &Comparison,
     options: &Options<'_>,
@@ -204,7 +204,7 @@ fn of_single_runs(
     Ok(all.len() - shown.len())
 }
 
-/// The growth of calls in percent; times are not exact enough for a percentage.
+/// The difference of calls in percent. Times are not exact enough for a percentage.
 fn calls_percent(change: &Change) -> String {
     match change.judgement.verdict {
         Verdict::New => return "new".to_owned(),
@@ -223,7 +223,7 @@ fn calls_percent(change: &Change) -> String {
     percent(change.calls() as f64, before as f64)
 }
 
-/// Times of single runs, of several the median, with their sampling error.
+/// The columns of times with their sampling error; for several runs, of the median times.
 fn times(shown: &[Change], quantity: Quantity) -> Vec<Column> {
     let median = |side: &[Cost]| {
         let known: Vec<f64> = side

@@ -1,4 +1,4 @@
-//! Comparisons as tables and JSON.
+//! Writes comparisons as tables and JSON.
 
 pub mod allocations;
 mod cells;

@@ -1,5 +1,5 @@
-//! Allocations in the page: what each place in the code allocates of each type, and each method
-//! with its callees, thread by thread. The page's script adds them up by site, type and method.
+//! Allocations in the page, thread by thread: the rows of places and types, and the rows of methods
+//! with their callees. The page's script sums them by site, type and method.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,10 +13,10 @@ use crate::format::allocation_text::{describe, unsized_remarks};
 use crate::model::Profile;
 use crate::model::{Allocations, Site};
 
-/// The most rows that are kept apart by thread: some 10 MB.
+/// The maximum number of rows that are kept apart by thread. They take about 10 MB.
 const MOST_ROWS: usize = 200_000;
 
-/// The thread of rows that are only in the tables of all threads.
+/// The thread number of rows that only the tables of all threads show.
 const NO_THREAD: i64 = -1;
 
 /// The rows of some threads.
@@ -24,12 +24,11 @@ const NO_THREAD: i64 = -1;
 struct Rows<'p> {
     /// Index into [`View::trees`], or [`NO_THREAD`].
     places: Vec<(i64, Place<'p>)>,
-    /// By method with its callees; `None` stands for the virtual machine.
+    /// Methods with the allocations of their callees; `None` stands for the virtual machine.
     methods: Vec<(i64, Option<u32>, Amounts)>,
 }
 
-/// The data of the tables; `view` shows the tree of the same allocations, whose last methods
-/// are the types.
+/// The data of the tables. `view` shows the tree of the same allocations; its leaves are the types.
 pub(super) fn data(
     profile: &Profile,
     allocations: &Allocations,
@@ -71,15 +70,15 @@ pub(super) fn data(
     })
 }
 
-/// All rows, and how many threads have theirs together because there are too many. The heaviest
-/// threads keep their own.
+/// All rows, and the number of threads whose rows are merged because there are too many. The
+/// threads that allocate the most keep their own rows.
 fn rows<'p>(
     profile: &'p Profile,
     allocations: &'p Allocations,
     view: &View<'_>,
     options: &'p Options<'_>,
 ) -> (Rows<'p>, usize) {
-    // Threads without a tree allocated nothing of this measure: they cannot be chosen.
+    // Threads without a tree allocated nothing in this measure and cannot be chosen.
     let trees = view.trees.iter().zip(0..);
     let trees: HashMap<u32, i64> = trees.map(|(tree, at)| (tree.thread, at)).collect();
     let mut sites_by_thread: BTreeMap<i64, Vec<&Site>> = BTreeMap::new();
@@ -127,11 +126,11 @@ impl<'p> Rows<'p> {
     }
 }
 
-/// The allocations of each method and its callees. A site counts once for each method on its
-/// stack, also in a recursion.
+/// The allocations of each method and its callees. A site counts once for each method on its stack,
+/// also in a recursion.
 fn with_callees(allocations: &Allocations, sites: &[&Site]) -> Vec<(Option<u32>, Amounts)> {
     let mut rows: Vec<(Option<u32>, Amounts)> = Vec::new();
-    // By method: its row, and the last site that was added to it.
+    // The key is the method; the values are its row and the last site that was added to it.
     let mut known: HashMap<Option<u32>, (usize, usize)> = HashMap::new();
     for (number, site) in sites.iter().enumerate() {
         let mut add = |method: Option<u32>| {
@@ -154,7 +153,7 @@ fn with_callees(allocations: &Allocations, sites: &[&Site]) -> Vec<(Option<u32>,
     rows
 }
 
-/// Columns of what was allocated and, where survivors were followed, of what is alive.
+/// The columns of allocated objects and, if objects were followed, of live objects.
 fn amounts(rows: &[&Amounts], with_live: bool) -> Value {
     let columns = |measure: Measure| {
         let of = |value: &dyn Fn(&Amounts) -> f64| column(rows.iter().map(|row| value(row)));
@@ -174,7 +173,7 @@ fn amounts(rows: &[&Amounts], with_live: bool) -> Value {
     told
 }
 
-/// A column of numbers; 0 where all are.
+/// A column of numbers; a single 0 if all are 0.
 fn column(values: impl Iterator<Item = f64> + Clone) -> Value {
     if values.clone().all(|value| value == 0.0) {
         return json!(0);
@@ -182,7 +181,7 @@ fn column(values: impl Iterator<Item = f64> + Clone) -> Value {
     values.map(number).collect()
 }
 
-/// A number with three decimals at most: estimates are fractions, and no view shows more.
+/// A number with at most three decimals. Estimates are fractions, and no view shows more digits.
 fn number(value: f64) -> Value {
     let rounded = (value * 1000.0).round() / 1000.0;
     if rounded.fract() == 0.0 && rounded.abs() < 9e15 {

@@ -1,4 +1,5 @@
-//! The page of differences: the graph of what is now, coloured by what it was before.
+//! The page of differences: the graph of the present profile, coloured by how it differs from the
+//! earlier one.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -17,12 +18,13 @@ use crate::analysis::{MergeError, merge};
 use crate::model::{Method, Profile, Timing};
 use loadhook_text::printable;
 
-/// The page that shows how `after` differs from `before`, for [`Options::measure`]. Of several runs
-/// a side it shows the mean; methods match as in [`merge`](crate::merge()), threads by name and kind.
+/// The page that shows how `after` differs from `before`, for [`Options::measure`]. It shows the
+/// mean of the runs of each side. Methods match as in [`merge`](crate::merge()), threads by name
+/// and kind.
 ///
 /// # Errors
 ///
-/// Profiles that cannot be compared, or those of one side that cannot be added up.
+/// Fails if the profiles cannot be compared, or those of one side cannot be added up.
 pub fn difference_page(
     before: &[Profile],
     after: &[Profile],
@@ -54,7 +56,7 @@ pub fn difference_page(
     Ok(Page(data(&views, runs, options)))
 }
 
-/// A page that is ready to be written.
+/// A page that is complete and can be written.
 #[derive(Debug)]
 pub struct Page(Value);
 
@@ -99,8 +101,8 @@ fn data(views: &[View<'_>; 2], runs: [usize; 2], options: &Options<'_>) -> Value
     })
 }
 
-/// The methods of both sides, each once, with file and line as they are now; and for each
-/// side the numbers that its own methods have among them.
+/// The methods of both sides, each once, with their present file and line. For each side, the
+/// indexes of its own methods in this list.
 fn common<'v>(views: &'v [View<'_>; 2]) -> (Vec<Method>, [Vec<u32>; 2]) {
     let matching = Matching::of(views.iter().map(|view| &*view.methods));
     let mut all = Vec::new();

@@ -1,9 +1,9 @@
-//! The compact form of a page's trees and tables: numbers of variable length, in base64.
-//!
-//! A million nodes are some 12 MB that way, which a browser reads in a fraction of a second;
-//! the reader is `page/data.js`.
+//! The compact form of a page's trees and tables: numbers of variable length, in base64. A million
+//! nodes take about 12 MB, which a browser reads in a fraction of a second. The reader is
+//! `page/data.js`.
 
-/// A growing list of numbers, 7 bits a byte, the lowest first; the eighth says that more follow.
+/// A growing list of numbers. Each byte has 7 bits of a number, the lowest first; the eighth bit is
+/// set if more bytes follow.
 #[derive(Default)]
 pub(super) struct Numbers(Vec<u8>);
 
@@ -16,7 +16,7 @@ impl Numbers {
         self.0.push(number as u8);
     }
 
-    /// Whole units; what is below 0 is 0.
+    /// Adds a value rounded to a whole number; negative values become 0.
     pub(super) fn push_rounded(&mut self, value: f64) {
         self.push(value.round() as u64);
     }

@@ -1,4 +1,4 @@
-//! A thread as the page gets it: its tree, its methods, and the edges of its call graph.
+//! The page's form of a thread: its tree, its methods, and the edges of its call graph.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,7 +12,7 @@ use crate::analysis::tree::{Entry, Tree};
 use crate::analysis::view::View;
 use crate::model::ThreadKind;
 
-/// A thread's part of the page. In a page of differences it has the nodes of both sides.
+/// The page's form of a thread. In a page of differences it has the nodes of both sides.
 pub(super) struct Lane {
     pub(super) name: String,
     kind: ThreadKind,
@@ -22,7 +22,7 @@ pub(super) struct Lane {
     edges: Vec<(Ends, Sides)>,
 }
 
-/// Caller, unless the thread starts there, and callee.
+/// The caller and the callee; the caller is `None` where the thread starts.
 type Ends = (Option<u32>, u32);
 
 #[derive(Clone, Copy)]
@@ -30,11 +30,11 @@ struct Node {
     parent: Option<u32>,
     method: u32,
     sides: Sides,
-    /// Weight of this node and all below, of both sides together.
+    /// The weight of this node and all nodes below, both sides together.
     below: f64,
 }
 
-/// The cost now, and before in a page of differences.
+/// The present cost, and in a page of differences the earlier cost.
 #[derive(Clone, Copy)]
 struct Sides {
     now: Cost,
@@ -47,9 +47,9 @@ struct Cost {
     /// Calls or objects.
     count: f64,
     known_count: f64,
-    /// Nanoseconds or bytes; `None` where it is unknown. Edges have none.
+    /// Nanoseconds or bytes; `None` if unknown. Edges have no own cost.
     own: Option<f64>,
-    /// As `own`, callees included.
+    /// The same as `own`, callees included.
     total: Option<f64>,
     /// The part of `total` that the calls with known times took.
     known_total: f64,
@@ -61,7 +61,7 @@ struct Cost {
 }
 
 impl Cost {
-    /// Not called at all.
+    /// The cost of something that was not called.
     const NONE: Cost = Cost {
         count: 0.0,
         known_count: 0.0,
@@ -163,7 +163,7 @@ impl Cost {
         }
     }
 
-    /// Writes it; a total that is `expected` takes no room.
+    /// Writes the cost. A total equal to `expected` is not written, to save space.
     fn write(&self, expected: Option<f64>, out: &mut Numbers) {
         let is_expected = |total: f64| {
             expected.is_some_and(|expected| (total - expected).abs() <= 2.0 + total * 1e-5)
@@ -228,7 +228,7 @@ impl Sides {
 }
 
 impl Lane {
-    /// The threads of a view, one lane each.
+    /// The lanes of a view, one for each thread.
     pub(super) fn all(view: &View<'_>) -> Vec<Lane> {
         let rows = view.rows_by_tree();
         let trees = view.trees.iter().zip(rows);
@@ -249,12 +249,12 @@ impl Lane {
         trees.map(lane).collect()
     }
 
-    /// The number of its nodes.
+    /// The number of nodes of the lane.
     pub(super) fn size(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Divides all by a number of runs and gives the methods other numbers.
+    /// Divides all costs by a number of runs, and renumbers the methods.
     pub(super) fn share(&mut self, runs: usize, methods: &[u32]) {
         let factor = 1.0 / runs as f64;
         let number = |method: u32| methods[method as usize];
@@ -276,7 +276,8 @@ impl Lane {
         }
     }
 
-    /// The tree's columns, the methods and the edges. `keep` says which nodes stay.
+    /// Writes the columns of the tree, the methods and the edges. `keep` decides which nodes are
+    /// written.
     pub(super) fn write(&self, keep: &mut Heaviest, is_diff: bool, counts: bool) -> Value {
         let kept = self.kept(keep);
         let mut places = vec![0u64; self.nodes.len()];
@@ -293,7 +294,7 @@ impl Lane {
         let mut nodes = Numbers::default();
         for (at, node) in self.nodes.iter().enumerate().filter(|(at, _)| kept[*at]) {
             places[at] = count;
-            // The distance to the caller, which comes before.
+            // The distance to the caller; the caller comes first.
             nodes.push(
                 node.parent
                     .map_or(0, |parent| count - places[parent as usize]),
@@ -343,7 +344,8 @@ impl Node {
     }
 }
 
-/// Lays what was before over what is now: threads of one name and kind, path over path.
+/// Merges the earlier lanes into the present ones: threads of one name and kind, and nodes of one
+/// path, become one.
 pub(super) fn overlay(before: &[Lane], now: &[Lane]) -> Vec<Lane> {
     let mut sums: Vec<Sum<'_>> = Vec::new();
     let mut places: HashMap<(ThreadKind, &str), usize> = HashMap::new();
@@ -359,7 +361,7 @@ pub(super) fn overlay(before: &[Lane], now: &[Lane]) -> Vec<Lane> {
     sums.into_iter().map(Sum::lane).collect()
 }
 
-/// Lanes added up.
+/// The sum of several lanes.
 #[derive(Default)]
 struct Sum<'l> {
     first: Option<&'l Lane>,
@@ -415,16 +417,17 @@ impl<'l> Sum<'l> {
     }
 }
 
-/// The nodes that a page has room for.
+/// The heaviest nodes, which a page has room for.
 pub(super) struct Heaviest {
-    /// All that are heavier than this stay,
+    /// All nodes heavier than this are kept.
     weight: f64,
-    /// and so many as heavy, which may be very many: of weight 0.
+    /// The number of nodes of exactly this weight that are kept. Very many nodes can have the
+    /// weight 0.
     equal: usize,
 }
 
 impl Heaviest {
-    /// At most `most` nodes of all lanes together.
+    /// Chooses at most `most` nodes of all lanes together.
     pub(super) fn of(lanes: &[Lane], most: usize) -> Heaviest {
         let nodes = lanes.iter().flat_map(|lane| &lane.nodes);
         let mut weights: Vec<f64> = nodes.map(|node| node.below).collect();
@@ -441,8 +444,8 @@ impl Heaviest {
         }
     }
 
-    /// Returns whether the next node stays. No node weighs more than its caller, which comes before
-    /// it, so that the callers of each node that stays also stay.
+    /// Returns whether the next node is kept. No node weighs more than its caller, and the caller
+    /// comes first, so the callers of a kept node are kept too.
     fn keep(&mut self, weight: f64) -> bool {
         if weight == self.weight && self.equal > 0 {
             self.equal -= 1;

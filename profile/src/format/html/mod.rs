@@ -1,8 +1,8 @@
 //! One self-contained page: flame graph, method table, call tree.
 //!
-//! The page holds no name of a server and loads nothing; its own files are in
-//! `format/page/`. Data goes in as JSON, once for each measure that the profile tells: trees and
-//! tables in the compact form of `encode.rs`, all else as it is.
+//! The page names no server and loads nothing; its own files are in `format/page/`. The data is
+//! embedded as JSON, once for each measure of the profile. Trees and tables have the compact form
+//! of `encode.rs`.
 
 mod allocations;
 mod difference;

@@ -1,17 +1,17 @@
-//! The files of a page, put together around its data.
+//! Puts the files of a page together around its data.
 
 use std::io::{self, Write};
 
 use serde_json::Value;
 
 const PAGE: &str = include_str!("../page/page.html");
-/// The style of all pages.
+/// The style that all pages share.
 const STYLE: &str = include_str!("../page/page.css");
-/// The style of profiles' pages.
+/// The additional style of pages of profiles.
 const GRAPH_STYLE: &str = include_str!("../page/graph.css");
 
-/// The script, one subject a file. They share one scope and run in this order: a view is a file
-/// that calls `addView`, and comes before the last.
+/// The scripts, one subject in each file. They share one scope and run in this order. A view is a
+/// file that calls `addView`; it must come before the last file.
 const SCRIPTS: [&str; 17] = [
     include_str!("../page/data.js"),
     include_str!("../page/numbers.js"),
@@ -38,8 +38,8 @@ pub(super) fn fill_profile_page(data: &Value, out: &mut dyn Write) -> io::Result
     put(PAGE, &style, &SCRIPTS.concat(), data, out)
 }
 
-/// Writes an HTML page: fills the places in `page` with the style of all pages,
-/// `script` and `data`.
+/// Writes an HTML page: replaces the placeholders in `page` by the common style, `script` and
+/// `data`.
 ///
 /// # Errors
 ///
@@ -49,17 +49,19 @@ pub fn fill_page(page: &str, script: &str, data: &Value, out: &mut dyn Write) ->
 }
 
 fn put(page: &str, style: &str, script: &str, data: &Value, out: &mut dyn Write) -> io::Result<()> {
-    // Inside a script element only its own end tag, or a comment's start, could
-    // end the data; neither has a place in JSON outside of strings.
+    // Inside a script element, only an end tag or the start of a comment could end the data. Both
+    // contain `<`, which JSON has in strings only, where it can be escaped.
     let data = data.to_string().replace('<', "\\u003c");
-    // Each piece is looked for in our own file only, never in data.
+    // Each placeholder is searched for in our own file only, never in the data.
     let mut rest = page;
     for (place, piece) in [
         ("/*STYLE*/", style),
         ("/*DATA*/", &data),
         ("/*SCRIPT*/", script),
     ] {
-        let (before, after) = rest.split_once(place).expect("the page has its places");
+        let (before, after) = rest
+            .split_once(place)
+            .expect("the page has all placeholders");
         out.write_all(before.as_bytes())?;
         out.write_all(piece.as_bytes())?;
         rest = after;

@@ -14,12 +14,12 @@ use crate::format::allocation_text::unsized_remarks;
 use crate::model::{Header, Method, Profile};
 use loadhook_text::units::Quantity;
 
-/// The most tree nodes that a page gets: some 30 MB, which browsers take.
+/// The maximum number of tree nodes in a page. They take about 30 MB, which browsers can load.
 const MOST_NODES: usize = 2_000_000;
 
-/// Writes the page. Of trees with more nodes than two million, or
-/// [`Options::top`], the heaviest are kept, and the page says so; its method
-/// table and who calls whom are always whole.
+/// Writes the page. If the trees have more than two million nodes, or more than [`Options::top`],
+/// only the heaviest are kept, and the page says so. Its tables of methods, callers and callees are
+/// always complete.
 pub(in crate::format) fn write(
     profile: &Profile,
     options: &Options<'_>,
@@ -28,9 +28,9 @@ pub(in crate::format) fn write(
     let measures: Vec<Measure> = match options.measure {
         Some(measure) => vec![measure],
         None => {
-            // The page opens with the first.
-            let told = [Measure::Time, Measure::Live, Measure::Allocated].into_iter();
-            told.filter(|measure| measure.is_in(profile)).collect()
+            // The page opens with the first of these measures.
+            let present = [Measure::Time, Measure::Live, Measure::Allocated].into_iter();
+            present.filter(|measure| measure.is_in(profile)).collect()
         }
     };
     let data: Vec<_> = measures
@@ -71,7 +71,7 @@ fn data(view: &View<'_>, options: &Options<'_>) -> Value {
     })
 }
 
-/// The threads, and how many nodes they lack.
+/// The threads, and the number of their nodes that were left out.
 pub(super) fn threads(
     lanes: &[Lane],
     counts: bool,
@@ -91,7 +91,7 @@ pub(super) fn threads(
 pub(super) fn header(view: &View<'_>) -> Header {
     let header = &view.profile.header;
     Header {
-        // They are no matter of allocations, which come from no tree of calls.
+        // Overflowed calls concern the tree of calls; allocations do not come from it.
         overflowed_calls: match view.quantity {
             Quantity::Time => header.overflowed_calls,
             Quantity::Bytes => 0,

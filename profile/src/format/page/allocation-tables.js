@@ -3,7 +3,7 @@
 const ALLOCATION_TABLES = ["sites", "types", "methods"];
 const isAllocationTable = (name) => Boolean(allocations) && ALLOCATION_TABLES.includes(name);
 const tableId = (table, part) => (table === "methods" ? part : `${table}-${part}`);
-// By table: the key and the direction of the sorted column; the number of rows shown.
+// For each table: the key and the direction of the sorted column; the number of rows shown.
 const sorting = {};
 const lengths = {};
 
@@ -12,7 +12,7 @@ const lengths = {};
 const simpleName = (type) => methods.name[type].slice(packageEnd(type));
 let namedAlike;
 
-/** A type without its package, unless another type has the same simple name. */
+/** A type's name without its package, unless another type has the same simple name. */
 function typeName(type) {
   if (!namedAlike) {
     namedAlike = new Map();
@@ -30,7 +30,7 @@ function siteName({ method, line }) {
   return name;
 }
 
-/** The type below its site, for narrow screens, which have no column of types. */
+/** The type's name below its site, for narrow screens, which have no column for types. */
 const siteAndType = (row) => element("bdi", { dir: "ltr" }, siteName(row), element("span", { class: "type-below" }, typeName(row.type)));
 
 // ---- Columns ----
@@ -49,7 +49,7 @@ function amountColumns(rows, titles, part, measure) {
   made.push({ key: `${key} objects`, title: titles.objects, value: (row) => of(row).objects, cell: (row) => grouped.format(of(row).objects) });
   if (measure === "live" && part === "self") {
     const age = (row) => (of(row).objects ? of(row).ages / of(row).objects : -1);
-    const about = "Garbage collections that the objects have survived, their mean";
+    const about = "Mean number of garbage collections that the objects have survived";
     made.push({ key: "age", title: "age", about, value: age, cell: (row) => (age(row) < 0 ? "" : fixed[1].format(age(row))) });
   }
   return made;
@@ -85,14 +85,14 @@ function allocationColumns(table, rows) {
 
 // ---- Order ----
 
-/** The column and direction that `--sort` names. */
+/** The column and the direction that `--sort` names. */
 function firstSorting(table) {
   const key = { calls: `self ${data.measure} objects`, name: "name" }[data.sort];
   const isTotal = data.sort === "total" && table === "methods" && allocations.callers;
   return { key: key ?? `${isTotal ? "total" : "self"} ${data.measure}`, down: key !== "name" };
 }
 
-/** The order as links write it: empty for the first order of the table. */
+/** The order as a link contains it: empty for the table's default order. */
 function sortingWord(table) {
   const [first, now] = [firstSorting(table), sorting[table] ?? firstSorting(table)];
   return first.key === now.key && first.down === now.down ? "" : `${now.key}${now.down ? "" : ".up"}`;
@@ -118,7 +118,7 @@ function isRowFound({ method, line, type }) {
   return site.includes(sought) || (type !== undefined && lower()[type].includes(sought));
 }
 
-/** The sum of the rows found; for methods, of what they allocate themselves. */
+/** The sum of the rows found; in the table of methods, of the methods' own allocations. */
 function foundAllocations(table) {
   const found = addedUp(table).filter(isRowFound);
   const sum = found.reduce((sum, row) => sum + (row.self[data.measure].bytes ?? 0), 0);
@@ -130,12 +130,12 @@ function allocationTable(table) {
   const columns = allocationColumns(table, all);
   sorting[table] ??= firstSorting(table);
   const sort = sorting[table];
-  // A link may name a column that this profile lacks.
+  // A link may name a column that this profile does not have.
   const by = columns.find((column) => column.key === sort.key) ?? columns[1];
   $(tableId(table, "columns")).replaceChildren(element("tr", {}, ...columns.map((column) => {
     const isSorted = column.key === by.key;
     const head = element("th", { scope: "col", class: column.kind ?? "", ...(isSorted ? { "aria-sort": sort.down ? "descending" : "ascending" } : {}) });
-    // The share sorts like its bytes: their column has the arrow.
+    // The percentage and its bytes sort alike; the column of bytes shows the arrow.
     const arrow = isSorted && !column.isShare ? arrowOf(sort.down) : "";
     head.append(element("button", { text: column.title + arrow, title: column.about ?? "", onclick: () => sortAllocations(table, column) }));
     return head;
@@ -173,9 +173,9 @@ function allocationLine(row, columns) {
 }
 
 function nothingText(all) {
-  if (all.length) return "Nothing here has that in its name.";
+  if (all.length) return "No name contains this text.";
   return allocations.together && threadChosen >= 0
-    ? "This thread allocated so little that its rows are only in the tables of all threads; the flame graph and the call tree have it."
+    ? "This thread allocated so little that only the tables of all threads contain its rows. The flame graph and the call tree show it."
     : "Nothing was allocated here.";
 }
 

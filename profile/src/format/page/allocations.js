@@ -1,17 +1,18 @@
 // ---- Allocations by site, type and method ----
 //
 // Rows come from html/allocations.rs: one for each place in the code, type and thread, and one for
-// each method with its callees and thread. Here those of the chosen threads are added up.
+// each method with its callees and thread. This file sums the rows of the chosen threads.
 
 const allocations = data.allocations; // undefined for times and for differences
-const VIRTUAL_MACHINE = "the virtual machine"; // in the place of a method, -1
+const VIRTUAL_MACHINE = "the virtual machine"; // shown for the method number -1
 
-/** Returns whether a method is a type of allocated objects. In differences types are methods like others. */
+/** Returns whether a method stands for a type of allocated objects. Pages of differences treat types as
+ * methods, so there it is always false. */
 const isType = (method) => Boolean(allocations) && !isThread(method) && method >= allocations.firstType;
 
 const newAmount = () => ({ bytes: null, objects: 0, variance: 0, unsized: 0, ages: 0 });
 
-/** Adds a row of the columns written; a column of zeros is written as 0. */
+/** Adds the row `at` of the columns. A column of zeros is written as 0. */
 function addAmount(sum, columns, at) {
   const value = (column) => (column === 0 ? 0 : column[at]);
   const bytes = columns.bytes[at];
@@ -25,10 +26,8 @@ function addAmount(sum, columns, at) {
 
 const added = new Map();
 
-/**
- * The rows of a table (sites, types or methods): { method, line, type, self, total }, the last two
- * amounts by measure. Of all threads, or of the chosen one.
- */
+/** The rows of a table (sites, types or methods) for all threads or the chosen one: { method, line, type,
+ * self, total }. Self and total hold an amount for each measure. */
 function addedUp(table, thread = threadChosen) {
   const known = `${table} ${Math.max(thread, -1)}`;
   if (added.has(known)) return added.get(known);
@@ -53,9 +52,9 @@ function addedUp(table, thread = threadChosen) {
     });
   }
   let made = [...rows.values()];
-  // Methods of which only callees allocate.
+  // Adds methods of which only callees allocate.
   for (const row of made) for (const measure of Object.keys(sites.amounts)) row.self[measure] ??= newAmount();
-  // Their table shows one measure: for live objects, methods without any are left out.
+  // The table of methods shows one measure. For live objects, methods without any are left out.
   if (table === "methods") made = made.filter((row) => row.total[data.measure].objects);
   added.set(known, made);
   return made;
@@ -63,7 +62,7 @@ function addedUp(table, thread = threadChosen) {
 
 // ---- Amounts as text ----
 
-/** Bytes with their marks; a dash if the size of no object is known. */
+/** Bytes with their marks; a dash if no object's size is known. */
 const sized = (amount) => (amount.objects
   ? marked(amount.unsized ? "≥" : "", allocations.sampled && amount.bytes, amount.bytes)
   : bytes(0));
@@ -88,7 +87,7 @@ function amountFacts() {
   return [...facts, allocations.seen].join(" · ");
 }
 
-/** `--alloc exact` records no callers unless it is told to. */
+/** A warning if no callers were recorded. `--alloc exact` records them only with `--alloc-context`. */
 function allocationWarnings() {
   const isFlat = !allocations.callers && allocations.sites.method.some((method) => method >= 0);
   return isFlat ? ["Callers were not recorded, so that there are no totals and the flame graph is flat: run with --alloc-context"] : [];
@@ -117,7 +116,8 @@ function allocationCost(method) {
   };
 }
 
-/** The cost of a node. Types are callees in the tree: a method's own allocations are the types right below it. */
+/** The cost of a node. In the tree types are callees, so a method's own allocations are those of the types
+ * right below it. */
 function costShown(tree, node) {
   const cost = tree.cost(node);
   if (!allocations || tree.isCallers || isType(tree.method[node])) return cost;

@@ -6,7 +6,7 @@ const HEADS = counts
   : [...(difference ? ["change"] : []), "total %", "total", "self", COUNTED, "method"];
 
 function treeHead() {
-  // Callees are sorted once, the heaviest first.
+  // Callees are sorted by weight, so the columns have no links for sorting.
   const heads = graph.isCallers && !counts ? HEADS.map((title) => (title === "total %" ? `${ofMethod < 0 ? "self" : "total"} %` : title)) : HEADS;
   const sorted = heads.findIndex((title) => title.endsWith("%"));
   $("tree-columns").replaceChildren(element("tr", {}, ...heads.map((title, at) => {
@@ -46,7 +46,7 @@ function treeRow(node, level) {
   return row;
 }
 
-/** Rows of the callees from `first` on; the last row fetches the rest. */
+/** Rows of the callees from index `first` on; the last row is a button that adds more. */
 function calleeRows(node, level, first) {
   const callees = graph.calleesOf(node);
   const made = [...callees.slice(first, first + LIST)].map((callee) => treeRow(callee, level));
@@ -67,7 +67,7 @@ function unfold(row) {
   row.querySelector(".twisty").textContent = "▾";
   const made = calleeRows(row.node, row.level + 1, 0);
   row.after(...made);
-  // A caller with one heavy callee is only a step on the way: unfold that, too.
+  // If one callee takes most of the caller's time, it is unfolded at once, too.
   const heavy = made[0];
   if (heavy.node !== undefined && graph.below[heavy.node] > 0.9 * graph.below[row.node] && row.level < 200) unfold(heavy);
 }

@@ -1,4 +1,5 @@
-// ---- Colours: a hue for each package, a shade for each class; the JDK, native code and types apart ----
+// ---- Colours: a hue for each package, a shade for each class; separate colours for the JDK,
+// native code and types ----
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const isDark = () => dark.matches;
@@ -7,7 +8,7 @@ const ON_FOUND = "#1c1f24";
 
 const NATIVE_LIBRARY = /^(\[|\(native|.*\.(so|dylib|dll)\b)/;
 
-/** The kind of a method: app, jdk, native, type (of allocated objects) or other (no method). */
+/** The kind of a method: app, jdk, native, type (a type of allocated objects) or other (no method). */
 function kindOf(method) {
   const [name, loader] = [methods.class[method], methods.loader[method]];
   if (NATIVE_LIBRARY.test(name) && !(ofBytes && name.startsWith("["))) return "native";
@@ -26,7 +27,8 @@ function hash(text) {
   return Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35) >>> 0;
 }
 
-// Hue and saturation of everything but the program's own classes; native code has the hues from 250 to 290.
+// Hue and saturation of everything except the program's own classes. Native code has the hues from
+// 250 to 290.
 const KINDS = { jdk: [212, 14], native: [272, 42], type: [312, 40], other: [0, 0] };
 
 /** `shade` from 0 to 1. */
@@ -36,15 +38,14 @@ function hsl(hue, saturation, shade) {
     : `hsl(${hue} ${saturation}% ${Math.round(72 + 13 * shade)}%)`;
 }
 
-// Hues from red to blue that an eye can tell apart.
+// The number of hues from red to blue that an eye can distinguish.
 const HUES = 16;
 const HUE_STEP = 15;
 let hues;
 
-/**
- * Hues by package. Each is its name's hash, so that a package looks alike in all pages; a lighter package
- * gives way to a heavier one of the same hue, as long as there are others.
- */
+/** The hue of each package. It is the hash of the package's name, so a package has the same colour in all
+ * pages. If two packages have the same hue, the lighter one gets the next free hue, as long as there is
+ * one. */
 function packageHues() {
   if (hues) return hues;
   const weights = new Map();
@@ -60,7 +61,7 @@ function packageHues() {
   hues = new Map();
   for (const [name] of [...weights].sort((a, b) => b[1] - a[1])) {
     let slot = hash(name) % HUES;
-    // 5 and 16 have no common divisor: all slots are tried.
+    // 5 and 16 have no common divisor, so all slots are tried.
     while (taken.has(slot) && taken.size < HUES) slot = (slot + 5) % HUES;
     taken.add(slot);
     hues.set(name, slot * HUE_STEP);
@@ -90,9 +91,9 @@ function colour(method) {
   return made;
 }
 
-// ---- Differences: red grew, blue shrank ----
+// ---- Differences: red for growth, blue for decrease ----
 
-/** The colour of a change from -1 (gone) over 0 to 1 (new). */
+/** The colour of a change from -1 (gone) through 0 to 1 (new). */
 function changeColour(change) {
   const strength = Math.min(1, Math.abs(change) * 1.6);
   if (strength < 0.03) return hsl(0, 0, 0.7);
@@ -102,7 +103,7 @@ function changeColour(change) {
     : `hsl(${hue} ${Math.round(45 + 45 * strength)}% ${Math.round(90 - 24 * strength)}%)`;
 }
 
-/** The change of a node in parts of the larger side; 0 within twice its standard error. */
+/** The change of a node as a fraction of the larger side; 0 if it is within twice its standard error. */
 function changeOf(tree, node) {
   const [now, before] = [tree.cost(node), tree.costBefore(node)];
   const own = tree.isCallers && ofMethod < 0;

@@ -1,6 +1,6 @@
 "use strict";
-// The page's data: one entry a measure. Trees and tables are in the compact form of
-// html/encode.rs; a thread's are read when they are first needed.
+// The page's data: one entry for each measure. Trees and tables have the compact form of
+// html/encode.rs. Those of a thread are decoded when they are first needed.
 
 const $ = (id) => document.getElementById(id);
 const measures = JSON.parse($("data").textContent);
@@ -26,7 +26,7 @@ function bytesOf(base64) {
   return bytes;
 }
 
-/** Numbers of 7 bits a byte, the lowest first. */
+/** Reads numbers of 7 bits in each byte, the lowest bits first. */
 class Reader {
   constructor(base64) {
     this.bytes = bytesOf(base64);
@@ -47,7 +47,7 @@ class Reader {
   }
 }
 
-/** Columns of costs. Unknown times are NaN. */
+/** The columns of `count` costs. Unknown times are NaN. */
 function columns(count) {
   return {
     flags: new Uint8Array(count),
@@ -56,11 +56,12 @@ function columns(count) {
     total: new Float64Array(count),
     ownError: new Float32Array(count),
     totalError: new Float32Array(count),
-    timed: new Map(), // the calls with known times, and their time, where not all calls have one
+    timed: new Map(), // if some calls have no known time: the number of calls with known times, and their time
   };
 }
 
-/** Reads one cost. A total that is not written is the sum of own and callees: -1 until they are read. */
+/** Reads one cost. A total that is not written equals own plus callees; it is -1 until the callees are
+ * read. */
 function readCost(reader, into, at) {
   const flags = reader.next();
   into.flags[at] = flags;
@@ -74,7 +75,7 @@ function readCost(reader, into, at) {
   }
 }
 
-/** A table's entries: `keys` numbers each, then the cost now and that before. */
+/** Reads the entries of a table: `keys` numbers for each entry, then the present and the earlier cost. */
 function readTable({ count, numbers }, keys) {
   const reader = new Reader(numbers);
   const table = { keys: keys.map(() => new Int32Array(count)), now: columns(count), before: difference ? columns(count) : null };
@@ -86,7 +87,7 @@ function readTable({ count, numbers }, keys) {
   return table;
 }
 
-/** Reads the nodes, rows or edges of a thread; once, when they are first needed. */
+/** The nodes, rows or edges of a thread; decoded once, at the first call. */
 function part(thread, name, keys) {
   const memo = `${name}Read`;
   thread[memo] ??= readTable(thread[name], keys);
@@ -121,7 +122,7 @@ function costAt(table, at) {
   };
 }
 
-/** Adds `other`; a value that one of them does not have is that of the other. */
+/** Adds `other` to `sum`. If only one of them has a value, the sum is that value. */
 function addCost(sum, other) {
   if (!sum.calls) return Object.assign(sum, other);
   const added = (a, b) => (a === null ? b : b === null ? a : a + b);
@@ -145,7 +146,7 @@ const LAID_OVER = -2;
 let threadChosen = SIDE_BY_SIDE;
 
 const chosenThreads = () => (threadChosen < 0 ? data.threads : [data.threads[threadChosen]]);
-/** The 100 %: with one thread chosen, that of the thread, as in `report --thread`. */
+/** The 100 %: all chosen threads; with one thread chosen, that thread alone, as in `report --thread`. */
 const whole = () => (threadChosen < 0 ? data.whole : data.threads[threadChosen].whole);
 
 let tableMemo = { thread: null };
@@ -176,14 +177,15 @@ function rowOf(method) {
   return tableMemo.byMethod.get(method);
 }
 
-/** Callers and callees of a method in the chosen threads, by the method at the other end (-1: thread start). */
+/** Callers and callees of a method in the chosen threads. The key is the method at the other end, -1 for a
+ * thread's start. */
 function neighbours(method) {
   const callers = new Map();
   const callees = new Map();
   for (const thread of chosenThreads()) {
     const { keys: [caller, callee], now, before } = edgesOf(thread);
     for (let at = 0; at < callee.length; at++) {
-      // Callers are numbered from 1 on.
+      // The file numbers callers from 1 on; 0 stands for the thread's start.
       const ends = [];
       if (callee[at] === method) ends.push([callers, caller[at] - 1]);
       if (caller[at] - 1 === method) ends.push([callees, callee[at]]);

@@ -1,4 +1,5 @@
-// ---- Details: a method, its callers and callees in the chosen threads, and the frame it was opened from ----
+// ---- Details: a method, its callers and callees in the chosen threads, and the node from which
+// the details were opened ----
 
 let detailed = -1;
 
@@ -11,7 +12,7 @@ const FIGURES = [
   { title: COUNTED, value: (cost) => cost.calls, text: (cost) => grouped.format(cost.calls), error: () => 0, isCount: true },
 ];
 
-/** A figure with its error and its part of the whole. */
+/** A figure with its error and its percentage of the whole. */
 function figure({ value, text, error, isPart }, cost) {
   const off = errorText(error(cost));
   const cell = element("td", unsureClass(error(cost)), `${text(cost)}${off ? ` ± ${off}` : ""}`);
@@ -24,9 +25,10 @@ function change({ value, isCount }, now, before) {
   return element("td", { text: `${isCount ? countChange(b, a) : changeText(b, a)} ${changePercent(b, a)}` });
 }
 
-/** A line for each figure, a column for each cost: { title, now, before }. Differences have a table each. */
+/** A row for each figure, a column for each cost: { title, now, before }. In pages of differences each
+ * figure has a table of its own. */
 function figures(costs, ofType) {
-  // A type calls nothing: own and total are the same.
+  // A type calls nothing, so its own and its total are the same.
   const shown = FIGURES.filter(({ title }) => title !== "self" || !ofType);
   const table = (heads, cells) => element("table", { class: "figures" },
     element("thead", {}, element("tr", {}, ...heads.map((text) => element("th", { scope: "col", text })))),
@@ -60,7 +62,7 @@ function details(method, node = -1) {
   $("find-all").onclick = () => { $("search").value = methods.name[method]; search(methods.name[method]); remember(); };
   const { callers, callees } = neighbours(method);
   list("callers", callers);
-  // A list of its own shows the types, with their lines.
+  // Types are shown in a list of their own, with their lines.
   list("callees", callees.filter((edge) => !isType(edge.method)));
   allocationDetails(method);
   if (wasHidden) draw();

@@ -1,13 +1,13 @@
 // ---- Export of the shown graph as SVG, PNG or collapsed stacks ----
 
-// Browsers take no string of more than half a gigabyte.
+// Browsers refuse strings of more than half a gigabyte.
 const MOST_LETTERS = 256e6;
-// The largest side of a picture that all browsers make.
+// The largest side of a picture that all browsers can make.
 const MOST_PIXELS = 16000;
 
-/** Boxes as they are laid out, for a picture without scrolling. */
+/** The graph as SVG, with all boxes, so that the picture needs no scrolling. */
 function svgText() {
-  // The namespace comes from the parser, the page names no address.
+  // The HTML parser supplies the SVG namespace, so the page contains no address.
   const holder = element("template");
   holder.innerHTML = "<svg></svg>";
   const svg = holder.content.firstChild;
@@ -64,7 +64,7 @@ function pngCanvas() {
   return picture;
 }
 
-/** The zoomed part as lines `caller;callee weight`, in the order of the tree; threads are left out. */
+/** The zoomed part as lines `caller;callee weight`, in the order of the tree; without threads. */
 function collapsedText() {
   const lines = [];
   let letters = 0;
@@ -73,7 +73,7 @@ function collapsedText() {
   const todo = [...graph.calleesOf(zoomed)].reverse().map((node) => ({ node, prefix: above }));
   const push = (node, path) => {
     const callees = graph.calleesOf(node);
-    // A graph of callers: the line ends where none of the time comes from further up.
+    // In a graph of callers, a line ends where a part of the time has no further caller.
     const weight = graph.isCallers
       ? graph.below[node] - callees.reduce((sum, callee) => sum + graph.below[callee], 0)
       : counts ? graph.cost(node).calls : graph.cost(node).own ?? 0;
@@ -108,7 +108,7 @@ function download(content, type, extension) {
   told(`flame-graph.${extension} is saved`);
 }
 
-/** Copies by a selection: a page that is a file may have no access to the clipboard. */
+/** Copies text by means of a selection, because a page opened from a file may not use the clipboard. */
 async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);

@@ -1,4 +1,4 @@
-// ---- Flame graph: drawing, and the actions of mouse, fingers and keys ----
+// ---- Flame graph: drawing, and the actions of mouse, touch and keyboard ----
 
 const canvas = $("canvas");
 const stage = $("stage");
@@ -6,16 +6,16 @@ const FONT = "12px system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-ser
 
 let tree; // the chosen threads, from callers to callees
 let graph; // the tree that flame graph and call tree show: `tree`, or that of callers
-let ofMethod = -1; // the method whose callers are shown; -1 with all of them
+let ofMethod = -1; // the method whose callers are shown; -1 for all methods
 let zoomed = -1;
 let chosen = -1;
-let upright = false; // the outermost callers at the foot
-let boxes = []; // by level
+let upright = false; // true if the outermost callers are at the foot
+let boxes = []; // the boxes of each level
 let height = 0;
 
 const LABEL_LEAST = 26;
 
-/** The longest form of a name that has room; the last is cut at its front. */
+/** The longest form of a name that fits; the shortest form is cut at its front. */
 function fitted(context, method, width) {
   const forms = [fullName(method), shortName(method), bareName(method)];
   for (const form of forms) {
@@ -29,7 +29,7 @@ function fitted(context, method, width) {
 const topOf = (level) => (upright ? height - (level + 1) * ROW : level * ROW);
 
 const hatches = new Map();
-/** Stripes for times that are mostly error. */
+/** The stripes of boxes whose times are mostly error. */
 function hatch(context) {
   const key = isDark();
   if (!hatches.has(key)) {
@@ -48,7 +48,7 @@ function hatch(context) {
   return context.createPattern(hatches.get(key), "repeat");
 }
 
-/** The looks of a box: { fill, ink, hatched, bold }. */
+/** The appearance of a box: { fill, ink, hatched, bold }. */
 function look(node) {
   const method = graph.method[node];
   const [ink, faint, line] = isDark() ? ["#e9ecf1", "#868e9a", "#24272d"] : ["#16191d", "#767d88", "#eceef1"];
@@ -82,7 +82,7 @@ function paint(context, from, to) {
       context.font = bold ? `600 ${FONT}` : FONT;
       const text = fitted(context, graph.method[node], width - 8);
       if (hatched && text) {
-        // Stripes behind letters are hard to read.
+        // Text on stripes is hard to read, so it gets a plain background.
         context.fillStyle = fill;
         context.fillRect(x + 3, y + 3, context.measureText(text).width + 2, ROW - 7);
       }
@@ -92,7 +92,7 @@ function paint(context, from, to) {
   });
 }
 
-/** Lays out the boxes for the width of the window, and paints those in sight. */
+/** Lays out the boxes for the width of the window, and paints the visible ones. */
 function draw() {
   if (view !== "flame") return;
   const width = stage.clientWidth;
@@ -119,7 +119,7 @@ function repaint() {
   outline("chosen", chosen);
 }
 
-/** Puts a frame around a node, if it is drawn. */
+/** Draws a frame around a node, if the node is visible. */
 function outline(id, node) {
   const frame = $(id);
   const box = node === -1 ? null : boxes.flat().find((box) => box.node === node);
@@ -131,7 +131,7 @@ function outline(id, node) {
   frame.style.height = `${ROW - 1}px`;
 }
 
-/** The box below the mouse or finger. */
+/** The box under the mouse or finger. */
 function boxUnder(event) {
   const area = $("ground").getBoundingClientRect();
   const [x, y] = [event.clientX - area.left, event.clientY - area.top];
@@ -148,7 +148,7 @@ function zoom(node) {
   remember();
 }
 
-/** The way to the zoomed node; each step of it zooms. */
+/** Shows the path to the zoomed node; a click on one of its nodes zooms to it. */
 function crumbs() {
   const steps = pathTo(graph, zoomed).map((node) =>
     element("button", { class: "crumb", text: shortName(graph.method[node]), title: fullName(graph.method[node]), onclick: () => zoom(node) }));
@@ -157,7 +157,7 @@ function crumbs() {
   else $("path").textContent = graph.whole ? "" : `None of these calls was timed.`;
 }
 
-/** A node in a few lines. */
+/** The description of a node, in a few lines. */
 function describe(node) {
   const method = graph.method[node];
   if (isThread(method)) {
@@ -222,8 +222,8 @@ stage.addEventListener("pointermove", (event) => {
 stage.addEventListener("pointerleave", () => { outline("hovered", -1); hideTip(); });
 stage.addEventListener("scroll", repaint);
 
-// Details may open at the first click and move the boxes, so that the second of a double click
-// counts for the node of the first.
+// The first click may open the details and so move the boxes. The second click of a double click
+// therefore counts for the node of the first.
 const DOUBLE_MS = 400;
 let lastClick = { node: -1, time: -DOUBLE_MS };
 stage.addEventListener("click", (event) => {
@@ -238,10 +238,10 @@ stage.addEventListener("click", (event) => {
   choose(node);
 });
 
-/** Zooms to a node, or back out of it. */
+/** Zooms to a node; if it is zoomed already, zooms out to its caller. */
 const zoomTo = (node) => zoom(node === zoomed ? graph.parent[node] : node);
 
-// Arrows walk to callers, callees and siblings as they lie on the screen.
+// Arrow keys move to callers, callees and siblings as they are placed on the screen.
 canvas.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   const [outwards, inwards] = upright ? ["ArrowDown", "ArrowUp"] : ["ArrowUp", "ArrowDown"];
@@ -277,7 +277,7 @@ canvas.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 
-/** Brings a node into sight: out of the zoom, and by scrolling. */
+/** Makes a node visible: zooms out if necessary, and scrolls. */
 function reveal(node) {
   if (zoomed !== -1 && !pathTo(graph, node).includes(zoomed) && !pathTo(graph, zoomed).includes(node)) zoom(graph.parent[node]);
   const box = boxes.flat().find((box) => box.node === node);
@@ -298,7 +298,7 @@ function flip(on) {
 $("flip").addEventListener("click", () => { flip(!upright); remember(); });
 $("reset").addEventListener("click", () => zoom(-1));
 
-/** Shows the callers of a method, of all methods (-1), or the callees again (null). */
+/** Shows the callers of a method or of all methods (-1); null shows callees again. */
 function showCallers(of, isBack = false) {
   ofMethod = of ?? -1;
   graph = of === null ? tree : callersTree(tree, of);

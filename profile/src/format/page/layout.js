@@ -1,20 +1,18 @@
-// ---- Flame graph: where each box lies ----
+// ---- Flame graph: the position of each box ----
 
 const ROW = 20;
-// Narrower boxes are not drawn, nor is anything below them.
+// Boxes narrower than this are not drawn, nor is anything below them.
 const LEAST = 0.5;
 
-/**
- * Boxes { node, x, level, width } by level, from left to right. The way to the zoomed node takes the
- * whole width.
- */
+/** Boxes { node, x, level, width } for each level, from left to right. The zoomed node and its callers take
+ * the whole width. */
 function layout(tree, zoomed, width) {
   const path = pathTo(tree, zoomed);
   const levels = path.map((node, level) => [{ node, x: 0, level, width }]);
   const all = zoomed === -1 ? tree.whole : tree.below[zoomed];
   if (!all) return levels;
   let rows = [{ node: zoomed, x: 0 }];
-  // Level by level, so that each is in order.
+  // The boxes are made level by level, so that those of a level are in order.
   for (let level = path.length; rows.length; level++) {
     const made = [];
     for (const { node: parent, x: start } of rows) {
@@ -32,7 +30,7 @@ function layout(tree, zoomed, width) {
   return levels;
 }
 
-/** The box of a level that holds `x`. */
+/** The box of a level that covers the position `x`. */
 function boxAt(levels, level, x) {
   const boxes = levels[level] ?? [];
   let [low, high] = [0, boxes.length - 1];

@@ -2,14 +2,14 @@
 
 const STEP = 200;
 
-/** The order: a column and its direction. */
+/** The order of the table: a column and its direction. */
 let order;
 let shownRows = STEP;
 
 const arrowOf = (isDown) => (isDown ? " ↓" : " ↑");
 const ownCell = (cost) => element("td", unsureClass(ownErrorPercent(cost)), ownText(cost));
 const unsureClass = (percent) => (percent > UNSURE ? { class: "unsure", title: `± ${errorText(percent)}: mostly error` } : {});
-/** Sorted by the lower end of the interval, so that a time with a large error does not come first. */
+/** The lower end of the interval. Sorting by it keeps times with a large error from coming first. */
 const atLeast = (cost) => (cost.own ?? 0) - 2 * (isGuess(cost) ? cost.ownError : 0);
 const nothing = noCost();
 
@@ -42,7 +42,7 @@ const COLUMNS = [
 
 const columnOf = (title) => COLUMNS.find((column) => column.title === title);
 
-/** The column and direction that `--sort` names. */
+/** The column and the direction that `--sort` names. */
 function orderOfReport() {
   const wanted = { calls: COUNTED, name: "method", self: difference && !counts ? "change" : "self" }[data.sort] ?? data.sort;
   const first = difference && wanted === COUNTED ? CHANGE_OF_CALLS : columnOf(wanted);

@@ -13,7 +13,8 @@ function element(tag, options = {}, ...children) {
 }
 
 const threadName = (at) => data.threads[at].name || "(no name)";
-// In a tree of several threads, each thread has a node, whose method is -1 for the first, -2 for the second.
+// In a tree of several threads, each thread is a node. Its method number is -1 for the first
+// thread, -2 for the second.
 const isThread = (method) => method < 0;
 const threadOf = (method) => -1 - method;
 const fullName = (method) => (isThread(method) ? `thread ${threadName(threadOf(method))}` : methods.name[method]);
@@ -22,17 +23,18 @@ const packageEnd = (method) => Math.max(0, methods.class[method].lastIndexOf("."
 /** Class and method without package. */
 const shortName = (method) => (isThread(method) ? threadName(threadOf(method)) : methods.name[method].slice(packageEnd(method)));
 
-/** The method alone. */
+/** The method's name without its class. */
 const bareName = (method) => {
   const named = !isThread(method) && methods.class[method].length < methods.name[method].length;
   return named ? methods.name[method].slice(methods.class[method].length + 1) : shortName(method);
 };
 
 let lowered;
-/** Names in small letters, made for the first search. */
+/** All names in lower case, made for the first search. */
 const lower = () => (lowered ??= methods.name.map((name) => name.toLowerCase()));
 
-/** A method's name with a faint package and the searched text marked. Without room it is cut at its front. */
+/** A method's name, with its package in grey and the searched text marked. If there is no room, it is cut
+ * at its front. */
 function nameOf(method) {
   const name = fullName(method);
   const title = isThread(method) || name.includes("(") ? name : name + methods.descriptor[method];
@@ -52,7 +54,7 @@ function nameOf(method) {
   return label;
 }
 
-/** A cell with a bar behind its percentage. */
+/** A cell with a percentage and a bar behind it. */
 function share(part) {
   const cell = element("td", { class: "share", text: percent(part) });
   cell.style.setProperty("--part", `${Math.min(100, 100 * ratio(part ?? 0))}%`);

@@ -1,17 +1,17 @@
 // ---- Numbers as text ----
 
 const grouped = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
-// By decimals.
+// The number formats, indexed by decimals.
 const fixed = [0, 1, 2].map((digits) =>
   new Intl.NumberFormat("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
-// For allocations, bytes stand in the place of times, and objects in that of calls.
+// For allocations, bytes take the place of times, and objects the place of calls.
 const ofBytes = data.measure !== "time";
 const COUNTED = ofBytes ? "objects" : "calls";
 const WEIGHED = counts ? COUNTED : ofBytes ? "bytes" : "time";
 const callsText = (calls) => `${grouped.format(calls)} ${calls === 1 ? COUNTED.slice(0, -1) : COUNTED}`;
 const UNITS = [["s", 1e9], ["ms", 1e6], ["µs", 1e3], ["ns", 1]];
 
-/** A time, or bytes; a dash for null, an unknown time. */
+/** A time, or bytes; a dash for null, which is an unknown value. */
 function amount(value) {
   if (value === null) return "–";
   return ofBytes ? bytes(value) : time(value);
@@ -24,13 +24,13 @@ function time(ns) {
   return `${fixed[digits].format(value)} ${name}`;
 }
 
-/** A time with three digits, as in text reports. */
+/** A date and time in UTC. */
 function utc(millis) {
   const date = new Date(millis);
   return Number.isNaN(date.getTime()) ? "" : `${date.toISOString().slice(0, 19).replace("T", " ")} UTC`;
 }
 
-/** In powers of 1024. */
+/** A number of bytes, in units of powers of 1024. */
 function bytes(size) {
   if (size < 1023.5) return `${grouped.format(size)} ${Math.round(size) === 1 ? "byte" : "bytes"}`;
   const [name, unit] = size < 1048576 ? ["KB", 1024] : size < 1073741824 ? ["MB", 1048576] : ["GB", 1073741824];
@@ -43,7 +43,7 @@ const weightText = (value) => (counts ? callsText(value) : amount(value));
 /** A number with its marks: at most, at least, estimated. */
 const marked = (mark, estimated, ns) => (ns === null ? "" : mark + (estimated ? "~" : "")) + amount(ns);
 
-// A method's own bytes of 0 are no estimate.
+// A method without own bytes shows an exact 0, not an estimate.
 const isGuess = (cost) => cost.estimated && !(ofBytes && !cost.own);
 const least = (cost) => (cost.partial && !counts ? "≥" : "");
 const ownText = (cost) => marked(least({ partial: cost.ownPartial ?? cost.partial }), isGuess(cost), cost.own);
@@ -55,7 +55,7 @@ const meanText = (cost) => marked(cost.bound ? "≤" : "", false, meanOf(cost));
 const errorPercent = (error, value) => (error ? (100 * error) / Math.max(value ?? 0, 1) : 0);
 const ownErrorPercent = (cost) => (isGuess(cost) ? errorPercent(cost.ownError, cost.own) : 0);
 const errorText = (percent) => (percent <= 5 ? "" : percent > 999 ? ">999 %" : `${Math.round(percent)} %`);
-/** Returns whether a time is mostly error: hatched in graphs, faint in tables. */
+/** From this error in percent on, a value is mostly error: hatched in graphs, grey in tables. */
 const UNSURE = 50;
 
 // ---- Changes ----

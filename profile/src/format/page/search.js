@@ -1,11 +1,11 @@
 // ---- Search ----
 
 let sought = "";
-let hits = new Uint8Array(0); // by method
+let hits = new Uint8Array(0); // for each method: 1 if its name was found
 
 const isFound = (method) => sought !== "" && !isThread(method) && hits[method] === 1;
 
-/** Marks the methods whose names contain a text, and shows their share of the time. */
+/** Marks the methods whose names contain a text, and shows their percentage of the time. */
 function search(text) {
   sought = text.trim().toLowerCase();
   shownRows = STEP;
@@ -21,7 +21,7 @@ function foundText() {
   return `${grouped.format(found)} found${found && !counts ? `, ${percent(weightOfFound())} of the ${WEIGHED}` : ""}`;
 }
 
-/** The time in the methods found, counted once where they call each other. */
+/** The time in the methods found. If one calls another, the time counts once. */
 function weightOfFound() {
   const { parent, method, below } = tree;
   const inside = new Uint8Array(method.length);

@@ -19,7 +19,7 @@ function remarks() {
   const rows = methodRows();
   const some = (test) => rows.some(({ now }) => test(now));
   const made = [];
-  if (difference && some((cost) => !cost.calls)) made.push("What is gone has no width: the table of methods has it");
+  if (difference && some((cost) => !cost.calls)) made.push("Methods that are gone have no width; the table of methods lists them");
   if (!rows.length) made.push(ofBytes ? "Nothing was allocated" : "No instrumented method was called");
   if (some((cost) => cost.estimated)) made.push(ofBytes ? "~ estimated from a random sample of the allocations" : "~ estimated from a random sample of the calls; counts are exact");
   if (some((cost) => cost.estimated)) made.push("± standard error; hatched in graphs and faint in tables: more than half of the value is error");
@@ -31,7 +31,7 @@ function remarks() {
   return made;
 }
 
-/** A line that unfolds: the legend, notes, and warnings; only warnings are coloured. */
+/** A line that unfolds: the legend, notes, or warnings. Only warnings are coloured. */
 function notesLine() {
   const { header } = data;
   const notes = header.not_ended ? header.notes.slice(1) : header.notes;
@@ -48,7 +48,7 @@ function notesLine() {
   items("notes-list", notes);
   $("legend").replaceChildren(...colours.map(chip));
   $("legend-title").textContent = difference
-    ? "Width: what it takes now. Colour: red grew, blue shrank"
+    ? "Width: present time. Colour: red for growth, blue for decrease"
     : `Colours: a hue for each package, a shade for each class; JDK, native code${ofBytes ? " and types" : ""} apart`;
   const said = [
     warned.length && element("span", { class: "warned", text: warned.length > 1 ? `${warned.length} warnings: ${warned[0]}` : warned[0] }),
@@ -62,7 +62,7 @@ function notesLine() {
 function facts() {
   const { header } = data;
   const measured = ofBytes ? (data.measure === "live" ? "allocations that are alive" : "allocations") : counts ? "calls counted, not timed" : `${header.clock} clock, ${header.timing} timing`;
-  // Objects of a method count for its callers, too.
+  // A caller's total includes the objects of its callees, so only outermost nodes are summed.
   const outermost = [...tree.calleesOf(-1)].flatMap((node) => (isThread(tree.method[node]) ? [...tree.calleesOf(node)] : [node]));
   const calls = ofBytes ? outermost.reduce((sum, node) => sum + tree.now.calls[node], 0) : methodRows().reduce((sum, { now }) => sum + now.calls, 0);
   const estimated = ofBytes && methodRows().some(({ now }) => now.estimated);

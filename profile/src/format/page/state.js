@@ -5,7 +5,7 @@
 let written = "";
 let isRestoring = false;
 
-/** A node's address: the methods on the way to it, which are the same each time the page is opened. */
+/** A node's address: the methods on the path to it. They are the same each time the page is opened. */
 const pathWord = (node) => pathTo(graph, node).map((at) => graph.method[at].toString(36)).join(".");
 
 function nodeOfWord(word) {
@@ -34,7 +34,7 @@ function linkOfState() {
   return query.size ? `${words}?${query}` : words;
 }
 
-/** Writes the state into the address: as a new step for the back button, or in place of the last step. */
+/** Writes the state into the address: either as a new step for the back button, or replacing the last step. */
 function remember(isSameStep = false) {
   if (isRestoring) return;
   const link = linkOfState();
@@ -44,7 +44,7 @@ function remember(isSameStep = false) {
   else location.hash = link;
 }
 
-/** Shows the state that the address holds. */
+/** Shows the state that the address contains. */
 function restore() {
   isRestoring = true;
   const text = location.hash.slice(1);

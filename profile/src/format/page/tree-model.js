@@ -1,8 +1,8 @@
 // ---- Trees: one thread, threads side by side, threads laid over each other, callers ----
 //
-// All have the same form: `parent`, `method` and `below` (what makes a node wide) by node,
-// `calleesOf(node)`, the widest first and those of the whole program at -1, `cost(node)` and
-// `costBefore(node)`, `unsure(node)`, and `whole`, which is the width of all.
+// All have the same form. Arrays indexed by node: `parent`, `method` and `below`, a node's width.
+// Functions: `calleesOf(node)`, the widest first, with -1 for the outermost nodes; `cost(node)`,
+// `costBefore(node)`, `unsure(node)`. `whole` is the width of the whole tree.
 
 function buildTree() {
   const threads = chosenThreads();
@@ -43,7 +43,7 @@ function sideBySide(threads) {
   return made;
 }
 
-/** One tree, path over path. */
+/** One tree of several threads; nodes with the same path become one. */
 function laidOver(threads) {
   const parent = [];
   const method = [];
@@ -52,7 +52,7 @@ function laidOver(threads) {
   const paths = new Map();
   for (const thread of threads) {
     const tree = ofThread(thread);
-    // A total that is not written is that of the thread's own tree.
+    // A total that is not written equals that of the thread's own tree.
     const { now } = withCallees(tree);
     const places = new Int32Array(tree.parent.length);
     for (let at = 0; at < places.length; at++) {
@@ -89,7 +89,8 @@ function inColumns(costs) {
   return made;
 }
 
-/** Gives a tree its widths and its order. Callees are sorted when they are first shown: a tree can have a million nodes. */
+/** Gives a tree its widths and its order. The callees of a node are sorted when they are first shown,
+ * because a tree can have a million nodes. */
 function withCallees(tree) {
   const { parent, method, now } = tree;
   const count = parent.length;
@@ -124,20 +125,20 @@ function withCallees(tree) {
   return tree;
 }
 
-/**
- * The tree upside down: the callers of `of`, as wide as what ran in it; of -1 the callers
- * of all methods, as wide as those' self time. Nodes are made when they are looked at.
- */
+/** The tree of callers. With a method `of`, its callers, as wide as the time in `of` that they cause. With
+ * -1, the callers of all methods, as wide as the methods' self times. Nodes are made when they are first
+ * shown. */
 function callersTree(tree, of) {
   const weigh = of >= 0 ? (node) => tree.below[node] : counts ? (node) => tree.now.calls[node] : (node) => tree.now.own[node] || 0;
   const errors = of >= 0 ? tree.now.totalError : tree.now.ownError;
   const made = { parent: [], method: [], below: [], whole: 0, isCallers: true };
-  // By node: the nodes of the tree whose time it is, and how far up each has been followed.
+  // For each node: the nodes of the tree that contribute its time, and the caller that each has
+  // reached.
   const from = [];
   const reached = [];
   const callees = new Map();
 
-  /** Makes nodes out of pairs, by method. */
+  /** Groups pairs by method and makes a node for each group. */
   function group(parent, nodes, places) {
     const groups = new Map();
     for (let at = 0; at < nodes.length; at++) {
@@ -189,7 +190,7 @@ function callersTree(tree, of) {
   return made;
 }
 
-/** The nodes from the outermost to this one. */
+/** The nodes from the outermost one to this one. */
 function pathTo(tree, node) {
   const path = [];
   for (let at = node; at !== -1; at = tree.parent[at]) path.unshift(at);

@@ -1,12 +1,10 @@
-// ---- Views: a section of the page and its tab each ----
+// ---- Views: each is a section of the page with a tab ----
 
 const views = [];
 let view = "flame";
 
-/**
- * Adds a view: `name` is the word in links and, with -view behind it, the section's id, `title` that on the tab, `draw` fills
- * the section.
- */
+/** Adds a view. `name` is its word in links, and `name`-view is the id of its section. `title` is the text
+ * of its tab, and `draw` fills the section. */
 function addView(added) {
   views.push(added);
 }

@@ -9,10 +9,10 @@ use super::fields;
 use super::file::{File, PIECE, distances};
 use crate::model::{Allocations, Amount, Frame, Profile, Seen, Site, ThreadTree};
 
-/// The bits that stand for unknown bytes; no number has them.
+/// The value of the column of bytes that stands for unknown bytes: the bits of no number.
 const UNKNOWN: u64 = u64::MAX;
 
-/// The flag for live objects that were followed.
+/// The flag that live objects were followed.
 const LIVE: u64 = 1;
 /// The flag for [`Seen::All`].
 const ALL: u64 = 2;
@@ -31,7 +31,8 @@ pub(super) fn values(
 }
 
 impl<W: Write> File<W> {
-    /// A sample each site; in front of its values come `others` that it has none of.
+    /// Writes a sample for each site. `others` is the number of values in front of the site's own;
+    /// they are 0.
     pub(super) fn sites(
         &mut self,
         profile: &Profile,
@@ -78,7 +79,8 @@ impl<W: Write> File<W> {
         Ok(())
     }
 
-    /// The location of a place, written when it is met first. Methods have the ids up to their number.
+    /// Returns the location of a line of code, and writes it at its first use. The ids up to the
+    /// number of methods belong to the methods themselves.
     fn place(
         &mut self,
         frame: &Frame,
@@ -158,7 +160,7 @@ impl<W: Write> File<W> {
     }
 }
 
-/// Reads both fields.
+/// Reads the fields 1003 and 1004.
 pub(super) fn read(
     strings: &Strings,
     frames: &[u8],

@@ -1,4 +1,4 @@
-//! Our own messages: packed columns of numbers, and strings by their indexes.
+//! The messages of Loadhook's own fields: packed columns of numbers, and strings by their indexes.
 
 use std::sync::Arc;
 
@@ -26,10 +26,10 @@ impl Strings {
     }
 }
 
-/// One of our own messages, whose fields 1 to `N` are numbers or columns.
+/// One of these messages; its fields 1 to `N` are numbers or columns.
 pub(super) struct Message<'a, const N: usize> {
     pub(super) numbers: [u64; N],
-    /// Packed.
+    /// The columns as packed numbers.
     pub(super) columns: [&'a [u8]; N],
 }
 
@@ -54,8 +54,8 @@ impl<'a, const N: usize> Message<'a, N> {
         Ok(message)
     }
 
-    /// The rows of the columns from field `first` on, up to the first fault; 0
-    /// stands in the fields before.
+    /// The rows of the columns from field `first` on. They end at the first fault. Fields before
+    /// `first` read 0.
     pub(super) fn rows(&self, first: usize) -> impl Iterator<Item = Result<[u64; N], ReadError>> {
         let mut columns = self.columns;
         std::iter::from_fn(move || {
@@ -79,7 +79,7 @@ impl<'a, const N: usize> Message<'a, N> {
     }
 }
 
-/// The parent of the node at this index, that far before it; 0 is none.
+/// The parent of the node `at`, which is `distance` nodes before it; a root has the distance 0.
 pub(super) fn parent(at: usize, distance: u64) -> Result<Option<u32>, ReadError> {
     let parent = match distance {
         0 => return Ok(None),

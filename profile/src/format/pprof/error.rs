@@ -6,11 +6,11 @@ use thiserror::Error;
 
 use super::protobuf::{Malformed, StreamError};
 
-/// A file that is no profile of ours.
+/// The reason why a file is no profile of Loadhook's.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// There is nothing in the file.
+    /// The file is empty.
     #[error("the file is empty; a profile is written when the JVM ends")]
     Empty,
     /// The gzip data ends too early.
@@ -25,15 +25,15 @@ pub enum ReadError {
     /// The bytes are no protobuf.
     #[error("not a profile; loadhook report reads the .pb.gz files that loadhook run writes")]
     NotPprof,
-    /// A pprof file with another origin, with its sample types.
+    /// A pprof file of another origin; the text lists its sample types.
     #[error("a pprof file, but not Loadhook's (it holds {0}); `go tool pprof` can show it")]
     Foreign(String),
-    /// A profile of ours without our own fields.
+    /// A profile of Loadhook's without Loadhook's own fields.
     #[error(
         "another tool has rewritten this profile and dropped what Loadhook needs; use the original file"
     )]
     Rewritten,
-    /// A profile of ours that contradicts itself.
+    /// A profile of Loadhook's that contradicts itself.
     #[error("damaged profile: {0}")]
     Damaged(&'static str),
 }

@@ -1,6 +1,6 @@
-//! Field numbers of the message `Profile` in `profile.proto`, and our own.
+//! Field numbers of the message `Profile` in `profile.proto`, and of Loadhook's own fields.
 
-/// The first word of our first comment.
+/// The first word of the first comment.
 pub(super) const COMMENT_PREFIX: &str = "Loadhook";
 
 pub(super) const SAMPLE_TYPE: u32 = 1;

@@ -1,4 +1,4 @@
-//! A pprof file as it is written: messages are gathered, then compressed.
+//! A pprof file while it is written: messages are collected, then compressed.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -10,7 +10,7 @@ use super::fields;
 use super::protobuf::Writer;
 use crate::model::ThreadTree;
 
-/// The number of bytes that are gathered before they are compressed.
+/// The number of bytes that are collected before they are compressed.
 pub(super) const PIECE: usize = 1 << 16;
 
 pub(super) struct File<W: Write> {
@@ -42,7 +42,8 @@ impl<W: Write> File<W> {
     pub(super) fn new(out: W) -> File<W> {
         let mut file = File {
             writer: Writer::default(),
-            // Stacks repeat so much that a higher level gains little for its time.
+            // Fast compression suffices: stacks repeat so much that a higher level takes more time
+            // for little gain.
             gzip: GzEncoder::new(out, Compression::fast()),
             strings: Strings::default(),
         };
@@ -50,7 +51,7 @@ impl<W: Write> File<W> {
         file
     }
 
-    /// Compresses what has been gathered, if more than `limit` bytes.
+    /// Compresses the collected bytes if there are more than `limit`.
     pub(super) fn flush(&mut self, limit: usize) -> io::Result<()> {
         if self.writer.bytes.len() > limit {
             self.gzip.write_all(&self.writer.bytes)?;
@@ -86,9 +87,9 @@ impl<W: Write> File<W> {
 
 /// The labels of a sample that name its thread.
 pub(super) struct ThreadLabels {
-    /// The key and the text.
+    /// The string indexes of the label's key and text.
     name: [u64; 2],
-    /// The key and the number.
+    /// The label's key and number.
     id: Option<(u64, u64)>,
 }
 
@@ -107,7 +108,7 @@ impl ThreadLabels {
     }
 }
 
-/// The distance of each node to its parent, which comes before it; 0 for roots.
+/// The distance of each node to its parent, which comes before the node; 0 for roots.
 pub(super) fn distances(parents: impl Iterator<Item = Option<u32>>) -> impl Iterator<Item = u64> {
     let distance =
         |(at, parent): (u64, Option<u32>)| parent.map_or(0, |parent| at - u64::from(parent));

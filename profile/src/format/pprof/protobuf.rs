@@ -1,5 +1,4 @@
-//! As much of the protobuf wire format as pprof needs.
-//!
+//! The part of the protobuf wire format that pprof needs.
 //! <https://protobuf.dev/programming-guides/encoding/>
 
 use std::io::{self, BufRead, Read};
@@ -19,7 +18,7 @@ impl Writer {
         self.bytes.push(value as u8);
     }
 
-    /// A number; 0 is the default and not written.
+    /// Writes a number. 0 is the default value and is not written.
     pub(super) fn number(&mut self, field: u32, value: u64) {
         if value != 0 {
             self.varint(u64::from(field) << 3);
@@ -27,17 +26,17 @@ impl Writer {
         }
     }
 
-    /// Text or bytes, written even if empty.
+    /// Writes text or bytes, also if empty.
     pub(super) fn text(&mut self, field: u32, bytes: &[u8]) {
         self.varint(u64::from(field) << 3 | 2);
         self.varint(bytes.len() as u64);
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// A message, written even if empty.
+    /// Writes a message, also if empty.
     pub(super) fn message(&mut self, field: u32, body: impl FnOnce(&mut Writer)) {
         self.varint(u64::from(field) << 3 | 2);
-        // One byte holds most lengths; a longer one pushes the body back.
+        // One byte is reserved for the length. If the length needs more, the body is moved.
         let at = self.bytes.len();
         self.bytes.push(0);
         body(self);
@@ -46,7 +45,7 @@ impl Writer {
         self.bytes.splice(at..=at, len.bytes);
     }
 
-    /// Repeated numbers in one field.
+    /// Writes several numbers in one field.
     pub(super) fn packed(&mut self, field: u32, values: impl IntoIterator<Item = u64>) {
         self.message(field, |writer| {
             for value in values {
@@ -56,7 +55,7 @@ impl Writer {
     }
 }
 
-/// Bytes that are no protobuf.
+/// The error for bytes that are not protobuf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Malformed;
 
@@ -64,12 +63,12 @@ pub(super) struct Malformed;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Value<'a> {
     Number(u64),
-    /// A fixed 32- or 64-bit number: pprof has none.
+    /// A fixed 32- or 64-bit number. pprof does not use them, so the value is dropped.
     Fixed,
     Bytes(&'a [u8]),
 }
 
-/// Iterates over the fields of a message; stops behind the first fault.
+/// Iterates over the fields of a message, and ends after the first fault.
 pub(super) struct Fields<'a> {
     rest: &'a [u8],
 }
@@ -90,7 +89,7 @@ impl<'a> Fields<'a> {
                 Value::Bytes(self.take(usize::try_from(len).map_err(|_| Malformed)?)?)
             }
             5 => self.take(4).map(|_| Value::Fixed)?,
-            // Groups are gone since 2008.
+            // Groups have been obsolete since 2008.
             _ => return Err(Malformed),
         };
         Ok((field, value))
@@ -118,8 +117,7 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
-/// The number of the field that a tag begins. Fields are numbered from 1, so that
-/// zero bytes are no fields.
+/// The field number in a tag. Field numbers begin at 1, so zero bytes are no field.
 fn number_of_field(tag: u64) -> Result<u32, Malformed> {
     match u32::try_from(tag >> 3) {
         Ok(0) | Err(_) => Err(Malformed),
@@ -127,18 +125,18 @@ fn number_of_field(tag: u64) -> Result<u32, Malformed> {
     }
 }
 
-/// The beginning of a field in a stream; the bytes of its value follow.
+/// The beginning of a field in a stream. The bytes of its value follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Head {
     Number(u64),
-    /// A fixed number of so many bytes: pprof has none.
+    /// A fixed number of this many bytes. pprof does not use them.
     Fixed(u64),
-    /// So many bytes.
+    /// A value of this many bytes.
     Bytes(u64),
 }
 
-/// Reads the fields of a message one after the other, without having it whole
-/// in memory. What follows a [`Head`] is to be taken or skipped.
+/// Reads the fields of a message one after the other, without the whole message in memory. After a
+/// [`Head`], the caller must take or skip the value.
 pub(super) struct Stream<R> {
     from: R,
 }
@@ -168,7 +166,7 @@ impl<R: BufRead> Stream<R> {
         Stream { from }
     }
 
-    /// The next field; `None` behind the last one.
+    /// Reads the beginning of the next field; `None` at the end.
     pub(super) fn head(&mut self) -> Result<Option<(u32, Head)>, StreamError> {
         if self.from.fill_buf()?.is_empty() {
             return Ok(None);
@@ -185,7 +183,7 @@ impl<R: BufRead> Stream<R> {
         Ok(Some((field, head)))
     }
 
-    /// The next bytes.
+    /// Takes the next `len` bytes.
     pub(super) fn take(&mut self, len: u64) -> Result<Vec<u8>, StreamError> {
         let mut bytes = Vec::new();
         let taken = (&mut self.from).take(len).read_to_end(&mut bytes)?;
@@ -196,7 +194,7 @@ impl<R: BufRead> Stream<R> {
         }
     }
 
-    /// Passes over the next bytes.
+    /// Skips the next `len` bytes.
     pub(super) fn skip(&mut self, len: u64) -> Result<(), StreamError> {
         let skipped = io::copy(&mut (&mut self.from).take(len), &mut io::sink())?;
         if skipped == len {
@@ -233,7 +231,7 @@ pub(super) fn varint(bytes: &mut &[u8]) -> Result<u64, Malformed> {
     })
 }
 
-/// A number of up to ten bytes.
+/// Reads a number of up to ten bytes.
 fn number<E: From<Malformed>>(mut next: impl FnMut() -> Result<u8, E>) -> Result<u64, E> {
     let mut value = 0u64;
     for shift in (0..64).step_by(7) {
@@ -255,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_fields_are_read_back() {
         let mut writer = Writer::default();
         writer.number(1, 0);
         writer.number(2, 300);
@@ -286,7 +284,7 @@ mod tests {
             &[0, 0],                                                 // field 0
             &[0x80],                                                 // cut varint
             &[0x08],                                                 // no value
-            &[0x0a, 5, 1],                                           // fewer bytes than said
+            &[0x0a, 5, 1],                                           // fewer bytes than the length
             &[0x0b],                                                 // a group
             &[0x09, 1, 2, 3],                                        // cut fixed64
             &[0x08, 255, 255, 255, 255, 255, 255, 255, 255, 255, 2], // 65 bits
@@ -298,10 +296,10 @@ mod tests {
         }
     }
 
-    /// A field's number, and its value where it was taken.
+    /// A field's number, and its value unless it was skipped.
     type Streamed = (u32, Option<Vec<u8>>);
 
-    /// The fields as a stream has them, the odd ones skipped.
+    /// Reads the fields of a message as a stream, and skips those with odd numbers.
     fn streamed(bytes: &[u8]) -> Result<Vec<Streamed>, StreamError> {
         let mut stream = Stream::new(io::BufReader::with_capacity(3, bytes));
         let mut fields = Vec::new();

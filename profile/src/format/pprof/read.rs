@@ -1,4 +1,4 @@
-//! Reading back the pprof that we wrote.
+//! Reads the pprof files that Loadhook wrote.
 
 use std::io::{BufRead, BufReader};
 
@@ -11,14 +11,14 @@ use super::fields::{self, COMMENT_PREFIX};
 use super::protobuf::{Fields, Head, Stream, Value, unpack, varint};
 use crate::model::{Header, Method, Node, Profile, ThreadKind, ThreadTree};
 
-/// The most that our own fields and the strings may take, in bytes: some forty
-/// million nodes. All else in a file is passed over.
+/// The maximum size of Loadhook's own fields and the strings, in bytes: about forty million nodes.
+/// Other fields are skipped.
 const MOST: u64 = 1 << 30;
 
 /// The first bytes of a gzip file.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// The approximate memory that a field takes besides its bytes.
+/// The approximate memory of a field besides its bytes.
 const FIELD: u64 = 48;
 
 /// Reads a profile written by [`write`](super::write()), gzipped or not.
@@ -30,8 +30,8 @@ pub fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
     read_within(bytes, MOST)
 }
 
-/// Returns whether a file that begins with `head` can be a profile: gzip data, or a
-/// protobuf message with a field of pprof's schema or of ours in front.
+/// Returns whether a file that begins with `head` can be a profile: gzip data, or protobuf with a
+/// field of pprof's schema or of Loadhook's in front.
 pub fn can_begin(head: &[u8]) -> bool {
     let first = || Stream::new(head).head().ok().flatten();
     let is_known = |field| {
@@ -74,7 +74,7 @@ fn read_within(bytes: &[u8], most: u64) -> Result<Profile, ReadError> {
     })
 }
 
-/// The fields of `Profile` that we look at.
+/// The fields of `Profile` that the reader uses.
 #[derive(Default)]
 struct Parts {
     sample_types: Vec<Vec<u8>>,
@@ -88,7 +88,7 @@ struct Parts {
 }
 
 impl Parts {
-    /// Takes no more than about `most` bytes.
+    /// Reads the fields, and fails if they take more than about `most` bytes.
     fn gather(file: impl BufRead, most: u64) -> Result<Parts, ReadError> {
         let mut parts = Parts::default();
         let mut left = most;
@@ -130,7 +130,7 @@ impl Parts {
                 _ => file.skip(len)?,
             }
         }
-        // Any profile has a sample type, and an empty string at 0.
+        // Every profile has a sample type, and an empty string at index 0.
         if parts.sample_types.is_empty() || parts.strings.is_empty() {
             return Err(ReadError::NotPprof);
         }
@@ -161,7 +161,7 @@ impl Parts {
 
 fn methods(strings: &Strings, bytes: &[u8]) -> Result<Vec<Method>, ReadError> {
     let mut columns: Message<'_, 7> = Message::read(bytes)?;
-    // Left out where each class was in one loader.
+    // The column is absent if each class was in one loader.
     let mut loaders = std::mem::take(&mut columns.columns[6]);
     let has_loaders = !loaders.is_empty();
     let columns = Message {
@@ -194,10 +194,10 @@ fn methods(strings: &Strings, bytes: &[u8]) -> Result<Vec<Method>, ReadError> {
 fn thread(strings: &Strings, bytes: &[u8], methods: usize) -> Result<ThreadTree, ReadError> {
     let message: Message<'_, 11> = Message::read(bytes)?;
     let [name, id, kind, ..] = message.numbers;
-    // Behind the columns, whose rows end where they do.
+    // Newer columns come last; rows end where the shortest column ends.
     let with_cpu: Message<'_, 14> = Message::read(bytes)?;
     let [.., cpu] = with_cpu.numbers;
-    // Older files have none.
+    // Older files have no ticks.
     let with_ticks: Message<'_, 13> = Message::read(bytes)?;
     let mut ticks = with_ticks.rows(12).peekable();
     let has_ticks = ticks.peek().is_some();
@@ -270,13 +270,13 @@ mod tests {
     use super::*;
     use crate::format::pprof::protobuf::Writer;
 
-    /// A small profile, and behind it a field of so many bytes.
+    /// A small profile, followed by a field of `len` bytes.
     fn file(field: u32, len: usize) -> Vec<u8> {
         let mut bytes = Vec::new();
         super::super::write(&Profile::default(), &mut bytes).expect("a vector takes all");
         let mut more = Writer::default();
         more.text(field, &vec![b'x'; len]);
-        // Files of several parts are one.
+        // A gzip file may have several parts, which are read as one.
         let mut gzip = GzEncoder::new(bytes, Compression::fast());
         gzip.write_all(&more.bytes).expect("a vector takes all");
         gzip.finish().expect("a vector takes all")
@@ -301,7 +301,7 @@ mod tests {
         let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
         gzip.write_all(&[0; 1000]).expect("a vector takes all");
         let mut bytes = gzip.finish().expect("a vector takes all");
-        // Damaged behind the zeros: the first of them are enough.
+        // The damage is after the zeros. The reader stops long before it.
         bytes.truncate(bytes.len() - 4);
         let read = read_within(&bytes, 1_000);
         assert!(matches!(read, Err(ReadError::NotPprof)), "{read:?}");
@@ -318,7 +318,7 @@ mod tests {
             let read = read_within(&file(ours, 1_000_000), MOST);
             assert!(matches!(read, Err(ReadError::TooLarge)), "{ours}: {read:?}");
         }
-        // Nor may very many that are empty.
+        // Very many empty fields are refused, too.
         let mut bytes = Writer::default();
         for _ in 0..1_000 {
             bytes.text(fields::STRING_TABLE, b"");

@@ -1,4 +1,4 @@
-//! Writing pprof.
+//! Writes pprof.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -31,7 +31,7 @@ pub fn write(profile: &Profile, out: impl Write) -> io::Result<()> {
     file.finish()
 }
 
-/// The number of values that calls have: `calls`, and `self` where they were timed.
+/// The number of values of calls: `calls`, and `self` if they were timed.
 fn call_values(profile: &Profile) -> usize {
     match profile.header.timing {
         _ if profile.allocations.is_some() && !profile.has_calls() => 0,
@@ -41,7 +41,7 @@ fn call_values(profile: &Profile) -> usize {
 }
 
 impl<W: Write> File<W> {
-    /// All that is there once.
+    /// Writes the fields that occur once.
     fn facts(&mut self, profile: &Profile) {
         let header = &profile.header;
         let of_calls = [("calls", "count"), ("self", "nanoseconds")];
@@ -56,7 +56,7 @@ impl<W: Write> File<W> {
             self.value_type(fields::PERIOD_TYPE, clock, "nanoseconds");
             self.writer.number(fields::PERIOD, 1);
         }
-        // Time if there is any, else what is alive, else bytes, else calls.
+        // The default value is time if there is any, otherwise live bytes, then bytes, then calls.
         let last = of_calls.last().or(values.last());
         let default = self.strings.index(last.map_or("", |(name, _)| name));
         self.writer.number(fields::DEFAULT_SAMPLE_TYPE, default);
@@ -71,9 +71,9 @@ impl<W: Write> File<W> {
             .map(|comment| self.strings.index(&comment))
             .collect();
         self.writer.packed(fields::COMMENT, comments);
-        // Tools take the first mapping for the program, and try to find symbols
-        // for mappings that do not say they have them.
-        // They show what follows the last slash: no argument's.
+        // Tools take the first mapping as the program, and search for symbols unless the mapping
+        // declares that it has them. They show the text after the last slash, so arguments, which
+        // may contain slashes, are left out.
         let program = header.command.split_whitespace().next().unwrap_or("");
         let program = self.strings.index(program);
         self.writer.message(fields::MAPPING, |mapping| {
@@ -85,7 +85,7 @@ impl<W: Write> File<W> {
         });
     }
 
-    /// Functions, locations and our own columns; ids are indexes + 1.
+    /// Writes functions, locations and Loadhook's own columns. An id is the index + 1.
     fn methods(&mut self, methods: &[Method]) {
         for ((method, name), id) in methods.iter().zip(names(methods)).zip(1..) {
             let name = self.strings.index(&name);
@@ -138,7 +138,7 @@ impl<W: Write> File<W> {
         });
     }
 
-    /// One sample a node.
+    /// Writes one sample for each node.
     fn samples(&mut self, thread: &ThreadTree, profile: &Profile) -> io::Result<()> {
         let figures = figures(&thread.nodes, &profile.header);
         let totals = unusual_totals(thread, &figures);
@@ -152,7 +152,7 @@ impl<W: Write> File<W> {
             .count();
         for (at, node) in thread.nodes.iter().enumerate() {
             self.writer.message(fields::SAMPLE, |sample| {
-                // The leaf comes first.
+                // pprof wants the leaf first.
                 let path = std::iter::successors(Some(node), |node| {
                     node.parent.map(|parent| &thread.nodes[parent as usize])
                 });
@@ -196,7 +196,7 @@ impl<W: Write> File<W> {
     }
 }
 
-/// Facts for the user of another tool, a line each.
+/// Facts for users of other tools, one in each line.
 fn comments(profile: &Profile) -> impl Iterator<Item = String> {
     let header = &profile.header;
     let measured = match header.timing {
@@ -230,7 +230,8 @@ fn comments(profile: &Profile) -> impl Iterator<Item = String> {
         )
     });
     let first = format!("{}: {measured}", version.trim_end());
-    // Tools print all of them before anything else. Our own field has the rest.
+    // Tools print all comments before anything else, so only some notes are comments. Loadhook's
+    // own field has all.
     let notes = header.all_notes().count();
     let more = (notes > FEW_NOTES).then(|| {
         let more = notes - FEW_NOTES;
@@ -242,7 +243,7 @@ fn comments(profile: &Profile) -> impl Iterator<Item = String> {
         .chain(more)
 }
 
-/// The totals that are not the sum of the self times at and below the node.
+/// The totals that differ from the sum of the self times at and below the node.
 fn unusual_totals(thread: &ThreadTree, figures: &[Figure]) -> HashMap<u32, u64> {
     let mut below: Vec<f64> = figures.iter().map(|figure| figure.self_ns).collect();
     for (at, node) in thread.nodes.iter().enumerate().rev() {

@@ -1,4 +1,4 @@
-//! The table of allocations: one line a place in the code and type.
+//! The table of allocations: one line for each place in the code and type.
 
 use std::io::{self, Write};
 
@@ -17,11 +17,11 @@ use loadhook_text::java::simple_type_names;
 use loadhook_text::units::{self, Quantity, UNKNOWN, Unit};
 use loadhook_text::width::joined;
 
-/// Errors from this share of the bytes on are shown, in percent.
+/// The error in percent of the bytes from which on it is shown.
 const NOTABLE_ERROR: f64 = 5.0;
 
-/// The places of what was chosen, the heaviest by `measure` first unless objects or names are
-/// asked for.
+/// The chosen places. The default order is by `measure`, the largest first; the options can order
+/// by objects or names.
 fn rows<'p>(
     profile: &'p Profile,
     allocations: &'p Allocations,
@@ -48,7 +48,7 @@ fn rows<'p>(
     rows
 }
 
-/// Writes the table of allocations. The program's command line is the caller's.
+/// Writes the table of allocations. The caller has written the program's command line.
 pub(super) fn write(
     profile: &Profile,
     allocations: &Allocations,
@@ -161,7 +161,8 @@ fn columns(
         ];
         made.into_iter().filter(|column| column.has_text())
     };
-    // What the order is by comes first and goes last, bytes before their error.
+    // The column that decides the order comes first and is dropped last. Bytes come before their
+    // error.
     let by_objects = if sort == Sort::Calls { 0 } else { 3 };
     let (first, second) = ([0, 1, by_objects], [2, 6, 5]);
     let allocated = |spare| amounts("", spare, Measure::Allocated);
@@ -186,7 +187,7 @@ fn columns(
     columns
 }
 
-/// The standard error of an amount's bytes, where it is notable.
+/// The standard error of an amount's bytes, if it is large enough to be shown.
 fn error(amount: Amount) -> String {
     let Some(bytes) = amount.bytes else {
         return String::new();

@@ -1,4 +1,4 @@
-//! Text tables: columns of numbers, and names behind them.
+//! Text tables: columns of numbers, then names.
 
 use std::io::{self, Write};
 
@@ -6,25 +6,25 @@ use unicode_width::UnicodeWidthStr;
 
 use loadhook_text::java::shorten;
 
-/// The narrowest a name at the end of a line is cut to.
+/// The smallest width to which a name at the end of a line is cut.
 pub(in crate::format) const NARROWEST_NAME: usize = 24;
 
-/// Columns go before methods' names get narrower than this.
+/// Columns are dropped before the names of methods get narrower than this.
 const NARROW_NAME: usize = 30;
 
-/// Columns go before types get narrower than this.
+/// Columns are dropped before types get narrower than this.
 const NARROW_TYPE: usize = 14;
 
 /// Escape sequences: dim text, and normal text again.
 const GREY: &str = "\x1b[2m";
 const PLAIN: &str = "\x1b[0m";
 
-/// A column of text: its title and a cell a row, all to the right.
+/// A column of text: a title, and a cell for each row. All are aligned to the right.
 pub(crate) struct Column {
     pub(crate) title: String,
     cells: Vec<String>,
-    /// Columns that can be missed go where there is no room for all, those of
-    /// the highest number first; 0 stays.
+    /// The order in which columns are dropped if there is no room for all: the highest number
+    /// first; 0 is never dropped.
     spare: u8,
 }
 
@@ -48,7 +48,7 @@ impl Column {
     }
 }
 
-/// The width of columns with the blanks behind them.
+/// The width of the columns, with the spaces after them.
 fn taken(columns: &[Column]) -> usize {
     columns.iter().map(|column| column.width() + 2).sum()
 }
@@ -58,7 +58,7 @@ fn longest(names: &[impl AsRef<str>]) -> usize {
     widths.max().unwrap_or(0)
 }
 
-/// The columns that leave `room` of `width`, if those that stay do.
+/// Drops columns until `room` of `width` is left, if possible.
 fn leaving(room: usize, mut columns: Vec<Column>, width: usize) -> Vec<Column> {
     while taken(&columns) + room > width {
         let spare = columns.iter().map(|column| column.spare).max();
@@ -70,17 +70,17 @@ fn leaving(room: usize, mut columns: Vec<Column>, width: usize) -> Vec<Column> {
     columns
 }
 
-/// The width that the columns leave for the names behind them.
+/// The width that remains for the names after the columns.
 pub(crate) fn name_width(columns: &[Column], width: usize) -> usize {
     width.saturating_sub(taken(columns)).max(NARROWEST_NAME)
 }
 
-/// The columns for which there is room beside the names.
+/// The columns that fit beside the names.
 pub(crate) fn fitted(columns: Vec<Column>, names: &[impl AsRef<str>], width: usize) -> Vec<Column> {
     leaving(longest(names).min(NARROW_NAME), columns, width)
 }
 
-/// Writes columns and, under `title`, names.
+/// Writes columns, and names under the title `title`.
 pub(crate) fn text_table(
     columns: &[Column],
     title: &str,
@@ -125,8 +125,8 @@ pub(crate) fn partly_grey(
     Ok(())
 }
 
-/// The columns for which there is room beside types and the places in the code where they are
-/// made, and the types.
+/// The columns that fit beside the types and the places in the code that allocate them; and the
+/// types, cut to their width.
 pub(crate) fn with_types(
     columns: Vec<Column>,
     types: &[String],
@@ -138,10 +138,10 @@ pub(crate) fn with_types(
         widest_type.min(NARROW_TYPE),
         widest_place.min(NARROWEST_NAME),
     ];
-    // Blanks stand behind types, too.
+    // There are spaces after types, too.
     let mut columns = leaving(narrow_type + 2 + narrow_place, columns, width);
     let left = width.saturating_sub(taken(&columns) + 2);
-    // A third of it, or what places leave.
+    // Types get a third of the room, or the room that places leave.
     let room = left.saturating_sub(widest_place).max(left / 3);
     let room = room.max(narrow_type);
     let types = types.iter().map(|name| shorten(name, room)).collect();

@@ -1,4 +1,4 @@
-//! The table at a program's end: one line a method.
+//! The table of methods: one line for each. `loadhook run` prints it at the program's end.
 
 use std::io::{self, Write};
 
@@ -16,16 +16,16 @@ use loadhook_text::printable;
 use loadhook_text::units::{self, Quantity, Unit};
 use loadhook_text::width::{joined, wrapped};
 
-/// Blanks before the lines that follow the last method.
+/// The indent of the lines after the last method.
 const INDENT: &str = "      ";
 
-/// Errors from this share of a time on are shown, in percent.
+/// The error in percent of a time from which on it is shown.
 const NOTABLE_ERROR: f64 = 5.0;
 
-/// The title of columns with standard errors.
+/// The title of the columns with standard errors.
 pub(super) const ERROR: &str = "±";
 
-/// The remark that explains columns with standard errors.
+/// The line that explains these columns.
 pub(super) const ERRORS: &str = "± standard error of the estimate, where above 5 %";
 
 pub(super) fn write(
@@ -81,7 +81,7 @@ pub(super) fn write(
     }
 }
 
-/// The remark that says how to get better numbers for rows that are mostly error.
+/// The remark that names the options that give better numbers for rows that are mostly error.
 fn remedy(method: &Method) -> String {
     let package = match method.class.rsplit_once('.') {
         Some((package, _)) => format!("{package}.**"),
@@ -93,7 +93,7 @@ fn remedy(method: &Method) -> String {
     )
 }
 
-/// The line in place of a table that would have no row.
+/// The line that replaces an empty table.
 pub(in crate::format) fn nothing(view: &View<'_>, options: &Options<'_>) -> &'static str {
     if view.has_nodes && (options.focus.is_some() || options.thread.is_some()) {
         "No methods match these filters"
@@ -112,12 +112,12 @@ pub(super) fn program(
     if command.is_empty() {
         return Ok(());
     }
-    // Some have a thousand arguments.
+    // Some command lines have a thousand arguments.
     let columns = options.width.max(NARROWEST_NAME);
     writeln!(out, "{}", clipped(&printable(command), columns))
 }
 
-/// Writes the command line, the duration, and how calls were timed.
+/// Writes the duration of the program, and how calls were timed.
 fn head(view: &View<'_>, options: &Options<'_>, out: &mut dyn Write) -> io::Result<()> {
     let header = &view.profile.header;
     program(view.profile, options, out)?;
@@ -141,7 +141,7 @@ fn head(view: &View<'_>, options: &Options<'_>, out: &mut dyn Write) -> io::Resu
             if calls == 1 { "call" } else { "calls" },
         ),
     ];
-    // Where nothing is instrumented there is none.
+    // The tracker takes no memory if nothing is instrumented.
     if header.tracker_bytes > 0 {
         facts.push(format!("tracker {}", units::bytes(header.tracker_bytes)));
     }
@@ -169,7 +169,7 @@ fn sum_over_threads(view: &View<'_>, width: usize) -> Option<String> {
     if header.clock == Clock::Wall {
         let cpu: Option<u64> = view.trees.iter().map(|tree| tree.cpu_ns).sum();
         facts.push(match cpu {
-            // Code without probes may take some beside these calls.
+            // Code without probes may also have used processor time beside these calls.
             Some(ns) => format!(
                 "{} on a processor, the rest waited",
                 units::time(view.whole.min(ns as f64))
@@ -251,7 +251,7 @@ fn names(view: &View<'_>, rows: &[Row]) -> Vec<String> {
     rows.iter().map(|row| view.shown(row.method)).collect()
 }
 
-/// Writes what a reader of the numbers has to know: marks, methods not instrumented, notes.
+/// Writes the explanations of marks, the number of methods not instrumented, and notes.
 pub(super) fn remarks(
     header: &Header,
     [estimated, has_errors, has_bounds, has_partial]: [bool; 4],

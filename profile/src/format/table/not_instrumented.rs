@@ -1,4 +1,4 @@
-//! Methods that were not instrumented: how many, in which classes, and why.
+//! Methods that were not instrumented: their number, their classes, and the reasons.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -10,10 +10,10 @@ use crate::model::Header;
 use loadhook_text::printable;
 use loadhook_text::units;
 
-/// The reason of trivial methods, the only one that an option takes back.
+/// The reason of trivial methods, the only one that an option (`--all`) removes.
 const TRIVIAL: &str = "trivial";
 
-/// Rows of the summary by class.
+/// The maximum number of rows in the summary by class.
 const FEW_CLASSES: usize = 20;
 
 /// A sentence with the number of methods that were not instrumented, by reason; `None` if there
@@ -54,7 +54,7 @@ pub(super) fn reasons(header: &Header) -> Option<String> {
     }
 }
 
-/// Writes what [`Options::explain`] asks for.
+/// Writes the part that [`Options::explain`] chooses.
 pub(super) fn write(header: &Header, options: &Options<'_>, out: &mut dyn Write) -> io::Result<()> {
     if header.explained.is_empty() {
         return Ok(());
@@ -94,7 +94,7 @@ fn by_class(header: &Header, options: &Options<'_>, out: &mut dyn Write) -> io::
         *reasons.entry(reason).or_default() += 1;
     }
     let mut classes: Vec<(&str, Class<'_>)> = classes.into_iter().collect();
-    // Stable: classes of as many methods stay sorted by name.
+    // The sort is stable: classes with equally many methods stay sorted by name.
     classes.sort_by_key(|(_, class)| Reverse(class.methods));
     let all = classes.len();
     classes.truncate(FEW_CLASSES);
@@ -109,7 +109,7 @@ fn by_class(header: &Header, options: &Options<'_>, out: &mut dyn Write) -> io::
         classes.iter().map(cell).collect::<Vec<_>>()
     };
     let mut columns = vec![Column::new("methods", 0, cells(&|class| class.methods))];
-    // Where there is no room for all, the rarest reasons go first.
+    // If there is no room for all reasons, the rarest are dropped first.
     for ((reason, _), spare) in reasons.iter().zip(1..=u8::MAX) {
         let number = |class: &Class<'_>| class.by_reason.get(reason).copied().unwrap_or(0);
         columns.push(Column::new(reason, spare, cells(&number)));
@@ -136,7 +136,7 @@ fn by_class(header: &Header, options: &Options<'_>, out: &mut dyn Write) -> io::
     )
 }
 
-/// Reason and class of a line of [`Header::explained`].
+/// The reason and the class in a line of [`Header::explained`].
 fn class_of(line: &str) -> Option<(&str, &str)> {
     let (reason, method) = line.split_once(": ")?;
     let (name, _) = method.split_once('(')?;
@@ -183,7 +183,7 @@ methods  trivial  empty-finalize  too-large  class
 7 more methods were not instrumented
 To list the methods: loadhook report PROFILE --explain -o FILE\n";
         assert_eq!(written(&header(&LINES), Explain::Classes, 80), expected);
-        // What is rare goes where the terminal is narrow.
+        // On a narrow terminal the rarest reasons are dropped.
         let narrow = written(&header(&LINES), Explain::Classes, 45);
         assert!(narrow.contains("\nmethods  trivial  class\n"), "{narrow}");
         for explain in [Explain::No, Explain::Classes, Explain::Methods] {

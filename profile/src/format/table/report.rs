@@ -1,4 +1,4 @@
-//! All tables of one profile, below each other.
+//! All tables of one profile, one below the other.
 
 use std::io::{self, Write};
 
@@ -7,7 +7,7 @@ use crate::analysis::measure::Measure;
 use crate::analysis::options::{Explain, Options};
 use crate::model::Profile;
 
-/// Writes the tables, and below them which methods were not instrumented.
+/// Writes the tables, and then the methods that were not instrumented.
 pub(crate) fn write(
     profile: &Profile,
     options: &Options<'_>,
@@ -17,7 +17,7 @@ pub(crate) fn write(
     not_instrumented::write(&profile.header, options, out)
 }
 
-/// The tables of what is wanted, or of all that the profile tells.
+/// Writes the tables of the chosen measure, or of all measures of the profile.
 fn tables(profile: &Profile, options: &Options<'_>, out: &mut dyn Write) -> io::Result<()> {
     let measure = options.measure.unwrap_or(Measure::of(profile));
     let Some(allocations) = &profile.allocations else {
