@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Classes that stand for classes of the JDK in the sources.
+/// Classes that stand in for classes of the JDK when the sources are compiled.
 const STAND_INS: [(&str, &str); 2] = [
     ("loadhook/JavaThread", "java/lang/Thread"),
     ("loadhook/JavaUnsafe", "sun/misc/Unsafe"),
@@ -79,7 +79,7 @@ fn build(out: &Path) -> Result<(), String> {
     write(&out.join("classes.rs"), list.as_bytes())
 }
 
-/// The constant's definition. The crate's lib.rs says what the constants are for.
+/// The source text that defines the constant. lib.rs documents the constants.
 fn embedded(constant: &str, classes: Vec<Vec<u8>>, out: &Path) -> Result<String, String> {
     let mut list = format!("const {constant}_HERE: &[(&str, &[u8])] = &[\n");
     for class in superclasses_first(classes) {
@@ -134,7 +134,7 @@ fn compile(classes: &Path, out: &Path) -> Result<(), String> {
     Err(format!("{} does not compile the tracker", javac.display()))
 }
 
-/// The first compiler found, of a JDK 17 if there is one.
+/// The first compiler found; a JDK 17's is preferred.
 fn javac() -> Option<PathBuf> {
     let homes = ["JAVA_HOME_17", "JAVA_HOME"]
         .into_iter()

@@ -60,7 +60,7 @@ fn main() -> ExitCode {
     };
     match result {
         Ok(code) => code,
-        // The reader of the output has ended, as in `loadhook … | head`.
+        // The program that reads the output has ended, as in `loadhook … | head`.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             say!("error: {error:#}");
@@ -69,8 +69,9 @@ fn main() -> ExitCode {
     }
 }
 
-/// Ends with a message of the parser, or with the help. The parser quotes arguments as they are, and its colours are
-/// escape sequences, too, so a message about arguments with control characters has no colours.
+/// Prints the parser's message or the help, and ends. The parser quotes arguments unescaped. Its
+/// colours are escape sequences, too, so if an argument has control characters, the message is
+/// escaped and printed without colours.
 fn refuse(error: &clap::Error) -> ! {
     let has_escapes = |argument: OsString| match printable(&argument.to_string_lossy()) {
         Cow::Borrowed(_) => false,

@@ -1,4 +1,4 @@
-//! Writing messages, and files that are complete or not there.
+//! Writes messages, and files that are either complete or absent.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, IsTerminal, Write};
@@ -18,14 +18,14 @@ macro_rules! say {
 }
 pub(crate) use say;
 
-/// Writes the lines of [`say`]. Messages contain names of files and answers of JVMs,
-/// so characters that a terminal acts on are escaped.
+/// Writes the lines of [`say`]. Messages contain file names and answers of JVMs, so characters that
+/// a terminal interprets are escaped.
 pub(crate) fn write_line(text: &str) {
     let lines: Vec<_> = text.lines().map(printable).collect();
     let _ = writeln!(io::stderr().lock(), "{}", lines.join("\n"));
 }
 
-/// Lists the first names for a sentence, and the number of the others.
+/// Lists the first names for a sentence, and the number of omitted names.
 pub(crate) fn listed(names: &[String]) -> String {
     const FEW: usize = 20;
     let few: Vec<_> = names.iter().take(FEW).map(|name| printable(name)).collect();
@@ -35,12 +35,12 @@ pub(crate) fn listed(names: &[String]) -> String {
     }
 }
 
-/// Writes text on standard error that is printable already and may have grey lines.
+/// Writes text on standard error that is escaped already and may have grey lines.
 pub(crate) fn write_text(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", text.trim_end());
 }
 
-/// Number of columns: the variable `COLUMNS`, else those of the terminal `out`, else
+/// The number of columns: the variable `COLUMNS`, otherwise those of the terminal `out`, otherwise
 /// `usual`.
 pub(crate) fn columns(out: impl AsFd, usual: usize) -> usize {
     let set = std::env::var("COLUMNS").ok();
@@ -55,10 +55,10 @@ pub(crate) fn can_grey(out: impl IsTerminal) -> bool {
     out.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty())
 }
 
-/// Permissions of files about a program, as profiles: only its owner can read them.
+/// The permissions of files about a program, such as profiles: only the owner can read them.
 pub(crate) const PRIVATE: u32 = 0o600;
 
-/// Permissions of other files, before the user's mask.
+/// The permissions of other files, before the user's mask is applied.
 pub(crate) const USUAL: u32 = 0o666;
 
 /// Checks early that a file can be written to `path`. Makes missing folders.
@@ -66,7 +66,7 @@ pub(crate) fn check_writable(path: &Path) -> Result<()> {
     let name = || path.display().to_string();
     match fs::metadata(path) {
         Ok(existing) if !existing.is_file() => bail!("{}: not a file", name()),
-        // A name that is too long.
+        // The name is too long.
         Err(error) if error.kind() == io::ErrorKind::InvalidFilename => {
             return Err(error).with_context(name);
         }
@@ -76,7 +76,7 @@ pub(crate) fn check_writable(path: &Path) -> Result<()> {
     let folder = target.parent().filter(|p| !p.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
     make_folder(folder).with_context(name)?;
-    // This only tries to make a file: the file is gone at once.
+    // This is only an attempt: the file is deleted at once.
     tempfile::tempfile_in(folder).map(drop).with_context(name)
 }
 
@@ -96,7 +96,7 @@ pub(crate) fn behind_links(path: &Path) -> PathBuf {
         // path.
         return fs::canonicalize(path).unwrap_or(target);
     }
-    // Linux follows at most 40 links, too.
+    // Like Linux, this follows at most 40 links.
     for _ in 0..40 {
         let Ok(link) = fs::read_link(&target) else {
             break;
@@ -153,9 +153,9 @@ pub(crate) fn write_beside(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
         _ => Err(Permissions::from_mode(mode)),
     };
     let write = || -> io::Result<()> {
-        // Others may write in the folder. The file has a random name and is never opened
-        // through a link, so that they cannot put a file of theirs in its place. The
-        // name is short, since that of `path` may be as long as a name can be.
+        // Other users may write to the folder. The file has a random name and is never opened
+        // through a link, so they cannot substitute a file of their own. The name is short, because
+        // the name of `path` may have the maximum length.
         let mut builder = tempfile::Builder::new();
         builder.prefix(".loadhook-").suffix(".tmp");
         if let Err(new) = &permissions {

@@ -1,4 +1,4 @@
-//! Two classes in two columns, what differs marked between them.
+//! Two classes in two columns, with marked differences.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -8,22 +8,22 @@ use loadhook_rewrite::text::Line;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// So many equal lines stay beside a difference.
+/// The number of equal lines that are shown before and after a difference.
 const CONTEXT: usize = 3;
 
-/// ` | `, between the columns.
+/// The width of the separator ` | ` between the columns.
 const GUTTER: usize = 3;
 
-/// Columns get no narrower.
+/// The minimum width of a column.
 const NARROWEST: usize = 16;
 
-/// Two texts and what they are called.
+/// Two texts with their names.
 pub(crate) struct Pair<'n> {
     pub(crate) names: [&'n str; 2],
     pub(crate) lines: [Vec<Line>; 2],
 }
 
-/// One row: a line of either text or of both.
+/// A row: a line of the left text, of the right text, or of both.
 #[derive(Clone, Copy)]
 struct Row<'l> {
     left: Option<&'l Line>,
@@ -43,7 +43,7 @@ pub(crate) fn write_pair(pair: &Pair<'_>, columns: usize, out: &mut impl Write) 
     while !rest.is_empty() {
         let equal = rest.iter().take_while(|row| row.mark == ' ').count();
         let (run, behind) = rest.split_at(equal);
-        // The first run follows no difference, and the last one precedes none.
+        // No difference precedes the first range, and none follows the last.
         let before = if rest.len() == rows.len() { 0 } else { CONTEXT };
         let after = if behind.is_empty() { 0 } else { CONTEXT };
         if run.len() > 2 * CONTEXT && run.len() > before + after + 1 {
@@ -65,8 +65,8 @@ pub(crate) fn write_pair(pair: &Pair<'_>, columns: usize, out: &mut impl Write) 
     Ok(())
 }
 
-/// One line for many equal ones, with the field or method that goes on
-/// behind it.
+/// Writes one line in place of many equal ones. It names the field or method that continues after
+/// them.
 fn fold(rows: &[Row<'_>], out: &mut impl Write) -> io::Result<()> {
     let is_member = |line: &&str| line.starts_with("  method ") || line.starts_with("  field ");
     let lines = rows.iter().rev().filter_map(|row| row.left);
@@ -76,15 +76,14 @@ fn fold(rows: &[Row<'_>], out: &mut impl Write) -> io::Result<()> {
     }
 }
 
-/// Alignments after which nothing changes any more, in practice.
+/// The number of rounds after which, in practice, the alignment no longer changes.
 const ROUNDS: usize = 3;
 
 /// Pairs the lines of both texts into rows.
 ///
-/// One inserted instruction changes every bytecode offset behind it. So lines
-/// are first compared without their offsets. The pairs of instructions found
-/// this way map offsets, and then offsets can be compared,
-/// which makes better pairs.
+/// One inserted instruction changes every later bytecode offset. So lines are first compared
+/// without their offsets. The pairs of instructions found in this way map left offsets to right
+/// ones. Then offsets can be compared as well, which gives better pairs.
 fn rows<'l>(left: &'l [Line], right: &'l [Line]) -> Vec<Row<'l>> {
     let mut rows = Vec::new();
     let mut moves = Moves::default();
@@ -130,7 +129,7 @@ fn align<'l>(left: &'l [Line], right: &'l [Line], moves: &Moves) -> Vec<Row<'l>>
     rows
 }
 
-/// How many characters two lines have in common at the beginning.
+/// The number of leading characters that two lines have in common.
 fn likeness(left: Option<&Line>, right: Option<&Line>) -> usize {
     let key = |line: &Line| key(line, |_| String::new());
     let (left, right) = (
@@ -143,8 +142,8 @@ fn likeness(left: Option<&Line>, right: Option<&Line>) -> usize {
         .count()
 }
 
-/// Code that ends in `athrow`, as added handlers do, looks as if all but the
-/// `athrow` had come before it: pairs it with the first.
+/// An added handler and the code before it may both end in `athrow`. The alignment from the end
+/// pairs the original `athrow` with the last one; this moves the pair to the first.
 fn slide(rows: &mut [Row<'_>]) {
     let throws = |row: &Row<'_>| {
         let line = row.right.filter(|line| line.instruction.is_some());
@@ -191,7 +190,7 @@ fn runs(
     })
 }
 
-/// A line, each of its offsets as `offset` writes it.
+/// The text of a line in which `offset` has replaced each offset.
 fn key(line: &Line, offset: impl Fn(i64) -> String) -> String {
     let mut key = String::with_capacity(line.text.len());
     let mut end = 0;
@@ -217,7 +216,7 @@ struct Moves {
 }
 
 impl Moves {
-    /// Collects the offsets of the instructions that stand beside each other.
+    /// Collects the offsets of the instructions that are in the same row.
     fn of(rows: &[Row<'_>]) -> Self {
         let mut moves = Moves::default();
         for row in rows.iter().filter(|row| row.mark == ' ') {
@@ -232,15 +231,16 @@ impl Moves {
         moves
     }
 
-    /// Returns the offset of the first instruction at or behind `offset` on the left that is on both sides.
+    /// Returns the offset of the first instruction at or after `offset` on the left that is on both
+    /// sides.
     fn left(&self, line: &Line, offset: i64) -> String {
         let code = self.left.get(&line.code);
         let next = code.and_then(|code| code.range(offset..).next());
         next.map_or("end".to_owned(), i64::to_string)
     }
 
-    /// Returns the left side's offset of the first instruction at or behind `offset` on the right that
-    /// is on both sides.
+    /// Returns the left offset of the first instruction at or after `offset` on the right that is
+    /// on both sides.
     fn right(&self, line: &Line, offset: i64) -> String {
         let code = self.right.get(&line.code);
         let next = code.and_then(|code| code.range(offset..).next());
@@ -259,7 +259,7 @@ impl Table {
         self.row(&text(row.left), row.mark, &text(row.right), out)
     }
 
-    /// One row, on as many lines as the longer side needs.
+    /// Writes one row, on as many lines as the longer side needs.
     fn row(&self, left: &str, mark: char, right: &str, out: &mut impl Write) -> io::Result<()> {
         let (left, right) = (self.wrap(left), self.wrap(right));
         for i in 0..left.len().max(right.len()) {
@@ -272,7 +272,7 @@ impl Table {
         Ok(())
     }
 
-    /// `text` in parts that fit the column; later ones are indented.
+    /// `text` in parts that fit the column; all parts but the first are indented.
     fn wrap(&self, text: &str) -> Vec<String> {
         let indent = text.len() - text.trim_start().len();
         let indent = " ".repeat((indent + 4).min(self.column / 2));
@@ -297,8 +297,8 @@ mod tests {
 
     use super::*;
 
-    /// Lines in which `@` comes before a bytecode offset; one that begins with
-    /// an offset is an instruction.
+    /// Splits text into lines and marks bytecode offsets with `@`. A line that begins with an
+    /// offset is an instruction.
     fn lines(text: &str) -> Vec<Line> {
         let line = |text: &str| {
             let mut line = Line {

@@ -14,15 +14,15 @@ use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::iterator::{Handle, SignalsInfo};
 use signal_hook::low_level::siginfo::Cause;
 
-/// Makes a file that would grow beyond `ulimit -f` an error, like a full disk,
-/// instead of the end of this process. The signal is handled, not ignored, so that
-/// it keeps its default effect in children.
+/// Lets a file that would exceed `ulimit -f` cause an error, like a full disk, instead of ending
+/// this process. The signal is handled, not ignored, so that it keeps its default effect in child
+/// processes.
 pub(crate) fn survive_file_limits() {
     // If the signal cannot be handled, it ends this process.
     let _ = flag::register(SIGXFSZ, Arc::default());
 }
 
-/// Signals that are held back until there is a child to pass them to.
+/// Signals that are held back until there is a child process that can get them.
 pub(crate) struct Held {
     signals: SignalsInfo<WithOrigin>,
     leads_session: bool,
@@ -74,17 +74,17 @@ impl Held {
                 let is_kernels = matches!(origin.cause, Cause::Kernel);
                 let signal = match origin.signal {
                     SIGTERM => Signal::TERM,
-                    // If a terminal is closed, the kernel signals the session's leader
-                    // only. It signals the foreground, and so the child, when the
-                    // leader ends.
+                    // If a terminal is closed, the kernel signals only the session's leader. When
+                    // the leader ends, the kernel signals the foreground processes, and so the
+                    // child.
                     SIGHUP if leads_session || !is_kernels => Signal::HUP,
-                    // A signal typed at a terminal has reached the child too.
+                    // A signal that was typed at a terminal has reached the child, too.
                     _ if is_kernels => continue,
                     SIGINT => Signal::INT,
                     _ => Signal::QUIT,
                 };
                 if let Some(child) = child {
-                    // A child that is gone needs no signal.
+                    // A child that has ended needs no signal.
                     let _ = kill_process(child, signal);
                 }
             }
@@ -108,10 +108,10 @@ impl Drop for HandedOn {
     }
 }
 
-/// A terminating signal that came, for code that has to clean up first.
+/// The first terminating signal that arrived, for code that has to clean up before the end.
 pub(crate) struct Noted(Arc<AtomicUsize>);
 
-/// Notes terminating signals from now on instead of ending.
+/// From now on, terminating signals are noted and do not end the process.
 pub(crate) fn noted() -> Result<Noted> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let noted = Arc::new(AtomicUsize::new(0));
@@ -123,7 +123,7 @@ pub(crate) fn noted() -> Result<Noted> {
 }
 
 impl Noted {
-    /// The exit code of a process that the signal ended, if one came.
+    /// The exit code of a process that the signal ended, if a signal arrived.
     pub(crate) fn code(&self) -> Option<u8> {
         match self.0.load(Ordering::SeqCst) {
             0 => None,
@@ -147,8 +147,8 @@ fn ignored(status: &str) -> u64 {
         .unwrap_or(0)
 }
 
-/// Returns whether this process leads its session, in every namespace. A session
-/// that began outside of a container has number 0 in it, which is no process.
+/// Returns whether this process leads its session, in every namespace. Inside a container, a
+/// session that began outside has the number 0, which no process has.
 fn leads_session(status: &str) -> bool {
     let session = status_value(status, "NSsid:");
     session.is_some() && session == status_value(status, "NSpid:")

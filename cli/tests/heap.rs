@@ -33,7 +33,7 @@ fn dump_of(held: u32, file: &str, folder: &std::path::Path) {
 }
 
 #[test]
-fn shows_what_a_dump_holds_and_how_much_of_one_that_is_cut_off() {
+fn shows_a_dump_and_the_readable_part_of_a_cut_off_one() {
     let folder = folder();
     dump(folder.path());
     let mut command = loadhook(folder.path(), &["heap", "heap.hprof", "--top", "100000"]);
@@ -99,7 +99,7 @@ fn shows_what_a_dump_holds_and_how_much_of_one_that_is_cut_off() {
 }
 
 #[test]
-fn shows_what_objects_keep_and_what_keeps_them() {
+fn shows_retained_objects_and_paths_to_roots() {
     let folder = folder();
     dump(folder.path());
     let shown = |arguments: &[&str]| {
@@ -162,7 +162,7 @@ fn shows_what_objects_keep_and_what_keeps_them() {
 }
 
 #[test]
-fn tells_what_changed_between_two_dumps() {
+fn shows_the_changes_between_two_dumps() {
     let folder = folder();
     dump(folder.path());
     dump_of(1321, "later.hprof", folder.path());

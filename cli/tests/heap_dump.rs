@@ -70,7 +70,7 @@ fn every_jvm_dumps_its_heap() {
 }
 
 #[test]
-fn what_is_no_jvm_gets_no_signal() {
+fn other_programs_get_no_signal() {
     let folder = folder();
     // SIGQUIT would kill this process.
     let mut sleeper = Command::new("sleep").arg("1000").spawn().expect("sleep");
@@ -124,7 +124,7 @@ fn a_process_that_would_not_listen_gets_no_signal() {
 }
 
 #[test]
-fn a_stopped_jvm_is_not_waited_for() {
+fn a_stopped_jvm_is_refused_at_once() {
     let folder = folder();
     let jvm = Held::start(17, &[], 10);
     jvm.send(Signal::STOP);
@@ -223,7 +223,7 @@ fn two_dumps_at_once_are_both_whole() {
 }
 
 #[test]
-fn a_full_disk_leaves_what_was_there() {
+fn a_full_disk_leaves_the_old_file() {
     for feature in [11, 17, 21, 25] {
         let folder = folder();
         let file = folder.path().join("h");
@@ -334,7 +334,7 @@ fn the_jvm_of_another_user_writes_into_its_own_folder() {
 }
 
 #[test]
-fn folders_go_that_were_made_for_nothing() {
+fn folders_made_for_a_failed_dump_are_removed() {
     let folder = folder();
     let java = Jdk::find(17).expect("JDK 17").java();
     let mut command = Command::new("sh");

@@ -15,7 +15,7 @@ use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::process;
 use serde_json::Value;
 
-/// Memory that reading may take, in MB.
+/// The maximum memory of reading a histogram, in MB.
 const MOST_FOR_HISTOGRAM: u64 = 50;
 const MOST_FOR_GRAPH: u64 = 2000;
 /// Memory for the page, in MB: the graph, and hashes of about ten million arrays.

@@ -301,7 +301,7 @@ fn a_narrow_screen_shows_names_and_numbers() {
 }
 
 #[test]
-fn duplicates_and_threads_are_there() {
+fn duplicates_and_threads_are_shown() {
     let script = r#"
         const cells = (id) => [...document.querySelectorAll(`#${id} tr`)].map((row) =>
             [...row.children].map((cell) => cell.textContent).join(' | ')).join('\n');
@@ -326,7 +326,7 @@ true"#;
 }
 
 #[test]
-fn a_later_dump_adds_what_changed() {
+fn a_later_dump_adds_the_changes() {
     let script = r#"
         const seen = [document.getElementById('tab-changes').hidden];
         show('changes');
@@ -371,7 +371,7 @@ fn a_later_dump_adds_what_changed() {
 }
 
 #[test]
-fn a_part_of_a_dump_has_a_page_that_says_so() {
+fn the_page_of_a_partial_dump_has_a_remark() {
     let whole = dump();
     let (page, said) = page(&whole[..whole.len() - 60], &["--partial"]);
     assert_eq!(said.matches("warning: ").count(), 1, "{said}");
@@ -413,7 +413,7 @@ smaller objects: 234 KB";
 }
 
 #[test]
-fn what_fits_no_page_is_refused() {
+fn options_that_do_not_fit_a_page_are_refused() {
     let folder = folder();
     let path = folder.path().join("a.hprof");
     fs::write(&path, dump()).expect("write test file");

@@ -30,7 +30,7 @@ fn parsed(folder: &Path, of: &str) -> Value {
 
 /// A class loader leak: the path shows why a plugin's class is still reachable.
 #[test]
-fn what_keeps_a_class_and_a_variable_is_named_on_every_jvm() {
+fn paths_from_a_class_and_a_variable_are_shown_on_every_jvm() {
     for (feature, via) in [
         (11, "dumper"),
         (17, "dumper"),
@@ -99,7 +99,7 @@ fn what_keeps_a_class_and_a_variable_is_named_on_every_jvm() {
 }
 
 #[test]
-fn every_kind_of_root_says_whose_it_is() {
+fn every_kind_of_root_is_described() {
     let folder = folder();
     let mut writer = Writer::new();
     writer.strings();

@@ -102,7 +102,7 @@ fn a_program_under_the_agent_has_the_objects_of_the_plain_one() {
 }
 
 #[test]
-fn what_cannot_be_read_twice_is_told() {
+fn a_pipe_causes_a_warning() {
     let folder = folder();
     let library = agent();
     let agent = format!("-agentpath:{}", library.display());

@@ -19,7 +19,7 @@ use loadhook_profile::format::pprof;
 use loadhook_testkit::process;
 use support::Writer;
 
-/// A dump without an object.
+/// A dump without objects.
 fn nothing() -> Vec<u8> {
     let mut dump = b"JAVA PROFILE 1.0.2\0\0\0\0\x08\0\0\0\0\0\0\0\0".to_vec();
     dump.extend([0x2c, 0, 0, 0, 0, 0, 0, 0, 0]);
@@ -38,7 +38,7 @@ fn fails(shown: &Done, with: &str) {
 }
 
 #[test]
-fn what_is_no_dump_is_told_in_a_line() {
+fn files_that_are_no_dumps_are_refused_in_a_line() {
     let folder = folder();
     let at = |name: &str| folder.path().join(name);
     fs::write(at("empty"), "").expect("write test file");
@@ -67,7 +67,7 @@ fn what_is_no_dump_is_told_in_a_line() {
 }
 
 #[test]
-fn a_dump_is_no_profile() {
+fn a_dump_is_refused_as_a_profile() {
     let folder = folder();
     fs::write(folder.path().join("a dump"), nothing()).expect("write test file");
     let report = done(&mut loadhook(folder.path(), &["report", "a dump"]));
@@ -78,7 +78,7 @@ fn a_dump_is_no_profile() {
 }
 
 #[test]
-fn what_must_not_be_read_is_told_in_a_line() {
+fn unreadable_files_are_refused_in_a_line() {
     let folder = folder();
     let file = folder.path().join("secret.hprof");
     fs::write(&file, nothing()).expect("write test file");
@@ -123,7 +123,7 @@ fn a_pipe_can_be_read_once() {
 }
 
 #[test]
-fn what_is_cut_off_in_the_last_bytes_of_a_packed_file_is_told() {
+fn a_cut_in_the_last_bytes_of_a_packed_file_is_reported() {
     let folder = folder();
     let mut packer = GzEncoder::new(Vec::new(), Compression::default());
     packer.write_all(&nothing()).expect("write to memory");
@@ -227,7 +227,7 @@ fn a_report_follows_no_planted_link() {
 
 /// The size of files is limited with `ulimit -f`.
 #[test]
-fn a_file_that_may_not_grow_is_an_error() {
+fn a_limit_on_the_size_of_files_causes_an_error() {
     let folder = folder();
     fs::write(folder.path().join("a.hprof"), nothing()).expect("write test file");
     let script = "ulimit -f 0; exec \"$0\" heap a.hprof --format json -o out.json";
@@ -268,7 +268,7 @@ fn address_space(folder: &Path) -> u64 {
 /// The address space is limited with `ulimit -v`. The graph goes to the disk, and the command
 /// refuses a dump whose other data does not fit.
 #[test]
-fn a_process_with_little_address_space_ends_in_a_line() {
+fn a_process_with_little_address_space_fails_with_a_line() {
     let folder = folder();
     let mut writer = Writer::new();
     let objects = 400_000;

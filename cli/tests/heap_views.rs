@@ -70,7 +70,7 @@ fn parsed(folder: &Path, arguments: &[&str]) -> Value {
 const HEAD: &str = "16 objects · 368 bytes · dumped 2001-09-09 01:46:40 UTC · ids of 8 bytes\n\n";
 
 #[test]
-fn duplicates_come_by_what_they_waste() {
+fn duplicates_are_sorted_by_wasted_bytes() {
     let folder = folder();
     fs::write(folder.path().join("a.hprof"), dump(4)).expect("write test file");
     let expected = HEAD.to_owned()
@@ -150,7 +150,7 @@ fn threads_have_frames_and_variables() {
 
 /// An empty table would suggest that objects retain nothing.
 #[test]
-fn what_a_part_without_roots_cannot_say_is_said() {
+fn a_dump_without_roots_shows_no_retained_sizes() {
     let folder = folder();
     let mut writer = Writer::new();
     writer.text(40, "park");
@@ -186,7 +186,7 @@ fn what_a_part_without_roots_cannot_say_is_said() {
 
 /// Dumps of JDK 17 and earlier end with their roots, so an arbitrary part of them is missing.
 #[test]
-fn a_part_with_some_roots_does_not_say_for_certain_what_they_keep() {
+fn a_dump_with_some_roots_causes_a_warning() {
     let folder = folder();
     let mut writer = Writer::new();
     writer.pair(0x1000, 0, 0);
@@ -221,7 +221,7 @@ fn a_part_with_some_roots_does_not_say_for_certain_what_they_keep() {
     }
 }
 
-/// The identifiers that views show can be given to `--path`.
+/// Identifiers in views can be passed to `--path`, so they are never cut.
 #[test]
 fn identifiers_are_whole_in_narrow_terminals() {
     let folder = folder();
@@ -301,7 +301,7 @@ fn all_json_has_one_shape() {
 }
 
 #[test]
-fn a_difference_says_which_dump_is_which() {
+fn a_difference_names_both_dumps() {
     let folder = folder();
     fs::write(folder.path().join("a.hprof"), dump(2)).expect("write test file");
     let packed = File::create(folder.path().join("b.hprof.gz")).expect("create test file");

@@ -28,7 +28,7 @@ fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }
 
-/// A file in the tests' own folder.
+/// Writes a file in the tests' own folder.
 fn file(name: &str, bytes: &[u8]) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     fs::write(&path, bytes).unwrap();
@@ -104,8 +104,8 @@ fn reads_archives() {
     assert!(text(&folder.stderr).ends_with(": a folder; give a class file in it\n"));
 }
 
-/// An archive of stored entries. `directory` lists the entries by their position;
-/// `prefix` is put before what offsets count from.
+/// An archive of stored entries. `directory` lists the entries by index. `prefix` precedes the byte
+/// from which offsets count.
 fn archive(
     prefix: &[u8],
     entries: &[(&str, &[u8])],
@@ -118,7 +118,7 @@ fn archive(
         let mut crc = flate2::Crc::new();
         crc.update(content);
         let (offset, len) = (bytes.len() as u32, content.len() as u32);
-        // Flags, method, time and date are zero: stored.
+        // Flags, method, time and date are zero. Method zero means stored.
         let mut facts = vec![0; 8];
         facts.extend(crc.sum().to_le_bytes());
         facts.extend(len.to_le_bytes());
@@ -144,8 +144,7 @@ fn archive(
     [prefix, &bytes, comment].concat()
 }
 
-/// The class that is shown is the one that is rewritten, and the one that the JVM
-/// loads.
+/// The shown class is the one that is rewritten and that the JVM loads.
 #[test]
 fn shows_the_entry_that_is_rewritten() {
     let name = "Trivial.class";
@@ -155,7 +154,7 @@ fn shows_the_entry_that_is_rewritten() {
     let script = [b"#!/bin/sh\nexec java -jar \"$0\"\n", &*hidden].concat();
     let one: &[(&str, &[u8])] = &[(name, &class)];
     let two: &[(&str, &[u8])] = &[(name, &other), (name, &class)];
-    // No end record: what follows is longer than its comment.
+    // This is no end record, because more bytes follow than its comment has.
     let comment = [b"PK\x05\x06", &[0; 18][..], b"."].concat();
     for (case, bytes) in [
         ("duplicate", archive(b"", two, &[0, 1], b"")),
@@ -206,7 +205,7 @@ fn says_what_is_wrong() {
 }
 
 #[test]
-fn compares_in_the_width_asked_for() {
+fn compares_in_the_requested_width() {
     let other = TRIVIAL.replace("Trivial", "LoopAtZero");
     for columns in ["80", "160"] {
         let mut command = command(&[TRIVIAL, "--diff", &other]);
@@ -225,7 +224,7 @@ fn compares_in_the_width_asked_for() {
 }
 
 #[test]
-fn a_reader_that_has_enough_is_no_error() {
+fn a_closed_pipe_is_no_error() {
     let mut child = command(&[TRIVIAL])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

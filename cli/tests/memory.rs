@@ -1,5 +1,5 @@
-//! Memory is bounded by the entries in flight, not by the archive. Makes
-//! archives of gigabytes, so it is left to `.ci/run`:
+//! Memory is bounded by the entries in flight, not by the archive. It makes archives of gigabytes,
+//! so only `.ci/run` runs it:
 //!
 //!     cargo test -p loadhook --test memory --release -- --ignored --nocapture
 
@@ -15,11 +15,10 @@ use loadhook_testkit::corpus;
 use zip::CompressionMethod;
 use zip::write::{SimpleFileOptions, ZipWriter};
 
-/// Most memory that the program may take, in MB.
+/// The maximum memory that the program may take, in MB.
 const MOST: u64 = 500;
 
-/// A class, and where its name stands in it: the bytes of the name's constant
-/// with tag and length.
+/// A class, and the range of its name's constant in the class file, with tag and length.
 struct Class {
     bytes: Vec<u8>,
     name: std::ops::Range<usize>,
@@ -76,8 +75,7 @@ fn classes() -> Result<Vec<Class>> {
     Ok(classes)
 }
 
-/// Adds the classes once more and again, in packages `p1`, `p2` …, until there
-/// are so many bytes of them.
+/// Adds copies of the classes in packages `p1`, `p2` … until they have this number of bytes.
 fn fill(
     zip: &mut ZipWriter<impl Write + Seek>,
     classes: &[Class],
@@ -110,8 +108,8 @@ fn flat(path: &Path, bytes: u64) -> Result<()> {
     Ok(())
 }
 
-/// As Spring Boot makes them: jars of `inner` bytes of classes, stored or
-/// deflated as `method` says, in a jar.
+/// A jar as Spring Boot makes it: it contains jars of `inner` bytes of classes, stored or deflated
+/// as `method` says.
 fn nested(path: &Path, jars: u32, inner: u64, method: CompressionMethod) -> Result<()> {
     let classes = classes()?;
     let mut jar = ZipWriter::new(Cursor::new(Vec::new()));
@@ -127,7 +125,7 @@ fn nested(path: &Path, jars: u32, inner: u64, method: CompressionMethod) -> Resu
     Ok(())
 }
 
-/// Rewrites an archive and tells how much memory it took at most, in MB.
+/// Rewrites an archive, and returns the highest memory use in MB.
 fn peak(folder: &Path, archive: &str) -> Result<u64> {
     let mut command = loadhook(folder, &["rewrite", archive, "-o", "out.jar"]);
     let (_, peak) = most_memory(&mut command)?;

@@ -1,5 +1,5 @@
-//! Archives with classes for several releases of Java: each version is
-//! rewritten, and whichever the JVM takes counts.
+//! Archives with classes for several releases of Java: each version is rewritten, and the one that
+//! the JVM loads is counted.
 
 mod common;
 
@@ -11,7 +11,7 @@ use common::{calls, done, folder, loadhook, profiles, read};
 use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::process;
 
-/// Releases of which the archive has classes; the first ones lie at its root.
+/// The releases for which the archive has classes. Classes of the first release are at its root.
 const RELEASES: [u32; 4] = [8, 9, 11, 17];
 
 const MAIN: &str = "package multi;
@@ -23,7 +23,7 @@ public class Main {
 }
 ";
 
-/// Each calls a class that the others do not have.
+/// The class of each release calls a class that the others do not have.
 const VERSION: &str = "package multi;
 class Version {
     static String name() { return Since@.name(); }
@@ -54,7 +54,7 @@ fn jar(folder: &Path) -> Result<()> {
         let mut files = vec![("Version.java", VERSION.replace('@', &number))];
         match release {
             8 => files.push(("Main.java", MAIN.to_owned())),
-            // Both describe the same module, as they must.
+            // Both describe the same module, as the specification requires.
             9 | 11 => files.push(("module-info.java", "module multi { }".to_owned())),
             _ => {}
         }
@@ -93,7 +93,7 @@ fn each_version_is_rewritten_and_counts() -> Result<()> {
             &["-p", "counted.jar", "-m", "multi/multi.Main"],
         ] {
             if place[0] == "-p" && release == 8 {
-                // No module there: its description begins with release 9.
+                // Not a module for this JDK: its module description begins with release 9.
                 continue;
             }
             for old in profiles(folder.path()) {
@@ -122,8 +122,7 @@ fn each_version_is_rewritten_and_counts() -> Result<()> {
     Ok(())
 }
 
-/// A module descriptor in one release only keeps all classes of its root
-/// from being changed, if it cannot be read.
+/// If a module description of one release cannot be read, all classes of its root stay unchanged.
 #[test]
 fn a_description_that_cannot_be_read_keeps_its_classes() -> Result<()> {
     let folder = folder();
@@ -132,7 +131,7 @@ fn a_description_that_cannot_be_read_keeps_its_classes() -> Result<()> {
     let mut bytes = fs::read(&path)?;
     let name = b"META-INF/versions/11/module-info.class";
     let at = bytes.windows(name.len()).position(|piece| piece == name);
-    // Its data follow; the checksum tells.
+    // The entry's data follow its header; damaged data do not match the checksum.
     let data = at.context("a description")? + name.len() + 8;
     bytes[data] ^= 0xff;
     fs::write(&path, &bytes)?;

@@ -21,7 +21,7 @@ fn sources(part: &str) -> PathBuf {
         .join(part)
 }
 
-/// The files below a folder, as a list of arguments.
+/// The files below a folder, as arguments.
 fn java_files(folder: &Path) -> Result<Vec<PathBuf>> {
     loadhook_testkit::corpus::files(folder, "java")
 }

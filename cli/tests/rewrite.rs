@@ -15,7 +15,7 @@ use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::{corpus, process};
 use zip::write::SimpleFileOptions;
 
-/// A jar of the program's classes, made by the JDK's own tool.
+/// A jar of the program's classes, made by the JDK's tool.
 fn jar(folder: &Path, name: &str) -> Result<PathBuf> {
     let jar = folder.join(name);
     let mut tool = Jdk::find(17)?.tool("jar")?;
@@ -28,7 +28,7 @@ fn jar(folder: &Path, name: &str) -> Result<PathBuf> {
     Ok(jar)
 }
 
-/// A jar of some megabytes.
+/// A jar of several megabytes.
 fn large_jar(path: &Path) -> Result<()> {
     let root = corpus::jdk_classes(17)?.join("java.base");
     let mut jar = zip::ZipWriter::new(File::create(path)?);
@@ -163,7 +163,7 @@ fn several_inputs_go_to_a_folder() -> Result<()> {
 }
 
 #[test]
-fn what_carries_probes_is_refused_or_kept() -> Result<()> {
+fn instrumented_classes_are_refused_or_copied() -> Result<()> {
     let folder = folder();
     jar(folder.path(), "a.jar")?;
     let rewrite = |from, to, more: &[&str]| {
@@ -191,7 +191,7 @@ fn what_carries_probes_is_refused_or_kept() -> Result<()> {
 }
 
 #[test]
-fn what_cannot_be_read_is_kept_and_named() -> Result<()> {
+fn unreadable_classes_are_copied_and_named() -> Result<()> {
     let folder = folder();
     let mut jar = zip::ZipWriter::new(File::create(folder.path().join("a.jar"))?);
     for (name, content) in [
@@ -423,7 +423,7 @@ fn an_interrupt_leaves_nothing_behind() -> Result<()> {
 }
 
 #[test]
-fn inputs_are_what_they_begin_with() -> Result<()> {
+fn the_first_bytes_decide_the_kind_of_an_input() -> Result<()> {
     let folder = folder();
     let path = |name: &str| folder.path().join(name);
     let rewrite = |from: &str| {

@@ -110,7 +110,7 @@ fn check(before: &BTreeMap<PathBuf, Thing>, after: &BTreeMap<PathBuf, Thing>) ->
     Ok(())
 }
 
-/// Names of files left beside the output.
+/// The names of temporary files beside the output.
 fn names(folder: &Path) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -121,7 +121,7 @@ fn names(folder: &Path) -> Result<Vec<String>> {
 }
 
 #[test]
-fn what_is_no_class_stays() -> Result<()> {
+fn other_files_stay_unchanged() -> Result<()> {
     let folder = folder();
     let place = odd(folder.path())?;
     let before = things(&place)?;
@@ -448,7 +448,7 @@ fn owners_and_attributes_stay() -> Result<()> {
 /// The limit for entries of archives also holds for class files, and larger files are not read into
 /// memory.
 #[test]
-fn large_classes_are_kept_and_named() -> Result<()> {
+fn large_classes_are_copied_and_named() -> Result<()> {
     let folder = folder();
     let place = odd(folder.path())?;
     let large = File::create(place.join("shop/Large.class"))?;
@@ -468,7 +468,7 @@ fn large_classes_are_kept_and_named() -> Result<()> {
 
 /// A folder that is given instead of its parent, so that classes are not found by their names.
 #[test]
-fn classes_that_are_not_where_they_are_looked_for_are_named() -> Result<()> {
+fn classes_at_the_wrong_place_are_named() -> Result<()> {
     let folder = folder();
     let place = folder.path().join("shop");
     fs::create_dir(&place)?;

@@ -1,5 +1,5 @@
-//! Rewritten programs under `loadhook run`: agent and tracker count both, and
-//! neither replaces the other's profile.
+//! Rewritten programs under `loadhook run`: both the agent and the tracker count, and neither
+//! replaces the other's profile.
 
 mod common;
 
@@ -11,7 +11,7 @@ use common::{calls, classes, done, folder, loadhook, profiles, read};
 use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::process;
 
-/// The program, rewritten into `counted` in a folder.
+/// Rewrites the program into `counted` in a folder.
 fn rewrite(folder: &Path, from: &Path) -> Result<()> {
     let mut rewrite = loadhook(folder, &["rewrite", "--all", "-o", "counted"]);
     done(rewrite.arg(from)).expect(0, "", &["classes rewritten"]);
@@ -62,10 +62,9 @@ fn each_has_a_profile_of_its_own() -> Result<()> {
     Ok(())
 }
 
-/// Under names that the user gave, at snapshots, and where earlier profiles are
-/// kept.
+/// This holds for names that the user gave, for snapshots, and if earlier profiles are kept.
 #[test]
-fn names_that_meet_stay_apart() -> Result<()> {
+fn equal_names_get_separate_files() -> Result<()> {
     for (agent, jvm, expected) in [
         (
             &["-o", "x.pb.gz", "--snapshot-every", "100ms"][..],
@@ -103,7 +102,7 @@ fn names_that_meet_stay_apart() -> Result<()> {
             let result = done(&mut loadhook(path, &options(agent, jvm)));
             ensure!(result.code == Some(0), "{}", result.err);
             if round == 1 && jvm.len() == 2 {
-                // An earlier one is kept.
+                // An earlier profile is kept.
                 ensure!(profiles(path).len() == expected.len() + 1, "{agent:?}");
                 continue;
             }
@@ -120,7 +119,7 @@ fn names_that_meet_stay_apart() -> Result<()> {
     Ok(())
 }
 
-/// Two archives with trackers that do not know each other, and the agent.
+/// Two archives with trackers in separate class loaders, and the agent.
 #[test]
 fn several_trackers_stay_apart() -> Result<()> {
     let folder = folder();
@@ -166,7 +165,7 @@ fn several_trackers_stay_apart() -> Result<()> {
     Ok(())
 }
 
-/// The same calls are in both, so that the one file for all JVMs has the agents'.
+/// Both kinds of profiles have the same calls, so the merged file contains the agents' only.
 #[test]
 fn calls_are_not_added_up() -> Result<()> {
     let folder = folder();
@@ -186,7 +185,7 @@ fn calls_are_not_added_up() -> Result<()> {
     Ok(())
 }
 
-/// Without `run`, the agent names both itself.
+/// Without `run`, the agent's message names both profiles.
 #[test]
 fn the_agent_alone_names_both() -> Result<()> {
     let folder = folder();
@@ -211,7 +210,7 @@ fn the_agent_alone_names_both() -> Result<()> {
         path.canonicalize()?.join("x.2.pb.gz").display()
     );
     ensure!(result.err.contains(&line), "{}", result.err);
-    // A device takes both.
+    // Both can write to a device.
     let mut java = Jdk::find(17)?.java();
     let agent = common::agent();
     java.current_dir(path)
@@ -238,7 +237,7 @@ fn the_agent_alone_names_both() -> Result<()> {
 
 /// One class loaded normally and 20 hidden copies, called 30 times each.
 #[test]
-fn hidden_classes_count_alike_here_and_there() -> Result<()> {
+fn agent_and_tracker_count_hidden_classes_alike() -> Result<()> {
     let folder = folder();
     let path = folder.path();
     let source: PathBuf =

@@ -1,5 +1,4 @@
-//! Messages of the scripts on a machine that lacks something, without installing
-//! anything.
+//! Messages of the scripts on a machine that lacks a program. The test installs nothing.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -11,8 +10,8 @@ fn root() -> PathBuf {
     root.expect("a workspace").to_owned()
 }
 
-/// A shell in a folder that runs `line` behind `prerequisites.sh`: it finds
-/// `cargo` and these programs only. What it prints.
+/// Runs `line` in a shell after `prerequisites.sh`, in a folder. The shell finds only `cargo` and
+/// these programs. Returns its output.
 fn shell(folder: &Path, programs: &[&str], target: &str, line: &str) -> String {
     let bin = folder.join("bin");
     let _ = fs::remove_dir_all(&bin);
@@ -31,7 +30,7 @@ fn shell(folder: &Path, programs: &[&str], target: &str, line: &str) -> String {
         root.display()
     );
     let output = Command::new("/bin/sh")
-        // Its folder tells where the workspace is.
+        // The folder of the script gives it the workspace's path.
         .args([
             "-c",
             &script,
@@ -61,14 +60,14 @@ fn the_target_folder_stays_where_it_is() {
 }
 
 #[test]
-fn what_is_missing_has_a_package() {
+fn messages_name_the_package_of_a_missing_program() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let said = shell(folder.path(), &["dirname"], "/none", "echo all");
     assert_eq!(
         said,
         "loadhook: cc not found: install gcc (no apt-get here)\n"
     );
-    // A release that no machine has, and no python to fetch it.
+    // A release that no machine has, without python to fetch it.
     let line = "need_runtime 12; echo all";
     let said = shell(
         folder.path(),

@@ -1,5 +1,4 @@
-//! Signals to `loadhook run` are the program's, and the table comes all the
-//! same.
+//! Signals to `loadhook run` reach the program, and the table is still printed.
 
 mod common;
 
@@ -15,7 +14,7 @@ use loadhook_testkit::process;
 use rustix::fs::{Mode, OFlags, open};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Starts the program, waits until it waits, and sends a signal.
+/// Starts the program, waits until the program waits, and sends a signal.
 fn ended_by(signal: Signal, to_child: bool) -> Done {
     let folder = folder();
     let mut command = run(folder.path(), &[], &["wait"]);
@@ -34,9 +33,10 @@ fn send(pid: u32, signal: Signal) {
     kill_process(pid, signal).expect("it lives");
 }
 
-/// Runs the command, and `then` as soon as the program waits.
+/// Runs the command, and calls `then` as soon as the program waits.
 fn waiting(command: &mut Command, then: impl FnOnce(&Child)) -> Done {
-    // A group of its own, lest it takes the signals for a terminal's.
+    // The command gets a process group of its own, so that it does not take the signals for a
+    // terminal's.
     command.process_group(0);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut loadhook = command.spawn().expect("it starts");
@@ -84,10 +84,10 @@ fn a_killed_program_has_no_profile() {
     );
 }
 
-/// Once the program has ended, signals are for `loadhook` itself: here one that
-/// reads for ever what lies where the profile was.
+/// After the program has ended, signals are for `loadhook` itself. Here `loadhook` reads a pipe
+/// without end in place of the profile.
 #[test]
-fn what_comes_after_the_end_ends_loadhook() {
+fn a_signal_after_the_end_ends_loadhook() {
     let folder = folder();
     let java = format!("java -cp '{}' shop.Shop exit 0", classes().display());
     let script = format!("{java}; for f in x-*.pb.gz; do rm $f; mkfifo $f; done; echo waiting");
@@ -97,7 +97,7 @@ fn what_comes_after_the_end_ends_loadhook() {
         let result = waiting(&mut command, |loadhook| {
             let mut entries = std::fs::read_dir(folder.path()).expect("list test folder");
             let pipe = entries.next().expect("one").expect("readable").path();
-            // It cannot be opened so before somebody reads.
+            // The pipe cannot be opened in this way before it has a reader.
             let mut writer = None;
             until(loadhook, || {
                 writer = open(&pipe, OFlags::WRONLY | OFlags::NONBLOCK, Mode::empty()).ok();
@@ -106,7 +106,7 @@ fn what_comes_after_the_end_ends_loadhook() {
             send(loadhook.id(), signal);
             let sent = Instant::now();
             until(loadhook, || sent.elapsed() > Duration::from_secs(60));
-            // Whoever reads still has an end of it now.
+            // The reader has opened its end now.
             drop(writer);
             std::fs::remove_file(pipe).expect("remove test file");
         });
@@ -114,7 +114,7 @@ fn what_comes_after_the_end_ends_loadhook() {
     }
 }
 
-/// As under `nohup`: what is ignored stays so in the JVM.
+/// As under `nohup`, an ignored signal is ignored in the JVM, too.
 #[test]
 fn an_ignored_signal_stays_ignored() {
     let folder = folder();
@@ -136,8 +136,7 @@ fn line_of(command: &Command) -> String {
     quoted.collect::<Vec<_>>().join(" ")
 }
 
-/// Runs a shell's line in the foreground of a terminal, until it says that it
-/// waits.
+/// Runs a line of a shell in the foreground of a terminal, until the program prints that it waits.
 fn terminal(folder: &Path, line: &str) -> (Child, impl BufRead + use<>) {
     let mut command = in_environment(Path::new("script"), folder);
     command.args(["--quiet", "--return", "--command", line]);
@@ -153,14 +152,14 @@ fn terminal(folder: &Path, line: &str) -> (Child, impl BufRead + use<>) {
     (script, out)
 }
 
-/// In the foreground of a terminal, where `end` ends the program.
+/// Runs the program in the foreground of a terminal; `end` ends it.
 fn at_a_terminal(end: impl FnOnce(&mut Child)) -> Done {
     let folder = folder();
     let line = line_of(&run(folder.path(), &[], &["wait"]));
     let (mut script, mut out) = terminal(folder.path(), &line);
     let _limit = process::limit(&script);
     end(&mut script);
-    // The terminal has both streams.
+    // The terminal shows both streams.
     let mut shown = String::new();
     out.read_to_string(&mut shown).expect("UTF-8");
     let mut done = ended(process::end(script).expect("it ends"));
@@ -168,7 +167,7 @@ fn at_a_terminal(end: impl FnOnce(&mut Child)) -> Done {
     done
 }
 
-/// The process of that name below another one.
+/// The process of this name below another process.
 fn descendant(of: u32, name: &str) -> u32 {
     let comm = std::fs::read_to_string(format!("/proc/{of}/comm")).expect("read test file");
     if comm.trim() == name {
@@ -180,7 +179,7 @@ fn descendant(of: u32, name: &str) -> u32 {
 }
 
 #[test]
-fn what_is_typed_ends_the_program_once() {
+fn a_typed_signal_ends_the_program_once() {
     let result = at_a_terminal(|script| {
         let stdin = script.stdin.as_mut().expect("piped");
         stdin.write_all(b"\x03").expect("it is read");
@@ -198,11 +197,11 @@ fn a_signal_sent_to_the_foreground_reaches_the_program() {
     assert!(result.err.contains("profile: loadhook-"), "{}", result.err);
 }
 
-/// Set if a shell stands between the terminal and `loadhook`.
+/// A shell between the terminal and `loadhook` makes no difference.
 #[test]
-fn a_closed_terminal_is_told_once() {
-    // It waits for a signal for a minute at most, and for another one as long
-    // as that could take.
+fn a_closed_terminal_sends_one_signal() {
+    // The program waits a minute at most for the first signal, and then long enough for a second
+    // one.
     let program = "trap 'echo HUP >> told' HUP; echo waiting; \
         until test -s told; do read now rest < /proc/uptime; end=${end:-$((${now%.*} + 60))}; \
         test ${now%.*} -lt $end || break; done; sleep 2; : >> told; mv told all";

@@ -1,6 +1,5 @@
-//! `loadhook rewrite --verify`: what is good comes into its place, as without.
-//! What happens to what is faulty is tested where it can be made so, in the
-//! modules that verify.
+//! `loadhook rewrite --verify`: outputs without faults are written as without the option. Faulty
+//! outputs are tested in the modules that verify, where faults can be made.
 
 mod common;
 
@@ -15,7 +14,7 @@ use loadhook_testkit::corpus;
 use loadhook_testkit::jdk::Jdk;
 use zip::write::SimpleFileOptions;
 
-/// `loadhook rewrite ARGUMENTS --verify`, with a JDK that has the verifier.
+/// The command `loadhook rewrite ARGUMENTS --verify`, with a JDK that has the verifier.
 fn verify(folder: &Path, arguments: &[&str]) -> Result<Command> {
     let mut command = loadhook(folder, &["rewrite", "--verify", "--all"]);
     command.env("JAVA_HOME", Jdk::find(25)?.home);
@@ -23,8 +22,7 @@ fn verify(folder: &Path, arguments: &[&str]) -> Result<Command> {
     Ok(command)
 }
 
-/// An archive of the program's classes, with another one inside that holds
-/// them too.
+/// An archive of the program's classes, with a nested archive that contains them too.
 fn jar(path: &Path, change: impl Fn(&str, Vec<u8>) -> Vec<u8>) -> Result<usize> {
     let files = corpus::files(&classes(), "class")?;
     let inner = path.with_extension("inner");
@@ -60,7 +58,7 @@ fn names(folder: &Path) -> Result<Vec<String>> {
 }
 
 #[test]
-fn what_is_good_is_written_as_without() -> Result<()> {
+fn outputs_without_faults_are_written() -> Result<()> {
     let folder = folder();
     let path = folder.path();
     let classes_in = jar(&path.join("a.jar"), |_, class| class)?;
@@ -72,10 +70,10 @@ fn what_is_good_is_written_as_without() -> Result<()> {
     let json: serde_json::Value = serde_json::from_str(&json.out)?;
     let number = |name: &str| json["verified"][name].as_u64().context(name.to_owned());
     let changed = number("changed")?;
-    // And the trackers of both archives.
+    // The trackers of both archives are changed classes, too.
     ensure!(changed > classes_in as u64, "{changed}");
     ensure!(number("judged")? == changed && number("below_50")? == 0);
-    // Annotations have no code; and a class may lie where it is not found.
+    // Annotations have no code, and a class may be at the wrong place.
     let all = |name: &str| json[name].as_u64().context(name.to_owned());
     let untouched = number("untouched")?;
     ensure!(untouched == all("classes")? + all("other_files")? - all("rewritten")?);
@@ -86,7 +84,7 @@ fn what_is_good_is_written_as_without() -> Result<()> {
     ensure!(fs::read(path.join("out/a.jar"))? == written);
     ensure!(names(&path.join("out"))? == ["a.jar"]);
 
-    // In its own place.
+    // The output replaces the input.
     let same = done(&mut verify(path, &["a.jar", "-o", "a.jar"])?);
     let whole = format!(
         "verified: {changed} changed classes are well-formed, {untouched} other entries are unchanged"
@@ -115,7 +113,7 @@ fn folders_and_classes_are_verified() -> Result<()> {
         &["rewrite", "--all", "from", "-o", "plain"],
     ))
     .expect(0, "", &[]);
-    // Some of it is there already.
+    // A part of the output exists already.
     fs::create_dir_all(path.join("to/shop"))?;
     fs::write(path.join("to/shop/kept"), "kept")?;
     fs::write(path.join("to/text"), "old")?;
@@ -142,13 +140,13 @@ fn folders_and_classes_are_verified() -> Result<()> {
     Ok(())
 }
 
-/// Faults that the JDK finds in the original too are not reported.
+/// Faults that the JDK also finds in the original are not reported.
 #[test]
-fn faults_of_the_original_are_none() -> Result<()> {
+fn faults_of_the_original_are_not_reported() -> Result<()> {
     let folder = folder();
     let broken = |name: &str, mut class: Vec<u8>| {
         if name == "shop/Shop$Order.class" {
-            // aaload, iaload: first() reads from what is no array of ints.
+            // aaload instead of iaload: first() reads from an array that is not of ints.
             let at = class.windows(3).position(|code| code == [0x03, 0x2e, 0xac]);
             class[at.expect("first() ends so") + 1] = 0x32;
         }
@@ -161,7 +159,7 @@ fn faults_of_the_original_are_none() -> Result<()> {
 }
 
 #[test]
-fn nothing_is_verified_that_is_not_written() -> Result<()> {
+fn verification_needs_an_output() -> Result<()> {
     let folder = folder();
     jar(&folder.path().join("a.jar"), |_, class| class)?;
     let args = ["a.jar", "-o", "b.jar", "--dry-run"];

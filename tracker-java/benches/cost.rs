@@ -28,7 +28,7 @@ fn main() -> Result<()> {
     let counted = Program::counted("../../benches/java/Cost")?;
     println!(
         "{:<18}{:>12}{:>14}{:>10}{:>14}",
-        "added ns a call", "same", "alternating", "fib", "two threads"
+        "added ns per call", "same", "alternating", "fib", "two threads"
     );
     for jdk in [17, 25] {
         let modes = [

@@ -23,7 +23,8 @@ pub use rename::{names, renamed};
 /// Internal names and bytes of the tracker's classes, superclasses first.
 pub const CLASSES: &[(&str, &[u8])] = CLASSES_HERE;
 
-/// The classes that a program without an agent needs besides: names and bytes, superclasses first.
+/// The additional classes that a program without an agent needs: names and bytes, superclasses
+/// first.
 ///
 /// `loadhook/Part` is a template. The probes of each rewritten archive call a copy of it under a name of its own, in
 /// which the archive's id and the number of its method ids, `0123456789abcdef 42`, stand for [`ARCHIVE`]; see

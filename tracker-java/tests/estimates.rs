@@ -1,4 +1,4 @@
-//! The times of adaptive timing are unbiased, and their stated standard errors true.
+//! The times of adaptive timing are unbiased, and their stated standard errors are correct.
 
 mod support;
 
@@ -61,15 +61,17 @@ fn no_bias_over_five_hundred_seeds() -> Result<()> {
     }
     for found in estimates {
         let name = format!("{}, {}", WORKLOADS[found.workload], TICKING[found.ticking]);
-        // One in 15,000 runs strays by more than 4 standard errors. The seeds are fixed, so the test is deterministic.
+        // One in 15,000 runs differs by more than 4 standard errors. The seeds are fixed, so the
+        // test is deterministic.
         ensure!(
             (found.mean - found.truth).abs() <= 4.0 * found.error_of_mean,
             "{name}: {}, true is {}",
             found.mean,
             found.truth
         );
-        // The stated error is between half and three times the real one. With late ticks it is up to six times: the time that
-        // one call gets too much from a late tick, the next call gets too little.
+        // The stated error is between half and three times the real one. With late ticks it is up
+        // to six times the real one: the time that one call gets too much from a late tick, the
+        // next call gets too little.
         ensure!(
             found.stated_variance >= found.variance / 4.0,
             "{name}: stated {}, is {}",
@@ -83,7 +85,8 @@ fn no_bias_over_five_hundred_seeds() -> Result<()> {
             found.stated_variance,
             found.variance
         );
-        // 19 of 20 lie within three standard errors. Without ticks a rare long call is drawn or not; see docs/dev/tracker.md.
+        // 19 of 20 lie within three standard errors. Without ticks, a rare long call is either
+        // timed or missed; see docs/dev/tracker.md.
         ensure!(
             found.ticking == 0 || found.covered >= 0.95,
             "{name}: {} covered",
@@ -101,18 +104,21 @@ fn totals_do_not_count_recursion_twice() -> Result<()> {
         .with("loadhook/Totals.java")?;
     for jdk in [17, 25] {
         let output = process::output(program.java(jdk, &[])?.arg("loadhook.Totals"))?;
-        // All calls take 100 + 200 + … + 1000, the outermost 1000. A recursive node is its own caller, so CHILD has both.
+        // Calls take 100, 200, … 1000, and the outermost call 1000. A recursive node is its own
+        // caller, so CHILD contains both.
         let expected = "calls all outermost child\n1 1050 1050 1000\n10 5500 1000 4500\n";
         ensure!(output.contains(expected), "{jdk}: {output}");
-        // The same with five calls under way, which count by their time so far: 1500 of the ended calls, 3400 of these.
+        // The same recursion with five running calls, which count with their time so far: the ended
+        // calls took 1500, the running ones 3400.
         let under_way = "under way\n1 820 820 800\n10 4900 800 4100\n";
         ensure!(output.contains(under_way), "{jdk}: {output}");
     }
     Ok(())
 }
 
-/// Self times come out true if probes cost what the header says. In exact mode `outside` is all that a call adds to its
-/// caller beyond the call's own time; otherwise it is that without the clock readings.
+/// Self times are correct if probes cost what the header says. In exact mode, `outside` is all that
+/// a call adds to its caller beyond the call's own time; in adaptive mode, it is that without the
+/// clock readings.
 #[test]
 fn known_costs_are_taken_out() -> Result<()> {
     let program = Program::plain("Nothing")?
@@ -142,7 +148,8 @@ fn known_costs_are_taken_out() -> Result<()> {
             ensure!((sampled > 0) == (timing == Timing::Adaptive), "{output}");
             let truth = [5_000.0, 2_000.0 * 500.0, 20_000.0 * 10.0];
             ensure!(found.len() == truth.len(), "{output}");
-            // The self time of the root is what the others leave of the whole, so all errors are in parts of the whole.
+            // The root's self time is the remainder of the total, so all errors are relative to the
+            // total.
             let whole: f64 = truth.iter().sum();
             for (found, truth) in found.iter().zip(truth) {
                 ensure!(
@@ -155,7 +162,7 @@ fn known_costs_are_taken_out() -> Result<()> {
     Ok(())
 }
 
-/// Parses a line of `Costs.java` behind the timing.
+/// Parses the part of a line of `Costs.java` after the timing.
 fn node(line: &str) -> Result<Node> {
     let numbers = line
         .split(' ')

@@ -1,4 +1,4 @@
-//! Counts and callers are exact however a method is left.
+//! Counts and callers are exact, however a method ends.
 
 mod support;
 

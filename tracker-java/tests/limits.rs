@@ -1,4 +1,4 @@
-//! Limits of nodes and heap, and paths that must heal.
+//! Limits of nodes and heap, and repairs of paths.
 
 mod support;
 
@@ -72,7 +72,8 @@ fn a_nearly_full_heap() -> Result<()> {
         for collector in ["-XX:+UseSerialGC", "-XX:+UseParallelGC", "-XX:+UseG1GC"] {
             let jvm = ["-Xmx24m", "-XX:+ExitOnOutOfMemoryError", collector];
             let least = least_for_plain(&plain, jdk, &jvm)?;
-            // Within two regions of G1's limit, either program may run out of heap or neither, by chance.
+            // Within two regions of G1's limit, chance decides which of the two programs run out of
+            // heap.
             let some = if collector.ends_with("G1GC") {
                 2000
             } else {
@@ -106,7 +107,7 @@ fn least_for_plain(plain: &Program, jdk: u32, jvm: &[&str]) -> Result<u32> {
     Ok(200)
 }
 
-/// Counts are exact wherever a thread is stopped while a snapshot reads its tree.
+/// Counts are exact, wherever a thread is stopped while a snapshot reads its tree.
 #[test]
 fn counts_are_whole_in_the_midst_of_a_grant() -> Result<()> {
     let program = Program::new("Nothing")?.with("loadhook/Torn.java")?;

@@ -166,7 +166,7 @@ fn other_tools_see_the_same() -> Result<()> {
     Ok(())
 }
 
-/// Numbers by chance, the same in each run (Marsaglia's xorshift).
+/// Pseudo-random numbers, the same in each run (Marsaglia's xorshift).
 struct Chance(u64);
 
 impl Chance {
@@ -177,7 +177,7 @@ impl Chance {
         self.0 % limit
     }
 
-    /// A node with times that contradict each other, as sampled times do and worse.
+    /// A node with inconsistent times; sampled times are inconsistent, too, but less.
     fn node(&mut self, at: u64) -> Node {
         let parent = (at > 0 && self.below(8) > 0).then(|| self.below(at) as u32);
         let calls = 1 + self.below(1 << 20);
@@ -204,7 +204,7 @@ impl Chance {
     }
 }
 
-/// Figures in Java equal those in Rust to the last bit, even for trees that no program makes.
+/// Figures in Java equal those in Rust to the last bit, also for trees that no program makes.
 #[test]
 fn figures_are_the_same() -> Result<()> {
     let program = support::Program::new("Nothing")?;

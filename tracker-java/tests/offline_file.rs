@@ -125,7 +125,7 @@ fn the_process_id_goes_into_the_name_only() -> Result<()> {
 }
 
 #[test]
-fn bad_values_are_told_and_ignored() -> Result<()> {
+fn bad_values_are_reported_and_ignored() -> Result<()> {
     let folder = work(&[])?;
     let properties = folder.path().join("loadhook.properties");
     fs::write(&properties, "timing=fast\ntming=exact\n")?;
@@ -156,7 +156,7 @@ fn bad_values_are_told_and_ignored() -> Result<()> {
         ensure!(run.told == expected, "{:#?}", run.told);
         check_work(&run.profile("loadhook-%p.pb.gz")?, 1)?;
     }
-    // Without any file of properties.
+    // A damaged properties file has no effect.
     fs::write(&properties, "timing=\\u12\n")?;
     let run = Run::new(17, &[], folder.path(), &["Work"])?;
     ensure!(
@@ -193,7 +193,7 @@ fn messages_quote_settings_without_control_characters() -> Result<()> {
 }
 
 #[test]
-fn what_cannot_be_written_leaves_the_old_file() -> Result<()> {
+fn a_failed_write_leaves_the_old_file() -> Result<()> {
     let folder = work(&[])?;
     for jdk in JDKS {
         for (file, reason) in [
@@ -212,7 +212,7 @@ fn what_cannot_be_written_leaves_the_old_file() -> Result<()> {
             );
             ensure!(run.files()?.is_empty());
         }
-        // No file may grow beyond a block: the same error as on a full disk.
+        // No file may grow beyond a block, which causes the same error as a full disk.
         let limited = tempfile::tempdir()?;
         fs::write(limited.path().join("x.pb.gz"), "the old one")?;
         let mut command = Command::new("sh");

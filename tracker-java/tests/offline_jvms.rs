@@ -50,7 +50,7 @@ fn a_tracker_a_loader() -> Result<()> {
         let class = "java.net.URLClassLoader";
         let expected = [class.to_owned(), format!("{class}#2"), format!("{class}#3")];
         ensure!(loaders.iter().eq(&expected), "{loaders:?}");
-        // Merged, they are the profile of one process.
+        // The merged profiles are the profile of one process.
         let merged = loadhook_profile::merge(&profiles)?;
         check_work(&merged, 3)?;
         ensure!(merged.header.notes.len() == 1, "{:?}", merged.header.notes);
@@ -293,7 +293,7 @@ fn other(name: &str) -> Result<TempDir> {
     Ok(folder)
 }
 
-/// The stack may end in the calls of the part, too.
+/// The stack may also end in the calls of the part.
 #[test]
 fn caught_stack_overflows() -> Result<()> {
     let folder = other("StackOverflow")?;
@@ -387,7 +387,8 @@ fn a_security_manager_forbids_all() -> Result<()> {
     Ok(())
 }
 
-/// With a class of the tracker missing, or damaged symbols, the program runs, and the fault is reported if possible.
+/// If a class of the tracker is missing or symbols are damaged, the program runs, and the fault is
+/// reported if possible.
 #[test]
 fn a_damaged_archive() -> Result<()> {
     for jdk in JDKS {
@@ -456,7 +457,7 @@ fn a_full_heap() -> Result<()> {
             let arguments = ["PlainFull", &megabytes.to_string()];
             let run = Run::new(jdk, &jvm, folder.path(), &arguments)?;
             if run.code != Some(0) {
-                // The heap that the program itself needs.
+                // The amount of heap that the program itself needs.
                 ensure!(!run.stdout.contains("full"), "{megabytes}: {}", run.stderr);
             } else if run.files()?.is_empty() {
                 full += 1;

@@ -63,7 +63,7 @@ fn loaders_below_the_tracker_can_go() -> Result<()> {
             "{jdk}: {loaders:?}"
         );
     }
-    // If the archive is gone, too, there is a single note for all loaders.
+    // If the archive is deleted, too, there is a single note for all loaders.
     let text = fs::read_to_string(support::java("offline/PlainRounds.java"))?;
     let gone = "new File(args[0]).delete();\n        local.remove();";
     let source = folder.path().join("PlainRounds.java");
@@ -87,7 +87,8 @@ fn loaders_below_the_tracker_can_go() -> Result<()> {
     Ok(())
 }
 
-/// After some hundred loaders with names of their own are gone, further ones count as one, which bounds rows and ids.
+/// Hundreds of loaders with different names come and go. After that, further ones count as one,
+/// which bounds rows and ids.
 #[test]
 fn names_that_come_and_go_are_one() -> Result<()> {
     let folder = rounds(false)?;

@@ -153,7 +153,7 @@ fn keys_of_an_archive_with_another_tracker() -> Result<()> {
 fn age(folder: &Path) -> Result<()> {
     let file = folder.join("loadhook/Parts.class");
     let mut class = fs::read(&file)?;
-    // iload_2, iconst_1, if_icmp…: compares the version that is asked for with the tracker's.
+    // iload_2, iconst_1, if_icmp…: compares the passed version with the tracker's.
     let mut places = 0;
     for at in 0..class.len() - 2 {
         if class[at..at + 2] == [0x1c, 0x04] && matches!(class[at + 2], 0x9f | 0xa0) {
@@ -165,7 +165,8 @@ fn age(folder: &Path) -> Result<()> {
     Ok(fs::write(file, class)?)
 }
 
-/// A class that is no tracker of Loadhook is not called. This is reported once, and the program runs as usual.
+/// A class that is no tracker of Loadhook is not called. This is reported once, and the program
+/// runs as usual.
 #[test]
 fn a_tracker_of_another_version_is_left_alone() -> Result<()> {
     let folders = two([offline::PACKAGE, offline::PACKAGE])?;
@@ -214,7 +215,8 @@ fn a_tracker_of_another_version_is_left_alone() -> Result<()> {
     Ok(())
 }
 
-/// Near the end of the stack a part does not start: it, or classes that it uses first, would be broken for the rest of the run.
+/// Near the end of the stack a part does not start. Otherwise the part, or classes that it
+/// initialises, would stay unusable for the rest of the run.
 #[test]
 fn the_first_probe_near_the_end_of_a_stack() -> Result<()> {
     let folder = tempfile::tempdir()?;
@@ -230,7 +232,8 @@ fn the_first_probe_near_the_end_of_a_stack() -> Result<()> {
         let mut counted = 0;
         for at in [0, 1, 10, 40, 100, 200, 300, 450, 1000, 4000] {
             for jvm in ["-Xint", "-Xcomp"] {
-                // Only the recursive methods; all of them would take seconds.
+                // Only the recursive methods are compiled, because compiling all of them would take
+                // seconds.
                 let only = "-XX:CompileCommand=compileonly,*::d*";
                 let jvm = [jvm, "-XX:CompileCommand=quiet", only];
                 let arguments = ["PlainEdge", &at.to_string()];
@@ -252,9 +255,9 @@ fn the_first_probe_near_the_end_of_a_stack() -> Result<()> {
     Ok(())
 }
 
-/// Objects that a thread refers to do not live as long as the counts of its calls.
+/// The counts of a thread's calls do not keep the objects alive that the thread refers to.
 #[test]
-fn ended_threads_can_go() -> Result<()> {
+fn ended_threads_can_be_collected() -> Result<()> {
     let folder = offline::work(&["PlainWeak"])?;
     for jdk in JDKS {
         let run = Run::new(jdk, &["-Xmx64m"], folder.path(), &["PlainWeak"])?;

@@ -1,4 +1,5 @@
-//! Self times of adaptive timing are unbiased, their errors small, and their stated errors true.
+//! Self times of adaptive timing are unbiased, their errors are small, and their stated errors are
+//! correct.
 
 mod support;
 
@@ -20,7 +21,7 @@ const WORKLOADS: [&str; 4] = [
 /// The mean distance of ticks, in nanoseconds.
 const TICK: f64 = 1e6;
 
-/// One method over all seeds.
+/// The results for one method over all seeds.
 #[derive(Default)]
 struct Method {
     truth: f64,
@@ -43,7 +44,7 @@ fn by_the_clock_of_processor_time() -> Result<()> {
     check(Clock::Cpu)
 }
 
-/// A thread that waits and works in short turns is on top of its waits when most ticks come. Its processor time is not
+/// A thread that works and waits in short turns is in a wait at most ticks. Its CPU time is not
 /// charged to the waits.
 #[test]
 fn threads_that_wait_and_work_in_short_turns() -> Result<()> {
@@ -66,14 +67,15 @@ fn threads_that_wait_and_work_in_short_turns() -> Result<()> {
     Ok(())
 }
 
-/// Ticks are reported if they count for most of a thread's processor time, whatever the order of its turns. In a sum of threads
-/// the same holds for the time of all: a thread whose ticks are refused takes no others' ticks. One without room for ticks does.
+/// Ticks are reported if they count for most of a thread's CPU time, whatever the order of its
+/// turns. In a group of threads, the same holds for the sum of their times. A thread whose ticks
+/// are refused does not make the others' ticks void; a thread without room for ticks does.
 #[test]
 fn ticks_count_for_threads_and_groups_that_mostly_accept_them() -> Result<()> {
     let program = Program::plain("Nothing")?
         .with("fake/loadhook/Clock.java")?
         .with("loadhook/RefusedTicks.java")?;
-    // Milliseconds for which ticks stand. See `RefusedTicks.java` for what each thread does.
+    // The milliseconds that ticks stand for. `RefusedTicks.java` says what each thread does.
     let expected = "\
 worked: 200
 refused, then one accepted: 0
@@ -177,27 +179,29 @@ fn check(clock: Clock) -> Result<()> {
         let bias = method.sum / method.seeds;
         let error = (method.squares / method.seeds).sqrt();
         let rest = (method.rest_squares / method.seeds).sqrt();
-        // Times are never negative, which biases estimates near 0.
+        // Times are never negative, so estimates near 0 are biased.
         let most = 3.0 * error / method.seeds.sqrt() + 0.01 * wholes[*workload];
         ensure!(bias.abs() <= most, "{name}: bias {bias}");
         ensure!(
             error <= rest + TICK,
             "{name}: {error}, of the rest alone {rest}"
         );
-        // With so many seeds a method's share may be this far below 0.95; that of all together must not.
+        // With this number of seeds, a method's share may be this far below 0.95; the share of all
+        // methods together may not.
         let margin = 2.0 * (0.05 * 0.95 / method.seeds).sqrt();
         ensure!(
             method.covered >= (0.95 - margin) * method.seeds,
             "{name}: {} covered",
             method.covered
         );
-        // The stated error of a method that no tick met is that of somewhat more than one tick.
+        // The stated error of a method without ticks is that of slightly more than one tick.
         let stated = (method.stated / method.seeds).sqrt();
         ensure!(
             stated <= 4.0 * error + 2.0 * TICK,
             "{name}: {error}, {stated} stated"
         );
-        // The driver is timed at every call and has no time of its own: ticks keep its callees' errors out.
+        // The driver is timed at every call and has no time of its own. Ticks keep the errors of
+        // its callees out of its self time.
         let is_driver = *number == 1;
         ensure!(
             !is_driver || error < rest / 5.0 && error < TICK,

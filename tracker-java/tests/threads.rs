@@ -1,4 +1,4 @@
-//! Every thread has its own path, found whatever the program does to its threads.
+//! Every thread has its own path, whatever the program does to its threads.
 
 mod support;
 
@@ -40,14 +40,15 @@ fn up_to_64_threads_that_lie() -> Result<()> {
     Ok(())
 }
 
-/// Number of virtual threads that run one after the other; ten million would take a minute.
+/// The number of virtual threads that run one after the other. Ten million would take a minute.
 const SEQUENCE: u32 = 1_000_000;
 
 #[test]
 fn virtual_threads() -> Result<()> {
     let program = Program::new("Virtual")?;
     let plain = Program::compiled("java/Virtual.java")?;
-    // Interpreted, because the heap that a parked thread's stack takes depends on which of its frames are compiled.
+    // The program is interpreted, because the heap of a parked thread's stack depends on which of
+    // its frames are compiled.
     let interpreted = ["-Xmx1g", "-Xint", "-Dsequence=1"];
     let mut java = Jdk::find(25)?.java();
     java.args(interpreted)
@@ -77,8 +78,8 @@ fn virtual_threads() -> Result<()> {
     Ok(())
 }
 
-/// Nobody reports the ends of threads here. Calls of threads without room for a path are lost and counted as such; later
-/// threads find room.
+/// Nothing reports the ends of threads here. Calls of threads without room for a path are lost and
+/// counted as lost; later threads find room.
 #[test]
 fn virtual_threads_find_the_room_of_those_before() -> Result<()> {
     let program = Program::new("Wave")?;

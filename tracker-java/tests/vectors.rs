@@ -1,9 +1,9 @@
 //! Test vectors for the profile that the tracker writes without an agent.
 //!
-//! `tests/vectors/profiles.txt` holds snapshots with the names of their methods, and for each the times and the pprof
-//! file that this workspace's Rust makes of it. One test checks that the file is what the generator gives, so that a
-//! change of the Rust side cannot pass unseen; another one has the tracker's Java make the same of each snapshot.
-//! `BLESS=1` writes the file anew.
+//! `tests/vectors/profiles.txt` holds snapshots with the names of their methods, and for each the
+//! times and the pprof file that the Rust crates make of it. One test compares the file with the
+//! generator's output, so that it notices a change of the Rust side. Another test compares the
+//! output of the tracker's Java classes with the file. `BLESS=1` writes the file anew.
 
 #[allow(dead_code, unreachable_pub)]
 #[path = "support/dump.rs"]
@@ -31,7 +31,7 @@ const COMMAND: &str = "/opt/app/bin/run.jar --name 店 \"quoted\"";
 const JVM_NAME: &str = "A \\ VM\t1";
 const JVM_VERSION: &str = "17+é";
 
-/// Numbers by chance, the same in each run (Marsaglia's xorshift).
+/// Pseudo-random numbers, the same in each run (Marsaglia's xorshift).
 struct Chance(u64);
 
 impl Chance {
@@ -46,7 +46,7 @@ impl Chance {
         choices[self.below(choices.len() as u64) as usize]
     }
 
-    /// A NODE record. The times contradict each other as those of a sample do, and worse.
+    /// A NODE record. Its times are inconsistent; those of a sample are, too, but less.
     fn node(&mut self, at: u64, ids: u64, timed: bool) -> Vec<i64> {
         let parent = if at > 0 && self.below(6) > 0 {
             self.below(at) as i64
@@ -67,7 +67,7 @@ impl Chance {
             0 => self.below(all + 1),
             _ => all,
         };
-        // Every other node has callees that took no longer than it did.
+        // For every other node, callees took no longer than the node.
         let most_below = if self.below(2) == 0 { all + 1 } else { most };
         let child = if timed { self.below(most_below) } else { 0 };
         let variance = [0.0, self.below(most) as f64 * 1e4][self.below(2) as usize];
@@ -108,7 +108,8 @@ impl Chance {
         record
     }
 
-    /// Methods of one archive as lines of its symbols file, with names that repeat, and others that are odd.
+    /// Methods of one archive as lines of its symbols file. Some names are repeated, others are
+    /// unusual.
     fn archive(&mut self, base: u64, ids: u64) -> Archive {
         const CLASSES: [&str; 5] = [
             "a.B",
@@ -147,7 +148,7 @@ impl Chance {
             }
             let line = self.one_of(&[None, Some(1), Some(65_535)]);
             let method = (id, self.one_of(&NAMES), self.one_of(&DESCRIPTORS), line);
-            // Every tenth has no symbol.
+            // Every tenth method has no symbol.
             if id % 10 != 9 {
                 let class = archive
                     .classes
@@ -397,7 +398,7 @@ fn java_makes_the_committed_vectors() -> Result<()> {
     Ok(())
 }
 
-/// The lines of a vector that Java prints.
+/// The lines of a vector that the Java side prints.
 fn outputs(vector: &str) -> String {
     let lines = vector
         .lines()

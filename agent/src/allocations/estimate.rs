@@ -12,7 +12,7 @@ pub(super) struct Estimate {
 }
 
 impl Estimate {
-    /// An exact number, if all objects were seen.
+    /// The estimate for exact numbers, without variance, for use when every object is recorded.
     pub(super) fn exactly(objects: u64, bytes: u64) -> Self {
         Estimate {
             objects: objects as f64,
@@ -142,7 +142,7 @@ mod tests {
         }
     }
 
-    /// Draws distances as JDK 11 does.
+    /// Takes samples as JDK 11 does.
     #[test]
     fn samples_that_come_too_soon_count_less() {
         let mut distance = distances(INTERVAL);

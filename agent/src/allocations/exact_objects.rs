@@ -1,7 +1,7 @@
 //! All objects of the heap, followed until they are dead, in the model of a heap that profiles use.
 //!
-//! The ids of the model are the tags of the objects. Its arenas are ages: objects that were made between the same two
-//! collections are in one arena, so that the sums of the model tell how much of each age is alive.
+//! The ids of the model are the tags of the objects. Its arenas are ages: objects made between the
+//! same two collections are in one arena. So the model's sums show how much of each age is alive.
 
 use loadhook_profile::gc_events::{
     ArenaId, ClassId, Event, HeapModel, ObjectGroup, ObjectId, SiteId,
@@ -79,7 +79,7 @@ impl ExactObjects {
         self.heap.objects()
     }
 
-    /// The number of objects that there is room for.
+    /// The maximum number of objects.
     pub(super) fn most(&self) -> usize {
         self.limits.objects
     }

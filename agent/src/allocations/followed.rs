@@ -33,7 +33,7 @@ impl Followed {
         }
     }
 
-    /// The number of objects that there is room for.
+    /// The maximum number of objects.
     pub(super) fn most(&self) -> usize {
         match self {
             Followed::Nothing => 0,

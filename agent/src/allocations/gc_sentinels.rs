@@ -1,10 +1,13 @@
-//! Sentinels: dead objects that tell which collection has removed what was dead before it.
+//! Sentinels: unreachable objects whose disappearance shows which collection has removed older dead
+//! objects.
 //!
-//! The events of ZGC and Shenandoah tell of stops, not of collections. Where ZGC has generations, most collections leave
-//! the tags of dead objects. So now and then the agent makes an object that nothing refers to. When that sentinel is
-//! gone, every object that was made before it and is still there was found alive.
+//! The events of ZGC and Shenandoah report pauses, not collections. If ZGC has generations, most
+//! collections keep the tags of dead objects. So now and then the agent makes an object that
+//! nothing refers to. When a collection has removed this sentinel, every older object that still
+//! exists was found alive.
 //!
-//! No lock is held while the JVM is called, because a thread that is suspended there would keep the lock.
+//! No lock is held while the JVM is called, because a thread that is suspended there would keep the
+//! lock.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,7 +16,7 @@ use crate::jvm::jni::Jni;
 use crate::jvm::reference::{Global, Weak};
 use crate::locks::lock;
 
-/// Sentinels that are kept. When there are more, every second one is dropped.
+/// The maximum number of sentinels. If there are more, every second one is dropped.
 const MOST: usize = 256;
 
 /// The sentinels of this JVM.
@@ -50,7 +53,7 @@ impl GcSentinels {
         }
     }
 
-    /// The time up to which liveness is known: an object that was made before it and is there now was found alive.
+    /// The time up to which liveness is known: an older object that still exists was found alive.
     pub(super) fn judged(&self, jni: Jni<'_>) -> u32 {
         let mut left = std::mem::take(&mut *lock(&self.left));
         let gone = left

@@ -6,10 +6,10 @@ use super::estimate::Estimate;
 use super::sample_snapshot::{Leaf, SampleSnapshot};
 use super::sampled_objects::LiveRecord;
 
-/// Sites that are named.
+/// The maximum number of sites in a note.
 const MOST_GROWING: usize = 10;
 
-/// The smallest growth that is named, in bytes.
+/// The smallest growth that a note mentions, in bytes.
 const LEAST_GROWTH: f64 = 5e4;
 
 /// The live objects of the first snapshot, with which later snapshots are compared.
@@ -46,7 +46,7 @@ impl Growth {
         for (leaf, [late, early]) in now {
             let before = self.alive.get(&leaf).copied().unwrap_or_default();
             let bytes = late.bytes + early.bytes - before.bytes;
-            // Objects that are alive both times add nothing to the error.
+            // Objects that are alive both times do not contribute to the error.
             let gone = (before.bytes_variance - early.bytes_variance).max(0.0);
             let error = (late.bytes_variance + gone).sqrt();
             if bytes > 2.0 * error && bytes >= LEAST_GROWTH {

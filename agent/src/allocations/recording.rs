@@ -13,8 +13,9 @@ use crate::jvm::reference::Local;
 use crate::locks::try_lock;
 use crate::tracker::heap_reserve::HeapReserve;
 
-/// Bytes of the largest object after which a sentinel is made. After a small object there is most often room for the
-/// sentinel, which must not be the object that fills the heap.
+/// The size of the largest object after which a sentinel is made, in bytes. After a small object,
+/// the heap usually has room for the sentinel. The sentinel must not be the object that fills the
+/// heap.
 const MOST_BEFORE_SENTINEL: u64 = 1 << 16;
 
 /// The arguments of `SampledObjectAlloc` and `VMObjectAlloc`.
@@ -73,8 +74,8 @@ impl Samples {
             descriptor: &descriptor,
             estimate: self.estimate(size),
         };
-        // No lock is held while the JVM sets the tag, since the thread may be suspended there for ever. An object that
-        // gets no tag passes for dead.
+        // No lock is held while the JVM sets the tag, since the thread may be suspended there for
+        // ever. An object without a tag counts as dead.
         if let Some(tag) = self.add(sample) {
             let _ = jvmti.set_tag(event.object, tag);
             self.lock().unfinished.retain(|other| *other != tag);

@@ -16,8 +16,9 @@ use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::Jvmti;
 use crate::snapshot::gate::SnapshotGate;
 
-/// With an object that does not fit into a thread's buffer, JDK 11 forgets that the buffer was to end at the next
-/// sample. So it reports none until the thread gets another buffer.
+/// After an object that does not fit into a thread's buffer, JDK 11 reports no allocations of the
+/// thread until it gets another buffer. The JVM forgets that the buffer was to end at the next
+/// sample.
 const BEHIND_LARGE: &str = "JDK 11 does not report what a thread allocates after an object too \
     large for its allocation buffer (TLAB), until the next buffer; run with -XX:-UseTLAB and G1 or ZGC \
     to count all";
@@ -28,11 +29,12 @@ const NOT_ALLOCATED: &str = "objects that the JIT compiler removes (scalar repla
 /// Bytes from which on an object may be too large for a thread's buffer.
 const LARGE: f64 = 32_768.0;
 
-/// A note is given if large objects take at least this share of all bytes.
+/// The share of large objects in all bytes from which on the note is given.
 const MANY_LARGE: f64 = 0.05;
 
-/// Measured with 400 KB and 24 KB of small objects in turn: of the small ones, JDK 17 and 21 estimate 2.6 times as many
-/// as there are, JDK 11 two thirds.
+/// JVMs before JDK 25 lose count of a thread's bytes at objects too large for its buffer. Measured
+/// with objects of 400 KB and 24 KB of small objects in turn: for the small ones, JDK 17 and 21
+/// estimate 2.6 times the true number, JDK 11 two thirds.
 const AROUND_LARGE: &str = "estimates may be wrong by more than their errors: the program makes many objects too large for \
     a thread's allocation buffer (TLAB), and JVMs before JDK 25 then lose count of the thread's bytes; \
     run with -XX:-UseTLAB and G1 or ZGC for right estimates (on JDK 11, up to an eighth too low)";
@@ -44,7 +46,7 @@ const NOT_SCANNED: &str =
     "objects shown as alive may be gone, since a suspended thread prevented a check";
 
 impl Samples {
-    /// Scans for live objects, if objects are followed, and takes a snapshot. `None` if it was cancelled, that is if
+    /// Scans for live objects, if objects are followed, and takes a snapshot. Returns `None` if
     /// `goes_on` returned false.
     ///
     /// If the collector collects in one stop, a collection comes first. Otherwise the snapshot shows the objects that
@@ -136,8 +138,8 @@ impl Samples {
             ));
         }
         let is_sampled = matches!(self.source, EventSource::Sampled(_));
-        // With an object too large for a thread's buffer, such a JVM takes the rest of the buffer for allocated, or on
-        // JDK 11 for seen.
+        // At an object too large for a thread's buffer, such a JVM counts the rest of the buffer as
+        // allocated, or on JDK 11 as sampled.
         if is_sampled && self.is_before(25) && has_many_large {
             note(AROUND_LARGE);
         }

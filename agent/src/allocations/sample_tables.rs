@@ -40,7 +40,7 @@ pub(super) struct SampleTables {
     pub(super) followed: Followed,
     /// Number of objects that there was no room to follow.
     pub(super) missed: u64,
-    /// Tags that are being set. Such an object has no tag yet, and a liveness scan would take it for dead.
+    /// Tags that are being set. An object without its tag would look dead to a liveness scan.
     pub(super) unfinished: Vec<i64>,
     pub(super) schedule: ScanSchedule,
     /// Number of samples without a site, since there was no room for it.

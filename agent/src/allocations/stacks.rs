@@ -161,7 +161,8 @@ impl Stacks {
         }
     }
 
-    /// The node of a stack, innermost frame first; `None` without frames. `is_deeper` tells that it has further callers.
+    /// The node of a stack, innermost frame first; `None` without frames. `is_deeper` means that
+    /// the stack has further callers.
     pub(super) fn node(&mut self, frames: &[StackFrame], is_deeper: bool) -> Option<u32> {
         self.cut += u64::from(is_deeper);
         let leaf = self.line(frames.first()?);
@@ -191,7 +192,8 @@ impl Stacks {
     /// The node of the innermost frame whose class is chosen. If `with_callers`, its callers in the tree are the methods
     /// of the other frames whose class is chosen, each once.
     ///
-    /// `None` without such a frame, unless `is_deeper` tells that there are further frames, of which nothing is known.
+    /// Returns `None` if no frame is chosen. If `is_deeper` is true, further unknown frames may be
+    /// chosen, so the result is never `None` then.
     pub(super) fn node_of_chosen(
         &mut self,
         frames: &[StackFrame],

@@ -11,7 +11,8 @@ use crate::jvm::reference::Global;
 use crate::jvm::sys::event;
 use crate::threads::fields::ThreadFields;
 
-/// Number of trials whether a collection is one stop. A collection that the program needs may come between.
+/// The number of attempts to find out whether a collection is one pause. A collection that the
+/// program causes may come between.
 const ATTEMPTS: usize = 3;
 
 impl Samples {
@@ -73,8 +74,8 @@ impl Samples {
                     .collects_in_one_stop
                     .set(is_one_stop && !has_concurrent_collector);
             } else if matches!(self.source, EventSource::Sampled(_)) && self.is_before(25) {
-                // The JVM takes no samples from the buffer that a thread has already, which may have megabytes. A
-                // collection replaces the buffer.
+                // The JVM takes no samples from the present buffers of threads, which may have
+                // megabytes. A collection replaces the buffers.
                 let _ = collect();
             }
             Ok(())
@@ -99,8 +100,9 @@ impl Samples {
     }
 }
 
-/// Registers a thread that the JVM starts and waits for before it stops the collector's threads and ends. The thread
-/// itself does nothing. It is in the JVM's own thread group, because programs count and enumerate the threads of theirs.
+/// Registers a thread that the JVM starts and waits for before it stops the collector's threads and
+/// ends. The thread itself does nothing. It is in the JVM's own thread group, because programs
+/// count and enumerate the threads of their own groups.
 fn add_shutdown_hook(jvmti: Jvmti, jni: Jni<'_>) -> Result<Global, JniError> {
     let group = jvmti
         .system_thread_group(jni)

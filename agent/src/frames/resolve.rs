@@ -43,7 +43,8 @@ pub(crate) fn frame(
             known.unwrap_or_else(|| (own_loader, type_name(&signature).into()));
         let symbol = Symbol {
             kind: loader.kind,
-            // Copies that share ids are known by the loader of the first copy, other classes by their line numbers.
+            // Copies that share ids are identified by the loader of the first copy, other classes
+            // by their line numbers.
             code: if is_chosen {
                 loader.number.into()
             } else {

@@ -1,4 +1,4 @@
-//! The classes of the JVM, and the fields that JVM TI's numbers stand for.
+//! The classes of the JVM, and the fields that JVM TI identifies by numbers.
 
 use std::collections::HashSet;
 
@@ -10,12 +10,12 @@ use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::{self, Jvmti};
 use crate::jvm::reference::Local;
 
-/// `JVMTI_ERROR_CLASS_NOT_PREPARED`: JVM TI does not tell the fields of the class. Such a class has objects only in the
-/// JDK's archive.
+/// `JVMTI_ERROR_CLASS_NOT_PREPARED`: JVM TI does not list the fields of the class. Such a class has
+/// objects only in the JDK's archive.
 const CLASS_NOT_PREPARED: i32 = 22;
 
-/// Number of times that the classes are listed, since further ones may be loaded meanwhile. Each list has fewer new
-/// classes, unless the program makes classes all the time.
+/// The maximum number of times that the classes are listed. Further classes may be loaded
+/// meanwhile. Each list has fewer new classes, unless the program makes classes all the time.
 const MOST_LISTS: u32 = 10;
 
 /// The kind of the objects of a class.
@@ -144,8 +144,8 @@ impl Classes {
         added.unwrap_or(Err(Fault::NoReferences))
     }
 
-    /// Returns whether JVM TI still does not tell the fields of these classes and their superclasses. Then it did not
-    /// during the walk either.
+    /// Returns whether JVM TI still does not list the fields of these classes and their
+    /// superclasses. If so, it did not during the walk either.
     pub(super) fn are_unprepared(
         &self,
         partial: &[usize],

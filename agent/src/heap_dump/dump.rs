@@ -1,7 +1,7 @@
-//! The records of a dump, from what a walk shows.
+//! The records of a dump, made from the callbacks of a heap walk.
 //!
-//! JVM TI shows references and values one by one. The references and values of one object come one after the other and
-//! are gathered into a record. A flag in the object's tag checks that none comes later.
+//! JVM TI reports references and values one by one. Those of one object are consecutive and are
+//! gathered into a record. A flag in the object's tag detects further ones that come later.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -67,7 +67,8 @@ pub(super) struct Dump<'c, W: Write> {
     dumped: Vec<bool>,
     /// Classes whose fields are shown though they are not known.
     partial: Vec<usize>,
-    /// Objects of `java.lang.Class` that are no classes, as `int.class`. JVM TI does not show their fields.
+    /// Objects of `java.lang.Class` that represent no class, such as `int.class`. JVM TI does not
+    /// report their fields.
     mirrors: Vec<u64>,
     current: Current,
     current_id: u64,

@@ -10,7 +10,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connec
 /// The result of an attempt to connect.
 pub(super) enum Connection {
     Made(UnixStream),
-    /// The JVM does not listen.
+    /// The JVM does not listen on the socket.
     None,
     /// The JVM listens, but its queue of waiting clients is full.
     Full,

@@ -34,7 +34,7 @@ const PERIOD: Duration = Duration::from_millis(100);
 /// Maximum time for a JVM to open its socket, which it cannot do during a garbage collection.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Time to wait for a JVM that another process has signalled already.
+/// The time to wait for a JVM that another process has already signalled.
 const OTHERS: Duration = Duration::from_secs(2);
 
 /// The longest argument that JVMs accept, in bytes.
@@ -142,8 +142,8 @@ impl Jvm {
         fs::read_link(self.path("exe")).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
     }
 
-    /// Sends a command, and waits for the answer while `go_on` returns true;
-    /// `None` if it returns false. It is called ten times a second.
+    /// Sends a command, and waits for the answer as long as `go_on` returns true. Returns `None`
+    /// once it returns false. `go_on` is called ten times a second.
     pub(crate) fn execute(
         &self,
         words: [&OsStr; 4],
@@ -225,7 +225,7 @@ impl Jvm {
                     trigger.remove();
                     return Ok(Some(stream));
                 }
-                // The JVM listens: a signal would make it print its stacks.
+                // The JVM listens already, so a signal would make it print its stacks.
                 Connection::Full if start.elapsed() > PATIENCE => bail!(
                     "process {} is busy with other attach commands, and did not accept another within {} s; try again later",
                     self.pid,
@@ -243,7 +243,7 @@ impl Jvm {
         start = Instant::now();
         loop {
             let connection = self.connect()?;
-            // The JVM listens now.
+            // The JVM listens now, so it needs no signal.
             is_asked |= matches!(connection, Connection::Full);
             if let Connection::Made(stream) = connection {
                 trigger.remove();
@@ -292,7 +292,7 @@ impl Jvm {
             }
             there => there.with_context(name)?,
         };
-        // Every user can put a file there.
+        // Every user can create a file with this name.
         if !there.file_type().is_socket() || ![self.user, 0].contains(&there.uid()) {
             bail!("{}: not the attach socket of this JVM", name());
         }

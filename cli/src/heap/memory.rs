@@ -47,7 +47,7 @@ fn available_in(root: &Path, process: &str) -> Option<u64> {
     of_machine.into_iter().chain(of_groups).chain(own).min()
 }
 
-/// The limits that `ulimit -v` and `-d` set, and the numbers that they limit.
+/// The limits that `ulimit -v` and `-d` set, and the values of a process that they limit.
 const LIMITS: [(&str, &str); 2] = [
     ("Max address space", "VmSize:"),
     ("Max data size", "VmData:"),
@@ -64,7 +64,7 @@ fn kilobytes(text: &str, name: &str) -> Option<u64> {
     Some(number(text, name)? * 1024)
 }
 
-/// The number behind a name in a file of `/proc`.
+/// The number after a name in a file of `/proc`.
 fn number(text: &str, name: &str) -> Option<u64> {
     let mut lines = text.lines().map(str::split_whitespace);
     let mut words = lines.find_map(|mut words| (words.next() == Some(name)).then_some(words))?;
@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(room("1024", "204800"), Some(0));
     }
 
-    /// The command may have other limits than the process.
+    /// The limits of the command differ from those of the process.
     #[test]
     fn a_process_has_the_room_of_its_own_groups() {
         let mount = "30 23 0:26 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
@@ -268,7 +268,7 @@ mod tests {
             ),
         ];
         assert_eq!(available_in(system(&files).path(), "self"), Some(170_000));
-        // A group without a limit has a number that no machine reaches.
+        // A group without a limit has a number that exceeds the memory of any machine.
         let none = (
             "sys/fs/cgroup/memory/memory.limit_in_bytes",
             "9223372036854771712\n",

@@ -71,8 +71,7 @@ fn classes_of(jar: &str, archive: &Archive<FileReader>) -> String {
     }
 }
 
-/// Finds the entry of a class that is named as in Java, `com.example.Main`, or
-/// without its package.
+/// Finds the entry of a class by its name in Java, `com.example.Main`, with or without the package.
 fn alike(archive: &Archive<FileReader>, name: &str) -> Option<String> {
     let path = name.strip_suffix(".class").unwrap_or(name);
     let path = format!("{}.class", path.replace('.', "/"));

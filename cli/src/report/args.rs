@@ -70,14 +70,14 @@ pub(crate) struct ReportArgs {
 }
 
 impl ReportArgs {
-    /// The profiles of both sides.
+    /// The profiles before and after the change.
     pub(super) fn all_files(&self) -> impl Iterator<Item = &PathBuf> {
         self.files.iter().chain(&self.after)
     }
 }
 
-/// An order of `--sort`, with the word that named it: `bytes` and `self` are one order, but
-/// only allocations have bytes.
+/// An order of `--sort`, and the word for it. `bytes` and `self` are the same order, but only
+/// allocations have bytes.
 #[derive(Clone, Debug)]
 pub(super) struct SortWord {
     pub(super) word: String,

@@ -1,4 +1,4 @@
-//! Combinations of arguments and profiles that are refused or warned of, each with its remedy.
+//! Combinations of arguments and profiles that cause an error or a warning, each with its remedy.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use super::args::{ReportArgs, SortWord};
 use crate::output::{is_one_file, say};
 
 impl ReportArgs {
-    /// Refuses options behind the `--`, where only profiles can stand.
+    /// Refuses options after the `--`, where only profiles are allowed.
     pub(super) fn refuse_options_behind_dashes(&self) -> Result<()> {
         let is_option = |file: &&PathBuf| file.to_string_lossy().starts_with('-') && !file.exists();
         match self.after.iter().find(is_option) {
@@ -66,8 +66,8 @@ impl ReportArgs {
         Ok(())
     }
 
-    /// The measure to show; `None` for all that the format can show. Refuses a measure that a
-    /// profile does not have.
+    /// The measure to show; `None` for all measures that the format can show. Fails if a profile
+    /// lacks the measure.
     pub(super) fn measure(&self, profiles: &[Profile]) -> Result<Option<Measure>> {
         let is_in_all = |measure: &Measure| profiles.iter().all(|profile| measure.is_in(profile));
         let (measure, option) = match (self.show, self.format) {
@@ -90,14 +90,14 @@ impl ReportArgs {
         Ok(self.show)
     }
 
-    /// Returns whether methods are sorted by calls unless told otherwise: single runs cannot tell
+    /// Returns whether methods are sorted by calls by default: single runs cannot distinguish
     /// changes of times from noise.
     pub(super) fn sorts_by_calls(&self, measure: Option<Measure>) -> bool {
         let is_single = self.files.len() == 1 || self.after.len() < 2;
         measure == Some(Measure::Time) && is_single
     }
 
-    /// Refuses to sort allocations by a value that only calls have, or the other way round.
+    /// Refuses an order of allocations by a value that only calls have, or the reverse.
     pub(super) fn refuse_orders_without_values(
         &self,
         measure: Option<Measure>,
@@ -115,7 +115,7 @@ impl ReportArgs {
             }
         }
         let has_times = match (self.format, measure) {
-            // A page sorts allocations, too, by these orders: bytes stand in the place of times.
+            // A page applies these orders to allocations, too: bytes take the place of times.
             (Format::Html, _) => true,
             (Format::Json, _) if !self.diff => {
                 profiles.iter().any(|profile| Measure::Time.is_in(profile))
@@ -132,7 +132,7 @@ impl ReportArgs {
         Ok(())
     }
 
-    /// The error where no measure is in all profiles: names the measure of each.
+    /// The error that no measure is in all profiles. It names the measure of each.
     fn no_common_measure(&self, profiles: &[Profile]) -> String {
         let measures = |(file, profile): (&PathBuf, &Profile)| {
             let what = match profile.allocations {
@@ -166,7 +166,7 @@ impl ReportArgs {
         }
     }
 
-    /// Warns of profiles that were written before their program had ended. Other reports than
+    /// Warns of profiles that were written before their program ended. Reports other than
     /// comparisons have this warning among their notes.
     pub(super) fn warn_of_unfinished_programs(&self, profiles: &[Profile]) {
         for (file, profile) in self.all_files().zip(profiles) {
@@ -176,7 +176,7 @@ impl ReportArgs {
         }
     }
 
-    /// Refuses to write the report over one of the profiles.
+    /// Refuses an output that would replace one of the profiles.
     pub(super) fn refuse_to_replace_profiles(&self) -> Result<()> {
         if let Some(output) = self
             .output
@@ -193,7 +193,7 @@ impl ReportArgs {
     }
 }
 
-/// The error where a profile does not have a measure, and how to get it.
+/// The error that a profile lacks a measure. It names the option that records it.
 fn lacking(measure: Measure) -> &'static str {
     match measure {
         Measure::Time => "this profile has no calls; run again with --timing adaptive",

@@ -1,4 +1,4 @@
-//! The command itself: reads the profiles, checks the arguments, writes the report.
+//! The command: reads the profiles, checks the arguments, writes the report.
 
 use std::io::{self, Write};
 
@@ -77,7 +77,8 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     }
 }
 
-/// The whole report, before any of it is written: a report that fails leaves no part of it.
+/// Makes the whole report before any of it is written, so that a report that fails leaves no part
+/// of itself.
 fn write(args: &ReportArgs, profiles: &[Profile], options: &Options<'_>) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     if args.diff {
@@ -92,7 +93,7 @@ fn write(args: &ReportArgs, profiles: &[Profile], options: &Options<'_>) -> Resu
             args.format.write(&merged, options, &mut bytes)
         }
     };
-    // Writing to a vector cannot fail, so that the format has refused the profile.
+    // Writing to a vector cannot fail, so the error is the format's: it cannot show this profile.
     written.with_context(|| format!("--format {}", args.format.as_str()))?;
     Ok(bytes)
 }

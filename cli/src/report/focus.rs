@@ -14,7 +14,7 @@ impl Focus {
         for list in lists {
             patterns.extend(Pattern::parse_list(list).context("--focus")?);
         }
-        // A profile has the names of methods, and not their annotations.
+        // A profile contains the names of methods, but not their annotations.
         if let Some(annotation) = patterns.iter().find(|p| p.text().starts_with('@')) {
             let fault = PatternError {
                 pattern: annotation.text().to_owned(),

@@ -1,4 +1,4 @@
-//! `loadhook report`: shows profiles, adds them up, compares them.
+//! `loadhook report`: shows, merges and compares profiles.
 
 mod args;
 mod checks;

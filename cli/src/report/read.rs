@@ -1,4 +1,4 @@
-//! Reading the profiles that are named on the command line.
+//! Reads the profiles that the command line names.
 
 use std::fs::File;
 use std::io::Read;
@@ -10,16 +10,15 @@ use loadhook_profile::format::pprof::{self, ReadError};
 
 use super::paths::word;
 
-/// The most bytes that a file can have. A profile takes no more unpacked, and packed
-/// it is smaller.
+/// The maximum size of a file. An unpacked profile has no more bytes, and a packed one has fewer.
 const MOST: u64 = 1 << 30;
 
-/// Reads a profile. A file of another kind is refused with a word on what it is.
+/// Reads a profile. The error for another kind of file names that kind.
 pub(crate) fn read(file: &Path) -> Result<Profile> {
     let name = || file.display().to_string();
     let mut source = File::open(file).with_context(name)?;
     let mut bytes = Vec::new();
-    // The first bytes alone tell a heap dump, which can be larger than memory.
+    // The first bytes are enough to recognise a heap dump, which can be larger than the memory.
     let head = (&mut source).take(4096).read_to_end(&mut bytes);
     head.with_context(name)?;
     let outcome = loadhook_heap::histogram(&bytes[..]).1;
@@ -30,7 +29,7 @@ pub(crate) fn read(file: &Path) -> Result<Profile> {
             word(file)
         );
     }
-    // A file of another kind, or a device, can have no end.
+    // Other files are not read to the end, because a device may be endless.
     if pprof::can_begin(&bytes) {
         let rest = (&mut source).take(MOST).read_to_end(&mut bytes);
         rest.with_context(name)?;
@@ -54,7 +53,7 @@ pub(crate) fn read(file: &Path) -> Result<Profile> {
     }
 }
 
-/// Returns whether a text begins with `start`, after blanks.
+/// Returns whether a text begins with `start`, after white space.
 fn starts_with(text: &[u8], start: &[u8]) -> bool {
     text.trim_ascii_start().starts_with(start)
 }

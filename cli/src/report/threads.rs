@@ -7,7 +7,7 @@ use loadhook_profile::Profile;
 
 use crate::output::listed;
 
-/// The text that a thread's name contains, itself or as the name of its group.
+/// The text that is searched for in the name of a thread, and in the name of its group.
 pub(super) struct ThreadFilter {
     text: String,
     group: String,
@@ -47,7 +47,8 @@ impl ThreadFilter {
     }
 }
 
-/// The name of the group that the tracker puts an ended thread into: `#` stands for each number.
+/// The name of the group in which the tracker counts an ended thread: each number is replaced by
+/// `#`.
 fn group_name(name: &str) -> String {
     let mut group = String::with_capacity(name.len());
     for char in name.chars() {

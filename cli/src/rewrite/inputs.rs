@@ -133,7 +133,7 @@ fn file_kind(path: &Path) -> Result<Kind> {
     }
 }
 
-/// The canonical path of something that may not exist yet.
+/// The canonical path of a file or folder that may not exist yet.
 pub(super) fn real(path: &Path) -> Result<PathBuf> {
     let mut missing = Vec::new();
     let mut path = std::path::absolute(path)?;

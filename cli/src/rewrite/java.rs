@@ -33,7 +33,7 @@ pub(super) struct Java {
 }
 
 impl Java {
-    /// Finds a runtime: that of `JAVA_HOME`, else that of `java` on the path, else the
+    /// Finds a runtime: that of `JAVA_HOME`, otherwise that of `java` on the path, otherwise the
     /// newest in the usual folders.
     pub(super) fn find() -> Option<Java> {
         let asked = env::var_os("JAVA_HOME").map(PathBuf::from);
@@ -85,9 +85,9 @@ pub(super) struct Judge {
 #[derive(Debug, Default)]
 pub(super) struct Verdict {
     pub(super) judged: u64,
-    /// Number of classes of versions below 50, which it cannot verify.
+    /// The number of classes of versions below 50, which the verifier cannot check.
     pub(super) below_50: u64,
-    /// Faults of rewritten classes that their originals do not have.
+    /// Faults of rewritten classes that the originals do not have.
     pub(super) faults: Vec<String>,
 }
 

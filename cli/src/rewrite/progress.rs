@@ -7,7 +7,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use loadhook_offline::Progress;
 
-/// Interval at which the bar is drawn. Work that takes less shows no bar.
+/// The interval at which the bar is drawn. Shorter work shows no bar.
 const PERIOD: Duration = Duration::from_millis(200);
 
 /// Runs `work`, and shows on a terminal how many of `total` bytes are done.
@@ -27,7 +27,7 @@ pub(super) fn shown<T>(
         let (ended, end) = std::sync::mpsc::channel::<()>();
         let bar = &bar;
         scope.spawn(move || {
-            // The work has ended when the sender is dropped.
+            // The sender is dropped when the work ends.
             while end.recv_timeout(PERIOD) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
                 bar.set_position(progress.done.load(Ordering::Relaxed));
             }

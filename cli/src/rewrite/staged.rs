@@ -73,7 +73,7 @@ impl<'i> Staged<'i> {
 fn publish(new: NewFolder, quiet: bool, progress: &Progress) -> Result<()> {
     let here = env::current_dir();
     let foreign = new.publish(progress);
-    // If the current folder was inside the replaced one, it is gone now.
+    // If the current folder was inside the replaced folder, it no longer exists.
     if let Ok(here) = here {
         let _ = env::set_current_dir(here);
     }

@@ -7,8 +7,8 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 
-/// An option about class-data archives. With an agent, a JVM that should write such
-/// an archive stops, or leaves out classes that the agent changed.
+/// An option about class-data archives. With an agent, a JVM that should write such an archive
+/// stops, or leaves out classes that the agent changed.
 struct Setting {
     /// The setting, which a later option can change.
     what: &'static str,
@@ -65,9 +65,8 @@ const WITH_VALUE: &[&str] = &[
     "--describe-module",
 ];
 
-/// Finds an option that cannot be combined with an agent, and the variable it is in.
-///
-/// `arguments` are those of `java`, if that is the program.
+/// Finds an option that cannot be combined with an agent, and the variable that contains it.
+/// `arguments` are those of `java`, if the command is `java`.
 pub(crate) fn refused(arguments: Option<&[OsString]>) -> Option<String> {
     let placed = placed(arguments).map(|(word, place)| {
         let place = match place {
@@ -79,10 +78,8 @@ pub(crate) fn refused(arguments: Option<&[OsString]>) -> Option<String> {
     last_refused(placed).map(|(word, place)| word + &place)
 }
 
-/// Returns what already loads the library of this file name: the name of a variable,
-/// or `the command`.
-///
-/// `arguments` are those of `java`, if that is the program.
+/// Returns the place of an option that already loads the library of this file name: the name of a
+/// variable, or `the command`. `arguments` are those of `java`, if the command is `java`.
 pub(crate) fn with_agent(arguments: Option<&[OsString]>, file: &str) -> Option<&'static str> {
     let loads = |word: &str| {
         let library = word.strip_prefix("-agentpath:");
@@ -96,8 +93,8 @@ pub(crate) fn with_agent(arguments: Option<&[OsString]>, file: &str) -> Option<&
     })
 }
 
-/// The options of the JVM, each with the variable that it is in (`""` for the command
-/// line), in the order in which the JVM applies them.
+/// The options of the JVM in the order in which the JVM applies them. Each comes with the variable
+/// that contains it, `""` for the command line.
 fn placed(arguments: Option<&[OsString]>) -> impl Iterator<Item = (String, &'static str)> {
     // The options looked for have only ASCII letters, which the conversion keeps.
     let text = |argument: &OsString| argument.to_string_lossy().into_owned();
@@ -118,7 +115,7 @@ fn placed(arguments: Option<&[OsString]>) -> impl Iterator<Item = (String, &'sta
     })
 }
 
-/// The first option that writes an archive and that no later one takes back.
+/// The first option that writes an archive and that no later option revokes.
 fn last_refused<P>(words: impl IntoIterator<Item = (String, P)>) -> Option<(String, P)> {
     let mut refused: Vec<(&str, (String, P))> = Vec::new();
     for word in words {
@@ -132,7 +129,7 @@ fn last_refused<P>(words: impl IntoIterator<Item = (String, P)>) -> Option<(Stri
     refused.into_iter().next().map(|(_, word)| word)
 }
 
-/// Replaces files of options by the options in them.
+/// Replaces option files by the options in them.
 fn with_option_files(options: Vec<String>) -> Vec<String> {
     let read = |option: String| match option.strip_prefix("-XX:VMOptionsFile=") {
         Some(file) => words(&fs::read_to_string(file).unwrap_or_default()).into(),
@@ -146,7 +143,8 @@ fn own(arguments: &[String]) -> Vec<String> {
     let mut rest: VecDeque<String> = arguments.iter().cloned().collect();
     let mut own = Vec::new();
     let mut files = true;
-    // Number of the next arguments that come from a file; such arguments name no further files.
+    // The number of following arguments that come from a file. Such arguments name no further
+    // files.
     let mut from_file = 0usize;
     while let Some(argument) = rest.pop_front() {
         let is_from_file = from_file > 0;
@@ -176,14 +174,14 @@ fn own(arguments: &[String]) -> Vec<String> {
     own
 }
 
-/// The arguments in an argument file; none if it cannot be read.
+/// The arguments in an argument file; none if the file cannot be read.
 pub(super) fn argument_file(file: &Path) -> VecDeque<String> {
     words(&without_comments(
         &fs::read_to_string(file).unwrap_or_default(),
     ))
 }
 
-/// Splits text at blanks outside of quotes, and removes the quotes.
+/// Splits text at white space outside of quotes, and removes the quotes.
 fn words(text: &str) -> VecDeque<String> {
     let mut words = VecDeque::new();
     let mut word: Option<String> = None;
@@ -216,12 +214,12 @@ fn without_comments(text: &str) -> String {
     text.lines().map(code).collect::<Vec<_>>().join("\n")
 }
 
-/// Quotes an option for `JAVA_TOOL_OPTIONS`, if it contains blanks or quotes.
+/// Quotes an option for `JAVA_TOOL_OPTIONS` if it contains spaces or quotes.
 pub(crate) fn quoted(option: &str) -> String {
     if !option.contains([' ', '\t', '\n', '\'', '"']) {
         return option.to_owned();
     }
-    // Double quotes stand in single quotes, everything else in double quotes.
+    // Double quotes are put in single quotes, everything else in double quotes.
     let parts: Vec<&str> = option.split('"').collect();
     format!("\"{}\"", parts.join("\"'\"'\""))
 }

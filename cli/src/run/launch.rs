@@ -14,8 +14,8 @@ use crate::agent_path::{AGENT, utf8};
 use crate::output::say;
 use crate::signals::Held;
 
-/// Returns whether a command is the Java launcher itself, which gets the agent as
-/// an argument. Other commands may start JVMs, and get it through the environment.
+/// Returns whether a command is the Java launcher itself, which gets the agent as an argument.
+/// Other commands may start JVMs, which get the agent through the environment.
 pub(crate) fn is_java(command: &[OsString]) -> bool {
     let program = command.first().map(Path::new);
     program.is_some_and(|program| program.file_name().is_some_and(|name| name == "java"))
@@ -28,13 +28,13 @@ pub(crate) struct Launch<'a> {
     pub(crate) options: &'a str,
 }
 
-/// The end of a command.
+/// The way in which a command ended.
 pub(crate) enum Ended {
-    /// It ended with this exit code; 128 plus the signal if a signal ended it.
+    /// The exit code of the command; 128 plus the signal's number if a signal ended it.
     With(u8),
-    /// It was not found (127) or cannot be run (126).
+    /// The command was not found (127) or cannot be run (126).
     NotStarted(u8),
-    /// It ended with this exit code, and with an agent that it loads itself.
+    /// The exit code of a command that loads an agent itself.
     Elsewhere(u8),
 }
 

@@ -8,20 +8,20 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use loadhook_settings::manifest::{Writer, entries};
 
-/// A manifest, which is open from the start: the file can be removed while the program
-/// runs, as by a service that cleans the folder for temporary files.
+/// A manifest. It is kept open from the start, because the file can be removed while the program
+/// runs, for example by a service that cleans the folder for temporary files.
 pub(super) struct Manifest {
     pub(super) path: PathBuf,
     file: File,
 }
 
-/// Profiles that the JVMs of a command wrote.
+/// The profiles that the JVMs of a command wrote.
 #[derive(Default)]
 pub(super) struct Noted {
-    /// Profiles by agents.
+    /// The profiles that agents wrote.
     pub(super) agents: Vec<PathBuf>,
-    /// Profiles by rewritten archives in the same JVMs. They count the same calls
-    /// as the agents, and are not added to theirs.
+    /// The profiles that rewritten archives wrote in the same JVMs. They count the same calls as
+    /// the agents', so they are not added to those.
     pub(super) trackers: Vec<PathBuf>,
     /// True if the manifest was removed, so that it may lack profiles.
     pub(super) was_removed: bool,
@@ -43,7 +43,7 @@ impl Manifest {
         read.with_context(|| self.path.display().to_string())?;
         let was_removed = !self.is_in_its_place();
         if was_removed {
-            // JVMs that ended later have made a new one.
+            // JVMs that ended later have created a new manifest under the same name.
             written.extend(fs::read(&self.path).unwrap_or_default());
         }
         let mut noted = Noted {
@@ -62,7 +62,7 @@ impl Manifest {
         Ok(noted)
     }
 
-    /// Returns whether the open file is still the one of its name.
+    /// Returns whether the open file still has its name.
     fn is_in_its_place(&self) -> bool {
         let identity =
             |file: io::Result<fs::Metadata>| file.ok().map(|file| (file.dev(), file.ino()));
@@ -83,7 +83,7 @@ mod tests {
     fn with_entry(folder: &Path, name: &str) -> Manifest {
         let manifest = Manifest::create(folder.join("list")).expect("ours");
         let entry = entry(Writer::Agent, Path::new(name));
-        // As a JVM does, through a file of its own.
+        // Like a JVM, this opens the file separately.
         let mut list = File::options()
             .append(true)
             .open(&manifest.path)

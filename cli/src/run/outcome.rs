@@ -11,8 +11,8 @@ use super::args::RunArgs;
 use crate::output::{PRIVATE, can_grey, columns, move_to, say, write_beside, write_text};
 use crate::report;
 
-/// Shows the profiles in `files` in one table, and writes all together to `whole` if
-/// that is given. A fault of one file is printed, and the others are still shown.
+/// Shows the profiles in `files` in one table, and writes them merged to `whole` if that is given.
+/// If one file is faulty, the error is printed and the others are shown.
 pub(crate) fn show(args: &RunArgs, files: &[PathBuf], whole: Option<&Path>) {
     if files.is_empty() {
         say!(
@@ -32,7 +32,7 @@ pub(crate) fn show(args: &RunArgs, files: &[PathBuf], whole: Option<&Path>) {
             merged.as_ref()
         }
     };
-    // Save the profiles before anything else can fail.
+    // The merged profile is saved before anything else can fail.
     let saved = whole.filter(|whole| {
         let saved = match (shown, files) {
             (_, [only]) => move_to(only, whole),
@@ -50,8 +50,8 @@ pub(crate) fn show(args: &RunArgs, files: &[PathBuf], whole: Option<&Path>) {
     name(&read, &profiles, saved, page);
 }
 
-/// Names the profiles, the one that holds all, and the page or the command that
-/// makes one.
+/// Prints the names of the profiles, of the merged profile, and of the page or the command that
+/// makes a page.
 fn name(files: &[PathBuf], profiles: &[Profile], whole: Option<&Path>, page: Option<String>) {
     let picture = |beside: &Path, arguments: &str| {
         // `x.pb.gz` becomes `x.html`.
@@ -98,7 +98,7 @@ fn name(files: &[PathBuf], profiles: &[Profile], whole: Option<&Path>, page: Opt
     }
 }
 
-/// Names the profiles that rewritten archives wrote in JVMs that also had an agent.
+/// Prints the names of the profiles that rewritten archives wrote in JVMs that also had an agent.
 pub(crate) fn name_others(files: &[PathBuf]) {
     for file in files {
         say!(
@@ -108,7 +108,7 @@ pub(crate) fn name_others(files: &[PathBuf]) {
     }
 }
 
-/// Prints an error and goes on without the value.
+/// Returns the value, or prints the error and returns `None`.
 fn or_said<T>(result: Result<T>) -> Option<T> {
     result.inspect_err(|error| say!("loadhook: {error:#}")).ok()
 }
@@ -146,7 +146,7 @@ fn table(args: &RunArgs, profile: &Profile) -> Result<()> {
     Ok(())
 }
 
-/// Says what to check if no call was counted.
+/// A hint for the user if no call was counted.
 fn advice(args: &RunArgs, profile: &Profile) -> String {
     let trivial = profile.header.left_alone.get(loadhook_instrument::TRIVIAL);
     let includes = !args.include.is_empty() || !args.include_file.is_empty();

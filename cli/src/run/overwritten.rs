@@ -12,9 +12,9 @@ use anyhow::{Result, bail};
 use super::java_options::argument_file;
 use crate::output::is_same;
 
-/// Refuses an output that is an existing file and that the command or the variable
-/// `CLASSPATH` names: as a whole argument, as a part of a class path or of an option,
-/// or in an argument file.
+/// Refuses an output if it is an existing file that the command or the variable `CLASSPATH` names.
+/// The name may be a whole argument, a part of a class path or of an option, or in an argument
+/// file.
 pub(super) fn refuse(option: &str, output: &Path, command: &[OsString]) -> Result<()> {
     if !output.is_file() {
         return Ok(());
@@ -45,12 +45,13 @@ fn in_argument_file(argument: &OsStr) -> VecDeque<String> {
 /// The files that an argument can name.
 fn files(argument: &OsStr) -> Vec<PathBuf> {
     let whole = argument.as_bytes();
-    // The profile of a rewritten archive: the agent and the archive do not replace each
-    // other's profiles.
+    // The option names the profile of a rewritten archive. The agent and the archive do not replace
+    // each other's profiles.
     if whole.starts_with(b"-Dloadhook.") {
         return Vec::new();
     }
-    // The parts are those of class paths and of options such as `-javaagent:FILE=…`.
+    // The argument is split into the parts of class paths and of options such as
+    // `-javaagent:FILE=…`.
     let argument_file = whole.strip_prefix(b"@");
     let parts = whole.split(|byte| b":=,".contains(byte));
     let names = [Some(whole), argument_file].into_iter().flatten();

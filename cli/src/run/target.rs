@@ -6,11 +6,11 @@ use anyhow::{Context, Result};
 
 use crate::agent_path::utf8;
 
-/// The most bytes that the name of a file can have.
+/// The maximum length of a file name in bytes.
 const LONGEST_NAME: usize = 255;
 
-/// Longest text that replaces `-%p` in a name: the greatest process id, and the number
-/// by which the agent tells profiles of one process id apart.
+/// The longest text that replaces `-%p` in a name: the largest process id, and a number. The agent
+/// adds the number if there are several profiles with the same process id.
 const LONGEST_PROCESS: &str = "-4194304.999";
 
 /// The files that the profiles of a command are written to.
@@ -29,11 +29,11 @@ impl Target {
         let name = file.file_name().and_then(|name| name.to_str());
         let name = name
             .with_context(|| format!("--output: {}: not the name of a file", output.display()))?;
-        // Only in the name of the file does %p stand for the process id.
+        // %p stands for the process id in the file's name only, not in the folder's.
         if is_java || name.contains("%p") {
             return Ok(Target { file, whole: None });
         }
-        // A leading dot begins no extension.
+        // A leading dot does not begin an extension.
         let dot = name.char_indices().skip(1).find(|(_, char)| *char == '.');
         let (stem, extension) = name.split_at(dot.map_or(name.len(), |(at, _)| at));
         let room = LONGEST_NAME.saturating_sub(extension.len() + LONGEST_PROCESS.len());

@@ -107,7 +107,7 @@ pub(crate) fn send(child: &Child, signal: Signal) {
     kill_process(pid, signal).expect("the process is alive");
 }
 
-/// `loadhook heap PID -o FILE OPTION…`
+/// The command `loadhook heap PID -o FILE OPTION…`.
 pub(crate) fn dump(folder: &Path, pid: &str, file: &str, options: &[&str]) -> Command {
     let mut command = loadhook(folder, &["heap", pid, "-o", file]);
     command.args(options);

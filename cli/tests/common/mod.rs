@@ -71,7 +71,7 @@ pub(crate) fn classes() -> PathBuf {
     shared().folder.join("classes")
 }
 
-/// A folder to work in.
+/// A new temporary folder.
 pub(crate) fn folder() -> TempDir {
     tempfile::tempdir().expect("a temporary folder")
 }
@@ -92,14 +92,14 @@ pub(crate) fn in_environment(program: &Path, folder: &Path) -> Command {
     command
 }
 
-/// `loadhook ARGUMENTS` in a folder.
+/// The command `loadhook ARGUMENTS` in a folder.
 pub(crate) fn loadhook(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = in_environment(&shared().folder.join("bin/loadhook"), folder);
     command.args(arguments);
     command
 }
 
-/// `loadhook run OPTIONS -- java -cp CLASSES shop.Shop ARGUMENTS`.
+/// The command `loadhook run OPTIONS -- java -cp CLASSES shop.Shop ARGUMENTS`.
 pub(crate) fn run(folder: &Path, options: &[&str], arguments: &[&str]) -> Command {
     let mut command = loadhook(folder, &["run"]);
     command.args(options).args(["--", "java", "-cp"]);
@@ -107,7 +107,7 @@ pub(crate) fn run(folder: &Path, options: &[&str], arguments: &[&str]) -> Comman
     command
 }
 
-/// Output and exit status of a command.
+/// The output and the exit status of a command.
 pub(crate) struct Done {
     pub(crate) code: Option<i32>,
     pub(crate) out: String,
@@ -144,7 +144,7 @@ impl Done {
     }
 }
 
-/// The profiles in a folder, by name.
+/// The names of the profiles in a folder.
 pub(crate) fn profiles(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).expect("list test folder");
     let names = entries.map(|e| {

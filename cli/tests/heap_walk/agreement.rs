@@ -12,7 +12,7 @@ use crate::common::held::{Held, dump, names};
 use crate::common::{done, folder, mode};
 use crate::dump_in_memory::Dump;
 
-/// Instances and bytes of each class.
+/// The instances and bytes of each class.
 pub(crate) type Counts = BTreeMap<String, (u64, u64)>;
 
 pub(crate) fn counts(file: &Path) -> Counts {
@@ -26,7 +26,7 @@ pub(crate) fn counts(file: &Path) -> Counts {
     counts
 }
 
-/// The frames of each thread, by its serial number: class, method and line.
+/// The frames of each thread, by its serial number. A frame is class, method and line.
 fn stacks(dump: &Dump, file: &Path) -> HashMap<u32, Vec<(String, String, i32)>> {
     let bytes = fs::read(file).expect("read test file");
     let u4 = |bytes: &[u8], at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().expect("4"));

@@ -90,7 +90,7 @@ fn a_jvm_that_ends_leaves_no_dump() {
 }
 
 #[test]
-fn who_gives_up_ends_the_walk() {
+fn an_interrupt_ends_the_walk() {
     let jvm = Held::start(25, &[], 400_000);
     let folder = folder();
     let mut inner = dump(folder.path(), &jvm.pid(), "h", WALK);
@@ -120,7 +120,7 @@ fn who_gives_up_ends_the_walk() {
 
 /// A regression: the walk never ended, and the next attach command had to wait for it.
 #[test]
-fn a_program_that_makes_classes_all_the_time_is_given_up() {
+fn a_walk_ends_if_the_program_makes_classes_all_the_time() {
     let folder = folder();
     for feature in [17, 25] {
         let jvm = Held::program(feature, &["-Xmx256m"], &["heap.Defining"]);

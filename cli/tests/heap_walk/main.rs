@@ -115,7 +115,7 @@ fn walks_at_once_come_one_after_the_other() {
 }
 
 #[test]
-fn a_jvm_that_takes_no_agents_says_so() {
+fn a_jvm_that_refuses_agents_causes_an_error() {
     let folder = folder();
     for feature in [17, 25] {
         let jvm = Held::start(feature, &["-XX:-EnableDynamicAgentLoading"], 10);
@@ -178,7 +178,7 @@ fn an_agent_that_is_already_loaded_continues_to_work() {
         .iter()
         .filter(|site| &*site.type_name == "long[]");
     let live: f64 = sites.map(|site| site.live.objects).sum();
-    // One sample in 1 KiB of 20,000 arrays of 48 bytes.
+    // 20,000 arrays of 48 bytes, sampled once per 1 KiB.
     assert!((15_000.0..25_000.0).contains(&live), "{live}");
 }
 

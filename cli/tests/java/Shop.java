@@ -5,7 +5,7 @@ import java.io.IOException;
 import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
 
-/** Does what its first argument says, with calls that can be counted by hand. */
+/** Acts as its first argument says. The number of calls can be counted by hand. */
 public final class Shop {
     @Retention(RetentionPolicy.RUNTIME)
     @interface Timed {}
@@ -25,13 +25,13 @@ public final class Shop {
         @SuppressWarnings({"deprecation", "removal"})
         protected void finalize() {}
 
-        /** Trivial: neither call nor loop. */
+        /** Trivial: it has neither a call nor a loop. */
         int first() {
             return items[0];
         }
     }
 
-    /** Wide characters, and a name that fits into no table. */
+    /** A name of wide characters that fits into no table. */
     static final class 注文管理システムの会計処理 {
         static long 合計する(Order order, String aParameter, String anotherParameter) {
             long sum = 0;
@@ -46,7 +46,7 @@ public final class Shop {
         }
     }
 
-    /** Beyond the first plane: class files have two surrogates for it. */
+    /** A character beyond the Basic Multilingual Plane: class files store it as two surrogates. */
     static final class 𠮷野 {
         static void 𠮟る(int times) {
             for (int i = 0; i < times; i++) {

@@ -8,7 +8,10 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import scala.Tuple2;
 
-/** Counts words, groups, joins and sorts, on two threads; prints what comes out. Argument: a folder of its own. */
+/**
+ * Counts words, groups, joins and sorts on two threads, and prints the results. Argument: a folder
+ * of its own.
+ */
 public final class SparkJob {
     private static final int LINES = 3000;
 

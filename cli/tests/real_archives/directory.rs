@@ -1,5 +1,5 @@
-//! Compares archives by a reader that has nothing in common with the product's:
-//! what is no changed class must be there to the byte.
+//! Compares archives with a reader that shares no code with the product's. All entries but changed
+//! classes must be equal to the byte.
 
 use std::io::Read;
 use std::ops::Range;
@@ -8,23 +8,23 @@ use anyhow::{Context, Result, bail, ensure};
 use flate2::Crc;
 use flate2::read::DeflateDecoder;
 
-/// An entry, and where its records are.
+/// An entry with the positions of its records.
 struct Entry {
     name: Vec<u8>,
-    /// In the directory.
+    /// The range of the entry's record in the directory.
     record: Range<usize>,
-    /// From its header to the next one's.
+    /// The range from the entry's header to the next entry's header.
     local: Range<usize>,
 }
 
-/// Entries that two archives have in common, including those of archives inside them.
+/// The entries that two archives have in common, including those of nested archives.
 #[derive(Debug, Default)]
 pub(crate) struct Compared {
-    /// Entries that are the same to the byte.
+    /// The number of entries that are equal to the byte.
     pub(crate) untouched: u64,
-    /// Classes that differ.
+    /// The number of classes that differ.
     pub(crate) changed: u64,
-    /// Classes that are new.
+    /// The number of classes that were added.
     pub(crate) added: u64,
 }
 
@@ -98,19 +98,20 @@ fn content(bytes: &[u8], entry: &Entry) -> Result<Vec<u8>> {
     Ok(content)
 }
 
-/// The directory's record but for the place, and for what tells the content.
+/// The directory's record without the entry's offset, and without sizes and checksum unless
+/// `with_content`. It must survive rewriting.
 fn lasting(bytes: &[u8], entry: &Entry, with_content: bool) -> Vec<u8> {
     let mut record = bytes[entry.record.clone()].to_vec();
     record[42..46].fill(0);
     if !with_content {
-        // Whether a descriptor follows; checksum and sizes.
+        // The flag that a descriptor follows; checksum and sizes.
         record[8] &= !8;
         record[16..28].fill(0);
     }
     record
 }
 
-/// Compares an archive with what was made of it.
+/// Compares an archive with its rewritten version.
 pub(crate) fn compare(before: &[u8], after: &[u8]) -> Result<Compared> {
     let mut compared = Compared::default();
     let news = entries(after)?;

@@ -1,5 +1,5 @@
-//! `loadhook rewrite` on archives that nobody here has written: the Closure
-//! compiler, Tomcat, Groovy, and all jars of Spark.
+//! `loadhook rewrite` on archives of other projects: the Closure compiler, Tomcat, Groovy, and all
+//! jars of Spark.
 //!
 //! `scripts/corpora.sh` fetches them; `.ci/run` runs it and then these tests.
 
@@ -20,7 +20,7 @@ use directory::{Compared, compare};
 use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::{corpus, link, paths};
 
-/// The archives of a corpus, and what was made of them.
+/// The archives of a corpus, and their rewritten versions.
 pub(crate) struct Archives {
     pub(crate) before: Vec<PathBuf>,
     pub(crate) after: Vec<PathBuf>,
@@ -43,7 +43,7 @@ impl Archives {
             &["rewrite", "--all", "--strip-signatures", "--verify"],
         );
         rewrite.env("JAVA_HOME", Jdk::find(25)?.home);
-        // With the slash, one jar goes to a folder too.
+        // With the slash, a single jar is also written to a folder.
         rewrite.args(&before).arg("-o").arg(out.join(""));
         let said = done(&mut rewrite);
         print!("{name}: {}", said.err);
@@ -56,8 +56,8 @@ impl Archives {
         Ok(archives)
     }
 
-    /// Checks that all that is no changed class is there to the byte, and all
-    /// others were verified.
+    /// Checks that everything except changed classes is equal to the byte, and that all classes
+    /// were verified.
     fn check(&self, said: &str) -> Result<()> {
         let names = |paths: &[PathBuf]| -> Vec<_> {
             paths
@@ -94,10 +94,10 @@ impl Archives {
         Ok(())
     }
 
-    /// Checks that HotSpot judges each class as it judges its original.
+    /// Checks that HotSpot accepts or rejects each class as it does the original.
     fn link(&self, feature: u32) -> Result<()> {
         let jdk = Jdk::find(feature)?;
-        // Side by side, on two processors.
+        // Two JVMs run in parallel, on two processors.
         let (before, after) = thread::scope(|scope| {
             let before = scope.spawn(|| link::link_jars(&jdk, &self.before));
             let after = link::link_jars(&jdk, &self.after);
@@ -132,10 +132,9 @@ impl Archives {
     }
 }
 
-/// An answer without what may differ: numbers, since the same fault is elsewhere
-/// in rewritten code, and which of several missing classes is named. That
-/// depends on the order of methods, which HotSpot keeps by the addresses of
-/// their names.
+/// An answer without its variable parts. Numbers vary, since the same fault has another position in
+/// rewritten code. So does the name if several classes are missing: it depends on the order of
+/// methods, which HotSpot sorts by the addresses of their names.
 fn gist(answer: &Result<(), String>) -> String {
     let text = answer.as_ref().err().cloned().unwrap_or_default();
     let missing = "java.lang.NoClassDefFoundError";

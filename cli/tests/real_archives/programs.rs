@@ -1,5 +1,4 @@
-//! Rewritten programs at work: they do what they did, and count the same in
-//! each run.
+//! Rewritten programs run: they do the same as the originals, and each run has the same counts.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,7 +13,7 @@ use tempfile::TempDir;
 use crate::Archives;
 use crate::common::{done, loadhook, read};
 
-/// Makes programs do the same in each run: see `agent/tests/real_programs.rs`.
+/// Options that make programs do the same in each run: see `agent/tests/real_programs.rs`.
 const REPEATABLE: &[&str] = &[
     "-XX:+UnlockExperimentalVMOptions",
     "-XX:+UseEpsilonGC",
@@ -23,13 +22,13 @@ const REPEATABLE: &[&str] = &[
     "-Xlog:disable",
 ];
 
-/// Output of a program on JDK 17, and its profile.
+/// The output of a program on JDK 17, and its profile.
 struct Run {
     output: Output,
     profile: Option<Profile>,
 }
 
-/// Runs `java ARGUMENTS`; of a rewritten program the profile is read.
+/// Runs `java ARGUMENTS`. Reads the profile if the program is rewritten.
 fn run(arguments: &[&str], timing: Option<&str>) -> Result<Run> {
     let scratch = TempDir::new()?;
     let file = scratch.path().join("profile.pb.gz");
@@ -46,7 +45,7 @@ fn run(arguments: &[&str], timing: Option<&str>) -> Result<Run> {
     Ok(Run { output, profile })
 }
 
-/// A `java` that nothing in the environment changes.
+/// A `java` that ignores options in the environment.
 fn java(feature: u32) -> Result<Command> {
     let mut java = Jdk::find(feature)?.java();
     java.env_remove("JAVA_TOOL_OPTIONS")
@@ -54,8 +53,7 @@ fn java(feature: u32) -> Result<Command> {
     Ok(java)
 }
 
-/// How often each method was called; those whose class the test does not look
-/// at are left out.
+/// The number of calls of each method, for the classes that `is_wanted` accepts.
 fn calls(run: &Run, is_wanted: impl Fn(&str) -> bool) -> Result<BTreeMap<String, u64>> {
     let profile = run.profile.as_ref().context("no profile")?;
     let mut calls = BTreeMap::new();
@@ -77,7 +75,7 @@ fn same_output(plain: &Run, rewritten: &Run) -> Result<()> {
     Ok(())
 }
 
-/// Returns whether two runs counted the same calls, of more than `least` methods.
+/// Returns whether two runs have the same calls of more than `least` methods.
 fn same_calls(a: &BTreeMap<String, u64>, b: &BTreeMap<String, u64>, least: usize) -> Result<()> {
     ensure!(a.len() > least, "only {} methods", a.len());
     let all = a.keys().chain(b.keys());
@@ -112,8 +110,7 @@ fn class_path(jars: &[PathBuf]) -> String {
     jars.join(":")
 }
 
-/// Compiles one of these tests' programs into `plain`, and rewrites it into
-/// `counted`.
+/// Compiles a program of these tests into `plain`, and rewrites it into `counted`.
 fn compiled(name: &str, with: &str, folder: &Path) -> Result<[PathBuf; 2]> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/java/{name}.java"));
     let mut javac = Jdk::find(17)?.javac()?;
@@ -134,7 +131,7 @@ pub(crate) fn closure_compiler(archives: &Archives) -> Result<()> {
     let jquery = jquery.display().to_string();
     let compile = |jar: &Path, timing| {
         let jar = jar.display().to_string();
-        // Without the browser's declarations, which cost more than the program.
+        // Without the declarations of the browser, which take longer than the program.
         let program = ["-jar", &jar, "--js", &jquery, "--env=CUSTOM"];
         run(&[REPEATABLE, &program].concat(), timing)
     };
@@ -172,7 +169,7 @@ pub(crate) fn groovy(archives: &Archives) -> Result<()> {
     let all = calls(&rewritten, |_| true)?;
     ensure!(all.len() > 1000, "only {} methods", all.len());
     called(&all, "groovy.ui.GroovyMain.main", 1)?;
-    // The script's own class is made at run time, and calls this.
+    // The class of the script is made at run time, and calls this method.
     called(
         &all,
         "org.codehaus.groovy.runtime.DefaultGroovyMethods.groupBy(Ljava/lang/Iterable;",
@@ -237,11 +234,11 @@ pub(crate) fn spark(archives: &Archives) -> Result<()> {
         let scratch = TempDir::new()?;
         let path = scratch.path().display().to_string();
         let class_path = format!("{}:{}", own.display(), class_path(jars));
-        // Its tree has one and a half million nodes.
+        // The program's tree has one and a half million nodes.
         let room = ["-Xmx3g", "-Dloadhook.max-nodes=10000000"];
         let program = ["-cp", &class_path, "SparkJob", &path];
         let run = run(&[&opened[..], &room, &program].concat(), timing)?;
-        // Which calls find no room depends on the threads' speed.
+        // The speed of the threads decides which calls find no room.
         let overflowed = run
             .profile
             .as_ref()
@@ -264,8 +261,8 @@ pub(crate) fn spark(archives: &Archives) -> Result<()> {
     same_calls(&first, &second, 700)
 }
 
-/// Classes whose calls depend on no thread's speed: the job's, and those that
-/// make a plan of a query.
+/// Classes whose calls do not depend on the speed of threads: those of the job, and those that plan
+/// a query.
 const DETERMINISTIC: &[&str] = &[
     "SparkJob",
     "org.apache.spark.sql.catalyst.parser.",
@@ -273,7 +270,7 @@ const DETERMINISTIC: &[&str] = &[
     "org.apache.spark.api.java.",
 ];
 
-/// Classes among them whose calls depend on identity hash codes.
+/// Classes among these whose calls depend on identity hash codes.
 const HASHED: &[&str] = &[
     "org.antlr.v4.runtime.atn.ATNConfigSet$",
     "org.antlr.v4.runtime.misc.Array2DHashSet",

@@ -1,4 +1,4 @@
-//! Allocations in reports: compared, added up, and what they cannot be asked.
+//! Allocations in reports: comparisons, sums, and combinations that are refused.
 
 use serde_json::Value;
 
@@ -44,7 +44,7 @@ fn allocations_are_compared() {
 }
 
 #[test]
-fn what_one_profile_lacks_is_not_compared() {
+fn measures_that_one_profile_lacks_are_not_compared() {
     for (arguments, said) in [
         (
             &["live.pb.gz", "sampled.pb.gz", "--show=live"][..],
@@ -68,7 +68,7 @@ fn what_one_profile_lacks_is_not_compared() {
 }
 
 #[test]
-fn allocations_sort_by_what_they_have() {
+fn allocations_sort_by_their_own_columns() {
     let sites = |arguments: &[&str]| {
         let json = json(&[&["made.pb.gz"], arguments].concat());
         json["allocations"]["sites"]
@@ -111,7 +111,7 @@ fn allocations_sort_by_what_they_have() {
     }
 }
 
-/// Every allocation of some, of all, or samples.
+/// JSON names the mode: every allocation of some classes, every allocation of all, or samples.
 #[test]
 fn json_names_the_mode() {
     for (file, mode) in [("made", "exact"), ("sampled", "sampled"), ("live", "live")] {
@@ -120,7 +120,7 @@ fn json_names_the_mode() {
     }
 }
 
-/// Trace events have times only; nothing else says that bytes are seconds.
+/// Trace events have times only, so they could show bytes only as seconds.
 #[test]
 fn bytes_are_no_times() {
     for arguments in [

@@ -34,7 +34,7 @@ fn tables_sort_by_every_key() {
     }
     let means = sorted("mean");
     let mean = |row: &Value| number(row, "total_ns") as f64 / number(row, "calls") as f64;
-    // Whole nanoseconds are what is known here.
+    // JSON has whole nanoseconds, so means may differ by one.
     assert!(means.is_sorted_by(|a, b| mean(a) + 1.0 >= mean(b)));
     let names = sorted("name");
     let name = |row: &Value| format!("{}.{}", row["class"].as_str().unwrap(), row["method"]);
@@ -47,7 +47,7 @@ fn tables_sort_by_every_key() {
 fn focus_takes_patterns() {
     let focused = |patterns: &str| methods(&json(&["a.pb.gz", "--focus", patterns]));
     let cash = focused(&format!("{CASH}::合計する(Lshop/Shop$Order;)*"));
-    // The method, its callee, and the way there; not the callers' other callees.
+    // The method, its callee, and its callers up to the root, but not the callers' other callees.
     assert_eq!(cash.get(&format!("{CASH}.合計する")), Some(&3000));
     assert_eq!(cash.get("shop.Shop.serve"), Some(&2));
     assert!(!cash.contains_key(&format!("{ORDER}.<init>")), "{cash:?}");
@@ -74,7 +74,7 @@ fn threads_are_chosen_by_name() {
     let night = json(&["a.pb.gz", "--thread", "night"]);
     assert_eq!(methods(&night)[&format!("{ORDER}.<init>")], 500);
     assert_eq!(night["threads"].as_array().map(Vec::len), Some(1));
-    // One of a group that has ended.
+    // One thread of a group of ended threads.
     let mut grouped = read(&profiles().path().join("a.pb.gz"));
     for thread in &mut grouped.threads {
         if &*thread.name == "night-shift" {
@@ -170,9 +170,9 @@ fn options_without_effect_are_refused() {
     );
 }
 
-/// The word says what is meant: bytes, where there may be times only.
+/// `--sort bytes` means allocations, which this profile does not have.
 #[test]
-fn what_a_profile_lacks_is_no_order() {
+fn orders_by_missing_values_are_refused() {
     let no_data = "this profile has no allocation data; run again with --alloc exact or sampled\n";
     for word in ["bytes", "objects"] {
         for format in ["table", "json", "html"] {
@@ -195,14 +195,14 @@ fn trees_are_cut_to_their_heaviest_nodes() {
     let said = format!("{} lighter nodes omitted (--top 3)", nodes - 3);
     assert_eq!(cut.lines().count(), 5, "{cut}");
     assert_eq!(cut.lines().last(), Some(&*said));
-    // The roots are what is heaviest.
+    // The roots are the heaviest nodes.
     assert!(cut.contains("  shop.Shop.main"), "{cut}");
 
     let page = text(&["a.pb.gz", "--format", "html", "--top", "3"]);
     assert!(page.contains(&format!("\"leftOut\":{}", nodes - 3)));
 }
 
-/// As the table does: packages go where the terminal has no room for them.
+/// Like the table, a tree drops packages if the terminal is too narrow.
 #[test]
 fn trees_fit_the_terminal() {
     for columns in ["60", "80", "120"] {
@@ -211,7 +211,7 @@ fn trees_fit_the_terminal() {
             let mut command = loadhook(profiles().path(), &arguments);
             let result = done(command.env("COLUMNS", columns));
             assert_eq!((result.code, &*result.err), (Some(0), ""));
-            // Two columns each.
+            // These characters are two columns wide.
             let width = |line: &str| line.chars().map(|c| 1 + usize::from(c > '\u{2fff}')).sum();
             let is_row = |line: &&str| !line.contains("omitted (--top N");
             let rows = result.out.lines().take_while(is_row);

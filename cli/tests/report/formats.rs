@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::common::{done, loadhook, read};
 use crate::{ORDER, json, methods, profiles, text};
 
-/// The promises of `docs/user/formats.md`, field by field.
+/// Checks the statements of `docs/user/formats.md`, field by field.
 #[test]
 fn the_json_is_as_documented() {
     let json = json(&["a.pb.gz"]);
@@ -116,7 +116,7 @@ fn the_json_is_as_documented() {
         ];
         check(node, &[&named[..], &more].concat());
     }
-    // Each method's calls are those of its nodes.
+    // A method's calls are the sum of those of its nodes.
     let mut in_tree: BTreeMap<String, u64> = BTreeMap::new();
     for node in tree {
         let name = format!(
@@ -130,9 +130,9 @@ fn the_json_is_as_documented() {
     assert_eq!(in_tree[&format!("{ORDER}.<init>")], 1500);
 }
 
-/// Properties of each format on which its readers rely.
+/// Properties of each format that its readers need.
 #[test]
-fn other_tools_formats_hold_together() {
+fn formats_of_other_tools_are_consistent() {
     let pprof = done(
         loadhook(
             profiles().path(),
@@ -144,7 +144,7 @@ fn other_tools_formats_hold_together() {
     let [a, copy] = ["a.pb.gz", "copy.pb.gz"].map(|file| read(&profiles().path().join(file)));
     assert!(a == copy);
 
-    // `frames of a stack;…, a blank, a number`.
+    // Each line is `frames of a stack;…`, a space, and a number.
     let collapsed = text(&["a.pb.gz", "--format", "collapsed"]);
     let mut sum = 0;
     for line in collapsed.lines() {
@@ -178,7 +178,7 @@ fn other_tools_formats_hold_together() {
             (&thread["type"], &thread["unit"]),
             (&"evented".into(), &"nanoseconds".into())
         );
-        // Opened and closed in pairs, never going back in time.
+        // Events open and close in pairs, and time never goes back.
         let (mut open, mut now) = (Vec::new(), 0);
         for event in thread["events"].as_array().expect("an array") {
             let frame = event["frame"].as_u64().expect("a number");
@@ -214,7 +214,7 @@ fn other_tools_formats_hold_together() {
     );
 }
 
-/// Whoever names a file may not be who reads the message.
+/// The user who reads a message may not be the one who named the file.
 #[test]
 fn messages_move_no_cursor() {
     for command in [

@@ -1,4 +1,4 @@
-//! `loadhook report`: every format and choice, of profiles that real JVMs wrote.
+//! `loadhook report`: every format and option, on profiles that real JVMs wrote.
 
 mod allocations;
 mod choices;
@@ -19,9 +19,9 @@ const ORDER: &str = "shop.Shop$Order";
 
 const CASH: &str = "shop.Shop$注文管理システムの会計処理";
 
-/// A folder with `a.pb.gz` of 1,500 orders, `b.pb.gz` of 10, both timed call
-/// by call, and `counts.pb.gz`; with allocations `made.pb.gz` of 1,500, `fewer.pb.gz` of 10,
-/// `sampled.pb.gz` and `live.pb.gz`.
+/// A folder with `a.pb.gz` of 1,500 orders, `b.pb.gz` of 10, both with exact timing, and
+/// `counts.pb.gz`; with allocations `made.pb.gz` of 1,500, `fewer.pb.gz` of 10, `sampled.pb.gz` and
+/// `live.pb.gz`.
 fn profiles() -> &'static TempDir {
     static PROFILES: OnceLock<TempDir> = OnceLock::new();
     PROFILES.get_or_init(|| {
@@ -57,7 +57,7 @@ fn report(arguments: &[&str]) -> Done {
     ))
 }
 
-/// Standard output of a report that has nothing to complain about.
+/// The standard output of a report without warnings.
 #[track_caller]
 fn text(arguments: &[&str]) -> String {
     let result = report(arguments);
@@ -71,7 +71,7 @@ fn json(arguments: &[&str]) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// Calls by method; the two overloads are added up.
+/// Calls by method; overloads are added.
 fn methods(json: &Value) -> BTreeMap<String, u64> {
     let mut methods = BTreeMap::new();
     for method in json["methods"].as_array().expect("an array") {
@@ -128,7 +128,7 @@ fn profiles_are_compared() {
         let is_title = |line: &&String| line.ends_with("  method");
         lines.iter().find(is_title).expect("a table").clone()
     };
-    // Calls are exact and come first.
+    // Calls are exact, so they come first.
     let table = lines(&["a.pb.gz", "b.pb.gz"]);
     assert!(title(&table).trim_start().starts_with("calls before"));
     let order = |table: &[String]| {
@@ -214,7 +214,7 @@ fn several_runs_of_two_sides_are_compared() {
     );
 }
 
-/// The page is the later profile's, coloured by the earlier one.
+/// The page shows the later profile, coloured by the difference from the earlier one.
 #[test]
 fn differences_have_a_page() {
     let page = text(&["--diff", "a.pb.gz", "b.pb.gz", "--format", "html"]);
@@ -226,9 +226,9 @@ fn differences_have_a_page() {
     assert_eq!(told, "shop.Shop exit 0 1500 10 1,1");
 }
 
-/// The profile that a killed program left covers a part of its run.
+/// The profile that a killed program left covers only a part of its run.
 #[test]
-fn parts_of_runs_are_told() {
+fn profiles_of_unfinished_runs_cause_a_warning() {
     let mut part = read(&profiles().path().join("a.pb.gz"));
     let note = "the program was still running when this profile was written";
     part.header.not_ended = true;
@@ -261,12 +261,12 @@ fn reports_go_to_files() {
 }
 
 #[test]
-fn files_that_are_no_profiles_are_told() {
+fn files_that_are_no_profiles_are_refused() {
     let place = profiles().path();
     let whole = fs::read(place.join("a.pb.gz")).expect("written");
     fs::write(place.join("cut.gz"), &whole[..whole.len() / 2]).expect("ours");
     let mut damaged = whole.clone();
-    // The first block, of a kind that there is not.
+    // This gives the first block an invalid type.
     damaged[10] |= 0b110;
     fs::write(place.join("damaged.gz"), damaged).expect("ours");
     for report in ["report.json", "report.html"] {
@@ -313,7 +313,7 @@ fn files_that_are_no_profiles_are_told() {
     report(&[]).expect(2, "", &["<FILES>"]);
 }
 
-/// Under whatever name.
+/// The profile is recognised under every name for it.
 #[test]
 fn a_profile_is_not_replaced_by_its_report() {
     let place = folder();
@@ -354,7 +354,7 @@ fn a_profile_is_not_replaced_by_its_report() {
             "{arguments:?}"
         );
     }
-    // The calls are in it, too.
+    // The merged profile also has calls.
     let merge = [
         "--merge", "a.pb.gz", "b.pb.gz", "--format", "pprof", "-o", "a.pb.gz",
     ];

@@ -1,4 +1,4 @@
-//! Where profiles and pages go.
+//! The files of profiles and pages.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use crate::common::{classes, done, folder, loadhook, mode, profiles, run};
 use crate::jvms::script;
 
 #[test]
-fn files_that_cannot_be_written_are_told_before_the_start() {
+fn unwritable_files_are_refused_before_the_start() {
     let folder = folder();
     fs::create_dir_all(folder.path().join("a,b")).expect("ours");
     fs::write(folder.path().join("text"), "").expect("ours");
@@ -31,7 +31,8 @@ fn files_that_cannot_be_written_are_told_before_the_start() {
     }
 }
 
-/// By every command that writes, and by the agent alone, also where the program removes them.
+/// Every command that writes files makes missing folders, and so does the agent alone, even if the
+/// program removes them.
 #[test]
 fn missing_folders_are_made() {
     let folder = folder();
@@ -70,7 +71,7 @@ fn missing_folders_are_made() {
     ] {
         assert!(path(file).is_file(), "{file}");
     }
-    // As `mvn clean` does.
+    // `mvn clean` does the same.
     let script = "rm -r k; exec java -cp \"$0\" shop.Shop serve";
     let mut command = loadhook(folder.path(), &["run", "-o", "k/l/x-%p.pb.gz", "--"]);
     command.args(["sh", "-c", script]).arg(&classes);
@@ -78,7 +79,7 @@ fn missing_folders_are_made() {
 }
 
 #[test]
-fn a_link_to_nothing_yet_stays_a_link() {
+fn a_dangling_link_stays_a_link() {
     let folder = folder();
     let path = |name: &str| folder.path().join(name);
     fs::create_dir(path("kept")).expect("ours");
@@ -120,7 +121,7 @@ fn the_page_does_not_replace_the_profile() {
 }
 
 #[test]
-fn names_with_lines_are_names() {
+fn names_may_contain_line_breaks() {
     let folder = folder();
     let options = ["-o", "two\nlines.pb.gz"];
     let result = done(&mut run(folder.path(), &options, &["serve"]));
@@ -128,9 +129,9 @@ fn names_with_lines_are_names() {
     assert_eq!(profiles(folder.path()), ["two\nlines.pb.gz"]);
 }
 
-/// `%p` in the name of a folder is not the process id.
+/// `%p` in the name of a folder does not stand for the process id.
 #[test]
-fn folders_are_as_they_are() {
+fn names_of_folders_are_taken_literally() {
     let folder = folder();
     let inner = folder.path().join("100%pure");
     fs::create_dir(&inner).expect("ours");
@@ -177,9 +178,9 @@ fn the_folder_can_hold_commas() {
     assert_eq!(profiles(&here).len(), 1);
 }
 
-/// A script's only profile takes the name that was asked for, wherever it leads.
+/// The only profile of a script gets the requested name, also through a link.
 #[test]
-fn a_link_stays_one_behind_a_script() {
+fn a_link_stays_a_link_for_a_script() {
     let folder = folder();
     let path = |name: &str| folder.path().join(name);
     fs::create_dir(path("kept")).expect("ours");

@@ -1,4 +1,4 @@
-//! Commands that are not `java`: the JVMs that they start.
+//! Commands other than `java`: the JVMs that they start.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -46,7 +46,7 @@ fn each_jvm_of_a_script_has_its_own_profile() {
         fs::remove_file(folder.path().join(file)).expect("ours");
     }
 
-    // One name for all: that file holds all, and none overwrites another.
+    // With one name for all JVMs, that file holds all profiles, and none overwrites another.
     let options = [
         "run",
         "-o",
@@ -78,7 +78,7 @@ fn each_jvm_of_a_script_has_its_own_profile() {
     own.sort_unstable();
     assert_eq!(own, [1, 2]);
 
-    // A script with one JVM: the name is as given.
+    // For a script with one JVM, the profile has the given name.
     let command = format!("exec java -cp '{}' shop.Shop serve", classes().display());
     let options = ["run", "-o", "one.pb.gz", "--", "sh", "-c", &command];
     let result = done(&mut loadhook(folder.path(), &options));
@@ -86,9 +86,9 @@ fn each_jvm_of_a_script_has_its_own_profile() {
     assert_eq!(profiles(folder.path()).len(), 4);
 }
 
-/// A fault of one file hides none of the others.
+/// A faulty file does not keep the others from being shown.
 #[test]
-fn what_is_lost_hides_nothing_else() {
+fn a_faulty_file_does_not_hide_the_others() {
     let folder = folder();
     let line = format!("java -cp '{}' shop.Shop", classes().display());
     let three =
@@ -103,11 +103,11 @@ fn what_is_lost_hides_nothing_else() {
             assert!(result.err.contains(file), "{file}: {}", result.err);
             fs::remove_file(folder.path().join(file)).expect("ours");
         }
-        // The file of all is one of them, where there is one.
+        // If one file was requested for all JVMs, it is among the files.
         assert_eq!(files.len(), if output == "x.pb.gz" { 3 } else { 2 });
     }
 
-    // A page that cannot be written after all.
+    // A page that can be created at the start, but not written at the end.
     let full = format!("{line} serve; mkdir page.html");
     let options = [
         "run",
@@ -130,9 +130,9 @@ fn what_is_lost_hides_nothing_else() {
     assert_eq!(profiles(folder.path()), ["x.pb.gz"]);
 }
 
-/// Whatever encoding they are in, arguments and options arrive as they are.
+/// Arguments and options reach the program unchanged, in every encoding.
 #[test]
-fn what_is_not_utf8_arrives() {
+fn arguments_that_are_not_utf8_reach_the_program() {
     let folder = folder();
     let latin = OsStr::from_bytes(b"caf\xe9");
     let mut command = loadhook(
@@ -160,7 +160,7 @@ fn what_is_not_utf8_arrives() {
 }
 
 #[test]
-fn children_inherit_what_is_in_the_environment_only() {
+fn children_inherit_the_environment_only() {
     let folder = folder();
     done(&mut run(folder.path(), &[], &["child"])).expect(0, SERVED, &["shop.Shop child"]);
     let files = profiles(folder.path());
@@ -183,7 +183,7 @@ fn children_inherit_what_is_in_the_environment_only() {
     assert_eq!(profiles(folder.path()).len(), 3);
 }
 
-/// As two containers' first processes have.
+/// The first processes of two containers have the same process id.
 #[test]
 fn two_jvms_with_one_process_id_have_a_profile_each() {
     let folder = folder();
@@ -199,9 +199,9 @@ fn two_jvms_with_one_process_id_have_a_profile_each() {
     assert_eq!(calls(&profile, "shop.Shop$Order", "<init>"), 3000);
 }
 
-/// A JVM has one agent of ours: the inner command says whose profile it makes.
+/// A JVM can have only one agent of Loadhook's. The inner command's options apply.
 #[test]
-fn one_run_inside_another_is_told() {
+fn a_run_inside_another_is_reported() {
     let folder = folder();
     let inner = run(folder.path(), &["-o", "inner.pb.gz"], &["serve"]);
     let mut outer = loadhook(folder.path(), &["run", "-o", "outer.pb.gz", "--"]);

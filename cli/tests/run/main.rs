@@ -1,5 +1,5 @@
-//! `loadhook run` as a user runs it: real JVMs, the program untouched, one
-//! table at the end.
+//! `loadhook run` as a user runs it: real JVMs, a program that is not affected, and a table at the
+//! end.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -79,9 +79,9 @@ fn exit_codes_are_the_programs() {
     killed.expect(137, "", &["loadhook: no profile. Possible causes: "]);
 }
 
-/// No option reaches the JVM as another one, or as one that stops it.
+/// No option reaches the JVM changed, or as one that stops the JVM.
 #[test]
-fn options_are_whole_when_they_reach_the_agent() {
+fn options_reach_the_agent_unchanged() {
     let folder = folder();
     let wrong = [
         "10",
@@ -119,7 +119,7 @@ fn options_are_whole_when_they_reach_the_agent() {
     let unmatched = unmatched.map(|text| format!("no class matched `{text}`"));
     result.expect(0, SERVED, &unmatched.each_ref().map(String::as_str));
 
-    // A pipe can be read once.
+    // A pipe can be read only once.
     let shell = "exec \"$0\" run -o x.pb.gz --all --timing count --include-file <(printf 'shop.Shop$Order,a.B\\n#\\n') -- java -cp \"$1\" shop.Shop serve";
     let mut command = in_environment(Path::new("bash"), folder.path());
     command.args(["-c", shell]);
@@ -155,13 +155,13 @@ fn tables_fit_the_terminal() {
         for line in facts.take_while(|line| !line.is_empty()) {
             assert!(line.width() <= columns, "{columns}: {line}");
         }
-        // The method's name is the last to go.
+        // Columns are dropped before the method's name.
         let names = table.iter().filter(|line| line.contains("合計する"));
         assert_eq!(names.count(), 2, "{columns}: {}", result.err);
     }
 }
 
-/// As behind `time` or `strace`; its options are its own.
+/// A command as for `time` or `strace`: options after its name are its own.
 #[test]
 fn a_command_needs_no_dashes_before_it() {
     let folder = folder();
@@ -176,7 +176,7 @@ fn a_command_needs_no_dashes_before_it() {
 }
 
 #[test]
-fn options_that_take_no_agent_are_refused_before_the_start() {
+fn options_that_exclude_an_agent_are_refused_before_the_start() {
     let folder = folder();
     let shop = [
         "-cp",
@@ -222,7 +222,7 @@ fn options_that_take_no_agent_are_refused_before_the_start() {
             expect(&[], Some((variable, &value)), Some(&said));
         }
     }
-    // The JVM takes these.
+    // The JVM accepts these options with an agent.
     expect(
         &["-Xshare:auto"],
         Some(("JDK_JAVA_OPTIONS", "-Da=-Xshare:dump")),
@@ -231,7 +231,7 @@ fn options_that_take_no_agent_are_refused_before_the_start() {
 }
 
 #[test]
-fn what_cannot_start_is_told() {
+fn commands_that_cannot_start_are_reported() {
     let folder = folder();
     let start = |command: &[&str]| {
         done(&mut loadhook(
@@ -258,7 +258,7 @@ fn what_cannot_start_is_told() {
 }
 
 #[test]
-fn the_agent_is_found_and_tells_its_options() {
+fn the_agent_is_found_and_prints_its_options() {
     let folder = folder();
     let path = agent().canonicalize().expect("installed");
     let result = done(&mut loadhook(folder.path(), &["agent-path"]));

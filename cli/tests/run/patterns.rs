@@ -48,9 +48,9 @@ fn patterns_choose() {
     assert_eq!(profile(&["--include-file", "in it"]), [0, 1500, 1500, 0]);
 }
 
-/// Class files have two surrogates for a character beyond the first plane.
+/// Class files store a character beyond the Basic Multilingual Plane as two surrogates.
 #[test]
-fn names_beyond_the_first_plane_are_names() {
+fn names_may_have_characters_beyond_the_first_plane() {
     let folder = folder();
     for include in ["shop.Shop$𠮷野", "**::𠮟*", "𠮷野,*野"] {
         let options = ["--include", include, "-o", "x.pb.gz"];
@@ -72,9 +72,9 @@ fn names_beyond_the_first_plane_are_names() {
     }
 }
 
-/// The same faults, wherever patterns go in.
+/// Every option with patterns reports the same errors.
 #[test]
-fn faults_in_patterns_are_pointed_at() {
+fn errors_in_patterns_are_marked() {
     let folder = folder();
     let classes = classes();
     let classes = classes.to_str().expect("UTF-8");
@@ -126,20 +126,20 @@ fn faults_in_patterns_are_pointed_at() {
             &["serve"],
         ));
         result.expect(1, "", &["error: patterns:3: bad pattern: ", fault]);
-        // The agent alone: the JVM does not start.
+        // With the agent alone, the JVM does not start.
         let mut java = in_environment(Path::new("java"), folder.path());
         java.arg(format!("-agentpath:{}=include={list}", agent().display()));
         let result = done(java.args(["-cp", classes, "shop.Shop", "serve"]));
-        // The JVM itself has something to say on standard output.
+        // The JVM itself prints a message on standard output.
         assert!(result.code != Some(0) && !result.out.contains("served"));
         assert!(result.err.contains(fault), "{}", result.err);
     }
     assert!(profiles(folder.path()).is_empty());
 }
 
-/// Samples need no probes: no class is changed, so that no pattern can match.
+/// Samples need no probes, so no class is changed and no pattern can match.
 #[test]
-fn patterns_without_effect_are_told() {
+fn patterns_without_effect_cause_a_message() {
     let folder = folder();
     let alloc = ["--alloc", "sampled=4k", "--all", "--include", "shop.Order"];
     let said = |option: &str| {
@@ -198,7 +198,7 @@ fn patterns_without_effect_are_told() {
 }
 
 #[test]
-fn what_matched_nothing_is_named() {
+fn patterns_without_a_match_are_named() {
     let folder = folder();
     let include = "shop.Order,shop.**,shop.Shop::none";
     let options = ["--include", include, "--exclude", "@shop.Gone"];
@@ -254,7 +254,7 @@ fn what_matched_nothing_is_named() {
 }
 
 #[test]
-fn methods_not_instrumented_are_told_by_class() {
+fn methods_not_instrumented_are_listed_by_class() {
     let folder = folder();
     let options = ["--all", "-o", "x.pb.gz"];
     let number = "1 empty-finalize method not instrumented\n";
@@ -302,9 +302,9 @@ fn methods_not_instrumented_are_told_by_class() {
     assert_eq!(unnamed.err, said);
 }
 
-/// Without a word, times would be missed where they were expected.
+/// Without a message, users would miss the times that they expected.
 #[test]
-fn what_allocations_turn_off_is_told() {
+fn the_timing_that_alloc_turns_off_is_mentioned() {
     let folder = folder();
     let line = "loadhook: --alloc turns call timing off; for both, add --timing adaptive\n";
     for (options, is_told) in [
@@ -324,7 +324,7 @@ fn what_allocations_turn_off_is_told() {
             result.err
         );
     }
-    // The agent alone says so, too.
+    // The agent alone prints the same message.
     for (options, is_told) in [("alloc=exact", true), ("alloc=exact,timing=count", false)] {
         let mut java = in_environment(Path::new("java"), folder.path());
         java.arg(format!("-agentpath:{}={options}", agent().display()));
@@ -340,9 +340,9 @@ fn what_allocations_turn_off_is_told() {
     }
 }
 
-/// It would hold the comma that divides the agent's options.
+/// Unescaped, it would escape the comma that separates the agent's options.
 #[test]
-fn a_backslash_at_the_end_is_a_pattern_s_own() {
+fn a_trailing_backslash_belongs_to_the_pattern() {
     let folder = folder();
     let options = ["--include", "shop.**", "--include", "Foo\\", "--all"];
     let result = done(&mut run(folder.path(), &options, &["serve"]));

@@ -1,6 +1,9 @@
 import java.util.concurrent.CyclicBarrier;
 
-/** Nanoseconds a call of tiny methods, best of some rounds: alone, and by two threads at once. */
+/**
+ * Measures nanoseconds per call of tiny methods, alone and in two threads at once; the best of
+ * several rounds counts.
+ */
 public class Cost {
     private static final int CALLS = 2000000;
 
@@ -19,7 +22,7 @@ public class Cost {
         System.out.println("RESULT " + line);
     }
 
-    /** Best nanoseconds a call while another thread does the same. */
+    /** The best time per call in nanoseconds while another thread does the same. */
     private static double two() throws Exception {
         final CyclicBarrier barrier = new CyclicBarrier(2);
         final double[] best = {Double.MAX_VALUE, Double.MAX_VALUE};
@@ -63,7 +66,7 @@ public class Cost {
         return x;
     }
 
-    /** No callee is the one before, so the one-entry cache never helps. */
+    /** The callee is always another one than the last, so the one-entry cache never helps. */
     static int alternating(int x) {
         for (int i = 0; i < CALLS; i += 2) {
             x = other(tiny(x));

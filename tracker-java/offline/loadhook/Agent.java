@@ -4,18 +4,21 @@ import java.io.File;
 
 /** The agent that this JVM may have. It writes a profile of its own, which must not be replaced. */
 final class Agent {
-    /** Its tracker, which the agent defines in the boot loader. */
+    /** The name of the agent's tracker, which the agent defines in the boot loader. */
     private static final String TRACKER = "java.lang.$Loadhook";
 
     private Agent() {
     }
 
-    /** Returns whether the agent's profile goes to that file. */
+    /** Returns whether the agent writes its profile to that file. */
     static boolean claims(File file) {
         return Boolean.TRUE.equals(call("agentClaims", file));
     }
 
-    /** Tells the agent of a profile that this tracker wrote, so that the agent names it together with its own. */
+    /**
+     * Reports a profile that this tracker wrote to the agent, so that the agent lists it together
+     * with its own.
+     */
     static void written(File file) {
         call("agentNotes", file);
     }

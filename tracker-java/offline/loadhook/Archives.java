@@ -12,21 +12,27 @@ import java.util.Map;
  * on. When many loaders whose names differ by numbers only are gone, further ones count as one, {@code plugin-#}.
  */
 final class Archives {
-    /** Loaders of one pattern that must be gone before further ones count as one. */
+    /** The number of collected loaders of one pattern after which further ones count as one. */
     private static final int MOST_GONE = 256;
-    /** Archives and loaders after which all further loaders count as one, whatever their names. */
+    /**
+     * The number of archives and loaders after which all further loaders count as one, whatever
+     * their names.
+     */
     private static final int MOST = 1 << 15;
     private static final String OTHERS = "(other loaders)";
 
-    /** The least base. {@link Part} gives the smaller numbers, negated, another meaning. */
+    /** The smallest base. In {@link Part}, smaller and negative numbers have other meanings. */
     private static final int FIRST = 2;
 
     private static final ReferenceQueue<Class<?>> UNLOADED = new ReferenceQueue<Class<?>>();
-    /** The archives that are still there, by part. */
+    /** The live archives, by part. */
     private static final Map<WeakKey<Class<?>>, Symbols> PARTS = new HashMap<WeakKey<Class<?>>, Symbols>();
-    /** All archives by id and kind of loader, in the order of their bases. Those that are gone stay, because their calls do. */
+    /**
+     * All archives by id and kind of loader, in the order of their bases. Collected ones stay,
+     * because their calls do.
+     */
     private static final Map<String, Symbols> ALL = new LinkedHashMap<String, Symbols>();
-    /** By pattern, the number of loaders that are gone. */
+    /** By pattern, the number of collected loaders. */
     private static final Map<String, Integer> GONE = new HashMap<String, Integer>();
     private static int next = FIRST;
     private static long folded;
@@ -46,7 +52,8 @@ final class Archives {
         String name = LoaderName.givenName(part);
         Symbols symbols;
         boolean first;
-        // No foreign code is called in here: it could wait for another thread, which waits here.
+        // No foreign code is called with the lock held: it could wait for a thread that waits for
+        // the lock.
         synchronized (ALL) {
             forget();
             symbols = PARTS.get(key);

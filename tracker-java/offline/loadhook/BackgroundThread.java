@@ -4,7 +4,10 @@ import java.lang.reflect.Constructor;
 import java.security.AccessController;
 import java.security.PrivilegedAction;
 
-/** Makes threads of the tracker, which must not be in the program's way and must keep nothing of it. */
+/**
+ * Makes threads of the tracker. They must not disturb the program, and must keep none of its
+ * objects alive.
+ */
 final class BackgroundThread implements PrivilegedAction<Thread> {
     private final Runnable work;
     private final String name;
@@ -14,7 +17,10 @@ final class BackgroundThread implements PrivilegedAction<Thread> {
         this.name = name;
     }
 
-    /** Makes a thread. A privileged action, so that the thread does not inherit the access context, and so loaders, of callers. */
+    /**
+     * Makes a thread. A privileged action keeps the thread from inheriting the callers' access
+     * context, and with it their loaders.
+     */
     static Thread thread(Runnable work, String name) {
         return AccessController.doPrivileged(new BackgroundThread(work, name));
     }
@@ -23,7 +29,7 @@ final class BackgroundThread implements PrivilegedAction<Thread> {
     public Thread run() {
         Thread thread = made();
         thread.setDaemon(true);
-        // Otherwise the loader of the class that happens to run first would live as long as the thread.
+        // Otherwise the thread would keep alive the loader of the class that happens to run first.
         thread.setContextClassLoader(null);
         return thread;
     }

@@ -5,7 +5,10 @@ import java.io.FileOutputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 
-/** Writes messages to the standard error of the process, not to the stream that the program may have put in its place. */
+/**
+ * Writes messages to the standard error of the process. The program may have replaced the stream
+ * {@code System.err}.
+ */
 final class Diagnostics {
     private Diagnostics() {
     }
@@ -22,7 +25,10 @@ final class Diagnostics {
         }
     }
 
-    /** Escapes characters that a terminal acts on: texts quote settings, names of files and messages of exceptions. */
+    /**
+     * Escapes characters that a terminal interprets. Messages quote settings, file names and
+     * messages of exceptions.
+     */
     private static String printable(String text) {
         StringBuilder printable = new StringBuilder(text.length());
         int at = 0;
@@ -38,7 +44,10 @@ final class Diagnostics {
         return printable.toString();
     }
 
-    /** Control characters but the tab, invisible characters and those of direction, tags, and halves of surrogate pairs. */
+    /**
+     * Returns whether a character is a control character other than the tab, an invisible or
+     * directional character, a tag, or half of a surrogate pair.
+     */
     private static boolean actsOnOthers(int c) {
         return c < ' ' && c != '\t'
             || c >= 0x7f && c <= 0x9f

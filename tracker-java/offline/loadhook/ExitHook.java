@@ -2,7 +2,10 @@ package loadhook;
 
 /** Writes the profile when the JVM ends. Errors are reported and change nothing for the program. */
 final class ExitHook implements Runnable {
-    /** The classes that writing needs. They are loaded with this class, because at the JVM's end the loader may be closed. */
+    /**
+     * The classes that writing a profile needs. They are loaded with this class, because the loader
+     * may be closed when the JVM ends.
+     */
     static final Class<?>[] LOADED = {
         Agent.class, ColumnMessage.class, Diagnostics.class, DisplayNames.class, Figures.class, Header.class,
         HeapCheck.class, Json.class, LoaderName.class, Method.class, Methods.class, Pprof.class, Pprof.Gzip.class,

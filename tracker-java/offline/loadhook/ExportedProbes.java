@@ -3,12 +3,15 @@ package loadhook;
 import java.util.function.IntBinaryOperator;
 import java.util.function.IntConsumer;
 
-/** This tracker's probes for archives that are not linked with it, as types of the JDK, whatever their packages and modules. */
+/**
+ * This tracker's probes for archives that are not linked with it. The probes have types of the JDK,
+ * so they work across packages and modules.
+ */
 final class ExportedProbes {
     private ExportedProbes() {
     }
 
-    /** The base, and behind it the probes in the order of {@link ForeignProbes}. */
+    /** The base, followed by the probes in the order of {@link ForeignProbes}. */
     static Object[] probes(int base) {
         return new Object[] {base, new Enter(), new Exit(), new Caught(), new Constructed(), new Construct(), new Ended(), new Count()};
     }

@@ -64,15 +64,16 @@ final class Figures {
     }
 
     /**
-     * Each node's self time without the cost of probes: from the times of calls, in which timed calls stand for others, or, if
-     * {@code real}, from ticks.
+     * Each node's self time without the cost of probes. If {@code real}, it comes from ticks,
+     * otherwise from the times of calls, in which timed calls stand for others.
      */
     double[] corrected(Header header, double[] back, boolean real) {
         double inside = header.insidePicos / 1000.0;
         double outside = header.outsidePicos / 1000.0;
         double read = header.clockPicos / 1000.0;
         double[] own = new double[count];
-        // By outermost recursive node: the time that recursive calls added, and the sum of back.
+        // For each outermost recursive node: the time that recursive calls added, and the sum of
+        // back.
         double[] pool = new double[count];
         double[] weight = new double[count];
         for (int at = 0; at < count; at++) {
@@ -106,7 +107,7 @@ final class Figures {
 
     /** Turns {@code own} into self times that are not negative and add up, and into totals. */
     private void spread(double[] own) {
-        // Sums over the subtree: of own, of the wishes of node and callees, and of uncorrected times.
+        // Sums over the subtree: of own times, of positive own times, of uncorrected times.
         double[] below = new double[count];
         double[] wanted = new double[count];
         double[] raw = new double[count];
@@ -126,7 +127,7 @@ final class Figures {
                 raw[parent] += raw[at];
             }
         }
-        // From here on the array holds the time that a subtree is given.
+        // From here on, the array holds the time that each subtree gets.
         double[] given = below;
         for (int at = 0; at < count; at++) {
             int parent = nodes.parents[at];

@@ -4,8 +4,9 @@ import java.util.function.IntBinaryOperator;
 import java.util.function.IntConsumer;
 
 /**
- * The probes of a tracker in another package, for an archive that has a tracker of its own and does not use it, see
- * {@link SharedTracker}. The class is initialised when the probes are found, so that the JIT treats them as constants.
+ * The probes of a tracker in another package. An archive uses them instead of its own tracker, see
+ * {@link SharedTracker}. The class is initialised when the probes are found, so that the JIT treats
+ * them as constants.
  */
 public final class ForeignProbes {
     public static final IntConsumer ENTER = (IntConsumer) SharedTracker.probes[1];

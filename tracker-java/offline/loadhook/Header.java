@@ -86,11 +86,13 @@ final class Header {
             message.varint(strings.index(comment));
         }
         out.message(Pprof.COMMENT, message);
-        // Tools take the first mapping for the program, and show the part after the last slash. So arguments are left out.
+        // Tools take the first mapping as the program, and show the text after the last slash. So
+        // arguments are left out.
         message.number(1, Pprof.ONLY_MAPPING);
         message.number(5, strings.index(command.trim().split("\\s+")[0]));
         for (int has = 7; has <= 9; has++) {
-            // It has functions, file names and line numbers. Otherwise tools would look for them.
+            // The mapping declares functions, file names and line numbers. Otherwise tools would
+            // search for them.
             message.number(has, 1);
         }
         out.message(Pprof.MAPPING, message);
@@ -103,7 +105,7 @@ final class Header {
         out.message(field, message);
     }
 
-    /** Lines for users of other tools. */
+    /** Comments for users of other tools. */
     private List<String> comments() {
         List<String> comments = new ArrayList<String>();
         String how = timing == Timing.COUNT ? "calls counted, not timed"
@@ -117,7 +119,7 @@ final class Header {
         return comments;
     }
 
-    /** With the names of {@code Header} of the crate {@code loadhook-profile}. */
+    /** The header as JSON, with the names of {@code Header} in the crate {@code loadhook-profile}. */
     private String json() {
         Json json = new Json();
         json.begin();

@@ -7,12 +7,15 @@ final class HeapCheck {
     private HeapCheck() {
     }
 
-    /** Throws if so many bytes are not free, after a collection: at the program's end most of the heap may be garbage. */
+    /**
+     * Throws if less than this number of bytes is free after a collection. At the program's end
+     * most of the heap may be garbage.
+     */
     static void require(long bytes) {
         if (Budget.free() < bytes + RESERVE) {
             System.gc();
             if (Budget.free() < bytes + RESERVE) {
-                // Thrown here, the error does not end the JVM.
+                // An error that Java code throws does not end the JVM, unlike a failed allocation.
                 throw new OutOfMemoryError();
             }
         }

@@ -19,7 +19,7 @@ final class LoaderName extends WeakKey<ClassLoader> {
     private static int alone;
 
     private final String base;
-    /** Null until a profile is written; kept, so that a second profile has the same names. */
+    /** Null until a profile is written. The name is stored, so that a second profile has the same names. */
     private String name;
 
     private LoaderName(ClassLoader loader, String base) {
@@ -27,7 +27,10 @@ final class LoaderName extends WeakKey<ClassLoader> {
         this.base = base;
     }
 
-    /** The name of the loader of a class; {@code base} is used unless the loader is known already. */
+    /**
+     * The name of a class's loader. A loader that is not known yet gets the name {@code base}, with
+     * an ordinal if needed.
+     */
     static LoaderName of(Class<?> part, String base) {
         ClassLoader loader = part.getClassLoader();
         if (loader == null) {
@@ -50,8 +53,9 @@ final class LoaderName extends WeakKey<ClassLoader> {
     }
 
     /**
-     * The name that the program gave the loader of a class; empty if there is none. A method of the class must be under way in
-     * this thread, because the name is read from the stack trace: {@code ClassLoader.getName} may be overridden.
+     * The name that the program gave the loader of a class; empty if there is none. A method of the
+     * class must be on this thread's stack, because the name is read from the stack trace. {@code
+     * ClassLoader.getName} is not called, since programs may override it.
      */
     static String givenName(Class<?> part) {
         if (NAME == null || part.getClassLoader() == null) {

@@ -8,14 +8,17 @@ final class Methods extends ColumnMessage {
     private final StringTable strings;
     private Method[] methods = new Method[64];
     private int count;
-    /** At id + 1, since the overflow's id is -1: the index + 1, or 0 if the method was not called. */
+    /**
+     * Indexes of methods: entry id + 1 has the index + 1, or 0 if the method was not called. The
+     * overflow's id is -1.
+     */
     private int[] indexes = new int[64];
 
     Methods(StringTable strings) {
         this.strings = strings;
     }
 
-    /** The index of the method with this id; a method gets its index here. */
+    /** The index of the method with this id. A method without an index gets the next one. */
     int index(int id) {
         int at = id + 1;
         if (at >= indexes.length) {

@@ -7,10 +7,11 @@ import java.io.FileOutputStream;
  * The class that the probes of an archive call after it was rewritten offline. Each archive has a copy under a name of its own, in
  * which the archive's id and the number of its method ids replace {@code loadhook:archive}.
  *
- * An archive's ids count from 0. The tracker's ids are these plus a base. A static initialiser would let the JIT fold the base,
- * but there is none on purpose: when the stack is about to end, the JVM cannot run it, and the class, and so the program, would
- * be broken for good. For the same reason nothing is called before there is stack enough for all of it; otherwise classes
- * of the JDK might break.
+ * An archive's ids count from 0. The tracker's ids are these plus a base. A static initialiser
+ * would let the JIT fold the base, but the class has none on purpose. Near the end of the stack,
+ * the initialiser would fail, and the class would stay unusable, and with it the program. For the
+ * same reason nothing is called unless there is enough stack for all of it; otherwise classes of
+ * the JDK might stay unusable.
  */
 public final class Part {
     /** The base if nothing is counted. */
@@ -21,7 +22,10 @@ public final class Part {
 
     private static final String TOLD = "loadhook archives are not counted";
 
-    /** The base; 0 until the tracker is asked; negated, and less than {@link #OFF}, if the tracker is in another package. */
+    /**
+     * The base; 0 while it is unknown. A number below {@link #OFF} is a negated base of a tracker
+     * in another package.
+     */
     private static volatile int base;
 
     private Part() {
@@ -37,7 +41,10 @@ public final class Part {
         }
     }
 
-    /** Asks for the base if it is unknown. Only entry probes do so: a method's entry comes before its other probes. */
+    /**
+     * Calls the probe in another package's tracker, or first asks for the base if it is unknown.
+     * Only entry probes ask, because a method's entry comes before its other probes.
+     */
     private static void enterElsewhere(int method) {
         int base = found();
         if (base > 0) {
@@ -110,7 +117,10 @@ public final class Part {
         }
     }
 
-    /** The base. If it is unknown it is asked for, provided that there is stack enough; otherwise a later probe asks. */
+    /**
+     * Returns the base. If it is unknown, asks for it, provided that there is enough stack;
+     * otherwise a later probe asks.
+     */
     private static int found() {
         int found = base;
         if (found == 0 && hasStack()) {
@@ -126,13 +136,17 @@ public final class Part {
         try {
             return Parts.register(Part.class, archive, Parts.VERSION);
         } catch (Throwable error) {
-            // The tracker is missing, or older or newer. That is not the program's fault.
+            // The tracker is missing, or of another version. That must not be the program's
+            // problem.
             tell(error);
             return OFF;
         }
     }
 
-    /** Reports the error, since there may be no tracker to do so; once in a process, which may have hundreds of archives. */
+    /**
+     * Reports the error directly, since there may be no tracker to do so. It is reported once in a
+     * process, which may have hundreds of archives.
+     */
     private static void tell(Throwable error) {
         try {
             if (System.getProperty(TOLD) == null) {
@@ -158,7 +172,7 @@ public final class Part {
         }
     }
 
-    /** Recurses through so many frames of 300 to 600 bytes each, compiled or not. */
+    /** Recurses through this number of frames, each of 300 to 600 bytes, compiled or not. */
     private static int descend(int frames,
             int a0, int a1, int a2, int a3, int a4, int a5, int a6, int a7, int a8, int a9, int a10, int a11, int a12,
             int a13, int a14, int a15, int a16, int a17, int a18, int a19, int a20, int a21, int a22, int a23, int a24,

@@ -5,8 +5,9 @@ import java.util.concurrent.locks.LockSupport;
 /** The entry point of the tracker for the parts of archives. The first part starts the tracker. */
 public final class Parts {
     /**
-     * Version of the methods that parts call here, and of the probes. The compiler copies the constant into the part, so a part
-     * passes the version that it was made for: one loader may have archives of several versions of Loadhook.
+     * Version of the methods that parts call here, and of the probes. The compiler copies the
+     * constant into the part, so a part passes the version that it was made for. One loader may
+     * have archives of several versions of Loadhook.
      */
     public static final int VERSION = 2;
 
@@ -17,7 +18,7 @@ public final class Parts {
     /** The state of a tracker whose archive uses a tracker of another package. */
     private static final int ELSEWHERE = 4;
 
-    /** The time that a thread waits for another one to start the tracker, in nanoseconds. */
+    /** The time that a thread waits for another thread to start the tracker, in nanoseconds. */
     private static final long PATIENCE = 1000000000;
 
     private static final Object LOCK = new Object();
@@ -31,8 +32,9 @@ public final class Parts {
     }
 
     /**
-     * Registers a part; returns the base, the number to add to the ids of its archive. The base is negated if the part must use
-     * another tracker. The result is -1 if the archive must not count, and 0 if the part must ask later.
+     * Registers a part; returns the base, the number to add to the ids of its archive. The base is
+     * negated if the part must use another tracker. -1 means that the archive must not count, 0
+     * that the part must ask again later.
      *
      * @param archive the archive's id and the number of its method ids
      * @param version the version that the part was made for
@@ -42,10 +44,12 @@ public final class Parts {
             throw new IllegalArgumentException("version " + VERSION + " found, not " + version);
         }
         boolean first;
-        // No foreign code is called in here: it could wait for another thread, which waits here.
+        // No foreign code is called with the lock held: it could wait for a thread that waits for
+        // the lock.
         synchronized (LOCK) {
             if (starter == Thread.currentThread()) {
-                // This is a probe in code that starting the tracker calls.
+                // This thread is starting the tracker, and the starting code has reached an
+                // instrumented method.
                 return 0;
             }
             first = state == NONE;
@@ -79,7 +83,10 @@ public final class Parts {
         return version == VERSION ? ExportedProbes.probes(register(part, archive, version)) : null;
     }
 
-    /** Writes the profile now: for programs that end by {@code Runtime.halt}, and those with {@code dump-on-exit=false}. */
+    /**
+     * Writes the profile now. For programs that end by {@code Runtime.halt}, and those with {@code
+     * dump-on-exit=false}.
+     */
     public static void dump() {
         ExitHook exit = Parts.exit;
         if (state == ELSEWHERE) {
@@ -89,7 +96,10 @@ public final class Parts {
         }
     }
 
-    /** Starts the tracker. Code that is called from here may be instrumented, but its calls are not the program's. */
+    /**
+     * Starts the tracker. Code that is called from here may be instrumented, but its calls are not
+     * counted as the program's.
+     */
     private static void start(Class<?> part, String archive) {
         Path own = null;
         try {
@@ -137,8 +147,8 @@ public final class Parts {
     }
 
     /**
-     * Waits for the thread that starts the tracker: calls counted before that would be counted in the wrong mode. The wait is
-     * limited, because the starting thread may need the waiting one.
+     * Waits for the thread that starts the tracker, because calls counted earlier would be counted
+     * in the wrong mode. The wait is limited, because the starting thread may need the waiting one.
      */
     private static void await() {
         long end = System.nanoTime() + PATIENCE;
@@ -147,7 +157,7 @@ public final class Parts {
         }
     }
 
-    /** The clock of processor time, if the JVM has one; otherwise the wall clock. */
+    /** Chooses the CPU clock if the JVM has one, otherwise the wall clock. */
     private static int cpu() {
         try {
             Clock.cpu = new BeanClock();
@@ -160,7 +170,7 @@ public final class Parts {
         return Clock.WALL;
     }
 
-    /** Starts the ticks. Without them estimates are coarser, nothing worse. */
+    /** Starts the ticks. Without ticks, times are still correct, but estimates have larger errors. */
     private static void tick(boolean alone) {
         try {
             TickerThread.start(alone);

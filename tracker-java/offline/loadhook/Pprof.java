@@ -6,8 +6,9 @@ import java.util.zip.Deflater;
 import java.util.zip.GZIPOutputStream;
 
 /**
- * Writes a snapshot as gzipped pprof, with the fields that the crate {@code loadhook-profile} writes and explains. Only one
- * thread's nodes are in memory at a time. Names, which are known only after the threads, follow them in the file.
+ * Writes a snapshot as gzipped pprof, with the fields that the crate {@code loadhook-profile}
+ * writes and explains. Only one thread's nodes are in memory at a time. The names come after the
+ * threads, because only then it is known which are needed.
  */
 final class Pprof {
     // Fields of Profile in profile.proto, and our own.
@@ -30,7 +31,7 @@ final class Pprof {
 
     static final int ONLY_MAPPING = 1;
 
-    /** Heap for the names of a method and the tables that lead to them, roughly. */
+    /** The approximate heap for the names of a method and for the tables that refer to them. */
     private static final int METHOD_BYTES = 600;
 
     // Lengths of the tracker's records.
@@ -56,7 +57,7 @@ final class Pprof {
         this.out = out;
     }
 
-    /** Stacks repeat so much that a higher level gains little for its time. */
+    /** Compresses fast: stacks repeat so much that a higher level takes more time for little gain. */
     static final class Gzip extends GZIPOutputStream {
         Gzip(OutputStream out) throws IOException {
             super(out, 1 << 14);
@@ -64,7 +65,10 @@ final class Pprof {
         }
     }
 
-    /** Writes a profile of the counts so far, with a note for the user, or null, and the name of the process. */
+    /**
+     * Writes a profile of the counts so far. {@code note} is a note for the user, or null; {@code
+     * process} is the name of the process.
+     */
     static void write(OutputStream file, String note, String process) throws IOException {
         Gzip gzip = new Gzip(file);
         ProtobufWriter out = new ProtobufWriter(gzip);
@@ -115,13 +119,13 @@ final class Pprof {
                 records(words, end);
             }
         } finally {
-            // Threads that end wait until the snapshot is read to its end.
+            // Threads that end wait until the snapshot is read completely.
             while (Tracker.snapshot(words) != 0) {
             }
         }
     }
 
-    /** Takes the first words of a buffer: whole records, of which the very first is the header. */
+    /** Reads the first words of a buffer: whole records. The very first record is the header. */
     void records(long[] words, int end) throws IOException {
         int at = 0;
         if (header == null) {
@@ -137,7 +141,7 @@ final class Pprof {
                 hasNodes = true;
                 at += NODE_WORDS;
             } else if (words[at] == Snapshot.CPU) {
-                // Without an agent there is none.
+                // The record of CPU times comes from an agent only.
                 at += CPU_WORDS;
             } else if (words[at] == Snapshot.CALLS) {
                 counted.add(words, at);
@@ -148,7 +152,7 @@ final class Pprof {
         }
     }
 
-    /** Writes the thread whose records are complete, if there is one. */
+    /** Writes the thread whose records are complete, if any. */
     void endThread() throws IOException {
         if (nodes.name != null) {
             samples(new Figures(nodes, header));
@@ -169,7 +173,7 @@ final class Pprof {
         int total = strings.index("total");
         int unit = strings.index("nanoseconds");
         for (int at = 0; at < nodes.count; at++) {
-            // The leaf comes first.
+            // pprof wants the leaf first.
             for (int node = at; node >= 0; node = nodes.parents[node]) {
                 inner.varint(nodes.methods[node] + 1);
             }

@@ -24,11 +24,12 @@ final class ProfileFile {
     /** The number of this tracker in the process. */
     private final int tracker;
 
-    /** With {@code append} no profile of an earlier run is replaced. */
+    /** Makes the file of one tracker. With {@code append}, no profile of an earlier run is replaced. */
     ProfileFile(String file, boolean append, int tracker) {
-        // Made absolute now: a program can change the folder that the path is relative to.
+        // The path is made absolute now, because a program can change the folder that it is
+        // relative to.
         File whole = new File(file).getAbsoluteFile();
-        // %p is replaced in the name only, not in the folder: the folder exists, or it does not.
+        // %p is replaced in the file's name only, not in the folder's.
         String name = whole.getName();
         name = name.contains("%p") ? name.replace("%p", ThisProcess.id()) : name;
         this.file = new File(whole.getParentFile(), name).getPath();
@@ -44,7 +45,7 @@ final class ProfileFile {
             device(place, note);
             return;
         }
-        // The name is short, since that of the profile may be as long as a name can be.
+        // The temporary name is short, because the profile's name may have the maximum length.
         String unique = ThisProcess.id() + "-" + tracker + "-" + Long.toHexString(System.nanoTime());
         File beside = new File(place.getParentFile(), ".loadhook-" + unique + ".tmp");
         try {
@@ -52,7 +53,7 @@ final class ProfileFile {
             try (FileOutputStream to = new FileOutputStream(beside); OutputStream out = new BufferedOutputStream(to)) {
                 Pprof.write(out, note, process);
                 out.flush();
-                // Without this a crash of the machine may leave a name without its bytes.
+                // Without this, a crash of the machine may leave a name without data.
                 to.getFD().sync();
             }
             if (append) {
@@ -91,7 +92,7 @@ final class ProfileFile {
         return file.exists() ? file.toPath().toRealPath().toFile() : file;
     }
 
-    /** {@code a.pb.gz}, {@code a.2.pb.gz}, {@code a.3.pb.gz} … */
+    /** The name with a number: {@code a.pb.gz}, {@code a.2.pb.gz}, {@code a.3.pb.gz} … */
     private String numbered(int number) {
         if (number == 1) {
             return file;
@@ -129,9 +130,10 @@ final class ProfileFile {
             } catch (FileAlreadyExistsException error) {
                 continue;
             } catch (UnsupportedOperationException error) {
-                // A file system without hard links.
+                // The file system may have no hard links.
             } catch (IOException error) {
-                // Likewise. If the cause is another one, the move below fails, too.
+                // The file system may have no hard links. If the cause is another one, the move
+                // below fails, too.
             }
             if (!to.exists()) {
                 Files.move(from.toPath(), to.toPath());

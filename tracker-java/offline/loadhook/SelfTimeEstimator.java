@@ -144,10 +144,10 @@ final class SelfTimeEstimator {
 
     private double[] crossing(Figures figures, double[] back) {
         double[] variances = new double[count];
-        // By outermost recursive node: variance and time of its recursive calls.
+        // For each outermost recursive node: variance and time of its recursive calls.
         double[] uncertain = new double[count];
         double[] recursive = new double[count];
-        // Time of recursive calls that crosses the edge to the caller.
+        // For each node, the time of recursive calls that crosses the edge to its caller.
         double[] upwards = new double[count];
         for (int at = count - 1; at >= 0; at--) {
             double share = figures.share(at);

@@ -76,7 +76,10 @@ final class Settings {
         }
     }
 
-    /** A named module looks only into itself for a resource; its loader looks on the class path, too. */
+    /**
+     * Opens the resource through the class loader. A named module searches only itself; its loader
+     * searches the class path, too.
+     */
     private static InputStream open(Class<?> part) {
         InputStream own = part.getResourceAsStream("/" + FILE);
         ClassLoader loader = part.getClassLoader();
@@ -118,7 +121,7 @@ final class Settings {
         written[word] = source + "=" + value;
     }
 
-    /** Index of the setting among some words; the first word is the default. */
+    /** The index of the setting's value among the allowed words. The first word is the default. */
     private int choice(int word, String expected, String... words) {
         String value = values[word];
         for (int at = 0; at < words.length; at++) {
@@ -142,7 +145,7 @@ final class Settings {
                 return nodes;
             }
         } catch (NumberFormatException error) {
-            // Reported below.
+            // The text is no number; this is reported below.
         }
         told(word, "a number from 1 to " + MOST_NODES, "1000000");
         return 1000000;

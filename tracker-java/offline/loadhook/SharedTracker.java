@@ -10,8 +10,9 @@ import java.net.URLConnection;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Finds the tracker that all archives of a class loader share, although each may bring its own in a package of its own: the one
- * in {@code loadhook} if the loader finds it, otherwise the first that a resource names.
+ * Finds the tracker that all archives of a class loader share. Each archive may contain a tracker
+ * in a package of its own. The shared one is that in the package {@code loadhook} if the loader
+ * finds it, otherwise the first one that a resource names.
  */
 final class SharedTracker {
     /** The name of {@link Parts} in a tracker that was not renamed. */
@@ -20,7 +21,7 @@ final class SharedTracker {
     /** The resource that names the package of a tracker that was renamed. */
     private static final String RESOURCE = "META-INF/loadhook/tracker";
 
-    /** Stands for a base: the tracker to use is this one. */
+    /** Stands for a base: the part uses this tracker. */
     static final int OWN = -1;
 
     /** The probes of the shared tracker, set before {@link ForeignProbes} is initialised with them. */
@@ -31,7 +32,10 @@ final class SharedTracker {
     private SharedTracker() {
     }
 
-    /** The base that the shared tracker gives a part; 0 if the part has to ask later; {@link #OWN} if there is no other tracker. */
+    /**
+     * The base that the shared tracker gives a part. 0 means that the part must ask again later;
+     * {@link #OWN} that there is no other tracker.
+     */
     static int join(Class<?> part, String archive) {
         ClassLoader loader = SharedTracker.class.getClassLoader();
         String own = Parts.class.getName();
@@ -53,7 +57,8 @@ final class SharedTracker {
             }
             return base < 0 ? OWN : base;
         } catch (Throwable error) {
-            // The other tracker is of a version without this method, or cannot be reached. Each archive then has its own.
+            // The other tracker is of a version without this method, or cannot be accessed. Each
+            // archive then uses its own.
             return OWN;
         }
     }
@@ -78,7 +83,7 @@ final class SharedTracker {
 
     private static String content(URL resource) throws IOException {
         URLConnection connection = resource.openConnection();
-        // With caches the archive would stay open, and the owner of its loader could not replace it.
+        // With caches, the archive would stay open, and the loader's owner could not replace it.
         connection.setUseCaches(false);
         try (InputStream in = connection.getInputStream();
                 BufferedReader reader = new BufferedReader(new InputStreamReader(in, StandardCharsets.UTF_8))) {

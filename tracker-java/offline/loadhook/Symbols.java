@@ -12,8 +12,9 @@ import java.nio.charset.StandardCharsets;
 import java.security.CodeSource;
 
 /**
- * The names of an archive's methods. They are in a resource beside the archive's part, which is read when a profile is written.
- * The part and its loader may be gone by then: nothing here keeps them.
+ * The names of an archive's methods. They are in a resource beside the archive's part, which is
+ * read when a profile is written. This class keeps neither the part nor its loader alive, so both
+ * may be collected by then.
  */
 final class Symbols {
     private static final String FIRST_LINE = "loadhook symbols 1";
@@ -22,11 +23,14 @@ final class Symbols {
     private final String archive;
     final int base;
     private final int ids;
-    /** Null if this stands for several loaders' names, or was counted among those that are gone. */
+    /**
+     * The pattern of the loader's name. Null if these symbols stand for several loaders' names, or
+     * if the pattern was counted already.
+     */
     private String pattern;
-    /** The part of the last copy of the archive. */
+    /** The part of the archive's last copy. */
     private volatile WeakReference<Class<?>> part;
-    /** Number of copies so far, and of those that are still there. */
+    /** The number of copies so far, and the number of live copies. */
     private volatile int loaders;
     private int alive;
     /** URL of the archive; null if unknown. */
@@ -40,36 +44,42 @@ final class Symbols {
         this.pattern = pattern;
     }
 
-    /** Adds a copy with this part; returns whether it is the first. The caller holds the lock of {@link Archives}. */
+    /**
+     * Adds a copy with this part. Returns whether it is the first. The caller holds the lock of
+     * {@link Archives}.
+     */
     boolean add(WeakReference<Class<?>> part) {
         this.part = part;
         alive++;
         return ++loaders == 1;
     }
 
-    /** Removes a copy. If it was the last one, returns the pattern, but only once. The caller holds the same lock. */
+    /**
+     * Removes a copy. Returns the pattern if it was the last copy and the pattern was not counted
+     * yet. The caller holds the lock of {@link Archives}.
+     */
     String forget() {
         String of = --alive == 0 ? pattern : null;
         pattern = alive == 0 ? null : pattern;
         return of;
     }
 
-    /** Remembers the URL of the archive, for the time when all parts are gone. */
+    /** Stores the URL of the archive, for use after all parts have been collected. */
     void locate(Class<?> part) {
         try {
             CodeSource source = part.getProtectionDomain().getCodeSource();
             URL url = source == null ? null : source.getLocation();
             place = url == null ? null : url.toString();
         } catch (RuntimeException error) {
-            // A security manager forbids it. As long as there is a part, the part is asked.
+            // A security manager forbids access. As long as a part is alive, the part is used.
         }
     }
 
-    /** Names the archive's methods that were called. Without names a profile still has its numbers. */
+    /** Names the called methods of the archive. A profile without names still has its numbers. */
     void read(Methods methods, Header header) {
         Class<?> part = this.part.get();
         if (part != null) {
-            // The thread that registers the part may not have done so yet.
+            // The thread that registers the part may not have stored the URL yet.
             locate(part);
         }
         String loader = this.loader.name();
@@ -113,7 +123,7 @@ final class Symbols {
         if (in != null) {
             return in;
         }
-        // A loader that is gone or closed finds nothing any more, but the file may still be there.
+        // A collected or closed loader finds no resources, but the file may still exist.
         String place = this.place;
         if (place == null) {
             throw new FileNotFoundException(name);

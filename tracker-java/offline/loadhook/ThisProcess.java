@@ -6,11 +6,15 @@ import java.lang.management.ManagementFactory;
 
 /** Facts of the process on which the trackers in it must agree. */
 final class ThisProcess {
-    /** An interned string is the same object for all trackers, whichever loader has them. Also the name of a property. */
+    /**
+     * An interned string, which is the same object for the trackers of all loaders. It is also the
+     * name of a property.
+     */
     private static final String TRACKERS = "loadhook trackers of this process";
     /**
-     * Most trackers that count. A tracker's exit hook keeps the tracker and its class loader as long as the JVM runs. Without
-     * a limit, a host that loads an archive with a tracker over and over would run out of memory.
+     * The maximum number of trackers that count. A tracker's exit hook keeps the tracker and its
+     * class loader as long as the JVM runs. Without a limit, a host that loads an archive with a
+     * tracker over and over would run out of memory.
      */
     static final int MOST_TRACKERS = 16;
 
@@ -47,7 +51,10 @@ final class ThisProcess {
         }
     }
 
-    /** A name that no other process has, here or elsewhere; empty if a security manager forbids to share it. */
+    /**
+     * A name that no other process has, on this machine or another. Empty if a security manager
+     * forbids sharing it.
+     */
     static String name() {
         synchronized (TRACKERS) {
             try {
@@ -63,20 +70,20 @@ final class ThisProcess {
         }
     }
 
-    /** Number of trackers so far, including those that do not count; 0 if it is unknown. */
+    /** The number of trackers so far, including those that do not count; 0 if unknown. */
     static int trackers() {
         return count(TRACKERS);
     }
 
     /**
-     * The number of one more tracker, from 1 on. A tracker with a number above {@link #MOST_TRACKERS} must not count. 0 if a
-     * security manager forbids to share the number.
+     * The number of a new tracker, from 1 on. A tracker with a number above {@link #MOST_TRACKERS}
+     * must not count. 0 if a security manager forbids sharing the number.
      */
     static int nextTracker() {
         return next(TRACKERS);
     }
 
-    /** The number of one more loader of this name, from 1 on; 0 if a security manager forbids to share it. */
+    /** The number of a new loader of this name, from 1 on. 0 if a security manager forbids sharing it. */
     static int nextLoader(String name) {
         return next("loadhook loaders " + name);
     }

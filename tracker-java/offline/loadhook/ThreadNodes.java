@@ -5,7 +5,7 @@ import java.util.Arrays;
 
 /** The nodes of one thread of a snapshot, as columns. */
 final class ThreadNodes extends ColumnMessage {
-    /** Heap for a node and its figures, roughly. */
+    /** The approximate heap for a node and its figures, in bytes. */
     private static final int BYTES = 300;
     private static final int TIMES = 7;
 

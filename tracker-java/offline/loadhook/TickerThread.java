@@ -4,9 +4,10 @@ import java.util.Arrays;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * The thread that ticks, see {@link Ticker}, for all trackers of the process. A thread for each tracker would take a percent of a
- * processor each. Trackers do not know each other's classes. So a further tracker finds the thread by its name, and this object
- * as the handler of the thread's exceptions, of which there are none.
+ * The thread that ticks, see {@link Ticker}, for all trackers of the process. If each tracker had
+ * its own thread, each would take a percent of a processor. Trackers do not know each other's
+ * classes. So a further tracker finds the thread by its name, and finds this object as the thread's
+ * handler of uncaught exceptions. The thread throws none.
  */
 public final class TickerThread implements Runnable, Thread.UncaughtExceptionHandler {
     private static final String NAME = "loadhook-ticker";
@@ -17,7 +18,7 @@ public final class TickerThread implements Runnable, Thread.UncaughtExceptionHan
     private TickerThread() {
     }
 
-    /** Starts ticks for this tracker; {@code alone} says that it is the only one so far. */
+    /** Starts ticks for this tracker. {@code alone} is true for the first tracker of the process. */
     static void start(boolean alone) {
         if (alone || !join()) {
             TickerThread ticks = new TickerThread();
@@ -40,7 +41,8 @@ public final class TickerThread implements Runnable, Thread.UncaughtExceptionHan
                 }
             }
         } catch (Exception error) {
-            // Forbidden, or the other tracker is of another version. There is one more thread, then.
+            // Access is forbidden, or the other tracker is of another version. The process then
+            // gets one more thread.
         }
         return false;
     }
@@ -52,7 +54,7 @@ public final class TickerThread implements Runnable, Thread.UncaughtExceptionHan
         tickers = more;
     }
 
-    /** Ticks at random distances, so that ticks do not agree with a timer of the program. */
+    /** Ticks at random distances, so that ticks do not run in step with a timer of the program. */
     @Override
     public void run() {
         while (true) {

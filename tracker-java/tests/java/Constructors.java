@@ -10,7 +10,7 @@ public class Constructors {
         behind();
     }
 
-    /** Its end heals the path; until then the last failed constructor stays on the path. */
+    /** The end of this method repairs the path. Until then, the last failed constructor stays on the path. */
     static void plain() {
         Plain.run(100);
     }

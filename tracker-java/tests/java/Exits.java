@@ -1,4 +1,4 @@
-/** Every way to leave a method. */
+/** Leaves methods in every way. */
 public class Exits {
     private static int sink;
 

@@ -1,4 +1,4 @@
-/** Direct and mutual recursion; the tree shows each method once a way down. */
+/** Direct and mutual recursion. The tree shows each method once on a path. */
 public class Recursion {
     private static int sink;
 
@@ -7,7 +7,7 @@ public class Recursion {
         direct(0);
         even(10);
         odd(3);
-        // A pattern of calls that folds over a folded part.
+        // A pattern of calls in which recursion is folded into a node that is folded already.
         a(4);
         after();
     }

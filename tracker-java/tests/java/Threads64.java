@@ -1,8 +1,8 @@
 import java.util.concurrent.CountDownLatch;
 
-/** 1, 2, 4 … 64 threads at once, all with work of their own; thread locals are erased by some. */
+/** Runs 1, 2, 4 … 64 threads at once, each with its own work. Some erase their thread locals. */
 public class Threads64 {
-    /** Kept, so that each can be asked for its last name. */
+    /** All threads are kept, so that each can be asked for its last name. */
     private static final Thread[][] KEPT = new Thread[65][];
 
     public static void main(String[] args) throws Exception {

@@ -64,7 +64,7 @@ public class Wide {
     static int z8() { return 1; }
     static int z9() { return 1; }
 
-    /** Not instrumented, so that the callers are the callees of the level above. */
+    /** Not instrumented, so that the methods that it calls get the method above it as their caller. */
     static class PlainCaller {
         static int each(char level) {
             int calls = 1;
@@ -124,7 +124,7 @@ public class Wide {
     static class PlainHog {
         private static byte[][] hog = new byte[100000][];
 
-        /** Fills the heap but for a given number of kilobytes. */
+        /** Fills the heap except for a given number of kilobytes. */
         static void fill(int kilobytes) {
             if (kilobytes == 0) {
                 return;

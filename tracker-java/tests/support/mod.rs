@@ -23,7 +23,8 @@ pub const EXACT: &str = "1";
 pub const COUNT: &str = "2";
 pub const SAMPLED: &str = "3";
 
-/// A compiled program in a folder with the tracker. All classes are instrumented but those named `Plain…`.
+/// A compiled program in a folder with the tracker. All classes except those named `Plain…` are
+/// instrumented.
 pub struct Program {
     folder: TempDir,
     name: String,
@@ -60,7 +61,8 @@ impl Program {
         Ok(folder)
     }
 
-    /// Compiles `tests/java/<name>.java` and what is in `tests/java/loadhook`, and instruments the former.
+    /// Compiles `tests/java/<name>.java` and the sources in `tests/java/loadhook`, and instruments
+    /// the former.
     pub fn new(name: &str) -> Result<Program> {
         let mut program = Program::plain(name)?;
         program.instrument(Names::default())?;

@@ -49,8 +49,8 @@ pub fn line(id: u32) -> String {
     }
 }
 
-/// Compiles sources of `tests/java/offline` into a folder and rewrites its classes but those named `Plain…`, as one
-/// archive with this id.
+/// Compiles sources of `tests/java/offline` into a folder and rewrites its classes, except those
+/// named `Plain…`, as one archive with this id.
 pub fn archive(folder: &Path, sources: &[&str], id: &str, package: &str) -> Result<()> {
     let sources: Vec<PathBuf> = sources
         .iter()
@@ -203,7 +203,7 @@ impl Run {
         Ok(names)
     }
 
-    /// The bytes of the file with this name, or of the one that ends so.
+    /// The bytes of the file with this name, or of the only file whose name ends with it.
     pub fn bytes(&self, name: &str) -> Result<Vec<u8>> {
         for entry in fs::read_dir(self.folder.path())? {
             let entry = entry?;

@@ -16,9 +16,10 @@ import java.util.Map;
 /**
  * {@code java.lang.classfile.ClassFile.verify} (JDK 24 and later) over a class hierarchy given as data.
  *
- * Reached through reflection only, so that a compiler of any JDK compiles it. A class that the hierarchy lacks is
- * looked up in the running JDK; one that is not there either counts as an interface, to which the verifier lets
- * everything be assigned, since otherwise it would look no further into that method.
+ * It is called by reflection, so that the compiler of any JDK can compile this class. A class that
+ * the hierarchy lacks is looked up in the running JDK. If that lacks it, too, the class counts as
+ * an interface: the verifier allows assignments to interfaces, while an unknown class would end its
+ * check of the method.
  */
 public final class ClassFileVerifier {
     private static final int JUDGED_FROM = 50;
@@ -98,8 +99,8 @@ public final class ClassFileVerifier {
     }
 
     /**
-     * Version 50 falls back to the old verifier, which this library lacks, and would go unjudged whenever its frames
-     * are wrong. As version 51 its frames count.
+     * A class of version 50, as version 51. The old verifier, to which version 50 falls back if its
+     * frames are wrong, is not in this library, so wrong frames would go unnoticed.
      */
     private static byte[] judgeable(byte[] bytes) {
         if (bytes.length > 8 && bytes[6] == 0 && bytes[7] == 50) {

@@ -13,8 +13,9 @@ import java.util.Map;
 import java.util.regex.Pattern;
 
 /**
- * Judges rewritten classes from standard input, each against its original, on the number of threads that the argument
- * says. Each thread reads its own next class, so that there is one a thread in memory.
+ * Verifies rewritten classes from standard input, each compared with its original. The argument is
+ * the number of threads. Each thread reads the next class when it needs one, so that memory holds
+ * one class for each thread.
  *
  * Standard input: number of classes whose superclasses are told (u4), for each its name and that of its superclass,
  * empty for an interface (both as DataInput.readUTF reads them); then the classes to judge: u1 1, number (u4), length
@@ -23,7 +24,10 @@ import java.util.regex.Pattern;
  * classes were judged, and how many were not since they are below version 50.
  */
 public final class VerifyClasses implements Runnable {
-    /** Messages for each class. More would only repeat: a fault shows in every instruction behind it. */
+    /**
+     * The maximum number of messages for a class. Further ones would only repeat, because a fault
+     * also shows at every later instruction.
+     */
     private static final int MESSAGES = 4;
 
     /** The parts of a message that differ for the same fault in rewritten code: offsets, and indexes of constants. */

@@ -1,4 +1,4 @@
-//! Walks as JVM TI shows them, and walks that its specification rules out.
+//! Heap walks as JVM TI reports them, and walks that its specification rules out.
 
 use std::cell::Cell;
 
@@ -50,7 +50,7 @@ impl Shown {
     }
 }
 
-/// The result of a dump of what `show` shows: the number of objects, or the fault.
+/// Dumps the objects that `show` reports. Returns the number of objects, or the fault.
 fn shown(show: impl FnOnce(&mut dyn Visitor)) -> Result<u64, String> {
     let (classes, threads) = (classes(), Threads::default());
     let out = Writer::new(io::sink(), HEADER).expect("nothing is written");
@@ -85,7 +85,8 @@ fn objects_are_shown_in_one_go() {
     assert_eq!(written, Ok(4));
 }
 
-/// Walks that the specification of JVM TI rules out are found. No dump is better than a wrong one.
+/// Walks that the specification of JVM TI rules out are detected. No dump is better than a wrong
+/// one.
 #[test]
 fn walks_against_the_specification_fail() {
     type Show = fn(&mut dyn Visitor, [&Shown; 3]) -> bool;
@@ -141,7 +142,7 @@ fn walks_against_the_specification_fail() {
     }
 }
 
-/// The bytes of a dump, record by record, so that a change of the writer is seen here.
+/// The bytes of a dump, record by record, so that the test notices every change of the writer.
 #[test]
 fn records_are_those_of_the_format() {
     let (classes, threads) = (classes(), Threads::default());

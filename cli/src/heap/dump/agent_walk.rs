@@ -19,7 +19,7 @@ use crate::agent_path::{agent_path, utf8};
 use crate::attach::{Answer, Jvm};
 use crate::output::say;
 
-/// Precedes the agent's return code in the JVM's answer.
+/// The text before the agent's return code in the JVM's answer.
 const RETURNED: &str = "return code:";
 
 /// A heap walk by the agent.
@@ -128,7 +128,7 @@ impl AgentWalk {
     }
 }
 
-/// Reads a number of bytes, as `512m`.
+/// Reads a number of bytes, for example `512m`.
 pub(super) fn size(text: &str) -> Result<u64, String> {
     let size = parse_bytes(text, "kmg");
     size.ok_or_else(|| "expected a number of bytes, for example 512m or 2g".to_owned())

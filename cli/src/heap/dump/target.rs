@@ -85,7 +85,7 @@ impl DumpTarget {
     pub(super) fn put(self, answer: &Answer) -> Result<u64> {
         self.staging.take_back()?;
         let size = self.check().with_context(|| {
-            // The last line has the reason.
+            // The last line of the answer gives the reason.
             let said = answer.text.trim().lines().last().unwrap_or("nothing");
             format!(
                 "the dump is not complete (the JVM says: {})",
@@ -102,7 +102,7 @@ impl DumpTarget {
 
     fn check(&self) -> Result<u64> {
         let file = match self.staging.open(NAME) {
-            // The JVM's answer has the reason.
+            // The JVM's answer gives the reason.
             Err(error) if error.kind() == io::ErrorKind::NotFound => bail!("the JVM wrote no dump"),
             opened => opened?,
         };
@@ -156,7 +156,7 @@ mod tests {
 
     use super::*;
 
-    /// The JVM's answer is the reason, not that the file is missing.
+    /// The error contains the JVM's answer, not just that the file is missing.
     #[test]
     fn a_missing_dump_is_explained_by_the_jvm() {
         let parent = tempfile::tempdir().expect("a temporary folder");

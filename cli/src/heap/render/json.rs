@@ -118,7 +118,7 @@ pub(in crate::heap) fn class_changes(
     print(members, out)
 }
 
-/// Writes the members of all views with those of one view.
+/// Writes the common members of all views, and those of one view.
 fn write(histogram: &Histogram, view: Map<String, Value>, out: &mut dyn Write) -> io::Result<()> {
     let mut all = head(histogram);
     all.extend(view);
@@ -131,7 +131,7 @@ fn print(all: Map<String, Value>, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)
 }
 
-/// The members of all views: the header of the dump and its sums.
+/// The common members of all views: the dump's header and its sums.
 pub(in crate::heap) fn head(histogram: &Histogram) -> Map<String, Value> {
     map(json!({
         "time": utc(histogram.header.time_ms),
@@ -148,7 +148,7 @@ pub(in crate::heap) fn head(histogram: &Histogram) -> Map<String, Value> {
     }))
 }
 
-/// The first `top` rows, and the number of the others.
+/// The first `top` rows, and the number of omitted rows.
 fn rows(name: &str, rows: impl ExactSizeIterator<Item = Value>, top: usize) -> Map<String, Value> {
     let left_out = rows.len().saturating_sub(top);
     let rows: Vec<Value> = rows.take(top).collect();

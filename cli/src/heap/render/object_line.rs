@@ -119,7 +119,7 @@ impl ObjectLine {
     }
 }
 
-/// `"main" java.lang.Thread 0x7f00`
+/// The name, class and identifier of a thread: `"main" java.lang.Thread 0x7f00`.
 pub(in crate::heap) fn title(thread: &Thread) -> String {
     ObjectLine::thread(thread).text()
 }

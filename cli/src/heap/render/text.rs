@@ -13,19 +13,19 @@ pub(in crate::heap) const COLUMNS: usize = 80;
 /// Maximum number of columns of a name on a page. A longer name is cut.
 const LONGEST_NAME: usize = 300;
 
-/// Bytes that are not compressed follow the compressed dump.
+/// The note about uncompressed bytes after the compressed dump.
 pub(in crate::heap) const TRAILING_BYTES: &str = "the bytes that follow the gzip data are ignored";
 
-/// The dump is cut off before its roots.
+/// The note about a dump that is cut off before its roots.
 pub(in crate::heap) const NO_ROOTS: &str = "the readable part of the dump has no GC roots (JDK 17 and earlier write them at the end), so retained sizes cannot be computed";
 
-/// The dump is cut off and has some roots.
+/// The note about a dump that is cut off among its roots.
 pub(in crate::heap) const FEW_ROOTS: &str = "GC roots and objects may be missing (JDK 17 and earlier write roots at the end), so retained sizes, paths to roots and unreachable objects can be wrong";
 
-/// Follows the number of objects that no root keeps alive.
+/// The words after the number of unreachable objects.
 pub(in crate::heap) const UNREACHABLE: &str = "objects are unreachable or only weakly reachable";
 
-/// Follows the number of strings that were not compared.
+/// The words after the number of strings that were not compared.
 pub(in crate::heap) const PARTIAL_STRINGS: &str =
     "strings are parts of larger arrays and were not compared";
 
@@ -60,7 +60,7 @@ pub(in crate::heap) fn head(histogram: &Histogram, out: &mut dyn Write) -> io::R
     }
 }
 
-/// The line about the profiler's own objects that are not shown.
+/// The line about the profiler's own objects, which are left out.
 pub(in crate::heap) fn left_out(histogram: &Histogram) -> Option<String> {
     let left_out = histogram.left_out;
     (left_out.instances > 0).then(|| {
@@ -77,7 +77,7 @@ pub(in crate::heap) fn percent(part: u64, all: u64) -> String {
     format!("{:.1} %", 100.0 * part as f64 / all.max(1) as f64)
 }
 
-/// Writes how many rows are left out, if any are.
+/// Writes the number of omitted rows, if any.
 pub(in crate::heap) fn rest(
     all: usize,
     top: usize,

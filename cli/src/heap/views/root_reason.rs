@@ -45,7 +45,7 @@ impl RootReason {
         RootReason { root, thread }
     }
 
-    /// The frame whose variable the root is.
+    /// The frame with the variable that is the root.
     pub(in crate::heap) fn frame(&self) -> Option<&Frame> {
         let root = self
             .root

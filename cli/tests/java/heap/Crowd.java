@@ -2,7 +2,7 @@ package heap;
 
 import java.util.concurrent.CountDownLatch;
 
-/** Many threads, which wait. */
+/** Has many threads that wait. */
 public final class Crowd {
     public static void main(String[] arguments) throws Exception {
         int threads = Integer.parseInt(arguments[0]);
@@ -21,10 +21,10 @@ public final class Crowd {
             thread.setDaemon(true);
             thread.start();
         }
-        // What each takes of its stack is taken then.
+        // After this, each thread has used all the stack that it will use.
         running.await();
         System.out.println("waiting");
-        // Until nobody can end it any more.
+        // Waits until standard input ends, so that the program never outlives its test.
         System.exit(System.in.read() < 0 ? 0 : 1);
     }
 }

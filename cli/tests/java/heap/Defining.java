@@ -2,7 +2,7 @@ package heap;
 
 import java.io.InputStream;
 
-/** Makes classes all the time, of which the latest stay. */
+/** Defines classes all the time; the latest ones stay alive. */
 public final class Defining {
     static final class Made {}
 

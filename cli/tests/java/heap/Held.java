@@ -1,10 +1,10 @@
 package heap;
 
-/** Keeps some arrays, drops another, says so, and waits to be ended. */
+/** Keeps some arrays, drops another, prints a line, and waits to be ended. */
 public final class Held {
     static Object[] kept;
 
-    /** Upper case, which no constant of the class file is. */
+    /** The contents are in upper case, which no constant of the class file contains. */
     static byte[] marked(String text) {
         return text.toUpperCase().getBytes();
     }
@@ -22,7 +22,7 @@ public final class Held {
         kept[0] = marked("a kept array of bytes");
         drop();
         System.out.println("waiting");
-        // Until nobody can end it any more.
+        // Waits until standard input ends, so that the program never outlives its test.
         System.exit(System.in.read() < 0 ? 0 : 1);
     }
 }

@@ -4,7 +4,7 @@ import java.io.InputStream;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Keeps objects of a class by two loaders, a long list, and a thread with an object of its own. */
+/** Keeps objects of a class of two loaders, a long list, and a thread with an object of its own. */
 public class Leaking {
     static final List<Object> registry = new ArrayList<>();
     static Node chain;
@@ -18,7 +18,7 @@ public class Leaking {
         static final byte[] cache = new byte[100_000];
     }
 
-    /** The object that a local variable holds. */
+    /** The object that a local variable refers to. */
     static final class Mine {}
 
     static final class Loader extends ClassLoader {
@@ -60,7 +60,7 @@ public class Leaking {
                             try {
                                 hold(new Mine(), begun);
                             } catch (InterruptedException e) {
-                                // It ends.
+                                // The thread ends.
                             }
                         },
                         "the holder");

@@ -6,7 +6,10 @@ import java.util.LinkedList;
 import java.util.List;
 import java.util.Map;
 
-/** Keeps more than ten million objects, in three parts of known sizes, says so, and waits to be ended. */
+/**
+ * Keeps more than ten million objects in three parts of known sizes, prints a line, and waits to be
+ * ended.
+ */
 public final class Many {
     static final class Node {
         Node left;
@@ -19,7 +22,7 @@ public final class Many {
     static Object list;
     static Object map;
 
-    /** Of 2^(depth + 1) - 1 nodes; those of every third depth have that many bytes. */
+    /** A tree of 2^(depth + 1) - 1 nodes. Those of every third depth have an array of that many bytes. */
     static Node tree(int depth) {
         Node node = new Node();
         node.depth = depth;
@@ -41,7 +44,7 @@ public final class Many {
         return list;
     }
 
-    /** None of its numbers are cached. */
+    /** A map with numbers that are not in the JDK's cache. */
     static Map<Integer, List<Integer>> map(int keys) {
         Map<Integer, List<Integer>> map = new HashMap<>();
         for (int i = 0; i < keys; i++) {

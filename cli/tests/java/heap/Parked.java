@@ -4,7 +4,7 @@ import java.lang.reflect.Method;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.locks.LockSupport;
 
-/** Virtual threads, each of which keeps an object by a variable only. */
+/** Virtual threads that each keep an object alive by a variable only. */
 public final class Parked {
     static final class Mine {
         volatile int number = 7;
@@ -22,7 +22,7 @@ public final class Parked {
     }
 
     public static void main(String[] arguments) throws Exception {
-        // Compiled for a JDK that has none.
+        // The class is compiled for a JDK without virtual threads.
         Method start = Thread.class.getMethod("startVirtualThread", Runnable.class);
         Runnable body = Parked::park;
         for (int i = 0; i < 100; i++) {
@@ -30,7 +30,7 @@ public final class Parked {
         }
         BEGUN.await();
         System.out.println("waiting");
-        // Until nobody can end it any more.
+        // Waits until standard input ends, so that the program never outlives its test.
         System.exit(System.in.read() < 0 ? 0 : 1);
     }
 }

@@ -5,7 +5,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Keeps one of everything that a dump can hold, says so, and waits to be ended. */
+/** Keeps an object of every kind that a dump can contain, prints a line, and waits to be ended. */
 public final class Walked {
     interface Above {
         int[] FIRST = {1, 2};
@@ -80,11 +80,11 @@ public final class Walked {
         derived.other = new Derived();
         LIST.add(derived);
         for (int i = 0; i < 300; i++) {
-            // No concatenation, which is a call site too.
+            // Not a concatenation by `+`, which is a call site with objects of its own.
             MAP.put("key ".concat(String.valueOf(i)), i % 2 == 0 ? (Object) (i * 1000L) : new int[i]);
             chain = new Chain(new byte[i], chain);
         }
-        // More than a tag can count, and as many as it can.
+        // One array longer than a tag can express, and one of the longest length that fits.
         LIST.add(new Object[(1 << 18) - 1]);
         LIST.add(new Object[(1 << 18) - 2]);
         Object[] many = new Object[300_000];
@@ -104,11 +104,11 @@ public final class Walked {
             Thread.yield();
         }
         System.out.println("waiting");
-        // Until nobody can end it any more.
+        // Waits until standard input ends, so that the program never outlives its test.
         System.exit(System.in.read() < 0 ? 0 : 1);
     }
 
-    /** No lambda: JVM TI shows nothing of what its call site keeps. */
+    /** Not a lambda: JVM TI does not report the objects that its call site keeps alive. */
     static final class Waiting extends Thread {
         @Override
         public void run() {

@@ -59,7 +59,7 @@ public final class Estimates {
             Estimates run = new Estimates(seed * 0x9E3779B97F4A7C15L, ticking);
             run.work(workload);
             TreeReader reader = new TreeReader(run.path);
-            // The last node is the one that the workload is about.
+            // The last node is the one that the workload tests.
             int node = reader.end - Tree.STRIDE;
             int which = workload == 7 ? Tree.OUTERMOST : Tree.ALL;
             double estimate = reader.value(node, which);
@@ -106,7 +106,7 @@ public final class Estimates {
         exit(1);
     }
 
-    /** Method 2 ends without an exit probe, by an exception that method 1 catches. */
+    /** Method 2 ends without an exit probe, because of an exception that method 1 catches. */
     private void fail(long nanos) {
         enter(1);
         pass(20);
@@ -161,7 +161,7 @@ public final class Estimates {
 
     private long distance() {
         long distance = 500000 + drawTick() % 1000000;
-        // Late by up to a few time slices of other processes.
+        // A late tick: the delay is up to a few time slices of other processes.
         return ticking == LATE_TICKS && drawTick() % 5 == 0 ? distance + drawTick() % 12000000 : distance;
     }
 

@@ -3,12 +3,18 @@ package loadhook;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 
-/** Reads trees, and prints the bits of their self and total times. In the tracker's package, to see inside. */
+/**
+ * Reads trees, and prints the bits of their self and total times. It is in the tracker's package,
+ * to use internal classes.
+ */
 public final class FiguresOf {
     private FiguresOf() {
     }
 
-    /** A tree begins with a line of nine words, those of a header record behind the version. Each other line is a node. */
+    /**
+     * A tree begins with a line of nine words: those of a header record after the version. Each
+     * further line is a node.
+     */
     public static void main(String[] args) throws Exception {
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
         StringBuilder out = new StringBuilder();

@@ -1,6 +1,6 @@
 package loadhook;
 
-/** Calls the probes as broken programs would. */
+/** Calls the probes in orders that only broken programs cause. */
 public final class Heal {
     private Heal() {
     }
@@ -24,7 +24,8 @@ public final class Heal {
         // Exits without a matching frame.
         Tracker.exit(5);
         Tracker.caught(5);
-        // Stale frames are noticed because the real stack is shallower; one frame of each node stays.
+        // The tracker detects stale frames because the real stack is shallower. One frame of each
+        // node stays.
         Tracker.enter(0);
         for (int i = 0; i < 100000; i++) {
             Tracker.enter(6);
@@ -61,7 +62,7 @@ public final class Heal {
         Tracker.exit(4);
         Tracker.exit(9);
         depth(2);
-        // The nearest frame of a recursion.
+        // The innermost frame of a recursion.
         Tracker.enter(1);
         Tracker.enter(2);
         Tracker.exit(1);
@@ -91,7 +92,8 @@ public final class Heal {
         Tracker.enter(90);
         Tracker.ended(90, 81);
         depth(1);
-        // Another constructor than the one called: a method between has caught the exception.
+        // The constructor called is another one than the one that ended: a method between them has
+        // caught the exception.
         Tracker.enter(10);
         Tracker.construct(10, 1, 2);
         Tracker.enter(12);
@@ -104,7 +106,8 @@ public final class Heal {
         Tracker.enter(11);
         Tracker.ended(11, 2);
         depth(2);
-        // Another call of the same constructor has ended within, and this one catches the exception.
+        // Another call of the same constructor has ended inside, and this call catches the
+        // exception.
         Tracker.enter(10);
         Tracker.construct(10, 1, 2);
         depth(3);
@@ -114,7 +117,7 @@ public final class Heal {
         Tracker.construct(10, 1, 2);
         Tracker.ended(10, 1);
         depth(1);
-        // Frames above it that have ended go when it reports that the call returned.
+        // Ended frames above the constructor's are removed when it reports that the call returned.
         Tracker.enter(10);
         Tracker.construct(10, 1, 2);
         Tracker.enter(13);

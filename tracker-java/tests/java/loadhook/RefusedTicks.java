@@ -1,12 +1,13 @@
 package loadhook;
 
 /**
- * Threads by the clock of processor time that work at a stretch, where ticks count, and in short turns, where they are
- * refused. Prints for each case the time that the ticks of the whole tree stand for, in milliseconds.
+ * Threads under the CPU clock. Ticks count for work without interruption, and are refused for work
+ * in short turns. Prints for each case the time that the ticks of the whole tree stand for, in
+ * milliseconds.
  */
 public final class RefusedTicks {
     private static final long MILLI = 1000000;
-    /** Elapsed time beyond that of the clock of processor time. */
+    /** Elapsed time that is not CPU time. */
     private static long waited;
 
     private RefusedTicks() {
@@ -14,7 +15,7 @@ public final class RefusedTicks {
 
     public static void main(String[] args) {
         Clock.kind = Clock.CPU;
-        // The thread has waited and worked for long before its first probe.
+        // The thread has waited and worked for a long time before its first probe.
         Clock.time = 20000 * MILLI;
         waited = 80000 * MILLI;
         tick();
@@ -71,10 +72,13 @@ public final class RefusedTicks {
         return path;
     }
 
-    /** Works at a stretch, in turns, and at a stretch again, for so many milliseconds of processor time each. */
+    /**
+     * Works without interruption, then in turns, then without interruption again, for these
+     * milliseconds of CPU time.
+     */
     private static void run(Path path, int before, int inTurns, int after) {
         path.enter(0);
-        // The first look at ticks, which gives no time.
+        // The first call only reads the number of ticks, which gives no time.
         work(path, 1);
         work(path, before);
         for (int turn = 0; turn < 100 * inTurns; turn++) {

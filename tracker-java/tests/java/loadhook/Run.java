@@ -5,12 +5,18 @@ import java.io.OutputStreamWriter;
 import java.io.PrintWriter;
 import java.util.concurrent.locks.LockSupport;
 
-/** Runs a program's main under the tracker, then prints a snapshot. In the tracker's package, to see inside. */
+/**
+ * Runs a program's main under the tracker, then prints a snapshot. It is in the tracker's package,
+ * to use internal classes.
+ */
 public final class Run {
     private Run() {
     }
 
-    /** Pauses threads that wait for the lock, which the agent does otherwise. Without pauses they would give up too early. */
+    /**
+     * Pauses threads that wait for the lock; usually the agent does that. Without pauses they would
+     * give up too early.
+     */
     private static final class Yield extends Backoff {
         @Override
         void pause(int before) {

@@ -1,8 +1,9 @@
 package loadhook;
 
 /**
- * Runs workloads whose self times are known, with many seeds; the test drives clock and ticks. Prints for each seed the nodes
- * of the tree as a snapshot has them, and behind each node its true self time.
+ * Runs workloads whose self times are known, with many seeds; the test drives clock and ticks.
+ * Prints for each seed the nodes of the tree as a snapshot contains them, and after each node its
+ * true self time.
  */
 public final class SelfTimes {
     private static final int SEEDS = 200;
@@ -16,7 +17,7 @@ public final class SelfTimes {
     private long draws = 88172645463325252L;
     private long tickDraws;
     private long nextTick;
-    /** Elapsed time beyond that of the clock, which is then one of processor time. */
+    /** Elapsed time that is not CPU time, for the CPU clock. */
     private long waited;
 
     private SelfTimes(long seed) {
@@ -30,7 +31,10 @@ public final class SelfTimes {
         pass(100000000 + drawTick() % 100000000);
     }
 
-    /** Arguments: {@code wall}, {@code cpu}, or {@code waiting} for a workload by the clock of processor time. */
+    /**
+     * Arguments: {@code wall}, {@code cpu}, or {@code waiting} for the workload that waits, under
+     * the CPU clock.
+     */
     public static void main(String[] args) {
         Clock.kind = args[0].equals("wall") ? Clock.WALL : Clock.CPU;
         boolean waiting = args[0].equals("waiting");
@@ -71,7 +75,7 @@ public final class SelfTimes {
             if (workload == 0) {
                 many(2000, 3);
             } else if (workload == 1) {
-                // The driver's own time is next to nothing; its callees take it all.
+                // The driver has almost no time of its own; its callees take all of it.
                 many(2000, 40);
                 enter(5);
                 pass(200000);
@@ -86,7 +90,7 @@ public final class SelfTimes {
         exit(0);
     }
 
-    /** About 8 µs of work in turn with 50 µs of waiting. */
+    /** Works about 8 µs and waits 50 µs, in turn. */
     private void waitInTurns() {
         for (int turn = 0; turn < 6000; turn++) {
             enter(1);
@@ -127,7 +131,7 @@ public final class SelfTimes {
         }
     }
 
-    /** A visitor of trees: 2 calls 3, which calls 2 for each child. */
+    /** A recursive visitor of a tree: 2 calls 3, which calls 2 for each child. */
     private void walk(int deeper) {
         draws = Timing.shuffled(draws);
         long draw = draws >>> 33;
@@ -156,7 +160,7 @@ public final class SelfTimes {
         truths.exit(method);
     }
 
-    /** The thread works: time passes by both clocks, with its ticks. */
+    /** The thread works: both clocks advance, with ticks. */
     private void pass(long nanos) {
         long end = Clock.time + nanos;
         while (nextTick - waited <= end) {
@@ -167,7 +171,7 @@ public final class SelfTimes {
         Clock.time = end;
     }
 
-    /** The thread waits: only elapsed time passes, with its ticks. */
+    /** The thread waits: only elapsed time advances, with ticks. */
     private void park(long nanos) {
         long end = waited + nanos;
         while (nextTick - Clock.time <= end) {

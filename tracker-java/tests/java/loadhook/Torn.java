@@ -1,6 +1,9 @@
 package loadhook;
 
-/** Reads trees while a thread is stopped in the midst of a grant, with its words written in any order. */
+/**
+ * Reads trees while a thread is stopped in the middle of a grant. The grant's words may have been
+ * written in any order.
+ */
 public final class Torn {
     private static final int CALLS = 100000;
 
@@ -14,7 +17,7 @@ public final class Torn {
         int granted = 2 * node + Tree.GRANTED;
         int work = node + Tree.WORK;
         int grants = 0;
-        // The node is made.
+        // The node exists.
         path.enter(0);
         path.exit(0);
         for (int calls = 1; calls < CALLS; calls++) {

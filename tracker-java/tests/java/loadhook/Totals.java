@@ -1,6 +1,6 @@
 package loadhook;
 
-/** A recursion in known time, read while it is under way and at its end. */
+/** A recursion with known times, read while it runs and at its end. */
 public final class Totals {
     private Totals() {
     }

@@ -8,13 +8,14 @@ import java.io.StringReader;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Reads snapshots with the names of their methods, and prints for each the bits of self and total times and the pprof file in
- * hexadecimal digits. In the tracker's package, to see inside. {@code tests/vectors.rs} says what it reads.
+ * Reads snapshots with the names of their methods, and prints for each the bits of self and total
+ * times and the pprof file in hexadecimal digits. It is in the tracker's package, to use internal
+ * classes. {@code tests/vectors.rs} describes its input.
  */
 public final class Vectors {
     private Pprof pprof;
     private ByteArrayOutputStream file;
-    /** The nodes of the thread that is being read, for its times. */
+    /** The nodes of the thread that is being read, to compute its times. */
     private ThreadNodes nodes;
     private final StringBuilder out = new StringBuilder();
 

@@ -1,4 +1,4 @@
-/** Called by PlainEdge: its probe is the first one of the archive. */
+/** Called by PlainEdge. The probe of this class is the first one of the archive. */
 public class Edge {
     static int calls;
 

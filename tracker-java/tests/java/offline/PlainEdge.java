@@ -10,15 +10,16 @@ import java.util.Properties;
 import java.util.concurrent.locks.LockSupport;
 import java.util.zip.GZIPOutputStream;
 
-/** Runs its first probe at a given number of frames from the end of its stack, and goes on. */
+/** Runs its first probe a given number of frames before the end of its stack, and continues. */
 public class PlainEdge {
     static int at;
-    /** Frames from here to the end of the stack, counted on the way back from there. */
+    /** The number of frames from here to the end of the stack, counted while returning from there. */
     static int frames;
 
     public static void main(String[] args) throws Exception {
         at = Integer.parseInt(args[0]);
-        // Loads all classes first, so that down there only those that the probe needs are missing.
+        // Loads all other classes first, so that near the end of the stack only the probe's classes
+        // are missing.
         Class.forName("Edge");
         Class.forName("edge.Named");
         down();
@@ -48,7 +49,7 @@ public class PlainEdge {
         }
     }
 
-    /** Uses classes that a tracker may have initialised before the program, and broken. */
+    /** Uses classes that a tracker may have initialised before the program, and left unusable. */
     private static void library() throws Exception {
         new Properties().load(new InputStreamReader(new ByteArrayInputStream("a=b".getBytes()), StandardCharsets.UTF_8));
         new GZIPOutputStream(new ByteArrayOutputStream()).finish();

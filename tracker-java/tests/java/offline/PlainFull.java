@@ -4,7 +4,7 @@ public class PlainFull {
 
     public static void main(String[] args) {
         below(0, 5);
-        // Objects fill the heap, whatever its regions are; one array would not.
+        // Small objects fill the heap whatever the size of its regions; one large array might not.
         int megabytes = Integer.parseInt(args[0]);
         kept = new Object[megabytes];
         for (int n = 0; n < megabytes; n++) {
@@ -13,7 +13,7 @@ public class PlainFull {
         System.out.println("full");
     }
 
-    /** Calls each method that is not above, and so on. */
+    /** Calls each method that is not on the path, recursively. */
     static void below(int above, int depth) {
         for (int method = 0; depth > 0 && method < 12; method++) {
             if ((above >> method & 1) == 0) {

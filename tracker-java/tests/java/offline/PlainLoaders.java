@@ -2,7 +2,10 @@ import java.io.File;
 import java.net.URL;
 import java.net.URLClassLoader;
 
-/** Runs Work in so many loaders of its own, which it closes; of two classes by turns, if a third argument says so. */
+/**
+ * Runs Work in a given number of class loaders, and closes them. With a third argument, the loaders
+ * are of two classes in turn.
+ */
 public class PlainLoaders {
     public static void main(String[] args) throws Exception {
         URL[] urls = {new File(args[0]).toURI().toURL()};

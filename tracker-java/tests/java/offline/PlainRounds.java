@@ -5,12 +5,13 @@ import java.net.URL;
 import java.net.URLClassLoader;
 
 /**
- * Runs Alpha in a given number of class loaders, one after the other, and prints how many loaders are left and have ticks. The
- * loaders have names if there is a third argument, with which the names begin.
+ * Runs Alpha in a given number of class loaders, one after the other. Prints how many loaders are
+ * left, and for how many the ticker still runs. A third argument is the beginning of the loaders'
+ * names; without it they have none.
  */
 public class PlainRounds {
     public static void main(String[] args) throws Exception {
-        // Inherited by threads that are made in Alpha; they must not keep this loader.
+        // Threads that are made in Alpha inherit this value. They must not keep this loader alive.
         InheritableThreadLocal<Object> local = new InheritableThreadLocal<Object>();
         URL[] urls = {new File(args[0]).toURI().toURL()};
         WeakReference<?>[] loaders = new WeakReference<?>[Integer.parseInt(args[1])];

@@ -1,6 +1,6 @@
 import java.util.concurrent.CyclicBarrier;
 
-/** The first probes of all are met by eight threads at once. */
+/** Eight threads reach the first probes of the program at once. */
 public class PlainStart {
     public static void main(String[] args) throws Exception {
         CyclicBarrier barrier = new CyclicBarrier(8);

@@ -1,6 +1,6 @@
 import java.util.concurrent.CountDownLatch;
 
-/** Threads that end and one that does not, recursion of two kinds, and an end of the given kind. */
+/** Threads that end, a thread that does not, recursion of two kinds, and an end of the given kind. */
 public class Work {
     static long sum;
 
@@ -44,7 +44,7 @@ public class Work {
         }
     }
 
-    /** Enters sum() and, through it, itself: so sum() is entered from an expression that it called. */
+    /** Calls sum(), which calls this method again. So sum() is called from an expression that it called. */
     static void expression(int depth) {
         inner(depth);
         if (depth > 0) {

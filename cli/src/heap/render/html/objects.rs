@@ -21,9 +21,11 @@ pub(super) const MOST_ROWS: usize = 20_000;
 const MOST_NAMED: usize = 100_000;
 /// Maximum number of objects with details.
 const MOST_DETAILS: usize = 10_000;
-/// Maximum number of objects with details because they retain most; the others are instances of classes.
+/// The maximum number of objects that get details because of their retained size. The others are
+/// instances of classes.
 const MOST_LARGEST: usize = 4_000;
-/// Maximum number of instances listed for a class, those that retain most.
+/// The maximum number of instances listed for a class; those with the largest retained sizes are
+/// listed.
 const MOST_INSTANCES: usize = 20;
 /// Maximum number of fields or elements of an object.
 pub(super) const MOST_FIELDS: usize = 40;
@@ -135,8 +137,8 @@ impl<'g> ObjectSelection<'g> {
     }
 }
 
-/// Objects whose fields are read: those of suspects, the largest, and instances of
-/// classes, the largest of each class first.
+/// The objects whose fields are read: suspects, the largest objects, and instances of classes. Of
+/// each, the largest come first.
 fn detailed(suspects: &[Suspect], largest: &[u32], instances: &[Vec<u32>]) -> Vec<u32> {
     let of_suspects = suspects.iter().flat_map(|suspect| {
         let below = suspect.dominated.iter().map(|class| class.object);

@@ -1,4 +1,4 @@
-//! Two dumps side by side.
+//! The table of the differences between two dumps.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! Strings and arrays that occur more than once.
+//! The table of strings and arrays that occur more than once.
 
 use std::io::{self, Write};
 
@@ -10,7 +10,7 @@ use super::super::columns;
 use super::super::text::{COLUMNS, PARTIAL_STRINGS, head, percent, rest};
 use crate::output;
 
-/// Writes the values that waste most.
+/// Writes the values that waste the most bytes.
 pub(in crate::heap) fn write(
     found: &Duplicates,
     top: usize,
@@ -52,7 +52,7 @@ pub(in crate::heap) fn write(
 pub(in crate::heap) fn value(row: &Duplicate) -> String {
     let text = &row.preview.text;
     let more = if row.preview.is_cut { "…" } else { "" };
-    // Three `int[]` in an `int[][]` are `int[3][]`.
+    // Three `int[]` in an `int[][]` are written `int[3][]`.
     let class = row
         .class
         .replacen("[]", &format!("[{}]", row.preview.length), 1);

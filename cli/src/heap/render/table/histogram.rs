@@ -1,4 +1,4 @@
-//! The classes of a dump.
+//! The table of the classes of a dump.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! The path from an object to its root.
+//! The path from an object to its root, as text.
 
 use std::io::{self, Write};
 
@@ -53,7 +53,8 @@ fn steps(view: &PathToRoot, width: usize, out: &mut dyn Write) -> io::Result<()>
     Ok(())
 }
 
-/// `  ↑ next of Node 0x7f00 · retains 24 bytes`. The identifier is never cut.
+/// The line of an object: `  ↑ next of Node 0x7f00 · retains 24 bytes`. The identifier is never
+/// cut.
 fn line(step: &Step, width: usize) -> String {
     let by = step.refers_by.as_ref().map_or(String::new(), |name| {
         format!("  ↑ {} of ", clipped(&printable(name), width / 2))

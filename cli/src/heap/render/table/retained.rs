@@ -1,4 +1,4 @@
-//! Objects and classes by their retained sizes.
+//! Tables of objects and of classes by retained size.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! Threads with their stacks, and the objects that their variables refer to.
+//! Threads with their stacks, and the objects that their variables refer to, as text.
 
 use std::io::{self, Write};
 

@@ -11,7 +11,10 @@ import java.util.Map;
 import java.util.zip.ZipEntry;
 import java.util.zip.ZipInputStream;
 
-/** Starts a program whose classes and libraries lie in one archive, as application servers' launchers do. */
+/**
+ * Starts a program whose classes and libraries are in one archive, as the launchers of application
+ * servers do.
+ */
 public final class Launcher extends ClassLoader {
     private final Map<String, byte[]> files = new HashMap<>();
 
@@ -23,7 +26,8 @@ public final class Launcher extends ClassLoader {
                 if (name.startsWith("BOOT-INF/classes/")) {
                     files.put(name.substring(17), all(jar));
                 } else if (name.startsWith("BOOT-INF/lib/") && name.endsWith(".jar")) {
-                    // A launcher maps it where it lies, so it must not be packed.
+                    // A launcher maps the library inside the archive, so the library must be
+                    // stored, not compressed.
                     if (entry.getMethod() != ZipEntry.STORED) {
                         throw new IOException(name + " is packed");
                     }

@@ -1,6 +1,6 @@
 package start;
 
-/** In a jar that is no module. */
+/** A class in a jar that is no module. */
 public final class Start {
     private Start() {
     }

@@ -1,6 +1,9 @@
 package loadhook;
 
-/** Replaces the real clock. Time passes when a test says so, and while the clock is read: half of that before the reading. */
+/**
+ * Replaces the real clock. Time passes when a test advances it, and while the clock is read: half
+ * of that before the reading is taken.
+ */
 final class Clock {
     static final int WALL = 0;
     static final int CPU = 1;

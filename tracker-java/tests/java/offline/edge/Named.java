@@ -1,5 +1,8 @@
 package edge;
 
-/** Most programs have packages, and what loads the first class of one is part of what a probe needs. */
+/**
+ * A class in a package, as in most programs. The classes that load the first class of a package are
+ * part of what a probe needs.
+ */
 public class Named {
 }

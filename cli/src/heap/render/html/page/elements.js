@@ -32,7 +32,7 @@ const number = (value) => element("td", { text: grouped.format(value) });
 /** A cell with a size. Its tooltip has the exact number. */
 const sized = (value) => element("td", { text: bytes(value), title: `${grouped.format(value)} bytes` });
 
-/** A part of all bytes. */
+/** A number of bytes in percent of all bytes. */
 function share(part) {
   const percent = data.bytes ? (100 * part) / data.bytes : 0;
   const cell = element("td", { class: "share", text: `${percent.toFixed(1)} %` });
@@ -53,5 +53,5 @@ function marked(text) {
   return label;
 }
 
-/** A link to details. The front of the name is cut if there is no room. */
+/** A link to details. If there is no room, the front of the name is cut. */
 const named = (text, place) => element("a", { class: "front", href: `#${view}/${place}`, title: text }, marked(text));

@@ -2,7 +2,7 @@
 
 const STEP = 200;
 
-/** A table that sorts by its columns' titles, and shows the rows with the search text. */
+/** A table that sorts by its columns, and shows only rows that contain the search text. */
 function table(name, count, columns, textOf) {
   $(`${name}-rows`).parentElement.style.setProperty("--columns", columns.length - 1);
   let order = null; // { column, down }; null is the order written
@@ -46,7 +46,7 @@ function table(name, count, columns, textOf) {
 
 const { classes, duplicates } = data;
 const column = (title, values, cell) => ({ title, value: (at) => values[at], cell: (at) => (cell ?? number)(values[at], at) });
-/** A text that unfolds to several lines when it is clicked. */
+/** A text that shows all its lines after a click. */
 const unfolding = (text) => element("td", { class: "text", title: text, onclick: (event) => event.currentTarget.classList.toggle("open") }, marked(text));
 const classTable = table("class", classes.name.length, [
   column("bytes %", classes.bytes, share),

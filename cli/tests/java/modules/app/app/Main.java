@@ -2,7 +2,7 @@ package app;
 
 import lib.Library;
 
-/** Calls a library's method a thousand times, and that one calls back. */
+/** Calls a library's method a thousand times, which calls back each time. */
 public final class Main {
     public static void main(String[] arguments) {
         int sum = 0;
