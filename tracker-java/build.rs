@@ -87,7 +87,8 @@ fn embedded(constant: &str, classes: Vec<Vec<u8>>, out: &Path) -> Result<String,
         let name = rename::names(&class).0;
         let file = out.join(name.replace('/', ".") + ".class");
         write(&file, &class)?;
-        writeln!(list, "    ({name:?}, include_bytes!({file:?})),").expect("a String takes all");
+        writeln!(list, "    ({name:?}, include_bytes!({file:?})),")
+            .expect("writing to a String cannot fail");
     }
     list.push_str("];\n");
     Ok(list)

@@ -18,12 +18,13 @@ use crate::snapshot::writer::ProfileWriter;
 use crate::threads::own::OwnThreads;
 use crate::tracker::client::TrackerClient;
 
-/// The parts of the agent. A part that needs others gets them as arguments; only events of the JVM know all parts.
+/// The parts of the agent. A part that needs others gets them as arguments. Only the handlers of
+/// the JVM's events use all parts.
 pub(crate) struct Agent {
     pub(crate) jvmti: Jvmti,
     pub(crate) instrumentation: Instrumentation,
     pub(crate) hidden_classes: HiddenClasses,
-    /// Samples of allocations, if they are asked for and no other agent takes them.
+    /// Samples of allocations, if the options ask for them and no other agent takes them.
     pub(crate) samples: Option<Samples>,
     /// Samples of running and waiting threads, if they are asked for.
     pub(crate) sampler: Option<Sampler>,

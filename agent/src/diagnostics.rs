@@ -1,5 +1,5 @@
-//! Messages of the agent on standard error, a line each. A message that could come again and again is printed by
-//! [`once`], so that the agent does not fill the program's log.
+//! Messages of the agent on standard error, one line each. A message that could be repeated without
+//! end is printed by [`once`], so that it does not fill the program's log.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -11,7 +11,7 @@ use crate::locks::lock;
 
 static PRINTED: Mutex<Option<HashSet<String>>> = Mutex::new(None);
 
-/// Different messages that [`once`] prints; further ones are dropped.
+/// The maximum number of different messages that [`once`] prints; further ones are dropped.
 const MOST: usize = 20;
 
 /// Prints a message unless it was printed before.
@@ -23,8 +23,8 @@ pub(crate) fn once(message: &str) {
     }
 }
 
-/// Prints a message. Messages quote options and names of files, so characters that a terminal acts on are escaped in
-/// each line; a fault in a pattern takes three lines.
+/// Prints a message. Messages quote options and file names, so characters that a terminal
+/// interprets are escaped in each line. The message about a wrong pattern has three lines.
 pub(crate) fn line(message: &str) {
     let lines: Vec<_> = message.lines().map(printable).collect();
     // A closed standard error is no reason to stop.

@@ -1,7 +1,8 @@
 //! The JVM TI agent: instruments classes as they are loaded, and writes the profile when the JVM ends.
 //!
-//! [`jvm`] is the only code that touches the JVM's binary interface; everything else is safe. Nothing here may stop or
-//! change the program that runs: after an error a class stays as it was, and the error is reported once.
+//! [`jvm`] is the only code that touches the JVM's binary interface; everything else is safe.
+//! Nothing in the agent may stop or change the running program. If an error occurs, the class stays
+//! as it was, and the error is reported once.
 
 mod agent;
 mod allocations;

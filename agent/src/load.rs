@@ -32,7 +32,7 @@ pub(crate) enum LoadError {
     /// A file of patterns that the options name cannot be read.
     #[error(transparent)]
     IncludeFile(#[from] IncludeFileError),
-    /// `clock=cpu` cannot be had.
+    /// The JVM has no CPU clock for `clock=cpu`.
     #[error("clock=cpu: this JVM has no CPU clock for threads ({0}); use clock=wall")]
     NoCpuClock(jvmti::Error),
     /// The JVM is older than JDK 11, or has no JVM TI.
@@ -41,7 +41,7 @@ pub(crate) enum LoadError {
     /// The JVM lacks the capabilities to instrument classes.
     #[error("this JVM cannot retransform classes ({0})")]
     NoRetransformation(jvmti::Error),
-    /// Allocations are all that was asked for, and they cannot be sampled.
+    /// The options ask for allocations only, and these cannot be sampled.
     #[error("{0}")]
     NoSamples(NoSamples),
     /// The events that the agent needs cannot be enabled.
@@ -50,8 +50,8 @@ pub(crate) enum LoadError {
 }
 
 impl LoadError {
-    /// Returns whether the options are at fault. That stops the JVM before `main`, and nothing else does. After other
-    /// errors the program runs without the agent.
+    /// Returns whether the options are wrong. Only this error stops the JVM before `main`. After
+    /// other errors the program runs without the agent.
     pub(crate) fn is_of_user(&self) -> bool {
         matches!(
             self,
@@ -63,7 +63,7 @@ impl LoadError {
 /// The reason why allocations are not sampled.
 #[derive(Clone, Copy, Debug, Error)]
 pub(crate) enum NoSamples {
-    /// Only one agent of a JVM can sample.
+    /// Another agent samples; a JVM allows only one.
     #[error(
         "allocations are not sampled: another agent already samples them, and a JVM allows only one ({0})"
     )]

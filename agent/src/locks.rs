@@ -1,9 +1,10 @@
 //! Locks that stay usable after a panic.
 //!
-//! A thread that panics while it holds a lock poisons it. The agent goes on with the value as it is. So a change of
-//! several steps under one lock has them in an order in which each leaves the value usable: after a panic in between, at
-//! worst a count lacks one event, or one object is not followed. A change that a later locking must undo, such as the
-//! count of readers in `weak_values`, is undone by a guard's `drop`.
+//! A thread that panics while it holds a lock poisons it. The agent continues with the value as it
+//! is. So if a change under one lock has several steps, they are ordered so that the value is
+//! usable after each. After a panic in between, at worst a count lacks one event, or one object is
+//! not followed. A change that a later locking must undo, such as the count of readers in
+//! `weak_values`, is undone by a guard's `drop`.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The agent's options in this process: what they name is read and resolved.
+//! The agent's options in this process, with the files and patterns that they name.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use loadhook_settings::{AgentOptions, Filter, PatternFileError, Timing, patterns_in_file};
 use thiserror::Error;
 
-/// A fault in a file that `include-file` names; its text begins with the file's name.
+/// An error in a file that `include-file` names. Its message begins with the file's name.
 #[derive(Debug, Error)]
 pub(crate) enum IncludeFileError {
     /// The file cannot be read.
@@ -79,10 +79,10 @@ impl Options {
     }
 }
 
-/// The most bytes that a file of patterns can have.
+/// The maximum size of a file of patterns, in bytes.
 const MOST: u64 = 64 << 20;
 
-/// Reads a file of patterns. A device or pipe can have no end.
+/// Reads a file of patterns, up to the maximum size: a device or pipe may be endless.
 fn text_of(file: &str) -> io::Result<String> {
     let mut text = String::new();
     let read = File::open(file)?.take(MOST + 1).read_to_string(&mut text);
@@ -94,8 +94,8 @@ fn text_of(file: &str) -> io::Result<String> {
     read.map(|_| text)
 }
 
-/// Replaces `%p` in a file's name by the process id. Folders keep theirs: the
-/// path may have been made absolute, and the user did not write them.
+/// Replaces `%p` in a file's name by the process id, but not in the names of folders: if the path
+/// was made absolute, the user did not write those.
 fn with_process_id(file: &str, process: u32) -> String {
     let (folders, name) = file.split_at(file.rfind('/').map_or(0, |slash| slash + 1));
     format!("{folders}{}", name.replace("%p", &process.to_string()))
@@ -137,10 +137,10 @@ mod tests {
         let fault = Options::resolve(missing, 7).expect_err("no file");
         assert!(fault.to_string().starts_with("/missing/a: "), "{fault}");
         let endless = "include-file=/dev/zero".parse().expect("options");
-        let fault = Options::resolve(endless, 7).expect_err("it has no end");
+        let fault = Options::resolve(endless, 7).expect_err("the file is endless");
         let fault = fault.to_string();
         assert!(fault.starts_with("/dev/zero: more than 64 MiB"), "{fault}");
-        file.write_all(b"# two\na,b\n").expect("ours");
+        file.write_all(b"# two\na,b\n").expect("write test file");
         let options = for_test(&text);
         let patterns: Vec<&str> = options.filter.unmatched().map(|p| p.text()).collect();
         assert_eq!(patterns, ["c", "a", "b"]);

@@ -15,7 +15,7 @@ on_jdks!(compact_headers: on_25 25);
 on_jdks!(wide_class_pointers: on_17 17);
 on_jdks!(reflected: on_11 11, on_17 17, on_21 21);
 
-/// Objects and bytes by `Class.method:line < caller < …` and, behind a tab, the type.
+/// Objects and bytes. The key is `Class.method:line < caller < …`, a tab, and the type.
 type Book = BTreeMap<String, (u64, u64)>;
 
 /// The program with a Java agent that tells it the sizes of its objects.
@@ -230,7 +230,7 @@ fn full_at_the_end(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Notes tell of allocations that the tables had no room for.
+/// Notes mention the allocations for which the tables had no room.
 fn full(feature: u32) -> Result<()> {
     let program = Booked::new(feature)?;
     for options in ["max-nodes=20", "max-nodes=30,timing=count"] {
@@ -253,8 +253,8 @@ fn full(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// A site allocates the class that its own loader finds. If that loader is gone, the sizes are unknown, except for the
-/// JDK's classes.
+/// A site allocates the class that its own loader finds. If that loader was collected, the sizes
+/// are unknown, except for the JDK's classes.
 fn loaders(feature: u32) -> Result<()> {
     let run = Program::new(feature, "AllocatingLoaders")
         .options("include=AllocatingLoaders$Plugin,alloc=exact")
@@ -370,7 +370,8 @@ fn reflected(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// The agent does not instantiate a class whose initialiser is under way, since it would wait for ever.
+/// The agent does not instantiate a class whose initialiser is running, since it would wait for
+/// ever.
 fn initialising(feature: u32) -> Result<()> {
     let run = Program::new(feature, "Initialising")
         .options("include=Initialising$Server,alloc=exact")

@@ -69,7 +69,7 @@ fn churn(feature: u32, mode: &str, count: &str, parts: &str, options: &str) -> R
 }
 
 impl Churned {
-    /// Checks that each call was counted, also of classes that are gone.
+    /// Checks that each call was counted, also calls of unloaded classes.
     fn counts_all(&self) -> Result<&Self> {
         let [loaders, threads, _] = *self.parts.last().context("nothing printed")?;
         let mut calls: BTreeMap<&str, u64> = BTreeMap::new();
@@ -94,7 +94,8 @@ impl Churned {
         Ok(self)
     }
 
-    /// Checks that the profile has at most so many rows, and a tree that is no larger than they need.
+    /// Checks that the profile has at most `most` rows, and a tree that is no larger than these
+    /// rows need.
     fn has_rows(&self, most: usize) -> Result<&Self> {
         let nodes = self.profile.threads.iter().map(|thread| thread.nodes.len());
         let nodes: usize = nodes.sum();
@@ -175,7 +176,7 @@ fn every_mode(feature: u32) -> Result<()> {
         let Some(allocations) = &run.profile.allocations else {
             continue;
         };
-        // Sites are told apart by thread or group of threads, code and type.
+        // Sites are distinguished by thread or group of threads, code and type.
         let own = allocations
             .sites
             .iter()
@@ -186,7 +187,8 @@ fn every_mode(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Each loader has another class, or another name. When some hundred are gone, further ones share rows.
+/// Each loader has another class, or another name. After some hundreds were collected, further ones
+/// share rows.
 fn generated_classes(feature: u32) -> Result<()> {
     for (mode, name, expected) in [
         (

@@ -1,4 +1,4 @@
-//! Programs and threads that end with methods under way. Every call that was made is in the profile once.
+//! Programs and threads that end inside methods. Every call is in the profile once.
 
 use anyhow::{Result, ensure};
 

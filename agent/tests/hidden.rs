@@ -180,7 +180,11 @@ on_each_jdk!(early_classes_are_named);
 fn allocations_are_counted(feature: u32) -> Result<()> {
     let program = hidden(feature, &["allocations"]).options("alloc=exact");
     let run = same_as_plain(&program)?;
-    let allocations = run.profile.allocations.as_ref().expect("they are counted");
+    let allocations = run
+        .profile
+        .allocations
+        .as_ref()
+        .expect("allocations are counted");
     let of = |class: &str, type_name: &str| {
         let sites = allocations.sites.iter().filter(|site| {
             let frame = site.frame.map(|at| allocations.frames[at as usize]);
@@ -211,7 +215,11 @@ fn arrays_of_the_agent_are_not_counted(feature: u32) -> Result<()> {
     let program = hidden(feature, &["copies"]).options("timing=count,alloc=live=exact");
     let run = program.run()?;
     counts(&run, &[("Counted", "run", 630)])?;
-    let allocations = run.profile.allocations.as_ref().expect("they are followed");
+    let allocations = run
+        .profile
+        .allocations
+        .as_ref()
+        .expect("objects are followed");
     let methods: Vec<_> = allocations
         .sites
         .iter()

@@ -65,7 +65,7 @@ fn many_virtual_threads(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// A message tells that a snapshot found too little room.
+/// A message says that a snapshot found too little room.
 fn full_inside(feature: u32) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("profile.pb.gz");

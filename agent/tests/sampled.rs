@@ -240,7 +240,7 @@ fn live(feature: u32) -> Result<()> {
             );
             ensure!(error.abs() < 5.0, "{}: {mark}: {error} {found:?}", run.name);
         }
-        let dropped = live.get(&key("dropped")).context("dropped")?;
+        let dropped = live.get(&key("dropped")).context("no dropped objects")?;
         ensure!(dropped.objects == 0.0, "{}: {dropped:?}", run.name);
         let allocations = allocations(&run.profile)?;
         ensure!(allocations.live, "{}", run.name);
@@ -298,7 +298,7 @@ fn generations(feature: u32) -> Result<()> {
                 let found = live.get(&(mark.to_owned(), name.to_owned()));
                 found.and_then(|found| found.bytes).unwrap_or(0.0)
             };
-            // The part of 3 GB that is there at one collection.
+            // The part of the 3 GB that exists at one collection.
             let dropped = bytes("dropped", "int[]");
             ensure!(dropped < 1e8, "{}: {dropped} alive", run.name);
             // 40 MB are 80 samples.
@@ -358,7 +358,8 @@ fn unloading(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Before JDK 25, the JVM loses count with objects too large for a thread's buffer. A note tells that, and the remedy.
+/// Before JDK 25, the JVM loses count at objects too large for a thread's buffer. A note says so
+/// and names the remedy.
 fn large(feature: u32) -> Result<()> {
     for (buffers, is_right) in [("-XX:+UseTLAB", feature >= 25), ("-XX:-UseTLAB", true)] {
         let run = Program::new(feature, "Large")

@@ -1,5 +1,5 @@
-//! Threads that a debugger, `Thread.suspend` or `Thread.stop` stops inside the tracker. The program goes on without them
-//! and ends.
+//! Threads that a debugger, `Thread.suspend` or `Thread.stop` stops inside the tracker. The program
+//! continues without them and ends.
 
 use anyhow::{Result, ensure};
 
@@ -40,7 +40,8 @@ fn really_suspended(feature: u32) -> Result<()> {
     ends(feature, "suspend", 0)
 }
 
-/// A note tells of the calls that the thread made without being counted. Later calls are counted.
+/// A note has the number of calls that the thread made without being counted. Later calls are
+/// counted.
 fn counting_goes_on_afterwards(feature: u32) -> Result<()> {
     let run = program(feature, "give").run()?;
     let calls = "

@@ -93,7 +93,7 @@ fn virtual_threads(feature: u32) -> Result<()> {
             .calls("VirtualThreads", VIRTUAL)?
             .sound(100_000)?;
     }
-    // Their CPU times would be those of their carriers.
+    // The CPU times of virtual threads would be those of their carriers.
     let run = Program::new(feature, "VirtualThreads")
         .options("timing=exact,clock=cpu")
         .run()?;

@@ -26,7 +26,10 @@ fn run(feature: u32, options: &str) -> Result<(f64, Profile)> {
     java.arg("-cp").arg(folder.path()).arg("Times");
     let output = process::output(&mut java)?;
     let twin = output.lines().find_map(|line| line.strip_prefix("twin "));
-    let twin = twin.context("no twin")?.trim().parse()?;
+    let twin = twin
+        .context("no time of the uninstrumented twin")?
+        .trim()
+        .parse()?;
     Ok((twin, pprof::read(&std::fs::read(&file)?[..])?))
 }
 

@@ -100,8 +100,8 @@ fn once(profile: &Profile) -> Result<()> {
     Ok(())
 }
 
-/// An agent that adds a call to every method, loaded before or after Loadhook's. It also does so while methods are under
-/// way, by retransforming all loaded classes.
+/// An agent that adds a call to every method, loaded before or after Loadhook's. It also does so
+/// while methods are running, by retransforming all loaded classes.
 fn asm(feature: u32, kinds: &[(&str, Option<&str>)]) -> Result<()> {
     let options = "all=true,quiet=true,exclude=org.objectweb.**";
     let program = work(feature)?.options(options);

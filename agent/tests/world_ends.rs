@@ -192,7 +192,7 @@ fn a_noted_name_is_not_taken_again() -> Result<()> {
 #[test]
 fn the_file_is_tried_again_at_the_end() -> Result<()> {
     let folder = tempfile::tempdir()?;
-    // The link leads nowhere until the program has made the folder, which the agent cannot make.
+    // The link is dangling until the program has made the folder, which the agent cannot make.
     let [made, link] = ["made", "link"].map(|name| folder.path().join(name));
     symlink(&made, &link)?;
     let made_text = made.display().to_string();

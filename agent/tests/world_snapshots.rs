@@ -27,7 +27,8 @@ fn start(program: &Program) -> Result<Child> {
     Ok(command.stderr(Stdio::piped()).spawn()?)
 }
 
-/// Reads so many different snapshots as they come. Each is complete, and no count is less than in the one before.
+/// Reads this number of different snapshots while the program runs. Each must be complete, and no
+/// count may be less than in the previous one.
 fn follow(program: &Program, snapshots: usize) -> Result<BTreeMap<String, u64>> {
     let begun = Instant::now();
     let mut last = (0, BTreeMap::new());
@@ -178,7 +179,7 @@ fn a_sleeping_thread_holds_nothing_up() -> Result<()> {
 #[test]
 fn a_snapshot_is_tried_again() -> Result<()> {
     let program = beats(17, &[], "count")?;
-    // The link leads nowhere until the folder is there, which the agent cannot make.
+    // The link is dangling until the folder exists, which the agent cannot make.
     let [folder, link] = ["later", "link"].map(|name| program.folder().join(name));
     symlink(&folder, &link)?;
     let mut command = program.java();

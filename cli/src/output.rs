@@ -209,7 +209,7 @@ mod tests {
         for (wanted, expected) in [(USUAL, 0o640), (PRIVATE, 0o600)] {
             fs::write(&file, "old").expect("write test file");
             fs::set_permissions(&file, Permissions::from_mode(0o640)).expect("set permissions");
-            write_beside(&file, b"new", wanted).expect("it can be written");
+            write_beside(&file, b"new", wanted).expect("write test file");
             assert_eq!(mode(&file), expected);
         }
     }
@@ -218,8 +218,8 @@ mod tests {
     fn the_longest_name_is_written() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let file = folder.path().join("é".repeat(127) + "x");
-        check_writable(&file).expect("it can be written");
-        write_beside(&file, b"text", PRIVATE).expect("it can be written");
+        check_writable(&file).expect("write test file");
+        write_beside(&file, b"text", PRIVATE).expect("write test file");
         assert_eq!(fs::read(&file).expect("read test file"), b"text");
         let longer = folder.path().join("x".repeat(256));
         assert!(check_writable(&longer).is_err());
@@ -229,7 +229,7 @@ mod tests {
     fn a_link_to_a_pipe_is_written_to() {
         let (mut reader, writer) = io::pipe().expect("a pipe");
         let path = format!("/proc/self/fd/{}", writer.as_raw_fd());
-        write_beside(Path::new(&path), b"text", PRIVATE).expect("it can be written");
+        write_beside(Path::new(&path), b"text", PRIVATE).expect("write test file");
         drop(writer);
         let mut text = String::new();
         reader.read_to_string(&mut text).expect("UTF-8");
@@ -245,8 +245,8 @@ mod tests {
         symlink(path("sub/file"), path("sub/second")).expect("create symbolic link");
         // Dangling, then not.
         for text in ["one", "two"] {
-            check_writable(&path("first")).expect("it can be written");
-            write_beside(&path("first"), text.as_bytes(), PRIVATE).expect("it can be written");
+            check_writable(&path("first")).expect("write test file");
+            write_beside(&path("first"), text.as_bytes(), PRIVATE).expect("write test file");
             assert_eq!(
                 fs::read_to_string(path("sub/file")).expect("read test file"),
                 text
@@ -256,12 +256,12 @@ mod tests {
             }
         }
         fs::write(path("own"), "three").expect("write test file");
-        move_to(&path("own"), &path("first")).expect("it can be moved");
+        move_to(&path("own"), &path("first")).expect("rename test file");
         let moved = fs::read_to_string(path("sub/file")).expect("read test file");
         assert_eq!((&*moved, path("own").exists()), ("three", false));
         assert!(fs::read_link(path("sub/second")).is_ok());
         symlink("none/file", path("lost")).expect("create symbolic link");
-        check_writable(&path("lost")).expect("the folder is made");
+        check_writable(&path("lost")).expect("create test folder");
         assert!(path("none").is_dir());
         fs::write(path("file"), "").expect("write test file");
         assert!(check_writable(&path("file/below")).is_err());

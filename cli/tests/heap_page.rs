@@ -439,7 +439,7 @@ fn options_that_do_not_fit_a_page_are_refused() {
         assert_eq!((refused.code, &*refused.out), (Some(1), ""));
         assert!(refused.err.starts_with(said), "{}", refused.err);
     }
-    assert_eq!(fs::read(&path).expect("it stayed"), dump());
+    assert_eq!(fs::read(&path).expect("the dump is unchanged"), dump());
     let process = done(&mut loadhook(
         folder.path(),
         &["heap", "1", "-o", "new", "--threads"],

@@ -255,7 +255,7 @@ fn address_space(folder: &Path) -> u64 {
     // write returns.
     let record = [&[0x7f, 0, 0, 0, 0][..], &(4_u32 << 20).to_be_bytes()].concat();
     let dump = [&nothing()[..31], &record, &[0; 1 << 20]].concat();
-    input.write_all(&dump).expect("it reads");
+    input.write_all(&dump).expect("the command reads the pipe");
     let status =
         fs::read_to_string(format!("/proc/{}/status", child.id())).expect("read test file");
     drop(input);

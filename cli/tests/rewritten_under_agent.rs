@@ -269,6 +269,6 @@ fn agent_and_tracker_count_hidden_classes_alike() -> Result<()> {
             ensure!(rows.count() == 1, "{name}");
         }
     }
-    fs::metadata(path.join("run.pb.gz")).context("it is there")?;
+    fs::metadata(path.join("run.pb.gz")).context("the profile is missing")?;
     Ok(())
 }

@@ -20,7 +20,8 @@ fn shell(folder: &Path, programs: &[&str], target: &str, line: &str) -> String {
     for program in programs {
         let found = ["/usr/bin", "/bin"].map(|folder| Path::new(folder).join(program));
         let found = found.iter().find(|found| found.exists());
-        symlink(found.expect("installed"), bin.join(program)).expect("create symbolic link");
+        symlink(found.expect("the program is installed"), bin.join(program))
+            .expect("create symbolic link");
     }
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(bin.join("cargo"), mode).expect("set permissions");

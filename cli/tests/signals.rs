@@ -30,7 +30,7 @@ fn ended_by(signal: Signal, to_child: bool) -> Done {
 
 fn send(pid: u32, signal: Signal) {
     let pid = Pid::from_raw(pid.cast_signed()).expect("a process");
-    kill_process(pid, signal).expect("it lives");
+    kill_process(pid, signal).expect("the process is alive");
 }
 
 /// Runs the command, and calls `then` as soon as the program waits.
@@ -39,21 +39,21 @@ fn waiting(command: &mut Command, then: impl FnOnce(&Child)) -> Done {
     // terminal's.
     command.process_group(0);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut loadhook = command.spawn().expect("it starts");
+    let mut loadhook = command.spawn().expect("the process starts");
     let _limit = process::limit(&loadhook);
     let mut line = String::new();
     let out = loadhook.stdout.take().expect("piped");
     BufReader::new(out).read_line(&mut line).expect("a line");
     assert_eq!(line, "waiting\n");
     then(&loadhook);
-    ended(process::end(loadhook).expect("it ends"))
+    ended(process::end(loadhook).expect("the process ends"))
 }
 
 /// The JVM that `loadhook` started.
 fn child_of(loadhook: &Child) -> u32 {
     let id = loadhook.id();
     let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children"));
-    let children = children.expect("Linux tells the children");
+    let children = children.expect("read the list of child processes");
     children.trim().parse().expect("one child")
 }
 
@@ -96,7 +96,11 @@ fn a_signal_after_the_end_ends_loadhook() {
     for signal in [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT] {
         let result = waiting(&mut command, |loadhook| {
             let mut entries = std::fs::read_dir(folder.path()).expect("list test folder");
-            let pipe = entries.next().expect("one").expect("readable").path();
+            let pipe = entries
+                .next()
+                .expect("there is a profile")
+                .expect("read the folder")
+                .path();
             // The pipe cannot be opened in this way before it has a reader.
             let mut writer = None;
             until(loadhook, || {
@@ -162,7 +166,7 @@ fn at_a_terminal(end: impl FnOnce(&mut Child)) -> Done {
     // The terminal shows both streams.
     let mut shown = String::new();
     out.read_to_string(&mut shown).expect("UTF-8");
-    let mut done = ended(process::end(script).expect("it ends"));
+    let mut done = ended(process::end(script).expect("the process ends"));
     done.err = shown;
     done
 }
@@ -174,7 +178,7 @@ fn descendant(of: u32, name: &str) -> u32 {
         return of;
     }
     let children = std::fs::read_to_string(format!("/proc/{of}/task/{of}/children"));
-    let children = children.expect("Linux tells the children");
+    let children = children.expect("read the list of child processes");
     descendant(children.trim().parse().expect("one child"), name)
 }
 
@@ -182,7 +186,7 @@ fn descendant(of: u32, name: &str) -> u32 {
 fn a_typed_signal_ends_the_program_once() {
     let result = at_a_terminal(|script| {
         let stdin = script.stdin.as_mut().expect("piped");
-        stdin.write_all(b"\x03").expect("it is read");
+        stdin.write_all(b"\x03").expect("write to the terminal");
     });
     assert_eq!(result.code, Some(130), "{}", result.err);
     assert!(result.err.contains("profile: loadhook-"), "{}", result.err);
@@ -212,8 +216,8 @@ fn a_closed_terminal_sends_one_signal() {
         let line = format!("{behind}{}; exit 1", line_of(&inner));
         let (mut script, out) = terminal(folder.path(), &line);
         drop(out);
-        script.kill().expect("it lives");
-        script.wait().expect("it ends");
+        script.kill().expect("the process is alive");
+        script.wait().expect("the process ends");
         let all = folder.path().join("all");
         let killed = Instant::now();
         while !all.exists() {

@@ -148,7 +148,7 @@ fn faults_of_the_original_are_not_reported() -> Result<()> {
         if name == "shop/Shop$Order.class" {
             // aaload instead of iaload: first() reads from an array that is not of ints.
             let at = class.windows(3).position(|code| code == [0x03, 0x2e, 0xac]);
-            class[at.expect("first() ends so") + 1] = 0x32;
+            class[at.expect("first() ends with these instructions") + 1] = 0x32;
         }
         class
     };

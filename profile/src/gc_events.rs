@@ -36,7 +36,7 @@
 //! assert_eq!(by_arena[&eden].live, Amount::default());
 //! assert_eq!(by_arena[&eden].allocated, Amount { objects: 2, bytes: 32 });
 //!
-//! let error = heap.apply(Event::DeleteObject { object }).expect_err("it is gone");
+//! let error = heap.apply(Event::DeleteObject { object }).expect_err("the object was deleted");
 //! assert_eq!(error.to_string(), "event 6: there is no object 0x10");
 //! # Ok::<(), loadhook_profile::gc_events::HeapError>(())
 //! ```

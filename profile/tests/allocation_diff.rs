@@ -10,22 +10,22 @@ use loadhook_profile::{Measure, MergeError, Profile, Seen};
 use serde_json::Value;
 
 fn table(before: &Profile, after: &Profile, options: &Options<'_>) -> String {
-    let compared = compare(pair(before, after), options).expect("alike");
+    let compared = compare(pair(before, after), options).expect("compare profiles");
     let mut out = Vec::new();
-    write(&compared, options, &mut out).expect("a vector takes all");
+    write(&compared, options, &mut out).expect("write to memory");
     String::from_utf8(out).expect("UTF-8")
 }
 
 fn json(before: &Profile, after: &Profile, options: &Options<'_>) -> Value {
-    let compared = compare(pair(before, after), options).expect("alike");
+    let compared = compare(pair(before, after), options).expect("compare profiles");
     let mut out = Vec::new();
-    write_json(&compared, options, &mut out).expect("a vector takes all");
+    write_json(&compared, options, &mut out).expect("write to memory");
     serde_json::from_slice(&out).expect("JSON")
 }
 
 fn find<'c>(changes: &'c [Change], place: &str, type_name: &str) -> &'c Change {
     let is_it = |c: &&Change| c.place().ends_with(place) && &*c.type_name == type_name;
-    changes.iter().find(is_it).expect("it is compared")
+    changes.iter().find(is_it).expect("the place is compared")
 }
 
 /// A later profile: one line makes more arrays, strings are made at another line, and the VM makes
@@ -43,7 +43,7 @@ fn later() -> Profile {
 fn places_and_types_are_compared() {
     let (before, after) = (alone(allocations()), later());
     let changes = compare(pair(&before, &after), &Options::default())
-        .expect("alike")
+        .expect("compare profiles")
         .changes;
     let arrays = find(&changes, "Server.handle:40", "int[]");
     // Both threads together.
@@ -77,9 +77,17 @@ fn methods_of_one_name_are_added() {
     let mut two = one.clone();
     two.methods.push(two.methods[1].clone());
     let other = two.methods.len() as u32 - 1;
-    two.allocations.as_mut().expect("some").frames[3].method = other;
+    two.allocations
+        .as_mut()
+        .expect("the profile has allocations")
+        .frames[3]
+        .method = other;
     let mut unknown = two.clone();
-    unknown.allocations.as_mut().expect("some").sites[0]
+    unknown
+        .allocations
+        .as_mut()
+        .expect("the profile has allocations")
+        .sites[0]
         .allocated
         .bytes = None;
     for (before, after, bytes) in [
@@ -89,7 +97,7 @@ fn methods_of_one_name_are_added() {
         (&two, &unknown, [Some(160_240.0), None]),
     ] {
         let changes = compare(pair(before, after), &Options::default())
-            .expect("alike")
+            .expect("compare profiles")
             .changes;
         let arrays = find(&changes, "Server.handle:40", "int[]");
         let objects = [arrays.before[0].objects, arrays.after[0].objects];
@@ -103,13 +111,18 @@ fn methods_of_one_name_are_added() {
 fn names_sort_by_method_line_and_type() {
     let before = alone(allocations());
     let mut after = before.clone();
-    after.allocations.as_mut().expect("some").frames[3].line = Some(9);
+    after
+        .allocations
+        .as_mut()
+        .expect("the profile has allocations")
+        .frames[3]
+        .line = Some(9);
     let options = Options {
         sort: Sort::Name,
         ..Options::default()
     };
     let changes = compare(pair(&before, &after), &options)
-        .expect("alike")
+        .expect("compare profiles")
         .changes;
     let places: Vec<String> = changes.iter().map(Change::place).collect();
     let ends = [
@@ -129,7 +142,11 @@ fn names_sort_by_method_line_and_type() {
 fn objects_of_unknown_size_are_mentioned() {
     let before = alone(allocations());
     let mut after = before.clone();
-    let sites = &mut after.allocations.as_mut().expect("some").sites;
+    let sites = &mut after
+        .allocations
+        .as_mut()
+        .expect("the profile has allocations")
+        .sites;
     sites[1].allocated.objects = 5_000.0;
     sites[4].allocated.bytes = Some(5_096.0);
     // Only some of the arrays at one line have known sizes.
@@ -150,12 +167,12 @@ fn objects_of_unknown_size_are_mentioned() {
         assert!(table.contains(note), "{table}");
     }
     let changes = compare(pair(&before, &after), &Options::default())
-        .expect("alike")
+        .expect("compare profiles")
         .changes;
     assert_eq!(find(&changes, "handle:40", "int[]").after[0].bytes, None);
     // Unchanged places come last.
     let changes = compare(pair(&before, &later()), &Options::default())
-        .expect("alike")
+        .expect("compare profiles")
         .changes;
     assert_eq!(&*changes[4].type_name, "a.Gone");
 }
@@ -167,12 +184,15 @@ fn methods_match_by_name_and_not_by_number() {
     let mut after = before.clone();
     after.methods.reverse();
     let last = after.methods.len() as u32 - 1;
-    let allocations = after.allocations.as_mut().expect("some");
+    let allocations = after
+        .allocations
+        .as_mut()
+        .expect("the profile has allocations");
     for frame in &mut allocations.frames {
         frame.method = last - frame.method;
     }
     let changes = compare(pair(&before, &after), &Options::default())
-        .expect("alike")
+        .expect("compare profiles")
         .changes;
     assert_eq!(changes.len(), 4);
     assert!(changes.iter().all(|c| c.before == c.after), "{changes:#?}");
@@ -182,7 +202,11 @@ fn methods_match_by_name_and_not_by_number() {
 fn estimates_are_marked_within_their_error() {
     let before = alone(sampled());
     let mut after = before.clone();
-    let sites = &mut after.allocations.as_mut().expect("some").sites;
+    let sites = &mut after
+        .allocations
+        .as_mut()
+        .expect("the profile has allocations")
+        .sites;
     sites[0].live.bytes = Some(54_000.0);
     sites[4].live.bytes = Some(90_000.0);
     let options = Options {
@@ -246,14 +270,21 @@ fn json_has_all_known_values() {
 #[test]
 fn different_allocations_are_not_compared() {
     let mut all = alone(allocations());
-    all.allocations.as_mut().expect("some").seen = Seen::All;
+    all.allocations
+        .as_mut()
+        .expect("the profile has allocations")
+        .seen = Seen::All;
     let [exact, samples] = [alone(allocations()), alone(sampled())];
     for (a, b) in [(&exact, &samples), (&exact, &all), (&all, &samples)] {
         let compared = compare(pair(a, b), &Options::default());
         assert_eq!(compared.map(|_| ()), Err(MergeError::Allocations));
     }
     let mut finer = samples.clone();
-    finer.allocations.as_mut().expect("some").seen = Seen::Sampled { interval: 4096 };
+    finer
+        .allocations
+        .as_mut()
+        .expect("the profile has allocations")
+        .seen = Seen::Sampled { interval: 4096 };
     let told = table(&samples, &finer, &Options::default());
     assert!(
         told.contains("after estimated: one sample in 4.0 KB"),

@@ -58,7 +58,11 @@ fn long_names_leave_room_for_each_other() {
     for method in &mut profile.methods {
         method.class = format!("{}AndWhateverElseItIs", method.class).into();
     }
-    let sites = &mut profile.allocations.as_mut().expect("some").sites;
+    let sites = &mut profile
+        .allocations
+        .as_mut()
+        .expect("the profile has allocations")
+        .sites;
     sites[0].type_name = "com.example.shop.web.TheLongestNameOfAnyType$ThatIsNested[]".into();
     let mut said = String::new();
     for (measure, width) in [
@@ -139,11 +143,11 @@ fn everything_is_counted() {
     let mut bytes = Vec::new();
     Format::Pprof
         .write(&profile, &Options::default(), &mut bytes)
-        .expect("a vector takes all");
-    let read = pprof::read(&bytes[..]).expect("ours");
+        .expect("write to memory");
+    let read = pprof::read(&bytes[..]).expect("read the profile");
     assert_eq!(read.allocations, profile.allocations);
-    merge(&[profile.clone(), profile.clone()]).expect("of one kind");
-    merge(&[profile, alone(allocations())]).expect_err("of two kinds");
+    merge(&[profile.clone(), profile.clone()]).expect("merge profiles");
+    merge(&[profile, alone(allocations())]).expect_err("the profiles are of different kinds");
 }
 
 /// Totals and rows with objects of unknown size are marked in every format that shows bytes. They
@@ -162,17 +166,20 @@ fn objects_of_unknown_size_are_in_no_total() {
     let tree = text(Format::Tree, &profile, &Options::default());
     assert!(tree.contains(few), "{tree}");
     let handle = tree.lines().find(|line| line.ends_with("Server.handle"));
-    let handle = handle.expect("it makes most");
+    let handle = handle.expect("the method is the first row");
     assert!(handle.contains(" ≥156.3 "), "{tree}");
     let array = tree.lines().find(|line| line.ends_with("int[]"));
     assert!(array.is_some_and(|line| !line.contains('≥')), "{tree}");
 
     let mut gone = profile.clone();
-    gone.allocations.as_mut().expect("some").sites[0]
+    gone.allocations
+        .as_mut()
+        .expect("the profile has allocations")
+        .sites[0]
         .allocated
         .bytes = None;
     for pair in [[&profile, &gone], [&gone, &profile]] {
-        let both = merge(&pair.map(Clone::clone)).expect("alike");
+        let both = merge(&pair.map(Clone::clone)).expect("merge profiles");
         let table = text(Format::Table, &both, &Options::default());
         let row = table.lines().find(|line| line.contains("  int[]  "));
         assert!(row.is_some_and(|row| row.contains(" ≥156.7 ")), "{table}");
@@ -180,8 +187,15 @@ fn objects_of_unknown_size_are_in_no_total() {
             table.contains("\n1,014 objects have unknown sizes"),
             "{table}"
         );
-        let again = merge(&[both.clone(), both]).expect("alike");
-        assert_eq!(again.allocations.expect("some").sites.len(), 6);
+        let again = merge(&[both.clone(), both]).expect("merge profiles");
+        assert_eq!(
+            again
+                .allocations
+                .expect("the profile has allocations")
+                .sites
+                .len(),
+            6
+        );
     }
 
     // If all sizes are known, there is no mark.
@@ -211,7 +225,7 @@ fn trace_events_of_allocations_are_refused() {
     ] {
         let mut out = Vec::new();
         let written = Format::Chrome.write(profile, &options, &mut out);
-        let error = written.expect_err("they have no times");
+        let error = written.expect_err("trace events cannot show bytes");
         assert_eq!(error.kind(), std::io::ErrorKind::Unsupported);
         assert!(error.to_string().contains("times only, no bytes"));
         assert!(out.is_empty());
@@ -305,13 +319,17 @@ fn a_part_can_be_chosen() {
 #[test]
 fn allocations_add_up() {
     let sums = |profile: &Profile| {
-        let sites = &profile.allocations.as_ref().expect("some").sites;
+        let sites = &profile
+            .allocations
+            .as_ref()
+            .expect("the profile has allocations")
+            .sites;
         let objects: f64 = sites.iter().map(|site| site.allocated.objects).sum();
         let bytes: f64 = sites.iter().filter_map(|site| site.allocated.bytes).sum();
         (sites.len(), objects, bytes)
     };
     let one = alone(allocations());
-    let two = merge(&[one.clone(), one.clone()]).expect("alike");
+    let two = merge(&[one.clone(), one.clone()]).expect("merge profiles");
     let (sites, objects, bytes) = sums(&one);
     assert_eq!(sums(&two), (sites, 2.0 * objects, 2.0 * bytes));
     let samples = alone(sampled());
@@ -319,8 +337,8 @@ fn allocations_add_up() {
         merge(&[one, samples.clone()]).map(|_| ()),
         Err(MergeError::Allocations)
     );
-    let two = merge(&[samples.clone(), samples]).expect("alike");
-    let site = &two.allocations.expect("some").sites[0];
+    let two = merge(&[samples.clone(), samples]).expect("merge profiles");
+    let site = &two.allocations.expect("the profile has allocations").sites[0];
     assert_eq!((site.live_age, site.live.objects_variance), (2.5, 1.0));
 }
 
@@ -328,9 +346,12 @@ fn allocations_add_up() {
 fn a_merge_mentions_the_live_objects_that_it_leaves_out() {
     let live = alone(sampled());
     let mut without = live.clone();
-    let allocations = without.allocations.as_mut().expect("some");
+    let allocations = without
+        .allocations
+        .as_mut()
+        .expect("the profile has allocations");
     allocations.live = false;
-    let both = merge(&[live.clone(), without.clone()]).expect("samples both");
+    let both = merge(&[live.clone(), without.clone()]).expect("merge samples");
     let note = "what is still alive is not shown: 1 of 2 profiles did not record it (--alloc live)";
     assert_eq!(both.header.notes[0], note);
     let table = text(Format::Table, &both, &Options::default());
@@ -339,7 +360,7 @@ fn a_merge_mentions_the_live_objects_that_it_leaves_out() {
         "{table}"
     );
     for alike in [live, without] {
-        let both = merge(&[alike.clone(), alike]).expect("alike");
+        let both = merge(&[alike.clone(), alike]).expect("merge profiles");
         assert!(!both.header.notes.iter().any(|other| other == note));
     }
 }

@@ -93,7 +93,7 @@ fn values_that_are_mostly_error_are_ranked_last() {
         ],
     );
     let plain = text(Format::Table, &profile, &Options::default());
-    let at = |name: &str| plain.find(name).expect("in the table");
+    let at = |name: &str| plain.find(name).expect("the table has the method");
     assert!(at("X.sure") < at("X.noisy"), "{plain}");
     assert!(!plain.contains('\x1b'), "{plain}");
     assert!(plain.contains("--timing exact --include"), "{plain}");
@@ -125,7 +125,7 @@ fn branches_with_heavy_totals_are_shown() {
     );
     let tree = text(Format::Tree, &profile, &Options::default());
     let line = |name: &str| tree.lines().find(|line| line.ends_with(name));
-    let b = line("X.b").expect("shown");
+    let b = line("X.b").expect("the tree shows the method");
     assert!(b.trim_start().starts_with("99.8 %"), "{tree}");
     assert_eq!(line("X.c"), None, "{tree}");
     assert!(
@@ -182,8 +182,11 @@ fn a_program_that_still_runs_has_a_note() {
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(json["header"]["not_ended"], true);
     let mut file = Vec::new();
-    pprof::write(&profile, &mut file).expect("a vector takes all");
-    assert_eq!(pprof::read(&file).expect("ours").header, profile.header);
+    pprof::write(&profile, &mut file).expect("write to memory");
+    assert_eq!(
+        pprof::read(&file).expect("read the profile").header,
+        profile.header
+    );
     let mut header = json["header"].clone();
     let fields = header.as_object_mut().expect("an object");
     fields.remove("not_ended");
@@ -206,7 +209,7 @@ fn no_text_contains_escape_sequences() {
     }
     let changes = compare(pair(&profile, &profile), &Options::default()).expect("same clock");
     let mut differences = Vec::new();
-    write(&changes, &Options::default(), &mut differences).expect("a vector takes all");
+    write(&changes, &Options::default(), &mut differences).expect("write to memory");
     let mut texts = vec![String::from_utf8(differences).expect("UTF-8")];
     for format in [Format::Table, Format::Tree, Format::Collapsed] {
         let lines = text(format, &small(), &Options::default()).lines().count();
@@ -271,7 +274,7 @@ fn differences() {
     let compared = |options: &Options<'_>| {
         let changes = compare(pair(&before, &after), options).expect("same clock");
         let mut out = Vec::new();
-        write(&changes, options, &mut out).expect("a vector takes all");
+        write(&changes, options, &mut out).expect("write to memory");
         String::from_utf8(out).expect("UTF-8")
     };
     insta::assert_snapshot!(compared(&calls_first));
@@ -361,7 +364,7 @@ fn totals_of_nodes_that_may_be_nested_are_bounds() {
         .collect();
     assert!(bounds.len() == 1 && bounds[0].name == "X.b", "{changes:?}");
     let mut differences = Vec::new();
-    write(&changes, &options, &mut differences).expect("a vector takes all");
+    write(&changes, &options, &mut differences).expect("write to memory");
     let differences = String::from_utf8(differences).expect("UTF-8");
     assert_eq!(differences.matches("≤1,000 ").count(), 2, "{differences}");
 
@@ -478,7 +481,9 @@ fn words_choose() {
     for sort in Sort::ALL {
         assert_eq!(sort.as_str().parse(), Ok(sort));
     }
-    let error = "xml".parse::<Format>().expect_err("no format");
+    let error = "xml"
+        .parse::<Format>()
+        .expect_err("the word names no format");
     insta::assert_snapshot!(error, @"unknown word `xml`; expected one of table, tree, collapsed, pprof, json, html, speedscope, chrome, hprof");
 }
 

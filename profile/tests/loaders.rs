@@ -51,14 +51,14 @@ fn names_to_be_compared_are_the_same() {
         assert_eq!(one, many);
     }
     let mut file = Vec::new();
-    write(&many, &mut file).expect("a vector takes all");
+    write(&many, &mut file).expect("write to memory");
     let mut plain = Vec::new();
     std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(&file[..]), &mut plain)
         .expect("gzip");
     assert!(!String::from_utf8_lossy(&plain).contains(" loaders"));
     let sides = [&one, &many].map(std::slice::from_ref);
     let changes = compare(sides, &Options::default())
-        .expect("of one kind")
+        .expect("merge profiles")
         .changes;
     assert!(
         changes
@@ -73,7 +73,7 @@ fn names_to_be_compared_are_the_same() {
 fn merged_profiles_have_the_most_loaders() {
     let [few, many] = [3, 5].map(copied);
     for runs in [[few.clone(), many.clone()], [many, few]] {
-        let merged = merge(&runs).expect("of one kind");
+        let merged = merge(&runs).expect("merge profiles");
         assert!(merged.methods.iter().all(|method| method.loaders == 5));
     }
 }

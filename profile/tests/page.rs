@@ -12,7 +12,7 @@ use loadhook_testkit::browser::run;
 fn page(profile: &Profile) -> String {
     let mut page = Vec::new();
     let written = Format::Html.write(profile, &Options::default(), &mut page);
-    written.expect("a vector takes all");
+    written.expect("write to memory");
     String::from_utf8(page).expect("UTF-8")
 }
 

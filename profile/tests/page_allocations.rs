@@ -27,7 +27,7 @@ const HELPERS: &str = r#"
 fn page(profile: &Profile, options: &Options<'_>) -> String {
     let mut page = Vec::new();
     let written = Format::Html.write(profile, options, &mut page);
-    written.expect("a vector takes all");
+    written.expect("write to memory");
     String::from_utf8(page).expect("UTF-8")
 }
 
@@ -221,7 +221,10 @@ fn random(threads: u32, sites: u32) -> Profile {
 
 /// Bytes and objects of each method, without and with callees; -1 stands for no method.
 fn by_method(profile: &Profile, thread: Option<u32>) -> Value {
-    let allocations = profile.allocations.as_ref().expect("they are there");
+    let allocations = profile
+        .allocations
+        .as_ref()
+        .expect("the profile has allocations");
     let mut sums: BTreeMap<i64, [f64; 4]> = BTreeMap::new();
     let sites = allocations.sites.iter();
     for site in sites.filter(|site| thread.is_none_or(|thread| site.thread == thread)) {

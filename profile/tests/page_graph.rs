@@ -16,9 +16,9 @@ fn page(profile: &Profile) -> String {
 }
 
 fn differences(before: &[Profile], after: &[Profile]) -> String {
-    let page = difference_page(before, after, &Options::default()).expect("of one kind");
+    let page = difference_page(before, after, &Options::default()).expect("compare profiles");
     let mut text = Vec::new();
-    page.write(&mut text).expect("a vector takes all");
+    page.write(&mut text).expect("write to memory");
     String::from_utf8(text).expect("UTF-8")
 }
 

@@ -14,7 +14,7 @@ use proptest::prelude::*;
 
 fn written(profile: &Profile) -> Vec<u8> {
     let mut file = Vec::new();
-    write(profile, &mut file).expect("a vector takes all");
+    write(profile, &mut file).expect("write to memory");
     file
 }
 
@@ -47,9 +47,9 @@ fn a_written_profile_is_read_back() {
     let plain = [small(), odd, counted, large(3_000), Profile::default()];
     for profile in plain.into_iter().chain([allocated, alone(), alive, empty]) {
         let file = written(&profile);
-        assert_eq!(read(&file).expect("ours"), profile);
+        assert_eq!(read(&file).expect("read the profile"), profile);
         // Tools may unpack the file.
-        assert_eq!(read(&unpacked(&file)).expect("ours"), profile);
+        assert_eq!(read(&unpacked(&file)).expect("read the profile"), profile);
     }
 }
 
@@ -118,7 +118,10 @@ fn allocations_have_lines_and_types() {
         }
         sums
     });
-    assert_eq!(sums[0], i64::try_from(both.calls()).expect("few"));
+    assert_eq!(
+        sums[0],
+        i64::try_from(both.calls()).expect("the number of calls fits")
+    );
     assert_eq!(sums[3], 164_408);
     assert_eq!(sums[4], 500 + 4 + 5 + 2 + 1);
 }
@@ -128,7 +131,12 @@ fn allocations_have_lines_and_types() {
 fn damaged_allocations_are_refused() {
     let damage = |change: &dyn Fn(&mut Allocations)| {
         let mut profile = alone();
-        change(profile.allocations.as_mut().expect("there are some"));
+        change(
+            profile
+                .allocations
+                .as_mut()
+                .expect("the profile has allocations"),
+        );
         read(&written(&profile)).map(|_| ()).expect_err("damaged")
     };
     let is_damaged = |error| matches!(error, ReadError::Damaged(_));
@@ -218,7 +226,10 @@ fn comments_are_few() {
         comments[12],
         "4991 more notes: loadhook report PROFILE --explain"
     );
-    assert_eq!(read(&file).expect("ours").header, profile.header);
+    assert_eq!(
+        read(&file).expect("read the profile").header,
+        profile.header
+    );
 }
 
 #[test]
@@ -245,7 +256,7 @@ const FOREIGN: &[u8] = &[
 
 #[test]
 fn other_files_are_refused_with_a_reason() {
-    let reason = |bytes: &[u8]| read(bytes).expect_err("not ours").to_string();
+    let reason = |bytes: &[u8]| read(bytes).expect_err("the file is refused").to_string();
     insta::assert_snapshot!(reason(FOREIGN), @"a pprof file, but not Loadhook's (it holds samples); `go tool pprof` can show it");
     insta::assert_snapshot!(reason(b"plain text, no profile\n"), @"not a profile; loadhook report reads the .pb.gz files that loadhook run writes");
     insta::assert_snapshot!(reason(b""), @"the file is empty; a profile is written when the JVM ends");
@@ -260,11 +271,11 @@ fn other_files_are_refused_with_a_reason() {
 fn a_million_nodes() {
     let profile = large(1_000_000);
     let file = written(&profile);
-    assert!(read(&file).expect("ours") == profile);
+    assert!(read(&file).expect("read the profile") == profile);
     for format in Format::ALL {
         let mut out = std::io::sink();
         let written = format.write(&profile, &Options::default(), &mut out);
-        written.expect("a sink takes all");
+        written.expect("write to a sink");
     }
 }
 
@@ -283,11 +294,11 @@ proptest! {
         }
         // A damaged file that is accepted must be a profile that can be written again.
         if let Ok(profile) = read(&bytes) {
-            prop_assert_eq!(&read(&written(&profile)).expect("ours"), &profile);
+            prop_assert_eq!(&read(&written(&profile)).expect("read the profile"), &profile);
             for format in Format::ALL {
                 let mut out = std::io::sink();
                 let written = format.write(&profile, &Options::default(), &mut out);
-                written.expect("a sink takes all");
+                written.expect("write to a sink");
             }
         }
     }

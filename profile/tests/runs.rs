@@ -47,12 +47,12 @@ fn sides(runs: u64, more: u64) -> [Vec<Profile>; 2] {
 }
 
 fn compared([before, after]: &[Vec<Profile>; 2], options: &Options<'_>) -> Comparison {
-    compare([before, after], options).expect("alike")
+    compare([before, after], options).expect("compare profiles")
 }
 
 fn table(sides: &[Vec<Profile>; 2], options: &Options<'_>) -> String {
     let mut out = Vec::new();
-    write(&compared(sides, options), options, &mut out).expect("a vector takes all");
+    write(&compared(sides, options), options, &mut out).expect("write to memory");
     String::from_utf8(out).expect("UTF-8")
 }
 
@@ -116,7 +116,7 @@ fn json_has_every_run() {
     };
     let mut out = Vec::new();
     let compared = compared(&sides(5, 400 * MS), &options);
-    write_json(&compared, &options, &mut out).expect("a vector takes all");
+    write_json(&compared, &options, &mut out).expect("write to memory");
     let json: Value = serde_json::from_slice(&out).expect("JSON");
     assert_eq!(
         (&json["version"], &json["compared"]),
@@ -169,11 +169,11 @@ fn allocations_have_ratios() {
     };
     let side = |objects: f64| [0.0, 3.0, 5.0, 8.0].map(|more| with(objects + more));
     let [before, after] = [side(1_000.0), side(1_500.0)];
-    let compared =
-        diff::allocations::compare([&before, &after], &Options::default()).expect("alike");
+    let compared = diff::allocations::compare([&before, &after], &Options::default())
+        .expect("compare profiles");
     let mut out = Vec::new();
     loadhook_profile::format::diff::allocations::write(&compared, &Options::default(), &mut out)
-        .expect("a vector takes all");
+        .expect("write to memory");
     insta::assert_snapshot!(String::from_utf8(out).expect("UTF-8"));
     let mut out = Vec::new();
     let written = loadhook_profile::format::diff::allocations::write_json(
@@ -181,7 +181,7 @@ fn allocations_have_ratios() {
         &Options::default(),
         &mut out,
     );
-    written.expect("a vector takes all");
+    written.expect("write to memory");
     let json: Value = serde_json::from_slice(&out).expect("JSON");
     assert_eq!(json["sites"][0]["verdict"], "changed", "{json}");
     assert_eq!(json["sites"][0]["before"][3]["objects"], 1018);
@@ -234,16 +234,16 @@ fn threads_that_only_waited_are_one_line() {
     assert_eq!(waited, [false, false, true, true, false]);
     assert_eq!(json["threads"][2]["cpu_ns"], 1_000_000);
     let mut file = Vec::new();
-    pprof::write(&server, &mut file).expect("a vector takes all");
-    assert_eq!(pprof::read(&file[..]).expect("ours"), server);
+    pprof::write(&server, &mut file).expect("write to memory");
+    assert_eq!(pprof::read(&file[..]).expect("read the profile"), server);
 }
 
 #[test]
 fn waiting_is_not_compared() {
     let server = server();
     let mut out = Vec::new();
-    let compared = compare(pair(&server, &server), &Options::default()).expect("alike");
-    write(&compared, &Options::default(), &mut out).expect("a vector takes all");
+    let compared = compare(pair(&server, &server), &Options::default()).expect("compare profiles");
+    write(&compared, &Options::default(), &mut out).expect("write to memory");
     let table = String::from_utf8(out).expect("UTF-8");
     let line = "\nonly waited in all runs, and not compared: idle-1, idle-2\n";
     assert!(table.contains(line), "{table}");
@@ -254,10 +254,10 @@ fn waiting_is_not_compared() {
         sort: Sort::Calls,
         ..Options::default()
     };
-    let compared = compare(pair(&server, &other), &calls).expect("alike");
+    let compared = compare(pair(&server, &other), &calls).expect("compare profiles");
     assert_eq!(compared.whole.before, compared.whole.after);
     let mut out = Vec::new();
-    write(&compared, &calls, &mut out).expect("a vector takes all");
+    write(&compared, &calls, &mut out).expect("write to memory");
     let table = String::from_utf8(out).expect("UTF-8");
     assert!(table.contains("not compared: idle-2\n"), "{table}");
 }

@@ -153,7 +153,7 @@ fn means_are_of_timed_calls() {
     let json: Value = serde_json::from_str(&text_of(&profile, Format::Json)).expect("JSON");
     let methods = json["methods"].as_array().expect("a list");
     let serve = methods.iter().find(|method| method["method"] == "serve");
-    let serve = serve.expect("it is there");
+    let serve = serve.expect("the method is compared");
     for (field, value) in [
         ("calls", 2),
         ("timed_calls", 1),
@@ -170,7 +170,10 @@ fn means_are_of_timed_calls() {
         .expect("one clock")
         .changes;
     let change = changes.iter().find(|change| change.name == "X.serve");
-    assert_eq!(change.expect("it is there").after[0].mean_ns, Some(20.0));
+    assert_eq!(
+        change.expect("the method is compared").after[0].mean_ns,
+        Some(20.0)
+    );
     // The same holds if the threads are merged into one tree.
     profile.threads[1].nodes[0].parent = None;
     profile.threads[0].nodes.rotate_left(1);
@@ -216,18 +219,18 @@ fn differences_have_dashes() {
     };
     let changes = compare(common::pair(&before, &after), &options).expect("one clock");
     let mut table = Vec::new();
-    write(&changes, &options, &mut table).expect("a vector takes all");
+    write(&changes, &options, &mut table).expect("write to memory");
     let table = String::from_utf8(table).expect("UTF-8");
     assert_eq!(
         cells(&table, "X.serve"),
         ["7", "7", "0", "600", "–", "–", "X.serve"]
     );
     let mut json = Vec::new();
-    write_json(&changes, &options, &mut json).expect("a vector takes all");
+    write_json(&changes, &options, &mut json).expect("write to memory");
     let json: Value = serde_json::from_slice(&json).expect("JSON");
     let serve = json["methods"].as_array().expect("a list").iter();
     let serve = serve.clone().find(|one| one["method"] == "serve");
-    let serve = serve.expect("it is there");
+    let serve = serve.expect("the method is compared");
     assert_eq!(serve["before"][0]["self_ns"], 600);
     assert_eq!(serve["after"][0]["self_ns"], Value::Null);
     // A method that was not called has the known time 0.
@@ -238,7 +241,10 @@ fn differences_have_dashes() {
         .expect("one clock")
         .changes;
     let serve = changes.iter().find(|c| c.method.name == gone.name);
-    assert_eq!(serve.expect("it is there").before[0].self_ns, Some(0.0));
+    assert_eq!(
+        serve.expect("the method is compared").before[0].self_ns,
+        Some(0.0)
+    );
 }
 
 /// A profile with `--timing count` has no times at all, and its header says so.
@@ -248,7 +254,7 @@ fn counts_are_shown_without_dashes() {
     counted.header.timing = Timing::Count;
     let mut json = Vec::new();
     let written = Format::Json.write(&counted, &Options::default(), &mut json);
-    written.expect("a vector takes all");
+    written.expect("write to memory");
     let json: Value = serde_json::from_slice(&json).expect("JSON");
     assert_eq!(json["methods"][0]["self_ns"], 0, "{json}");
 }

@@ -31,8 +31,9 @@ pub const CLASSES: &[(&str, &[u8])] = CLASSES_HERE;
 /// `docs/dev/jars.md`. An agent must not define these classes.
 pub const OFFLINE_CLASSES: &[(&str, &[u8])] = OFFLINE_CLASSES_HERE;
 
-/// A program of its own, `loadhook.VerifyClasses`, which has `java.lang.classfile` verify rewritten classes. It runs on
-/// JDK 24 and later; its source says what it reads and prints. Names and bytes, superclasses first.
+/// A program of its own, `loadhook.VerifyClasses`, which verifies rewritten classes with
+/// `java.lang.classfile`. It runs on JDK 24 and later; its source documents its input and output.
+/// Names and bytes, superclasses first.
 pub const VERIFY_CLASSES: &[(&str, &[u8])] = VERIFY_CLASSES_HERE;
 
 /// The template of [`OFFLINE_CLASSES`].

@@ -138,7 +138,7 @@ fn a_tracker_above_two_loaders() -> Result<()> {
                 .methods
                 .iter()
                 .position(of_loader)
-                .context("outer")?;
+                .context("no outer node")?;
             let nodes = profile.threads.iter().flat_map(|thread| &thread.nodes);
             let found: u64 = nodes
                 .filter(|node| node.method as usize == outer)

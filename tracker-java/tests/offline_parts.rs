@@ -266,7 +266,7 @@ fn ended_threads_can_be_collected() -> Result<()> {
         let found = calls(&profile, "Work.work", "Work.outer");
         ensure!(found == 20_000, "{found}");
         let ended = profile.threads.iter().find(|t| &*t.name == "brief-#");
-        ensure!(ended.context("its name")?.kind == ThreadKind::Ended);
+        ensure!(ended.context("no ended thread of this name")?.kind == ThreadKind::Ended);
     }
     Ok(())
 }

@@ -1,4 +1,7 @@
-/** Makes small objects and arrays that other code sees. Prints the nanoseconds of an allocation on one thread, and on each of two. */
+/**
+ * Makes small objects and arrays that escape to other code. Prints the nanoseconds of an allocation
+ * on one thread, and on each of two.
+ */
 public final class Alloc {
     /** Rounds are short, so that most end before another process gets the processor. */
     private static final int ROUND = 20_000;

@@ -11,7 +11,10 @@ public final class Json {
     private Json() {
     }
 
-    /** A recursive-descent reader. Strings and numbers are scanned by loops, all else by a method for each step. */
+    /**
+     * A recursive-descent reader. Strings and numbers are scanned by loops, everything else by one
+     * method for each step.
+     */
     static final class Reader {
         private final String text;
         private int at;

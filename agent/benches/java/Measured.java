@@ -1,8 +1,8 @@
 import java.util.function.IntSupplier;
 
-/** Measures operations of a program that are run by turns, each for itself, on one thread. */
+/** Measures operations of a program on one thread. The operations run in turn; each is timed on its own. */
 final class Measured {
-    /** Operations take their results here, so that the JIT cannot leave them out. */
+    /** The operations' results are written to this field, so that the JIT cannot remove the operations. */
     static volatile int sink;
 
     private Measured() {

@@ -8,7 +8,7 @@ use anyhow::{Result, ensure};
 
 use crate::support::{Bench, Variant, corpus, median};
 
-/// Prints the rows that are wanted.
+/// Prints the rows that `is_wanted` accepts.
 pub(crate) fn run(bench: &Bench, features: &[u32], is_wanted: &dyn Fn(&str) -> bool) -> Result<()> {
     for &feature in features {
         println!("JDK {feature}");
@@ -45,7 +45,9 @@ fn tiny(bench: &Bench, feature: u32) -> Result<()> {
     if feature >= 25 {
         variants.push(Variant::Jfr("Tiny::tiny".to_owned()));
     }
-    println!("  tiny method: ns a call; two threads: of the plain program's own scaling");
+    println!(
+        "  tiny method: ns per call; two threads: relative to the plain program's own scaling"
+    );
     on_two_threads(bench, feature, &variants, "Tiny", |_| "30")
 }
 
@@ -59,9 +61,9 @@ fn alloc(bench: &Bench, feature: u32) -> Result<()> {
         Variant::Agent("alloc=live=exact"),
         Variant::JfrAllocations,
     ];
-    println!("  allocations: ns each; two threads: of the plain program's own scaling");
+    println!("  allocations: ns each; two threads: relative to the plain program's own scaling");
     let rounds = |variant: &Variant| match variant {
-        // One operation takes a thousand times as long.
+        // In this mode an operation takes a thousand times as long, so fewer rounds suffice.
         Variant::Agent("alloc=live=exact") => "30",
         _ => "3000",
     };
@@ -147,7 +149,7 @@ fn javac(bench: &Bench, feature: u32) -> Result<()> {
             millis.extend(bench.numbers(&mut java)?);
         }
     }
-    println!("  javac in steady state: ms a compile of a part of java.xml");
+    println!("  javac in steady state: ms per compilation of a part of java.xml");
     print_medians(&variants, &mut millis);
     Ok(())
 }
@@ -166,7 +168,7 @@ fn sampled(bench: &Bench, feature: u32) -> Result<()> {
             nanos.extend(bench.numbers(java.arg("200000"))?);
         }
     }
-    println!("  sampled allocations: ns a round of some 2.5 KB");
+    println!("  sampled allocations: ns per round of about 2.5 KB");
     print_medians(&variants, &mut nanos);
     Ok(())
 }

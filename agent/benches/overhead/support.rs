@@ -1,4 +1,4 @@
-//! Starts the benches' programs under the agent, and beside it other profilers.
+//! Starts the programs of the benches under the agent, or under another profiler.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -38,7 +38,7 @@ impl Variant {
     }
 }
 
-/// The library of async-profiler that is measured beside ours, if the user names one.
+/// The library of async-profiler that is measured beside the agent, if the user names one.
 pub(crate) fn async_profiler() -> Option<PathBuf> {
     std::env::var_os("LOADHOOK_ASYNC_PROFILER").map(PathBuf::from)
 }

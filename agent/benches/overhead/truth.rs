@@ -1,4 +1,4 @@
-//! Cost and truth of the ways to time a program.
+//! Cost and truth of several ways to time a program.
 //!
 //! For each operation a row shows two numbers: the *cost*, which is the operation's time under the profiler divided by
 //! its time in the plain program, and the *truth*, which is the time that the profile states for it divided by its time in
@@ -15,13 +15,13 @@ use loadhook_profile::format::{Format, Options, pprof};
 
 use crate::support::{Bench, Variant, async_profiler, corpus, median};
 
-/// Flat counts and samples of all methods of the program.
+/// Options for flat counts and samples of all methods of the program.
 const SAMPLED: Variant = Variant::Agent("timing=sampled");
-/// Samples alone; no class is rewritten.
+/// Options for samples alone; no class is rewritten.
 const SAMPLES: Variant = Variant::Agent("timing=sampled,include=none");
 const ADAPTIVE: Variant = Variant::Agent("timing=adaptive,all=true");
 
-/// Prints the rows that are wanted.
+/// Prints the rows that `is_wanted` accepts.
 pub(crate) fn run(bench: &Bench, features: &[u32], is_wanted: &dyn Fn(&str) -> bool) -> Result<()> {
     for &feature in features {
         println!("JDK {feature}");
@@ -51,7 +51,7 @@ pub(crate) fn run(bench: &Bench, features: &[u32], is_wanted: &dyn Fn(&str) -> b
     Ok(())
 }
 
-/// The turns of a row.
+/// The number of turns of a row.
 fn turns(usual: usize) -> usize {
     let wanted = std::env::var("LOADHOOK_BENCH_TURNS");
     wanted
@@ -83,7 +83,9 @@ fn fib(bench: &Bench, feature: u32) -> Result<()> {
     if async_profiler().is_some() {
         variants.push(Variant::AsyncProfiler("event=Fib.fib"));
     }
-    println!("  fib: ns a call, ns added; with two threads, of the plain program's own scaling");
+    println!(
+        "  fib: ns per call, ns added; two threads: relative to the plain program's own scaling"
+    );
     let mut found = vec![[Vec::new(), Vec::new()]; variants.len()];
     for _ in 0..turns(5) {
         for (found, variant) in found.iter_mut().zip(&variants) {
@@ -110,7 +112,7 @@ fn fib(bench: &Bench, feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Operations of a program: cost and truth of each.
+/// Prints cost and truth of each operation of a program.
 fn operations(
     bench: &Bench,
     feature: u32,
@@ -165,7 +167,7 @@ fn operations(
     Ok(())
 }
 
-/// javac in its steady state: cost.
+/// Prints the cost for javac in its steady state.
 fn javac(bench: &Bench, feature: u32) -> Result<()> {
     let sources = corpus("bcel")?;
     let mut variants = vec![
@@ -175,7 +177,7 @@ fn javac(bench: &Bench, feature: u32) -> Result<()> {
         Variant::Agent("timing=adaptive,include=com.sun.tools.javac.**"),
     ];
     with_peers(&mut variants, feature, None);
-    println!("  javac: ms a compile, cost");
+    println!("  javac: ms per compilation, cost");
     let mut millis = vec![Vec::new(); variants.len()];
     for _ in 0..turns(3) {
         for (millis, variant) in millis.iter_mut().zip(&variants) {
@@ -195,7 +197,7 @@ fn javac(bench: &Bench, feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Hello world: milliseconds from start to end.
+/// Prints the milliseconds of hello world from start to end.
 fn hello(bench: &Bench, feature: u32) -> Result<()> {
     let mut variants = vec![
         Variant::Plain,
@@ -263,7 +265,7 @@ fn processor_time(command: &mut Command) -> Result<f64> {
     Ok((children_ticks()? - before) as f64 / 100.0)
 }
 
-/// User and system time of the children that have ended: fields 16 and 17 of `/proc/self/stat`.
+/// User and system time of the ended child processes: fields 16 and 17 of `/proc/self/stat`.
 fn children_ticks() -> Result<u64> {
     let stat = fs::read_to_string("/proc/self/stat")?;
     // The name of the process, in brackets, can contain blanks.

@@ -22,7 +22,8 @@ pub(super) struct ObjectLimits {
 }
 
 impl ObjectLimits {
-    /// Some 300 MB, and more in the JVM for the tags. So many objects fill hash tables of 2^23 entries.
+    /// The default limits. The tables take about 300 MB, and the JVM more for the tags. This number
+    /// of objects fills hash tables of 2^23 entries.
     pub(super) const DEFAULT: ObjectLimits = ObjectLimits {
         objects: 7 << 20,
         sites: 1 << 19,
@@ -138,7 +139,7 @@ mod tests {
     #[test]
     fn live_objects_are_summed_by_age() {
         let mut objects = ExactObjects::new(ObjectLimits::DEFAULT);
-        let mut put = |record| objects.put(record).expect("there is room");
+        let mut put = |record| objects.put(record).expect("the table has room");
         let tags: Vec<i64> = [16, 24, 32, 40]
             .map(|size| put(record(1, 2, 3, size)))
             .into();
@@ -171,8 +172,10 @@ mod tests {
         });
         for born in 0..1000 {
             let tag = objects.put(record(born % 2, born, born, 16));
-            let tag = tag.expect("there is room");
-            let other = objects.put(record(1, 5, born, 16)).expect("there is room");
+            let tag = tag.expect("the table has room");
+            let other = objects
+                .put(record(1, 5, born, 16))
+                .expect("the table has room");
             assert_eq!(objects.put(record(1, 5, born, 16)), None, "full");
             assert_eq!(objects.take(tag), Some(born % 2));
             assert_eq!(objects.put(record(2, 5, born, 16)), None, "a third group");

@@ -25,7 +25,7 @@ pub(super) struct GcSentinels {
     /// Sentinels that no collection has removed, oldest first: the time when each was made, and a weak reference to it.
     /// Time is the number of collections that have ended.
     left: Mutex<Vec<(u32, Weak)>>,
-    /// The time of the youngest sentinel that is gone.
+    /// The time of the youngest sentinel that a collection has removed.
     gone: AtomicU32,
 }
 

@@ -58,11 +58,13 @@ impl Samples {
         }
     }
 
-    /// Removes the followed objects that are not in the heap any more. Returns whether the heap walk succeeded.
+    /// Removes the followed objects that are no longer in the heap. Returns whether the heap walk
+    /// succeeded.
     ///
-    /// The event `ObjectFree` is not used. From JDK 17 on, the JVM posts it from a thread that a collection stops in the
-    /// midst. At its end, and whenever the event is enabled, the JVM waits for that thread in a way that no collection
-    /// can stop. Then all of them wait for each other for ever.
+    /// The event `ObjectFree` is not used. From JDK 17 on, the JVM posts it from a thread that a
+    /// collection may stop. At its end, and whenever the event is enabled, the JVM waits for that
+    /// thread in a state in which no collection can start. So all of them could wait for each other
+    /// for ever.
     pub(super) fn scan(&self, jvmti: Jvmti, _scanning: &MutexGuard<'_, ()>) -> bool {
         let now = self.collections.load(Ordering::Relaxed);
         let (mut gone, mut unfinished) = {

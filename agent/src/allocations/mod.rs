@@ -1,7 +1,8 @@
 //! Samples of allocations, and the liveness of the sampled objects.
 //!
-//! With `SampledObjectAlloc`, the JVM shows one object in so many bytes, or every object if the interval is 0, in the
-//! thread that allocates it. With `VMObjectAlloc` it shows objects that no bytecode instruction allocates.
+//! With `SampledObjectAlloc`, the JVM reports one object per interval of bytes, or every object if
+//! the interval is 0, in the thread that allocates it. With `VMObjectAlloc`, it reports objects
+//! that no bytecode instruction allocates.
 //!
 //! Stacks, sites and objects are behind one lock. It is held for a moment, and never while the JVM is called.
 

@@ -126,7 +126,7 @@ impl Owners {
         self.all[owner as usize].records += 1;
     }
 
-    /// Notes that a record does not refer to the owner any more.
+    /// Notes that a record no longer refers to the owner.
     pub(super) fn release(&mut self, owner: u32) {
         self.all[owner as usize].records -= 1;
         self.reuse(owner);

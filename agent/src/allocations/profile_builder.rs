@@ -22,7 +22,7 @@ pub(super) struct ProfileBuilder<'p> {
 }
 
 impl<'p> ProfileBuilder<'p> {
-    /// Begins with what the profile has.
+    /// Begins with the methods, threads and allocations that the profile already has.
     pub(super) fn new(profile: &'p mut Profile) -> Self {
         let methods = ProfileMethods::of(profile);
         // Allocations that probes have counted.

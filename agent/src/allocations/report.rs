@@ -71,7 +71,8 @@ impl Samples {
                 }
             });
         }
-        // Read before the scan, which does not see what a later collection finds.
+        // The number is read before the scan, because the scan knows nothing about later
+        // collections.
         let now = self.collections.load(Ordering::Relaxed);
         let judged = if in_one_stop {
             now

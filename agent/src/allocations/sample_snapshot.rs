@@ -18,11 +18,11 @@ pub(super) type Leaf = (Option<SourceLine>, u32);
 pub(crate) struct SampleSnapshot {
     /// Number of collections that have ended.
     pub(super) now: u32,
-    /// Objects that were made before this number of collections, and are there, are alive.
+    /// Objects that were made before this number of collections, and still exist, are alive.
     pub(super) judged: u32,
     /// True if a liveness scan has succeeded, or none is needed.
     pub(super) was_scanned: bool,
-    /// True if no collection could be asked for.
+    /// True if no collection could be requested.
     pub(super) is_late: bool,
     pub(super) symbols: Vec<Symbol>,
     pub(super) copies: Vec<CopyLoaders>,
@@ -31,7 +31,7 @@ pub(crate) struct SampleSnapshot {
     pub(super) owners: Owners,
     /// Objects that are alive, under their present owners. Objects whose liveness is not known are left out.
     pub(super) survivors: Vec<LiveRecord>,
-    /// Notes about what the tables lack.
+    /// Notes about samples for which the tables had no room.
     pub(super) notes: Vec<String>,
 }
 
@@ -44,8 +44,8 @@ pub(super) struct Alive {
 }
 
 impl SampleSnapshot {
-    /// Copies the tables. `now` collections have ended. A scan has looked at the objects that were made before the
-    /// collection `judged`.
+    /// Copies the tables. `now` collections have ended. The liveness of objects that were made
+    /// before the collection `judged` is known.
     pub(super) fn of(tables: &SampleTables, source: EventSource, now: u32, judged: u32) -> Self {
         let records = tables.followed.all().into_iter();
         let survivors = records.filter(|record| record.born < judged);

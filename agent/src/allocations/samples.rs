@@ -58,7 +58,7 @@ pub(crate) struct Samples {
 /// State of a native thread for its samples.
 #[derive(Clone, Copy, Default)]
 pub(super) struct ThreadState {
-    /// Number of its owner.
+    /// The number of the thread's owner.
     pub(super) owner: Option<u32>,
     /// Size of its last sample, 0 before.
     pub(super) previous: u64,

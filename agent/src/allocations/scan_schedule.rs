@@ -3,7 +3,7 @@
 /// Number of followed objects at which the first scan is due. Later scans are due when the number has doubled.
 pub(super) const FIRST_SCAN: usize = 1 << 19;
 
-/// Decides when so many objects are followed that a liveness scan is due.
+/// Decides, by the number of followed objects, when a liveness scan is due.
 #[derive(Debug)]
 pub(super) struct ScanSchedule {
     /// Number of followed objects at which a scan is due.
@@ -25,7 +25,8 @@ impl Default for ScanSchedule {
 }
 
 impl ScanSchedule {
-    /// Returns whether a scan is due when so many objects are followed and so many collections have ended.
+    /// Returns whether a scan is due with this number of followed objects, after this number of
+    /// collections.
     pub(super) fn is_due(&self, followed: usize, collections: u32) -> bool {
         followed >= self.objects && collections >= self.collections
     }

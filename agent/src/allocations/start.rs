@@ -87,7 +87,7 @@ impl Samples {
         })
     }
 
-    /// Returns whether the JVM reports one collection when it is asked for one.
+    /// Returns whether the JVM reports exactly one collection for one request.
     fn is_one_stop(&self, collect: impl Fn() -> jvmti::Result<()>) -> jvmti::Result<bool> {
         for _ in 0..ATTEMPTS {
             let before = self.collections.load(Ordering::Relaxed);

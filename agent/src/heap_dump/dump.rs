@@ -464,7 +464,7 @@ impl<'c, W: Write> Dump<'c, W> {
         Ok(())
     }
 
-    /// Keeps the first fault. Returns whether the walk goes on.
+    /// Stores the first fault. Returns whether the walk continues.
     fn noted(&mut self, outcome: Result<(), Fault>) -> bool {
         let goes_on = outcome.is_ok();
         if let Err(fault) = outcome {

@@ -14,8 +14,8 @@ pub(super) const WRITTEN: Long = 1 << 62;
 pub(super) const ANNOUNCED: Long = 1 << 61;
 /// Width of the lower part of a tag, which holds the identifier divided by [`STEP`].
 const ID_BITS: u32 = 43;
-/// Width of the part above it, which holds the length of an array of references. JVM TI tells the length of the array
-/// when it is referred to, and not when its elements are shown.
+/// Width of the part above it, which holds the length of an array of references. JVM TI reports the
+/// length of the array with a reference to it, and not with its elements.
 const LENGTH_BITS: u32 = ANNOUNCED.ilog2() - ID_BITS;
 /// Stands for all lengths from this one on.
 pub(super) const LONG: u32 = (1 << LENGTH_BITS) - 1;
@@ -52,8 +52,9 @@ pub(super) fn class_number(id: u64) -> Option<usize> {
 
 /// Identifiers of objects that are no classes.
 ///
-/// They are like the addresses of a heap without gaps, because readers of dumps derive the sizes of objects from them.
-/// They are assigned downwards, because the walk goes on with the object that it showed last.
+/// They are like the addresses of a heap without gaps, because readers of dumps derive the sizes of
+/// objects from them. They are assigned downwards, because the walk continues with the object that
+/// it reported last.
 pub(super) struct Ids(u64);
 
 impl Ids {

@@ -17,10 +17,11 @@ use crate::jvm::sys::Long;
 /// `JVMTI_ERROR_INVALID_METHODID`: the class of the method is unloaded.
 const INVALID_METHODID: i32 = 23;
 
-/// Innermost frames of a thread that are kept. The JVM takes 32 KB for so many frames, even if the stack has fewer.
+/// The maximum number of frames of a thread, from the innermost on. The JVM takes 32 KB for this
+/// number, even if the stack has fewer.
 const MOST_FRAMES: i32 = 2048;
 
-/// Number of threads whose stacks are asked for at once.
+/// The number of threads whose stacks are requested at once.
 const AT_ONCE: usize = 64;
 
 /// A thread.

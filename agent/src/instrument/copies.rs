@@ -1,11 +1,12 @@
 //! Classes that share ids: copies of a class, and folded classes.
 //!
-//! A class is known by its bytes and the kind of its loader. While the loader is there, the class is also known by its
-//! name and methods, because other agents can change its bytes. Nothing is kept for a copy whose loader is gone.
+//! A class is identified by its bytes and the kind of its loader. As long as the loader is alive,
+//! the class is also identified by its name and methods, because other agents can change its bytes.
+//! A copy whose loader was collected takes no memory.
 //!
-//! Generated classes such as `Script16` and `Script17` are no copies. When many classes that differ only by the numbers
-//! in their names are gone, further ones are folded: they share the ids of one class, called `Script#`. For generated
-//! classes of other names there is a limit.
+//! Generated classes such as `Script16` and `Script17` are no copies. When many classes that differ
+//! only by the numbers in their names have been unloaded, further ones are folded: they share the
+//! ids of one class, called `Script#`. For generated classes of other names there is a limit.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
@@ -18,11 +19,12 @@ use super::loader_kinds::MOST_GONE;
 use super::loaders::Loader;
 use super::numbered_names::without_numbers;
 
-/// Number of classes that are gone and have ids of their own; their names take some 50 MB. Beyond it, further classes of
-/// loaders that come and go are not instrumented.
+/// The maximum number of unloaded classes with ids of their own; their names take about 50 MB.
+/// Beyond it, further classes of loaders that come and go are not instrumented.
 const MOST_ALONE: u32 = 1 << 15;
 
-/// Number of classes of one loader that are remembered as not instrumented. Beyond it, a class counts each time it comes.
+/// The maximum number of classes of one loader that are remembered as not instrumented. Beyond it,
+/// a class is counted again each time it is loaded.
 const MOST_REFUSED: usize = 1 << 10;
 
 /// Two hashes with different keys. Two classes share ids by mistake only if both hashes collide: once in 2^128.
@@ -32,7 +34,7 @@ type WideHash = [u64; 2];
 #[derive(Default)]
 pub(crate) struct Hashers([RandomState; 2]);
 
-/// Hashes that tell a class from others.
+/// Hashes that distinguish a class from others.
 pub(crate) struct Identity {
     bytes: WideHash,
     name: u64,
@@ -80,7 +82,7 @@ impl Hashers {
 /// The ids that a class gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SharedIds {
-    /// The ids that the class got before: the class of this index was loaded again.
+    /// The class of this index was loaded again and keeps its ids.
     Known(usize),
     /// The ids of another class, of which it is a copy or into which it is folded.
     Copy(usize),
@@ -94,10 +96,10 @@ pub(crate) enum SharedIds {
 
 /// A class with ids.
 struct Class {
-    /// Its pattern and the kind of its loader; `None` if the class was counted among those that are gone, stands for
-    /// its pattern, or stays for ever.
+    /// The pattern of the class and the kind of its loader. `None` if the class was already counted
+    /// as unloaded, stands for its pattern, or is never unloaded.
     pattern: Option<(u32, WideHash)>,
-    /// Number of loaders that are there and have the class.
+    /// The number of live loaders that have the class.
     alive: u32,
 }
 
@@ -122,18 +124,18 @@ pub(crate) struct Copies {
     /// All classes with ids; the maps above have indexes into this list.
     all: Vec<Class>,
     patterns: HashMap<(u32, WideHash), Pattern>,
-    /// Number of classes that are gone and have ids of their own.
+    /// The number of unloaded classes with ids of their own.
     alone: u32,
     /// Number of classes that were folded.
     folded: u64,
-    /// Number of classes that were not instrumented when they came first.
+    /// The number of classes that were not instrumented at their first loading.
     not_instrumented: u64,
 }
 
 impl Copies {
-    /// Adds a class and returns the ids that it gets. A class with new ids has the index `next`. `pattern` is the hash
-    /// of its [pattern](Hashers::pattern). A class that got no ids may get some when it comes again, because its pattern
-    /// may be folded by then.
+    /// Adds a class and returns the ids that it gets. A class with new ids has the index `next`.
+    /// `pattern` is the hash of its [pattern](Hashers::pattern). A class without ids may get some
+    /// when it is loaded again, because its pattern may be folded by then.
     pub(crate) fn add(
         &mut self,
         loader: Loader,
@@ -190,7 +192,7 @@ impl Copies {
         SharedIds::New
     }
 
-    /// Adds a class of a loader that may go.
+    /// Adds a class of a loader that may be collected.
     fn add_unloadable(&mut self, key: (u32, WideHash), pattern: (u32, WideHash)) -> SharedIds {
         let next = self.all.len();
         let of_pattern = self.patterns.get_mut(&pattern);
@@ -213,13 +215,13 @@ impl Copies {
         }
     }
 
-    /// The index of the class of this name that came from a loader last.
+    /// The index of the class of this name that a loader loaded last.
     pub(crate) fn latest(&self, loader: u32, name: u64) -> Option<usize> {
         let same_name = self.by_loader.get(&loader)?.get(&name)?;
         same_name.last().map(|(_, index)| *index)
     }
 
-    /// Forgets the classes of a loader that is gone.
+    /// Forgets the classes of a collected loader.
     pub(crate) fn forget(&mut self, loader: u32) {
         self.refused.remove(&loader);
         let classes = self.by_loader.remove(&loader).unwrap_or_default();
@@ -272,8 +274,8 @@ mod tests {
         }
     }
 
-    /// The limit is for classes that differ from each other in bytes and pattern, and are gone. Classes of loaders that
-    /// stay, as the program's own, are not limited.
+    /// The limit is for unloaded classes that differ from each other in bytes and pattern. Classes
+    /// of loaders that are never collected, such as the program's own, are not limited.
     #[test]
     fn classes_that_are_gone_have_a_limit() {
         let mut copies = Copies::default();
@@ -347,7 +349,7 @@ mod tests {
     fn a_class_that_was_not_instrumented_is_tried_again() {
         let mut copies = Copies::default();
         let pattern = || [9, 0];
-        // Their loaders stay until the limit is reached.
+        // Their loaders stay alive until the limit is reached.
         for number in 0..MOST_GONE {
             let loader = Loader {
                 number: 10 + number,

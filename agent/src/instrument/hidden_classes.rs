@@ -1,8 +1,9 @@
 //! Hidden classes: those of `Lookup.defineHiddenClass` and, up to JDK 14, of `Unsafe.defineAnonymousClass`.
 //!
-//! A hidden class shares the ids of the class that its loader has under the name in its bytes. So it has one row in the
-//! profile, as when the class was rewritten on disk, and copies of it need no further memory. The JVM does not
-//! retransform hidden classes. One that was defined before the agent could act is not instrumented; a note names it.
+//! A hidden class shares the ids of the class that its loader has under the name in its bytes. So
+//! both are one row in the profile, as if the class had been rewritten on disk, and copies need no
+//! further memory. The JVM does not retransform hidden classes. One that was defined before the
+//! agent could act is not instrumented; a note names it.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -25,14 +26,15 @@ use crate::jvm::sys::event;
 use crate::locks::lock;
 use crate::tracker::heap_reserve::HeapReserve;
 
-/// Hidden classes of different code that are given to the hook. Each has ids for good, and a program may generate such
-/// classes without end.
+/// The maximum number of hidden classes of different code that the hook gets. Each has ids for
+/// ever, and a program may generate such classes without end.
 const MOST_DIFFERENT: usize = 10_000;
 
-/// Names in a note.
+/// The maximum number of names in a note.
 const MOST_NAMED: usize = 20;
 
-/// Native methods that are kept while it is not known which one defines hidden classes. There are some 200.
+/// The maximum number of native methods that are remembered until it is known which one defines
+/// hidden classes. There are about 200.
 const MOST_BOUND: usize = 10_000;
 
 /// Parts of the names of the classes that the JDK generates in the program's own packages: for lambdas, callers of
@@ -55,7 +57,7 @@ pub(crate) fn is_allocating() -> bool {
 pub(crate) struct HiddenClasses {
     binding: Mutex<Binding>,
     is_active: AtomicBool,
-    /// Hashes of loader and bytes of the classes that were given to the hook.
+    /// The hashes of loader and bytes of the classes that the hook got.
     given: Mutex<HashSet<u64>>,
     hasher: RandomState,
     /// Names of classes that were not instrumented, by the reason.
@@ -64,7 +66,7 @@ pub(crate) struct HiddenClasses {
 
 /// Progress of binding the native method to its replacement.
 enum Binding {
-    /// JNI cannot be asked yet which native method it is. Keeps the methods that were bound so far.
+    /// JNI cannot tell yet which native method it is. Holds the methods that were bound so far.
     Unknown(Vec<(MethodKey, Function)>),
     /// The method is known and not bound yet.
     Awaited(Definer, MethodKey),
@@ -98,8 +100,8 @@ impl Names {
         }
     }
 
-    /// Adds the names of all classes that are loaded at one moment. Names of an earlier call may be among them, so the
-    /// further classes are not added up.
+    /// Adds the names of all classes that are loaded at this moment. An earlier call may have added
+    /// some of them, so the numbers of further classes are not summed.
     fn add_loaded(&mut self, names: BTreeSet<String>) {
         let before = std::mem::take(&mut self.others);
         for name in names {
@@ -141,7 +143,8 @@ impl HiddenClasses {
                 bound.push((method, function));
                 None
             }
-            // The method may be one of those that are not kept. A note tells that its classes are not counted.
+            // The method may be one that there was no room to remember. A note then says that its
+            // classes are not counted.
             Binding::Unknown(_) => {
                 *binding = Binding::Done;
                 None
@@ -151,7 +154,8 @@ impl HiddenClasses {
         }
     }
 
-    /// Ends the search for the method, since the replacement is bound. Another agent may bind the method later.
+    /// Ends the search for the method, because the replacement is bound. Another agent may still
+    /// bind the method later.
     pub(crate) fn replacement_bound(&self, jvmti: Jvmti) {
         *lock(&self.binding) = Binding::Done;
         let _ = jvmti.notify(event::NATIVE_METHOD_BIND, false);
@@ -204,7 +208,7 @@ impl HiddenClasses {
         }
     }
 
-    /// Gives up to instrument hidden classes.
+    /// Gives up instrumenting hidden classes.
     pub(crate) fn give_up(&self) {
         *lock(&self.binding) = Binding::Done;
     }
@@ -246,7 +250,7 @@ impl HiddenClasses {
         loader: Local<'_>,
         bytes: &[u8],
     ) -> Option<(Local<'f>, i32)> {
-        // The JVM refuses a malformed class in its own words.
+        // The JVM refuses a malformed class with an error of its own.
         let class = ClassFile::parse(bytes).ok()?;
         let origin = wanted_origin(instrumentation, jni, loader, class.name())?;
         if !self.is_within_limit(origin, bytes) {
@@ -287,7 +291,8 @@ impl HiddenClasses {
     }
 }
 
-/// Names of the hidden classes that are loaded and would have been instrumented. `None` without memory for references.
+/// Names of the loaded hidden classes that would have been instrumented. `None` without memory for
+/// references.
 fn loaded_names(instrumentation: &Instrumentation, jni: Jni<'_>) -> Option<BTreeSet<String>> {
     let jvmti = instrumentation.jvmti;
     jni.framed(|jni| {
@@ -334,15 +339,15 @@ fn wanted_origin(
     is_wanted.then_some(origin)
 }
 
-/// Returns whether a hidden class belongs to the program, or was generated by the JDK and is named by a pattern. The
-/// JDK generates a class for each lambda, and nobody has written the code in them.
+/// Returns whether a hidden class belongs to the program, or was generated by the JDK and is named
+/// by a pattern. The JDK generates a class for each lambda; its code is not the program's.
 fn is_of_program(filter: &Filter, origin: Origin, name: &[u8]) -> bool {
     let simple = name.rsplit(|byte| *byte == b'/').next().unwrap_or(name);
     let simple = String::from_utf8_lossy(simple);
     let mark = GENERATED_BY_JDK
         .into_iter()
         .find(|mark| simple.contains(mark));
-    // `LambdaForm$MH` and the like are known by the part before the `$`.
+    // `LambdaForm$MH` and similar names are recognised by the part before the `$`.
     let mark = mark.or_else(|| origin.is_jdk.then(|| simple.split('$').next())?);
     mark.is_none_or(|mark| filter.has_word(name, mark))
 }

@@ -22,10 +22,10 @@ use crate::options::Options;
 use crate::tracker::array_kinds::{KIND_BITS, array_kind};
 use crate::{diagnostics, tracker};
 
-/// Names of methods that `explain` keeps.
+/// The maximum number of methods that `explain` lists.
 const MOST_EXPLAINED: usize = 100_000;
 
-/// Instruments classes; used by many threads at once.
+/// Instruments classes. Many threads use it at once.
 pub(crate) struct Hook {
     options: Options,
     /// The internal name of the class that probes call, once it is known.
@@ -42,7 +42,8 @@ pub(crate) struct Tally {
     pub(crate) instrumented: u64,
     /// Number of methods that are not instrumented, by reason.
     pub(crate) skipped: BTreeMap<&'static str, u64>,
-    /// Methods that are not instrumented, each as `reason: class.method descriptor`. Empty without `explain`.
+    /// The methods that are not instrumented, each as `reason: class.method descriptor`. Empty
+    /// without `explain`.
     pub(crate) explained: Vec<String>,
     /// Number of methods that `explained` has no room for.
     pub(crate) unexplained: u64,
@@ -55,7 +56,7 @@ impl Tally {
         self.explained.extend(names.into_iter().take(room));
     }
 
-    /// The methods that are not instrumented, a line each, and a last line if there are more.
+    /// The methods that are not instrumented, one on each line, and a last line if there are more.
     pub(crate) fn into_explained(self) -> Vec<String> {
         let mut lines = self.explained;
         if self.unexplained > 0 {
@@ -96,7 +97,8 @@ impl Hook {
         &self.options
     }
 
-    /// Returns whether classes of this origin may be instrumented. Those of the JDK are only if a pattern includes some.
+    /// Returns whether classes of this origin may be instrumented. Classes of the JDK may be only
+    /// if a pattern includes some.
     pub(crate) fn wants(&self, origin: Origin) -> bool {
         self.options.includes || !origin.is_jdk
     }
@@ -229,8 +231,8 @@ struct ClassIds<'h> {
 
 impl Ids for ClassIds<'_> {
     fn excludes_class(&self, class: &ClassFile<'_>) -> bool {
-        // The tracker in a program that was rewritten on disk is not the program's
-        // own code either.
+        // In a program that was rewritten on disk, the tracker's classes are not the program's own
+        // code either.
         class.name().starts_with(b"loadhook/") || exclusions::has_class(class.name())
     }
 
@@ -245,7 +247,7 @@ impl Ids for ClassIds<'_> {
     }
 
     fn method(&mut self, method: &Member<'_, '_>) -> u32 {
-        // `begin_class` has set it before any method is asked for.
+        // `begin_class` is called first and sets it.
         let Some(entry) = self.entry else {
             return 0;
         };
@@ -296,7 +298,8 @@ mod tests {
         assert_eq!(twice.instrumented, 2 * once.instrumented);
     }
 
-    /// A pattern counts as matched while the class is being instrumented, and also if that fails.
+    /// A pattern counts as matched already while the class is being instrumented, and also if that
+    /// fails.
     #[test]
     fn a_pattern_that_matched_once_has_matched() {
         let text = "file=unused,include=Greeter,include=Greeter::greet,include=not.There";

@@ -1,4 +1,4 @@
-//! The hook and the class loaders, which together decide about a class of the JVM.
+//! The hook together with the class loaders, which decide whether a class is instrumented.
 
 use super::hook::Hook;
 use super::loaders::{Loaders, Origin};
@@ -28,7 +28,7 @@ impl Instrumentation {
         self.loaders.origin(self.jvmti, jni, loader, name)
     }
 
-    /// Forgets the classes of loaders that are gone.
+    /// Forgets the classes of collected loaders.
     pub(crate) fn forget_unloaded(&self, jni: Jni<'_>) {
         for loader in self.loaders.take_gone(self.jvmti, jni) {
             self.hook.registry.forget(loader);

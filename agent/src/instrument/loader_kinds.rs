@@ -1,8 +1,9 @@
 //! Kinds of class loaders. Loaders of one class and one name are of one kind.
 //!
-//! Copies of a class in loaders of one kind share their ids. A program that gives each loader a name of its own,
-//! `plugin-1`, `plugin-2` and so on, would make kinds without end. So when the loaders of many kinds of one pattern are
-//! gone, further loaders are of the kind that the pattern names, `plugin-#`.
+//! Copies of a class in loaders of one kind share their ids. A program that gives each loader a
+//! name of its own, `plugin-1`, `plugin-2` and so on, would make kinds without end. So when the
+//! loaders of many kinds of one pattern have been collected, further loaders are of the kind that
+//! the pattern names, `plugin-#`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,13 +12,14 @@ use loadhook_text::count;
 
 use super::numbered_names::without_numbers;
 
-/// Number of kinds of one pattern whose loaders are gone, from which on further loaders of the pattern are of one kind.
+/// The number of kinds of one pattern with collected loaders only, from which on further loaders of
+/// the pattern are of one kind.
 pub(crate) const MOST_GONE: u32 = 256;
 
-/// Number of kinds. Further loaders are of one more kind, whatever their names.
+/// The maximum number of kinds. Further loaders share one more kind, whatever their names.
 const MOST: usize = 1 << 15;
 
-/// Name of the kind for loaders that have no other.
+/// The name of the kind of these further loaders.
 const OTHERS: &str = "(other loaders)";
 
 /// Class and name of a loader. A loader without a name has the name of its class.
@@ -33,7 +35,7 @@ struct Kind {
     is_folded: bool,
     /// The pattern of the name; `None` if the kind is folded or was counted in [`LoaderKinds::gone`].
     pattern: Option<Key>,
-    /// Number of loaders that are there.
+    /// The number of live loaders.
     alive: u32,
 }
 
@@ -41,7 +43,7 @@ struct Kind {
 pub(crate) struct LoaderKinds {
     all: Vec<Kind>,
     numbers: HashMap<Key, u32>,
-    /// Number of kinds whose loaders are gone, by pattern.
+    /// The number of kinds with collected loaders only, by pattern.
     gone: HashMap<Key, u32>,
     /// Number of loaders of folded kinds.
     folded: u64,
@@ -109,7 +111,7 @@ impl LoaderKinds {
         })
     }
 
-    /// Removes a loader that was added in vain: it had been added already.
+    /// Removes a loader that another thread had added already.
     pub(crate) fn discard_loader(&mut self, number: u32) {
         if let Some(kind) = self.all.get(number as usize) {
             self.folded -= u64::from(kind.is_folded);
@@ -117,7 +119,7 @@ impl LoaderKinds {
         self.remove_loader(number);
     }
 
-    /// Removes a loader of this kind, which is gone.
+    /// Removes a collected loader of this kind.
     pub(crate) fn remove_loader(&mut self, number: u32) {
         let Some(kind) = self.all.get_mut(number as usize) else {
             return;

@@ -47,7 +47,7 @@ impl Loader {
         }
     }
 
-    /// Returns whether the loader lives as long as the JVM.
+    /// Returns whether the loader is never collected.
     pub(crate) fn stays(self) -> bool {
         (self.number as usize) < COMMON.len()
     }
@@ -68,7 +68,7 @@ pub(crate) struct Loaders {
     module_name: OnceLock<Field>,
     /// All loaders but the common ones.
     others: WeakValues<Loader>,
-    /// The number of the next loader.
+    /// The next loader's number.
     next: AtomicU32,
     kinds: Mutex<LoaderKinds>,
     /// Packages of loaders, by the loader's number and the package's name. True if a package belongs to a module of the
@@ -133,8 +133,9 @@ impl Loaders {
         }
     }
 
-    /// The parent of a loader that reflection made for one class; `None` for other loaders. There are many such loaders,
-    /// and each has its parent load all that the class refers to. So the agent takes the parent for the loader.
+    /// The parent of a loader that reflection made for one class; `None` for other loaders. There
+    /// are many such loaders, and each delegates the classes that its class refers to. So the agent
+    /// uses the parent in its place.
     fn delegates_to<'f>(&self, jni: Jni<'f>, loader: Local<'_>) -> Option<Local<'f>> {
         let delegating = *self.delegating.get()?;
         let class = jni.class_of(loader).ok()?;
@@ -142,7 +143,7 @@ impl Loaders {
         is_it.then(|| jni.object_field(loader, *self.parent.get()?).ok())?
     }
 
-    /// The loader that a reference leads to.
+    /// The loader behind a reference.
     pub(crate) fn loader(&self, jvmti: Jvmti, jni: Jni<'_>, loader: Local<'_>) -> Loader {
         let is =
             |place: &OnceLock<Global>| place.get().is_some_and(|known| jni.is_same(*known, loader));
@@ -176,7 +177,7 @@ impl Loaders {
             .get_or_make(&JvmObjects { jvmti, jni }, loader, make, discard)
     }
 
-    /// Forgets loaders that are gone and returns their numbers. Most calls return none at once.
+    /// Removes collected loaders and returns their numbers. Most calls return none at once.
     pub(crate) fn take_gone(&self, jvmti: Jvmti, jni: Jni<'_>) -> Vec<u32> {
         let gone = self.others.take_gone(&JvmObjects { jvmti, jni });
         for loader in &gone {
@@ -264,7 +265,7 @@ impl Loaders {
         name: &[u8],
     ) -> Origin {
         let known = self.loader(jvmti, jni, loader);
-        // Up to JDK 21 reflection generates classes, each in a loader of its own.
+        // Up to JDK 21, reflection generates classes, each in a loader of its own.
         let is_jdk = matches!(known, BOOT | PLATFORM)
             || name.starts_with(b"jdk/internal/")
             || self.in_jdk_module(jvmti, jni, loader, known.number, name);

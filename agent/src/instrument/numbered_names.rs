@@ -1,6 +1,7 @@
 //! Names that a program generates with numbers in them, and their patterns.
 
-/// A run of so many hexadecimal digits is a number, a hash or an address, if a decimal digit is among them.
+/// The number of hexadecimal digits from which on a run of them, with a decimal digit among them,
+/// counts as a number, a hash or an address.
 const HEXADECIMAL: usize = 8;
 
 /// The name with `#` for each number: `Script_#` for `Script_17` and for `Script_0f3d9a2b`.
@@ -23,7 +24,7 @@ pub(crate) fn without_numbers(name: &str) -> String {
             rest = &rest[decimal..];
             continue;
         }
-        // Letters before a digit may begin a hexadecimal number, so they are taken only when that was tried.
+        // Letters before a digit may begin a hexadecimal number, so that is tried first.
         let letters = match hexadecimal {
             0 => rest.chars().next().map_or(0, char::len_utf8),
             _ => word.find(is_number).unwrap_or(hexadecimal),

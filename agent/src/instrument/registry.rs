@@ -1,9 +1,9 @@
 //! Ids of instrumented methods and allocation sites.
 //!
-//! An id belongs to class bytes, a method and a kind of loader. Copies of a class in loaders of one kind share their
-//! ids. A class that comes through the hook again, for a retransformation by this or another agent, keeps its ids, even
-//! if the other agent has changed the code of its methods. Nobody can change which methods a class has. [`Copies`] knows
-//! which classes share ids.
+//! An id belongs to class bytes, a method and a kind of loader. Copies of a class in loaders of one
+//! kind share their ids. A class that the hook gets again, because this or another agent
+//! retransforms it, keeps its ids, even if the other agent has changed the code of its methods.
+//! Retransformation can neither add nor remove methods. [`Copies`] decides which classes share ids.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -72,12 +72,13 @@ struct Classes {
     all: Vec<(u32, ClassSymbols)>,
     /// The next id.
     next: u32,
-    /// Names of classes and methods, each kept once. A class in several loaders has the same names in each.
+    /// The names of classes and methods, each stored once. A class in several loaders has the same
+    /// names in each.
     names: HashSet<Arc<str>>,
 }
 
 impl Classes {
-    /// The kept copy of a name.
+    /// The stored copy of a name.
     fn shared(&mut self, name: Arc<str>) -> Arc<str> {
         match self.names.get(&name) {
             Some(known) => known.clone(),
@@ -125,7 +126,8 @@ impl Registry {
     /// many classes have come and gone.
     pub(crate) fn entry(&self, loader: Loader, class: &ClassFile<'_>) -> Option<(Entry, bool)> {
         let identity = self.hashers.identity(class);
-        // The class is read before anything changes: an index of `copies` must always be one of `all`.
+        // The class is read before anything changes, because an index of `copies` must always be an
+        // index of `all`.
         let (name, source_file) = (java_name(class.name()), source_file(class));
         let mut classes = self.lock();
         let next = classes.all.len();
@@ -173,8 +175,8 @@ impl Registry {
         Some((Entry { index, first_id }, is_folded.is_some()))
     }
 
-    /// The class of this internal name that has come from this loader last: the loader of its first copy, and its name
-    /// in the profile.
+    /// The class of this internal name that this loader loaded last: the loader of its first copy,
+    /// and its name in the profile.
     pub(crate) fn known(&self, loader: u32, name: &[u8]) -> Option<(Loader, Arc<str>)> {
         let classes = self.lock();
         let index = classes.copies.latest(loader, self.hashers.name(name))?;
@@ -182,7 +184,7 @@ impl Registry {
         Some((class.loader, class.name.clone()))
     }
 
-    /// Forgets the classes of a loader that is gone.
+    /// Forgets the classes of a collected loader.
     pub(crate) fn forget(&self, loader: u32) {
         self.lock().copies.forget(loader);
     }
@@ -243,7 +245,7 @@ impl Registry {
         self.define(entry, vec![symbol]);
         let mut classes = self.lock();
         if let Some(id) = classes.by_site.get(&key) {
-            // Another thread was faster.
+            // Another thread has added the site in the meantime.
             return *id;
         }
         let id = classes.next;
@@ -297,7 +299,7 @@ mod tests {
 
     fn define(registry: &Registry, loader: Loader, bytes: &[u8]) -> Entry {
         let class = ClassFile::parse(bytes).expect("a class");
-        let (entry, _) = registry.entry(loader, &class).expect("a place");
+        let (entry, _) = registry.entry(loader, &class).expect("the class gets ids");
         let symbol = |m: Member<'_, '_>| Symbol::of(entry.id(m.index()), &m);
         registry.define(entry, class.methods().map(symbol).collect());
         entry
@@ -316,7 +318,8 @@ mod tests {
         bytes
     }
 
-    /// A class that is loaded a thousand times has ids once for each kind of loader, also when loaders are gone.
+    /// A class that is loaded a thousand times has ids once for each kind of loader, also after
+    /// loaders are collected.
     #[test]
     fn copies_of_a_class_share_their_ids() {
         let registry = Registry::new();
@@ -345,7 +348,8 @@ mod tests {
         );
     }
 
-    /// A copy that another agent changes later keeps its ids. A copy that was changed before it came is another class.
+    /// A copy that another agent changes later keeps its ids. A copy that was changed before it was
+    /// loaded counts as another class.
     #[test]
     fn changed_bytes_are_another_class_in_another_loader_only() {
         let mut changed = GREETER.to_vec();
@@ -362,14 +366,14 @@ mod tests {
         assert_eq!(first.id(0), second.id(0));
         assert_eq!(first.id(0), retransformed.id(0));
         assert_ne!(first.id(0), other.id(0));
-        let (known, _) = registry.known(4, b"Greeter").expect("known");
+        let (known, _) = registry.known(4, b"Greeter").expect("the class is known");
         assert_eq!(known, loader(3, 3));
         assert!(registry.known(6, b"Greeter").is_none());
         registry.forget(4);
         assert!(registry.known(4, b"Greeter").is_none());
     }
 
-    /// The class of each loader has another name. When many are gone, the others share ids.
+    /// The class of each loader has another name. After many are unloaded, the others share ids.
     #[test]
     fn generated_classes_are_folded() {
         let registry = Registry::new();

@@ -1,8 +1,8 @@
 //! Values that belong to objects of the program and are dropped with them.
 //!
-//! An object is found by its identity hash. A weak reference, which does not keep the object alive, tells it from other
-//! objects of the same hash. No lock is held while the JVM is called, because a thread that is suspended there would
-//! keep the lock.
+//! An object is found by its identity hash. A weak reference, which does not keep the object alive,
+//! distinguishes it from other objects of the same hash. No lock is held while the JVM is called,
+//! because a thread that is suspended there would keep the lock.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
@@ -12,8 +12,8 @@ use crate::jvm::jvmti::Jvmti;
 use crate::jvm::reference::{Local, Weak};
 use crate::locks::lock;
 
-/// Number of objects at which the table is first searched for objects that are gone. Afterwards it is searched when it
-/// has grown to twice the number that was left.
+/// The number of entries at which the table is first searched for collected objects. After a
+/// search, the next one is due when the number of remaining entries has doubled.
 const FIRST_SWEEP: usize = 256;
 
 /// A table of objects with a value each.
@@ -50,7 +50,7 @@ pub(crate) trait Objects {
     /// Returns whether a weak reference leads to an object.
     fn leads_to(&self, weak: Weak, object: Self::Object) -> bool;
 
-    /// Returns whether the object of a weak reference is gone.
+    /// Returns whether the object of a weak reference was collected.
     fn is_gone(&self, weak: Weak) -> bool;
 
     /// Deletes a weak reference.
@@ -155,8 +155,8 @@ impl<T: Copy> WeakValues<T> {
 
     /// The value of an object, which `make` makes when the object is seen first.
     ///
-    /// If another thread adds a value for the object while `make` runs, that value counts, and `discard` gets the one
-    /// that was made.
+    /// If another thread adds a value for the object while `make` runs, that value is used, and
+    /// `discard` gets the other one.
     pub(crate) fn get_or_make<O: Objects>(
         &self,
         objects: &O,
@@ -185,7 +185,7 @@ impl<T: Copy> WeakValues<T> {
                     return value;
                 }
             }
-            // An entry was added since: for another object, or for this one.
+            // An entry was added since then, either for another object or for this one.
             let (found, added) = self.find(objects, object, hash);
             if let Some(found) = found {
                 objects.delete(weak);
@@ -196,8 +196,8 @@ impl<T: Copy> WeakValues<T> {
         }
     }
 
-    /// Removes the values of objects that are gone, and returns them. Most calls return none at once, because the table
-    /// is searched only when it has grown.
+    /// Removes the values of collected objects, and returns them. Most calls return none at once,
+    /// because the table is searched only after it has grown.
     pub(crate) fn take_gone<O: Objects>(&self, objects: &O) -> Vec<T> {
         let (all, reader) = {
             let mut table = lock(&self.table);
@@ -251,15 +251,15 @@ mod tests {
 
     use super::*;
 
-    /// Objects that are numbers. All have the same hash.
+    /// Objects represented by numbers. All have the same hash.
     #[derive(Default)]
     struct Numbers {
         /// Weak references and their objects.
         weak: RefCell<HashMap<Weak, u32>>,
         next: Cell<usize>,
-        /// Objects below this number are gone.
+        /// Objects below this number count as collected.
         gone_below: Cell<u32>,
-        /// True if looking at a weak reference panics.
+        /// True if access to a weak reference panics.
         panics: Cell<bool>,
     }
 

@@ -74,8 +74,8 @@ pub unsafe extern "system" fn Agent_OnLoad(
     }
 }
 
-/// Entry point for an agent that is attached to a running JVM, which is done for a heap dump. An agent that was loaded
-/// with `-agentpath` is not touched.
+/// Entry point for an agent that is attached to a running JVM; this is used for heap dumps. An
+/// agent that was loaded with `-agentpath` is not affected.
 ///
 /// # Safety
 /// Called by the JVM, as the JVM TI specification says.
@@ -224,7 +224,7 @@ unsafe extern "system" fn virtual_thread_end(
     }
 }
 
-/// Callback of `SampledObjectAlloc` and `VMObjectAlloc`, of which one is enabled.
+/// Callback of `SampledObjectAlloc` and of `VMObjectAlloc`; only one of the events is enabled.
 unsafe extern "system" fn object_alloc(
     _jvmti: *mut c_void,
     env: *mut c_void,

@@ -122,7 +122,7 @@ unsafe impl Send for Function {}
 
 #[cfg(test)]
 impl Function {
-    /// A function that nobody calls.
+    /// A function that is never called, for tests.
     pub(crate) fn unknown(number: usize) -> Self {
         Function(std::ptr::without_provenance_mut(number))
     }
@@ -138,7 +138,7 @@ pub(crate) fn method(jni: Jni<'_>, definer: Definer) -> Option<MethodKey> {
     found?.ok()
 }
 
-/// Keeps the original function of a native method that is about to be bound to its replacement.
+/// Stores the original function of a native method that is about to be bound to its replacement.
 pub(crate) fn keep(definer: Definer, function: Function) {
     original(definer).store(function.0, Ordering::Release);
 }

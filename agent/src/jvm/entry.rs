@@ -1,4 +1,4 @@
-//! The agent of this process, for functions that the JVM calls.
+//! The agent of this process, for functions called by the JVM.
 
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};

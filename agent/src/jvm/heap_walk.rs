@@ -66,8 +66,8 @@ pub(crate) struct Tagged<'a> {
     pub(crate) class_tag: Long,
 }
 
-/// Receives what a walk over the heap shows. The JVM is stopped meanwhile, so implementations must not call it. Each
-/// method returns whether the walk goes on.
+/// Receives the objects and references of a heap walk. The JVM is stopped meanwhile, so
+/// implementations must not call it. Each method returns whether the walk continues.
 pub(crate) trait Visitor {
     /// A reference to an object of `size` bytes, from another object or, if `from` is `None`, from a root. `length` is
     /// the number of elements if the object is an array.
@@ -89,7 +89,7 @@ pub(crate) trait Visitor {
     fn primitive_array(&mut self, of: u8, from: Tagged<'_>, length: u32, elements: &[u8]) -> bool;
 }
 
-/// A walk under way: its visitor, and whether that has panicked.
+/// A running walk: its visitor, and whether the visitor has panicked.
 struct Walk<'v, V> {
     visitor: &'v mut V,
     panicked: bool,
@@ -144,8 +144,8 @@ impl Jvmti {
         type Modifiers = unsafe extern "system" fn(Env, Object, FieldId, *mut Int) -> JvmtiError;
         let (mut name, mut descriptor): (*mut c_char, *mut c_char) = (null_mut(), null_mut());
         let mut modifiers: Int = 0;
-        // SAFETY: the field is the class's; a null generic signature is not
-        // asked for.
+        // SAFETY: the field belongs to the class; null means that the generic signature is not
+        // requested.
         check(unsafe {
             self.function::<Name>(jvmti::GET_FIELD_NAME)(
                 self.env,
@@ -216,8 +216,8 @@ impl Jvmti {
         ) -> JvmtiError;
         let threads: Vec<Object> = threads.iter().map(|thread| thread.object()).collect();
         let mut stacks: *mut StackInfo = null_mut();
-        // SAFETY: the JVM reads as many references as it is told, and writes
-        // `stacks` before success is reported.
+        // SAFETY: the JVM reads the given number of references, and writes `stacks` before it
+        // reports success.
         check(unsafe {
             self.function::<F>(jvmti::GET_THREAD_LIST_STACK_TRACES)(
                 self.env,
@@ -238,7 +238,7 @@ impl Jvmti {
                 &[]
             } else {
                 let count = info.frame_count.max(0) as usize;
-                // SAFETY: the JVM wrote so many frames, in the same memory.
+                // SAFETY: the JVM wrote `count` frames in the same memory.
                 unsafe { std::slice::from_raw_parts(info.frame_buffer, count) }
             };
             ThreadStack {
@@ -419,7 +419,7 @@ unsafe extern "system" fn heap_reference<V: Visitor>(
     length: Int,
     walk: *mut c_void,
 ) -> Int {
-    // SAFETY: the info is there for these kinds, each with its own.
+    // SAFETY: the JVM passes the info of these kinds of references, each with its own fields.
     let index = || unsafe { (*info).index };
     let variable = || {
         // SAFETY: as above; that of a JNI local begins as that of others.
@@ -508,7 +508,8 @@ unsafe extern "system" fn array_primitive_value<V: Visitor>(
         &[][..]
     } else {
         let size = size_of(of as u8) * length as usize;
-        // SAFETY: the JVM passes so many elements, which nobody changes while it is stopped.
+        // SAFETY: the JVM passes this number of elements, and no thread changes them while it is
+        // stopped.
         unsafe { std::slice::from_raw_parts(elements.cast::<c_uchar>(), size) }
     };
     let from = Tagged { tag, class_tag };

@@ -1,4 +1,4 @@
-//! JNI, safe to call on the thread that the JVM gave the environment to.
+//! JNI functions that are safe to call on the thread that the environment belongs to.
 
 use std::ffi::{CStr, CString, c_char, c_uchar, c_void};
 use std::marker::PhantomData;
@@ -129,8 +129,8 @@ impl<'e> Jni<'e> {
         })
     }
 
-    /// Finds the class by which [`JniError::OutOfMemory`] is told from other exceptions. Before that, every exception
-    /// is [`JniError::Thrown`].
+    /// Finds the class that distinguishes [`JniError::OutOfMemory`] from other exceptions. Before
+    /// that, every exception is [`JniError::Thrown`].
     pub(crate) fn find_out_of_memory_error(self) -> Result<(), JniError> {
         let class = self.global(self.find_class(c"java/lang/OutOfMemoryError")?)?;
         let _ = OUT_OF_MEMORY_ERROR.set(class);
@@ -217,7 +217,7 @@ impl<'e> Jni<'e> {
         self.is_same(weak, Local::NULL)
     }
 
-    /// Returns whether two references lead to one object, or both to none.
+    /// Returns whether two references refer to the same object, or both to none.
     pub(crate) fn is_same(self, a: impl Reference, b: impl Reference) -> bool {
         type F = unsafe extern "system" fn(Env, Object, Object) -> Boolean;
         // SAFETY: both references are valid on this thread, or null.

@@ -1,4 +1,5 @@
-//! JVM TI, safe to call. Functions that return local references take the JNI environment whose frame they belong to.
+//! JVM TI functions that are safe to call. Functions that return local references take the JNI
+//! environment whose frame they belong to.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -42,8 +43,8 @@ pub(super) fn check(error: JvmtiError) -> Result<()> {
 
 pub(super) type Env = *mut sys::Table;
 
-/// A `jmethodID`. The JVM reuses no id for another method, not even after the class is unloaded. It is asked about a
-/// method only while the class is loaded.
+/// A `jmethodID`. The JVM reuses no id for another method, not even after the class is unloaded.
+/// The agent passes an id to the JVM only while the class is loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct MethodKey(pub(super) MethodId);
 
@@ -150,7 +151,7 @@ impl Jvmti {
         started
     }
 
-    /// Allocates memory of the JVM; `None` when there is none left.
+    /// Allocates memory of the JVM; `None` if there is none.
     pub(crate) fn allocate(self, len: usize) -> Option<VmBuffer> {
         type F = unsafe extern "system" fn(Env, Long, *mut *mut c_uchar) -> JvmtiError;
         let mut start: *mut c_uchar = null_mut();

@@ -1,8 +1,8 @@
 //! The binary interface of JNI and JVM TI: types, function tables, events.
 //!
-//! The module has only what the agent uses. A function is known by its place in its table. One table serves JDK 11 to
-//! 25, because later JDKs added functions in reserved places and events at the end. `tests/layout.rs` compares these
-//! numbers with the `jvmti.h` and `jni.h` of JDKs.
+//! The module has only what the agent uses. A function is identified by its place in its table. One
+//! table serves JDK 11 to 25, because later JDKs added functions in reserved places and events at
+//! the end. `tests/layout.rs` compares these numbers with the `jvmti.h` and `jni.h` of JDKs.
 
 use std::ffi::{c_char, c_int, c_uchar, c_void};
 

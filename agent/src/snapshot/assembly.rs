@@ -89,7 +89,7 @@ impl<'a> Sources<'a> {
         let counted = if options.rewrites() {
             self.counted(jni, &goes_on)?
         } else {
-            // Nothing calls the tracker, and the heap may be full.
+            // No probe calls the tracker, and the heap may be full, so no snapshot is taken.
             Snapshot {
                 header: self.header(),
                 threads: Vec::new(),
@@ -213,8 +213,9 @@ impl<'a> Sources<'a> {
         header.notes = notes;
     }
 
-    /// Returns whether there were virtual threads under the CPU clock, which would show the time of their carriers.
-    /// Virtual threads that have ended are in groups with other threads.
+    /// Returns whether there were virtual threads under the CPU clock. That clock would measure
+    /// their carriers, so they are not timed. Ended virtual threads are in groups with other
+    /// threads.
     fn has_untimed_threads(&self, profile: &Profile) -> bool {
         let options = self.options();
         let is_virtual = |thread: &ThreadTree| thread.kind == ThreadKind::Virtual;
@@ -238,8 +239,8 @@ impl<'a> Sources<'a> {
     }
 }
 
-/// The note about allocations that are not counted. `jvm_reports` tells whether the JVM reports the allocations that it
-/// makes itself.
+/// The note about allocations that are not counted. `jvm_reports` is true if the JVM reports the
+/// allocations that it makes itself.
 fn not_counted(jvm_reports: bool) -> String {
     let made_by_jvm = if jvm_reports {
         "Allocations by JIT intrinsics (clone(), reflection) are not counted once the code is \

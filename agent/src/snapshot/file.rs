@@ -56,7 +56,7 @@ impl PendingProfile {
 
 impl Drop for PendingProfile {
     fn drop(&mut self) {
-        // There is no such file any more if the profile was moved.
+        // If the profile was moved, the file no longer exists.
         let _ = fs::remove_file(&self.0);
     }
 }
@@ -120,10 +120,11 @@ fn destination(file: &Path) -> io::Result<Destination> {
     }
 }
 
-/// The name that links lead to, even if there is nothing of that name.
+/// The name that links lead to, even if no such file exists.
 fn target_of_links(file: &Path) -> PathBuf {
     let mut target = file.to_owned();
-    // Linux follows so many links. None is followed if the file exists but its target has no name.
+    // Linux follows at most 40 links. No link is followed if the file exists but its target has no
+    // name.
     for _ in 0..40 {
         match fs::read_link(&target) {
             // An absolute link replaces the whole path.
@@ -136,8 +137,8 @@ fn target_of_links(file: &Path) -> PathBuf {
     target
 }
 
-/// Creates a file that only the user can read, since a profile tells what a program does. A file or link of that name is
-/// removed first, not written to.
+/// Creates a file that only the user can read, because a profile contains details of the program.
+/// An existing file or link of that name is removed first, not written to.
 fn create(path: &Path) -> io::Result<(File, PendingProfile)> {
     let _ = fs::remove_file(path);
     // Programs that clean their output folder may have removed it since the start.
@@ -152,9 +153,9 @@ fn create(path: &Path) -> io::Result<(File, PendingProfile)> {
     Ok((out, PendingProfile(path.to_owned())))
 }
 
-/// A temporary name beside a file. It has the time beside the process id, because a process in another namespace can
-/// have the same id, and a number, because two profiles can be written at one time. It is short, since the name of the
-/// file may be as long as a name can be.
+/// A temporary name beside a file. It has the time beside the process id, because a process in
+/// another namespace can have the same id, and a number, because two profiles can be written at one
+/// time. It is short, because the file's name may have the maximum length.
 fn temporary_name(file: &Path) -> PathBuf {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -174,12 +175,12 @@ mod tests {
     fn the_longest_name_is_written() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("x".repeat(255));
-        check(&file).expect("it can be written");
-        let pending = write(&file, &Profile::default(), || true).expect("it can be written");
+        check(&file).expect("write test file");
+        let pending = write(&file, &Profile::default(), || true).expect("write test file");
         pending
-            .expect("it is no device")
+            .expect("the file is regular")
             .put(&file)
-            .expect("there is nothing");
+            .expect("the file can be renamed");
         assert!(file.is_file());
         assert!(check(&folder.path().join("x".repeat(256))).is_err());
     }
@@ -188,7 +189,11 @@ mod tests {
     fn a_cancelled_write_leaves_the_file_from_before() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("x");
-        let names = || fs::read_dir(folder.path()).expect("it is there").count();
+        let names = || {
+            fs::read_dir(folder.path())
+                .expect("list the folder")
+                .count()
+        };
         let left = Cell::new(0);
         let goes_on = || left.replace(left.get() - 1) > 0;
         for pieces in [0, 1] {
@@ -198,7 +203,7 @@ mod tests {
                 Ok(None) => panic!("it is no device"),
                 Ok(Some(pending)) => {
                     assert!(pieces == 1 && !file.exists());
-                    pending.put(&file).expect("there is nothing");
+                    pending.put(&file).expect("the file can be renamed");
                     assert!(file.exists() && names() == 1);
                 }
             }

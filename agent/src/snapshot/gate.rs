@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use crate::locks::{lock, wait};
 
-/// The longest wait for a snapshot under way when the JVM ends. The snapshot gives up when it sees that the JVM ends, but
-/// a debugger may have suspended its thread.
+/// The longest wait for a running snapshot when the JVM ends. The snapshot gives up when it sees
+/// that the JVM ends, but a debugger may have suspended its thread.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// Lets one thread at a time write the profile.
@@ -41,7 +41,7 @@ impl SnapshotGate {
 
     /// Waits until `condition` holds, at most for `time`. Returns whether it holds.
     fn wait_until(&self, time: Duration, condition: impl Fn(&GateState) -> bool) -> bool {
-        // A time beyond the range of the clock lasts for ever.
+        // A time beyond the clock's range means no limit.
         let end = Instant::now().checked_add(time);
         let mut state = self.lock();
         while !condition(&state) {
@@ -64,7 +64,7 @@ impl SnapshotGate {
         let mut state = self.lock();
         let is_free = !state.is_ending && !state.is_writing;
         state.is_writing |= is_free;
-        // Not `then_some`: a pass that is not given must not be dropped.
+        // Not `then_some`, which would make and drop a pass even if the gate is not free.
         is_free.then(|| Pass(self))
     }
 
@@ -73,16 +73,16 @@ impl SnapshotGate {
         self.lock().is_ending
     }
 
-    /// Closes the gate at the end of the JVM: the caller writes the last profile. Waits for a snapshot under way, and
-    /// returns false if that does not end.
+    /// Closes the gate at the end of the JVM: the caller writes the last profile. Waits for a
+    /// running snapshot, and returns false if that does not end.
     pub(crate) fn close(&self) -> bool {
         self.lock().is_ending = true;
         self.changed.notify_all();
         self.wait_until(LONGEST_WAIT, |state| !state.is_writing || state.is_released)
     }
 
-    /// Runs `work` of a writer while the end of the JVM does not wait for the writer. The writer must ask whether the
-    /// JVM [ends](Self::is_ending) before and after.
+    /// Runs `work` of a writer. The end of the JVM does not wait for the writer meanwhile, so the
+    /// writer must check [`is_ending`](Self::is_ending) before and after.
     pub(crate) fn release_during(&self, work: impl FnOnce()) {
         self.lock().is_released = true;
         self.changed.notify_all();
@@ -122,7 +122,7 @@ mod tests {
             assert!(gate.wait_for_end(LONGEST_WAIT));
             assert!(gate.is_ending() && !close.is_finished());
             drop(pass);
-            assert!(close.join().expect("no panic"));
+            assert!(close.join().expect("the thread did not panic"));
         });
         assert!(gate.enter().is_none(), "none after the end");
     }

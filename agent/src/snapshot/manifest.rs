@@ -37,7 +37,8 @@ pub(crate) fn note(
     let (mut list, names) = match read(manifest) {
         Ok(listed) => listed,
         Err(error) => {
-            // A missing manifest was removed by the command that waited for it, or was reported at the start.
+            // The command that used the manifest has removed it, or its absence was reported at the
+            // start.
             if error.kind() != io::ErrorKind::NotFound {
                 report(manifest, &error);
             }
@@ -78,8 +79,8 @@ fn read(manifest: &Path) -> io::Result<(File, Vec<u8>)> {
     Ok((list, names))
 }
 
-/// Locks the manifest until it is closed, so that two JVMs do not take the same name. Goes on without the lock after a
-/// second, since the other JVM may be frozen.
+/// Locks the manifest until it is closed, so that two JVMs do not take the same name. Continues
+/// without the lock after a second, because the other JVM may be frozen.
 fn lock(list: &File) {
     for _ in 0..100 {
         if list.try_lock().is_ok() {
@@ -134,21 +135,25 @@ mod tests {
         let names: BTreeSet<PathBuf> = std::thread::scope(|scope| {
             let note = || {
                 note(&manifest, file, |name| {
-                    put.lock().expect("no panic").push(name.to_owned());
+                    put.lock()
+                        .expect("the thread did not panic")
+                        .push(name.to_owned());
                     Ok(())
                 })
-                .expect("it can be noted")
+                .expect("append to the manifest")
             };
             let threads: Vec<_> = (0..8).map(|_| scope.spawn(note)).collect();
-            let names = threads.into_iter().map(|t| t.join().expect("no panic"));
+            let names = threads
+                .into_iter()
+                .map(|t| t.join().expect("the thread did not panic"));
             names.collect()
         });
         let name = |number| PathBuf::from(format!("/a.b/x-1.{number}.pb.gz"));
         let expected: BTreeSet<PathBuf> = (2..9).map(name).chain([file.to_owned()]).collect();
         assert_eq!(names, expected);
-        // In the order in which they were put in their places.
-        let listed = std::fs::read(&manifest).expect("it is there");
-        let put = put.into_inner().expect("no panic");
+        // The entries are in the order in which the profiles were renamed.
+        let listed = std::fs::read(&manifest).expect("read the manifest");
+        let put = put.into_inner().expect("the thread did not panic");
         let bytes: Vec<u8> = put
             .iter()
             .flat_map(|name| [name.as_os_str().as_bytes(), &[0]].concat())
@@ -156,23 +161,23 @@ mod tests {
         assert_eq!(listed, bytes);
     }
 
-    /// Neither a pipe nor a lock of another process is waited for.
+    /// The agent waits neither for a pipe nor for a lock of another process.
     #[test]
-    fn nothing_is_waited_for() {
+    fn pipes_and_locks_are_not_waited_for() {
         let (mut reader, writer) = io::pipe().expect("a pipe");
         let pipe = format!("/proc/self/fd/{}", writer.as_raw_fd());
-        note(Path::new(&pipe), Path::new("x"), |_| Ok(())).expect("it can be noted");
+        note(Path::new(&pipe), Path::new("x"), |_| Ok(())).expect("append to the manifest");
         drop(writer);
         let mut noted = Vec::new();
-        reader.read_to_end(&mut noted).expect("it has an end");
+        reader.read_to_end(&mut noted).expect("read the pipe");
         assert_eq!(noted, b"x\0");
 
         let folder = tempfile::tempdir().expect("a folder");
         let manifest = folder.path().join("list");
-        let held = File::create(&manifest).expect("ours");
-        held.lock().expect("nobody has it");
-        note(&manifest, Path::new("x"), |_| Ok(())).expect("it can be noted");
-        assert_eq!(std::fs::read(&manifest).expect("it is there"), b"x\0");
+        let held = File::create(&manifest).expect("create the manifest");
+        held.lock().expect("lock the manifest");
+        note(&manifest, Path::new("x"), |_| Ok(())).expect("append to the manifest");
+        assert_eq!(std::fs::read(&manifest).expect("read the manifest"), b"x\0");
     }
 
     #[test]
@@ -180,9 +185,10 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let manifest = folder.path().join("list");
         note_of_other(&manifest, Path::new("/x.pb.gz"));
-        let noted = note(&manifest, Path::new("/x.pb.gz"), |_| Ok(())).expect("it can be noted");
+        let noted =
+            note(&manifest, Path::new("/x.pb.gz"), |_| Ok(())).expect("append to the manifest");
         assert_eq!(noted, Path::new("/x.2.pb.gz"));
-        let listed = std::fs::read(&manifest).expect("it is there");
+        let listed = std::fs::read(&manifest).expect("read the manifest");
         assert_eq!(listed, b"+/x.pb.gz\0/x.2.pb.gz\0");
     }
 
@@ -191,11 +197,12 @@ mod tests {
     fn a_profile_with_a_plus_before_its_name_is_not_replaced() {
         let folder = tempfile::tempdir().expect("a folder");
         let manifest = folder.path().join("list");
-        let note = |name| note(&manifest, Path::new(name), |_| Ok(())).expect("it can be noted");
+        let note =
+            |name| note(&manifest, Path::new(name), |_| Ok(())).expect("append to the manifest");
         assert_eq!(note("+x.pb.gz"), Path::new("+x.pb.gz"));
         assert_eq!(note("+x.pb.gz"), Path::new("+x.2.pb.gz"));
         assert_eq!(note("x.pb.gz"), Path::new("x.pb.gz"), "another file");
-        let listed = std::fs::read(&manifest).expect("it is there");
+        let listed = std::fs::read(&manifest).expect("read the manifest");
         assert_eq!(listed, b"./+x.pb.gz\0./+x.2.pb.gz\0x.pb.gz\0");
     }
 
@@ -207,7 +214,7 @@ mod tests {
             Err(io::ErrorKind::StorageFull.into())
         });
         assert!(noted.is_err());
-        assert_eq!(std::fs::read(&manifest).expect("it is there"), b"");
+        assert_eq!(std::fs::read(&manifest).expect("read the manifest"), b"");
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Names of methods and allocation sites for a profile, and sizes of what sites allocate.
+//! Names of methods and allocation sites for a profile, and sizes of the objects that sites
+//! allocate.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;

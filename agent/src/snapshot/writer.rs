@@ -17,7 +17,7 @@ use crate::options::Options;
 /// The reason why a profile was not written.
 #[derive(Debug, Error)]
 pub(crate) enum WriteError {
-    /// There is nothing to write.
+    /// The profile could not be assembled.
     #[error(transparent)]
     Assembly(#[from] AssemblyError),
     /// The file cannot be written.
@@ -64,8 +64,8 @@ impl ProfileWriter {
         }
     }
 
-    /// Writes a profile while the program runs. It is no error if the JVM is about to end, since the last profile has
-    /// everything that this one would have.
+    /// Writes a profile while the program runs. It is no error if the JVM is about to end, because
+    /// the last profile will contain everything.
     pub(crate) fn write_snapshot(
         &self,
         sources: &Sources<'_>,
@@ -77,7 +77,8 @@ impl ProfileWriter {
         }
     }
 
-    /// Returns whether the agent writes its own profile to a file, so that nobody else may.
+    /// Returns whether the agent writes its own profile to a file, so that no tracker may write to
+    /// it.
     pub(crate) fn claims(&self, options: &Options, other: &Path) -> bool {
         let own = self.noted.get().unwrap_or(&options.file);
         file::is_same(own, other)

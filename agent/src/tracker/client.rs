@@ -7,7 +7,7 @@ use super::sizes::Sizes;
 use crate::jvm::jni::{Argument, Jni, JniError, StaticMethod};
 use crate::jvm::reference::{Global, Local};
 
-/// Words that are fetched at a time; the longest record has fewer.
+/// The number of words that are fetched at a time. The longest record has fewer words.
 const BUFFER_WORDS: i32 = 1 << 13;
 
 /// The tracker's methods that the agent calls.
@@ -90,10 +90,10 @@ impl TrackerClient {
         let _ = jni.call_void(self.thread_end, &[Argument::Object(thread)]);
     }
 
-    /// Asks the tracker, which is code of the boot loader, to have the native method bound again that defines hidden
-    /// classes.
+    /// Makes the tracker bind the native method that defines hidden classes once more. The tracker
+    /// does it because its code belongs to the boot loader.
     pub(crate) fn bind_definer(&self, jni: Jni<'_>) {
-        // The caller looks at what is bound afterwards.
+        // The caller checks afterwards whether the method is bound.
         let _ = jni.call_void(self.bind, &[]);
     }
 

@@ -1,7 +1,7 @@
-//! Free room in the program's heap, and a reserve for the end of the program.
+//! Free memory in the program's heap, and a reserve for the end of the program.
 //!
-//! The agent asks how much is free and does not just try: with `-XX:+ExitOnOutOfMemoryError`, a failed allocation ends
-//! the JVM, even one of the agent.
+//! The agent checks the free memory before it allocates. A failed attempt is no alternative: with
+//! `-XX:+ExitOnOutOfMemoryError` it would end the JVM, even if it was the agent's.
 
 use std::fs;
 
@@ -22,7 +22,8 @@ const RESERVE: [i32; 2] = [1 << 20, 24];
 /// sees to be free. An array of more than 4 MB has pages of its own.
 const RESERVE_IN_PAGES: [i32; 2] = [4 << 20, 0];
 
-/// Methods of the tracker that tell how much of the heap is free, and that keep the reserve.
+/// The methods of the tracker that return the free memory of the heap, and that allocate the
+/// reserve.
 pub(crate) struct HeapReserve {
     /// True if the collector works in threads of its own while the program runs, as ZGC and Shenandoah do.
     pub(crate) has_concurrent_collector: bool,
@@ -53,8 +54,8 @@ impl HeapReserve {
             .unwrap_or(false)
     }
 
-    /// Returns whether the heap has room for a short-lived array of so many bytes
-    /// without bringing the program near an `OutOfMemoryError`.
+    /// Returns whether the heap has room for a short-lived array of this many bytes, without
+    /// bringing the program near an `OutOfMemoryError`.
     pub(crate) fn has_room_for_array(&self, jni: Jni<'_>, bytes: usize) -> bool {
         // A heap in regions may have less room in one piece.
         let needed = FREE_BESIDE_ARRAY.saturating_add_unsigned(4 * bytes as u64);
@@ -69,15 +70,15 @@ impl HeapReserve {
         } else {
             RESERVE
         };
-        // Without a reserve, only the end of a program with a full heap has no profile.
+        // Without a reserve, there is only no profile if the program ends with a full heap.
         let _ = jni.call_void(self.keep, &reserve.map(Argument::Int));
     }
 
     /// Releases the reserve when the main thread ends, unless half of the heap is free.
     ///
-    /// The JVM's launcher then attaches another thread to end the JVM. If there is no room for that thread's object,
-    /// there is no `VMDeath`. Nothing is collected here: a thread that calls `System.exit` comes here after the threads
-    /// of a concurrent collector have ended.
+    /// The JVM's launcher then attaches another thread to end the JVM. If there is no room for that
+    /// thread's object, there is no `VMDeath`. This does not run a collection: a thread that calls
+    /// `System.exit` gets here after the threads of a concurrent collector have ended.
     pub(crate) fn main_thread_ends(&self, jni: Jni<'_>) {
         let is_half_free = jni.call_boolean(self.is_half_free, &[]);
         if !is_half_free.unwrap_or(false) {

@@ -1,4 +1,5 @@
-//! The tracker: the Java classes that probes call, as the agent defines and uses them.
+//! The tracker on the agent's side: the definition and the use of the Java classes that probes
+//! call.
 
 pub(crate) mod array_kinds;
 mod classes;

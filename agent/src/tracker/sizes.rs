@@ -17,15 +17,16 @@ use crate::locks::lock;
 /// An upper bound of the alignment of objects, in bytes.
 const MOST_ALIGNED: i32 = 256;
 
-/// The sizes that were measured.
+/// The measured sizes.
 pub(crate) struct Sizes {
     sample: StaticMethod,
     set: StaticMethod,
-    /// Set when the tracker has got the sizes of arrays.
+    /// Set when the tracker has the sizes of arrays.
     arrays: AtomicBool,
     /// Sizes of instances in bytes, by the number of the loader and the name of the class.
     instances: Mutex<HashMap<(u32, Arc<str>), u64>>,
-    /// Code whose loaders are gone: sizes of its classes that are not known cannot be measured any more.
+    /// Code whose loaders were collected. Unknown sizes of classes that it names can no longer be
+    /// measured.
     gone: Mutex<HashSet<CodeCopies>>,
 }
 
@@ -34,7 +35,7 @@ pub(crate) struct Sizes {
 pub(crate) struct CodeCopies {
     /// The number of the loader of the first copy.
     pub(crate) first: u32,
-    /// The number of the loader of the latest copy, which is the most likely to be still there.
+    /// The number of the loader of the latest copy, which is the most likely one to be alive.
     pub(crate) latest: u32,
 }
 
@@ -54,7 +55,7 @@ impl Sizes {
         })
     }
 
-    /// Measures arrays of each kind and tells the tracker their layouts.
+    /// Measures arrays of each kind and passes their layouts to the tracker.
     pub(crate) fn measure_arrays(&self, jvmti: Jvmti, jni: Jni<'_>) {
         let known = (0..=REFERENCES as i32).all(|kind| {
             self.array_layout(jvmti, jni, kind)
@@ -84,7 +85,7 @@ impl Sizes {
         Some([kind, base, scale.checked_ilog2()? as i32, longer - empty])
     }
 
-    /// Returns whether the tracker knows the sizes of arrays.
+    /// Returns whether the tracker has the sizes of arrays.
     pub(crate) fn knows_arrays(&self) -> bool {
         self.arrays.load(Ordering::Relaxed)
     }
@@ -96,8 +97,8 @@ impl Sizes {
 
     /// Measures an instance of each class that code of these loaders names, as long as the heap has room for it.
     ///
-    /// Only initialised classes are instantiated, because waiting for an initialiser under way may last for ever. No
-    /// constructor runs, so that no finalizer is registered.
+    /// Only initialised classes are instantiated, because waiting for a running initialiser may
+    /// take for ever. No constructor runs, so that no finalizer is registered.
     pub(crate) fn measure(
         &self,
         jvmti: Jvmti,
@@ -115,7 +116,7 @@ impl Sizes {
             let numbers = wanted.keys().map(|copies| copies.latest).collect();
             let references = loaders.references(jvmti, jni, &numbers);
             let measure = |copies: CodeCopies, loader, names: &mut Names| {
-                // A frame for each loader, since its classes are many.
+                // Each loader gets a frame of local references, because it may have many classes.
                 jni.framed(|jni| {
                     self.measure_classes_of(jvmti, jni, copies, loader, names, &has_room)
                 })
@@ -128,7 +129,7 @@ impl Sizes {
                 {
                     return;
                 }
-                // If the loader is gone, the JDK's classes are still there.
+                // If the loader was collected, the JDK's classes still exist.
                 names.retain(|name| name.starts_with("java."));
                 if !names.is_empty() && !measure(copies, Local::BOOT_LOADER, &mut names) {
                     return;
@@ -140,9 +141,9 @@ impl Sizes {
         });
     }
 
-    /// Removes the classes whose sizes are known, or cannot be measured any more.
+    /// Removes the classes whose sizes are known, or can no longer be measured.
     fn retain_unknown(&self, wanted: &mut BTreeMap<CodeCopies, Names>) {
-        // Code that is not wanted any more has a later copy.
+        // Code that is no longer wanted has a later copy.
         lock(&self.gone).retain(|copies| wanted.contains_key(copies));
         let known = lock(&self.instances);
         for (copies, names) in &mut *wanted {

@@ -1,7 +1,7 @@
 //! A thread that writes the time for the tracker, about every millisecond.
 //!
-//! The JVM does not know the thread: it is in no list of threads and goes on while the JVM is stopped. The tracker reads
-//! the memory that the thread writes. Late ticks cost precision, not correctness.
+//! It is no thread of the JVM: it is in no list of threads, and it runs while the JVM is stopped.
+//! The tracker reads the memory that the thread writes. Late ticks cost precision, not correctness.
 
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread;
@@ -30,16 +30,16 @@ pub(crate) fn start(options: &Options, now: i64) -> i64 {
         .spawn(move || run(began, origin));
     match ticker {
         Ok(_) => TICKS.as_ptr() as i64,
-        // The tracker times as well as it can.
+        // Without ticks, the tracker's estimates have larger errors.
         Err(_) => 0,
     }
 }
 
 /// The value of the JVM's clock at this moment, when the system's clock shows `own` and the JVM's showed `now`.
 ///
-/// `now` is some 50 µs old, since the JVM links the native method first. A tick that is too early by more than the
-/// tracker's limit would be booked for shorter calls. HotSpot's clock is the system's clock, so `own` is exact. A clock
-/// with another origin can only be taken as it was.
+/// `now` is some 50 µs old, since the JVM links the native method first. If ticks were too early by
+/// more than the tracker's limit, they would count for shorter calls. HotSpot's clock is the
+/// system's clock, so `own` is exact. For a clock with another origin, `now` is used.
 fn origin(own: i64, now: i64) -> i64 {
     const SAME: u64 = 10_000_000_000;
     if own.abs_diff(now) < SAME { own } else { now }
@@ -68,12 +68,12 @@ fn run(began: Instant, origin: i64) {
     }
 }
 
-/// Moving means of the distances between about the last 256 ticks, in milliseconds, of their squares and of their
-/// cubes.
+/// Moving means over about the last 256 distances between ticks: of the distances in milliseconds,
+/// of their squares, and of their cubes.
 struct Distances([f64; 3]);
 
 impl Distances {
-    /// The means for [`distance`], before any distance was measured.
+    /// The means that [`distance`] has in theory, before any distance was measured.
     fn new() -> Self {
         Self([1.0, 13.0 / 12.0, 1.25])
     }
@@ -105,7 +105,8 @@ fn tick(now: i64) -> i32 {
     }
 }
 
-/// A random distance of 0.5 to 1.5 ms, so that ticks do not keep step with a timer of the program.
+/// A random distance of 0.5 to 1.5 ms, so that ticks do not run in step with a timer of the
+/// program.
 fn distance(seed: &mut u64) -> Duration {
     *seed ^= *seed << 13;
     *seed ^= *seed >> 7;
@@ -140,7 +141,7 @@ mod tests {
         }
         let even = distances.spread();
         assert!((450_000..550_000).contains(&even), "{even}");
-        // Ticks of one distance: an age is anything up to it.
+        // Ticks at equal distances: an age is evenly distributed from 0 to that distance.
         for _ in 0..10_000 {
             distances.add(Duration::from_millis(12));
         }

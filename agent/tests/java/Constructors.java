@@ -175,7 +175,7 @@ public final class Constructors {
         }
     }
 
-    /** Goes on after a constructor that called it throws while calling super. */
+    /** Continues after a constructor that called it throws while calling super. */
     static final class Through extends OutsideCatches {
         Through(int i) {
             super(i);

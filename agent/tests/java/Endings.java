@@ -1,7 +1,7 @@
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.locks.LockSupport;
 
-/** Programs and threads that end with methods under way. */
+/** Programs and threads that end inside methods. */
 public final class Endings {
     static volatile long leaves;
 

@@ -1,6 +1,6 @@
 import java.lang.reflect.Field;
 
-/** Has so many threads that the tracker's array for a snapshot is larger than the free heap. */
+/** Starts threads until the tracker's array for a snapshot would be larger than the free heap. */
 public final class FullInside {
     static void leaf() {
     }

@@ -1,6 +1,6 @@
 /**
- * Stack overflows, wherever they strike. What a method counts itself comes right after the entry's probe, without a call
- * between, so both count the same.
+ * Stack overflows in every position. Each method increments a counter of its own right after the
+ * entry's probe, without a call between, so both count the same.
  */
 public final class Overflow {
     static long dives;

@@ -2,8 +2,9 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * A pseudo-random call graph with exits of every kind, from several threads, that knows itself who called whom how
- * often. Only {@code Methods} and what is in it is instrumented; the rest counts, and calls what is drawn.
+ * A pseudo-random call graph with exits of every kind, run by several threads. The program counts
+ * its calls itself, by caller and callee. Only {@code Methods} and its nested classes are
+ * instrumented. The other classes count, and call randomly chosen methods.
  */
 public final class RandomCalls {
     static final class Failure extends RuntimeException {

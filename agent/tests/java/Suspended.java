@@ -9,7 +9,7 @@ public final class Suspended {
     static void leaf() {
     }
 
-    /** Runs in a new thread that has not met a probe. */
+    /** Runs in a new thread that has not run a probe. */
     static void works() throws InterruptedException {
         Thread thread = new Thread(Suspended::leaf);
         thread.start();
@@ -46,7 +46,10 @@ public final class Suspended {
         return thread;
     }
 
-    /** Acts as a thread that an exception stops after it took the lock and before it noted so. Then it meets its first probe. */
+    /**
+     * Acts as a thread that an exception stops after it took the lock and before it noted so. Then
+     * it runs its first probe.
+     */
     static void left() throws Exception {
         Method take = lock.getDeclaredMethod("tryTake", Thread.class);
         take.setAccessible(true);

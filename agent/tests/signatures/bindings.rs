@@ -39,7 +39,7 @@ pub(crate) struct Bindings {
 const TABLES: [&str; 3] = ["invoke", "jni", "jvmti"];
 
 impl Bindings {
-    /// Adds what a source file declares.
+    /// Adds the declarations of a source file.
     pub(crate) fn add(&mut self, name: &str, source: &str) -> Result<()> {
         let file = syn::parse_file(source).with_context(|| format!("{name} does not parse"))?;
         let mut reader = FileReader {
@@ -94,8 +94,8 @@ impl Aliases {
 
     /// All C types that a Rust type of the bindings stands for.
     ///
-    /// The agent has one type for what the headers tell apart: `c_int` for all enums, and untyped pointers for the
-    /// environments that it passes on.
+    /// The agent has one type where the headers have several: `c_int` for all enums, and untyped
+    /// pointers for the environments that it passes on.
     fn c_types(&self, ty: &Type) -> Result<Vec<String>> {
         match ty {
             Type::Ptr(pointer) => {
@@ -177,7 +177,7 @@ fn strings(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-/// The C type behind a pointer of the agent's to an untyped table or to `c_void` points at in C.
+/// The C types that the agent's pointers to an untyped table, or to `c_void`, stand for.
 fn environments(pointee: &Type) -> Option<&'static [&'static str]> {
     let Type::Path(path) = pointee else {
         return None;

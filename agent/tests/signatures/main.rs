@@ -262,7 +262,7 @@ fn a_wrong_signature_is_found_and_named() -> Result<()> {
 #[test]
 fn a_bool_is_refused() -> Result<()> {
     let error = is_same_object("(Env, Object, Object) -> bool").err();
-    let error = format!("{:#}", error.context("it passes")?);
+    let error = format!("{:#}", error.context("the wrong signature is accepted")?);
     ensure!(error.contains("no C type is known for bool"), "{error}");
     Ok(())
 }

@@ -135,8 +135,8 @@ impl Program {
         Ok(process::finish(&mut self.command(true)?)?.into())
     }
 
-    /// Runs the program with and without the agent: what it prints and its
-    /// exit code are the same, and the agent has nothing to say. Its profile.
+    /// Runs the program with and without the agent, and returns its profile. Output and exit code
+    /// must be the same, and the agent must print nothing.
     pub(crate) fn unchanged(&self) -> Result<Profile> {
         let (plain, observed) = (self.plain()?, self.observed()?);
         ensure!(
@@ -148,8 +148,8 @@ impl Program {
         self.profile()
     }
 
-    /// Runs the program with the agent only: it prints what is known that it
-    /// does, and the agent has nothing to say. Its profile.
+    /// Runs the program with the agent only, and returns its profile. Its output and exit code must
+    /// be these, and the agent must print nothing.
     pub(crate) fn prints(&self, stdout: &str, code: i32) -> Result<Profile> {
         let observed = self.observed()?;
         ensure!(
@@ -166,7 +166,7 @@ impl Program {
     }
 }
 
-/// Without what a developer has in the environment.
+/// Removes the options that a developer may have in the environment.
 pub(crate) fn without_options(mut java: Command) -> Command {
     java.env_remove("JAVA_TOOL_OPTIONS")
         .env_remove("JDK_JAVA_OPTIONS");

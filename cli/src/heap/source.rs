@@ -149,7 +149,10 @@ mod tests {
             .expect("write test file")
             .write_all(b"+")
             .expect("write test file");
-        let error = source.check_unchanged().expect_err("it grew").to_string();
+        let error = source
+            .check_unchanged()
+            .expect_err("the file grew")
+            .to_string();
         let expected =
             ".hprof: the file changed while it was read; wait until it is written completely";
         assert!(

@@ -281,7 +281,7 @@ mod tests {
         for changed in pairs {
             judge.class(changed).expect("the JVM reads the class");
         }
-        judge.finish().expect("it answers")
+        judge.finish().expect("the verifier answers")
     }
 
     fn pair<'a>(name: &'a str, before: Option<&'a [u8]>, after: &'a [u8]) -> Changed<'a> {
@@ -328,7 +328,7 @@ mod tests {
         let at = worse[end..]
             .iter()
             .position(|code| *code == 0xb0)
-            .expect("it returns");
+            .expect("the method returns");
         worse[end + at] = 0xac;
         let verdict = judged(&[pair("worse", Some(&bad), &worse)]);
         assert_eq!(verdict.faults.len(), 1, "{verdict:?}");

@@ -236,7 +236,7 @@ impl RunArgs {
         Ok(options)
     }
 
-    /// Says what the options turn off, and which of them have no effect.
+    /// Prints messages about timing that the options turn off, and about options without effect.
     pub(super) fn warn(&self, options: &AgentOptions) {
         if options.alloc_drops_timing() {
             say!("loadhook: --alloc turns call timing off; for both, add --timing adaptive");

@@ -260,7 +260,7 @@ mod tests {
     fn argument_files_are_read() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let file = folder.path().join("args");
-        let write = |text: &str| std::fs::write(&file, text).expect("the folder is ours");
+        let write = |text: &str| std::fs::write(&file, text).expect("write test file");
         let name = format!("@{}", file.display());
         write("-cp 'a b' # -Xshare:dump\n\"-XX:AOTMode=record\"\n");
         let expected = Some("-XX:AOTMode=record");
@@ -294,7 +294,7 @@ mod tests {
         let option = format!("-XX:VMOptionsFile={}", file.path().display());
         let archive = "-XX:ArchiveClassesAtExit=my x.jsa";
         let text = "-Xmx64m\n-XX:ArchiveClassesAtExit='my x.jsa'\n";
-        std::fs::write(file.path(), text).expect("ours");
+        std::fs::write(file.path(), text).expect("write test file");
         assert_eq!(found(&[&option, "Main"]).as_deref(), Some(archive));
         assert_eq!(found(&["Main", &option]), None);
         assert_eq!(found(&["-XX:VMOptionsFile=none", "Main"]), None);

@@ -81,15 +81,15 @@ mod tests {
 
     /// Makes a manifest with one entry.
     fn with_entry(folder: &Path, name: &str) -> Manifest {
-        let manifest = Manifest::create(folder.join("list")).expect("ours");
+        let manifest = Manifest::create(folder.join("list")).expect("write test file");
         let entry = entry(Writer::Agent, Path::new(name));
         // Like a JVM, this opens the file separately.
         let mut list = File::options()
             .append(true)
             .open(&manifest.path)
-            .expect("it is there");
+            .expect("open the manifest");
         list.write_all(&[&entry[..], &entry].concat())
-            .expect("ours");
+            .expect("write test file");
         manifest
     }
 
@@ -98,7 +98,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let noted = with_entry(folder.path(), "/a")
             .read()
-            .expect("it can be read");
+            .expect("read the manifest");
         assert_eq!(noted.agents, [Path::new("/a")]);
         assert!(noted.trackers.is_empty() && !noted.was_removed);
     }
@@ -107,10 +107,10 @@ mod tests {
     fn a_removed_manifest_keeps_its_entries() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let manifest = with_entry(folder.path(), "/a");
-        fs::remove_file(&manifest.path).expect("it is there");
+        fs::remove_file(&manifest.path).expect("open the manifest");
         let later = entry(Writer::RewrittenArchive, Path::new("/b"));
-        fs::write(&manifest.path, later).expect("ours");
-        let noted = manifest.read().expect("it can be read");
+        fs::write(&manifest.path, later).expect("write test file");
+        let noted = manifest.read().expect("read the manifest");
         assert_eq!(
             (noted.agents, noted.trackers),
             (vec!["/a".into()], vec!["/b".into()])

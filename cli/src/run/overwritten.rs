@@ -88,11 +88,11 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = |name: &str| folder.path().join(name);
         for file in ["app.jar", "x.pb.gz"] {
-            fs::write(path(file), "").expect("ours");
+            fs::write(path(file), "").expect("write test file");
         }
-        symlink("app.jar", path("link")).expect("ours");
+        symlink("app.jar", path("link")).expect("create symbolic link");
         let listed = format!("-cp \"{}\" Main", path("app.jar").display());
-        fs::write(path("args"), listed).expect("ours");
+        fs::write(path("args"), listed).expect("write test file");
         let jar = path("app.jar").display().to_string();
         let link = path("link").display().to_string();
         let arguments = format!("@{}", path("args").display());

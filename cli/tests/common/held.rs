@@ -159,7 +159,8 @@ pub(crate) fn needs_root() {
 pub(crate) fn until(command: &Child, mut holds: impl FnMut() -> bool) {
     let _limit = process::limit(command);
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-    let has_ended = || waitid(WaitId::Pid(Pid::from_child(command)), options).expect("ours");
+    let has_ended =
+        || waitid(WaitId::Pid(Pid::from_child(command)), options).expect("wait for the command");
     while !holds() && has_ended().is_none() {
         thread::sleep(Duration::from_millis(1));
     }

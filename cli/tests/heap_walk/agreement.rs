@@ -17,7 +17,7 @@ pub(crate) type Counts = BTreeMap<String, (u64, u64)>;
 
 pub(crate) fn counts(file: &Path) -> Counts {
     let (histogram, outcome) = histogram(File::open(file).expect("open test file"));
-    outcome.expect("the dump is whole");
+    outcome.expect("the dump is complete");
     let mut counts = Counts::new();
     for class in histogram.classes {
         let count = counts.entry(class.name.to_string()).or_default();
@@ -29,7 +29,9 @@ pub(crate) fn counts(file: &Path) -> Counts {
 /// The frames of each thread, by its serial number. A frame is class, method and line.
 fn stacks(dump: &Dump, file: &Path) -> HashMap<u32, Vec<(String, String, i32)>> {
     let bytes = fs::read(file).expect("read test file");
-    let u4 = |bytes: &[u8], at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().expect("4"));
+    let u4 = |bytes: &[u8], at: usize| {
+        u32::from_be_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+    };
     let id = |bytes: &[u8], at: usize| {
         u64::from_be_bytes(
             bytes[at..at + 8]

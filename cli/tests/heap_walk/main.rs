@@ -164,7 +164,7 @@ fn an_agent_that_is_already_loaded_continues_to_work() {
     let walked = counts(&folder.path().join("h"))["long[]"];
     assert!(walked.0 >= 20_000, "{walked:?}");
     drop(jvm.0.stdin.take());
-    assert_eq!(jvm.0.wait().expect("it ends").code(), Some(0));
+    assert_eq!(jvm.0.wait().expect("the process ends").code(), Some(0));
     let mut said = String::new();
     let stderr = jvm.0.stderr.take().expect("piped");
     BufReader::new(stderr)

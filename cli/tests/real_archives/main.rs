@@ -86,7 +86,7 @@ impl Archives {
         );
         ensure!(said.contains(&whole), "{whole} expected: {said}");
         let judged = said.lines().find_map(|line| line.split_once(" accepts "));
-        let (_, judged) = judged.context("no JDK has judged")?;
+        let (_, judged) = judged.context("no JDK has verified the classes")?;
         let numbers = judged.split(|c: char| !c.is_ascii_digit());
         let numbers = numbers.filter(|number| !number.is_empty());
         let judged: u64 = numbers.map(|n| n.parse::<u64>().unwrap_or(0)).sum();

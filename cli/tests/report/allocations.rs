@@ -22,7 +22,7 @@ fn allocations_are_compared() {
         assert_eq!(both, [1500, 10], "{type_name}");
     }
     let arrays = sites.iter().find(|site| site["type"] == "int[]");
-    let arrays = arrays.expect("they are made in a constructor");
+    let arrays = arrays.expect("a constructor allocates the arrays");
     let place = (&arrays["class"], &arrays["method"], &arrays["line"]);
     assert_eq!(place, (&ORDER.into(), &"<init>".into(), &17.into()));
     assert_eq!(arrays["before"][0]["bytes_error"], Value::Null);

@@ -82,8 +82,8 @@ fn threads_are_chosen_by_name() {
         }
     }
     let mut bytes = Vec::new();
-    pprof::write(&grouped, &mut bytes).expect("a vector takes all");
-    fs::write(profiles().path().join("grouped.pb.gz"), bytes).expect("ours");
+    pprof::write(&grouped, &mut bytes).expect("write to memory");
+    fs::write(profiles().path().join("grouped.pb.gz"), bytes).expect("write test file");
     let night = json(&["grouped.pb.gz", "--thread", "night-17-4"]);
     assert_eq!(methods(&night)[&format!("{ORDER}.<init>")], 500);
     assert_eq!(night["threads"][0]["name"], "night-#-#");

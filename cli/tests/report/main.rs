@@ -134,7 +134,7 @@ fn profiles_are_compared() {
     let order = |table: &[String]| {
         let name = format!("{ORDER}.<init>");
         let row = table.iter().find(|line| line.ends_with(&name));
-        row.expect("it was called").clone()
+        row.expect("the method was called").clone()
     };
     assert!(order(&table).contains(" -1,490  -99.3 "), "{table:#?}");
     let told = table.last().expect("lines");
@@ -146,7 +146,7 @@ fn profiles_are_compared() {
     let at = one
         .iter()
         .position(|line| *line == title(&one))
-        .expect("there");
+        .expect("read the profile");
     assert!(
         one[at + 1].contains(" 1,500 ") && one[at + 2].ends_with(" more methods"),
         "{one:#?}"
@@ -233,8 +233,8 @@ fn profiles_of_unfinished_runs_cause_a_warning() {
     let note = "the program was still running when this profile was written";
     part.header.not_ended = true;
     let mut bytes = Vec::new();
-    pprof::write(&part, &mut bytes).expect("a vector takes all");
-    fs::write(profiles().path().join("part.pb.gz"), bytes).expect("ours");
+    pprof::write(&part, &mut bytes).expect("write to memory");
+    fs::write(profiles().path().join("part.pb.gz"), bytes).expect("write test file");
     assert!(text(&["part.pb.gz"]).contains(&format!("\n{note}\n")));
     let compared = report(&["--diff", "part.pb.gz", "a.pb.gz"]);
     assert_eq!(compared.err, format!("warning: part.pb.gz: {note}\n"));
@@ -248,12 +248,12 @@ fn reports_go_to_files() {
     for format in ["html", "json"] {
         report(&["a.pb.gz", "--format", format, "-o", name]).expect(0, "", &[]);
     }
-    let text = fs::read_to_string(&file).expect("written");
+    let text = fs::read_to_string(&file).expect("the file was written");
     serde_json::from_str::<Value>(&text).expect("JSON");
     assert_eq!(mode(&file), 0o600);
     assert_eq!(
         fs::read_dir(place.join("new folder"))
-            .expect("ours")
+            .expect("list test folder")
             .count(),
         1
     );
@@ -263,18 +263,18 @@ fn reports_go_to_files() {
 #[test]
 fn files_that_are_no_profiles_are_refused() {
     let place = profiles().path();
-    let whole = fs::read(place.join("a.pb.gz")).expect("written");
-    fs::write(place.join("cut.gz"), &whole[..whole.len() / 2]).expect("ours");
+    let whole = fs::read(place.join("a.pb.gz")).expect("the file was written");
+    fs::write(place.join("cut.gz"), &whole[..whole.len() / 2]).expect("write test file");
     let mut damaged = whole.clone();
     // This gives the first block an invalid type.
     damaged[10] |= 0b110;
-    fs::write(place.join("damaged.gz"), damaged).expect("ours");
+    fs::write(place.join("damaged.gz"), damaged).expect("write test file");
     for report in ["report.json", "report.html"] {
-        let (_, format) = report.split_once('.').expect("it has a dot");
+        let (_, format) = report.split_once('.').expect("the name has a suffix");
         text(&["a.pb.gz", "--format", format, "-o", report]);
     }
-    fs::write(place.join("text"), "no profile\n").expect("ours");
-    fs::write(place.join("empty"), "").expect("ours");
+    fs::write(place.join("text"), "no profile\n").expect("write test file");
+    fs::write(place.join("empty"), "").expect("write test file");
     for (file, said) in [
         ("none", "error: none: No such file"),
         (".", "error: .: Is a directory"),
@@ -319,11 +319,11 @@ fn a_profile_is_not_replaced_by_its_report() {
     let place = folder();
     let path = |name: &str| place.path().join(name);
     let [a, b] = ["a.pb.gz", "b.pb.gz"].map(|name| {
-        fs::copy(profiles().path().join(name), path(name)).expect("ours");
-        fs::read(path(name)).expect("written")
+        fs::copy(profiles().path().join(name), path(name)).expect("copy test file");
+        fs::read(path(name)).expect("the file was written")
     });
-    std::os::unix::fs::symlink("b.pb.gz", path("link")).expect("ours");
-    fs::hard_link(path("a.pb.gz"), path("hard")).expect("ours");
+    std::os::unix::fs::symlink("b.pb.gz", path("link")).expect("create symbolic link");
+    fs::hard_link(path("a.pb.gz"), path("hard")).expect("create hard link");
     let report = |arguments: &[&str]| {
         done(&mut loadhook(
             place.path(),
@@ -346,11 +346,11 @@ fn a_profile_is_not_replaced_by_its_report() {
         );
         assert_eq!(result.expect(1, "", &[]).err, said);
         assert!(
-            fs::read(path("a.pb.gz")).expect("there") == a,
+            fs::read(path("a.pb.gz")).expect("read the profile") == a,
             "{arguments:?}"
         );
         assert!(
-            fs::read(path("b.pb.gz")).expect("there") == b,
+            fs::read(path("b.pb.gz")).expect("read the profile") == b,
             "{arguments:?}"
         );
     }

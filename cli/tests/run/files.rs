@@ -9,8 +9,8 @@ use crate::jvms::script;
 #[test]
 fn unwritable_files_are_refused_before_the_start() {
     let folder = folder();
-    fs::create_dir_all(folder.path().join("a,b")).expect("ours");
-    fs::write(folder.path().join("text"), "").expect("ours");
+    fs::create_dir_all(folder.path().join("a,b")).expect("create test folder");
+    fs::write(folder.path().join("text"), "").expect("write test file");
     for (options, said) in [
         (["-o", "text/x.pb.gz"], "/text is not a folder\n"),
         (["-o", "a,b"], "a,b: not a file"),
@@ -82,9 +82,10 @@ fn missing_folders_are_made() {
 fn a_dangling_link_stays_a_link() {
     let folder = folder();
     let path = |name: &str| folder.path().join(name);
-    fs::create_dir(path("kept")).expect("ours");
+    fs::create_dir(path("kept")).expect("create test folder");
     for name in ["x.pb.gz", "x.html"] {
-        std::os::unix::fs::symlink(format!("kept/{name}"), path(name)).expect("ours");
+        std::os::unix::fs::symlink(format!("kept/{name}"), path(name))
+            .expect("create symbolic link");
     }
     let options = ["-o", "x.pb.gz", "--html", "x.html"];
     done(&mut run(folder.path(), &options, &["serve"])).expect(0, SERVED, &["profile: x.pb.gz"]);
@@ -97,8 +98,8 @@ fn a_dangling_link_stays_a_link() {
 #[test]
 fn the_page_does_not_replace_the_profile() {
     let folder = folder();
-    fs::create_dir(folder.path().join("sub")).expect("ours");
-    std::os::unix::fs::symlink("one", folder.path().join("link")).expect("ours");
+    fs::create_dir(folder.path().join("sub")).expect("create test folder");
+    std::os::unix::fs::symlink("one", folder.path().join("link")).expect("create symbolic link");
     for html in ["one", "./one", "sub/../one", "link"] {
         let result = done(&mut run(
             folder.path(),
@@ -134,7 +135,7 @@ fn names_may_contain_line_breaks() {
 fn names_of_folders_are_taken_literally() {
     let folder = folder();
     let inner = folder.path().join("100%pure");
-    fs::create_dir(&inner).expect("ours");
+    fs::create_dir(&inner).expect("create test folder");
     done(&mut run(&inner, &["-o", "x.pb.gz"], &["serve"])).expect(0, SERVED, &["profile: x.pb.gz"]);
     done(&mut run(&inner, &[], &["serve"])).expect(0, SERVED, &["profile: loadhook-"]);
     assert_eq!(profiles(&inner).len(), 2);
@@ -149,14 +150,14 @@ fn names_of_folders_are_taken_literally() {
 fn paths_can_hold_anything() {
     let folder = folder();
     let name = "it's \"mine\", é\\,\\\\";
-    fs::create_dir(folder.path().join(name)).expect("ours");
+    fs::create_dir(folder.path().join(name)).expect("create test folder");
     let [profile, page, patterns] =
         ["x.pb.gz", "x.html", "patterns"].map(|file| format!("{name}/{file}"));
-    fs::write(folder.path().join(&patterns), "shop.**\n").expect("ours");
+    fs::write(folder.path().join(&patterns), "shop.**\n").expect("write test file");
     let options = ["-o", &profile, "--html", &page, "--include-file", &patterns];
     let result = done(&mut run(folder.path(), &options, &["serve"]));
     result.expect(0, SERVED, &[&format!("profile: {profile} (page: {page})")]);
-    fs::remove_file(folder.path().join(&profile)).expect("written");
+    fs::remove_file(folder.path().join(&profile)).expect("the file was written");
 
     let command = format!("java -cp '{}' shop.Shop serve", classes().display());
     let result = done(
@@ -172,7 +173,7 @@ fn paths_can_hold_anything() {
 fn the_folder_can_hold_commas() {
     let folder = folder();
     let here = folder.path().join("a,b");
-    fs::create_dir(&here).expect("ours");
+    fs::create_dir(&here).expect("create test folder");
     let result = done(run(&here, &[], &["serve"]).env("TMPDIR", &here));
     result.expect(0, SERVED, &["profile: loadhook-"]);
     assert_eq!(profiles(&here).len(), 1);
@@ -183,8 +184,8 @@ fn the_folder_can_hold_commas() {
 fn a_link_stays_a_link_for_a_script() {
     let folder = folder();
     let path = |name: &str| folder.path().join(name);
-    fs::create_dir(path("kept")).expect("ours");
-    std::os::unix::fs::symlink("kept/all.pb.gz", path("x.pb.gz")).expect("ours");
+    fs::create_dir(path("kept")).expect("create test folder");
+    std::os::unix::fs::symlink("kept/all.pb.gz", path("x.pb.gz")).expect("create symbolic link");
     let command = format!("exec java -cp '{}' shop.Shop serve", classes().display());
     let options = ["run", "-o", "x.pb.gz", "--", "sh", "-c", &command];
     for _ in ["dangling", "not"] {

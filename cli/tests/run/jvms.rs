@@ -16,7 +16,7 @@ use crate::common::{
 pub(crate) fn script(folder: &Path) {
     let line = format!("java -cp '{}' shop.Shop", classes().display());
     let text = folder.join("text");
-    fs::write(&text, format!("#!/bin/sh\n{line} serve\n{line} exit 7\n")).expect("ours");
+    fs::write(&text, format!("#!/bin/sh\n{line} serve\n{line} exit 7\n")).expect("write test file");
     executable(&text, &folder.join("twice"));
 }
 
@@ -43,7 +43,7 @@ fn each_jvm_of_a_script_has_its_own_profile() {
             "{}",
             result.err
         );
-        fs::remove_file(folder.path().join(file)).expect("ours");
+        fs::remove_file(folder.path().join(file)).expect("remove test file");
     }
 
     // With one name for all JVMs, that file holds all profiles, and none overwrites another.
@@ -101,7 +101,7 @@ fn a_faulty_file_does_not_hide_the_others() {
         let files = profiles(folder.path());
         for file in &files {
             assert!(result.err.contains(file), "{file}: {}", result.err);
-            fs::remove_file(folder.path().join(file)).expect("ours");
+            fs::remove_file(folder.path().join(file)).expect("remove test file");
         }
         // If one file was requested for all JVMs, it is among the files.
         assert_eq!(files.len(), if output == "x.pb.gz" { 3 } else { 2 });
@@ -139,14 +139,14 @@ fn arguments_that_are_not_utf8_reach_the_program() {
         folder.path(),
         &["run", "--", "sh", "-c", "printf %s \"$1\"", "sh"],
     );
-    let output = process::finish(command.arg(latin)).expect("it ends");
+    let output = process::finish(command.arg(latin)).expect("the process ends");
     assert_eq!(output.stdout, latin.as_bytes());
 
     let line = "printf %s \"${JAVA_TOOL_OPTIONS%% *}\"";
     let mut command = loadhook(folder.path(), &["run", "--", "sh", "-c", line]);
     let option = OsStr::from_bytes(b"-Dname=caf\xe9");
     let output = process::finish(command.env("JAVA_TOOL_OPTIONS", option));
-    assert_eq!(output.expect("it ends").stdout, option.as_bytes());
+    assert_eq!(output.expect("the process ends").stdout, option.as_bytes());
 
     let mut command = loadhook(
         folder.path(),

@@ -214,7 +214,7 @@ fn options_that_exclude_an_agent_are_refused_before_the_start() {
             folder.path().join("args"),
             format!("# mine\n\"{option}\"\n"),
         )
-        .expect("ours");
+        .expect("write test file");
         expect(&["@args"], None, Some(option));
         for variable in ["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS"] {
             let value = format!("-Da='b c' {option}");
@@ -245,7 +245,7 @@ fn commands_that_cannot_start_are_reported() {
         "",
         &["error: cannot start no-such-program: No such file"],
     );
-    fs::write(folder.path().join("text"), "").expect("ours");
+    fs::write(folder.path().join("text"), "").expect("write test file");
     start(&["./text"]).expect(126, "", &["error: cannot start ./text: Permission denied"]);
     let mut command = loadhook(folder.path(), &["run", "--", "java", "Main"]);
     let result = done(command.env("PATH", folder.path()));
@@ -260,7 +260,7 @@ fn commands_that_cannot_start_are_reported() {
 #[test]
 fn the_agent_is_found_and_prints_its_options() {
     let folder = folder();
-    let path = agent().canonicalize().expect("installed");
+    let path = agent().canonicalize().expect("the program is installed");
     let result = done(&mut loadhook(folder.path(), &["agent-path"]));
     result.expect(0, &format!("{}\n", path.display()), &[]);
     let mut helps = Vec::new();

@@ -44,7 +44,7 @@ fn patterns_choose() {
         folder.path().join("in it"),
         "# mine\nshop.Shop$Order # all\n\n",
     )
-    .expect("ours");
+    .expect("write test file");
     assert_eq!(profile(&["--include-file", "in it"]), [0, 1500, 1500, 0]);
 }
 
@@ -119,7 +119,7 @@ fn errors_in_patterns_are_marked() {
             continue;
         }
         let file = folder.path().join("patterns");
-        fs::write(&file, format!("ok.**\n\n{pattern} # no\n")).expect("ours");
+        fs::write(&file, format!("ok.**\n\n{pattern} # no\n")).expect("write test file");
         let result = done(&mut run(
             folder.path(),
             &["--include-file", "patterns"],
@@ -244,7 +244,7 @@ fn patterns_without_a_match_are_named() {
         &[nothing, "the JDK's own classes are not instrumented"],
     );
     let empty = folder.path().join("empty");
-    fs::write(&empty, "# nothing\n\n").expect("ours");
+    fs::write(&empty, "# nothing\n\n").expect("write test file");
     done(&mut run(
         folder.path(),
         &["--include-file", "empty"],
@@ -288,7 +288,7 @@ fn methods_not_instrumented_are_listed_by_class() {
     let explained = report(&["--explain"]);
     assert!(explained.out.contains(told[1]), "{}", explained.out);
     report(&["--explain", "-o", "list"]).expect(0, "", &[]);
-    let list = fs::read_to_string(folder.path().join("list")).expect("written");
+    let list = fs::read_to_string(folder.path().join("list")).expect("the file was written");
     let methods = [name, "trivial: shop.Shop$Order.first()I"];
     let methods = format!("\nMethods not instrumented:\n{}\n", methods.join("\n"));
     assert!(list.ends_with(&methods), "{list}");

@@ -11,7 +11,7 @@ use crate::model::{Allocations, Amount, Method, Profile, Site};
 
 /// The trees of all threads.
 pub(crate) struct AllocationTrees {
-    /// The profile's methods; behind them, the types.
+    /// The profile's methods, followed by the types.
     pub(crate) methods: Vec<Method>,
     /// The nodes of each thread, in the order of [`Profile::threads`]; parents come before their
     /// children.

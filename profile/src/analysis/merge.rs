@@ -417,7 +417,7 @@ mod tests {
     #[test]
     fn parts_of_a_process_are_one_run() {
         let parts = [part("7-1", "l", 100, 20), part("7-1", "l#2", 110, 30)];
-        let whole = merge(&parts).expect("of one kind");
+        let whole = merge(&parts).expect("merge profiles");
         let header = &whole.header;
         assert_eq!(header.start_epoch_millis, 100_000);
         assert_eq!(header.duration_ns, 40_000_000_000, "from 100 to 140");
@@ -431,7 +431,7 @@ mod tests {
         let loaders: Vec<&str> = whole.methods.iter().map(|m| &*m.loader).collect();
         assert_eq!(loaders, ["l", "l#2"]);
         // A part can also be merged later.
-        let later = merge(&[whole.clone(), part("7-1", "l", 130, 20)]).expect("of one kind");
+        let later = merge(&[whole.clone(), part("7-1", "l", 130, 20)]).expect("merge profiles");
         assert_eq!(later.header.duration_ns, 50_000_000_000);
         assert_eq!((later.methods.len(), later.calls()), (2, 70));
     }
@@ -443,7 +443,7 @@ mod tests {
         without.header.timing = Timing::Count;
         without.header.clock = crate::Clock::Cpu;
         for both in [[timed.clone(), without.clone()], [without, timed.clone()]] {
-            let merged = merge(&both).expect("of one kind");
+            let merged = merge(&both).expect("merge profiles");
             assert_eq!(merged.header.timing, timed.header.timing);
             assert_eq!(merged.header.clock, timed.header.clock);
         }
@@ -456,13 +456,13 @@ mod tests {
     fn processes_are_added() {
         let one = [part("7-1", "l", 100, 20), part("7-1", "l#2", 110, 30)];
         let other = part("7-2", "l", 100, 5);
-        let all = merge(&[&one[..], &[other]].concat()).expect("of one kind");
+        let all = merge(&[&one[..], &[other]].concat()).expect("merge profiles");
         assert_eq!(all.header.duration_ns, 45_000_000_000);
         assert_eq!(all.header.process, "");
         assert_eq!(all.header.left_alone["native"], 6);
         // Profiles without a process are separate runs.
         let unknown = [part("", "l", 100, 20), part("", "l#2", 100, 20)];
-        let both = merge(&unknown).expect("of one kind");
+        let both = merge(&unknown).expect("merge profiles");
         assert_eq!(both.header.duration_ns, 40_000_000_000);
         assert_eq!(both.methods.len(), 1, "as the order of loaders may differ");
     }

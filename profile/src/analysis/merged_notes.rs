@@ -102,7 +102,7 @@ mod tests {
     }
 
     fn merged(profiles: &[Profile]) -> Vec<String> {
-        let both = crate::merge(profiles).expect("of one kind");
+        let both = crate::merge(profiles).expect("merge profiles");
         both.header.notes
     }
 

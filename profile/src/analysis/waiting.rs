@@ -218,7 +218,7 @@ mod tests {
         threads.extend([(Some(0), 500); 6]);
         let idle = profile(&threads);
         let (waiting, _) = Waiting::of(&idle, &Options::default());
-        let line = waiting.line().expect("six");
+        let line = waiting.line().expect("six threads only waited");
         assert!(
             line.starts_with("6 threads only waited (3.00 s), "),
             "{line}"

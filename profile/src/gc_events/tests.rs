@@ -1,4 +1,4 @@
-//! Collectors of all kinds, simulated, against a record of what became of each
+//! Simulated collectors of all kinds. The model is compared with a record of the fate of each
 //! object.
 
 mod collectors;
@@ -11,8 +11,8 @@ use proptest::prelude::*;
 use self::collectors::{Collector, Step};
 use super::*;
 
-/// Knows each object by its number, whatever id it has; sends each event to the
-/// model, and compares.
+/// The record: it identifies each object by a number, independent of its id. It passes each event
+/// to the model and compares the results.
 struct Oracle {
     heap: HeapModel,
     /// A model of live objects only.
@@ -44,18 +44,18 @@ impl Oracle {
         self.events.push(event);
         let applied = self.heap.apply(event);
         applied.unwrap_or_else(|error| panic!("{error}: {:?}", self.events));
-        // The number as the site tells all objects apart.
+        // The number serves as the site, so that all objects are distinguished.
         assert_eq!(
             self.heap.amounts_by(|group| group),
             self.amounts(),
             "{:?}",
             self.events
         );
-        self.living.apply(event).expect("it can be");
+        self.living.apply(event).expect("the event is valid");
         self.compare_living();
     }
 
-    /// Checks that live objects are in their arenas, and that nothing else is kept.
+    /// Checks that the model has the live objects in their arenas, and no others.
     fn compare_living(&self) {
         let amounts = self
             .amounts()
@@ -75,9 +75,9 @@ impl Oracle {
             let objects = places.iter().filter(|(at, _)| at == arena).count();
             assert_eq!(self.living.objects_in(*arena), Some(objects));
         }
-        // Two have one id only while a collection moves them.
+        // Two objects have the same id only while a collection moves them.
         for (arena, id) in places {
-            let group = self.living.group(id).expect("it is alive");
+            let group = self.living.group(id).expect("the object is alive");
             assert!(group.arena == arena || !self.living.covered.is_empty());
         }
     }
@@ -97,7 +97,7 @@ impl Oracle {
                     .put(known.size);
             }
         }
-        // Where an object was on its way, nothing is left.
+        // The arena that objects passed through has no groups left.
         for group in self.heap.amounts.keys() {
             amounts.entry(*group).or_default();
         }
@@ -123,14 +123,14 @@ impl Oracle {
     }
 
     fn delete(&mut self, number: usize) {
-        let (_, object) = self.objects[number].at.take().expect("it is alive");
+        let (_, object) = self.objects[number].at.take().expect("the object is alive");
         self.send(Event::DeleteObject { object });
     }
 
     fn move_to(&mut self, number: usize, new_arena: ArenaId, new_object: ObjectId) {
         let to = Some((new_arena, new_object));
         let from = std::mem::replace(&mut self.objects[number].at, to);
-        let (arena, object) = from.expect("it is alive");
+        let (arena, object) = from.expect("the object is alive");
         self.send(Event::MoveObject {
             arena,
             object,
@@ -159,7 +159,7 @@ impl HeapModel {
     }
 }
 
-/// All that the model holds, but for the number of events.
+/// Everything in the model except the number of events.
 fn state(heap: &HeapModel) -> impl PartialEq + std::fmt::Debug + use<> {
     let HeapModel {
         arenas,
@@ -194,13 +194,13 @@ proptest! {
     }
 
     #[test]
-    fn what_cannot_be_changes_nothing(steps in steps(), at in any::<prop::sample::Index>()) {
+    fn invalid_events_change_nothing(steps in steps(), at in any::<prop::sample::Index>()) {
         for collector in Collector::all() {
             let events = collectors::run(collector, &steps).events;
             let (before, after) = events.split_at(at.index(events.len()));
             let mut heap = HeapModel::default();
             for event in before {
-                heap.apply(*event).expect("it can be");
+                heap.apply(*event).expect("the event is valid");
             }
             let positions = before.len() as u64..;
             for (position, (event, fault)) in positions.zip(impossible(&heap)) {
@@ -209,13 +209,13 @@ proptest! {
                 prop_assert_eq!(state(&heap), unchanged, "{:?}", event);
             }
             for event in after {
-                heap.apply(*event).expect("it can be");
+                heap.apply(*event).expect("the event is valid");
             }
         }
     }
 }
 
-/// Events that cannot follow, and why.
+/// Events that are invalid in this state, with their faults.
 fn impossible(heap: &HeapModel) -> Vec<(Event, Fault)> {
     let group = |arena| ObjectGroup {
         arena,
@@ -233,7 +233,7 @@ fn impossible(heap: &HeapModel) -> Vec<(Event, Fault)> {
         new_arena,
         new_object,
     };
-    // No collector has these.
+    // No collector uses these ids.
     let (no_arena, no_object) = (ArenaId(-1), ObjectId(u64::MAX));
     let unknown = Fault::UnknownArena(no_arena);
     let mut all = vec![
@@ -252,8 +252,8 @@ fn impossible(heap: &HeapModel) -> Vec<(Event, Fault)> {
             all.push((new(arena, no_object, u64::MAX), Fault::TooManyBytes));
         }
     }
-    // Of two with one id, the first is meant.
-    let arena_of = |id| heap.group(id).expect("it is alive").arena;
+    // If two objects have one id, the id names the first.
+    let arena_of = |id| heap.group(id).expect("the object is alive").arena;
     for &id in heap.objects.keys() {
         let arena = arena_of(id);
         let in_use = Fault::ObjectInUse(id);
@@ -263,7 +263,7 @@ fn impossible(heap: &HeapModel) -> Vec<(Event, Fault)> {
             Fault::OtherArena(id, arena),
         ));
         all.push((shift((arena, id), (no_arena, no_object)), unknown));
-        // One that could go there is enough.
+        // One object that could move there is enough.
         if (!heap.is_collecting || heap.covered.contains_key(&id))
             && let Some(&other) = heap.objects.keys().find(|other| **other != id)
         {
@@ -295,7 +295,7 @@ fn heap_with(ids: &[u64]) -> HeapModel {
             object,
             size,
         };
-        heap.apply(event).expect("a new one");
+        heap.apply(event).expect("the id is new");
     }
     heap
 }
@@ -324,36 +324,40 @@ fn a_ring_can_only_turn_in_a_collection() {
     for event in turn {
         heap.apply(event).expect("a ring");
     }
-    heap.apply(Event::CollectionFinish).expect("all have moved");
-    // Each is where the one before it was.
+    heap.apply(Event::CollectionFinish)
+        .expect("all objects have moved");
+    // Each object has taken the id of the previous one.
     for (id, left) in [(20, 6), (30, 4), (10, 0)] {
         let object = ObjectId(id);
         heap.apply(Event::DeleteObject { object })
-            .expect("it is there");
+            .expect("the object exists");
         assert_eq!(bytes(&heap), left, "{id}");
     }
 }
 
 #[test]
-fn a_move_onto_an_object_is_not_its_end() {
+fn a_move_to_the_id_of_an_object_does_not_free_it() {
     let mut heap = heap_with(&[10, 20]);
     let delete = Event::DeleteObject {
         object: ObjectId(20),
     };
     heap.apply(Event::CollectionStart).expect("the first");
     heap.apply(shift(10, 20)).expect("in a collection");
-    let error = heap.apply(Event::CollectionFinish).expect_err("two at 20");
+    let error = heap
+        .apply(Event::CollectionFinish)
+        .expect_err("two objects have one id");
     assert_eq!(
         error.to_string(),
         "event 5: there is an object 0x14 already"
     );
-    // Of the one that was there first, whose free comes late.
-    heap.apply(delete).expect("it is there");
+    // This frees the object that had the id first.
+    heap.apply(delete).expect("the object exists");
     assert_eq!(bytes(&heap), 1);
-    heap.apply(Event::CollectionFinish).expect("one at 20");
-    heap.apply(delete).expect("the other one");
+    heap.apply(Event::CollectionFinish)
+        .expect("one object has the id");
+    heap.apply(delete).expect("the other object exists");
     assert_eq!(bytes(&heap), 0);
-    let error = heap.apply(delete).expect_err("both are gone");
+    let error = heap.apply(delete).expect_err("both objects were deleted");
     assert_eq!(error.to_string(), "event 9: there is no object 0x14");
 }
 
@@ -362,10 +366,10 @@ fn an_arena_takes_both_objects_of_an_id_or_one() {
     let [first, second] = [ArenaId(1), ArenaId(2)];
     for (deleted, left) in [(first, 2), (second, 1)] {
         let mut heap = heap_with(&[10, 20, 30]);
-        let mut apply = |event| heap.apply(event).expect("it can be");
+        let mut apply = |event| heap.apply(event).expect("the event is valid");
         apply(Event::NewArena { arena: second });
         apply(Event::CollectionStart);
-        // 30 stays in the first arena, and what was at 10 goes onto its place in the second.
+        // 30 stays in the first arena, and the object at 10 moves to the id 30 in the second.
         apply(Event::MoveObject {
             arena: first,
             object: ObjectId(20),
@@ -376,7 +380,7 @@ fn an_arena_takes_both_objects_of_an_id_or_one() {
         if deleted == first {
             apply(Event::CollectionFinish);
         } else {
-            // The first one has its id alone again.
+            // The first object has its id alone again.
             apply(Event::CollectionFinish);
             apply(Event::DeleteObject {
                 object: ObjectId(30),
@@ -403,10 +407,11 @@ fn amounts_are_by_arena_class_and_site() {
             object,
             size,
         };
-        heap.apply(event).expect("a new one");
+        heap.apply(event).expect("the id is new");
     }
     let object = ObjectId(4);
-    heap.apply(Event::DeleteObject { object }).expect("there");
+    heap.apply(Event::DeleteObject { object })
+        .expect("the object exists");
     let live = |sums: BTreeMap<u32, Amounts>| {
         let live = |sum: &Amounts| (sum.live.objects, sum.live.bytes, sum.allocated.objects);
         sums.values().map(live).collect::<Vec<_>>()
@@ -419,14 +424,16 @@ fn amounts_are_by_arena_class_and_site() {
     assert_eq!(by_arena, [(5, 50, 6)]);
 }
 
-/// One object of each arena lives on. With a table for each arena there would be room for some 1,000 in each of them.
+/// One object of each arena stays alive. With a table for each arena, each table would keep room
+/// for about 1,000 objects.
 #[test]
-fn survivors_do_not_keep_the_room_of_the_dead() {
+fn survivors_do_not_keep_the_memory_of_dead_objects() {
     const EACH: u64 = 1000;
     let mut heap = HeapModel::of_live_objects();
     for n in 0..50 {
         let arena = ArenaId(n as i32);
-        heap.apply(Event::NewArena { arena }).expect("a new one");
+        heap.apply(Event::NewArena { arena })
+            .expect("the id is new");
         let objects = (n * EACH..(n + 1) * EACH).map(ObjectId);
         for object in objects.clone() {
             let group = ObjectGroup {
@@ -439,11 +446,11 @@ fn survivors_do_not_keep_the_room_of_the_dead() {
                 object,
                 size: 16,
             };
-            heap.apply(event).expect("a new one");
+            heap.apply(event).expect("the id is new");
         }
         for object in objects.skip(1) {
             let event = Event::DeleteObject { object };
-            heap.apply(event).expect("it is alive");
+            heap.apply(event).expect("the object is alive");
         }
         assert_eq!(heap.objects_in(arena), Some(1));
     }

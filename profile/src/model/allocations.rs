@@ -5,14 +5,14 @@ use std::sync::Arc;
 /// The allocations of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Allocations {
-    /// The allocations that were seen.
+    /// The kind of allocations that were recorded.
     pub seen: Seen,
-    /// Set when objects were followed until they died: [`Site::live`] is known.
+    /// Set when objects were followed until they were collected, so [`Site::live`] is known.
     pub live: bool,
     /// The calling contexts of the sites; callers come before their callees.
     pub frames: Vec<Frame>,
-    /// Each combination of site, type and thread once. In merged profiles, objects of unknown
-    /// size have a site apart from those of known size.
+    /// The sites: each combination of place, type and thread occurs once. In merged profiles,
+    /// objects of unknown size have a separate site.
     pub sites: Vec<Site>,
 }
 
@@ -25,7 +25,7 @@ impl Allocations {
         }
     }
 
-    /// A site's frames from the innermost on.
+    /// A site's frames, innermost first.
     pub(crate) fn path(&self, site: &Site) -> impl Iterator<Item = &Frame> {
         let frame = |at: u32| &self.frames[at as usize];
         std::iter::successors(site.frame.map(frame), move |inner| inner.parent.map(frame))
@@ -35,9 +35,9 @@ impl Allocations {
 /// The way in which allocations were recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Recording {
-    /// As [`Allocations::seen`].
+    /// The same as [`Allocations::seen`].
     pub(crate) seen: Seen,
-    /// As [`Allocations::live`].
+    /// The same as [`Allocations::live`].
     pub(crate) live: bool,
 }
 
@@ -56,20 +56,21 @@ impl Recording {
 /// The allocations that were seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Seen {
-    /// Every one that an instruction of an instrumented class makes: numbers are exact.
+    /// Every allocation by an instruction of an instrumented class. Numbers are exact.
     #[default]
     Exact,
-    /// Every one, also those of native code and of the JVM itself: numbers are exact.
+    /// Every allocation, also by native code and the JVM itself. Numbers are exact.
     All,
-    /// One in so many bytes on average, also of native code and the JVM: numbers are estimates.
+    /// Samples of all allocations, also by native code and the JVM. Numbers are estimates.
     Sampled {
-        /// Mean distance of samples in bytes.
+        /// Mean distance between samples, in bytes.
         interval: u64,
     },
 }
 
 impl Seen {
-    /// Returns whether the numbers of both are of the same allocations.
+    /// Returns whether both recorded the same kind of allocations, so that numbers can be added and
+    /// compared.
     pub(crate) fn is_alike(self, other: Seen) -> bool {
         self == other || self.is_sampled() && other.is_sampled()
     }
@@ -88,7 +89,7 @@ pub struct Frame {
     pub method: u32,
     /// The line in the method's source file.
     pub line: Option<u32>,
-    /// The offset in the method's code as it is in the class file.
+    /// The offset in the method's original code, as in the class file.
     pub bci: Option<u16>,
 }
 
@@ -101,9 +102,9 @@ pub struct Site {
     pub frame: Option<u32>,
     /// The type as Java writes it: `java.lang.String`, `int[][]`.
     pub type_name: Arc<str>,
-    /// All objects that it allocated.
+    /// All objects that the site allocated.
     pub allocated: Amount,
-    /// The objects that were alive at the last collection.
+    /// The objects of the site that were alive at the last collection.
     pub live: Amount,
     /// The mean number of collections that the live objects have survived.
     pub live_age: f64,
@@ -112,15 +113,15 @@ pub struct Site {
 /// Objects and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Amount {
-    /// Number of objects. With samples an estimate, in which each sample counts with the inverse
-    /// of its probability.
+    /// Number of objects. With samples it is an estimate: each sample counts with the inverse of
+    /// its probability.
     pub objects: f64,
     /// Their size in the heap, headers and alignment included; `None` if unknown, as for an unloaded
     /// class.
     pub bytes: Option<f64>,
-    /// Variance of `objects` as an estimate; 0 where all were seen.
+    /// Variance of the estimate `objects`; 0 if all objects were recorded.
     pub objects_variance: f64,
-    /// Variance of `bytes` as an estimate.
+    /// Variance of the estimate `bytes`.
     pub bytes_variance: f64,
 }
 
@@ -137,7 +138,7 @@ impl Site {
 }
 
 impl Amount {
-    /// Adds another one; unknown bytes add nothing.
+    /// Adds another amount; unknown bytes add nothing.
     pub(crate) fn add(&mut self, other: &Amount) {
         self.objects += other.objects;
         self.bytes = match (self.bytes, other.bytes) {

@@ -15,8 +15,9 @@ pub struct ThreadTree {
     pub id: Option<u64>,
     /// The kind of the threads.
     pub kind: ThreadKind,
-    /// Processor time from the first call on, in nanoseconds. `None` where it is unknown: for
-    /// virtual threads, without an agent, and with the CPU clock, which is the clock of all times.
+    /// Processor time from the first call on, in nanoseconds. `None` if unknown: for virtual
+    /// threads, and without an agent. Also `None` under the CPU clock, because all times are
+    /// processor times then.
     pub cpu_ns: Option<u64>,
     /// The calling-context tree; parents come before their children.
     pub nodes: Vec<Node>,
@@ -37,42 +38,42 @@ pub enum ThreadKind {
 
 /// One method in one calling context.
 ///
-/// Recursion is folded: a method already on the path goes back to its node. So
-/// no method has itself as an ancestor, and a node's calls can come from below.
+/// Recursion is folded: a call of a method that is already on the path counts at that method's
+/// node. So no method has itself as an ancestor, and calls of a node can come from nodes below it.
 ///
-/// Times are raw nanoseconds, probe costs included; of sampled calls each
-/// counts with the inverse of its probability. With [`Timing::Sampled`](super::Timing::Sampled) they are
-/// running times, see [`sampled_tree`](super::sampled_tree). [`figures`](mod@crate::analysis::figures) corrects them.
+/// Times are raw nanoseconds, probe costs included. A sampled call counts with the inverse of its
+/// probability. With [`Timing::Sampled`](super::Timing::Sampled) they are running times, see
+/// [`sampled_tree`](super::sampled_tree). [`figures`](mod@crate::analysis::figures) corrects them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Node {
     /// Index of the caller's node in the same tree, lower than this node's.
     pub parent: Option<u32>,
     /// Index into [`Profile::methods`](super::Profile::methods).
     pub method: u32,
-    /// Calls, exact.
+    /// The exact number of calls.
     pub calls: u64,
     /// The calls that were timed.
     pub timed: u64,
-    /// Duration of all calls, recursive ones counted each.
+    /// Duration of all calls; each recursive call adds its own.
     pub all_ns: u64,
-    /// Duration of the calls that found this node not yet on the path.
+    /// Duration of the calls that were not inside another call of this node.
     pub outermost_ns: u64,
-    /// Duration of the calls made from here, recursive ones included.
+    /// Duration of the calls made from this node, recursive ones included.
     pub child_ns: u64,
     /// Variance of `all_ns` as an estimate, in ns²; 0 where every call was timed.
     pub variance: f64,
     /// The node's own time by ticks, which sample the method on top about every millisecond; 0 in
-    /// all nodes of a thread that no tick met.
+    /// all nodes of a thread without ticks.
     pub ticked_ns: u64,
     /// Variance of `ticked_ns` as an estimate, in ns².
     pub ticked_variance: f64,
-    /// Time for which the thread waited with this method innermost, if samples told it. It is in no
-    /// other time.
+    /// The time for which the thread waited with this method innermost, if waiting threads were
+    /// sampled. No other time includes it.
     pub waiting: Waiting,
 }
 
 impl ThreadKind {
-    /// The word in files: `platform`, `virtual`, `ended`.
+    /// The name in files: `platform`, `virtual`, `ended`.
     pub fn as_str(self) -> &'static str {
         match self {
             ThreadKind::Platform => "platform",

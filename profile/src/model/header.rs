@@ -1,25 +1,25 @@
-//! The circumstances of a measurement.
+//! The circumstances of a measurement: clock, timing, command, JVM, notes.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The calls whose time is taken. The numbers are the tracker's.
+/// The choice of the calls that are timed. The numbers are those of the tracker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Timing {
-    /// Long calls always, short hot ones on a random sample.
+    /// Long calls are always timed, short frequent ones on a random sample.
     #[default]
     Adaptive = 0,
-    /// Every call.
+    /// Every call is timed.
     Exact = 1,
-    /// Never: calls are counted, all times are zero.
+    /// Calls are counted only; all times are zero.
     Count = 2,
     /// By samples of running threads. Calls are counted without their callers.
     Sampled = 3,
 }
 
-/// Clock that times calls. The numbers are the tracker's.
+/// The clock that times calls. The numbers are those of the tracker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Clock {
@@ -34,9 +34,9 @@ pub enum Clock {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Header {
-    /// The calls whose time was taken.
+    /// The choice of the calls that were timed.
     pub timing: Timing,
-    /// The clock.
+    /// The clock that timed calls.
     pub clock: Clock,
     /// Start of the measurement, milliseconds since 1970 (UTC).
     pub start_epoch_millis: i64,
@@ -62,10 +62,10 @@ pub struct Header {
     pub left_alone: BTreeMap<String, u64>,
     /// Patterns that no class matched; those with `::`, that no method matched.
     pub unmatched: Vec<String>,
-    /// Set when the program was still running when the profile was written, as a killed program
-    /// leaves it. Set in merged profiles if it is set in one of them.
+    /// Set if the program was still running when the profile was written. A program that was killed
+    /// leaves such a profile. Merged profiles have it if one of them has it.
     pub not_ended: bool,
-    /// Other facts for the user, a sentence each.
+    /// Other facts for the user, one sentence each.
     pub notes: Vec<String>,
     /// The methods that were not instrumented, if their names were kept:
     /// `reason: class.method descriptor`, without the blank. A last line may say
@@ -78,24 +78,24 @@ pub const NOT_ENDED: &str = "the program was still running when this profile was
 
 /// The cost of the probes of one call, in picoseconds.
 ///
-/// `inside_ps` of a timed call falls between its two readings of the clock,
-/// hence into its own measured time. In [`Timing::Exact`] it adds `outside_ps`
-/// to its caller besides, and that is all. Else any call adds `outside_ps`
-/// to its caller, and a timed one two clock reads, of which `inside_ps` is a part.
+/// A timed call's `inside_ps` lies between its two clock readings, and so in its own measured time.
+/// In [`Timing::Exact`], a call also adds `outside_ps` to its caller's time. In other modes every
+/// call adds `outside_ps` to its caller's time; a timed one also adds two clock readings, of which
+/// `inside_ps` is a part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ProbeCosts {
     /// The part of a timed call's probe inside its own measured interval.
     pub inside_ps: u64,
-    /// Entry and exit of one call: in [`Timing::Exact`] all but `inside_ps`,
-    /// else without clock reads.
+    /// The cost of entry and exit of one call. In [`Timing::Exact`] it is everything but
+    /// `inside_ps`; in other modes it is the cost without clock readings.
     pub outside_ps: u64,
-    /// One reading of the clock.
+    /// The cost of one clock reading.
     pub clock_read_ps: u64,
 }
 
 impl Header {
-    /// All notes, the one of [`Header::not_ended`] first.
+    /// All notes, that of [`Header::not_ended`] first.
     pub(crate) fn all_notes(&self) -> impl Iterator<Item = &str> {
         let not_ended = self.not_ended.then_some(NOT_ENDED);
         not_ended
@@ -117,7 +117,7 @@ impl Timing {
 }
 
 impl Clock {
-    /// The word in options and files: `wall`, `cpu`.
+    /// The name in options and files: `wall`, `cpu`.
     pub fn as_str(self) -> &'static str {
         match self {
             Clock::Wall => "wall",

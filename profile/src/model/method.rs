@@ -5,8 +5,8 @@ use std::sync::Arc;
 /// A method, identified by all fields but `file`, `line` and `loaders`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Method {
-    /// The class loader's name: `""` for the bootstrap loader, else whatever
-    /// the agent calls it; distinct loaders have distinct names.
+    /// The class loader's name, `""` for the bootstrap loader. Distinct loaders have distinct
+    /// names.
     pub loader: Arc<str>,
     /// The class, in dotted form: `java.util.Map$Entry`.
     pub class: Arc<str>,
@@ -36,12 +36,12 @@ impl Method {
         }
     }
 
-    /// Stands for a type that was allocated, where trees of calls have types as the innermost callees.
+    /// Stands for an allocated type, in trees whose innermost callees are types.
     pub(crate) fn of_type(name: &str) -> Method {
         Method::new(name, "", "")
     }
 
-    /// Stands for all methods called where the tree was full.
+    /// Stands for all methods whose calls found no room in the tree.
     pub fn overflow() -> Method {
         Method::new("(tree full)", "", "")
     }

@@ -6,7 +6,7 @@ use super::header::Header;
 use super::method::Method;
 use super::sampling::{MethodCalls, Sampling};
 
-/// A run of a program, with the time of its calls and what it allocated.
+/// A run of a program, with its calls, their times, and its allocations.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Profile {
     /// The circumstances of the measurement: command, clock, start.
@@ -15,8 +15,8 @@ pub struct Profile {
     pub methods: Vec<Method>,
     /// The threads, in no particular order.
     pub threads: Vec<ThreadTree>,
-    /// Calls that were counted without their callers, each method at most once. They are in no tree,
-    /// so a method's calls are these and those of its nodes.
+    /// Calls that were counted without their callers; each method occurs at most once. They are in
+    /// no tree, so a method's calls are the sum of these and of its nodes' calls.
     pub method_calls: Vec<MethodCalls>,
     /// The circumstances of samples, if threads were sampled.
     pub sampling: Option<Sampling>,

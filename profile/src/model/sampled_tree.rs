@@ -5,29 +5,29 @@ use std::collections::HashMap;
 use super::call_tree::Node;
 use super::sampling::Waiting;
 
-/// One stack of frames, and the samples that met exactly this one.
+/// A stack of frames, and the samples with exactly this stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SampledNode {
     /// Index of the stack without its innermost frame, lower than this one's.
     pub parent: Option<u32>,
     /// The innermost frame's index into [`Profile::methods`](super::Profile::methods).
     pub method: u32,
-    /// Running time that the samples stand for.
+    /// The running time that the samples stand for.
     pub self_ns: u64,
-    /// The sum of the squares of what each sample stands for, in ns².
+    /// The sum of the squares of the times that the samples stand for, in ns².
     pub self_squares: f64,
-    /// The samples.
+    /// The number of samples.
     pub samples: u64,
-    /// Time for which threads waited with this stack.
+    /// The time for which threads waited with this stack.
     pub waiting: Waiting,
 }
 
 /// The calling-context tree of sampled stacks, parents first; recursion is folded as [`Node`] says.
 ///
-/// In its nodes, `calls` is 0, `timed` counts the samples that met the method innermost, `ticked_ns`
-/// and `ticked_variance` are their time and its variance, and `variance` is the one of `outermost_ns`.
-/// All other times are those that calls would have had: `all_ns` less `child_ns` is the method's
-/// own running time.
+/// In its nodes, `calls` is 0, and `timed` is the number of samples with the method innermost.
+/// `ticked_ns` and `ticked_variance` are the time of these samples and its variance. `variance` is
+/// that of `outermost_ns`. All other times are those that calls would have had: `all_ns` less
+/// `child_ns` is the method's own running time.
 ///
 /// # Panics
 ///
@@ -45,7 +45,7 @@ pub fn sampled_tree(stacks: &[SampledNode]) -> Vec<Node> {
     }
     let mut tree = Folding::default();
     let (first, links) = linked(stacks);
-    // Stacks on the way from a root, with their nodes.
+    // The stacks from a root to the current one, with their nodes.
     let mut path: Vec<(u32, u32)> = Vec::new();
     let mut next = first;
     loop {
@@ -65,7 +65,8 @@ pub fn sampled_tree(stacks: &[SampledNode]) -> Vec<Node> {
     }
 }
 
-/// The first root, and by stack its first child and its next sibling, in the order of the stacks.
+/// The first root, and for each stack its first child and its next sibling, in the order of the
+/// stacks.
 fn linked(stacks: &[SampledNode]) -> (Option<u32>, Vec<[Option<u32>; 2]>) {
     let mut first = None;
     let mut links = vec![[None; 2]; stacks.len()];
@@ -84,18 +85,19 @@ fn linked(stacks: &[SampledNode]) -> (Option<u32>, Vec<[Option<u32>; 2]>) {
     (first, links)
 }
 
-/// The tree so far.
+/// The tree made so far.
 #[derive(Default)]
 struct Folding {
     nodes: Vec<Node>,
-    /// By caller's node and method, the method's node.
+    /// The node of each call; the key is the caller's node and the method.
     edges: HashMap<(Option<u32>, u32), u32>,
-    /// How often each node is on the path.
+    /// The number of times that each node is on the path.
     entered: Vec<u32>,
 }
 
 impl Folding {
-    /// The node of a method that is called from a node: one above, if it is on the path.
+    /// The node of a method called from a node. If the method is already on the path, it is the
+    /// node there.
     fn node(&mut self, caller: Option<u32>, method: u32) -> u32 {
         if let Some(node) = self.edges.get(&(caller, method)) {
             return *node;
@@ -116,7 +118,7 @@ impl Folding {
         node
     }
 
-    /// Enters a node with the samples of a stack, and of all stacks that go on from it.
+    /// Adds the samples of a stack, and of all stacks that extend it, to a node.
     fn add(
         &mut self,
         node: u32,
@@ -204,7 +206,7 @@ mod tests {
         let row = (any::<prop::sample::Index>(), 0u32..6, 0u64..1_000);
         prop::collection::vec(row, 1..60).prop_map(|rows| {
             let stack = |(at, (parent, method, ns)): (usize, (prop::sample::Index, u32, u64))| {
-                // One in so many is a root.
+                // One stack in this many is a root.
                 let parent = parent.index(at + 1).checked_sub(1).map(|p| p as u32);
                 stack(parent, method, ns)
             };
@@ -232,7 +234,7 @@ mod tests {
                     prop_assert_ne!(nodes[caller as usize].method, node.method);
                 }
             }
-            // Each method's own time is the one of the stacks.
+            // Each method's own time equals that of the stacks.
             for method in 0..6 {
                 let of_stacks = stacks.iter().filter(|s| s.method == method).map(|s| s.self_ns);
                 let of_nodes = nodes.iter().filter(|n| n.method == method).map(|n| n.ticked_ns);

@@ -2,23 +2,23 @@
 
 use serde::{Deserialize, Serialize};
 
-/// All calls of a method, in all threads together, counted by probes that keep no call tree.
+/// All calls of a method in all threads, counted by probes without a call tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MethodCalls {
     /// Index into [`Profile::methods`](super::Profile::methods).
     pub method: u32,
-    /// Calls, exact.
+    /// The exact number of calls.
     pub calls: u64,
 }
 
-/// The way in which stacks were taken.
+/// The way in which stacks were sampled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Engine {
-    /// Where the thread stands, by a signal.
+    /// By a signal, at any instruction.
     #[default]
     Async,
-    /// At the thread's next safepoint, by JVM TI: shares are biased to code that follows such points.
+    /// By JVM TI, at the thread's next safepoint. Shares are biased towards code near safepoints.
     Safepoint,
 }
 
@@ -28,43 +28,46 @@ pub enum Engine {
 pub struct Sampling {
     /// The way in which stacks were taken.
     pub engine: Engine,
-    /// Processor time of a thread between two of its samples that was asked for, in nanoseconds.
+    /// The requested processor time between two samples of a thread, in nanoseconds.
     pub interval_ns: u64,
-    /// The mean of what was had. The kernel's tick bounds it.
+    /// The mean processor time between two samples of a thread, in nanoseconds. The kernel's tick
+    /// is its lower bound.
     pub tick_ns: u64,
-    /// Elapsed time between two visits of a waiting thread; 0 if waiting was not looked at.
+    /// Elapsed time between two samples of a waiting thread, in nanoseconds; 0 if waiting threads
+    /// were not sampled.
     pub wall_interval_ns: u64,
-    /// Samples of running threads.
+    /// The number of samples of running threads.
     pub samples: u64,
-    /// Running time that all samples stand for, in nanoseconds.
+    /// The running time that all samples stand for, in nanoseconds.
     pub weight_ns: u64,
     /// The part of `weight_ns` whose stacks could not be walked to their end.
     pub unwalked_ns: u64,
-    /// Samples whose stacks could not be walked to their end.
+    /// The number of samples whose stacks could not be walked to their end.
     pub unwalked: u64,
-    /// Samples whose outer frames are not on the stack, as those of virtual threads.
+    /// The number of samples whose outer frames are not on the stack, for example those of virtual
+    /// threads.
     pub cut: u64,
-    /// Samples for which there was no room.
+    /// The number of samples that were lost, because there was no room.
     pub lost: u64,
 }
 
 /// The time for which threads waited with one method innermost, by the reason, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waiting {
-    /// For a monitor: to enter it, or in `Object.wait`.
+    /// Time of waiting for a monitor: to enter it, or in `Object.wait`.
     pub monitor_ns: u64,
-    /// Parked, as by locks and queues of `java.util.concurrent`.
+    /// Time of parking, for example in locks and queues of `java.util.concurrent`.
     pub parked_ns: u64,
-    /// In `Thread.sleep`.
+    /// Time in `Thread.sleep`.
     pub sleeping_ns: u64,
-    /// In a native method that waits for input or output.
+    /// Time in native methods that wait for input or output.
     pub io_ns: u64,
-    /// For anything else.
+    /// Time of waiting for anything else.
     pub other_ns: u64,
 }
 
 impl Engine {
-    /// The word in options and files: `async`, `safepoint`.
+    /// The name in options and files: `async`, `safepoint`.
     pub fn as_str(self) -> &'static str {
         match self {
             Engine::Async => "async",
@@ -74,7 +77,7 @@ impl Engine {
 }
 
 impl Waiting {
-    /// The words for the reasons, in the order of [`Waiting::parts`].
+    /// The names of the reasons, in the order of [`Waiting::parts`].
     pub const REASONS: [&str; 5] = ["monitor", "parked", "sleeping", "io", "other"];
 
     /// The time of each reason.
@@ -88,7 +91,7 @@ impl Waiting {
         ]
     }
 
-    /// The waiting of so much time by each reason.
+    /// Waiting of these times, in the order of [`Waiting::REASONS`].
     pub fn of_parts([monitor_ns, parked_ns, sleeping_ns, io_ns, other_ns]: [u64; 5]) -> Waiting {
         Waiting {
             monitor_ns,

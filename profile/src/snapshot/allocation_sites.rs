@@ -17,26 +17,26 @@ pub struct AllocationSite {
     pub method: u32,
     /// The line in the method's source file.
     pub line: Option<u32>,
-    /// The offset in the method's code as it is in the class file.
+    /// The offset in the method's original code, as in the class file.
     pub bci: u16,
     /// The type as Java writes it: `java.lang.String`, `int[][]`.
     pub type_name: Arc<str>,
-    /// The source of its number of bytes.
+    /// The way to compute the bytes of its objects.
     pub bytes: SiteBytes,
 }
 
-/// The bytes of what a site allocates.
+/// The way to compute the bytes of a site's objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SiteBytes {
     /// All objects have this size.
     Each(u64),
-    /// They are the node's [`Node::all_ns`].
+    /// The bytes are in the node's [`Node::all_ns`].
     Summed,
     /// The size of the objects is unknown.
     Unknown,
 }
 
-/// Takes the sites out of the trees, thread by thread.
+/// Moves the allocation sites out of the trees, thread by thread.
 #[derive(Default)]
 pub(crate) struct SiteTaker {
     pub(crate) allocations: Allocations,
@@ -44,7 +44,8 @@ pub(crate) struct SiteTaker {
 }
 
 impl SiteTaker {
-    /// Takes those of one tree, whose nodes still hold ids; `index` gives the methods their places.
+    /// Moves the sites out of one tree, whose nodes still hold ids. `index` maps ids to indexes of
+    /// methods.
     pub(crate) fn take(
         &mut self,
         thread: u32,
@@ -53,7 +54,7 @@ impl SiteTaker {
         mut index: impl FnMut(u32) -> u32,
     ) {
         let all = mem::take(&mut tree.nodes);
-        // The new place of each node that stays.
+        // The new index of each remaining node.
         let mut places: Vec<Option<u32>> = Vec::with_capacity(all.len());
         let mut leaves = Vec::new();
         for node in all {
@@ -69,7 +70,7 @@ impl SiteTaker {
         }
         let mut known = vec![None; tree.nodes.len()];
         for (leaf, site) in leaves.into_iter().filter(|(leaf, _)| leaf.calls > 0) {
-            // With calls looked at, the node above is mostly that of the method itself.
+            // If calls are recorded, the parent is usually the node of the method itself.
             let caller = match leaf.parent.map(|parent| tree.nodes[parent as usize]) {
                 Some(node) if node.method == site.method => node.parent,
                 _ => leaf.parent,
@@ -101,7 +102,7 @@ impl SiteTaker {
         }
     }
 
-    /// The frame of a node; `known` has those of the nodes seen before.
+    /// The frame of a node; `known` holds the frames that were made before.
     fn context(
         &mut self,
         nodes: &[Node],

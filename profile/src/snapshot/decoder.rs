@@ -23,8 +23,8 @@ use crate::model::{
 /// The [`Node::method`] of an overflow node in a [`Snapshot`].
 pub const OVERFLOW: u32 = u32::MAX;
 
-/// The longest thread name accepted, in bytes. Java has no limit; ours keeps a
-/// bad word from asking for memory.
+/// The longest thread name accepted, in bytes. Java has no limit; this one keeps a damaged word
+/// from causing a large allocation.
 const LONGEST_NAME: usize = 1 << 20;
 
 const HEADER: i64 = 1;
@@ -38,15 +38,15 @@ const CALLS: i64 = 6;
 /// tracker's ids. [`crate::Symbols::profile`] gives them names.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Snapshot {
-    /// As far as the tracker knows it.
+    /// The header, without the fields that the tracker does not know.
     pub header: Header,
-    /// In the order of the stream.
+    /// The threads in the order of the stream.
     pub threads: Vec<ThreadTree>,
     /// Calls that were counted without their callers.
     pub method_calls: Vec<MethodCalls>,
 }
 
-/// A word that cannot stand where it does.
+/// The error for a word that is not valid at its position.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("bad snapshot: {what} at word {position} (value {value})")]
 pub struct SnapshotError {
@@ -61,7 +61,7 @@ pub struct SnapshotError {
 /// Decodes a snapshot piece by piece.
 #[derive(Debug, Default)]
 pub struct Decoder {
-    /// The words of a record that has not come whole yet.
+    /// The words of a record that is not complete yet.
     rest: Vec<i64>,
     /// Words decoded, without `rest`.
     position: u64,
@@ -72,19 +72,18 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// Takes the next words.
+    /// Decodes the next words.
     ///
     /// # Errors
     ///
-    /// A word that cannot stand where it does; the same error comes back from
-    /// every later call.
+    /// Fails if a word is not valid at its position. Every later call returns the same error.
     pub fn push(&mut self, words: &[i64]) -> Result<(), SnapshotError> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
         }
         let mut words = words;
-        // The record cut by the last piece is completed word by word: its
-        // length is known only from its first words.
+        // The incomplete record of the last piece is completed word by word, because only its first
+        // words tell its length.
         while !self.rest.is_empty() && !words.is_empty() {
             self.rest.push(words[0]);
             words = &words[1..];
@@ -105,11 +104,11 @@ impl Decoder {
         Ok(())
     }
 
-    /// The snapshot, after its end has come.
+    /// The snapshot, after its end record.
     ///
     /// # Errors
     ///
-    /// An earlier error, or a stream that stops too soon.
+    /// Fails with an earlier error, or if the stream stops too soon.
     pub fn finish(self) -> Result<Snapshot, SnapshotError> {
         if let Some(error) = self.failed {
             return Err(error);
@@ -124,8 +123,8 @@ impl Decoder {
         Ok(self.snapshot)
     }
 
-    /// Decodes the record that `words` begin with and returns its length, or 0
-    /// if it has not come whole.
+    /// Decodes the record at the beginning of `words`. Returns its length, or 0 if it is not
+    /// complete.
     fn record(&mut self, words: &[i64]) -> Result<usize, SnapshotError> {
         let mut record = Record { words, at: 0 };
         let decoded = self.decode(&mut record);
@@ -136,7 +135,7 @@ impl Decoder {
             }
             Err(Stop::Incomplete) => Ok(0),
             Err(Stop::Bad(what)) => {
-                // The cursor stands behind the word at fault.
+                // The cursor is one word after the wrong word.
                 let at = record.at.saturating_sub(1);
                 let error = SnapshotError {
                     what,
@@ -299,7 +298,7 @@ fn node(record: &mut Record<'_>, index: usize) -> Result<Node, Stop> {
 fn variance(record: &mut Record<'_>) -> Result<f64, Stop> {
     match f64::from_bits(record.word()?.cast_unsigned()) {
         variance if variance.is_finite() && variance >= 0.0 => Ok(variance),
-        _ => Err(Stop::Bad("a variance that is none")),
+        _ => Err(Stop::Bad("an invalid variance")),
     }
 }
 

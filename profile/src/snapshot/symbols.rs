@@ -7,10 +7,10 @@ use crate::model::{Method, MethodCalls, Profile, ThreadTree};
 use crate::snapshot::allocation_sites::{AllocationSite, SiteTaker};
 use crate::snapshot::decoder::{OVERFLOW, Snapshot};
 
-/// The methods of one JVM by the ids that the injected code passes.
+/// The methods of one JVM, by the ids that the injected code passes.
 ///
-/// Ids are methods' and allocation sites' by turns. Strings that repeat, as class names
-/// and descriptors do, are kept once.
+/// Methods and allocation sites share one sequence of ids. Repeated strings, such as class names
+/// and descriptors, are stored once.
 #[derive(Clone, Debug, Default)]
 pub struct Symbols {
     methods: HashMap<u32, Method>,
@@ -19,7 +19,7 @@ pub struct Symbols {
 }
 
 impl Symbols {
-    /// Gives `id` its method; a second definition replaces the first.
+    /// Defines the method of `id`; a second definition replaces the first.
     pub fn define(&mut self, id: u32, method: Method) {
         let method = Method {
             loader: self.intern(method.loader),
@@ -33,7 +33,7 @@ impl Symbols {
         self.methods.insert(id, method);
     }
 
-    /// Makes `id` that of an allocation site, and of no method.
+    /// Defines `id` as an allocation site's, not a method's.
     pub fn define_site(&mut self, id: u32, site: AllocationSite) {
         let type_name = self.intern(site.type_name);
         self.sites.insert(id, AllocationSite { type_name, ..site });
@@ -44,13 +44,12 @@ impl Symbols {
         self.methods.get(&id)
     }
 
-    /// Names the methods of a snapshot. Only those that were called come into
-    /// the profile; an id without definition becomes [`Method::unknown`]. What
-    /// allocation sites counted becomes [`Profile::allocations`], where any
-    /// site was defined.
+    /// Names the methods of a snapshot. The profile contains called methods only; an id without
+    /// definition becomes [`Method::unknown`]. If any allocation site is defined, the counts of
+    /// sites become [`Profile::allocations`].
     ///
-    /// The header lacks what the tracker cannot know: command, JVM, versions,
-    /// what was left alone.
+    /// The header lacks the fields that the tracker does not know: command, JVM, versions, methods
+    /// not instrumented.
     pub fn profile(&self, snapshot: Snapshot) -> Profile {
         let mut methods = Vec::new();
         let mut indexes: HashMap<u32, u32> = HashMap::new();
@@ -122,7 +121,8 @@ mod tests {
         assert_eq!(symbols.get(1), None);
     }
 
-    /// A site's method is its leaf's parent where calls are looked at, and else not in the tree.
+    /// If calls are recorded, a site's method is the parent of its leaf; otherwise it is not in the
+    /// tree.
     #[test]
     fn sites_leave_the_tree() {
         let mut symbols = Symbols::default();
@@ -150,7 +150,8 @@ mod tests {
             all_ns,
             ..Node::default()
         };
-        // A leaf in front of a node, below which there are more; one at the root, and one without a count.
+        // A leaf before a node with further leaves below it, a leaf at the root, and a leaf without
+        // a count.
         let nodes = vec![
             node(None, 5, 2, 0),
             node(None, 0, 1, 0),

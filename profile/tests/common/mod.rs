@@ -12,7 +12,7 @@ pub(crate) fn text(format: Format, profile: &Profile, options: &Options<'_>) -> 
     let mut out = Vec::new();
     format
         .write(profile, options, &mut out)
-        .expect("a vector takes all");
+        .expect("write to memory");
     String::from_utf8(out).expect("UTF-8")
 }
 

@@ -3,20 +3,24 @@ package loadhook;
 /**
  * A tree that counts allocations. Each allocation site has a leaf below each node that allocated there.
  *
- * In a leaf's row LAST is the node above, NEXT is {@link #LEAF}, and no call is ever under way. ALL of its times holds the
- * bytes of arrays; the bytes of objects follow from their number. Leaves are never among the nodes that calls foresee.
+ * In a leaf's row LAST is the node above, NEXT is {@link #LEAF}, and no call is running. In its
+ * times, ALL holds the bytes of arrays; the bytes of objects follow from their number. Neither LAST
+ * nor NEXT of another node leads to a leaf.
  */
 class AllocatingTree extends TimedTree {
-    /** This many places take a quarter of a processor's nearest cache. */
+    /** The maximum number of places. They take a quarter of a processor's first-level cache. */
     private static final int MOST_PLACES = 2048;
-    /** Searches of leaves before the heap is asked for room again. */
+    /** The number of searches of leaves before the next attempt to allocate a longer table. */
     private static final int PATIENCE = 1 << 10;
-    /** The table of places before there is one; never written. */
+    /** The initial table of places, which is never written to. */
     private static final int[] NOWHERE = new int[1];
 
-    /** The leaves that were met last, by site and node above. An empty place holds the root, whose row is no site's. */
+    /**
+     * The leaves used last; the key is the site and the node above. An empty place holds the root,
+     * whose row is not that of a site.
+     */
     private int[] places = NOWHERE;
-    /** Number of leaves that {@link #places} did not have, since the table was made. */
+    /** The number of leaves that were not in {@link #places}, since the table was made. */
     private int misses;
 
     // The array of several dimensions that is being counted: the number and the length of arrays in its last dimension so far.
@@ -68,7 +72,7 @@ class AllocatingTree extends TimedTree {
         }
         if ((rows[leaf + WORK] & LEFT) == 0) {
             grant(leaf, LEFT);
-            // No call from here on. As for a call that has ended already.
+            // No call from here on. The leaf counts like a call that has already ended.
             rows[leaf + WORK] &= CALL - 1;
         } else {
             rows[leaf + WORK]--;
@@ -82,7 +86,7 @@ class AllocatingTree extends TimedTree {
         long arrays = 1;
         long bytes = 0;
         if (dimension != 0) {
-            // The dimension before was counted as the last one. It was not: its arrays hold references.
+            // The previous dimension was counted as the last one, but its arrays hold references.
             long each = ArraySizes.of(ArraySizes.REFERENCES, this.length) - ArraySizes.of(siteAndKind, this.length);
             bytes = this.arrays * each;
             arrays = this.arrays * this.length;
@@ -123,7 +127,7 @@ class AllocatingTree extends TimedTree {
 
     /** Makes the table of places longer. Without a place, a leaf is found by a search. */
     private void widen(int length) {
-        // If there is no room, the next attempt comes late.
+        // If there is no room, the next attempt is delayed.
         misses = -PATIENCE;
         if (!hasRoom(4L * length)) {
             return;

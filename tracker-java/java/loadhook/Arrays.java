@@ -1,6 +1,9 @@
 package loadhook;
 
-/** Copies and clears arrays, apart from the methods that make arrays grow, so that those stay small. */
+/**
+ * Copies and clears arrays. These methods are separate from the methods that make arrays grow, so
+ * that those stay small.
+ */
 final class Arrays {
     private Arrays() {
     }

@@ -14,7 +14,7 @@ final class Budget {
     private static final AtomicInteger LEFT = new AtomicInteger(1000000);
     /** The bytes that the paths of virtual threads hold. */
     private static final AtomicLong VIRTUAL = new AtomicLong();
-    /** The memory that {@link #keep} holds; nothing else refers to it. */
+    /** The memory that {@link #keep} reserves; nothing else refers to it. */
     private static byte[] kept;
 
     private Budget() {
@@ -24,7 +24,10 @@ final class Budget {
         LEFT.set(nodes);
     }
 
-    /** Takes one node of the limit over all trees, live and merged. Not by a monitor, where a virtual thread may be unmounted. */
+    /**
+     * Takes one node of the limit for all trees, live and merged. No monitor is used, because a
+     * virtual thread may be unmounted at one.
+     */
     static boolean takeNode() {
         if (LEFT.getAndDecrement() > 0) {
             return true;
@@ -38,8 +41,9 @@ final class Budget {
     }
 
     /**
-     * Returns whether an array of this many bytes leaves the program enough heap. Garbage counts as used, which errs on the safe
-     * side. Four times the size and some megabytes must be free, since a heap of regions may not have the size in one piece.
+     * Returns whether an array of this many bytes leaves the program enough heap. Garbage counts as
+     * used, which errs on the safe side. Four times the size and some megabytes must be free,
+     * because a heap of regions may have no free piece of the size.
      */
     static boolean hasRoom(long bytes) {
         long reserve = RUNTIME.maxMemory() >> 5;
@@ -55,8 +59,9 @@ final class Budget {
     }
 
     /**
-     * Returns whether the paths of virtual threads may hold this many bytes more. Together they may hold an eighth of the heap. A
-     * program may have as many virtual threads as its heap holds, so a limit by free heap alone would leave later ones nothing.
+     * Returns whether the paths of virtual threads may hold this many bytes more. Together they may
+     * hold an eighth of the heap. A program may have as many virtual threads as its heap holds, so
+     * with a limit by free heap alone, later ones would get no path.
      */
     static boolean hasRoomForVirtual(long bytes) {
         return VIRTUAL.get() + bytes < RUNTIME.maxMemory() >> 3;
@@ -67,9 +72,10 @@ final class Budget {
     }
 
     /**
-     * Keeps some heap for a program that ends with its heap full, when even the thread that ends the JVM needs some: the size
-     * of a G1 region, at least {@code least} bytes and at most 32 MB. Keeps nothing if that is more than a fiftieth of the
-     * heap, or if little is free, because the program may need it.
+     * Reserves heap for the end of a program whose heap is full then, because even the thread that
+     * ends the JVM needs some. The reserve has the size of a G1 region, at least {@code least}
+     * bytes and at most 32 MB. Nothing is reserved if that is more than a fiftieth of the heap, or
+     * if little is free, because the program may need it.
      *
      * @param beside bytes of an array's header, if the array with its header is to fit into the size
      */
@@ -89,7 +95,7 @@ final class Budget {
         return free() > RUNTIME.maxMemory() >> 1;
     }
 
-    /** Gives the kept memory back; the next collection finds it. */
+    /** Releases the reserve; the next collection frees it. */
     static void release() {
         kept = null;
     }

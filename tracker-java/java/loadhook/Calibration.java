@@ -1,29 +1,36 @@
 package loadhook;
 
 /**
- * Measures the cost of the probes in picoseconds, on paths of its own.
+ * Measures the cost of the probes in picoseconds, on paths that only the calibration uses.
  *
- * In a program that runs for seconds the probes are compiled. A loop here is compiled only after some thousand rounds, and an
- * interpreted loop costs more than the probes in it. So one loop does everything, and only those rounds count in which an empty
- * loop takes next to nothing. In a very short program there are no such rounds; the costs then follow from the cost of reading
- * the clock. With {@code -Xint} all rounds count.
+ * In a program that runs for seconds the probes are compiled. A loop here is compiled only after
+ * some thousand rounds, and an interpreted loop costs more than the probes in it. So one loop does
+ * all measurements, and a round counts only if an empty loop takes almost no time in it. A very
+ * short program has no such rounds; the costs are then derived from the cost of reading the clock.
+ * With {@code -Xint} all rounds count.
  *
- * A processor does much of a probe while it waits for the program's own results. So the loop has some results to wait for,
- * about as many as a small method.
+ * A processor executes much of a probe while it waits for results of the program. So the loop
+ * computes some results to wait for, about as many as a small method does.
  */
 final class Calibration {
-    /** Batches of a round. In so many turns the JVM changes from an interpreted loop to a compiled one. */
+    /**
+     * The number of batches in a round. In this number, the JVM replaces the interpreted loop by a
+     * compiled one.
+     */
     private static final int BATCHES = 100;
     private static final int TURNS = 100;
-    /** Several rounds, because the program's threads may have the processors. */
+    /**
+     * The number of rounds. One round would not suffice, because the program's threads may occupy
+     * the processors.
+     */
     private static final int ROUNDS = 5;
 
     private static final int NOTHING = 0;
     private static final int CLOCK = 1;
     private static final int WORK = 2;
-    /** Probes around the work. */
+    /** The kind of batch with probes around the work. */
     private static final int PROBES = 3;
-    /** The same with the probes for a JVM without a compiler. */
+    /** The same kind with the probes for a JVM without a compiler. */
     private static final int INTERPRETED_PROBES = 4;
 
     /** The part of a timed call's probes between its two clock readings. */
@@ -32,12 +39,12 @@ final class Calibration {
     static long outsidePicos;
     static long clockPicos;
 
-    /** True if these are from compiled rounds. */
+    /** True if the costs are from compiled rounds. */
     private static boolean compiled;
 
     private static long result;
 
-    // The least nanoseconds of a batch so far, by kind.
+    // The shortest time of a batch so far in nanoseconds, for each kind.
     private long clock = Long.MAX_VALUE;
     private long work = Long.MAX_VALUE;
     private long untimed = Long.MAX_VALUE;
@@ -48,7 +55,7 @@ final class Calibration {
     private Calibration() {
     }
 
-    /** Measures for at most so many nanoseconds. An earlier result stays if it is less. */
+    /** Measures for at most this many nanoseconds. An earlier result stays if it is smaller. */
     static void run(long nanos) {
         long end = System.nanoTime() + nanos;
         Calibration all = new Calibration();
@@ -59,7 +66,7 @@ final class Calibration {
             long clock = batch(CLOCK);
             all.clock = Math.min(all.clock, clock);
             more = System.nanoTime() < end;
-            // Only the optimising compiler makes two empty calls vanish.
+            // Only the optimising compiler removes two empty calls.
             if (8 * nothing < clock && Ids.areKnown()) {
                 best.round(clock);
             } else if (more || Timing.interpreted) {
@@ -92,8 +99,9 @@ final class Calibration {
     }
 
     /**
-     * Times a batch of probes as the program runs them, the way to the path included. The result is MAX_VALUE if another thread,
-     * whose path has the same place in the cache, took that place meanwhile.
+     * Times a batch of probes as the program runs them, with the search for the path. The result is
+     * MAX_VALUE if another thread, whose path has the same slot in the cache, took that slot
+     * meanwhile.
      */
     private long probes(int mode) {
         Path path = new Path(mode, 4, 4, 1);
@@ -107,10 +115,11 @@ final class Calibration {
     }
 
     /**
-     * Runs probes on a scratch path, put where the cache has the current thread's path; returns the nanoseconds of a batch.
+     * Runs probes on a scratch path, which takes the current thread's slot in the cache. Returns
+     * the nanoseconds of a batch.
      *
-     * The current thread reads a snapshot. So where another thread takes that place of the cache meanwhile, the probes do
-     * nothing. Without the reader's mark they would count as calls of the program.
+     * The current thread is marked as the reader of a snapshot. So if another thread takes the slot
+     * meanwhile, the probes do nothing. Without the mark they would count as calls of the program.
      */
     private static long timeProbes(Path scratch) {
         Thread thread = Thread.currentThread();
@@ -120,7 +129,7 @@ final class Calibration {
         try {
             return Interpreted.isUsed() ? timeInterpretedProbes(scratch, thread) : batch(PROBES);
         } finally {
-            // The path that was there may have ended.
+            // The path that was in the slot may have ended.
             Threads.CACHE[slot] = Threads.NOBODYS;
         }
     }
@@ -145,15 +154,16 @@ final class Calibration {
         }
         long outside = Timing.paths == Timing.EXACT ? timed - inside : untimed - work;
         if (Timing.paths != Timing.mode) {
-            // In adaptive timing readers add this for each timed call, and here all calls are timed.
+            // In adaptive timing, the reader of the profile adds this cost for each timed call.
+            // Here all calls are timed.
             outside -= 2 * clock - (inside - work);
         }
         outsidePicos = least(outsidePicos, outside);
     }
 
     /**
-     * Runs all slow code once, so that no class is loaded, initialised or linked later, when the stack or the heap may be at its
-     * end.
+     * Runs all slow code once, so that no class is loaded, initialised or linked later, when stack
+     * or heap may be exhausted.
      */
     static void rehearse() {
         Path path = new Path(Timing.EXACT, 2, 1, 1);
@@ -192,7 +202,7 @@ final class Calibration {
         snapshot.end();
     }
 
-    /** Derives the costs from a clock reading, by the ratios that compiled rounds have shown. */
+    /** Derives the costs from that of a clock reading, by ratios measured in compiled rounds. */
     private void guess() {
         clockPicos = least(clockPicos, clock);
         if (Timing.mode != Timing.COUNT) {
@@ -207,7 +217,7 @@ final class Calibration {
         return before == 0 ? now : Math.min(before, now);
     }
 
-    /** Runs the batches of a kind; returns the least nanoseconds of a batch. */
+    /** Runs the batches of a kind. Returns the shortest time of a batch in nanoseconds. */
     private static long batch(int kind) {
         long x = kind;
         long least = Long.MAX_VALUE;
@@ -237,7 +247,7 @@ final class Calibration {
         return least;
     }
 
-    /** Products, each of which waits for the one before. */
+    /** Multiplications, each of which needs the result of the previous one. */
     private static long work(long x) {
         return ((((x * x + 1) * x + 3) * x + 5) * x + 7) * x + 9;
     }

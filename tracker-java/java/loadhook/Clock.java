@@ -8,7 +8,7 @@ final class Clock {
     /** Set once, before the first call is timed. */
     static int kind = WALL;
 
-    /** The clock of processor time; null with an agent, which has a native method for it. */
+    /** The CPU clock; null with an agent, which has a native method for it. */
     static CpuClock cpu;
 
     private Clock() {

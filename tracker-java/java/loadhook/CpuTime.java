@@ -1,7 +1,8 @@
 package loadhook;
 
 /**
- * The processor time of threads. Compared with the wall time of a thread's calls it shows how much the thread waited.
+ * The processor time of threads. Compared with the wall time of a thread's calls, it shows how long
+ * the thread waited.
  *
  * Only the agent can read it. Every method here returns {@link #UNKNOWN} without an agent, and for virtual threads, whose
  * processor time the VM does not know.
@@ -15,7 +16,10 @@ final class CpuTime {
     private CpuTime() {
     }
 
-    /** Finds out whether the agent can read it. The native method is linked here, where no class has probes yet. */
+    /**
+     * Finds out whether the agent can read processor times. The native method is linked here,
+     * because no class has probes yet.
+     */
     static void find() {
         if (Timing.mode == Timing.COUNT || Timing.mode == Timing.SAMPLED || Clock.kind != Clock.WALL) {
             // There is no wall time to compare with.

@@ -72,7 +72,7 @@ final class Edges {
         }
     }
 
-    /** Adds an edge to a table that no other thread sees yet. */
+    /** Adds an edge to a table that no other thread can read yet. */
     void put(long key, int node) {
         int at = find(table, key);
         table[at] = key;

@@ -10,15 +10,18 @@ final class EndedPaths {
     /** Empty paths for new threads, linked by {@link PathState#next}. */
     static Path pool;
     static int pooled;
-    /** Paths that ended while a snapshot reads them, or while the heap was full; linked likewise. */
+    /** Paths that ended while a snapshot read them, or while the heap was full; linked in the same way. */
     static Path waiting;
-    /** The path that is being merged; null, unless an exception broke that off. */
+    /** The path that is being merged. After a merge it is null, unless an exception interrupted the merge. */
     private static Path merging;
 
     private EndedPaths() {
     }
 
-    /** Merges the waiting paths. Where the heap has no room, they wait for the next thread that ends or the next snapshot. */
+    /**
+     * Merges the waiting paths. If the heap has no room, they wait for the next end of a thread or
+     * the next snapshot.
+     */
     static void merge() {
         try {
             if (merging != null) {
@@ -26,18 +29,18 @@ final class EndedPaths {
             }
             while (waiting != null && Budget.hasRoomForPath()) {
                 EndedThreads.prepare(waiting);
-                // Neither call nor jump.
+                // Neither call nor jump from here on.
                 Path path = waiting;
                 merging = path;
                 waiting = path.next;
                 mergeOne();
             }
         } catch (OutOfMemoryError error) {
-            // Nothing was changed yet: the path waits.
+            // Nothing was changed yet, so the path keeps waiting.
         }
     }
 
-    /** Merges the path whose turn it is; once more, if an exception broke that off. */
+    /** Merges the next path, and continues if an exception had interrupted that. */
     private static void mergeOne() {
         Path path = merging;
         EndedThreads.add(path);
@@ -48,7 +51,8 @@ final class EndedPaths {
         if (path.virtual) {
             path.tell(0);
         }
-        // Neither call nor jump. If one struck here, the path would not be pooled, no more.
+        // Neither call nor jump from here on. The worst that an exception here could do is that the
+        // path is not pooled.
         path.thread = null;
         path.held = null;
         path.name = null;

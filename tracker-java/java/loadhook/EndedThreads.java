@@ -1,6 +1,6 @@
 package loadhook;
 
-/** The trees of threads that have ended, summed up by the threads' names; numbers in names are ignored. */
+/** The trees of ended threads, summed by the threads' names. Numbers in names are ignored. */
 final class EndedThreads {
     private static final int MOST = 256;
     private static final String OTHERS = "(other threads)";
@@ -31,10 +31,10 @@ final class EndedThreads {
         }
     }
 
-    /** Adds the path that was prepared; once more, if an exception broke this off. */
+    /** Adds the prepared path, and continues if an exception had interrupted that. */
     static void add(Path path) {
         TreeMerge merge = EndedThreads.merge;
-        // A tree that was adopted has nothing left.
+        // An adopted tree has no nodes left to add.
         if (merge == null || path.isEmpty()) {
             return;
         }
@@ -42,11 +42,11 @@ final class EndedThreads {
             merge.sum.adopt(path);
         } else {
             merge.run();
-            // The nodes that the sum has made stay taken from the limit.
+            // The nodes that were added to the sum stay taken from the limit.
             Budget.giveBack(path.taken() - merge.made());
         }
         long cpu = CpuTime.sum(merge.sum.cpu, path.cpuSpent);
-        // Neither call nor jump, or the time would be added twice.
+        // Neither call nor jump from here on, or the time could be added twice.
         merge.sum.cpu = cpu;
         EndedThreads.merge = null;
     }

@@ -1,6 +1,6 @@
 package loadhook;
 
-/** A copy of a path's frames. The thread may go on while the copy is made. */
+/** A copy of a path's frames. The thread may keep running while the copy is made. */
 final class Frames {
     final int depth;
     final int[] nodes;
@@ -11,7 +11,7 @@ final class Frames {
     final long[] starts;
     final long[] weights;
     private final int tick = Ticker.last();
-    /** Number of frames that add time: timed ones, and such as saw a tick. */
+    /** The number of frames that add time: timed ones, and those with a tick. */
     int told;
 
     Frames(Path path) {

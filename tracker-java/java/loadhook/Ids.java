@@ -5,9 +5,10 @@ import java.lang.reflect.Field;
 /**
  * The ids of threads: never reused, never 0 once a thread is complete.
  *
- * A program can override {@code getId()}. From JDK 19 on there is a final method instead; before, the field behind
- * {@code getId()} is read. If the field cannot be read, as in a named module without {@code jdk.unsupported}, the identity hash
- * code stands in. Two threads can share it, so that paths then compare threads by reference, which is correct but slower.
+ * A program can override {@code getId()}. From JDK 19 on, a final method is called instead. Earlier
+ * JDKs lack it, so the field behind {@code getId()} is read. If the field cannot be read, as in a
+ * named module without {@code jdk.unsupported}, the identity hash code stands in. Two threads can
+ * share a hash code, so paths then compare threads by reference, which is correct but slower.
  */
 final class Ids {
     private static final boolean FINAL_METHOD = feature() >= 19;

@@ -9,7 +9,7 @@ package loadhook;
  * compiler inlines. A path is found by its thread, because reading a thread's id would take a call.
  */
 public final class Interpreted extends Tracker {
-    /** The path of the thread that ran a probe last; nobody's at first. */
+    /** The path of the thread that ran a probe last. At first it is a path of no thread. */
     private static Path recent = Threads.NOBODYS;
 
     private Interpreted() {
@@ -58,7 +58,10 @@ public final class Interpreted extends Tracker {
         path.depth = frame;
     }
 
-    /** Enters a call that is only counted, if the path does not time and the node has calls left of its last grant. */
+    /**
+     * Enters a call that is only counted, if the path is not timed and the node has calls left of
+     * its last grant.
+     */
     private static void enter(Path path, int method, int node) {
         long[] back = path.back;
         int frame = path.depth + 1;
@@ -138,7 +141,7 @@ public final class Interpreted extends Tracker {
         recent = path;
     }
 
-    /** Remembers the current thread's path, but not at every probe, in case two threads run by turns. */
+    /** Remembers the current thread's path. Not at every probe, in case two threads run in turn. */
     private static void meet() {
         Path path = path();
         if (path != null && path.held != null && (path.misses++ & 15) == 0) {

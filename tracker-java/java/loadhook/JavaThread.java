@@ -1,11 +1,12 @@
 package loadhook;
 
 /**
- * Stands for {@code java.lang.Thread} in calls of methods that Java 8 lacks. build.rs renames the references and leaves this
- * class out. A call that the running JDK does not know is never reached, hence never resolved.
+ * Stands for {@code java.lang.Thread} in calls of methods that Java 8 lacks. build.rs renames the
+ * references and leaves this class out. A call of a method that the running JDK lacks is never
+ * reached, so it is never resolved.
  */
 abstract class JavaThread {
-    /** JDK 19 on: final, which {@code getId()} is not. */
+    /** From From JDK 19 on. Unlike {@code getId()}, the method is final. */
     abstract long threadId();
 
     /** JDK 19 on. */

@@ -3,13 +3,15 @@ package loadhook;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * The registry's lock. A thread that cannot get it in a while goes on without: a debugger may have suspended the thread that
- * holds the lock, and neither the program nor its end may wait for that. A monitor would make them wait for ever.
+ * The registry's lock. A thread that cannot get the lock in time continues without it. A debugger
+ * may have suspended the thread that holds the lock, and neither the program nor its end may wait
+ * for that thread. With a monitor they would wait for ever.
  *
- * A thread that takes the lock writes a ticket: a running number, and the thread's id. The lock is free while the ticket taken
- * last is the one given back last. Giving it back makes no call, where a StackOverflowError could strike, and takes no jump,
- * where the exception of {@code Thread.stop} could strike. That exception can also strike right after the lock was taken,
- * before the caller knows it. The ticket then tells whose the lock is:
+ * A thread that takes the lock writes a ticket: a running number, and the thread's id. The lock is
+ * free if the ticket taken last was also given back last. Giving a ticket back contains no call,
+ * where a StackOverflowError could occur, and no jump, where the exception of {@code Thread.stop}
+ * could occur. That exception can also occur right after the lock was taken, before the caller has
+ * the ticket. The ticket's thread id then shows which thread has the lock:
  *
  * <pre>
  * long ticket = 0;
@@ -30,9 +32,10 @@ final class Lock {
     /** Attempts before the first pause: the lock is held for less than a microsecond most of the time. */
     private static final int SPINS = 200;
     /**
-     * Pauses before a thread goes on without the lock. The first hundred only let other threads run, later ones take a
-     * millisecond each; together they take longer than merging the largest tree on an overloaded machine. This is no time
-     * limit, because the whole JVM may be stopped for any time.
+     * The number of pauses before a thread continues without the lock. The first hundred only let
+     * other threads run, later ones take a millisecond each; together they take longer than merging
+     * the largest tree on an overloaded machine. This is no time limit, because the whole JVM may
+     * be stopped for any time.
      */
     private static final int NAPS = 10000;
 
@@ -43,7 +46,7 @@ final class Lock {
     /** The ticket given back last; written by the holder. */
     static volatile long given;
 
-    /** The thread that has the lock. Probes that it meets meanwhile do nothing. */
+    /** The thread that has the lock. Its probes do nothing meanwhile. */
     static volatile Thread holder;
 
     /** Set when a thread has waited in vain, so that others do not wait; cleared when the lock is taken again. */
@@ -55,7 +58,10 @@ final class Lock {
     private Lock() {
     }
 
-    /** Waits for the lock if necessary. Returns the ticket to give it back with, or 0 if it cannot be had. */
+    /**
+     * Waits for the lock if necessary. Returns the ticket for giving it back, or 0 if the lock was
+     * not available in time.
+     */
     static long take(Thread thread) {
         int tries = 0;
         long before = given;
@@ -70,7 +76,7 @@ final class Lock {
             }
             long now = given;
             if (now != before) {
-                // The lock goes from thread to thread, only not to this one.
+                // Other threads get the lock in turn, so it is not stuck.
                 before = now;
                 tries = 0;
             }
@@ -96,7 +102,7 @@ final class Lock {
         return TAKEN.compareAndSet(given, ticket) ? ticket : 0;
     }
 
-    /** Gives the lock back if the thread has it without knowing it, provided that threads have unique ids. */
+    /** Gives the lock back if the thread holds it without having its ticket. This needs unique thread ids. */
     static void giveBack(Thread thread) {
         long taken = TAKEN.get();
         if (taken != given && (taken & ID) == (Ids.of(thread) & ID) && Ids.areKnown()) {
@@ -105,7 +111,10 @@ final class Lock {
         }
     }
 
-    /** Pauses. With an agent not by {@code Thread.yield()}, which may be instrumented: the thread is not marked yet. */
+    /**
+     * Pauses. With an agent, {@code Thread.yield()} is not used: it may be instrumented, and the
+     * thread is not marked yet.
+     */
     static void backOff(int before) {
         Backoff backoff = Lock.backoff;
         if (backoff != null) {
@@ -115,7 +124,7 @@ final class Lock {
         try {
             Tracker.nap(before);
         } catch (UnsatisfiedLinkError error) {
-            // Tests have neither.
+            // In tests there is neither an agent nor a backoff.
         }
     }
 }

@@ -4,7 +4,7 @@ import java.lang.reflect.Field;
 
 /** Reads memory through the JDK's {@code Unsafe}. */
 final class Memory {
-    /** Null if the JVM does not give it to this class. */
+    /** Null if this class may not use it. */
     static final JavaUnsafe UNSAFE = unsafe();
 
     private Memory() {

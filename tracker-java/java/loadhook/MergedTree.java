@@ -6,7 +6,7 @@ final class MergedTree extends TimedTree {
     long cpu;
     /** The time that the ticks of the added trees stand for, as far as they were added; see {@link TimedTree#given}. */
     long given;
-    /** The time for which no tick counts; with it the whole time of trees whose ticks were not added. */
+    /** The time for which no tick counts, including the whole time of trees whose ticks were not added. */
     long refused;
 
     MergedTree() {
@@ -28,7 +28,10 @@ final class MergedTree extends TimedTree {
         return refused;
     }
 
-    /** Takes over another tree; without its ticks, if they do not count. If an exception breaks this off, it can be repeated. */
+    /**
+     * Takes over another tree, and its ticks if they count. If an exception interrupts this, it can
+     * be repeated.
+     */
     @Override
     void adopt(TimedTree other) {
         boolean isAdded = !isMostlyRefused(other.given(), other.refused());

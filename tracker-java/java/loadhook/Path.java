@@ -1,16 +1,21 @@
 package loadhook;
 
 /**
- * A thread's tree and the thread's place in it: the methods under way, from the outermost on. This class has the probes.
+ * A thread's tree, and the thread's position in it: the running methods, outermost first. This
+ * class has the probes.
  *
- * {@link PathState} holds the data, {@link UnwindingPath} ends calls and heals the path where an exit probe is missing.
+ * {@link PathState} contains the data. {@link UnwindingPath} ends calls, and repairs the path if an
+ * exit probe is missing.
  *
- * A constructor is marked while it calls another constructor for the same object. Nothing in the marked constructor can catch
- * an exception of that call. So it ends where the called one ends by an exception, and a probe that it runs itself is never
- * for a frame that is marked.
+ * A constructor is marked while it calls another constructor for the same object. The marked
+ * constructor cannot catch an exception of that call. So if the called constructor ends by an
+ * exception, the marked one ends too. And while a frame is marked, its own code runs no probe.
  */
 class Path extends UnwindingPath {
-    /** Half of the calls that are not for the foreseen callee are for one of this many behind it. */
+    /**
+     * The number of siblings that are searched after the expected callee. Half of the calls of
+     * other callees are found within this number.
+     */
     private static final int FAR = 5;
 
     Path(int mode, int nodes, int frames, long seed) {
@@ -28,7 +33,8 @@ class Path extends UnwindingPath {
         int from = (int) (back[depth] >> 32);
         int node = rows[from + LAST];
         if (rows[node + METHOD] != method) {
-            // Callees follow each other as they did the last time: a method's code, the rounds of a loop.
+            // The next callee is probably the one that followed last time, since a method's code
+            // and the rounds of a loop repeat.
             node = rows[node + NEXT];
             if (rows[node + METHOD] != method) {
                 enterSlowly(method);
@@ -91,7 +97,7 @@ class Path extends UnwindingPath {
         marked++;
     }
 
-    /** Takes the mark off: the called constructor has returned. */
+    /** Removes the mark, because the called constructor has returned. */
     final void constructed(int method) {
         if (isMarked() && method(depth) == method) {
             marked--;
@@ -169,7 +175,10 @@ class Path extends UnwindingPath {
         }
     }
 
-    /** The callee if it is one of the next siblings, because those between were not called this time; otherwise the root. */
+    /**
+     * Returns the callee if it is among the next siblings, which is so if some were not called this
+     * time. Otherwise returns the root.
+     */
     private int ahead(int from, int method) {
         int[] rows = this.rows;
         int node = rows[from + LAST];
@@ -206,7 +215,7 @@ class Path extends UnwindingPath {
         depth++;
     }
 
-    /** Enters a call on a path that times every call: there is no draw and no tick. */
+    /** Enters a call on a path that times every call, without a draw and without ticks. */
     private void enterExactly(int node) {
         int depth = this.depth;
         int at = 2 * stamped;
@@ -221,7 +230,10 @@ class Path extends UnwindingPath {
         this.depth = depth + 1;
     }
 
-    /** Enters a call that has no time although it was its turn; in count mode this happens every 256 calls. */
+    /**
+     * Enters a call that gets no time although its grant was used up. In count mode this happens
+     * every 256 calls.
+     */
     private void enterUntimed(int node) {
         long frame = frame(node);
         grant(node, mode == Timing.COUNT ? LEFT : 0);

@@ -3,33 +3,40 @@ package loadhook;
 import java.lang.ref.WeakReference;
 
 /**
- * The data of a path: whose it is, its frames, and how they grow. {@link Path} says what a path is.
+ * The data of a path: its owner, its frames, and the growth of their arrays. {@link Path} explains
+ * paths.
  *
  * A frame is one long: its upper half is the node, its lower half the last tick before the call. Ticks are even. A frame is
  * odd if it has two more words in {@code stamps}, because it is timed or has no node. So a frame that is neither touches
  * little memory. Frame 0 is the root.
  *
- * The fields are in this class, whichever subclass uses them: their order in memory is the one that was measured. Only those
- * that are behind all of these in memory are in {@link UnwindingPath}.
+ * Fields of subclasses are in this class too, so that all fields have the order in memory with
+ * which performance was measured. Only the last ones in memory are in {@link UnwindingPath}.
  */
 class PathState extends AllocatingTree {
     /** Value of {@link #owner} that is no thread's id. */
     static final long NOBODY = -1;
 
-    /** Twice this is more frames than most stacks hold, and no more than a row can count. */
+    /**
+     * Half of the maximum number of frames. Twice this number exceeds the depth of most stacks, and
+     * a row can count as many.
+     */
     private static final int MOST_FRAMES = 1 << 20;
 
     /**
-     * The thread's {@link Ids#owner}, or {@link #NOBODY} while the thread is inside something slow: the probes that it meets
-     * there are not for this path.
+     * The thread's {@link Ids#owner}. {@link #NOBODY} while the thread runs slow code of the
+     * tracker, whose probes must not use this path.
      */
     long owner = NOBODY;
 
-    /** Weak, since nobody may report the thread's end: what hangs on a thread must not live as long as its calls. */
+    /**
+     * The thread. The reference is weak, because the end of a thread may not be reported. The
+     * objects of a thread must not live as long as its counts.
+     */
     WeakReference<Thread> thread;
     /**
-     * The thread itself, where its id is not unique or takes too long to read; else null. The way to a path cannot ask a
-     * weak reference.
+     * The thread itself if its id is not unique or takes too long to read, otherwise null. The
+     * search for a path cannot call a method of a weak reference.
      */
     Thread held;
     /** The thread's name when it was last read. */
@@ -44,12 +51,15 @@ class PathState extends AllocatingTree {
     private long reported;
     /** The next path in the registry's chain, or in the pool. */
     Path next;
-    /** How often the cache of {@link Threads} did not have this path. */
+    /** The number of times that the cache of {@link Threads} did not contain this path. */
     int misses;
 
     /** Index of the uppermost frame. */
     int depth;
-    /** The frames. The last element is kept free for the one frame of all calls that found no room. */
+    /**
+     * The frames. The last element is reserved for one frame that stands for all calls that found
+     * no room.
+     */
     long[] back;
 
     /**
@@ -60,12 +70,15 @@ class PathState extends AllocatingTree {
     /** Number of odd frames on the path. */
     int stamped;
 
-    /** The tick up to which ticks have been given to nodes, see {@link UnwindingPath#attribute}; 0 if there was none. */
+    /** The last tick that was given to a node, see {@link UnwindingPath#attribute}; 0 if there was none. */
     int seen;
-    /** The clock's reading when that was done. */
+    /** The clock's reading when that tick was given. */
     long seenNanos;
 
-    /** Calls beyond a path that found no room to grow. All of them are one frame, of the overflow node. */
+    /**
+     * The number of calls for which the path found no room to grow. All of them share one frame,
+     * that of the overflow node.
+     */
     int beyond;
 
     /** Three words for each marked frame, from the outermost on: its index, its key, and the key of the constructor called. */
@@ -110,7 +123,7 @@ class PathState extends AllocatingTree {
         return thread() == thread;
     }
 
-    /** The name of the path's thread; the last one that is known if the thread is gone. */
+    /** The name of the path's thread; its last known name if the thread was collected. */
     final String name() {
         Thread thread = thread();
         if (thread != null) {
@@ -125,7 +138,7 @@ class PathState extends AllocatingTree {
         return rows.length <= 64 * STRIDE && back.length <= 256 && stamps.length <= 256 && (marks == null || marks.length <= 256);
     }
 
-    // Room, made before anything is written.
+    // These methods make room before anything is written.
 
     final boolean lengthen() {
         if (back.length > MOST_FRAMES || !hasRoom(16L * back.length)) {

@@ -1,15 +1,18 @@
 package loadhook;
 
-/** The depth of the thread's real stack, as far as the JVM shows it. */
+/** The depth of the thread's real stack, from a stack trace of the JVM. */
 final class Stack {
-    /** Most frames of a stack trace, unless -XX:MaxJavaStackTraceDepth says otherwise. */
+    /** The maximum number of frames in a stack trace, unless -XX:MaxJavaStackTraceDepth changes it. */
     private static final int KNOWN = 1024;
     private static final int DEEPER = 8;
 
     private Stack() {
     }
 
-    /** Returns whether to look at the stack. The look takes up to a millisecond and some ten kilobytes; such paths are rare. */
+    /**
+     * Returns whether to compare the path with the stack. A stack trace takes up to a millisecond
+     * and about ten kilobytes; paths that need it are rare.
+     */
     static boolean isWorthALook(int depth) {
         return depth >= 256 && Budget.hasRoom(128 * KNOWN);
     }

@@ -9,37 +9,50 @@ import java.util.concurrent.atomic.AtomicLong;
  * Nothing here calls a method that a program can override, or trusts thread locals, which a program can erase. A thread's id
  * leads to its slot in the cache and to its chain in the registry.
  *
- * The JDK itself may be instrumented. The methods that the way to a path calls are not (the agent's tests compute them). Around
- * all other calls the thread is marked, so that probes that it meets there do nothing.
+ * The JDK itself may be instrumented, except for the methods that the search for a path calls (the
+ * agent's tests compute them). Around all other calls the thread is marked, so that probes in the
+ * callees do nothing.
  */
 final class Threads {
     static final int SLOTS = 4096;
 
-    /** The cache in which most probes find their path. No element is null, so that a probe need not compare. */
+    /**
+     * The cache in which most probes find their path. No element is null, so probes need no check
+     * for null.
+     */
     static final Path[] CACHE = new Path[SLOTS];
 
     /** The size of a new path of a virtual thread, roughly. */
     private static final int VIRTUAL_BYTES = 1 << 10;
-    /** Live paths for each call refused a path before it is worth looking for threads that have ended. */
+    /**
+     * The factor that limits searches for ended threads: one search for a number of refused calls
+     * that is the number of live paths divided by this.
+     */
     private static final int PATIENCE = 32;
 
-    /** The thread that reads a snapshot. Probes that it meets meanwhile do nothing. */
+    /** The thread that reads a snapshot. Its probes do nothing meanwhile. */
     private static volatile Thread reader;
 
     private static Path[] chains = new Path[256];
     private static int live;
-    /** Calls of virtual threads, roughly, that were refused a path since the last look for ended threads. */
+    /**
+     * The approximate number of calls of virtual threads that got no path since the last search for
+     * ended threads.
+     */
     private static int refused;
-    /** The number of live paths at which to look for threads that have ended. */
+    /** The number of live paths at which the next search for ended threads starts. */
     private static int sweepAt = 256;
     private static volatile boolean snapshot;
     private static final AtomicLong UNTRACKED = new AtomicLong();
     private static final AtomicLong LOST = new AtomicLong();
-    /** Makes two threads that begin at once draw differently. A test sets it, to draw the same in each run. */
+    /**
+     * The seed of random numbers. It differs for two threads that begin at once. A test sets it, to
+     * get the same numbers in each run.
+     */
     static long seed;
 
     static final Path NOBODYS = new Path(Timing.COUNT, 2, 1, 1);
-    /** Stands before the first path of a chain while a path is taken out of the chain. */
+    /** A placeholder in front of the first path of a chain while a path is removed from the chain. */
     private static final Path HEAD = new Path(Timing.COUNT, 2, 1, 1);
 
     static {
@@ -55,7 +68,10 @@ final class Threads {
         return (int) id & SLOTS - 1;
     }
 
-    /** Finds or makes the path of the current thread, which the cache does not have; null if the thread may have none now. */
+    /**
+     * Finds or makes the path of the current thread if the cache does not contain it; null if the
+     * thread may not have a path now.
+     */
     static Path find(Thread thread) {
         if (isOurs(thread)) {
             return null;
@@ -67,7 +83,7 @@ final class Threads {
         if (path == null || path.owner == Path.NOBODY) {
             return null;
         }
-        // Two threads that share a slot do not take it from each other at every probe.
+        // If two threads share a slot, they must not take it from each other at every probe.
         if ((path.misses++ & 15) == 0) {
             CACHE[slot(path.id)] = path;
         }
@@ -102,7 +118,7 @@ final class Threads {
         return Lock.holder == thread || reader == thread;
     }
 
-    /** Looks for a thread's path in its chain. Without the lock a path that is there may be missed. */
+    /** Searches a thread's path in its chain. Without the lock, the search may miss a path. */
     private static Path chained(Thread thread) {
         Path[] chains = Threads.chains;
         long id = Ids.of(thread);
@@ -117,7 +133,8 @@ final class Threads {
         if (!isComplete(thread)) {
             return null;
         }
-        // This needs no lock; with one, all threads without a path would queue for it at each of their calls.
+        // This needs no lock. Otherwise all threads without a path would queue for the lock at each
+        // call.
         if (isTooMany(Ids.isVirtual(thread)) && ++refused <= live / PATIENCE) {
             return null;
         }
@@ -129,14 +146,17 @@ final class Threads {
                 path = register(thread, made);
             }
         }
-        // A path that was there already has its time.
+        // A path that existed already has its start time.
         if (path != null && path.cpuBegan == CpuTime.UNKNOWN) {
             path.cpuBegan = CpuTime.of(thread);
         }
         return path;
     }
 
-    /** Registers the new path, or one of the pool if {@code made} is null, unless the thread has one; null without the lock. */
+    /**
+     * Returns the thread's path. If it has none, registers the new path {@code made}, or one of the
+     * pool if {@code made} is null. Returns null if the lock is not available.
+     */
     private static Path register(Thread thread, Path made) {
         long ticket = 0;
         try {
@@ -160,7 +180,10 @@ final class Threads {
         return path != null ? path : add(thread, made);
     }
 
-    /** Makes a path. That of a virtual thread begins small: there are very many, and they are shallow. */
+    /**
+     * Makes a path. Those of virtual threads begin small, because there are very many and they are
+     * shallow.
+     */
     private static Path make(boolean virtual) {
         if (!Budget.hasRoomForPath() || isTooMany(virtual)) {
             return null;
@@ -185,7 +208,7 @@ final class Threads {
 
     private static Path add(Thread thread, Path made) {
         boolean virtual = Ids.isVirtual(thread);
-        // Nobody may have reported the threads that have ended.
+        // The ends of threads may not have been reported.
         if (live >= sweepAt || isTooMany(virtual)) {
             refused = 0;
             sweep(thread);
@@ -240,7 +263,10 @@ final class Threads {
         chains = wider;
     }
 
-    /** Ends a thread's path. The thread itself or the JVM reports the end; without the lock the next look finds it. */
+    /**
+     * Ends a thread's path. The thread itself or the JVM reports its end. Without the lock, the
+     * next search for ended threads finds it.
+     */
     static void end(Thread thread) {
         Thread current = Thread.currentThread();
         long cpu = thread == current ? CpuTime.of(current) : CpuTime.UNKNOWN;
@@ -293,7 +319,8 @@ final class Threads {
         while (before.next != path) {
             before = before.next;
         }
-        // Neither call nor jump from here on: the path is found in one place or the other.
+        // Neither call nor jump from here on, so the path is always either in the chain or among
+        // the ended ones.
         before.next = path.next;
         chains[chain] = head.next;
         path.next = EndedPaths.waiting;
@@ -304,7 +331,7 @@ final class Threads {
         }
     }
 
-    // For snapshots.
+    // The methods below are for snapshots.
 
     /** Marks the current thread as the reader of a snapshot; returns its path, if it has one, for {@link #comeBack}. */
     static Path leave() {
@@ -312,7 +339,7 @@ final class Threads {
         reader = thread;
         long ticket = 0;
         try {
-            // With the lock, a path that is there is found.
+            // With the lock, the search misses no path.
             ticket = Lock.take(thread);
             Path path = chained(thread);
             if (path != null) {
@@ -337,8 +364,8 @@ final class Threads {
     }
 
     /**
-     * The paths of live threads, and of ended ones that could not be merged. None of them is reused before {@link #endSnapshot}.
-     * Null without the lock.
+     * The paths of live threads, and of ended threads that could not be merged. None of them is
+     * reused before {@link #endSnapshot}. Null if the lock is not available.
      */
     static Path[] beginSnapshot() {
         Thread current = Thread.currentThread();
@@ -396,12 +423,12 @@ final class Threads {
         }
     }
 
-    /** Number of calls of threads for whose path there was no room. */
+    /** The number of calls of threads whose paths found no room. */
     static long untracked() {
         return UNTRACKED.get();
     }
 
-    /** Number of allocations of threads for whose path there was no room. */
+    /** The number of allocations of threads whose paths found no room. */
     static long lost() {
         return LOST.get();
     }

@@ -4,11 +4,12 @@ package loadhook;
  * A coarse clock that all threads can read at the cost of a field: about every millisecond a thread writes down the time,
  * which is called a tick.
  *
- * So the ticks between the beginning and the end of every call are known, timed or not. Ticks that come independently of
- * the program measure any interval without bias, though coarsely: on average the time from the last tick before its beginning
- * to the last tick before its end is its length. That holds even if ticks are late or irregular. Applied to the interval from
- * a call's beginning to {@link #LIMIT} before its end, it estimates the call's duration beyond the limit. A call shorter than
- * the limit has no such interval.
+ * So the ticks between the beginning and the end of every call are known, whether the call is timed
+ * or not. Ticks are independent of the program, so they measure every interval without bias, though
+ * coarsely. The measure is the time from the last tick before its beginning to the last tick before
+ * its end; its mean is the interval's length. That holds even if ticks are late or irregular.
+ * Applied to the interval from a call's beginning to {@link #LIMIT} before its end, it estimates
+ * the call's duration beyond the limit. A call shorter than the limit has no such interval.
  */
 final class Ticker implements Runnable {
     /** Where not all calls are timed, ticks measure the part of a call beyond this many nanoseconds. */
@@ -18,8 +19,9 @@ final class Ticker implements Runnable {
     private static final int SHIFT = 13;
 
     /**
-     * Address of the agent's ticks, outside the heap: the last tick, the one before, and the spread. The agent's thread is none
-     * of the VM's, so it ticks even while the VM is stopped, and a call sees how long it was stopped. 0 without an agent.
+     * Address of the agent's ticks, outside the heap: the last tick, the one before, and the
+     * spread. The agent's thread does not belong to the VM. So it ticks even while the VM is
+     * stopped, and calls include that time. 0 without an agent.
      */
     private static final long ADDRESS = address();
 
@@ -27,12 +29,15 @@ final class Ticker implements Runnable {
     private static int time;
     /** Without an agent: the tick before the last one. */
     private static int before;
-    /** Moving means of the distances of ticks in milliseconds, of their squares and cubes. They begin as of 0.5 to 1.5 ms. */
+    /**
+     * Moving means of the distances of ticks in milliseconds, of their squares and of their cubes.
+     * The initial values are those of distances from 0.5 to 1.5 ms.
+     */
     private static double mean = 1;
     private static double square = 13 / 12.0;
     private static double cube = 1.25;
 
-    /** Makes the next tick, without an agent. The caller draws the distances of ticks at random. */
+    /** Makes the next tick in a JVM without an agent. The caller chooses random distances of ticks. */
     @Override
     public void run() {
         tick(System.nanoTime());
@@ -63,14 +68,15 @@ final class Ticker implements Runnable {
         }
     }
 
-    /** The last tick. A thread that sees a write late has a late tick. */
+    /** The last tick. If a thread reads a write late, its tick is late. */
     static int last() {
         return ADDRESS != 0 ? Memory.at(ADDRESS) : time;
     }
 
     /**
-     * The variance of a long interval as ticks measure it. That is the variance of the difference of two ages; an age is the time
-     * from the last tick before a moment to that moment. More moments lie in a long distance than in a short one.
+     * The variance of a long interval measured by ticks. It is the variance of the difference of
+     * two ages. An age is the time from the last tick before a moment to that moment. Long
+     * distances weigh more, because more moments lie in them.
      */
     private static double spread() {
         if (ADDRESS != 0) {
@@ -99,7 +105,10 @@ final class Ticker implements Runnable {
         return nanos(units(began, last));
     }
 
-    /** The units between two ticks, which repeat after 9 hours. A difference somewhat below 0 is no interval. */
+    /**
+     * The units between two ticks. They repeat after 9 hours, so a slightly negative difference
+     * counts as 0.
+     */
     static long units(int from, int to) {
         long units = to - from & 0xFFFFFFFFL;
         return units > 0xFFFF0000L ? 0 : units;
@@ -113,12 +122,14 @@ final class Ticker implements Runnable {
     static double variance(int began, long beyond, long now) {
         double distance = (long) (last() - before()) << SHIFT;
         if (beyond > distance) {
-            // The errors are the part before the first tick and the part behind the last one. The distances of many ticks
-            // tell how large they are: the last few may have come on time.
+            // The errors are the part before the first tick and the part after the last one. Their
+            // size follows from the distances of many ticks, because the last few may happen to be
+            // punctual.
             return spread();
         }
-        // One tick hits the interval or not: the variance is the square of the estimate less the square of the interval. The
-        // tick divides the interval at random, so twice the part behind the tick stands for the interval.
+        // One tick hits the interval or not: the variance is the square of the estimate less the
+        // square of the interval. The tick divides the interval at random, so twice the part after
+        // the tick estimates the interval.
         long after = ((long) (lastBefore(now) - began) << SHIFT) - beyond;
         long unknown = beyond - 2 * after;
         return unknown < 0 ? 0 : (double) beyond * unknown;

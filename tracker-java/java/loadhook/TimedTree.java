@@ -2,12 +2,15 @@ package loadhook;
 
 /** A tree that books the durations of calls. */
 class TimedTree extends Tree {
-    /** The unit in which squares of nanoseconds are counted, so that a long holds those of months. */
+    /** The unit for squares of nanoseconds. With it, a long is large enough for months. */
     static final double TICK_SQUARE = 1024;
 
     static final long[] NO_TICKS = {};
 
-    /** So many more nanoseconds may be refused than given: a thread that begins with short waits keeps its ticks. */
+    /**
+     * The nanoseconds by which refused time may exceed given time, so that a thread that begins
+     * with short waits keeps its ticks.
+     */
     private static final long REFUSED_AT_FIRST = 30000000;
 
     /**
@@ -15,7 +18,7 @@ class TimedTree extends Tree {
      * {@link #TICK_SQUARE}. Made when the first tick comes.
      */
     long[] ticks = NO_TICKS;
-    /** True if ticks were lost for lack of room; the other ticks then tell nothing. */
+    /** True if ticks were lost because there was no room. The other ticks are then useless. */
     private boolean tickless;
 
     private long seed;
@@ -30,7 +33,10 @@ class TimedTree extends Tree {
         return period((int) times[2 * node + LINK]);
     }
 
-    /** Draws the next call to time. The result, for {@link #grantBlock}, holds the number of calls before it, LEFT at most. */
+    /**
+     * Draws the next call to time. The result is for {@link #grantBlock} and contains the number of
+     * calls before it, at most LEFT.
+     */
     final long nextBlock(int node) {
         long[] times = this.times;
         int at = 2 * node;
@@ -48,7 +54,7 @@ class TimedTree extends Tree {
         times[at + LINK] = times[at + LINK] & 0xFFFFFFFF00000000L | next & 0xFFFFFFFFL;
     }
 
-    /** Draws a number from 0 to {@code period - 1}, each as likely. */
+    /** Draws a number from 0 to {@code period - 1} with equal probability. */
     private int draw(int period) {
         long shuffled = Timing.shuffled(seed);
         seed = shuffled;
@@ -59,7 +65,7 @@ class TimedTree extends Tree {
     final void book(int node, int from, long nanos, boolean outermost) {
         long[] times = this.times;
         int at = 2 * node;
-        // A thread's clock may fail.
+        // The clock of a thread may fail and go back.
         long sample = nanos < 0 ? 0 : nanos;
         long timed = times[at + TIMED];
         long recent = times[at + RECENT];
@@ -101,7 +107,10 @@ class TimedTree extends Tree {
         times[at + TIMED]++;
     }
 
-    /** Makes room for the ticks of all nodes. If there is none, the ticks are lost for good; returns false then. */
+    /**
+     * Makes room for the ticks of all nodes. Returns false if there is none; the ticks are then
+     * lost for ever.
+     */
     final boolean roomForTicks() {
         int length = rows.length / 2;
         if (ticks.length >= length) {
@@ -113,7 +122,7 @@ class TimedTree extends Tree {
                 grown();
                 return true;
             } catch (OutOfMemoryError error) {
-                // The same as if there were no room.
+                // This counts as no room.
             }
         }
         loseTicks();
@@ -141,8 +150,9 @@ class TimedTree extends Tree {
     }
 
     /**
-     * Returns whether no tick counts for most of the time. The few ticks that do count then tell nothing of the rest, and are
-     * not reported. Asked when the tree is read: the answer does not depend on the order in which the times came.
+     * Returns whether no tick counts for most of the time. The few ticks that do count then say
+     * nothing about the rest, and are not reported. This is decided when the tree is read, so it
+     * does not depend on the order of the times.
      */
     static boolean isMostlyRefused(long given, long refused) {
         return refused > given + REFUSED_AT_FIRST;
@@ -192,9 +202,10 @@ class TimedTree extends Tree {
     }
 
     /**
-     * Adds the variance of a block of {@code weight} calls of which one was timed. It is weight * (weight - 1) times the
-     * variance of a call, which the squared difference from the mean so far estimates. The call before would not do instead of
-     * the mean: a long call makes the blocks behind it short, and would count by half.
+     * Adds the variance of a block of {@code weight} calls of which one was timed. It is weight *
+     * (weight - 1) times the variance of a call, which the squared difference from the mean so far
+     * estimates. The previous call could not replace the mean: a long call makes the following
+     * blocks short, so it would count by half.
      */
     private static long widened(long bits, long weight, double difference) {
         return widened(bits, (double) weight * (weight - 1) * difference * difference);

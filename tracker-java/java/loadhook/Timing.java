@@ -3,18 +3,21 @@ package loadhook;
 /**
  * Which calls of a node are timed.
  *
- * The calls of a node are cut into blocks of {@code period} calls, and of each block one call, drawn uniformly, is timed
- * and enters with weight {@code period}. That is unbiased: given all that happened before a block began, each call
- * {@code i} of it is timed with probability 1/period, and what it lasts does not depend on the draw, so the expectation of
- * {@code period * duration} is the sum of the durations of the block's calls; of a block that is cut short by the end of
- * the program, too. The period of a block may depend on everything that was measured before, since it is settled before
- * the block's draw; the sum over blocks keeps its expectation (the differences form a martingale). So neither slow first
- * calls nor two kinds of calls bias the change from "all" to "1 in N". Drawing within blocks instead of drawing each call
- * by itself makes the weights of the complete blocks add up to the number of calls: calls that last alike are estimated
- * without error. Nothing is strided: distances vary between 1 and 2 * period - 1.
+ * The calls of a node are cut into blocks of {@code period} calls, and of each block one call,
+ * drawn uniformly, is timed and enters with weight {@code period}. That is unbiased: given all that
+ * happened before a block began, each call {@code i} of it is timed with probability 1/period, and
+ * what it lasts does not depend on the draw, so the expectation of {@code period * duration} is the
+ * sum of the durations of the block's calls; of a block that is cut short by the end of the
+ * program, too. The period of a block may depend on everything that was measured before, since it
+ * is settled before the block's draw; the sum over blocks keeps its expectation (the differences
+ * form a martingale). So neither slow first calls nor two kinds of calls bias the change from "all"
+ * to "1 in N". Calls are drawn within blocks, not each by itself, so that the weights of complete
+ * blocks add up to the number of calls. So calls of equal duration are estimated without error. The
+ * distances of timed calls are not regular: they vary between 1 and 2 * period - 1.
  *
- * The draw measures a call's duration up to a limit. {@link Ticker} measures the rest, for every call of a block of two and
- * more, drawn or not, and that rest needs no weight. So a pause of the thread in a short call is not booked a hundred times.
+ * The draw measures a call's duration up to a limit. {@link Ticker} measures the rest for every
+ * call of a block of two or more calls, drawn or not, so the rest needs no weight. So if a thread
+ * pauses in a short call, the pause is not counted a hundred times.
  *
  * A block is never longer than an eighth of the calls before it, so the last, incomplete block weighs little.
  */
@@ -25,7 +28,7 @@ final class Timing {
     /** Times come from samples that the agent takes. Paths, which only allocations then have, do not time. */
     static final int SAMPLED = 3;
 
-    /** The timing that was asked for. Set once, before the first call. */
+    /** The requested timing. Set once, before the first call. */
     static int mode = ADAPTIVE;
     /**
      * The timing of paths. It is exact instead of adaptive in a JVM without a compiler, where reading the wall clock costs less
@@ -55,9 +58,9 @@ final class Timing {
     /**
      * The period of the next block, a power of two.
      *
-     * Two clock reads and the bookkeeping take about 100 ns. The limits keep that below 3 % of the calls' durations, or 1 ns a
-     * call, for a node's first timed calls. The more calls were timed, the less another one adds, so the limits fall to an
-     * eighth.
+     * Two clock readings and the bookkeeping take about 100 ns. For a node's first timed calls, the
+     * limits keep that below 3 % of the calls' durations, or below 1 ns for each call. The more
+     * calls were timed, the less another one contributes, so the limits fall to an eighth.
      */
     static int period(int mode, long calls, long timed, long recentNanos) {
         if (mode != ADAPTIVE) {
@@ -75,7 +78,10 @@ final class Timing {
         return period;
     }
 
-    /** The duration to book for each call that a timed one stands for; cut at the limit where ticks measure the rest. */
+    /**
+     * The duration that counts for each call that a timed one stands for. It is cut at the limit if
+     * ticks measure the rest.
+     */
     static long sample(long nanos, long weight, int began) {
         return weight == 1 || began == 0 || nanos < Ticker.LIMIT || Clock.kind != Clock.WALL ? nanos : Ticker.LIMIT;
     }
@@ -87,7 +93,7 @@ final class Timing {
         return seed ^ seed << 17;
     }
 
-    /** A moving mean over about 16 timed calls; the first one is the mean. */
+    /** A moving mean over about 16 timed calls. It begins with the duration of the first one. */
     static long recent(long before, long timed, long nanos) {
         return timed == 0 ? nanos : before + (nanos - before >> 4);
     }

@@ -3,8 +3,9 @@ package loadhook;
 /**
  * The class that injected code calls. It counts every call by its calling context, and times some calls.
  *
- * A probe throws nothing but a StackOverflowError. As long as the cache has the thread's path and the call is like the one
- * before, a probe is a few instructions that HotSpot inlines. Everything else is in methods of its own.
+ * A probe throws nothing but a StackOverflowError. If the cache contains the thread's path and the
+ * call is like the previous one, a probe is a few instructions, which HotSpot inlines. Everything
+ * else is in separate methods.
  */
 public class Tracker {
     static long startMillis = System.currentTimeMillis();
@@ -162,21 +163,23 @@ public class Tracker {
     }
 
     /**
-     * The address to which the agent writes the last tick and the one before, as even ints in units of 2^13 ns of
-     * {@link System#nanoTime}, which reads {@code now}, and behind them the spread, see {@link Ticker}; 0 if the agent does
-     * not tick.
+     * The address to which the agent writes the last tick and the one before, as even ints in units
+     * of 2^13 ns of {@link System#nanoTime}, which reads {@code now}, followed by the spread, see
+     * {@link Ticker}; 0 if the agent does not tick.
      */
     static native long tickAddress(long now);
 
     /**
-     * Lets other threads run for a moment, the longer the more naps there were before. The agent implements it. A native method
-     * is never instrumented, and does not unmount a virtual thread.
+     * Lets other threads run for a moment. The pause gets longer with the number of earlier naps.
+     * The agent implements it. A native method is never instrumented, and does not unmount a
+     * virtual thread.
      */
     static native void nap(int before);
 
     /**
-     * Has the agent bind its own function to the JDK's native method that defines hidden classes. A JVM prints a warning when one
-     * of its native methods is bound again, unless a method of the boot loader asks for it.
+     * Makes the agent bind its own function to the JDK's native method that defines hidden classes.
+     * A JVM prints a warning when one of its native methods is bound again, unless a method of the
+     * boot loader asks for it.
      */
     static void bind() {
         bindDefiner();
@@ -187,11 +190,11 @@ public class Tracker {
     /** Returns whether the agent's profile goes to that file. For trackers of rewritten archives in this JVM. */
     public static native boolean agentClaims(String file);
 
-    /** Tells the agent of a profile that the tracker of a rewritten archive wrote. */
+    /** Reports a profile that the tracker of a rewritten archive wrote to the agent. */
     public static native void agentNotes(String file);
 
     /**
-     * Begins a snapshot. An earlier one that was not read to its end is given up.
+     * Begins a snapshot. An earlier one that was not read to its end is abandoned.
      *
      * @return false if the thread that holds the registry's lock does not give it back
      */

@@ -3,12 +3,13 @@ package loadhook;
 /**
  * A calling-context tree that folds recursion: a method that is already on the way up to the root goes back to its node.
  *
- * A node is the offset of its row in {@code rows}; twice that is its offset in {@code times}. A row has only what every
- * call needs, because trees of real programs are larger than a processor's caches. Arrays for all nodes avoid the write
- * barriers of references. Only the owner's thread writes; other threads may read.
+ * A node is the offset of its row in {@code rows}; twice that is its offset in {@code times}. A row
+ * contains only the words that every call needs, because trees of real programs are larger than a
+ * processor's caches. Arrays for all nodes avoid the write barriers of references. Only the owner's
+ * thread writes; other threads may read.
  *
- * A StackOverflowError strikes where a method is called and nowhere else. So code that changes more than one word does all its
- * calls first and then writes without any.
+ * A StackOverflowError can occur only at a call of a method. So code that changes more than one
+ * word makes all its calls first, and then writes without further calls.
  */
 class Tree {
     static final int STRIDE = 4;
@@ -16,13 +17,17 @@ class Tree {
     // The four words of a row.
     /** The method's id. */
     static final int METHOD = 0;
-    /** The child called last: many calls repeat the call before. */
+    /** The child called last. Many calls repeat the previous one. */
     static final int LAST = 1;
-    /** The sibling that was called after this node the last time, since code repeats itself; 0 if there is none. */
+    /**
+     * The sibling that was called after this node the last time, because code repeats itself; 0 if
+     * there is none.
+     */
     static final int NEXT = 2;
     /**
-     * The number of calls under way, in units of {@link #CALL}; two bits of the number of grants; in the lowest byte the calls
-     * left of the last grant. Until the next grant, a call changes only this word.
+     * The number of running calls, in units of {@link #CALL}; two bits of the number of grants; in
+     * the lowest byte, the calls left of the last grant. Until the next grant, a call changes only
+     * this word.
      */
     static final int WORK = 3;
     static final int LEFT = 0xFF;
@@ -32,25 +37,26 @@ class Tree {
 
     // The eight words of a node's times.
     /**
-     * The number of calls granted, in units of {@link #CALL}. The bits below are those of WORK right after the grant. So a
-     * reader that sees one word from before a grant and the other from after it notices, see {@link TreeReader#calls}.
+     * The number of calls granted, in units of {@link #CALL}. The bits below are those of WORK
+     * right after the grant. So a reader can detect that it read one word from before a grant and
+     * the other from after it, see {@link TreeReader#calls}.
      */
     static final int GRANTED = 0;
     /** The number of timed calls. */
     static final int TIMED = 1;
     /** Weighted sum of the nanoseconds of all calls. */
     static final int ALL = 2;
-    /** The same of calls that were not inside another call of the node. */
+    /** The same sum for calls that were not inside another call of the node. */
     static final int OUTERMOST = 3;
-    /** The same of the calls made from this node. */
+    /** The same sum for the calls made from this node. */
     static final int CHILD = 4;
     /** The variance of ALL, as the bits of a double. */
     static final int VARIANCE = 5;
     /** A moving mean of the durations. */
     static final int RECENT = 6;
     /**
-     * In the upper half the caller's node. In the lower half the block of the next timed call: its length, and in the lowest
-     * byte the number of its calls behind the timed one.
+     * In the upper half the caller's node. In the lower half the block of the next timed call: its
+     * length, and in the lowest byte the number of its calls after the timed one.
      */
     static final int LINK = 7;
 
@@ -63,10 +69,13 @@ class Tree {
     /** Value of NEXT in the row of an allocation site, see {@link AllocatingTree}. */
     static final int LEAF = -1;
 
-    /** Up to this length of the rows, a search through them is as fast as a hash table and takes no memory. */
+    /**
+     * The length of rows up to which a search through them is as fast as a hash table; it takes no
+     * memory.
+     */
     private static final int SMALL = 8 * STRIDE;
 
-    /** Most edges to the overflow that are remembered. */
+    /** The maximum number of remembered edges to the overflow. */
     private static final int REMEMBERED = 4096;
 
     int[] rows;
@@ -77,13 +86,16 @@ class Tree {
     long lost;
     int mode;
 
-    /** The offset behind the last node. Volatile: a thread that reads it sees the rows before it. */
+    /**
+     * The offset after the last node. Volatile, so that a thread that reads it also reads the rows
+     * before it.
+     */
     volatile int end = STRIDE;
 
     /** Edges to children, and remembered edges back to nodes higher up; null in a small tree. */
     private Edges edges;
 
-    /** Remembered edges to the overflow. A call along any other such edge walks up to the root. */
+    /** Remembered edges to the overflow. A call along another such edge searches up to the root. */
     private long[] full;
 
     Tree(int mode, int nodes) {
@@ -114,7 +126,7 @@ class Tree {
         return node;
     }
 
-    /** Finds or makes a child; for a tree that is the sum of others, where no recursion is left to fold. */
+    /** Finds or makes a child. For a sum of trees, in which recursion is folded already. */
     final int child(int from, int method) {
         int node = known(from, method);
         return node != 0 ? node : made(from, method);
@@ -154,7 +166,7 @@ class Tree {
     }
 
     private void remember(int from, int method, int node) {
-        // If there is no room, the next such call walks up again.
+        // If there is no room, the next such call searches up again.
         Edges edges = this.edges;
         if (edges != null && edges.room()) {
             long[] table = edges.table;
@@ -188,7 +200,7 @@ class Tree {
         long key = Edges.key(from, method);
         int at = table == null ? 0 : Edges.find(table, key);
         write(node, from, method, mode, leaf);
-        // No call from here on: an edge leads to a node that is there.
+        // No call from here on, because an edge must lead to an existing node.
         if (table != null) {
             table[at] = key;
             table[at + 1] = node;
@@ -197,7 +209,10 @@ class Tree {
         return node;
     }
 
-    /** The node of calls that found no room. A row is always kept free for it, and it does not count against the limit. */
+    /**
+     * The node of calls that found no room. A row is always reserved for it, and it does not count
+     * against the limit.
+     */
     final int overflow() {
         if (overflow == 0) {
             int node = end;
@@ -246,7 +261,7 @@ class Tree {
         end = node + STRIDE;
     }
 
-    // Room, made before anything is written.
+    // These methods make room before anything is written.
 
     /** Returns whether the heap has room for an array of this many bytes. */
     boolean hasRoom(long bytes) {
@@ -311,7 +326,10 @@ class Tree {
         return block & 0xFF;
     }
 
-    /** Counts a call of a node that has none left, and {@code left} calls that are to follow. Calls nothing. */
+    /**
+     * Counts a call of a node that has none left of its last grant, and grants {@code left} further
+     * calls. Contains no call.
+     */
     final void grant(int node, int left) {
         int work = rows[node + WORK];
         int low = work + GRANT & GRANTS | left;
@@ -324,7 +342,7 @@ class Tree {
         return word / CALL;
     }
 
-    // Sums.
+    // The methods below compute sums.
 
     final long calls(int node) {
         return granted(times[2 * node + GRANTED]) - (rows[node + WORK] & LEFT);
@@ -335,12 +353,15 @@ class Tree {
         return end == STRIDE && lost == 0;
     }
 
-    /** The number of nodes that the tree has of the limit. */
+    /** The number of nodes that the tree has taken from the limit. */
     final int taken() {
         return end / STRIDE - 1 - (overflow == 0 ? 0 : 1);
     }
 
-    /** Takes over the nodes of another tree, which is not used any more. This tree must have none yet. */
+    /**
+     * Takes over the nodes of another tree, which must not be used afterwards. This tree must have
+     * none yet.
+     */
     final void adopt(Tree other) {
         rows = other.rows;
         times = other.times;

@@ -1,8 +1,9 @@
 package loadhook;
 
 /**
- * Adds a tree to a sum, node by node. A StackOverflowError, or the exception of {@code Thread.stop}, may break this off
- * anywhere. Run again, it goes on behind the last node that was added, so that no node is missing or added twice.
+ * Adds a tree to a sum, node by node. A StackOverflowError, or the exception of {@code
+ * Thread.stop}, may interrupt this anywhere. The next run continues after the last added node, so
+ * that no node is missing or added twice.
  *
  * If the ticks of most of the tree's time were refused, none of its ticks are added, and all its time is refused in the sum.
  * The sum keeps the ticks of other trees; whether they count depends on the whole time of the sum.
@@ -10,13 +11,19 @@ package loadhook;
 final class TreeMerge {
     final MergedTree sum;
     private final TreeReader source;
-    /** By node of the source, the node of the sum. Null if there was no room: all calls then become overflow. */
+    /**
+     * For each node of the source, the node of the sum. Null if there was no room; all calls then
+     * count as overflow.
+     */
     private final int[] map;
     private final int nodesBefore;
     /** The first node of the source that is not added yet. */
     private int next = Tree.STRIDE;
 
-    /** Takes a map with room for the source's nodes. No other merge may use it until all nodes are added. */
+    /**
+     * Makes a merge. {@code map} has room for the source's nodes; no other merge may use it until
+     * all nodes are added.
+     */
     TreeMerge(MergedTree sum, TreeReader source, int[] map) {
         this.sum = sum;
         this.source = source;

@@ -1,17 +1,17 @@
 package loadhook;
 
-/** Reads a tree at one moment. Calls under way count by their time so far. */
+/** Reads a tree at one moment. Running calls count with their time so far. */
 final class TreeReader {
     private static final int VALUES = 4;
-    /** Most attempts to read words that the thread changes meanwhile. */
+    /** The maximum number of attempts to read words that the thread changes meanwhile. */
     private static final int TRIES = 100;
 
     final int end;
     /** Number of allocations that found no room. */
     final long lost;
-    /** The nanoseconds that the ticks stand for that are read. */
+    /** The nanoseconds that the ticks read from the tree stand for. */
     final long given;
-    /** The nanoseconds for which no tick is read; all of them if most are refused. */
+    /** The nanoseconds for which no tick is read; the whole time if most of it is refused. */
     final long refused;
     /** True if the tree's ticks do not count, since those of most of the time were refused. All ticks are then read as 0. */
     final boolean isMostlyRefused;
@@ -19,7 +19,8 @@ final class TreeReader {
     private final int[] rows;
     private final long[] times;
 
-    // The nodes with timed calls under way, and their TIMED, ALL, OUTERMOST and CHILD, read while those calls were under way.
+    // The nodes with running timed calls, and their TIMED, ALL, OUTERMOST and CHILD, read while
+    // those calls were running.
     private int[] nodes = new int[0];
     private long[] values;
     private int count;
@@ -36,7 +37,8 @@ final class TreeReader {
         this.refused = isMostlyRefused ? given + refused : refused;
         int[] rows = tree.rows;
         long[] times = tree.times;
-        // A tree that grows replaces one array and then the other. Reading the volatile end makes the JVM read both again.
+        // A growing tree replaces one array and then the other. Reading the volatile end makes the
+        // JVM read both again.
         for (int tries = 0; tries < TRIES && tree.end != 0 && (rows != tree.rows || 2 * rows.length != times.length); tries++) {
             rows = tree.rows;
             times = tree.times;
@@ -45,7 +47,7 @@ final class TreeReader {
         this.times = times;
     }
 
-    /** Reads a path whose thread may go on meanwhile. */
+    /** Reads a path whose thread may keep running meanwhile. */
     static TreeReader of(Path path) {
         TreeReader reader = new TreeReader(path);
         if (!Budget.hasRoom(256L * path.depth)) {
@@ -54,7 +56,8 @@ final class TreeReader {
         Frames before = new Frames(path);
         if (before.told != 0) {
             reader.take(before);
-            // Calls in both copies were under way all the time between, so the values do not contain them.
+            // Calls in both copies were running all the time between, so the values do not contain
+            // them.
             int same = before.agree(new Frames(path));
             if (Clock.kind == Clock.WALL || path.isOf(Thread.currentThread())) {
                 reader.addUnderWay(before, same, Clock.now());
@@ -77,8 +80,9 @@ final class TreeReader {
     }
 
     /**
-     * The number of calls of a node. A grant changes two words in no reliable order, and the thread may be stopped between
-     * them. If one word is ahead, the call that caused the grant is not counted yet, and none were left before it.
+     * The number of calls of a node. A grant changes two words in no reliable order, and the thread
+     * may be stopped between them. If one word is newer, the call that caused the grant is not
+     * counted yet, and no calls were left before it.
      */
     long calls(int node) {
         long granted = 0;
@@ -128,14 +132,15 @@ final class TreeReader {
         return tree.isTickless();
     }
 
-    /** The variance of ALL, with that of the draw from a block that is not complete yet. */
+    /** The variance of ALL, including that of the draw from an incomplete block. */
     double variance(int node) {
         double variance = Double.longBitsToDouble(times[2 * node + Tree.VARIANCE]);
         int block = (int) times[2 * node + Tree.LINK];
         int period = Tree.period(block);
         if (period > 1) {
-            // The drawn call lies LEFT calls ahead, and rest + 1 calls before the block's end. Either some calls of this block
-            // are counted already, or some of the block before it, which is about as long, are not.
+            // The drawn call lies LEFT calls ahead, and rest + 1 calls before the block's end.
+            // Either some calls of this block are counted already, or some of the previous block,
+            // which is about as long, are not.
             long seen = period - 1 - Tree.rest(block) - left(node);
             if (seen < 0) {
                 seen += period;

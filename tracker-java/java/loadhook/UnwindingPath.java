@@ -1,13 +1,18 @@
 package loadhook;
 
 /**
- * The end of calls: books their time, gives ticks to the nodes that they found, and heals the path.
+ * Ends calls: adds their time to the tree, gives ticks to the nodes that they hit, and repairs the
+ * path.
  *
- * The path heals because an exit probe can be missing. A constructor whose {@code super(…)} throws runs no exit probe, and a
- * StackOverflowError may keep any probe from running. The calls above the method that the next probe names have then ended.
+ * A repair is necessary because an exit probe can be missing. A constructor whose {@code super(…)}
+ * throws runs no exit probe, and a StackOverflowError may keep any probe from running. The calls
+ * above the method that the next probe names have then ended.
  */
 class UnwindingPath extends PathState {
-    /** A distance of ticks of about a second, in {@link Ticker}'s units. */
+    /**
+     * About a second, in {@link Ticker}'s units. A longer distance of ticks means that the machine
+     * was stopped.
+     */
     private static final int LONG_STOP = 1 << 17;
 
     /** The time that ticks have given to nodes, see {@link TimedTree#given}. */
@@ -19,12 +24,15 @@ class UnwindingPath extends PathState {
         super(mode, nodes, frames, seed);
     }
 
-    /** Returns whether the end of a frame that is timed, or has seen a tick, books time: the clock of processor time is slow. */
+    /**
+     * Returns whether the end of a frame needs the clock, because the frame is timed or had a tick.
+     * The CPU clock is slow, so it is not read otherwise.
+     */
     final boolean isClockNeeded(long frame) {
         return Clock.kind == Clock.WALL || isOdd(frame) || mode == Timing.ADAPTIVE && seen != Ticker.last();
     }
 
-    /** Ends the uppermost frame; {@code now} is 0 where {@link #isClockNeeded} says no. */
+    /** Ends the uppermost frame. {@code now} is 0 if {@link #isClockNeeded} returned false. */
     final void end(long now) {
         int depth = this.depth;
         long frame = back[depth];
@@ -50,7 +58,8 @@ class UnwindingPath extends PathState {
         if (marked != 0 && marks[3 * marked - 3] == depth) {
             marked--;
         }
-        // No call from here on, nor between the writes of book: a frame is booked and ended, or neither.
+        // No call from here on, nor between the writes of book, so that a frame is both booked and
+        // ended, or neither.
         rows[node + WORK] -= CALL;
         stamped = stamps;
         this.marked = marked;
@@ -58,16 +67,18 @@ class UnwindingPath extends PathState {
     }
 
     /**
-     * Gives the time since the last tick that was looked at to the nodes that ticks found on top.
+     * Gives the time since the last processed tick to the nodes that ticks found on top.
      *
-     * A frame remembers the last tick before it. So a tick found the uppermost of those frames that began before the tick:
-     * such a frame is still there, since a frame that ended after the tick has come here. By the wall clock a tick stands for
-     * the time since the tick before it. By the clock of processor time all ticks since the last time here share the processor
-     * time that the thread used since then.
+     * A frame remembers the last tick before it. So a tick hit the uppermost of the frames that
+     * began before it. Such a frame is still on the path, because the end of every frame calls this
+     * method first. By the wall clock a tick stands for the time since the tick before it. By the
+     * clock of processor time all ticks since the last time here share the processor time that the
+     * thread used since then.
      *
-     * By the clock of processor time a thread that waits and works in short turns would be met where it waits, and the time of
-     * its work would be charged to the wait. So ticks count only if the thread has run for at least half of their span. The
-     * time for which none counts is added up: {@link #isMostlyRefused} compares it with the time that ticks have given.
+     * Under the CPU clock, ticks would find a thread that waits and works in short turns in its
+     * waits, and charge the time of its work to the waits. So ticks count only if the thread has
+     * run for at least half of their span. The time for which none counts is added up: {@link
+     * #isMostlyRefused} compares it with the time that ticks have given.
      */
     final void attribute(int last, long now) {
         boolean wall = Clock.kind == Clock.WALL;
@@ -76,12 +87,14 @@ class UnwindingPath extends PathState {
         long nanos = wall ? Ticker.nanos(span) : now - seenNanos;
         double distance = Ticker.units(Ticker.before(), last);
         if (!wall && nanos < Ticker.nanos(span) / 2) {
-            // At the first look nothing tells when the reading of the clock was 0: the time is not that of the span.
+            // At the first call, the clock's earlier reading is unknown, so the time does not
+            // belong to the ticks' span.
             if (from != 0 && nanos > 0) {
                 refused += nanos;
             }
         } else if (from != 0 && span != 0 && nanos > 0 && distance < LONG_STOP && roomForTicks()) {
-            // A tick after a stop of the whole machine is left out: the node on top did not take that time.
+            // A tick after a stop of the whole machine is left out, because the node on top did not
+            // take that time.
             long[] back = this.back;
             long[] ticks = this.ticks;
             int upTo = last;
@@ -100,7 +113,8 @@ class UnwindingPath extends PathState {
                     double time = nanos * (units / span);
                     int at = (int) (back[frame] >> 32) / 2;
                     ticks[at] += (long) time;
-                    // Each tick hits the node or not: the variance is the square of the time that it stands for.
+                    // Each tick either hits the node or not, so its variance is the square of the
+                    // time that it stands for.
                     long squares = ticks[at + 1] + (long) (time * (distance < units ? time * (distance / units) : time) / TICK_SQUARE);
                     ticks[at + 1] = squares < 0 ? Long.MAX_VALUE : squares;
                     upTo = began;
@@ -161,7 +175,7 @@ class UnwindingPath extends PathState {
         }
     }
 
-    /** Ends all calls of a thread that ends in the midst of them, by {@code System.exit}. */
+    /** Ends all calls of a thread that ends inside them, by {@code System.exit}. */
     final void finish() {
         if (beyond != 0) {
             beyond = 0;
@@ -192,10 +206,11 @@ class UnwindingPath extends PathState {
     }
 
     /**
-     * Keeps the outermost frame of each node and drops the others. Called when the path is deeper than the stack, so that it
-     * holds frames of calls that have ended. Nothing tells which ones; but the frames that pile up are those of one constructor
-     * that an uninstrumented caller tries again and again, and so of one node. No time is booked for dropped frames, because
-     * nobody knows when they ended.
+     * Keeps the outermost frame of each node and drops the others. Called when the path is deeper
+     * than the stack, so that it holds frames of calls that have ended. Nothing tells which ones;
+     * but the frames that pile up are those of one constructor that an uninstrumented caller tries
+     * again and again, and so of one node. Dropped frames add no time, because the moment of their
+     * end is unknown.
      */
     final void keepOneOfEach() {
         int[] rows = this.rows;
@@ -208,7 +223,7 @@ class UnwindingPath extends PathState {
             long word = back[frame];
             int node = node(word);
             boolean isMarked = mark < 3 * marked && marks[mark] == frame;
-            // Negative marks the nodes that are kept already.
+            // A negative number marks nodes of which a frame is kept already.
             if (rows[node + WORK] >= 0) {
                 rows[node + WORK] |= Integer.MIN_VALUE;
                 back[++kept] = word;

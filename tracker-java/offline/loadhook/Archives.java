@@ -7,9 +7,10 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * The archives that share this tracker. Copies of an archive in loaders of one class and one name share their ids; a copy that
- * is gone leaves nothing behind. Some programs give each loader a name of its own, {@code plugin-1}, {@code plugin-2} and so
- * on. When many loaders whose names differ by numbers only are gone, further ones count as one, {@code plugin-#}.
+ * The archives that share this tracker. Copies of an archive in loaders of one class and one name
+ * share their ids; a collected copy takes no memory. Some programs give each loader a name of its
+ * own, {@code plugin-1}, {@code plugin-2} and so on. When many loaders whose names differ by
+ * numbers only are gone, further ones count as one, {@code plugin-#}.
  */
 final class Archives {
     /** The number of collected loaders of one pattern after which further ones count as one. */

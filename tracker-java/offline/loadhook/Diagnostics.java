@@ -66,7 +66,7 @@ final class Diagnostics {
         try {
             line(what + ": " + reason(error));
         } catch (Throwable another) {
-            // There is no heap or no stack. The program goes on.
+            // There is no heap or no stack. The program continues.
         }
     }
 

@@ -31,7 +31,7 @@ public final class Part {
     private Part() {
     }
 
-    /** See {@link Tracker#enter}; the other probes correspond likewise. */
+    /** Calls {@link Tracker#enter}; the other probes call the methods of the same names. */
     public static void enter(int method) {
         int base = Part.base;
         if (base > 0) {
@@ -136,8 +136,7 @@ public final class Part {
         try {
             return Parts.register(Part.class, archive, Parts.VERSION);
         } catch (Throwable error) {
-            // The tracker is missing, or of another version. That must not be the program's
-            // problem.
+            // The tracker is missing, or of another version. The program must run all the same.
             tell(error);
             return OFF;
         }

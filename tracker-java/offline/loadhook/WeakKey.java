@@ -4,8 +4,8 @@ import java.lang.ref.ReferenceQueue;
 import java.lang.ref.WeakReference;
 
 /**
- * A key for an object that does not keep the object alive. Keys with different hashes are compared without reading the object,
- * because that would keep it alive in a collection that is under way.
+ * A key for an object that does not keep the object alive. Keys with different hashes are compared
+ * without reading the object, because that would keep it alive in a running collection.
  */
 class WeakKey<T> extends WeakReference<T> {
     private final int hash;

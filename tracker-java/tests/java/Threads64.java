@@ -2,7 +2,7 @@ import java.util.concurrent.CountDownLatch;
 
 /** Runs 1, 2, 4 … 64 threads at once, each with its own work. Some erase their thread locals. */
 public class Threads64 {
-    /** All threads are kept, so that each can be asked for its last name. */
+    /** All threads are kept, so that the last name of each can be read. */
     private static final Thread[][] KEPT = new Thread[65][];
 
     public static void main(String[] args) throws Exception {

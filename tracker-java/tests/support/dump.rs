@@ -85,7 +85,7 @@ fn varint(bytes: &mut &[u8]) -> Result<u64> {
     bail!("a number of more than ten bytes")
 }
 
-/// Prints an uncompressed pprof file, a line each for samples, methods, threads and nodes.
+/// Prints an uncompressed pprof file, one line for each sample, method, thread and node.
 pub fn dump(file: &[u8]) -> Result<String> {
     let profile = Message::parse(file)?;
     let strings: Vec<&str> = profile

@@ -34,7 +34,7 @@ fn classes() -> Classes {
     }
 }
 
-/// An object of this class that has no tag yet.
+/// A simulated object: its tag, which is 0 at first, and the number of its class.
 struct Shown(Cell<Long>, usize);
 
 impl Shown {
@@ -53,7 +53,7 @@ impl Shown {
 /// Dumps the objects that `show` reports. Returns the number of objects, or the fault.
 fn shown(show: impl FnOnce(&mut dyn Visitor)) -> Result<u64, String> {
     let (classes, threads) = (classes(), Threads::default());
-    let out = Writer::new(io::sink(), HEADER).expect("nothing is written");
+    let out = Writer::new(io::sink(), HEADER).expect("write to a sink");
     let mut dump = Dump::new(&classes, &threads, Ids::new(), out);
     show(&mut dump);
     // Ends the last object. `finish` below returns the fault of an earlier one.

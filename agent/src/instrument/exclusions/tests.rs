@@ -137,7 +137,7 @@ fn reached(feature: u32) -> Result<BTreeSet<Method>> {
             let mut callee = (class, name, descriptor);
             match classes.declared(&callee) {
                 Some(class) => callee.0 = class,
-                // An initialiser that is not there, an array's clone().
+                // A missing initialiser, or the method clone() of an array.
                 None if callee.1 == "<clinit>" || callee.0.starts_with('[') => continue,
                 // The tracker's calls of methods of later JDKs are never reached on this JDK.
                 None if ours => continue,
@@ -151,7 +151,7 @@ fn reached(feature: u32) -> Result<BTreeSet<Method>> {
             }
         }
     }
-    ensure!(seen.len() > 30, "the probes call next to nothing: {seen:?}");
+    ensure!(seen.len() > 30, "the probes call almost nothing: {seen:?}");
     Ok(reached)
 }
 
@@ -177,7 +177,7 @@ fn calls(class: &ClassFile<'_>, wanted: &Method) -> Result<Option<Vec<Method>>> 
         .map_err(|e| anyhow::anyhow!("{e:?}"))?;
     let mut calls = Vec::new();
     for (at, instruction) in instructions.iter().enumerate() {
-        // A probe's arguments are right: what only an exception needs is never run.
+        // The probes get valid arguments, so code that leads to an exception only never runs.
         if is_thrown(&instructions[at..]) {
             continue;
         }
@@ -228,7 +228,7 @@ fn member(class: &ClassFile<'_>, constant: CpIndex) -> Result<Method> {
     Ok((text(pool.class_name(owner)?), text(name), text(descriptor)))
 }
 
-/// The list has the methods that the probes reach on any JDK, and no others.
+/// The list contains the methods that the probes reach on any JDK, and no others.
 #[test]
 fn methods_called_by_probes_are_excluded() -> Result<()> {
     let mut needed = BTreeSet::new();

@@ -189,7 +189,7 @@ mod tests {
         let after = fs::metadata(&victim).expect("read metadata");
         assert_eq!((after.uid(), after.mode()), (before.uid(), before.mode()));
         add("another").expect("the name is free");
-        let copy = fs::metadata(staging.path().join("another")).expect("copied");
+        let copy = fs::metadata(staging.path().join("another")).expect("the file was copied");
         assert_eq!((copy.uid(), copy.mode() & 0o777), (other(), 0o500));
     }
 
@@ -246,7 +246,10 @@ mod tests {
         }
         // The folder in its place is not removed either.
         drop(staging);
-        assert_eq!(fs::read(name.join(NAME)).expect("it stays"), b"another");
+        assert_eq!(
+            fs::read(name.join(NAME)).expect("the file stays"),
+            b"another"
+        );
     }
 
     #[test]
@@ -281,7 +284,7 @@ mod tests {
         chown(&path, Some(other()), None).expect("the test's own folder");
         staging.take_back().expect("the test's own folder");
         let file = staging.open(NAME).expect("the dump");
-        staging.take(&file).expect("one name");
+        staging.take(&file).expect("the file has one name");
         let taken = file.metadata().expect("the test's own folder");
         assert_eq!(
             (taken.uid(), taken.mode() & 0o777),

@@ -23,7 +23,7 @@ pub enum Verdict {
     /// The value occurs in every run of the first side and in none of the second. This is exact and
     /// needs no test.
     Gone,
-    /// The value was tested; its difference cannot be told from noise.
+    /// The value was tested; its difference cannot be distinguished from noise.
     Undecided,
     /// The value was not tested: a side has a single run, or the value is too small for this number
     /// of runs.

@@ -76,7 +76,7 @@ pub fn figures(nodes: &[Node], header: &Header) -> Vec<Figure> {
         let sampled = header.timing == Timing::Adaptive && 0 < node.timed && node.timed < known;
         figures[at].estimated = sampled || node.variance > 0.0;
     }
-    let mut own = Corrections::told(nodes, header, &back, &figures).own;
+    let mut own = Corrections::of_calls(nodes, header, &back, &figures).own;
     ticks::settle(nodes, header, &back, &mut own, &mut figures);
     for ((own, node), figure) in own.iter_mut().zip(nodes).zip(&figures) {
         if node.timed == 0 {

@@ -1,9 +1,11 @@
-//! Figures of sampled trees. No probe is in their times, and each node has exactly the time of its samples.
+//! Figures of sampled trees. Their times contain no probe costs, and each node has exactly the time
+//! of its samples.
 //!
-//! A sum of samples that come at random has the sum of their squares as its variance. That is too small where
-//! samples are few: after one sample alone the mean could as well be three. So one sample's square more is told,
-//! once for a method. It makes the error of *n* samples `√(n + 1)` of them, the standard deviation of the mean of
-//! a Poisson distribution that gave *n* events if any mean was as likely before.
+//! The variance of a sum of random samples is the sum of their squares. That is too small if
+//! samples are few: after a single sample, the true mean could as well be three. So the square of
+//! one more sample is added, once for each method. The error of *n* samples is then `√(n + 1)`
+//! samples. This is the standard deviation of the mean of a Poisson distribution after *n* events,
+//! if every mean was equally likely before.
 
 use super::figure::Figure;
 use crate::model::Node;
@@ -39,7 +41,7 @@ pub(super) fn figures(nodes: &[Node]) -> Vec<Figure> {
     figures
 }
 
-/// Running time with the node innermost.
+/// The running time of samples with this node innermost.
 fn own(node: &Node) -> u64 {
     node.all_ns.saturating_sub(node.child_ns)
 }

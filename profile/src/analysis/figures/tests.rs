@@ -96,8 +96,8 @@ fn callees_share_what_their_caller_has() {
     assert_eq!(totals(&nodes, &header), [100.0, 60.0, 20.0, 40.0]);
 }
 
-/// One call of a node has returned and another is under way. The CPU clock of a running call cannot
-/// be read from outside.
+/// One call of a node has returned and another one is running. The CPU clock of a running call
+/// cannot be read from outside.
 #[test]
 fn callees_of_a_running_call_keep_their_times() {
     let under_way = |parent, timed, times| Node {
@@ -106,7 +106,7 @@ fn callees_of_a_running_call_keep_their_times() {
     };
     let nodes = [
         under_way(None, 0, [0, 0, 20]),
-        // One call of 20, with 15 in its callee, then 800 in a callee of the call under way.
+        // One call of 20, with 15 in its callee, then 800 in a callee of the running call.
         under_way(Some(0), 1, [20, 20, 815]),
         node(Some(1), 2, [815, 815, 0]),
         // A call that was entered and has not returned.

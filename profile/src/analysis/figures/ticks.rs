@@ -63,7 +63,7 @@ use super::corrections::{Corrections, share};
 use super::figure::Figure;
 use crate::model::{Clock, Header, Node, Timing};
 
-/// The number of rounds; self times and the variances of their ticks converge in so many.
+/// The number of rounds. In this number, self times and the variances of their ticks converge.
 const ROUNDS: usize = 4;
 
 /// The reported variance is the formula's times `WIDER`, plus the squares of `SPARE` ticks once for
@@ -167,7 +167,7 @@ impl Settling {
             own: own.to_vec(),
         };
         if tick > 0.0 {
-            settling.ticked = Corrections::real(nodes, header, back, figures).own;
+            settling.ticked = Corrections::of_ticks(nodes, header, back, figures).own;
             settling.untimed_to_callers(nodes);
             if header.clock == Clock::Cpu {
                 settling.widen(nodes, own);

@@ -231,6 +231,6 @@ fn number(bits: u64) -> Result<f64, ReadError> {
     if number.is_finite() && number >= 0.0 {
         Ok(number)
     } else {
-        Err(ReadError::Damaged("a number of an allocation is none"))
+        Err(ReadError::Damaged("a number of an allocation is invalid"))
     }
 }

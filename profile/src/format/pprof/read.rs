@@ -139,7 +139,7 @@ impl Parts {
 
     fn header(&self) -> Result<Header, ReadError> {
         if let Some(json) = &self.header {
-            let damaged = |_| ReadError::Damaged("its header is no header");
+            let damaged = |_| ReadError::Damaged("its header is invalid");
             return serde_json::from_slice(json).map_err(damaged);
         }
         for comment in &self.comments {
@@ -166,7 +166,10 @@ fn methods(strings: &Strings, bytes: &[u8]) -> Result<Vec<Method>, ReadError> {
     let has_loaders = !loaders.is_empty();
     let columns = Message {
         numbers: [0; 6],
-        columns: *columns.columns.first_chunk().expect("six of seven"),
+        columns: *columns
+            .columns
+            .first_chunk()
+            .expect("there are seven columns"),
     };
     let method = |row: Result<[u64; 6], ReadError>| {
         let [loader, class, name, descriptor, file, line] = row?;
@@ -226,7 +229,7 @@ fn thread(strings: &Strings, bytes: &[u8], methods: usize) -> Result<ThreadTree,
         }
         let is_variance = |variance: f64| variance.is_finite() && variance >= 0.0;
         if !is_variance(variance) || !is_variance(ticked_variance) {
-            return Err(ReadError::Damaged("a variance is none"));
+            return Err(ReadError::Damaged("a variance is invalid"));
         }
         Ok(Node {
             parent: parent(at, distance)?,
@@ -273,13 +276,13 @@ mod tests {
     /// A small profile, followed by a field of `len` bytes.
     fn file(field: u32, len: usize) -> Vec<u8> {
         let mut bytes = Vec::new();
-        super::super::write(&Profile::default(), &mut bytes).expect("a vector takes all");
+        super::super::write(&Profile::default(), &mut bytes).expect("write to memory");
         let mut more = Writer::default();
         more.text(field, &vec![b'x'; len]);
         // A gzip file may have several parts, which are read as one.
         let mut gzip = GzEncoder::new(bytes, Compression::fast());
-        gzip.write_all(&more.bytes).expect("a vector takes all");
-        gzip.finish().expect("a vector takes all")
+        gzip.write_all(&more.bytes).expect("write to memory");
+        gzip.finish().expect("write to memory")
     }
 
     #[test]
@@ -287,7 +290,8 @@ mod tests {
         let packed = file(fields::SAMPLE, 1);
         let mut plain = Vec::new();
         let mut gzip = MultiGzDecoder::new(&packed[..]);
-        gzip.read_to_end(&mut plain).expect("it was packed");
+        gzip.read_to_end(&mut plain)
+            .expect("the file is compressed");
         for profile in [&packed, &plain] {
             assert!(can_begin(&profile[..16]), "{profile:?}");
         }
@@ -299,8 +303,8 @@ mod tests {
     #[test]
     fn packed_zeros_are_no_profile() {
         let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
-        gzip.write_all(&[0; 1000]).expect("a vector takes all");
-        let mut bytes = gzip.finish().expect("a vector takes all");
+        gzip.write_all(&[0; 1000]).expect("write to memory");
+        let mut bytes = gzip.finish().expect("write to memory");
         // The damage is after the zeros. The reader stops long before it.
         bytes.truncate(bytes.len() - 4);
         let read = read_within(&bytes, 1_000);
@@ -312,7 +316,11 @@ mod tests {
         const MOST: u64 = 10_000;
         for foreign in [fields::SAMPLE, fields::MAPPING, 999, 5000] {
             let read = read_within(&file(foreign, 1_000_000), MOST);
-            assert_eq!(read.expect("ours"), Profile::default(), "{foreign}");
+            assert_eq!(
+                read.expect("read the profile"),
+                Profile::default(),
+                "{foreign}"
+            );
         }
         for ours in [fields::STRING_TABLE, fields::LOADHOOK_THREAD] {
             let read = read_within(&file(ours, 1_000_000), MOST);

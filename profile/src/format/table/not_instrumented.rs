@@ -162,7 +162,7 @@ mod tests {
             ..Options::default()
         };
         let mut out = Vec::new();
-        write(header, &options, &mut out).expect("a vector takes all");
+        write(header, &options, &mut out).expect("write to memory");
         String::from_utf8(out).expect("UTF-8")
     }
 

@@ -1,38 +1,38 @@
-//! One simulated heap for each kind of collector. An object is a cell: the simulation decides
-//! when it gets which id, and sends the events.
+//! One simulated heap for each kind of collector. An object takes one cell. The simulation decides
+//! which ids objects get and when, and sends the events.
 
 use super::*;
 
 /// A step of the program.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
-    /// Allocates so many bytes.
+    /// Allocates an object of this many bytes.
     Allocate(u64),
-    /// No longer holds one of its objects.
+    /// Drops the reference to one of its objects.
     Drop(usize),
-    /// Runs the collector; the number decides what an order is free in.
+    /// Runs the collector; the number is the seed of random orders.
     Collect(u64),
 }
 
-/// Where objects lie: the number of the one in each cell.
+/// A space of cells, each with the number of its object.
 pub(super) struct Space {
     arena: i32,
     cells: Vec<Option<usize>>,
 }
 
 pub(super) enum Collector {
-    /// Frees where things are.
+    /// Frees dead objects, and moves none.
     MarkSweep(Space),
-    /// Frees, then slides towards the beginning, from there on.
+    /// Frees dead objects, then moves the live ones towards the beginning, in order.
     Sliding(Space),
-    /// Moves anywhere, in any order, frees in between.
+    /// Moves live objects anywhere and frees dead ones, in any order.
     Arbitrary(Space),
-    /// Moves what lives to the other one.
+    /// Moves live objects to the other space.
     TwoSpace([Space; 2]),
-    /// Moves what lives in the first to the second; every other time that one is
-    /// compacted in the same collection.
+    /// Moves live objects of the first space to the second. Every other collection also compacts
+    /// the second.
     Generational([Space; 2], bool),
-    /// Frees at once.
+    /// Frees an object as soon as its last reference is dropped.
     ReferenceCounting(Space),
 }
 
@@ -73,7 +73,7 @@ impl Space {
         }
     }
 
-    /// Gives all that live new cells, and tells of moves and frees in any order.
+    /// Gives all live objects new cells, and sends the moves and frees in any order.
     fn rearrange(&mut self, oracle: &mut Oracle, held: &[bool], mut random: Random) {
         let mut cells = self.cells.clone();
         cells.push(None);
@@ -89,7 +89,7 @@ impl Space {
             let id = cell.map(|cell| self.id(cell));
             match id {
                 None => oracle.delete(number),
-                // What stays may be told or not.
+                // An object that stays may be reported as moved or not.
                 Some(id)
                     if oracle.objects[number].at == Some((arena, id))
                         && random.next().is_multiple_of(2) => {}
@@ -99,7 +99,7 @@ impl Space {
         self.cells = cells;
     }
 
-    /// Moves what lives to another one, and ends this one's arena for a new one.
+    /// Moves live objects to another space, and replaces this space's arena by a new one.
     fn evacuate(&mut self, to: &mut Space, oracle: &mut Oracle, held: &[bool]) {
         for number in self.numbers().filter(|number| held[*number]) {
             let id = to.place(number);
@@ -166,8 +166,8 @@ impl Collector {
     }
 }
 
-/// Runs a program, and checks after each event that the model has what there is,
-/// after whole collections that it is what the program holds.
+/// Runs a program. Checks the model after each event, and after whole collections compares it with
+/// the objects that the program holds.
 pub(super) fn run(mut collector: Collector, steps: &[Step]) -> Oracle {
     let mut oracle = Oracle::default();
     for space in collector.spaces() {
@@ -203,13 +203,13 @@ pub(super) fn run(mut collector: Collector, steps: &[Step]) -> Oracle {
             }
         }
     }
-    // Of the two collections one was of the whole heap.
+    // One of the two collections was of the whole heap.
     let numbers = (0..held.len()).filter(|number| held[*number]);
     assert_eq!(oracle.alive(), numbers.collect::<Vec<_>>());
     oracle
 }
 
-/// Orders that a run can be repeated with.
+/// Pseudo-random numbers, so that a run can be repeated.
 struct Random(u64);
 
 impl Random {

@@ -27,7 +27,7 @@ fn decode(words: &[i64]) -> Result<Snapshot, SnapshotError> {
 
 #[test]
 fn every_field_arrives() {
-    let snapshot = decode(&stream()).expect("good");
+    let snapshot = decode(&stream()).expect("the stream is valid");
     let header = &snapshot.header;
     assert_eq!(header.timing, Timing::Adaptive);
     assert_eq!(header.clock, Clock::Cpu);
@@ -76,30 +76,34 @@ fn every_field_arrives() {
 }
 
 #[test]
-fn cut_anywhere_it_is_the_same() {
+fn a_stream_cut_into_pieces_decodes_alike() {
     let words = stream();
-    let whole = decode(&words).expect("good");
+    let whole = decode(&words).expect("the stream is valid");
     for size in 1..words.len() {
         let mut decoder = Decoder::default();
         for piece in words.chunks(size) {
-            decoder.push(piece).expect("good");
+            decoder.push(piece).expect("the stream is valid");
         }
-        assert_eq!(decoder.finish().expect("good"), whole, "pieces of {size}");
+        assert_eq!(
+            decoder.finish().expect("the stream is valid"),
+            whole,
+            "pieces of {size}"
+        );
     }
 }
 
 #[test]
-fn a_stream_cut_short_says_where() {
+fn the_error_of_a_short_stream_names_the_position() {
     let words = stream();
     for len in 0..words.len() {
-        let error = decode(&words[..len]).expect_err("cut");
+        let error = decode(&words[..len]).expect_err("the stream is cut off");
         assert_eq!(error.position, len as u64);
     }
 }
 
 #[test]
 fn bad_words_are_placed() {
-    // (position, value put there, where the fault is seen)
+    // (position, value written there, position of the error)
     let cases = [
         (0, 2),         // no header
         (1, 1),         // version
@@ -128,9 +132,9 @@ fn bad_words_are_placed() {
     for (position, value) in cases {
         let mut words = stream();
         words[position] = value;
-        let error = decode(&words).expect_err("bad");
+        let error = decode(&words).expect_err("the stream is invalid");
         assert_eq!((error.position, error.value), (position as u64, value));
-        // Cut into single words it is the same error, and it stays.
+        // Cut into single words, the stream causes the same error, again at every later call.
         let mut decoder = Decoder::default();
         let errors = words.iter().filter_map(|w| decoder.push(&[*w]).err());
         assert!(errors.take(3).all(|e| e == error));
@@ -149,7 +153,7 @@ proptest! {
         let _ = decode(&words);
     }
 
-    /// Small numbers pass for tags, kinds and lengths far more often.
+    /// Small numbers are valid tags, kinds and lengths far more often.
     #[test]
     fn small_words_never_panic(words in proptest::collection::vec(-2i64..12, 0..200)) {
         let mut all = stream();

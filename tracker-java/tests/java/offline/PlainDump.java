@@ -1,4 +1,4 @@
-/** Asks for a profile twice, the first time in the midst of the work. */
+/** Requests a profile twice, the first time during the work. */
 public class PlainDump {
     public static void main(String[] args) throws Exception {
         Work.work();

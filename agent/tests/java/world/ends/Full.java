@@ -1,7 +1,7 @@
 import java.util.ArrayList;
 import java.util.List;
 
-/** Fills the heap except for so many kilobytes, works for a while, and ends. */
+/** Fills the heap except for a given number of kilobytes, works for a while, and ends. */
 public final class Full {
     private static final int CHUNK = 1024;
 
