@@ -95,14 +95,14 @@ pub enum Event {
     },
     /// An object gets another id, another arena, or both.
     MoveObject {
-        /// The arena in which it is.
+        /// The arena that the object is in.
         arena: ArenaId,
         /// The object.
         object: ObjectId,
-        /// The arena in which it is from now on, which may be the same.
+        /// The arena that the object is in from now on, which may be the same.
         new_arena: ArenaId,
-        /// Its id from now on, which may be the same. In a collection another
-        /// object may still have it.
+        /// The object's id from now on, which may be the same. During a collection another object
+        /// may still have this id.
         new_object: ObjectId,
     },
     /// A collection begins.

@@ -1,13 +1,13 @@
 //! The profile of a Java program: which methods were called how often, from
 //! where, and what they cost.
 //!
-//! A [`Profile`] holds one calling-context tree a thread, as the tracker
-//! measured it: exact counts, and times that are raw, that is with the probes'
-//! own cost still in them. [`figures`](mod@analysis::figures) turns a tree into what a user reads;
-//! every writer in [`mod@format`] goes through it, so all of them agree.
+//! A [`Profile`] holds one calling-context tree for each thread, as the tracker measured it: exact
+//! counts, and raw times, which include the cost of the probes. [`figures`](mod@analysis::figures)
+//! computes the corrected times that users see. All formats in [`mod@format`] use them, so they
+//! agree.
 //!
-//! The crate does no I/O but through the [`Write`](std::io::Write) it is given,
-//! starts no thread and knows nothing of a JVM.
+//! The crate does I/O only through the [`Write`](std::io::Write) that the caller passes. It starts
+//! no thread and knows nothing about JVMs.
 //!
 //! # Example
 //!

@@ -9,8 +9,8 @@
 //! `LOADHOOK_ASYNC_PROFILER=/path/to/libasyncProfiler.so` adds async-profiler to the rows of `truth`, and
 //! `LOADHOOK_BENCH_TURNS` sets their turns.
 //!
-//! The variants of a row run by turns, so that a slow phase of the machine slows down all of them. A row shows the
-//! medians over the turns; for `tiny` and `alloc`, it shows the best.
+//! The variants of a row run in turn, so that a slow phase of the machine slows down all of them. A
+//! row shows the medians over the turns; for `tiny` and `alloc`, it shows the best.
 
 mod probes;
 mod support;

@@ -34,7 +34,8 @@ impl Growth {
         }
     }
 
-    /// Notes that name the sites of which more is alive than at the first snapshot, by more than twice the error.
+    /// Notes that name the sites whose live bytes have grown since the first snapshot by more than
+    /// twice the error.
     pub(super) fn notes(&self, snapshot: &SampleSnapshot) -> Vec<String> {
         let was_alive = |record: &LiveRecord| record.born < self.at;
         let mut now: HashMap<Leaf, [Estimate; 2]> = HashMap::new();

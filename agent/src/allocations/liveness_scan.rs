@@ -1,4 +1,4 @@
-//! Liveness scans: which of the followed objects are still in the heap.
+//! Liveness scans, which find out which followed objects are still in the heap.
 
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;

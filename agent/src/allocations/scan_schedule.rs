@@ -31,10 +31,11 @@ impl ScanSchedule {
         followed >= self.objects && collections >= self.collections
     }
 
-    /// Notes that a scan has left so many objects after `now` collections. There is room for `most` objects.
+    /// Notes that a scan has left `left` objects after `now` collections. There is room for `most`
+    /// objects.
     ///
-    /// Where most objects are alive, the next scan finds few dead ones. So scans get rarer, and together they take a
-    /// bounded share of the time of the collections.
+    /// If most objects are alive, the next scan will find few dead ones. So scans get rarer, and
+    /// together they take a bounded share of the time of the collections.
     pub(super) fn scanned(&mut self, left: usize, most: usize, now: u32) {
         let twice = FIRST_SCAN.max(2 * left);
         self.objects = twice.min(most);

@@ -122,7 +122,7 @@ public class Allocations {
             tell(sink);
         }
 
-        // In one line, since the second call reports the first allocation, which must have no call of its own.
+        // Both methods are in one line: trivial must contain no call, so tell reports its allocation, and Book notes the line.
         static Object trivial() { return new short[3]; } static void tell(Object made) { Book.noteAs("trivial", made); }
 
         static void primitives() {

@@ -11,10 +11,8 @@ import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.function.IntSupplier;
 
-/**
- * Allocates in every way, and prints what: the mark of the line, type, objects, bytes; how many of them it keeps; and
- * through how many collections.
- */
+/** Allocates in every way, and prints for each: the mark of the line, type, objects, bytes, the number of
+ * objects that it keeps, and the number of collections that these survive. */
 public class Everything {
     static Instrumentation instrumentation;
     static volatile Object sink;

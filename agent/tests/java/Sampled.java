@@ -5,7 +5,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.atomic.AtomicLongArray;
 
-/** Allocates known amounts, and prints them: the mark of the line, type, objects, bytes. */
+/** Allocates known amounts, and prints for each: the mark of the line, type, objects, bytes. */
 public class Sampled {
     static volatile Object sink;
     static final Map<String, AtomicLongArray> KNOWN = new ConcurrentSkipListMap<>();

@@ -110,7 +110,7 @@ public class Surroundings {
         }
     }
 
-    /** Not instrumented. Properties that are not the JVM's. */
+    /** Properties of the program, which replace those of the JVM. Not instrumented. */
     static class Mine extends Properties {
         private final String how;
 

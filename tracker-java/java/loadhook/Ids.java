@@ -38,7 +38,7 @@ final class Ids {
     }
 
     private static int feature() {
-        // "1.8", "17", "25"
+        // For example "1.8", "17" or "25".
         String version = System.getProperty("java.specification.version", "");
         int feature = 0;
         for (int at = 0; at < version.length() && version.charAt(at) != '.'; at++) {

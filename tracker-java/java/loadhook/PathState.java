@@ -18,8 +18,8 @@ class PathState extends AllocatingTree {
     static final long NOBODY = -1;
 
     /**
-     * Half of the maximum number of frames. Twice this number exceeds the depth of most stacks, and
-     * a row can count as many.
+     * Half of the maximum number of frames. The maximum exceeds the depth of most stacks, and the
+     * counter in a row is large enough for it.
      */
     private static final int MOST_FRAMES = 1 << 20;
 

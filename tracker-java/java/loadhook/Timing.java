@@ -1,7 +1,7 @@
 package loadhook;
 
 /**
- * Which calls of a node are timed.
+ * Chooses the calls of a node that are timed.
  *
  * The calls of a node are cut into blocks of {@code period} calls, and of each block one call,
  * drawn uniformly, is timed and enters with weight {@code period}. That is unbiased: given all that

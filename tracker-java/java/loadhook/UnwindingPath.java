@@ -207,8 +207,8 @@ class UnwindingPath extends PathState {
 
     /**
      * Keeps the outermost frame of each node and drops the others. Called when the path is deeper
-     * than the stack, so that it holds frames of calls that have ended. Nothing tells which ones;
-     * but the frames that pile up are those of one constructor that an uninstrumented caller tries
+     * than the stack, so that it holds frames of calls that have ended. Which ones is unknown; but
+     * the frames that accumulate are those of one constructor that an uninstrumented caller tries
      * again and again, and so of one node. Dropped frames add no time, because the moment of their
      * end is unknown.
      */

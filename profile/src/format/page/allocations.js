@@ -93,7 +93,7 @@ function allocationWarnings() {
   return isFlat ? ["Callers were not recorded, so that there are no totals and the flame graph is flat: run with --alloc-context"] : [];
 }
 
-// ---- Costs: what flame graph, call tree and details show ----
+// ---- Costs, for flame graph, call tree and details ----
 
 /** The cost of a method or a type in the form of a row of methods; null if it allocated nothing. */
 function allocationCost(method) {
