@@ -250,6 +250,7 @@ fn node(line: &str) -> Result<(Node, f64)> {
         variance: variance.parse()?,
         ticked_ns: ticked.parse()?,
         ticked_variance: ticks.parse()?,
+        ..Node::default()
     };
     Ok((node, truth.parse()?))
 }
