@@ -30,8 +30,6 @@ final class Calibration {
     private static final int WORK = 2;
     /** The kind of batch with probes around the work. */
     private static final int PROBES = 3;
-    /** The same kind with the probes for a JVM without a compiler. */
-    private static final int INTERPRETED_PROBES = 4;
 
     /** The part of a timed call's probes between its two clock readings. */
     static long insidePicos;
@@ -50,6 +48,8 @@ final class Calibration {
     private long untimed = Long.MAX_VALUE;
     private long timed = Long.MAX_VALUE;
     private long inside = Long.MAX_VALUE;
+    /** The same of the last {@link #interpretedBatch}, which may not count. */
+    private long booked;
     private int rounds;
 
     private Calibration() {
@@ -108,7 +108,7 @@ final class Calibration {
         long nanos = timeProbes(path);
         boolean whole = path.calls(Tree.STRIDE) == BATCHES * TURNS;
         if (whole && mode == Timing.EXACT) {
-            inside = Math.min(inside, path.times[2 * Tree.STRIDE + Tree.RECENT] * TURNS);
+            inside = Math.min(inside, Interpreted.isUsed() ? booked : path.times[2 * Tree.STRIDE + Tree.RECENT] * TURNS);
         }
         Budget.giveBack(path.taken());
         return whole ? nanos : Long.MAX_VALUE;
@@ -121,7 +121,7 @@ final class Calibration {
      * The current thread is marked as the reader of a snapshot. So if another thread takes the slot
      * meanwhile, the probes do nothing. Without the mark they would count as calls of the program.
      */
-    private static long timeProbes(Path scratch) {
+    private long timeProbes(Path scratch) {
         Thread thread = Thread.currentThread();
         scratch.owner = Ids.owner(thread);
         int slot = Threads.slot(Ids.of(thread));
@@ -134,14 +134,34 @@ final class Calibration {
         }
     }
 
-    private static long timeInterpretedProbes(Path scratch, Thread thread) {
+    private long timeInterpretedProbes(Path scratch, Thread thread) {
         scratch.held = thread;
         Interpreted.meet(scratch);
         try {
-            return batch(INTERPRETED_PROBES);
+            return interpretedBatch(scratch);
         } finally {
-            Interpreted.meet(Threads.NOBODYS);
+            Interpreted.leave(scratch);
         }
+    }
+
+    /** Does what {@link #batch} does with the probes for a JVM without a compiler, which book no mean of the durations. */
+    private long interpretedBatch(Path scratch) {
+        long x = PROBES;
+        long least = Long.MAX_VALUE;
+        booked = Long.MAX_VALUE;
+        for (int batch = 0; batch < BATCHES; batch++) {
+            long before = scratch.times[2 * Tree.STRIDE + Tree.ALL];
+            long start = System.nanoTime();
+            for (int turn = 0; turn < TURNS; turn++) {
+                Interpreted.enter(0);
+                x = work(x);
+                Interpreted.exit(0);
+            }
+            least = Math.min(least, System.nanoTime() - start);
+            booked = Math.min(booked, scratch.times[2 * Tree.STRIDE + Tree.ALL] - before);
+        }
+        result = x;
+        return least;
     }
 
     private void keep() {
@@ -228,10 +248,6 @@ final class Calibration {
                     Tracker.enter(0);
                     x = work(x);
                     Tracker.exit(0);
-                } else if (kind == INTERPRETED_PROBES) {
-                    Interpreted.enter(0);
-                    x = work(x);
-                    Interpreted.exit(0);
                 } else if (kind == WORK) {
                     x = work(x);
                 } else if (kind == CLOCK) {

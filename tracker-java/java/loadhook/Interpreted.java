@@ -18,41 +18,39 @@ public final class Interpreted extends Tracker {
     /** Does what {@link Tracker#enter} does. */
     public static void enter(int method) {
         Path path = recent;
-        if (path.held != Thread.currentThread() || path.owner == Path.NOBODY) {
+        if (path.held != Thread.currentThread()) {
             meet();
             Tracker.enter(method);
             return;
         }
         long[] back = path.back;
         int[] rows = path.rows;
-        int frame = path.depth + 1;
-        int from = (int) (back[frame - 1] >> 32);
+        int frame = path.depth;
+        int from = (int) (back[frame++] >> 32);
         int node = rows[from + Tree.LAST];
         // A row's first word is its method, which javac would add to the node as 0.
         if (rows[node] != method) {
             node = rows[node + Tree.NEXT];
             if (rows[node] != method) {
-                path.enter(method);
+                path.enterSlowly(method);
                 return;
             }
             rows[from + Tree.LAST] = node;
         }
+        long[] stamps = path.stamps;
         int stamp = path.stamped << 1;
-        if (frame + 1 >= back.length || path.mode != Timing.EXACT || stamp == path.stamps.length) {
+        if (frame + 1 >= back.length || path.mode != Timing.EXACT || stamp == stamps.length) {
             enter(path, method, node);
             return;
         }
         long[] times = path.times;
-        long[] stamps = path.stamps;
-        int at = node << 1;
         int work = rows[node + Tree.WORK];
-        int low = work + Tree.GRANT & Tree.GRANTS;
-        long now = System.nanoTime();
-        // No call from here on. The same as Tree.grant with no calls left, and as Path.enterExactly.
-        times[at] = (times[at] & -Tree.CALL) + (Tree.CALL | low);
-        rows[node + Tree.WORK] = (work & -Tree.CALL) + (Tree.CALL | low);
-        stamps[stamp++] = now;
-        stamps[stamp] = work < Tree.CALL ? 1 : -1;
+        stamps[stamp + 1] = work < Tree.CALL ? 1 : -1;
+        stamps[stamp] = System.nanoTime();
+        // Neither call nor jump from here on. The same as Path.enterExactly; but the bits of GRANTS, which tell a reader that a
+        // grant changes LEFT, stay, because a path that times every call leaves LEFT 0.
+        times[node << 1] += Tree.CALL;
+        rows[node + Tree.WORK] = work + Tree.CALL;
         path.stamped++;
         back[frame] = (long) node << 32 | 1;
         path.depth = frame;
@@ -76,55 +74,62 @@ public final class Interpreted extends Tracker {
         path.depth = frame;
     }
 
-    /** Does what {@link Tracker#exit} does. */
+    /**
+     * Does what {@link Tracker#exit} does. What is unusual goes to the probe for constructors, which for other methods does the
+     * same.
+     */
     public static void exit(int method) {
         Path path = recent;
-        if (path.held != Thread.currentThread() || path.owner == Path.NOBODY) {
+        if (path.held != Thread.currentThread()) {
             meet();
-            Tracker.exit(method);
+            Tracker.ended(method, 0);
             return;
         }
         long[] back = path.back;
         int[] rows = path.rows;
-        int caller = path.depth - 1;
-        long frame = back[caller + 1];
+        int depth = path.depth;
+        long frame = back[depth];
         int node = (int) (frame >> 32);
-        if (rows[node] != method || path.marked != 0) {
-            path.exit(method);
+        if (rows[node] != method || path.marked != 0 && path.isMarked()) {
+            path.ended(method, 0);
             return;
         }
-        if (path.mode != Timing.EXACT || (frame & 1) == 0) {
-            if (path.mode == Timing.COUNT && (frame & 1) == 0) {
-                rows[node + Tree.WORK] -= Tree.CALL;
-                path.depth = caller;
-            } else {
-                path.exit(method);
-            }
+        if (((int) frame & 1) == 0) {
+            exit(path, method, node);
             return;
         }
+        // A frame that is odd and has a node is timed, and all are of weight 1.
         long[] times = path.times;
-        long[] stamps = path.stamps;
-        int stamp = path.stamped - 1 << 1;
+        int stamp = path.stamped - 1;
         int at = node << 1;
-        int to = (int) (back[caller] >> 32) << 1;
-        long before = times[at + Tree.RECENT];
-        long nanos = System.nanoTime() - stamps[stamp];
-        // No call from here on. The same as TimedTree.book and UnwindingPath.end.
-        times[at + Tree.ALL] += nanos;
-        if (stamps[stamp + 1] > 0) {
+        int work = rows[node + Tree.WORK];
+        int to = (int) (back[--depth] >> 32) << 1;
+        long nanos = System.nanoTime() - path.stamps[stamp << 1];
+        // No call from here on. The same as TimedTree.book and UnwindingPath.end, without the mean for the choice of calls.
+        if (work < 2 * Tree.CALL) {
             times[at + Tree.OUTERMOST] += nanos;
         }
+        times[at + Tree.ALL] += nanos;
+        times[at + Tree.TIMED]++;
         times[to + Tree.CHILD] += nanos;
-        times[at + Tree.RECENT] = times[at + Tree.TIMED]++ == 0 ? nanos : before + (nanos - before >> 4);
-        rows[node + Tree.WORK] -= Tree.CALL;
-        path.stamped--;
-        path.depth = caller;
+        rows[node + Tree.WORK] = work - Tree.CALL;
+        path.stamped = stamp;
+        path.depth = depth;
+    }
+
+    /** Exits a call that is only counted, if the path does not time. */
+    private static void exit(Path path, int method, int node) {
+        if (path.mode == Timing.COUNT) {
+            path.rows[node + Tree.WORK] -= Tree.CALL;
+            path.depth--;
+        } else {
+            path.exit(method);
+        }
     }
 
     /** Does what {@link Tracker#ended} does. */
     public static void ended(int method, int key) {
-        Path path = recent;
-        if (key != 0 || path.marked != 0 || path.held != Thread.currentThread()) {
+        if (key != 0) {
             Tracker.ended(method, key);
         } else {
             exit(method);
@@ -141,7 +146,14 @@ public final class Interpreted extends Tracker {
         recent = path;
     }
 
-    /** Remembers the current thread's path. Not at every probe, in case two threads run in turn. */
+    /** Keeps the path's thread from finding it here. Called before the path loses its owner, by that thread or after its end. */
+    static void leave(PathState path) {
+        if (recent == path) {
+            recent = Threads.NOBODYS;
+        }
+    }
+
+    /** Remembers the current thread's path, but not at every probe, in case two threads run by turns. */
     private static void meet() {
         Path path = path();
         if (path != null && path.held != null && (path.misses++ & 15) == 0) {

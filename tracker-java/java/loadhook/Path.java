@@ -144,7 +144,8 @@ class Path extends UnwindingPath {
         allocDimension(node(back[depth]), length, dimension, siteAndKind);
     }
 
-    private void enterSlowly(int method) {
+    /** Enters a call for which neither foreseen callee is the right one, or whose frame finds no room. */
+    final void enterSlowly(int method) {
         if (beyond != 0) {
             enterBeyond();
             return;

@@ -310,6 +310,7 @@ final class Threads {
         if (CACHE[slot] == path) {
             CACHE[slot] = NOBODYS;
         }
+        Interpreted.leave(path);
         path.owner = Path.NOBODY;
         Path[] chains = Threads.chains;
         int chain = (int) path.id & chains.length - 1;
@@ -343,6 +344,7 @@ final class Threads {
             ticket = Lock.take(thread);
             Path path = chained(thread);
             if (path != null) {
+                Interpreted.leave(path);
                 path.owner = Path.NOBODY;
             }
             return path;

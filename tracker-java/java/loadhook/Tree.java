@@ -156,7 +156,9 @@ class Tree {
 
     private int missing(int from, int method) {
         int[] rows = this.rows;
-        for (int above = from; above != ROOT; above = parent(above)) {
+        long[] times = this.times;
+        // Without a compiler, calling parent() at each step would be most of the work of a new node.
+        for (int above = from; above != ROOT; above = (int) (times[2 * above + LINK] >> 32)) {
             if (rows[above + METHOD] == method) {
                 remember(from, method, above);
                 return above;

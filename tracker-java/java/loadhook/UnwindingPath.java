@@ -194,6 +194,7 @@ class UnwindingPath extends PathState {
 
     final boolean deepen() {
         long thread = owner;
+        Interpreted.leave(this);
         owner = NOBODY;
         try {
             if (Stack.isWorthALook(depth) && Stack.isShallowerThan(depth)) {
