@@ -59,6 +59,11 @@ pub(crate) struct ReportArgs {
     #[arg(long, conflicts_with = "merge")]
     pub(super) diff: bool,
 
+    /// Show where threads waited, and for what, instead of where they ran. Needs
+    /// a profile of run --timing sampled
+    #[arg(long, conflicts_with_all = ["diff", "sort", "explain", "show"])]
+    pub(super) waiting: bool,
+
     /// Write to this file instead of standard output; missing folders are created
     #[arg(short, long, value_name = "FILE")]
     pub(super) output: Option<PathBuf>,

@@ -50,6 +50,7 @@ impl ReportArgs {
                 &[Table, Tree, Json, Html, Hprof],
             ),
             ("--explain", self.explain, &[Table]),
+            ("--waiting", self.waiting, &[Table]),
         ] {
             if is_given && !formats.contains(&self.format) {
                 let formats: Vec<&str> = formats.iter().map(|format| format.as_str()).collect();
@@ -146,6 +147,18 @@ impl ReportArgs {
             "nothing to compare: {}; profile both with the same --timing and --alloc",
             measures.join(", ")
         )
+    }
+
+    /// Refuses to show the waiting of profiles that do not tell it.
+    pub(super) fn refuse_waiting_without_samples(&self, profiles: &[Profile]) -> Result<()> {
+        let mut pairs = self.all_files().zip(profiles);
+        match pairs.find(|(_, profile)| profile.sampling.is_none()) {
+            Some((file, _)) if self.waiting => bail!(
+                "{}: --waiting: this profile has no samples; run again with --timing sampled",
+                file.display()
+            ),
+            _ => Ok(()),
+        }
     }
 
     /// Warns of options that match nothing in these profiles.

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anyhow::{Context, Result, bail};
 use loadhook_profile::analysis::diff;
 use loadhook_profile::format::diff as diff_format;
-use loadhook_profile::format::{Explain, Format, Options, Sort, difference_page};
+use loadhook_profile::format::{Explain, Format, Options, Sort, difference_page, write_waiting};
 use loadhook_profile::{Measure, Method, Profile};
 
 use super::args::ReportArgs;
@@ -37,6 +37,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     let is_chosen = |name: &str| threads.as_ref().is_none_or(|filter| filter.matches(name));
     let measure = args.measure(&profiles)?;
     args.refuse_orders_without_values(measure, &profiles)?;
+    args.refuse_waiting_without_samples(&profiles)?;
     if let Some(threads) = &threads {
         threads.check(&profiles)?;
     }
@@ -86,14 +87,20 @@ fn write(args: &ReportArgs, profiles: &[Profile], options: &Options<'_>) -> Resu
         compare(sides.into(), args.format, options, &mut bytes)?;
         return Ok(bytes);
     }
-    let written = match profiles {
-        [profile] => args.format.write(profile, options, &mut bytes),
+    let merged;
+    let profile = match profiles {
+        [profile] => profile,
         several => {
-            let merged = loadhook_profile::merge(several)?;
-            args.format.write(&merged, options, &mut bytes)
+            merged = loadhook_profile::merge(several)?;
+            &merged
         }
     };
-    // Writing to a vector cannot fail, so the error is the format's: it cannot show this profile.
+    let written = if args.waiting {
+        write_waiting(profile, options, &mut bytes)
+    } else {
+        args.format.write(profile, options, &mut bytes)
+    };
+    // Writing to a vector cannot fail, so that the format has refused the profile.
     written.with_context(|| format!("--format {}", args.format.as_str()))?;
     Ok(bytes)
 }

@@ -75,9 +75,10 @@ fn name(files: &[PathBuf], profiles: &[Profile], whole: Option<&Path>, page: Opt
         profiles.len()
     );
     for (file, profile) in files.iter().zip(profiles) {
-        let calls = match (profile.calls(), &profile.allocations) {
-            (0, None) => "(no calls)",
-            _ => "",
+        let calls = if profile.has_calls() || profile.allocations.is_some() {
+            ""
+        } else {
+            "(no calls)"
         };
         let line = format!(
             "  {}  {} {calls}",
@@ -140,7 +141,7 @@ fn table(args: &RunArgs, profile: &Profile) -> Result<()> {
     let mut table = Vec::new();
     Format::Table.write(profile, &options, &mut table)?;
     write_text(&String::from_utf8_lossy(&table));
-    if profile.calls() == 0 && profile.allocations.is_none() {
+    if profile.calls() == 0 && profile.allocations.is_none() && profile.sampling.is_none() {
         say!("{}", advice(args, profile));
     }
     Ok(())

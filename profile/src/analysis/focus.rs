@@ -1,6 +1,7 @@
 //! `--focus`: the part of a tree that runs in certain methods.
 
 use super::tree::Entry;
+use crate::model::Waiting;
 
 /// Keeps the paths through a focused method. Entries above it stay as its context: they have no own
 /// weight, and their total is that of the kept callees.
@@ -21,6 +22,7 @@ pub(crate) fn focus(mut entries: Vec<Entry>, is_focused: &[bool]) -> Vec<Entry> 
         let weight = &mut entries[at].weight;
         if !is_inside[at] {
             weight.own = 0.0;
+            weight.waiting = Waiting::default();
             weight.own_variance = 0.0;
             weight.once_variance = 0.0;
             weight.total = callees[at].0.min(weight.total);

@@ -2,15 +2,15 @@
 
 use std::borrow::Cow;
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::slice;
 
 use thiserror::Error;
 
-use super::merged_notes;
+use super::{merged_notes, merged_sampling};
 use crate::analysis::method_matching::{Key, Matching};
 use crate::analysis::paths::Paths;
-use crate::model::{Allocations, Amount, Frame, Seen, Site};
+use crate::model::{Allocations, Amount, Frame, MethodCalls, Seen, Site};
 use crate::model::{Header, Method, Node, ProbeCosts, Profile, ThreadKind, ThreadTree, Timing};
 
 /// Profiles whose times cannot be added.
@@ -29,8 +29,17 @@ pub enum MergeError {
         "one profile times every call (exact), another a sample (adaptive); profile both with the same --timing"
     )]
     Modes,
-    /// The profiles recorded different allocations: those of instrumented classes, all, or samples
-    /// of all.
+    /// Times from samples and times from probes.
+    #[error(
+        "one profile has times from samples (sampled), another from probes; profile both with the same --timing"
+    )]
+    Samples,
+    /// Samples at any place and samples at safepoints.
+    #[error(
+        "one profile has samples of the async engine, another of the safepoint engine; profile both with the same --sampler"
+    )]
+    Engines,
+    /// Allocations of instrumented classes, all allocations, and samples of all.
     #[error(
         "the profiles are of different allocations: those of the instrumented classes (exact), \
          all (live=exact) and samples (sampled, live) do not mix"
@@ -105,6 +114,7 @@ fn add<'p>(
     let mut methods: HashMap<Key<'_>, u32> = HashMap::new();
     let mut threads: HashMap<(ThreadKind, &str), (usize, Paths)> = HashMap::new();
     let mut allocated = Allocated::default();
+    let mut calls: BTreeMap<u32, u64> = BTreeMap::new();
     for profile in profiles {
         let mut places = Vec::with_capacity(profile.threads.len());
         let indexes: Vec<u32> = profile
@@ -140,13 +150,23 @@ fn add<'p>(
             places.push(*at as u32);
             add_tree(&mut into.nodes, &thread.nodes, paths, &indexes);
         }
+        for counted in &profile.method_calls {
+            let calls = calls.entry(indexes[counted.method as usize]).or_default();
+            *calls = calls.saturating_add(counted.calls);
+        }
         if let Some(allocations) = &profile.allocations {
             allocated.add(allocations, &places, &indexes)?;
         }
     }
+    let sampled = profiles.iter().filter_map(|profile| profile.sampling);
+    merged.sampling = merged_sampling::sum(sampled).map_err(|_| MergeError::Engines)?;
     merged.header = header(profiles, sort)?;
     merged.header.notes.splice(..0, without_live(profiles));
     merged.allocations = allocated.sum;
+    let counted = calls.into_iter();
+    merged.method_calls = counted
+        .map(|(method, calls)| MethodCalls { method, calls })
+        .collect();
     Ok(merged)
 }
 
@@ -187,6 +207,7 @@ fn add_tree(into: &mut Vec<Node>, nodes: &[Node], paths: &mut Paths, methods: &[
         sum.variance += node.variance;
         sum.ticked_ns = sum.ticked_ns.saturating_add(node.ticked_ns);
         sum.ticked_variance += node.ticked_variance;
+        sum.waiting.add(&node.waiting);
     }
 }
 
@@ -266,8 +287,9 @@ fn header(profiles: &[&Profile], sort: Sort) -> Result<Header, MergeError> {
     let Some(first) = profiles.first() else {
         return Ok(Header::default());
     };
-    // A profile without calls fits any timing mode, for example if only allocations were recorded.
-    let has_calls = |profile: &Profile| profile.calls() > 0;
+    // Where nothing was called, as when allocations alone were counted, it is
+    // all the same how it would have been timed.
+    let has_calls = |profile: &Profile| profile.calls() > 0 || profile.sampling.is_some();
     let timed = profiles.iter().find(|profile| has_calls(profile));
     let timed = &timed.unwrap_or(first).header;
     let mut merged = Header {
@@ -287,6 +309,7 @@ fn header(profiles: &[&Profile], sort: Sort) -> Result<Header, MergeError> {
         match (header.timing, merged.timing) {
             (one, other) if one == other || !compared => {}
             (Timing::Count, _) | (_, Timing::Count) => return Err(MergeError::Timings),
+            (Timing::Sampled, _) | (_, Timing::Sampled) => return Err(MergeError::Samples),
             _ => return Err(MergeError::Modes),
         }
         merged.start_epoch_millis = merged.start_epoch_millis.min(header.start_epoch_millis);

@@ -3,17 +3,25 @@
 use std::collections::BTreeMap;
 
 use super::recursion::RecursiveTotal;
-use super::tree::{Step, Tree};
+use super::tree::{Entry, Step, Tree};
 
 /// One method in all its contexts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Row {
     pub(crate) method: u32,
-    /// Calls or objects.
+    /// Calls or objects; in a single tree of samples, the samples that met the method or its callees.
     pub(crate) count: u64,
     /// The count at nodes with known weight.
     pub(crate) known_count: u64,
-    /// Nanoseconds or bytes of the method itself, without unknown parts.
+    /// Set when the calls are known. Samples also meet methods whose calls nobody counts.
+    pub(crate) is_counted: bool,
+    /// Set when the times come from samples.
+    pub(crate) is_sampled: bool,
+    /// Samples that met the method, callees included.
+    pub(crate) samples: u64,
+    /// Nanoseconds for which threads waited in the method and its callees.
+    pub(crate) waiting: f64,
+    /// Nanoseconds or bytes of the method itself, as far as they are known.
     pub(crate) own: f64,
     /// The same as `own`, with callees included.
     pub(crate) total: f64,
@@ -31,27 +39,61 @@ pub(crate) struct Row {
 const MOSTLY: f64 = 0.5;
 
 impl Row {
-    pub(crate) fn empty(method: u32) -> Row {
+    /// A method that nothing is known of yet.
+    pub(crate) fn empty(method: u32, is_sampled: bool) -> Row {
         Row {
             method,
+            is_sampled,
+            is_counted: true,
             ..Row::default()
         }
     }
 
     /// `own` where it is known.
     pub(crate) fn known_own(&self) -> Option<f64> {
-        (self.known_count > 0).then_some(self.own)
+        (self.known_count > 0 || self.is_sampled).then_some(self.own)
     }
 
     /// Returns `total`; `None` if no part of it is known.
     pub(crate) fn some_total(&self) -> Option<f64> {
-        (self.known_count > 0 || self.total > 0.0).then_some(self.total)
+        (self.known_count > 0 || self.is_sampled || self.total > 0.0).then_some(self.total)
     }
 
-    /// Mean total time of the calls with known times. Recursive calls count as calls, so an
-    /// outermost call of a recursive method takes longer than the mean.
+    /// Total time of a call, over those with known times.
+    ///
+    /// Recursive calls count as calls, so that an outermost call of a recursive method takes
+    /// longer than this. It is unknown where no sample met the method.
     pub(crate) fn mean(&self) -> Option<f64> {
-        (self.known_count > 0).then(|| self.known_total / self.known_count as f64)
+        let is_known = self.known_count > 0 && !(self.is_sampled && self.total == 0.0);
+        is_known.then(|| self.known_total / self.known_count as f64)
+    }
+
+    /// The count; `None` if calls were not counted.
+    pub(crate) fn known_calls(&self) -> Option<u64> {
+        self.is_counted.then_some(self.count)
+    }
+
+    /// Turns the count of samples into what it is. Calls are not known from samples.
+    pub(crate) fn count_samples(&mut self) {
+        self.samples = std::mem::take(&mut self.count);
+        self.known_count = 0;
+        self.is_counted = false;
+    }
+
+    /// Adds calls that were counted without their callers.
+    pub(crate) fn add_calls(&mut self, calls: u64) {
+        self.is_counted = true;
+        self.count = self.count.saturating_add(calls);
+        if self.is_sampled {
+            // All that ran in them was sampled.
+            self.known_count = self.count;
+            self.known_total = self.total;
+        }
+    }
+
+    /// Returns whether the method was called, or ran when a sample was taken.
+    pub(crate) fn is_shown(&self) -> bool {
+        self.count > 0 || self.is_sampled && self.total > 0.0
     }
 
     /// Returns whether the weight of some calls or objects is unknown.
@@ -76,7 +118,12 @@ impl Row {
 
     /// Standard error of `total`.
     pub(crate) fn total_error(&self) -> f64 {
-        self.total_variance.sqrt()
+        let once = if self.is_sampled {
+            self.once_variance
+        } else {
+            0.0
+        };
+        (self.total_variance + once).sqrt()
     }
 }
 
@@ -84,7 +131,8 @@ impl Row {
 /// entry adds nothing to the total if its method is already on the path.
 pub(crate) fn add_tree(rows: &mut [Row], tree: &Tree) {
     let mut on_path = vec![0u32; rows.len()];
-    // The totals inside recursions: the key is the recursion and the method.
+    let waiting = waiting_below(tree);
+    // By recursion and method.
     let mut recursive: BTreeMap<(u32, u32), RecursiveTotal> = BTreeMap::new();
     tree.walk(|step| {
         let at = match step {
@@ -104,6 +152,9 @@ pub(crate) fn add_tree(rows: &mut [Row], tree: &Tree) {
         row.once_variance = row.once_variance.max(weight.once_variance);
         row.is_estimated |= weight.is_estimated;
         if on_path[method as usize] == 0 {
+            if let Some(waiting) = &waiting {
+                row.waiting += waiting[at as usize];
+            }
             row.total_variance += weight.total_variance;
             match weight.recursion {
                 Some(recursion) => {
@@ -126,4 +177,20 @@ pub(crate) fn add_tree(rows: &mut [Row], tree: &Tree) {
         row.known_total += known;
         row.total_is_bound |= total.is_bound();
     }
+}
+
+/// By entry, the nanoseconds for which threads waited there and below; `None` if they did not.
+pub(crate) fn waiting_below(tree: &Tree) -> Option<Vec<f64>> {
+    let entries = &tree.entries;
+    let own = |entry: &Entry| entry.weight.waiting.total_ns() as f64;
+    let mut waiting: Vec<f64> = entries.iter().map(own).collect();
+    if waiting.iter().all(|ns| *ns == 0.0) {
+        return None;
+    }
+    for (at, entry) in entries.iter().enumerate().rev() {
+        if let Some(parent) = entry.parent {
+            waiting[parent as usize] += waiting[at];
+        }
+    }
+    Some(waiting)
 }

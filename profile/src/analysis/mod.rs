@@ -12,6 +12,7 @@ mod focus;
 pub(crate) mod measure;
 pub(crate) mod merge;
 mod merged_notes;
+mod merged_sampling;
 pub(crate) mod method_matching;
 pub(crate) mod method_names;
 pub(crate) mod method_rows;
@@ -23,6 +24,7 @@ pub(crate) mod tree;
 pub(crate) mod view;
 mod waiting;
 pub(crate) mod waiting_methods;
+pub(crate) mod waiting_places;
 pub(crate) mod weight;
 
 pub use figures::figures;

@@ -18,7 +18,7 @@ use super::options::{Options, Sort};
 use super::tree::{Entry, Tree};
 use super::waiting::{Waiting, only_waited};
 use super::weight::Weight;
-use crate::model::{Header, Method, Node, Profile, ThreadTree, Timing};
+use crate::model::{Header, Method, MethodCalls, Node, Profile, ThreadTree, Timing};
 
 /// A profile seen through [`Options`].
 pub(crate) struct View<'p> {
@@ -40,6 +40,9 @@ pub(crate) struct View<'p> {
     pub(crate) whole: f64,
     /// The threads that are left out because they only waited.
     pub(crate) waiting: Waiting,
+    /// Calls that were counted without their callers, and that the options keep. They are of all
+    /// threads and all callers together.
+    pub(crate) method_calls: Vec<MethodCalls>,
 }
 
 impl<'p> View<'p> {
@@ -80,6 +83,17 @@ impl<'p> View<'p> {
         view.has_nodes = profile.has_calls();
         let waited = only_waited(profile);
         let focused = view.focused(options);
+        if options.thread.is_none() {
+            let is_kept = |counted: &&MethodCalls| {
+                let is_focused = |focused: &Vec<bool>| focused[counted.method as usize];
+                focused.as_ref().is_none_or(is_focused)
+            };
+            let kept = profile.method_calls.iter().filter(is_kept);
+            view.method_calls = kept.copied().collect();
+        }
+        if view.counts_only() {
+            view.whole += view.counted() as f64;
+        }
         for (index, thread) in profile.threads.iter().enumerate() {
             if !left_out[index] && is_chosen(thread, options) {
                 let entries = call_entries(thread, &profile.header);
@@ -122,7 +136,14 @@ impl<'p> View<'p> {
             has_nodes: false,
             whole: 0.0,
             waiting: Waiting::default(),
+            method_calls: Vec::new(),
         }
+    }
+
+    /// The calls in [`View::method_calls`].
+    pub(crate) fn counted(&self) -> u64 {
+        let calls = self.method_calls.iter().map(|counted| counted.calls);
+        calls.fold(0, u64::saturating_add)
     }
 
     /// Returns for each method whether it is focused; `None` without a focus.
@@ -202,6 +223,7 @@ impl<'p> View<'p> {
     /// The column title of counts.
     pub(crate) fn count_title(&self) -> &'static str {
         match self.quantity {
+            Quantity::Time if self.is_sampled() => "samples",
             Quantity::Time => "calls",
             Quantity::Bytes => "objects",
         }
@@ -212,7 +234,12 @@ impl<'p> View<'p> {
         self.quantity == Quantity::Time && self.profile.header.timing == Timing::Count
     }
 
-    /// The share of `part` in the whole, in percent.
+    /// Returns whether times come from samples.
+    pub(crate) fn is_sampled(&self) -> bool {
+        self.quantity == Quantity::Time && self.profile.header.timing == Timing::Sampled
+    }
+
+    /// `part` of the whole, in percent.
     pub(crate) fn percent(&self, part: f64) -> f64 {
         if self.whole > 0.0 {
             100.0 * part / self.whole
@@ -232,7 +259,13 @@ impl<'p> View<'p> {
         for tree in &self.trees {
             add_tree(&mut rows, tree);
         }
-        rows.retain(|row| row.count > 0);
+        if self.is_sampled() {
+            rows.iter_mut().for_each(Row::count_samples);
+        }
+        for counted in &self.method_calls {
+            rows[counted.method as usize].add_calls(counted.calls);
+        }
+        rows.retain(Row::is_shown);
         self.sort(&mut rows, sort);
         rows
     }
@@ -246,16 +279,22 @@ impl<'p> View<'p> {
             let mut methods: Vec<u32> = tree.entries.iter().map(|entry| entry.method).collect();
             methods.sort_unstable();
             methods.dedup();
-            let taken = methods
-                .into_iter()
-                .map(|method| std::mem::replace(&mut rows[method as usize], Row::empty(method)));
-            taken.filter(|row| row.count > 0).collect()
+            let taken = methods.into_iter().map(|method| {
+                std::mem::replace(&mut rows[method as usize], self.empty_row(method))
+            });
+            taken.filter(Row::is_shown).collect()
         };
         self.trees.iter().map(rows_of).collect()
     }
 
     fn empty_rows(&self) -> Vec<Row> {
-        (0..self.methods.len() as u32).map(Row::empty).collect()
+        (0..self.methods.len() as u32)
+            .map(|method| self.empty_row(method))
+            .collect()
+    }
+
+    fn empty_row(&self, method: u32) -> Row {
+        Row::empty(method, self.is_sampled())
     }
 
     fn sort(&self, rows: &mut [Row], sort: Sort) {
@@ -291,14 +330,30 @@ fn is_chosen(thread: &ThreadTree, options: &Options<'_>) -> bool {
 
 fn call_entries(thread: &ThreadTree, header: &Header) -> Vec<Entry> {
     let figures = figures(&thread.nodes, header);
-    let pairs = thread.nodes.iter().zip(&figures);
-    let entry = |(node, figure): (&Node, &Figure)| Entry {
+    let is_sampled = header.timing == Timing::Sampled;
+    let samples = is_sampled.then(|| samples_below(&thread.nodes));
+    let nodes = thread.nodes.iter().zip(&figures).enumerate();
+    let entry = |(at, (node, figure)): (usize, (&Node, &Figure))| Entry {
         parent: node.parent,
         method: node.method,
-        weight: Weight::of_calls(node.calls, figure),
+        weight: Weight::of_calls(node, figure, samples.as_ref().map(|samples| samples[at])),
         below: 0.0,
     };
-    pairs.map(entry).collect()
+    nodes.map(entry).collect()
+}
+
+/// By node, the samples that met it or a callee. The JVM's own threads are not sampled: their
+/// processor time is read, and counts as one sample.
+fn samples_below(nodes: &[Node]) -> Vec<u64> {
+    let is_read = |node: &Node| node.timed == 0 && node.all_ns > node.child_ns;
+    let own = |node: &Node| node.timed + u64::from(is_read(node));
+    let mut samples: Vec<u64> = nodes.iter().map(own).collect();
+    for (at, node) in nodes.iter().enumerate().rev() {
+        if let Some(parent) = node.parent {
+            samples[parent as usize] = samples[parent as usize].saturating_add(samples[at]);
+        }
+    }
+    samples
 }
 
 fn allocation_entries(nodes: &[AllocationNode]) -> Vec<Entry> {

@@ -31,7 +31,8 @@ const NAMED: usize = 4;
 pub(crate) fn only_waited(profile: &Profile) -> Vec<bool> {
     let mut waited = vec![false; profile.threads.len()];
     let header = &profile.header;
-    if header.clock != Clock::Wall || header.timing == Timing::Count {
+    let has_wall_times = matches!(header.timing, Timing::Adaptive | Timing::Exact);
+    if header.clock != Clock::Wall || !has_wall_times {
         return waited;
     }
     let cpu = profile.threads.iter().filter_map(|thread| thread.cpu_ns);
@@ -202,7 +203,11 @@ mod tests {
     fn only_wall_time_can_be_waiting() {
         let mut idle = profile(&[(Some(900), 1_000), (Some(0), 1_000)]);
         assert_eq!(only_waited(&idle), [false, true]);
-        for (clock, timing) in [(Clock::Cpu, Timing::Adaptive), (Clock::Wall, Timing::Count)] {
+        for (clock, timing) in [
+            (Clock::Cpu, Timing::Adaptive),
+            (Clock::Wall, Timing::Count),
+            (Clock::Wall, Timing::Sampled),
+        ] {
             idle.header = Header {
                 clock,
                 timing,

@@ -16,7 +16,7 @@ const NAMED: usize = 4;
 /// time. So the part of a method's time that exceeds its thread's processor time is waiting: a
 /// lower bound.
 pub(crate) fn mostly_waiting(view: &View<'_>, rows: &[Row]) -> Option<String> {
-    if view.counts_only() || view.profile.header.clock != Clock::Wall {
+    if view.counts_only() || view.is_sampled() || view.profile.header.clock != Clock::Wall {
         return None;
     }
     let mut waited = vec![0.0; view.names.len()];

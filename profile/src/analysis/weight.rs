@@ -1,17 +1,20 @@
 //! The weight of a node in a tree.
 
 use super::figures::Figure;
+use crate::model::{Node, Waiting};
 
 /// The weight of a node in a tree: nanoseconds of its calls, or bytes of its objects.
 ///
 /// `own` is the node's part, `total` the part of the node and all below it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Weight {
-    /// Calls or objects.
+    /// Calls or objects, or samples that met the node or its callees.
     pub(crate) count: u64,
     /// The calls or objects whose weight is known.
     pub(crate) known_count: u64,
-    /// The node's own weight; 0 if it is unknown.
+    /// Time for which threads waited with the node innermost, if samples told it.
+    pub(crate) waiting: Waiting,
+    /// 0 where no weight is known.
     pub(crate) own: f64,
     /// The known part of the weight of the node and all nodes below. If the node's own weight is
     /// unknown, it is the weight of the nodes below.
@@ -34,11 +37,12 @@ pub(crate) struct Weight {
 }
 
 impl Weight {
-    /// The weight of `calls` calls.
-    pub(crate) fn of_calls(calls: u64, figure: &Figure) -> Weight {
+    /// The weight of a node's calls, or of `samples` that met it or its callees.
+    pub(crate) fn of_calls(node: &Node, figure: &Figure, samples: Option<u64>) -> Weight {
         Weight {
-            count: calls,
-            known_count: figure.timed_calls,
+            count: samples.unwrap_or(node.calls),
+            waiting: node.waiting,
+            known_count: samples.unwrap_or(figure.timed_calls),
             own: figure.self_ns,
             total: figure.total_ns,
             known_total: figure.timed_ns,
@@ -72,6 +76,7 @@ impl Weight {
     pub(crate) fn add(&mut self, other: &Weight) {
         self.count = self.count.saturating_add(other.count);
         self.known_count = self.known_count.saturating_add(other.known_count);
+        self.waiting.add(&other.waiting);
         self.own += other.own;
         self.total += other.total;
         self.own_variance += other.own_variance;

@@ -38,7 +38,7 @@ pub(super) fn write(
                     "ts": microseconds(start),
                     "dur": microseconds(end - start),
                     "args": {
-                        "calls": entry.weight.count,
+                        view.count_title(): entry.weight.count,
                         "self_ns": entry.weight.own.round() as u64,
                         "total_ns": entry.weight.total.round() as u64,
                     },

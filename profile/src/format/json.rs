@@ -13,12 +13,12 @@ use crate::analysis::method_rows::Row;
 use crate::analysis::options::{Options, Sort};
 use crate::analysis::view::View;
 use crate::model::{
-    Allocations, Amount, Frame, Header, Profile, Recording, Seen, Site, ThreadKind,
+    Allocations, Amount, Frame, Header, Profile, Recording, Sampling, Seen, Site, ThreadKind,
+    Waiting,
 };
 
-/// The version of the JSON. It is raised when a field changes its meaning or is removed, not when a
-/// field is added.
-const VERSION: u32 = 1;
+/// Raised when a field changes its meaning or goes away, not when one is added.
+const VERSION: u32 = 2;
 
 pub(super) fn write(
     profile: &Profile,
@@ -31,6 +31,7 @@ pub(super) fn write(
     let file = File {
         version: VERSION,
         header: &profile.header,
+        sampling: profile.sampling,
         threads: Threads(&view),
         methods: Methods(&view, rows),
         tree: Tree(&view),
@@ -48,6 +49,8 @@ pub(super) fn write(
 struct File<'v, 'p> {
     version: u32,
     header: &'v Header,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sampling: Option<Sampling>,
     threads: Threads<'v, 'p>,
     methods: Methods<'v, 'p>,
     tree: Tree<'v, 'p>,
@@ -163,8 +166,12 @@ struct JsonMethod<'a> {
     loaders: u32,
     file: Option<&'a str>,
     line: Option<u32>,
-    calls: u64,
+    calls: Option<u64>,
     timed_calls: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    samples: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waiting_ns: Option<u64>,
     self_ns: Option<u64>,
     total_ns: Option<u64>,
     mean_ns: Option<u64>,
@@ -182,13 +189,47 @@ struct JsonNode<'a> {
     class: &'a str,
     method: &'a str,
     descriptor: &'a str,
-    calls: u64,
+    calls: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    samples: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waiting: Option<JsonWaiting>,
     self_ns: Option<u64>,
     total_ns: Option<u64>,
     estimated: bool,
 }
 
-/// Rounds nanoseconds, objects or bytes to a whole number.
+/// Time for which threads waited with the node innermost.
+#[derive(Serialize)]
+struct JsonWaiting {
+    monitor_ns: u64,
+    parked_ns: u64,
+    sleeping_ns: u64,
+    io_ns: u64,
+    other_ns: u64,
+}
+
+impl JsonWaiting {
+    /// `None` if no thread waited there.
+    fn of(waiting: &Waiting) -> Option<JsonWaiting> {
+        let Waiting {
+            monitor_ns,
+            parked_ns,
+            sleeping_ns,
+            io_ns,
+            other_ns,
+        } = *waiting;
+        (waiting.total_ns() > 0).then_some(JsonWaiting {
+            monitor_ns,
+            parked_ns,
+            sleeping_ns,
+            io_ns,
+            other_ns,
+        })
+    }
+}
+
+/// Whole nanoseconds, objects or bytes.
 fn whole(ns: f64) -> u64 {
     ns.round() as u64
 }
@@ -217,8 +258,10 @@ impl Serialize for Methods<'_, '_> {
                 loaders: method.loaders,
                 file: method.file.as_deref(),
                 line: method.line,
-                calls: row.count,
+                calls: row.known_calls(),
                 timed_calls: row.known_count,
+                samples: row.is_sampled.then_some(row.samples),
+                waiting_ns: row.is_sampled.then(|| whole(row.waiting)),
                 self_ns: row.known_own().map(whole),
                 total_ns: row.some_total().map(whole),
                 mean_ns: row.mean().map(whole),
@@ -235,6 +278,7 @@ impl Serialize for Tree<'_, '_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         // Node ids are numbered through all threads.
         let mut next = 0;
+        let is_sampled = self.0.is_sampled();
         let trees = self.0.trees.iter().enumerate().map(|(thread, tree)| {
             let first = next;
             next += tree.entries.len() as u64;
@@ -250,7 +294,9 @@ impl Serialize for Tree<'_, '_> {
                     class: &method.class,
                     method: &method.name,
                     descriptor: &method.descriptor,
-                    calls: entry.weight.count,
+                    calls: (!is_sampled).then_some(entry.weight.count),
+                    samples: is_sampled.then_some(entry.weight.count),
+                    waiting: JsonWaiting::of(&entry.weight.waiting),
                     self_ns: entry.weight.known_own().map(whole),
                     total_ns: entry.weight.some_total().map(whole),
                     estimated: entry.weight.is_estimated,

@@ -18,6 +18,7 @@ mod words;
 
 pub use html::{difference_page, fill_page};
 pub use output::Format;
+pub use table::write_waiting;
 pub use words::UnknownWord;
 
 pub use crate::analysis::options::{Explain, Options, Sort};

@@ -8,6 +8,8 @@ use unicode_width::UnicodeWidthStr;
 use super::notes::FEW_NOTES;
 use super::table::columns::{Column, NARROWEST_NAME, fitted, name_width, text_table};
 use super::table::methods::nothing;
+use super::table::sampled::waiting_text;
+use crate::analysis::method_rows::waiting_below;
 use crate::analysis::options::Options;
 use crate::analysis::tree::{Entry, Step, Tree};
 use crate::analysis::view::View;
@@ -97,6 +99,8 @@ struct Line<'t> {
     /// The branch lines from the caller to the name.
     branch: String,
     depth: usize,
+    /// Nanoseconds for which threads waited here and below.
+    waiting: f64,
 }
 
 impl Line<'_> {
@@ -125,6 +129,7 @@ impl Line<'_> {
 /// The lines of the shown entries, callers before callees.
 fn lines<'t>(tree: &'t Tree, shown: &[bool]) -> Vec<Line<'t>> {
     let is_shown = |at: &u32| shown[*at as usize];
+    let waiting = waiting_below(tree);
     let last = |of: Option<u32>| tree.children(of).filter(is_shown).last();
     let mut lines = Vec::new();
     // The last shown root, then the last shown callee of each node on the path.
@@ -144,6 +149,7 @@ fn lines<'t>(tree: &'t Tree, shown: &[bool]) -> Vec<Line<'t>> {
                     entry: &tree.entries[at as usize],
                     branch: branch(&open),
                     depth: open.len(),
+                    waiting: waiting.as_ref().map_or(0.0, |waiting| waiting[at as usize]),
                 });
             }
             Step::Leave(_) => {
@@ -204,11 +210,13 @@ fn columns(view: &View<'_>, lines: &[Line<'_>]) -> Vec<Column> {
             Column::new("calls", 0, calls),
         ];
     }
+    let is_sampled = view.is_sampled();
     let totals = lines.iter().map(|line| line.entry.weight.total);
     let unit = Unit::for_largest(totals.fold(0.0, f64::max), view.quantity);
     let time = |entry: &Entry, time: Option<f64>| {
         let least = mark(false, entry.weight.is_partial());
-        let estimated = if entry.weight.is_estimated { "~" } else { "" };
+        let is_marked = entry.weight.is_estimated && !is_sampled;
+        let estimated = if is_marked { "~" } else { "" };
         let number = |ns| format!("{least}{estimated}{}", unit.number(ns));
         time.map_or(UNKNOWN.to_owned(), number)
     };
@@ -219,10 +227,14 @@ fn columns(view: &View<'_>, lines: &[Line<'_>]) -> Vec<Column> {
     let total = |entry: &Entry| time(entry, entry.weight.some_total());
     let own = |entry: &Entry| time(entry, entry.weight.known_own());
     let title = |title: &str| format!("{title}, {}", unit.name);
-    vec![
+    let mut columns = vec![
         Column::new("total %", 0, cells(&share)),
         Column::new(&title("total"), 2, cells(&total)),
         Column::new(&title("self"), 1, cells(&own)),
-        Column::new(view.count_title(), 0, calls),
-    ]
+    ];
+    let waiting = lines.iter().map(|line| waiting_text(line.waiting));
+    let waiting = Column::new("waiting", 3, waiting.collect());
+    columns.extend(Some(waiting).filter(Column::has_text));
+    columns.push(Column::new(view.count_title(), 0, calls));
+    columns
 }

@@ -51,9 +51,11 @@ pub struct Change {
 /// The cost of a method in one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
-    /// The exact number of calls.
+    /// Exact; 0 if they were not counted.
     pub calls: u64,
-    /// Self time in nanoseconds; `None` if calls of other methods were timed, but none of this one.
+    /// Set when the calls were counted, as all are but those of methods that only samples met.
+    pub is_counted: bool,
+    /// Nanoseconds; `None` if no call was timed, though others' were.
     pub self_ns: Option<f64>,
     /// Total time in nanoseconds; `None` under the same condition as `self_ns`.
     pub total_ns: Option<f64>,
@@ -75,6 +77,7 @@ impl Default for Cost {
     fn default() -> Self {
         Cost {
             calls: 0,
+            is_counted: true,
             self_ns: Some(0.0),
             total_ns: Some(0.0),
             timed_calls: 0,
@@ -100,10 +103,18 @@ impl Change {
         median(&self.after) - median(&self.before)
     }
 
-    /// The values of one quantity in all runs.
+    /// Returns whether the calls are known, in all runs that have the method.
+    pub(crate) fn is_counted(&self) -> bool {
+        let mut costs = self.before.iter().chain(&self.after);
+        costs.all(|cost| cost.is_counted)
+    }
+
+    /// One value in all runs.
     fn values(&self, quantity: Quantity) -> Values {
+        let is_met_by_chance = !self.is_counted();
         let of = |side: &[Cost]| {
-            let value = |cost: &Cost| (cost.calls > 0, quantity.value(cost));
+            let is_there = |cost: &Cost| is_met_by_chance || cost.calls > 0;
+            let value = |cost: &Cost| (is_there(cost), quantity.value(cost));
             side.iter().map(value).collect()
         };
         Values {
@@ -204,6 +215,18 @@ fn alike(sides: &[Vec<Cow<'_, Profile>>; 2]) -> Result<Timing, MergeError> {
         if (header.timing == Timing::Count) != (first.timing == Timing::Count) {
             return Err(MergeError::Timings);
         }
+        if (header.timing == Timing::Sampled) != (first.timing == Timing::Sampled) {
+            return Err(MergeError::Samples);
+        }
+    }
+    let mut engines = sides
+        .iter()
+        .flatten()
+        .filter_map(|profile| profile.sampling.map(|sampling| sampling.engine));
+    if let Some(engine) = engines.next()
+        && engines.any(|other| other != engine)
+    {
+        return Err(MergeError::Engines);
     }
     // Exact and adaptive probes cost different amounts, so one side must not mix them.
     let is_mixed = |side: &Vec<Cow<'_, Profile>>| {
@@ -273,6 +296,7 @@ fn sort(changes: &mut [Change], sort: Sort, plan: &Plan) {
 fn cost(row: &Row) -> Cost {
     Cost {
         calls: row.count,
+        is_counted: row.is_counted,
         self_ns: row.known_own(),
         total_ns: row.some_total(),
         timed_calls: row.known_count,
@@ -316,8 +340,8 @@ impl Quantity {
         match self {
             Quantity::SelfTime => cost.self_ns,
             Quantity::Total => cost.total_ns,
-            Quantity::Calls => Some(cost.calls as f64),
-            // A method that was not called has no mean.
+            Quantity::Calls => cost.is_counted.then_some(cost.calls as f64),
+            // What is not called has none.
             Quantity::Mean => cost.mean_ns.filter(|_| cost.calls > 0),
         }
     }

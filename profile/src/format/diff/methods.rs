@@ -63,6 +63,7 @@ fn head(comparison: &Comparison, options: &Options<'_>, out: &mut dyn Write) -> 
     if let Some(header) = comparison.headers.iter().flatten().next() {
         facts.push(match header.timing {
             Timing::Count => "calls counted, not timed".to_owned(),
+            Timing::Sampled => "times from samples".to_owned(),
             timing => format!(
                 "{} clock, {} timing",
                 header.clock.as_str(),
@@ -154,8 +155,8 @@ fn of_several_runs(
     let judgements = shown.iter().map(|change| &change.judgement);
     columns.extend(groups::columns(judgements, comparison.plan.runs));
     if !counts {
-        columns.push(Column::new("calls", 2, cells(&|c| calls(&c.before))));
-        columns.push(Column::new("after", 2, cells(&|c| calls(&c.after))));
+        columns.push(Column::new("calls", 2, cells(&|c| calls_of(c, &c.before))));
+        columns.push(Column::new("after", 2, cells(&|c| calls_of(c, &c.after))));
     }
     let names: Vec<&str> = shown.iter().map(|change| &*change.name).collect();
     let verdicts: Vec<Verdict> = shown.iter().map(|c| c.judgement.verdict).collect();
@@ -164,7 +165,16 @@ fn of_several_runs(
     Ok(changes.len() - shown.len())
 }
 
-/// The calls of several runs: one number if all agree, otherwise the range.
+/// The calls of a side; `–` if a method's calls were not counted.
+fn calls_of(change: &Change, side: &[Cost]) -> String {
+    if change.is_counted() {
+        calls(side)
+    } else {
+        UNKNOWN.to_owned()
+    }
+}
+
+/// The calls of runs: one number if all agree, else from the least to the most.
 fn calls(side: &[Cost]) -> String {
     let calls = side.iter().map(|cost| cost.calls);
     match (calls.clone().min(), calls.max()) {
@@ -185,13 +195,16 @@ fn of_single_runs(
     let shown = &all[..all.len().min(options.top.unwrap_or(usize::MAX))];
     let cells = |cell: &dyn Fn(&Change) -> String| shown.iter().map(cell).collect::<Vec<_>>();
     let grown = |change: &Change| {
+        if !change.is_counted() {
+            return UNKNOWN.to_owned();
+        }
         let calls = change.calls();
         let digits = units::count(u64::try_from(calls.unsigned_abs()).unwrap_or(u64::MAX));
         signed(calls as f64, digits)
     };
     let mut columns = vec![
-        Column::new("calls before", 0, cells(&|c| calls(&c.before))),
-        Column::new("after", 0, cells(&|c| calls(&c.after))),
+        Column::new("calls before", 0, cells(&|c| calls_of(c, &c.before))),
+        Column::new("after", 0, cells(&|c| calls_of(c, &c.after))),
         Column::new("change", 0, cells(&grown)),
         Column::new("%", 3, cells(&calls_percent)),
     ];
@@ -269,7 +282,7 @@ fn times(shown: &[Change], quantity: Quantity) -> Vec<Column> {
     columns.into_iter().filter(Column::has_text).collect()
 }
 
-/// Writes a comparison as JSON, version 2: see `docs/user/compare.md`.
+/// Writes a comparison as JSON, version 3: see `docs/user/compare.md`.
 ///
 /// # Errors
 ///
@@ -282,7 +295,7 @@ pub fn write_json(
     let whole = |ns: f64| ns.round() as u64;
     let cost = |cost: &Cost| {
         json!({
-            "calls": cost.calls,
+            "calls": cost.is_counted.then_some(cost.calls),
             "self_ns": cost.self_ns.map(whole),
             "total_ns": cost.total_ns.map(whole),
             "timed_calls": cost.timed_calls,
@@ -307,7 +320,7 @@ pub fn write_json(
         .iter()
         .take(options.top.unwrap_or(usize::MAX));
     let file = json!({
-        "version": 2,
+        "version": 3,
         "before": comparison.headers[0],
         "after": comparison.headers[1],
         "measure": "time",

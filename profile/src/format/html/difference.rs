@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::lanes::{Lane, overlay};
 use super::page::fill_profile_page;
-use super::profile::{header, methods, threads};
+use super::profile::{header, methods, sampling_facts, threads};
 use crate::analysis::measure::Measure;
 use crate::analysis::method_matching::{Key, Matching};
 use crate::analysis::method_names::names;
@@ -38,6 +38,9 @@ pub fn difference_page(
     }
     if (a.timing == Timing::Count) != (b.timing == Timing::Count) {
         return Err(MergeError::Timings);
+    }
+    if (a.timing == Timing::Sampled) != (b.timing == Timing::Sampled) {
+        return Err(MergeError::Samples);
     }
     let measure = options.measure.unwrap_or(Measure::of(&after));
     if let (false, Some(a), Some(b)) = (
@@ -90,6 +93,10 @@ fn data(views: &[View<'_>; 2], runs: [usize; 2], options: &Options<'_>) -> Value
         "header": header(after),
         "difference": { "before": header(before), "runs": runs },
         "counts": after.counts_only(),
+        "sampled": after.is_sampled(),
+        "samplingFacts": sampling_facts(after),
+        // Samples are compared; calls are in the table of `--diff`.
+        "methodCalls": Vec::<(u32, u64)>::new(),
         "measure": after.measure.as_str(),
         "sort": options.sort.as_str(),
         "whole": (after.whole / runs[1].max(1) as f64).round(),

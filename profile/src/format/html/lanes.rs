@@ -20,6 +20,8 @@ pub(super) struct Lane {
     nodes: Vec<Node>,
     rows: Vec<(u32, Sides)>,
     edges: Vec<(Ends, Sides)>,
+    /// By method, the nanoseconds for which the thread waited in it and its callees; of what is now.
+    waiting: Vec<(u32, f64)>,
 }
 
 /// The caller and the callee; the caller is `None` where the thread starts.
@@ -237,6 +239,11 @@ impl Lane {
             kind: tree.kind,
             whole: tree.whole,
             nodes: tree.entries.iter().map(Node::of).collect(),
+            waiting: rows
+                .iter()
+                .filter(|row| row.waiting > 0.0)
+                .map(|row| (row.method, row.waiting))
+                .collect(),
             rows: rows
                 .iter()
                 .map(|row| (row.method, Sides::now(Cost::of_row(row))))
@@ -268,6 +275,10 @@ impl Lane {
         for (method, sides) in &mut self.rows {
             *method = number(*method);
             share(sides);
+        }
+        for (method, waiting) in &mut self.waiting {
+            *method = number(*method);
+            *waiting *= factor;
         }
         for ((caller, callee), sides) in &mut self.edges {
             *caller = caller.map(number);
@@ -314,6 +325,11 @@ impl Lane {
             edges.push((*callee).into());
             sides.write(None, is_diff, &mut edges);
         }
+        let waiting: Vec<(u32, f64)> = self
+            .waiting
+            .iter()
+            .map(|(method, ns)| (*method, ns.round()))
+            .collect();
         let column = |numbers: &Numbers, count: usize| json!({ "count": count, "numbers": numbers.base64() });
         json!({
             "name": self.name,
@@ -322,6 +338,7 @@ impl Lane {
             "nodes": column(&nodes, count as usize),
             "rows": column(&rows, self.rows.len()),
             "edges": column(&edges, self.edges.len()),
+            "waiting": waiting,
         })
     }
 
@@ -413,6 +430,8 @@ impl<'l> Sum<'l> {
             nodes: self.nodes,
             rows: self.rows.into_iter().collect(),
             edges: self.edges.into_iter().collect(),
+            // A page of differences shows running time only.
+            waiting: Vec::new(),
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::analysis::measure::Measure;
 use crate::analysis::options::Options;
 use crate::analysis::view::View;
 use crate::format::allocation_text::unsized_remarks;
+use crate::format::table::sampled;
 use crate::model::{Header, Method, Profile};
 use loadhook_text::units::Quantity;
 
@@ -60,6 +61,9 @@ fn data(view: &View<'_>, options: &Options<'_>) -> Value {
     json!({
         "header": header(view),
         "counts": view.counts_only(),
+        "sampled": view.is_sampled(),
+        "samplingFacts": sampling_facts(view),
+        "methodCalls": method_calls(view),
         "measure": view.measure.as_str(),
         "sort": options.sort.as_str(),
         "whole": view.whole.round(),
@@ -71,7 +75,21 @@ fn data(view: &View<'_>, options: &Options<'_>) -> Value {
     })
 }
 
-/// The threads, and the number of their nodes that were left out.
+/// The number of samples, their distance, and those that are incomplete.
+pub(super) fn sampling_facts(view: &View<'_>) -> Vec<String> {
+    let sampling = view.profile.sampling.iter();
+    sampling.flat_map(sampled::facts).collect()
+}
+
+/// Pairs of a method and the calls of it that were counted without their callers.
+fn method_calls(view: &View<'_>) -> Vec<(u32, u64)> {
+    let counted = view.method_calls.iter();
+    counted
+        .map(|counted| (counted.method, counted.calls))
+        .collect()
+}
+
+/// The threads, and how many nodes they lack.
 pub(super) fn threads(
     lanes: &[Lane],
     counts: bool,

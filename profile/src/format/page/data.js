@@ -6,7 +6,7 @@ const $ = (id) => document.getElementById(id);
 const measures = JSON.parse($("data").textContent);
 const linked = (location.hash.slice(1).split("?")[0] || "").split("/");
 const data = measures.find(({ measure }) => measure === linked[0]) ?? measures[0];
-const { methods, counts, difference } = data;
+const { methods, counts, difference, sampled } = data;
 
 // Flags of a cost, as html/lanes.rs writes them.
 const ESTIMATED = 1;
@@ -164,6 +164,7 @@ function methodRows() {
       if (before?.calls[at]) addCost(row.before, costAt(before, at));
     }
   }
+  addCounted(rows);
   tableMemo = { thread: threadChosen, rows: [...rows.values()], byMethod: rows };
   return tableMemo.rows;
 }
@@ -177,8 +178,30 @@ function rowOf(method) {
   return tableMemo.byMethod.get(method);
 }
 
-/** Callers and callees of a method in the chosen threads. The key is the method at the other end, -1 for a
- * thread's start. */
+/** Calls that were counted without their callers, and waiting: parts of the row that no tree has. */
+function addCounted(rows) {
+  const rowFor = (method) => {
+    // Nothing is known of its times.
+    if (!rows.has(method)) rows.set(method, { method, now: { ...noCost(), ...(counts || sampled ? {} : { own: null, total: null }) }, before: difference ? noCost() : null });
+    return rows.get(method);
+  };
+  for (const [method, calls] of threadChosen < 0 ? data.methodCalls : []) {
+    const row = rowFor(method);
+    row.counted = calls;
+    if (!sampled) {
+      row.now.calls += calls;
+      row.now.partial ||= !counts;
+    }
+  }
+  for (const thread of chosenThreads()) {
+    for (const [method, ns] of thread.waiting) {
+      const row = rows.get(method);
+      if (row) row.waiting = (row.waiting ?? 0) + ns;
+    }
+  }
+}
+
+/** Callers and callees of a method in the chosen threads, by the method at the other end (-1: thread start). */
 function neighbours(method) {
   const callers = new Map();
   const callees = new Map();

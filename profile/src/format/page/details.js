@@ -7,7 +7,7 @@ const FIGURES = [
   ...(counts ? [] : [
     { title: "total", value: (cost) => cost.total, text: totalText, error: (cost) => errorPercent(cost.totalError, cost.total), isPart: true },
     { title: "self", value: (cost) => cost.own, text: ownText, error: ownErrorPercent, isPart: true },
-    { title: "mean", value: meanOf, text: meanText, error: () => 0 },
+    ...(sampled ? [] : [{ title: "mean", value: meanOf, text: meanText, error: () => 0 }]),
   ]),
   { title: COUNTED, value: (cost) => cost.calls, text: (cost) => grouped.format(cost.calls), error: () => 0, isCount: true },
 ];
@@ -49,8 +49,10 @@ function details(method, node = -1) {
   const loaders = methods.loaders[method];
   if (loaders > 1) facts.push(`in ${grouped.format(loaders)} loaders, the first ${methods.loader[method]}`);
   else if (methods.loader[method]) facts.push(`loader ${methods.loader[method]}`);
-  $("details-facts").textContent = facts.join(" · ");
   const row = rowOf(method);
+  if (sampled && row?.counted) facts.push(`${grouped.format(row.counted)} ${row.counted === 1 ? "call" : "calls"}`);
+  if (row?.waiting) facts.push(`waiting ${time(row.waiting)}, callees included`);
+  $("details-facts").textContent = facts.join(" · ");
   const lines = row ? [{ title: "in all", now: row.now, before: row.before }] : [];
   if (node !== -1 && !graph.isCallers) {
     lines.unshift({ title: "this frame", now: costShown(graph, node), before: difference ? graph.costBefore(node) : null });
@@ -77,7 +79,7 @@ function list(id, edges) {
     const { method, now, before } = edge;
     const row = element("tr", { tabindex: method < 0 ? -1 : 0 }, share(counts ? now.calls : now.total));
     if (!counts && !difference) row.append(element("td", { text: totalText(now) }));
-    row.append(element("td", { text: `${grouped.format(now.calls)} ×` }));
+    row.append(element("td", { text: sampled ? callsText(now.calls) : `${grouped.format(now.calls)} ×` }));
     if (before) row.append(element("td", { text: counts ? countChange(now.calls, before.calls) : changeText(now.total, before.total) }));
     row.append(element("td", {}, method < 0 ? "(thread start)" : nameOf(method)));
     if (method >= 0) {

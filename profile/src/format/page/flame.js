@@ -154,7 +154,7 @@ function crumbs() {
     element("button", { class: "crumb", text: shortName(graph.method[node]), title: fullName(graph.method[node]), onclick: () => zoom(node) }));
   $("path").replaceChildren(...steps);
   if (steps.length) $("path").scrollLeft = $("path").scrollWidth;
-  else $("path").textContent = graph.whole ? "" : `None of these calls was timed.`;
+  else $("path").textContent = graph.whole ? "" : sampled ? "No sample met a running thread." : "None of these calls was timed.";
 }
 
 /** The description of a node, in a few lines. */
@@ -177,7 +177,7 @@ function describe(node) {
     const error = (value, all) => (errorText(errorPercent(value, all)) ? ` ± ${errorText(errorPercent(value, all))}` : "");
     lines.push(`total ${totalText(cost)}${error(cost.totalError, cost.total)} (${percent(cost.total)})`);
     if (!isType(method)) lines.push(`self ${ownText(cost)}${isGuess(cost) ? error(cost.ownError, cost.own) : ""} (${percent(cost.own)})`);
-    lines.push(`${callsText(cost.calls)}, mean ${amount(meanOf(cost))}`);
+    lines.push(sampled ? callsText(cost.calls) : `${callsText(cost.calls)}, mean ${amount(meanOf(cost))}`);
   }
   if (difference) {
     const before = graph.costBefore(node);

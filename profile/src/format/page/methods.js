@@ -32,11 +32,19 @@ const COUNTS = [
   { title: `${COUNTED} %`, key: COUNTED, value: ({ now }) => now.calls, cell: ({ now }) => share(now.calls) },
 ];
 const CHANGE_OF_CALLS = { title: `change of ${COUNTED}`, value: ({ now, before }) => Math.abs(now.calls - before.calls), cell: ({ now, before }) => countChange(now.calls, before.calls) };
+const SAMPLED = [
+  { title: "calls", value: ({ counted }) => counted ?? -1, cell: ({ counted }) => (counted === undefined ? "–" : grouped.format(counted)), when: (rows) => rows.some(({ counted }) => counted !== undefined) },
+  { title: "mean", minor: true, value: (row) => sampledMean(row) ?? 0, cell: (row) => amount(sampledMean(row)), when: (rows) => rows.some(({ counted }) => counted !== undefined) },
+  { title: "waiting", value: ({ waiting }) => waiting ?? 0, cell: ({ waiting }) => (waiting ? time(waiting) : ""), when: (rows) => rows.some(({ waiting }) => waiting) },
+  { title: COUNTED, minor: true, value: ({ now }) => now.calls, cell: ({ now }) => grouped.format(now.calls) },
+];
+/** Processor time of a call; null where calls were not counted, or no sample met one. */
+const sampledMean = ({ now, counted }) => (counted && now.total ? now.total / counted : null);
 const COLUMNS = [
   ...(counts ? (difference ? [] : COUNTS) : difference ? CHANGES : TIMES),
   ...(difference ? [CHANGE_OF_CALLS] : []),
-  { title: COUNTED, value: ({ now }) => now.calls, cell: ({ now }) => grouped.format(now.calls) },
-  ...(counts || difference ? [] : [{ title: "mean", minor: true, value: ({ now }) => meanOf(now) ?? 0, cell: ({ now }) => meanText(now) }]),
+  ...(sampled && !difference ? SAMPLED : [{ title: COUNTED, value: ({ now }) => now.calls, cell: ({ now }) => grouped.format(now.calls) }]),
+  ...(counts || difference || sampled ? [] : [{ title: "mean", minor: true, value: ({ now }) => meanOf(now) ?? 0, cell: ({ now }) => meanText(now) }]),
   { title: "method", value: ({ method }) => methods.name[method], cell: ({ method }) => element("td", {}, nameOf(method)) },
 ];
 
@@ -44,7 +52,7 @@ const columnOf = (title) => COLUMNS.find((column) => column.title === title);
 
 /** The column and the direction that `--sort` names. */
 function orderOfReport() {
-  const wanted = { calls: COUNTED, name: "method", self: difference && !counts ? "change" : "self" }[data.sort] ?? data.sort;
+  const wanted = { calls: sampled && !difference ? "calls" : COUNTED, name: "method", self: difference && !counts ? "change" : "self" }[data.sort] ?? data.sort;
   const first = difference && wanted === COUNTED ? CHANGE_OF_CALLS : columnOf(wanted);
   const column = first ?? (difference ? CHANGE_OF_CALLS : columnOf(COUNTED));
   return { column, down: column.title !== "method" };

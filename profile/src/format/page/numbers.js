@@ -4,9 +4,9 @@ const grouped = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 // The number formats, indexed by decimals.
 const fixed = [0, 1, 2].map((digits) =>
   new Intl.NumberFormat("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
-// For allocations, bytes take the place of times, and objects the place of calls.
+// For allocations, bytes stand in the place of times, and objects in that of calls. Trees of samples count samples.
 const ofBytes = data.measure !== "time";
-const COUNTED = ofBytes ? "objects" : "calls";
+const COUNTED = ofBytes ? "objects" : sampled ? "samples" : "calls";
 const WEIGHED = counts ? COUNTED : ofBytes ? "bytes" : "time";
 const callsText = (calls) => `${grouped.format(calls)} ${calls === 1 ? COUNTED.slice(0, -1) : COUNTED}`;
 const UNITS = [["s", 1e9], ["ms", 1e6], ["µs", 1e3], ["ns", 1]];
@@ -41,7 +41,7 @@ const ratio = (part) => (whole() ? part / whole() : 0);
 const percent = (part) => (part === null ? "–" : `${(100 * ratio(part)).toFixed(1)} %`);
 const weightText = (value) => (counts ? callsText(value) : amount(value));
 /** A number with its marks: at most, at least, estimated. */
-const marked = (mark, estimated, ns) => (ns === null ? "" : mark + (estimated ? "~" : "")) + amount(ns);
+const marked = (mark, estimated, ns) => (ns === null ? "" : mark + (estimated && !sampled ? "~" : "")) + amount(ns);
 
 // A method without own bytes shows an exact 0, not an estimate.
 const isGuess = (cost) => cost.estimated && !(ofBytes && !cost.own);

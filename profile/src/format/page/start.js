@@ -21,7 +21,8 @@ function remarks() {
   const made = [];
   if (difference && some((cost) => !cost.calls)) made.push("Methods that are gone have no width; the table of methods lists them");
   if (!rows.length) made.push(ofBytes ? "Nothing was allocated" : "No instrumented method was called");
-  if (some((cost) => cost.estimated)) made.push(ofBytes ? "~ estimated from a random sample of the allocations" : "~ estimated from a random sample of the calls; counts are exact");
+  if (sampled) made.push("Times are processor time by samples. Calls are exact, of all threads and callers together; – where not counted");
+  else if (some((cost) => cost.estimated)) made.push(ofBytes ? "~ estimated from a random sample of the allocations" : "~ estimated from a random sample of the calls; counts are exact");
   if (some((cost) => cost.estimated)) made.push("± standard error; hatched in graphs and faint in tables: more than half of the value is error");
   if (some((cost) => cost.bound)) made.push("≤ upper bound: recursive calls may be counted twice");
   made.push(...((allocations ?? data).unsized));
@@ -61,9 +62,11 @@ function notesLine() {
 
 function facts() {
   const { header } = data;
-  const measured = ofBytes ? (data.measure === "live" ? "allocations that are alive" : "allocations") : counts ? "calls counted, not timed" : `${header.clock} clock, ${header.timing} timing`;
-  // A caller's total includes the objects of its callees, so only outermost nodes are summed.
+  const measured = ofBytes ? (data.measure === "live" ? "allocations that are alive" : "allocations") : counts ? "calls counted, not timed" : sampled ? "times from samples" : `${header.clock} clock, ${header.timing} timing`;
+  // Objects of a method count for its callers, too.
   const outermost = [...tree.calleesOf(-1)].flatMap((node) => (isThread(tree.method[node]) ? [...tree.calleesOf(node)] : [node]));
+  const counted = data.methodCalls.reduce((sum, [, calls]) => sum + calls, 0);
+  const countedText = counted ? `${grouped.format(counted)} ${counted === 1 ? "call" : "calls"}` : "calls not counted";
   const calls = ofBytes ? outermost.reduce((sum, node) => sum + tree.now.calls[node], 0) : methodRows().reduce((sum, { now }) => sum + now.calls, 0);
   const estimated = ofBytes && methodRows().some(({ now }) => now.estimated);
   const runsText = (count) => `${count} ${count === 1 ? "run" : "runs"}`;
@@ -72,7 +75,7 @@ function facts() {
     header.start_epoch_millis ? utc(header.start_epoch_millis) : "",
     time(header.duration_ns),
     runs,
-    ...(allocations ? [amountFacts()] : [measured, (estimated ? "~" : "") + callsText(calls)]),
+    ...(allocations ? [amountFacts()] : [measured, ...(sampled ? [countedText, ...data.samplingFacts] : [(estimated ? "~" : "") + callsText(calls)])]),
     data.threadsText,
     header.tracker_bytes && `tracker ${bytes(header.tracker_bytes)}`,
     header.jvm,

@@ -20,3 +20,5 @@ pub(super) const LOADHOOK_METHODS: u32 = 1001;
 pub(super) const LOADHOOK_THREAD: u32 = 1002;
 pub(super) const LOADHOOK_FRAMES: u32 = 1003;
 pub(super) const LOADHOOK_SITES: u32 = 1004;
+pub(super) const LOADHOOK_SAMPLING: u32 = 1005;
+pub(super) const LOADHOOK_METHOD_CALLS: u32 = 1006;

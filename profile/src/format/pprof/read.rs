@@ -9,7 +9,7 @@ use super::columns::{Message, Strings, narrow, parent};
 use super::error::ReadError;
 use super::fields::{self, COMMENT_PREFIX};
 use super::protobuf::{Fields, Head, Stream, Value, unpack, varint};
-use crate::model::{Header, Method, Node, Profile, ThreadKind, ThreadTree};
+use crate::model::{Header, Method, MethodCalls, Node, Profile, ThreadKind, ThreadTree, Waiting};
 
 /// The maximum size of Loadhook's own fields and the strings, in bytes: about forty million nodes.
 /// Other fields are skipped.
@@ -36,7 +36,7 @@ pub fn can_begin(head: &[u8]) -> bool {
     let first = || Stream::new(head).head().ok().flatten();
     let is_known = |field| {
         (fields::SAMPLE_TYPE..=fields::DEFAULT_SAMPLE_TYPE).contains(&field)
-            || (fields::LOADHOOK_HEADER..=fields::LOADHOOK_SITES).contains(&field)
+            || (fields::LOADHOOK_HEADER..=fields::LOADHOOK_METHOD_CALLS).contains(&field)
     };
     head.starts_with(&GZIP) || first().is_some_and(|(field, _)| is_known(field))
 }
@@ -63,11 +63,17 @@ fn read_within(bytes: &[u8], most: u64) -> Result<Profile, ReadError> {
     let read = |(frames, sites): (&Vec<u8>, &Vec<u8>)| {
         allocations::read(&parts.strings, frames, sites, methods.len(), &threads)
     };
+    let method_calls = match &parts.method_calls {
+        Some(counted) => self::method_calls(counted, methods.len())?,
+        None => Vec::new(),
+    };
+    let damaged = |_| ReadError::Damaged("its facts of samples are none");
+    let sampling = parts.sampling.as_deref().map(serde_json::from_slice);
     let allocations = parts.frames.as_ref().zip(parts.sites.as_ref());
     Ok(Profile {
         header,
-        method_calls: Vec::new(),
-        sampling: None,
+        method_calls,
+        sampling: sampling.transpose().map_err(damaged)?,
         allocations: allocations.map(read).transpose()?,
         threads,
         methods,
@@ -85,6 +91,8 @@ struct Parts {
     threads: Vec<Vec<u8>>,
     frames: Option<Vec<u8>>,
     sites: Option<Vec<u8>>,
+    sampling: Option<Vec<u8>>,
+    method_calls: Option<Vec<u8>>,
 }
 
 impl Parts {
@@ -127,6 +135,8 @@ impl Parts {
                 fields::LOADHOOK_THREAD => parts.threads.push(take()?),
                 fields::LOADHOOK_FRAMES => parts.frames = Some(take()?),
                 fields::LOADHOOK_SITES => parts.sites = Some(take()?),
+                fields::LOADHOOK_SAMPLING => parts.sampling = Some(take()?),
+                fields::LOADHOOK_METHOD_CALLS => parts.method_calls = Some(take()?),
                 _ => file.skip(len)?,
             }
         }
@@ -194,6 +204,23 @@ fn methods(strings: &Strings, bytes: &[u8]) -> Result<Vec<Method>, ReadError> {
     columns.rows(1).map(method).collect()
 }
 
+/// Calls without callers, of so many methods.
+fn method_calls(bytes: &[u8], methods: usize) -> Result<Vec<MethodCalls>, ReadError> {
+    let message: Message<'_, 2> = Message::read(bytes)?;
+    let mut is_counted = vec![false; methods];
+    let counted = |row: Result<[u64; 2], ReadError>| {
+        let [method, calls] = row?;
+        let method = narrow(method)?;
+        match is_counted.get_mut(method as usize) {
+            Some(known) if !*known => *known = true,
+            Some(_) => return Err(ReadError::Damaged("a method is counted twice")),
+            None => return Err(ReadError::Damaged("a method is missing")),
+        }
+        Ok(MethodCalls { method, calls })
+    };
+    message.rows(1).map(counted).collect()
+}
+
 fn thread(strings: &Strings, bytes: &[u8], methods: usize) -> Result<ThreadTree, ReadError> {
     let message: Message<'_, 11> = Message::read(bytes)?;
     let [name, id, kind, ..] = message.numbers;
@@ -204,6 +231,10 @@ fn thread(strings: &Strings, bytes: &[u8], methods: usize) -> Result<ThreadTree,
     let with_ticks: Message<'_, 13> = Message::read(bytes)?;
     let mut ticks = with_ticks.rows(12).peekable();
     let has_ticks = ticks.peek().is_some();
+    // Only samples tell of waiting.
+    let with_waiting: Message<'_, 19> = Message::read(bytes)?;
+    let mut waiting = with_waiting.rows(15).peekable();
+    let has_waiting = waiting.peek().is_some();
     let node = |(at, row): (usize, Result<[u64; 11], ReadError>)| {
         let [
             _,
@@ -224,6 +255,13 @@ fn thread(strings: &Strings, bytes: &[u8], methods: usize) -> Result<ThreadTree,
             None if has_ticks => return Err(ReadError::Damaged("ticks are missing")),
             None => (0, 0.0),
         };
+        let waiting = match waiting.next().transpose()? {
+            Some([.., monitor, parked, sleeping, io, other]) => {
+                Waiting::of_parts([monitor, parked, sleeping, io, other])
+            }
+            None if has_waiting => return Err(ReadError::Damaged("waiting is missing")),
+            None => Waiting::default(),
+        };
         if method >= methods as u64 {
             return Err(ReadError::Damaged("a method is missing"));
         }
@@ -242,7 +280,7 @@ fn thread(strings: &Strings, bytes: &[u8], methods: usize) -> Result<ThreadTree,
             variance,
             ticked_ns,
             ticked_variance,
-            ..Node::default()
+            waiting,
         })
     };
     Ok(ThreadTree {

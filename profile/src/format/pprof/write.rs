@@ -9,7 +9,8 @@ use super::file::{File, PIECE, distances};
 use crate::analysis::figures::{Figure, figures};
 use crate::analysis::method_names::names;
 use crate::format::notes::FEW_NOTES;
-use crate::model::{Method, Profile, Seen, ThreadTree, Timing};
+use crate::format::table::sampled;
+use crate::model::{Method, MethodCalls, Node, Profile, Seen, ThreadTree, Timing, Waiting};
 
 /// Writes `profile` as gzipped pprof.
 ///
@@ -26,17 +27,40 @@ pub fn write(profile: &Profile, out: impl Write) -> io::Result<()> {
         file.flush(0)?;
     }
     if let Some(allocations) = &profile.allocations {
-        file.sites(profile, allocations, call_values(profile))?;
+        file.sites(profile, allocations, call_values(profile).len())?;
     }
+    file.method_calls(profile)?;
     file.finish()
 }
 
-/// The number of values of calls: `calls`, and `self` if they were timed.
-fn call_values(profile: &Profile) -> usize {
+/// Name and unit of a value of samples.
+type ValueType = (&'static str, &'static str);
+
+const CALLS: ValueType = ("calls", "count");
+
+/// The values that calls and times have: `calls`, and `self` where they were timed. Samples have
+/// the calls last.
+fn call_values(profile: &Profile) -> &'static [ValueType] {
     match profile.header.timing {
-        _ if profile.allocations.is_some() && !profile.has_calls() => 0,
-        Timing::Count => 1,
-        Timing::Adaptive | Timing::Exact | Timing::Sampled => 2,
+        _ if profile.allocations.is_some() && !profile.has_calls() => &[],
+        Timing::Count => &[CALLS],
+        Timing::Adaptive | Timing::Exact => &[CALLS, ("self", "nanoseconds")],
+        Timing::Sampled => &[
+            ("samples", "count"),
+            ("cpu", "nanoseconds"),
+            ("waiting", "nanoseconds"),
+            CALLS,
+        ],
+    }
+}
+
+/// The values of a node, as [`call_values`] names them.
+fn values_of(node: &Node, figure: &Figure, timing: Timing) -> Vec<u64> {
+    let own = figure.self_ns.round() as u64;
+    match timing {
+        Timing::Count => vec![node.calls],
+        Timing::Adaptive | Timing::Exact => vec![node.calls, own],
+        Timing::Sampled => vec![node.timed, own, node.waiting.total_ns(), 0],
     }
 }
 
@@ -44,21 +68,24 @@ impl<W: Write> File<W> {
     /// Writes the fields that occur once.
     fn facts(&mut self, profile: &Profile) {
         let header = &profile.header;
-        let of_calls = [("calls", "count"), ("self", "nanoseconds")];
-        let of_calls = &of_calls[..call_values(profile)];
+        let of_calls = call_values(profile);
         let of_sites = profile.allocations.iter().flat_map(allocations::values);
         let values: Vec<_> = of_calls.iter().copied().chain(of_sites).collect();
         for (name, unit) in &values {
             self.value_type(fields::SAMPLE_TYPE, name, unit);
         }
-        if of_calls.len() == 2 {
-            let clock = header.clock.as_str();
+        let time = of_calls.get(1);
+        if time.is_some() {
+            let (clock, period) = match (&profile.sampling, header.timing) {
+                (sampling, Timing::Sampled) => ("cpu", sampling.map_or(1, |s| s.tick_ns)),
+                _ => (header.clock.as_str(), 1),
+            };
             self.value_type(fields::PERIOD_TYPE, clock, "nanoseconds");
-            self.writer.number(fields::PERIOD, 1);
+            self.writer.number(fields::PERIOD, period);
         }
-        // The default value is time if there is any, otherwise live bytes, then bytes, then calls.
-        let last = of_calls.last().or(values.last());
-        let default = self.strings.index(last.map_or("", |(name, _)| name));
+        // Time if there is any, else what is alive, else bytes, else calls.
+        let main = time.or(of_calls.last()).or(values.last());
+        let default = self.strings.index(main.map_or("", |(name, _)| name));
         self.writer.number(fields::DEFAULT_SAMPLE_TYPE, default);
         let start = header.start_epoch_millis.saturating_mul(1_000_000);
         self.writer
@@ -67,6 +94,10 @@ impl<W: Write> File<W> {
             .number(fields::DURATION_NANOS, header.duration_ns);
         let json = serde_json::to_string(header).expect("strings and numbers only");
         self.writer.text(fields::LOADHOOK_HEADER, json.as_bytes());
+        if let Some(sampling) = &profile.sampling {
+            let json = serde_json::to_string(sampling).expect("numbers and a word only");
+            self.writer.text(fields::LOADHOOK_SAMPLING, json.as_bytes());
+        }
         let comments: Vec<u64> = comments(profile)
             .map(|comment| self.strings.index(&comment))
             .collect();
@@ -144,24 +175,29 @@ impl<W: Write> File<W> {
         let totals = unusual_totals(thread, &figures);
         let labels = self.thread_labels(thread);
         let [total_key, unit] = ["total", "nanoseconds"].map(|text| self.strings.index(text));
-        let own_values = call_values(profile);
+        let timing = profile.header.timing;
+        let own_values = call_values(profile).len();
         let others = profile
             .allocations
             .iter()
             .flat_map(allocations::values)
             .count();
         for (at, node) in thread.nodes.iter().enumerate() {
+            let total = totals.get(&(at as u32));
+            let values = values_of(node, &figures[at], timing);
+            if timing == Timing::Sampled && total.is_none() && values.iter().all(|v| *v == 0) {
+                continue;
+            }
             self.writer.message(fields::SAMPLE, |sample| {
                 // pprof wants the leaf first.
                 let path = std::iter::successors(Some(node), |node| {
                     node.parent.map(|parent| &thread.nodes[parent as usize])
                 });
                 sample.packed(1, path.map(|node| u64::from(node.method) + 1));
-                let own = figures[at].self_ns.round() as u64;
-                let values = [node.calls, own].into_iter().take(own_values);
+                let values = values.into_iter().take(own_values);
                 sample.packed(2, values.chain(std::iter::repeat_n(0, others)));
                 labels.write(sample);
-                if let Some(total) = totals.get(&(at as u32)) {
+                if let Some(total) = total {
                     sample.message(3, |label| {
                         label.number(1, total_key);
                         label.number(3, *total);
@@ -192,7 +228,43 @@ impl<W: Write> File<W> {
             own.number(14, thread.cpu_ns.map_or(0, |ns| ns.saturating_add(1)));
             own.packed(12, nodes().map(|n| n.ticked_ns));
             own.packed(13, nodes().map(|n| n.ticked_variance.to_bits()));
+            if nodes().any(|n| n.waiting != Waiting::default()) {
+                for (field, part) in (15..).zip(0..Waiting::REASONS.len()) {
+                    own.packed(field, nodes().map(|n| n.waiting.parts()[part]));
+                }
+            }
         });
+    }
+
+    /// Calls without callers: a sample of one frame each, and our own columns.
+    fn method_calls(&mut self, profile: &Profile) -> io::Result<()> {
+        let counted = &profile.method_calls;
+        if counted.is_empty() {
+            return Ok(());
+        }
+        let of_calls = call_values(profile);
+        let before = of_calls.iter().position(|value| *value == CALLS);
+        let others = profile
+            .allocations
+            .iter()
+            .flat_map(allocations::values)
+            .count();
+        for MethodCalls { method, calls } in counted {
+            self.writer.message(fields::SAMPLE, |sample| {
+                sample.packed(1, [u64::from(*method) + 1]);
+                let mut values = vec![0; of_calls.len() + others];
+                if let Some(before) = before {
+                    values[before] = *calls;
+                }
+                sample.packed(2, values);
+            });
+            self.flush(PIECE)?;
+        }
+        self.writer.message(fields::LOADHOOK_METHOD_CALLS, |own| {
+            own.packed(1, counted.iter().map(|counted| counted.method.into()));
+            own.packed(2, counted.iter().map(|counted| counted.calls));
+        });
+        self.flush(0)
     }
 }
 
@@ -202,7 +274,11 @@ fn comments(profile: &Profile) -> impl Iterator<Item = String> {
     let measured = match header.timing {
         _ if !profile.has_calls() && profile.allocations.is_some() => String::new(),
         Timing::Count => "calls counted, not timed".to_owned(),
-        Timing::Sampled => "calls counted; running times from samples".to_owned(),
+        Timing::Sampled => {
+            let facts = profile.sampling.iter().flat_map(sampled::facts);
+            let facts: Vec<String> = facts.collect();
+            format!("processor times from samples; {}", facts.join(", "))
+        }
         Timing::Exact => format!("{} clock, every call timed", header.clock.as_str()),
         Timing::Adaptive => format!(
             "{} clock; counts are exact, times of short calls estimated from a sample",

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::columns::{Column, NARROWEST_NAME, fitted, partly_grey};
-use super::not_instrumented;
+use super::{not_instrumented, sampled};
 use crate::analysis::method_rows::Row;
 use crate::analysis::options::{Explain, Options};
 use crate::analysis::view::View;
@@ -68,14 +68,22 @@ pub(super) fn write(
     for line in waiting.into_iter().flatten() {
         writeln!(out, "{}", wrapped(&line, INDENT, options.width))?;
     }
-    let estimated = rows.iter().any(|row| row.is_estimated);
+    let estimated = !view.is_sampled() && rows.iter().any(|row| row.is_estimated);
     let has_bounds = rows.iter().any(|row| row.total_is_bound);
     let has_partial = rows
         .iter()
         .any(|row| row.is_partial() && row.some_total().is_some());
     let marks = [estimated, has_errors, has_bounds, has_partial];
-    remarks(&profile.header, marks, options.explain != Explain::No, out)?;
+    let sampled = sampled::remark(&view, &rows);
+    remarks(
+        &profile.header,
+        sampled,
+        marks,
+        options.explain != Explain::No,
+        out,
+    )?;
     match rows.iter().find(|row| row.is_mostly_error()) {
+        _ if view.is_sampled() => Ok(()),
         Some(row) => writeln!(out, "{}", remedy(&profile.methods[row.method as usize])),
         None => Ok(()),
     }
@@ -121,11 +129,14 @@ pub(super) fn program(
 fn head(view: &View<'_>, options: &Options<'_>, out: &mut dyn Write) -> io::Result<()> {
     let header = &view.profile.header;
     program(view.profile, options, out)?;
-    let calls = view.trees.iter().flat_map(|tree| &tree.entries);
-    let calls = calls.fold(0u64, |sum, entry| sum.saturating_add(entry.weight.count));
-    let threads = view.threads();
+    let nodes = view.trees.iter().flat_map(|tree| &tree.entries);
+    let nodes = nodes.filter(|_| !view.is_sampled());
+    let calls = nodes.fold(view.counted(), |sum, entry| {
+        sum.saturating_add(entry.weight.count)
+    });
     let measured = match header.timing {
         Timing::Count => "calls counted, not timed".to_owned(),
+        Timing::Sampled => "times from samples".to_owned(),
         timing => format!(
             "{} clock, {} timing",
             header.clock.as_str(),
@@ -135,21 +146,36 @@ fn head(view: &View<'_>, options: &Options<'_>, out: &mut dyn Write) -> io::Resu
     let mut facts = vec![
         units::time(header.duration_ns as f64),
         measured,
-        format!(
-            "{} {} in {threads}",
-            units::count(calls),
-            if calls == 1 { "call" } else { "calls" },
-        ),
+        call_text(view, calls),
     ];
     // The tracker takes no memory if nothing is instrumented.
     if header.tracker_bytes > 0 {
         facts.push(format!("tracker {}", units::bytes(header.tracker_bytes)));
     }
     writeln!(out, "{}", joined(&facts, options.width))?;
-    if let Some(line) = sum_over_threads(view, options.width) {
+    if view.is_sampled() {
+        for line in sampled::head(view, options.width) {
+            writeln!(out, "{line}")?;
+        }
+    } else if let Some(line) = sum_over_threads(view, options.width) {
         writeln!(out, "{line}")?;
     }
     writeln!(out)
+}
+
+/// The number of calls, and of the threads that they are of.
+fn call_text(view: &View<'_>, calls: u64) -> String {
+    let are_counted_alone = view.trees.is_empty() && !view.method_calls.is_empty();
+    let counted = match calls {
+        0 if view.is_sampled() => "calls not counted".to_owned(),
+        1 => "1 call".to_owned(),
+        calls => format!("{} calls", units::count(calls)),
+    };
+    if are_counted_alone {
+        counted
+    } else {
+        format!("{counted} in {}", view.threads())
+    }
 }
 
 /// The line that says that times are summed over threads.
@@ -186,7 +212,11 @@ fn columns(view: &View<'_>, rows: &[Row]) -> Vec<Column> {
     let cells = |cell: &dyn Fn(&Row) -> String| rows.iter().map(cell).collect::<Vec<_>>();
     let ranks = (1..=rows.len()).map(|rank| rank.to_string());
     let mut columns = vec![column("#", ranks.collect())];
-    let calls = column("calls", cells(&|row| units::count(row.count)));
+    let calls = |row: &Row| {
+        row.known_calls()
+            .map_or(units::UNKNOWN.to_owned(), units::count)
+    };
+    let calls = column("calls", cells(&calls));
     if view.counts_only() {
         let share = |row: &Row| format!("{:.1} %", view.percent(row.count as f64));
         columns.extend([column("calls %", cells(&share)), calls]);
@@ -197,7 +227,8 @@ fn columns(view: &View<'_>, rows: &[Row]) -> Vec<Column> {
         None => units::UNKNOWN.to_owned(),
     };
     let share = |row: &Row| known(row.known_own(), &|ns| format!("{:.1} %", view.percent(ns)));
-    columns.push(column("self %", cells(&share)));
+    let spares = Spares::of(view);
+    columns.push(Column::new("self %", spares.share, cells(&share)));
     let times = |title: &str,
                  spare: [u8; 2],
                  mark: fn(&Row) -> &'static str,
@@ -208,11 +239,13 @@ fn columns(view: &View<'_>, rows: &[Row]) -> Vec<Column> {
             Quantity::Time,
         );
         let number = |row: &Row| {
-            let estimated = if row.is_estimated { "~" } else { "" };
+            let is_marked = row.is_estimated && !row.is_sampled;
+            let estimated = if is_marked { "~" } else { "" };
             let number = |ns| format!("{}{estimated}{}", mark(row), unit.number(ns));
             known(time(row), &number)
         };
         let error = |row: &Row| match 100.0 * error(row) / time(row).unwrap_or(0.0).max(1.0) {
+            _ if row.is_sampled && time(row) == Some(0.0) => String::new(),
             percent if row.is_estimated && percent > 999.0 => ">999 %".to_owned(),
             percent if row.is_estimated && percent > NOTABLE_ERROR => format!("{percent:.0} %"),
             _ => String::new(),
@@ -226,14 +259,14 @@ fn columns(view: &View<'_>, rows: &[Row]) -> Vec<Column> {
     };
     columns.extend(times(
         "self",
-        [0, 3],
+        spares.own,
         |row| mark(false, row.is_partial()),
         Row::known_own,
         Row::own_error,
     ));
     columns.extend(times(
         "total",
-        [1, 4],
+        spares.total,
         |row| mark(row.total_is_bound, row.is_partial()),
         Row::some_total,
         Row::total_error,
@@ -243,8 +276,45 @@ fn columns(view: &View<'_>, rows: &[Row]) -> Vec<Column> {
         let mean = |ns| format!("{}{}", mark(row.total_is_bound, false), units::time(ns));
         known(row.mean(), &mean)
     };
-    columns.push(Column::new("mean", 2, cells(&mean)));
+    columns.push(Column::new("mean", spares.mean, cells(&mean)));
+    if view.is_sampled() {
+        let waiting = Column::new(
+            "waiting",
+            sampled::WAITING_SPARE,
+            cells(&|row| sampled::waiting_text(row.waiting)),
+        );
+        columns.extend(Some(waiting).filter(Column::has_text));
+    }
     columns
+}
+
+/// How soon columns go where there is no room for all, those of the highest number first. The second
+/// of two is the error's.
+struct Spares {
+    share: u8,
+    own: [u8; 2],
+    total: [u8; 2],
+    mean: u8,
+}
+
+impl Spares {
+    fn of(view: &View<'_>) -> Spares {
+        if view.is_sampled() {
+            Spares {
+                share: 1,
+                own: [0, 4],
+                total: [0, 5],
+                mean: 3,
+            }
+        } else {
+            Spares {
+                share: 0,
+                own: [0, 3],
+                total: [1, 4],
+                mean: 2,
+            }
+        }
+    }
 }
 
 fn names(view: &View<'_>, rows: &[Row]) -> Vec<String> {
@@ -254,11 +324,12 @@ fn names(view: &View<'_>, rows: &[Row]) -> Vec<String> {
 /// Writes the explanations of marks, the number of methods not instrumented, and notes.
 pub(super) fn remarks(
     header: &Header,
+    sampled: Option<String>,
     [estimated, has_errors, has_bounds, has_partial]: [bool; 4],
     explain: bool,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let mut remarks = Vec::new();
+    let mut remarks: Vec<String> = sampled.into_iter().collect();
     if estimated {
         remarks.push("~ estimated from a random sample of the calls; counts are exact".to_owned());
     }

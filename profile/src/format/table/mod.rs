@@ -5,5 +5,8 @@ pub(crate) mod columns;
 pub(crate) mod methods;
 pub(crate) mod not_instrumented;
 mod report;
+pub(crate) mod sampled;
+mod waiting;
 
 pub(super) use report::write;
+pub use waiting::write_waiting;

@@ -44,6 +44,7 @@ fn tables(profile: &Profile, options: &Options<'_>, out: &mut dyn Write) -> io::
     } else {
         methods::remarks(
             &profile.header,
+            None,
             [false; 4],
             options.explain != Explain::No,
             out,

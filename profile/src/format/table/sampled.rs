@@ -1,0 +1,84 @@
+//! The parts of a table that only profiles of samples have.
+
+use crate::analysis::method_rows::Row;
+use crate::analysis::view::View;
+use crate::model::{Engine, Sampling};
+use loadhook_text::units;
+use loadhook_text::width::joined;
+
+/// How soon the column of waiting goes: after means and errors.
+pub(super) const WAITING_SPARE: u8 = 2;
+
+/// The lines above the table: the samples, and the time that they stand for.
+pub(super) fn head(view: &View<'_>, width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(sampling) = &view.profile.sampling {
+        lines.push(joined(&facts(sampling), width));
+    }
+    let entries = view.trees.iter().flat_map(|tree| &tree.entries);
+    let waiting: f64 = entries
+        .map(|entry| entry.weight.waiting.total_ns() as f64)
+        .sum();
+    let elapsed = units::time(view.profile.header.duration_ns as f64);
+    let mut times = vec![format!(
+        "{} on a processor in {elapsed} elapsed",
+        units::time(view.whole)
+    )];
+    if waiting > 0.0 {
+        times.push(format!("waiting {} beside it", units::time(waiting)));
+    }
+    times.push("% is of the processor time".to_owned());
+    lines.push(joined(&times, width));
+    lines
+}
+
+/// The number of samples, their distance, and those that are incomplete.
+pub(in crate::format) fn facts(sampling: &Sampling) -> Vec<String> {
+    let samples = match sampling.samples {
+        1 => "1 sample".to_owned(),
+        samples => format!("{} samples", units::count(samples)),
+    };
+    let engine = match sampling.engine {
+        Engine::Async => "async engine",
+        Engine::Safepoint => "at safepoints, so biased to them",
+    };
+    let mut facts = vec![
+        format!(
+            "{samples} every {} of processor time",
+            units::time(sampling.tick_ns as f64)
+        ),
+        engine.to_owned(),
+    ];
+    let unwalked = 100.0 * sampling.unwalked_ns as f64 / (sampling.weight_ns as f64).max(1.0);
+    facts.push(format!("{unwalked:.1} % could not be walked"));
+    if sampling.lost > 0 {
+        facts.push(format!("{} lost", units::count(sampling.lost)));
+    }
+    facts
+}
+
+/// The time for which threads waited; empty if they did not.
+pub(in crate::format) fn waiting_text(ns: f64) -> String {
+    if ns > 0.0 {
+        units::time(ns)
+    } else {
+        String::new()
+    }
+}
+
+/// The remark that says where the numbers come from.
+pub(super) fn remark(view: &View<'_>, rows: &[Row]) -> Option<String> {
+    let has_uncounted = rows.iter().any(|row| !row.is_counted);
+    let counts = match (rows.iter().any(|row| row.is_counted), has_uncounted) {
+        (true, true) => "calls are exact, – where not counted",
+        (true, false) => "calls are exact",
+        (false, _) => "calls are not counted",
+    };
+    let calls = if view.profile.method_calls.is_empty() || !view.method_calls.is_empty() {
+        counts
+    } else {
+        "calls are of all threads and callers together, so not shown here"
+    };
+    view.is_sampled()
+        .then(|| format!("times are processor time by samples; {calls}"))
+}
