@@ -247,7 +247,7 @@ fn json_has_all_known_values() {
     let json = json(&alone(allocations()), &later(), &options);
     assert_eq!(
         (&json["version"], &json["measure"]),
-        (&2.into(), &"allocated".into())
+        (&3.into(), &"allocated".into())
     );
     let [only] = &json["sites"].as_array().expect("sites")[..] else {
         panic!("{json}");

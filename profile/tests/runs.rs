@@ -120,7 +120,7 @@ fn json_has_every_run() {
     let json: Value = serde_json::from_slice(&out).expect("JSON");
     assert_eq!(
         (&json["version"], &json["compared"]),
-        (&2.into(), &"self".into())
+        (&3.into(), &"self".into())
     );
     assert_eq!(json["before"].as_array().map(Vec::len), Some(5));
     assert_eq!(json["test"]["tested"], 6);

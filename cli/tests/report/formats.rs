@@ -35,7 +35,7 @@ fn the_json_is_as_documented() {
     check(
         &json,
         &[
-            ("version", &|v| v == 1),
+            ("version", &|v| v == 2),
             ("header", &is_object),
             ("threads", &is_list),
             ("methods", &is_list),

@@ -161,7 +161,7 @@ fn profiles_are_compared() {
     let json = json(&["--diff", "a.pb.gz", "b.pb.gz"]);
     assert_eq!(
         (&json["version"], &json["compared"]),
-        (&2.into(), &"calls".into())
+        (&3.into(), &"calls".into())
     );
     assert_eq!(json["before"][0]["command"], "shop.Shop serve");
     assert_eq!(json["after"][0]["command"], "shop.Shop exit 0");

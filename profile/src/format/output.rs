@@ -24,7 +24,7 @@ pub enum Format {
     Collapsed,
     /// Gzipped pprof protobuf. It holds the whole profile, so options have no effect.
     Pprof,
-    /// Loadhook's own JSON, version 1: see `docs/user/formats.md`.
+    /// Our own JSON, version 2: see `docs/user/formats.md`.
     Json,
     /// One self-contained page.
     Html,

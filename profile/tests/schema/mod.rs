@@ -1,6 +1,8 @@
 //! A decoder of the public pprof schema that shares no code with Loadhook's. It knows only the
 //! field numbers of `profile.proto`.
 
+#![allow(dead_code)]
+
 use std::collections::BTreeMap;
 
 #[derive(Debug, Default)]

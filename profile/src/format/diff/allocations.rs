@@ -258,7 +258,7 @@ fn both_sides(comparison: &Comparison, shown: &[&Change]) -> Vec<Column> {
     columns.into_iter().filter(Column::has_text).collect()
 }
 
-/// Writes at most [`Options::top`] changes as JSON, version 2: see `docs/user/compare.md`.
+/// Writes at most [`Options::top`] changes as JSON, version 3: see `docs/user/compare.md`.
 ///
 /// # Errors
 ///
@@ -307,7 +307,7 @@ pub fn write_json(
         _ => "bytes",
     };
     let file = json!({
-        "version": 2,
+        "version": 3,
         "before": comparison.headers[0],
         "after": comparison.headers[1],
         "measure": comparison.measure.as_str(),

@@ -58,6 +58,11 @@ fn weighed(profile: &Profile, measure: Measure, options: &Options<'_>) -> Value 
 fn data(view: &View<'_>, options: &Options<'_>) -> Value {
     let lanes = Lane::all(view);
     let (threads, left_out) = threads(&lanes, view.counts_only(), false, options.top);
+    let threads_text = if view.trees.is_empty() && !view.method_calls.is_empty() {
+        String::new()
+    } else {
+        view.threads()
+    };
     json!({
         "header": header(view),
         "counts": view.counts_only(),
@@ -71,7 +76,7 @@ fn data(view: &View<'_>, options: &Options<'_>) -> Value {
         "unsized": unsized_remarks(view.unsized_objects()),
         "methods": methods(&view.methods, &view.names),
         "threads": threads,
-        "threadsText": view.threads(),
+        "threadsText": threads_text,
     })
 }
 

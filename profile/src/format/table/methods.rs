@@ -163,18 +163,21 @@ fn head(view: &View<'_>, options: &Options<'_>, out: &mut dyn Write) -> io::Resu
     writeln!(out)
 }
 
-/// The number of calls, and of the threads that they are of.
+/// The number of calls, as far as they are known, and of the threads that are shown.
 fn call_text(view: &View<'_>, calls: u64) -> String {
-    let are_counted_alone = view.trees.is_empty() && !view.method_calls.is_empty();
     let counted = match calls {
-        0 if view.is_sampled() => "calls not counted".to_owned(),
         1 => "1 call".to_owned(),
         calls => format!("{} calls", units::count(calls)),
     };
-    if are_counted_alone {
+    let threads = view.threads();
+    if view.trees.is_empty() && !view.method_calls.is_empty() {
         counted
+    } else if !view.is_sampled() || !view.method_calls.is_empty() {
+        format!("{counted} in {threads}")
+    } else if view.profile.method_calls.is_empty() {
+        format!("{threads}, calls not counted")
     } else {
-        format!("{counted} in {}", view.threads())
+        threads
     }
 }
 
@@ -301,7 +304,7 @@ impl Spares {
     fn of(view: &View<'_>) -> Spares {
         if view.is_sampled() {
             Spares {
-                share: 1,
+                share: 2,
                 own: [0, 4],
                 total: [0, 5],
                 mean: 3,

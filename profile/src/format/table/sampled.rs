@@ -6,8 +6,8 @@ use crate::model::{Engine, Sampling};
 use loadhook_text::units;
 use loadhook_text::width::joined;
 
-/// How soon the column of waiting goes: after means and errors.
-pub(super) const WAITING_SPARE: u8 = 2;
+/// How soon the column of waiting goes: last, after shares, means and errors.
+pub(super) const WAITING_SPARE: u8 = 1;
 
 /// The lines above the table: the samples, and the time that they stand for.
 pub(super) fn head(view: &View<'_>, width: usize) -> Vec<String> {
