@@ -23,7 +23,9 @@ fn calls(profile: &Profile, class: &str, method: &str) -> (u64, usize) {
         &*it.class == class && &*it.name == method
     };
     let nodes = profile.threads.iter().flat_map(|thread| &thread.nodes);
-    let calls = nodes.filter(|node| is_it(node.method)).map(|n| n.calls);
+    let in_trees = nodes.filter(|node| is_it(node.method)).map(|n| n.calls);
+    let counted = profile.method_calls.iter().filter(|c| is_it(c.method));
+    let calls = in_trees.chain(counted.map(|counted| counted.calls));
     let rows = (0..profile.methods.len()).filter(|index| is_it(*index as u32));
     (calls.sum(), rows.count())
 }
@@ -79,6 +81,8 @@ fn copies_are_counted(feature: u32) -> Result<()> {
             run.profile.header.notes
         );
     }
+    let run = same_as_plain(&hidden(feature, &["copies"]).options("timing=sampled"))?;
+    counts(&run, &counted)?;
     // Hidden classes can be included and excluded by name.
     let run = same_as_plain(&hidden(feature, &["copies"]).options("include=Counted::step"))?;
     counts(&run, &[("Counted", "run", 0), ("Counted", "step", 630)])?;

@@ -42,6 +42,14 @@ fn nearly_full(feature: u32) -> Result<()> {
             "{}: {counted} and {overflowed} calls of {CALLS}",
             run.name
         );
+        let run = program.options("timing=sampled").run()?;
+        run.printed("2000\n", 0)?;
+        let (counted, overflowed) = (run.profile.calls(), run.profile.header.overflowed_calls);
+        ensure!(
+            (counted, overflowed) == (CALLS, 0),
+            "{}: {counted} and {overflowed} calls of {CALLS}",
+            run.name
+        );
     }
     Ok(())
 }
@@ -123,7 +131,13 @@ fn dying(feature: u32) -> Result<()> {
         runs.push(["-XX:+UseZGC", "-Xmx1g", "300000"]);
     }
     for [collector, heap, first] in runs {
-        for options in ["timing=count", "alloc=exact", "alloc=sampled", "alloc=live"] {
+        for options in [
+            "timing=count",
+            "timing=sampled",
+            "alloc=exact",
+            "alloc=sampled",
+            "alloc=live",
+        ] {
             let program = Program::new(feature, "Leaking")
                 .options(options)
                 .jvm(&[heap, collector])
