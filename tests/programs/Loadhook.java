@@ -2,12 +2,16 @@ package java.lang;
 
 /** A minimal tracker: it only counts and calls nothing, so that it works before the JVM is initialised. */
 public final class $Loadhook {
-    public static long enter, exit, caught, construct, constructed, ended, alloc, allocArray, allocDimension, init, newArray;
+    public static long enter, count, exit, caught, construct, constructed, ended, alloc, allocArray, allocDimension, init, newArray;
 
     private $Loadhook() {}
 
     public static void enter(int method) {
         enter++;
+    }
+
+    public static void count(int method) {
+        count++;
     }
 
     public static void exit(int method) {
