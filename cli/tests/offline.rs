@@ -142,6 +142,61 @@ fn a_jar_counts_by_itself() -> Result<()> {
     Ok(())
 }
 
+/// Checks the calls of one method, which are known for all threads together only.
+fn check_counted(profile: &Profile, class: &str, method: &str, expected: u64) -> Result<()> {
+    let is_it = |at: u32| {
+        let found = &profile.methods[at as usize];
+        &*found.class == class && &*found.name == method
+    };
+    let counted = profile.method_calls.iter();
+    let found: u64 = counted
+        .filter(|it| is_it(it.method))
+        .map(|it| it.calls)
+        .sum();
+    ensure!(found == expected, "{class}.{method}: {found} calls");
+    Ok(())
+}
+
+/// Trivial methods are counted without `--all`.
+#[test]
+fn a_jar_can_only_count() -> Result<()> {
+    let folder = folder();
+    let mut tool = Jdk::find(17)?.tool("jar")?;
+    tool.current_dir(folder.path())
+        .args(["--create", "--file", "shop.jar", "--main-class"]);
+    process::output(tool.arg("shop.Shop").arg("-C").arg(classes()).arg("."))?;
+    let arguments = [
+        "rewrite",
+        "shop.jar",
+        "-o",
+        "counted.jar",
+        "--probes",
+        "count",
+    ];
+    done(&mut loadhook(folder.path(), &arguments)).expect(0, "", &["classes rewritten"]);
+    for feature in JDKS {
+        let (plain, _) = run(feature, folder.path(), &["-jar", "shop.jar", "serve"])?;
+        let args = ["-Xverify:all", "-jar", "counted.jar", "serve"];
+        let (out, profiles) = run(feature, folder.path(), &args)?;
+        ensure!(out == plain, "{out}");
+        let [profile] = profiles.as_slice() else {
+            anyhow::bail!("{} profiles", profiles.len());
+        };
+        check_counted(profile, "shop.Shop", "serve", 2)?;
+        check_counted(profile, "shop.Shop$Order", "<init>", 1500)?;
+        check_counted(profile, "shop.Shop$Order", "first", 1500)?;
+        ensure!(profile.threads.iter().all(|thread| thread.nodes.is_empty()));
+        let file = &common::profiles(folder.path())[0];
+        let report = done(&mut loadhook(folder.path(), &["report", file]));
+        ensure!(
+            report.out.contains("shop.Shop$Order.first"),
+            "{}",
+            report.out
+        );
+    }
+    Ok(())
+}
+
 #[test]
 fn a_folder_counts_by_itself() -> Result<()> {
     let folder = folder();

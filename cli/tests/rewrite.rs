@@ -291,6 +291,10 @@ fn impossible_outputs_are_refused() -> Result<()> {
             ["--probes", "alloc"],
             "need your own tracker; add --tracker none",
         ),
+        (
+            ["--probes", "timing,count"],
+            "--probes timing counts calls, too; leave out timing or count",
+        ),
     ] {
         refused(&[&plain[..], &more].concat(), said);
     }

@@ -10,6 +10,8 @@ use clap::{Args, ValueEnum};
 pub(super) enum ProbeFamily {
     /// At method entry, exit and exception handlers
     Timing,
+    /// At method entry only, to count calls: much cheaper
+    Count,
     /// At every `new` and array creation, with the number of the site
     Alloc,
     /// At every new object and array, which is passed to the probe
@@ -72,7 +74,7 @@ pub(crate) struct RewriteArgs {
     pub(super) tracker: Option<TrackerOption>,
 
     /// Also instrument trivial methods: at most 24 instructions, no call, no
-    /// loop
+    /// loop. Probes that only count are in those, too, without this option
     #[arg(long)]
     pub(super) all: bool,
 

@@ -25,8 +25,18 @@ pub(super) fn plan(args: &RewriteArgs, inputs: &[Input]) -> Result<Plan> {
         let line = "--probes alloc and object need your own tracker; add --tracker none";
         return usage_error(line.to_owned());
     }
+    if has(ProbeFamily::Timing) && has(ProbeFamily::Count) {
+        let line = "--probes timing counts calls, too; leave out timing or count";
+        return usage_error(line.to_owned());
+    }
     let mut plan = Plan::new(filter);
-    plan.selection.calls = has(ProbeFamily::Timing).then_some(CallProbes::Timing);
+    plan.selection.calls = if has(ProbeFamily::Timing) {
+        Some(CallProbes::Timing)
+    } else if has(ProbeFamily::Count) {
+        Some(CallProbes::Count)
+    } else {
+        None
+    };
     plan.selection.allocations = has(ProbeFamily::Alloc);
     plan.selection.objects = has(ProbeFamily::Object);
     plan.selection.all = args.all;
