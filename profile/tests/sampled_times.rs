@@ -421,7 +421,7 @@ fn other_tools_see_samples_and_calls() {
         assert_eq!((sample.stack.len(), sample.labels.len()), (1, 0));
         assert_eq!(sample.values[..3], [0, 0, 0]);
     }
-    insta::assert_snapshot!(file.comments.join("\n"), @"");
+    insta::assert_snapshot!(file.comments.join("\n"), @"Loadhook 0.1.0: processor times from samples; 363 samples every 4.00 ms of processor time, async engine, 0.3 % could not be walked, 2 lost");
 }
 
 #[test]
@@ -613,7 +613,7 @@ fn pages_compare_samples() {
         const row = [...document.querySelectorAll('#rows tr')].find((row) => row.textContent.includes('getNode'));
         return [...row.children].map((cell) => cell.textContent).join(' | ');
     "#;
-    insta::assert_snapshot!(run(&String::from_utf8(out).expect("UTF-8"), script), @"");
+    insta::assert_snapshot!(run(&String::from_utf8(out).expect("UTF-8"), script), @"+300 ms | +100.0 % | 300 ms | 600 ms | 600 ms | +300 ms | +75 | 150 | java.util.HashMap.getNode");
 }
 
 prop_compose! {

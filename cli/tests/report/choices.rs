@@ -163,6 +163,16 @@ fn options_without_effect_are_refused() {
     ] {
         report(&["a.pb.gz", "--format", "hprof", option]).expect(1, "", &[said]);
     }
+    report(&["a.pb.gz", "--waiting"]).expect(
+        1,
+        "",
+        &["error: a.pb.gz: --waiting: this profile has no samples; run again with --timing sampled\n"],
+    );
+    report(&["a.pb.gz", "--waiting", "--format", "tree"]).expect(
+        1,
+        "",
+        &["error: --waiting has no effect on --format tree; it works with table"],
+    );
     report(&["--diff", "a.pb.gz", "b.pb.gz", "--explain"]).expect(
         1,
         "",
