@@ -3,7 +3,7 @@
 //! Recursion is folded as the tracker folds it: a method that is on the path already goes back to its node. So a
 //! recursive program makes no more nodes than it has paths without repetition.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use loadhook_profile::{ThreadKind, Waiting};
@@ -122,6 +122,8 @@ struct Path {
     frames: Vec<(u32, bool)>,
     /// The nodes on the way to the innermost frame, with their names.
     open: Vec<(NameNumber, u32)>,
+    /// The nodes of all frames.
+    met: HashSet<u32>,
 }
 
 /// The trees.
@@ -324,6 +326,7 @@ impl Forest {
     fn find(&mut self, stack: &[NameNumber], path: &mut Path) {
         path.frames.clear();
         path.open.clear();
+        path.met.clear();
         for name in stack.iter().rev() {
             let known = path.open.iter().rposition(|(open, _)| open == name);
             if let Some(at) = known {
@@ -338,7 +341,9 @@ impl Forest {
             };
             if let Some(number) = self.nodes.number(node, self.most) {
                 path.open.push((*name, number));
-                path.frames.push((number, true));
+                // Behind a frame that went back, a node can come again.
+                let is_first = path.met.insert(number);
+                path.frames.push((number, is_first));
                 continue;
             }
             self.overflowed += 1;
@@ -424,6 +429,16 @@ mod tests {
         let deep: Vec<NameNumber> = (0..5000).map(|at| NameNumber(1 + at % 3)).collect();
         forest.run(VIRTUAL, &deep, 10, 1);
         assert!(forest.nodes().len() < 10, "{:?}", forest.nodes());
+    }
+
+    /// The second call of 2 is at the same node as the first one, although the stack went back to 1 between them.
+    #[test]
+    fn a_node_that_comes_again_is_outermost_once() {
+        let mut forest = Forest::new(100);
+        forest.run(VIRTUAL, &names([1, 2, 1, 2]), 10, 1);
+        let twice = cost(&forest, VIRTUAL, &[1, 2]);
+        assert_eq!((twice.all_ns, twice.outermost_ns), (20, 10));
+        assert!((twice.squares - 100.0).abs() < 1e-9);
     }
 
     #[test]
