@@ -72,12 +72,7 @@ impl AsyncEngine {
     pub(crate) fn begin(self, jni: Jni<'_>) -> Result<(), NotAsync> {
         let AsyncEngine(engine) = self;
         engine.find_thread_field(jni)?;
-        let noted = jni.framed(|jni| {
-            for class in engine.jvmti.loaded_classes(jni).unwrap_or_default() {
-                engine.note_class(jni, class);
-            }
-        });
-        noted.ok_or(NotAsync::NoStructure("list of classes"))?;
+        engine.note_loaded_classes(jni);
         // Code of which the JVM told before the classes were noted.
         class_methods::generate_events(engine.jvmti, event::COMPILED_METHOD_LOAD);
         if engine.shared.code.get().is_none() {
@@ -87,13 +82,6 @@ impl AsyncEngine {
             return Err(NotAsync::NoSignal);
         }
         Ok(())
-    }
-
-    /// Notes the methods of classes that were retransformed. The JVM posts no event that tells of their new code.
-    pub(crate) fn retransformed(self, jni: Jni<'_>, classes: &[Local<'_>]) {
-        for class in classes {
-            self.0.note_class(jni, *class);
-        }
     }
 
     /// Samples a platform thread from here on: the calling one at `ThreadStart`, or another one at `VMInit`. `None` if

@@ -6,7 +6,7 @@ use super::handler::end_of;
 use super::noted::ClassOf;
 use super::raw_frame::RawFrame;
 use super::sample::{
-    MethodNumber, RawSample, SampleFrame, SampleSink, StubKind, ThreadMode, ThreadNumber,
+    MethodNumber, RawSample, SampleFrame, SampleSink, StackEnd, StubKind, ThreadNumber, Unwalked,
 };
 use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::MethodKey;
@@ -29,12 +29,15 @@ pub(super) fn drain(engine: &Engine, jni: Jni<'_>, sink: &mut dyn SampleSink) {
     let mut words = Vec::new();
     let mut found = Vec::new();
     let mut frames = Vec::new();
+    let mut unknown = 0;
     // Samples that come meanwhile are for the next call, which bounds this one.
     let until = engine.shared.ring.head();
     while engine.shared.ring.tail() < until {
         let Some(record) = engine.shared.ring.take(&mut words) else {
             break;
         };
+        let end = end_of(record.end);
+        unknown += u32::from(end == StackEnd::Unwalked(Unwalked::UnknownMethod));
         found.clear();
         expand(engine, &words, &mut found);
         frames.clear();
@@ -51,10 +54,10 @@ pub(super) fn drain(engine: &Engine, jni: Jni<'_>, sink: &mut dyn SampleSink) {
             thread: ThreadNumber(record.thread),
             weight_ns: record.weight_ns,
             frames: &frames,
-            end: end_of(record.end),
-            mode: mode(record.state),
+            end,
         });
     }
+    engine.note_redefined(jni, unknown);
     for number in engine.forget_gone(jni) {
         sink.method_gone(number);
     }
@@ -149,17 +152,6 @@ fn tell(
                 Some(number)
             })
             .flatten(),
-    }
-}
-
-/// The mode of a `JavaThreadState` (HotSpot, `globalDefinitions.hpp`). Odd numbers are transitions.
-fn mode(state: u8) -> ThreadMode {
-    match state {
-        4 | 5 => ThreadMode::Native,
-        6 | 7 => ThreadMode::Vm,
-        8 | 9 => ThreadMode::Java,
-        10 | 11 => ThreadMode::Blocked,
-        _ => ThreadMode::Other,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::time::{Duration, Instant};
 
 use super::class_methods::class_methods;
 use super::code_cache::CodeCache;
@@ -46,6 +47,8 @@ pub(super) struct Known {
     retired: Vec<Retired>,
     /// `Continuation.enterSpecial`.
     continuation_entry: Option<MethodKey>,
+    /// The time at which classes were noted again.
+    noted_again: Option<Instant>,
 }
 
 /// The parts of the engine.
@@ -195,6 +198,36 @@ impl Engine {
         if !is_new && let Some(weak) = weak {
             jni.delete_weak(weak);
         }
+    }
+
+    /// Notes all classes that are loaded, also those that are noted already.
+    pub(super) fn note_loaded_classes(&self, jni: Jni<'_>) {
+        jni.framed(|jni| {
+            for class in self.jvmti.loaded_classes(jni).unwrap_or_default() {
+                self.note_class(jni, class);
+            }
+        });
+    }
+
+    /// Notes all classes again if some samples had interpreted methods that are not known. A class that was redefined
+    /// has other methods, and the JVM posts no event for it.
+    pub(super) fn note_redefined(&self, jni: Jni<'_>, unknown: u32) {
+        /// Samples of unknown methods that are taken for chance.
+        const CHANCE: u32 = 20;
+        const PAUSE: Duration = Duration::from_secs(5);
+        if unknown < CHANCE {
+            return;
+        }
+        let now = Instant::now();
+        {
+            let mut known = self.known();
+            let is_soon = |at: Instant| now.saturating_duration_since(at) < PAUSE;
+            if known.noted_again.is_some_and(is_soon) {
+                return;
+            }
+            known.noted_again = Some(now);
+        }
+        self.note_loaded_classes(jni);
     }
 
     /// Forgets classes that are gone, some at each call. Returns what samples knew of them.

@@ -124,7 +124,6 @@ fn sample(
             thread: number,
             weight_ns,
             end: end_code(StackEnd::Unwalked(Unwalked::ForeignStack)),
-            state: 0,
         };
         shared.ring.write(sample, &[], 0);
         return;
@@ -147,7 +146,6 @@ fn sample(
         thread: number,
         weight_ns,
         end: end_code(end),
-        state: memory.state,
     };
     shared.ring.write(sample, frames, count);
 }

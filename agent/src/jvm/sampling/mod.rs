@@ -3,9 +3,6 @@
 //! The handler follows a stack by a map of the JVM's generated code, which JVM TI events build. It reads registers, the
 //! thread's own stack, the thread's last Java frame and these tables, and nothing else.
 
-// The sampler that uses it follows.
-#![allow(dead_code, unused_imports)]
-
 mod async_engine;
 mod class_methods;
 mod code_cache;
@@ -35,6 +32,6 @@ mod walker_tests;
 
 pub(crate) use async_engine::AsyncEngine;
 pub(crate) use sample::{
-    ClockSource, MethodNumber, NotAsync, RawSample, SampleFrame, SampleSink, SamplingCounts,
-    SamplingSettings, StackEnd, StubKind, ThreadMode, ThreadNumber, Trust, Unwalked,
+    ClockSource, MethodNumber, NotAsync, RawSample, SampleFrame, SampleSink, SamplingSettings,
+    StackEnd, StubKind, ThreadNumber, Trust,
 };

@@ -20,8 +20,6 @@ pub(super) struct Record {
     pub(super) weight_ns: u64,
     /// The code of the stack's end.
     pub(super) end: u8,
-    /// The JVM's state of the thread.
-    pub(super) state: u8,
 }
 
 /// The ring.
@@ -91,7 +89,7 @@ impl Ring {
             index = index.wrapping_add(1);
         }
         // The header is never 0, since a record has three words.
-        let header = len | u64::from(record.end) << 32 | u64::from(record.state) << 40;
+        let header = len | u64::from(record.end) << 32;
         put(0, header, Ordering::Release);
     }
 
@@ -132,7 +130,6 @@ impl Ring {
             thread: take(1) as u32,
             weight_ns: take(2),
             end: (header >> 32) as u8,
-            state: (header >> 40) as u8,
         };
         frames.clear();
         frames.extend((FIXED as u64..len).map(take));
@@ -156,7 +153,6 @@ mod tests {
             thread,
             weight_ns: 1_000_000,
             end: 3,
-            state: 8,
         }
     }
 

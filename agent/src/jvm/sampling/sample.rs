@@ -84,21 +84,6 @@ pub(crate) enum Unwalked {
     UnknownMethod,
 }
 
-/// What the thread did, by the JVM's own state of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum ThreadMode {
-    /// It ran Java code.
-    Java,
-    /// It ran a native method or code outside the JVM.
-    Native,
-    /// It was inside the JVM.
-    Vm,
-    /// It waited inside the JVM, for a lock or a safepoint.
-    Blocked,
-    /// The state is none of these.
-    Other,
-}
-
 /// A sample of a thread that was running.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RawSample<'a> {
@@ -108,7 +93,6 @@ pub(crate) struct RawSample<'a> {
     /// The frames, innermost first, with inlined methods.
     pub(crate) frames: &'a [SampleFrame],
     pub(crate) end: StackEnd,
-    pub(crate) mode: ThreadMode,
 }
 
 /// The reason why stacks cannot be sampled by signals.
