@@ -4,9 +4,9 @@ use anyhow::{Context, Result, ensure};
 use tempfile::TempDir;
 
 mod support;
-use support::{Program, finish};
+use support::{Program, finish, read};
 
-on_each_jdk!(programs_do_not_notice);
+on_each_jdk!(programs_do_not_notice the_program_keeps_its_signal);
 
 /// Options of the JVM that change how code is made or how garbage is collected.
 const JVMS: [&[&str]; 4] = [
@@ -51,7 +51,33 @@ fn programs_do_not_notice(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Hours of processor time, for changes of the sampler: `cargo test -p loadhook-agent --test sampled_stress -- --ignored`.
+/// The program takes `SIGPROF`, and gets the signals that it raises and no others.
+fn the_program_keeps_its_signal(feature: u32) -> Result<()> {
+    let folder = TempDir::new()?;
+    let file = folder.path().join("profile.pb.gz");
+    let mut outcome = Ok(());
+    // A sampler's thread that gets no processor for long gives the signal up late.
+    for _ in 0..3 {
+        let program = Program::new(feature, "SampledSignals")
+            .options("timing=sampled,include=none,all=false,sampler=async");
+        let output = finish(&mut program.command(&file)?)?;
+        ensure!(output.status.success(), "JDK {feature}: {output:?}");
+        let notes = read(&file)?.header.notes;
+        outcome = if output.stdout == b"seen 5\n"
+            && notes
+                .iter()
+                .any(|note| note.contains("uses SIGPROF itself"))
+        {
+            return Ok(());
+        } else {
+            Err(anyhow::anyhow!("JDK {feature}: {output:?}, {notes:?}"))
+        };
+    }
+    outcome
+}
+
+/// The same for much longer, for changes of the sampler:
+/// `cargo test -p loadhook-agent --test sampled_stress -- --ignored`.
 #[test]
 #[ignore = "takes half an hour"]
 fn programs_do_not_notice_for_long() -> Result<()> {
