@@ -153,11 +153,11 @@ fn keys_of_an_archive_with_another_tracker() -> Result<()> {
 fn age(folder: &Path) -> Result<()> {
     let file = folder.join("loadhook/Parts.class");
     let mut class = fs::read(&file)?;
-    // iload_2, iconst_1, if_icmp…: compares the passed version with the tracker's.
+    // iload_2, iconst_2, if_icmp…: compares the passed version with the tracker's.
     let mut places = 0;
     for at in 0..class.len() - 2 {
-        if class[at..at + 2] == [0x1c, 0x04] && matches!(class[at + 2], 0x9f | 0xa0) {
-            class[at + 1] = 0x05;
+        if class[at..at + 2] == [0x1c, 0x05] && matches!(class[at + 2], 0x9f | 0xa0) {
+            class[at + 1] = 0x04;
             places += 1;
         }
     }

@@ -210,7 +210,7 @@ mod tests {
             }
             let read = |offset: u64, len: u64| {
                 let start = usize::try_from(offset).unwrap_or(usize::MAX);
-                let end = start.checked_add(len as usize).unwrap_or(usize::MAX);
+                let end = start.saturating_add(len as usize);
                 bytes
                     .get(start..end)
                     .map(<[u8]>::to_vec)

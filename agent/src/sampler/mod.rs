@@ -12,14 +12,14 @@ mod names;
 mod native_code;
 mod report;
 mod running;
-mod sampler;
 mod settings;
 mod stacks;
 mod table;
+mod time_sampler;
 mod turns;
 mod visits;
 mod vm_threads;
 
 pub(crate) use report::TimeSnapshot;
-pub(crate) use sampler::Sampler;
 pub(crate) use settings::SamplerSettings;
+pub(crate) use time_sampler::Sampler;

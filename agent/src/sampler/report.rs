@@ -7,7 +7,7 @@ use loadhook_text::count;
 
 use super::forest::{Forest, Owner};
 use super::names::Names;
-use super::sampler::Sampler;
+use super::time_sampler::Sampler;
 use super::vm_threads::VmThreadKind;
 use crate::frames::profile_parts::{self, ProfileMethods};
 use crate::instrument::loaders::Loader;

@@ -8,8 +8,8 @@
 use std::time::Instant;
 
 use super::forest::{NameNumber, Reason};
-use super::sampler::Shared;
 use super::table::Record;
+use super::time_sampler::Shared;
 use super::vm_threads::run_delay_ns;
 use crate::jvm::sys::{Int, thread_state};
 

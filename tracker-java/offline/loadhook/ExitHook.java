@@ -7,7 +7,7 @@ final class ExitHook implements Runnable {
      * may be closed when the JVM ends.
      */
     static final Class<?>[] LOADED = {
-        Agent.class, ColumnMessage.class, Diagnostics.class, DisplayNames.class, Figures.class, Header.class,
+        Agent.class, ColumnMessage.class, CountedMethods.class, Diagnostics.class, DisplayNames.class, Figures.class, Header.class,
         HeapCheck.class, Json.class, LoaderName.class, Method.class, Methods.class, Pprof.class, Pprof.Gzip.class,
         ProtobufWriter.class, SelfTimeEstimator.class, StringTable.class, Symbols.class, ThreadNodes.class,
         WeakKey.class,
