@@ -195,7 +195,8 @@ fn waiting_has_a_reason(feature: u32) -> Result<()> {
             let run = program(feature, &["states", "3000"], engine).run()?;
             sound(&run)?;
             let known = measured(&run)?;
-            let parts: [(&str, fn(&Waiting) -> u64, &str); 5] = [
+            type Part = fn(&Waiting) -> u64;
+            let parts: [(&str, Part, &str); 5] = [
                 ("monitor", |waiting| waiting.monitor_ns, "enterMonitor"),
                 ("waiting", |waiting| waiting.monitor_ns, "awaitSignal"),
                 ("parked", |waiting| waiting.parked_ns, "park"),

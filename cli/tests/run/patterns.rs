@@ -154,7 +154,7 @@ fn patterns_without_effect_cause_a_message() {
     let result = done(&mut run(folder.path(), &explained, &["serve"]));
     result.expect(0, SERVED, &[&said("--explain")]);
     let no_clock =
-        "loadhook: --clock has no effect: calls are not timed; add --timing adaptive or exact\n";
+        "loadhook: --clock has no effect: calls are not timed; add --timing sampled, adaptive or exact\n";
     for (options, is_told) in [
         (&["--alloc=exact"][..], true),
         (&["--timing=count"], true),
