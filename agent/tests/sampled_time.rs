@@ -381,8 +381,9 @@ fn virtual_threads_are_together(feature: u32) -> Result<()> {
             let share = running(virtual_threads) as f64 / all as f64;
             ensure!(share > 0.6, "{}: {share:.3}", run.name);
             if is_async(&run) {
-                let share = inclusive(&run.profile, "inVirtual") as f64 / all as f64;
-                ensure!(share > 0.5, "{}: inVirtual has {share:.3}", run.name);
+                // Behind the innermost frames of a thread that has waited the stack may be cut.
+                let share = inclusive(&run.profile, "work") as f64 / all as f64;
+                ensure!(share > 0.5, "{}: work has {share:.3}", run.name);
             }
             Ok(())
         })?;

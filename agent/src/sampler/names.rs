@@ -1,6 +1,6 @@
 //! The names of sampled methods, and of what is no method.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use loadhook_profile::Method;
@@ -32,6 +32,8 @@ pub(super) struct Names {
     virtual_run: Option<NameNumber>,
     /// `java.lang.VirtualThread.runContinuation`, which a carrier runs while a virtual thread is mounted.
     virtual_mounted: Option<NameNumber>,
+    /// The methods of `jdk.internal.vm.Continuation`, by which a carrier enters a virtual thread.
+    continuation: HashSet<NameNumber>,
     pub(super) others: NameNumber,
     pub(super) vm: NameNumber,
     pub(super) interpreter: NameNumber,
@@ -55,6 +57,7 @@ impl Names {
             details: Vec::new(),
             virtual_run: None,
             virtual_mounted: None,
+            continuation: HashSet::new(),
             others: TREE_FULL,
             vm: TREE_FULL,
             interpreter: TREE_FULL,
@@ -102,7 +105,11 @@ impl Names {
             line: None,
             ..symbol
         };
+        let in_continuation = &*identity.class == "jdk.internal.vm.Continuation";
         let number = self.number(Name::Java(identity), Some(details));
+        if in_continuation {
+            self.continuation.insert(number);
+        }
         if is_run {
             self.virtual_run = Some(number);
         }
@@ -127,9 +134,19 @@ impl Names {
         &self,
         stack: &'s [NameNumber],
     ) -> Option<&'s [NameNumber]> {
-        let run = self.virtual_run?;
-        let outermost = stack.iter().position(|name| *name == run)?;
-        Some(&stack[..=outermost])
+        let place = |wanted: Option<NameNumber>| {
+            let wanted = wanted?;
+            stack.iter().rposition(|name| *name == wanted)
+        };
+        if let Some(outermost) = place(self.virtual_run) {
+            return stack.get(..=outermost);
+        }
+        // The outer frames of a thread that has waited are in the heap, and behind its inner ones are the carrier's.
+        let of_carrier = place(self.virtual_mounted)?;
+        let is_entry = |name: &&NameNumber| self.continuation.contains(name);
+        let entries = stack[..of_carrier].iter().rev().take_while(is_entry);
+        let inner = of_carrier - entries.count();
+        (0 < inner && inner < of_carrier).then(|| &stack[..inner])
     }
 
     /// Returns whether a carrier with this stack has a virtual thread mounted.
@@ -207,16 +224,29 @@ mod tests {
     #[test]
     fn frames_of_the_carrier_are_no_part_of_a_virtual_thread() {
         let mut names = Names::new();
-        let [task, run, mounted, carrier] = [
+        let [task, run, entry, mounted, carrier] = [
             ("a.B", "task"),
             ("java.lang.VirtualThread", "run"),
+            ("jdk.internal.vm.Continuation", "run"),
             ("java.lang.VirtualThread", "runContinuation"),
             ("a.Pool", "work"),
         ]
         .map(|(class, name)| names.of_java(java(class, name, 1, 0)));
-        let stack = [task, run, mounted, carrier];
+        let stack = [task, run, entry, mounted, carrier];
         assert_eq!(names.of_virtual_thread(&stack), Some(&[task, run][..]));
-        assert_eq!(names.of_virtual_thread(&[mounted, carrier]), None);
+        for (stack, expected) in [
+            (
+                &[task, entry, entry, mounted, carrier][..],
+                Some(&[task][..]),
+            ),
+            (&[entry, task, entry, mounted], Some(&[entry, task])),
+            (&[entry, mounted, carrier], None),
+            (&[task, mounted, carrier], None),
+            (&[mounted, carrier], None),
+            (&[task, carrier], None),
+        ] {
+            assert_eq!(names.of_virtual_thread(stack), expected, "{stack:?}");
+        }
         assert!(names.is_mounted(&[mounted, carrier]) && !names.is_mounted(&[task, carrier]));
     }
 }
