@@ -10,6 +10,7 @@ mod elf;
 mod forest;
 mod names;
 mod native_code;
+mod parts;
 mod report;
 mod running;
 mod settings;
@@ -17,6 +18,7 @@ mod stacks;
 mod table;
 mod time_sampler;
 mod turns;
+mod visit;
 mod visits;
 mod vm_threads;
 

@@ -139,8 +139,8 @@ fn measured(method: u32, ns: u64) -> Node {
 impl Sampler {
     /// A copy of what was sampled so far.
     pub(crate) fn snapshot(&self) -> TimeSnapshot {
-        let signal_note = self.engine.and_then(|engine| engine.signal_note());
-        let shared = self.shared.lock();
+        let signal_note = self.parts.engine.and_then(|engine| engine.signal_note());
+        let shared = self.parts.shared.lock();
         let mut sampling = shared.sampling;
         sampling.tick_ns = sampling
             .weight_ns

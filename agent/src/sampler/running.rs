@@ -6,9 +6,9 @@ use loadhook_profile::Engine;
 
 use super::forest::{NameNumber, OwnerNumber, VIRTUAL};
 use super::native_code::NativeCode;
+use super::parts::{Shared, SharedState};
 use super::stacks::Methods;
 use super::table::{Record, Table};
-use super::time_sampler::{Shared, SharedState};
 use crate::instrument::instrumentation::Instrumentation;
 use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::MethodKey;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::forest::NameNumber;
-use super::time_sampler::Shared;
+use super::parts::Shared;
 use crate::frames::resolve::{self, UnloadableClasses};
 use crate::instrument::instrumentation::Instrumentation;
 use crate::jvm::jni::Jni;

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::arrivals::{Arrival, Departure, Serial};
 use super::forest::{Forest, NameNumber, OwnerNumber};
-use super::visits::Visit;
+use super::visit::Visit;
 use crate::jvm::reference::Global;
 use crate::jvm::sampling::ThreadNumber;
 

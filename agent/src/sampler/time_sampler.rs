@@ -1,57 +1,31 @@
 //! The sampler of a JVM: its parts, its start and its end.
 
-use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
 use loadhook_profile::{Engine, Sampling};
 use loadhook_settings::Sampler as EngineChoice;
-use loadhook_text::count;
 
 use super::arrivals::Arrivals;
 use super::forest::Forest;
 use super::names::Names;
+use super::parts::{Parts, Shared, SharedState};
 use super::settings::{DRAIN_INTERVAL, SamplerSettings, VISIT_INTERVAL};
 use super::turns::{Turn, Turns};
-use super::vm_threads::VmThreadKind;
 use crate::diagnostics;
 use crate::instrument::instrumentation::Instrumentation;
 use crate::jvm::jni::Jni;
 use crate::jvm::reference::Local;
-use crate::jvm::sampling::{AsyncEngine, NotAsync, SamplingSettings, Trust};
+use crate::jvm::sampling::{AsyncEngine, NotAsync, SamplingSettings};
 use crate::locks::lock;
 use crate::snapshot::gate::SnapshotGate;
 use crate::threads::fields::ThreadFields;
 use crate::threads::own::OwnThreads;
 
-/// The result so far, which the sampler's thread adds to and profiles read. The lock is never held while the JVM is
-/// called.
-pub(super) struct Shared(Mutex<SharedState>);
-
-pub(super) struct SharedState {
-    pub(super) names: Names,
-    pub(super) forest: Forest,
-    pub(super) sampling: Sampling,
-    /// The processor time of threads that run no Java code.
-    pub(super) vm_threads: Vec<(VmThreadKind, u64)>,
-    /// The reason why there are no asynchronous samples; `None` if there are, or if none were asked for.
-    pub(super) not_async: Option<String>,
-    pub(super) untimed_threads: u64,
-}
-
-impl Shared {
-    pub(super) fn lock(&self) -> MutexGuard<'_, SharedState> {
-        lock(&self.0)
-    }
-}
-
 /// Samples the threads of a JVM.
 pub(crate) struct Sampler {
-    pub(super) settings: SamplerSettings,
-    /// `None` if it is not asked for or cannot be had.
-    pub(super) engine: Option<AsyncEngine>,
+    pub(super) parts: Parts,
     fields: OnceLock<ThreadFields>,
-    pub(super) arrivals: Arrivals,
-    pub(super) shared: Shared,
     /// Lets one thread at a time do the work, and none after the end.
     gate: SnapshotGate,
     /// The work. It is taken out while it is done.
@@ -79,48 +53,40 @@ impl Sampler {
         };
         let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let sampler = Sampler {
-            settings,
-            engine,
             fields: OnceLock::new(),
-            arrivals: Arrivals::default(),
-            shared: Shared(Mutex::new(SharedState {
-                names: Names::new(),
-                forest: Forest::new(settings.max_nodes),
-                sampling: Sampling {
-                    engine: if engine.is_some() {
-                        Engine::Async
-                    } else {
-                        Engine::Safepoint
+            parts: Parts {
+                settings,
+                engine,
+                arrivals: Arrivals::default(),
+                shared: Shared::new(SharedState {
+                    names: Names::new(),
+                    forest: Forest::new(settings.max_nodes),
+                    sampling: Sampling {
+                        engine: if engine.is_some() {
+                            Engine::Async
+                        } else {
+                            Engine::Safepoint
+                        },
+                        interval_ns: nanos(interval),
+                        wall_interval_ns: if settings.waiting {
+                            nanos(VISIT_INTERVAL)
+                        } else {
+                            0
+                        },
+                        ..Sampling::default()
                     },
-                    interval_ns: nanos(interval),
-                    wall_interval_ns: if settings.waiting {
-                        nanos(VISIT_INTERVAL)
-                    } else {
-                        0
-                    },
-                    ..Sampling::default()
-                },
-                vm_threads: Vec::new(),
-                not_async: None,
-                untimed_threads: 0,
-            })),
+                    vm_threads: Vec::new(),
+                    not_async: None,
+                    untimed_threads: 0,
+                }),
+            },
             gate: SnapshotGate::default(),
             turns: Mutex::default(),
         };
         if let Some(reason) = not_async {
-            sampler.fall_back(&reason.to_string());
+            sampler.parts.fall_back(&reason.to_string());
         }
         sampler
-    }
-
-    /// Notes why samples are taken at safepoints. A message tells if asynchronous ones were asked for.
-    pub(super) fn fall_back(&self, reason: &str) {
-        if self.settings.engine == EngineChoice::Async {
-            diagnostics::once(&format!(
-                "sampler=async: {reason}; threads are sampled at safepoints"
-            ));
-        }
-        self.shared.lock().not_async = Some(reason.to_owned());
     }
 
     /// Begins to sample, at `VMInit`. `current` is the calling thread.
@@ -135,7 +101,7 @@ impl Sampler {
             diagnostics::once("threads are not sampled: this JVM's threads have other fields");
             return;
         };
-        let begun = self.engine.map(|engine| engine.begin(jni));
+        let begun = self.parts.engine.map(|engine| engine.begin(jni));
         let is_async = match &begun {
             Some(Err(reason)) => {
                 self.not_begun(reason);
@@ -151,13 +117,14 @@ impl Sampler {
             for thread in jvmti.threads(jni).unwrap_or_default() {
                 if !own_threads.contains(jni, thread) {
                     let is_calling = jni.is_same(thread, current);
-                    let engine = self.engine.filter(|_| is_async);
-                    self.arrivals
+                    let engine = self.parts.engine.filter(|_| is_async);
+                    self.parts
+                        .arrivals
                         .started(jvmti, jni, fields, engine, thread, is_calling);
                 }
             }
         });
-        let interval = if is_async && !self.settings.waiting {
+        let interval = if is_async && !self.parts.settings.waiting {
             DRAIN_INTERVAL
         } else {
             VISIT_INTERVAL
@@ -176,8 +143,8 @@ impl Sampler {
     }
 
     fn not_begun(&self, reason: &NotAsync) {
-        self.fall_back(&reason.to_string());
-        let mut shared = self.shared.lock();
+        self.parts.fall_back(&reason.to_string());
+        let mut shared = self.parts.shared.lock();
         shared.sampling.engine = Engine::Safepoint;
     }
 
@@ -192,7 +159,7 @@ impl Sampler {
         let turns = lock(&self.turns).take();
         if let (Some(mut turns), Some(fields)) = (turns, self.fields.get()) {
             let turn = Turn {
-                sampler: self,
+                parts: &self.parts,
                 instrumentation,
                 jni,
                 fields,
@@ -215,8 +182,9 @@ impl Sampler {
             && !own_threads.contains(jni, thread)
         {
             let jvmti = instrumentation.jvmti;
-            self.arrivals
-                .started(jvmti, jni, fields, self.engine, thread, true);
+            self.parts
+                .arrivals
+                .started(jvmti, jni, fields, self.parts.engine, thread, true);
         }
     }
 
@@ -225,30 +193,20 @@ impl Sampler {
         if let Some(fields) = self.fields.get()
             && !thread.is_null()
         {
-            self.arrivals.ended(jni, fields, self.engine, thread);
+            self.parts
+                .arrivals
+                .ended(jni, fields, self.parts.engine, thread);
         }
     }
 
     /// Ends sampling, at `VMDeath`, and adds what is left. No stack is asked for any more.
     pub(crate) fn finish(&self, instrumentation: &Instrumentation, jni: Jni<'_>) {
-        if let Some(engine) = self.engine {
+        if let Some(engine) = self.parts.engine {
             engine.stop();
         }
         // If its thread is suspended in the work, the profile has what was added before.
         if self.gate.close() {
             self.turn(instrumentation, jni, Turns::finish);
-        }
-    }
-
-    /// The reason why the asynchronous engine is not to be trusted; `None` as long as it may be.
-    pub(super) fn distrust(&self, engine: AsyncEngine) -> Option<String> {
-        match engine.trust() {
-            Trust::Checking | Trust::Yes => None,
-            Trust::No { compared, equal } => Some(format!(
-                "of {} stacks only {} were those of the JVM",
-                count(u64::from(compared)),
-                count(u64::from(equal))
-            )),
         }
     }
 }

@@ -4,11 +4,11 @@ use std::time::Instant;
 
 use super::arrivals::{Departure, ThreadEvent, own_tid};
 use super::native_code::NativeCode;
+use super::parts::Parts;
 use super::running::{self, Sink, Taken};
 use super::settings::{DRAIN_INTERVAL, LOOK_INTERVAL, VISIT_BUDGET};
 use super::stacks::Methods;
 use super::table::Table;
-use super::time_sampler::Sampler;
 use super::visits;
 use super::vm_threads::VmThreads;
 use crate::instrument::instrumentation::Instrumentation;
@@ -23,7 +23,7 @@ const MOST_NAMES: usize = 1000;
 /// Access to the JVM and to the parts of the sampler during a turn.
 #[derive(Clone, Copy)]
 pub(super) struct Turn<'t> {
-    pub(super) sampler: &'t Sampler,
+    pub(super) parts: &'t Parts,
     pub(super) instrumentation: &'t Instrumentation,
     pub(super) jni: Jni<'t>,
     pub(super) fields: &'t ThreadFields,
@@ -67,7 +67,7 @@ impl Turns {
     }
 
     fn engine(&self, turn: &Turn<'_>) -> Option<AsyncEngine> {
-        turn.sampler.engine.filter(|_| self.is_async)
+        turn.parts.engine.filter(|_| self.is_async)
     }
 
     /// A turn while the program runs.
@@ -84,7 +84,7 @@ impl Turns {
         } else {
             self.ended.append(&mut ended);
         }
-        if turn.sampler.settings.waiting || !self.is_async {
+        if turn.parts.settings.waiting || !self.is_async {
             self.visit_some(turn, now);
         }
         let is_due = |at: Instant| now.saturating_duration_since(at) >= LOOK_INTERVAL;
@@ -107,12 +107,12 @@ impl Turns {
         }
         self.part(turn, ended);
         let jvmti = turn.instrumentation.jvmti;
-        let shared = &turn.sampler.shared;
+        let shared = &turn.parts.shared;
         let now = Instant::now();
         let is_async = self.is_async;
         for record in self.table.all() {
             let cpu_ns = u64::try_from(jvmti.thread_cpu_time(record.thread.local())).ok();
-            if turn.sampler.settings.waiting {
+            if turn.parts.settings.waiting {
                 visits::settle(record, shared, now, cpu_ns);
             }
             if !is_async {
@@ -125,7 +125,7 @@ impl Turns {
     /// Notes the threads that have started, and returns those that have ended.
     fn note_threads(&mut self, turn: &Turn<'_>) -> Vec<Departure> {
         let mut ended = Vec::new();
-        for event in turn.sampler.arrivals.take() {
+        for event in turn.parts.arrivals.take() {
             match event {
                 ThreadEvent::Started(arrival) => self.table.add(arrival),
                 ThreadEvent::Ended(departure) => ended.push(departure),
@@ -142,7 +142,7 @@ impl Turns {
         let mut taken = Vec::new();
         let mut sink = Sink {
             instrumentation: turn.instrumentation,
-            shared: &turn.sampler.shared,
+            shared: &turn.parts.shared,
             methods: &mut self.methods,
             taken: &mut taken,
             gone: Vec::new(),
@@ -157,11 +157,11 @@ impl Turns {
             self.methods.undefine(method);
         }
         let counts = engine.counts();
-        let mut shared = turn.sampler.shared.lock();
+        let mut shared = turn.parts.shared.lock();
         shared.sampling.lost = counts.lost;
         shared.untimed_threads = counts.untimed_threads;
         drop(shared);
-        if let Some(reason) = turn.sampler.distrust(engine) {
+        if let Some(reason) = turn.parts.distrust(engine) {
             self.fall_back(turn, engine, &reason);
         }
     }
@@ -169,7 +169,7 @@ impl Turns {
     fn add(&mut self, turn: &Turn<'_>, taken: Vec<Taken>) {
         let mut all = std::mem::take(&mut self.early);
         all.extend(taken);
-        let shared = &turn.sampler.shared;
+        let shared = &turn.parts.shared;
         self.early = running::add(
             all,
             &mut self.table,
@@ -182,14 +182,14 @@ impl Turns {
     /// Goes on at safepoints.
     fn fall_back(&mut self, turn: &Turn<'_>, engine: AsyncEngine, reason: &str) {
         engine.stop();
-        turn.sampler.fall_back(reason);
+        turn.parts.fall_back(reason);
         self.is_async = false;
         self.early.clear();
-        running::begin_anew(&turn.sampler.shared);
+        running::begin_anew(&turn.parts.shared);
         let jvmti = turn.instrumentation.jvmti;
         for record in self.table.all() {
             let cpu_ns = u64::try_from(jvmti.thread_cpu_time(record.thread.local()));
-            running::run_to(record, &turn.sampler.shared, cpu_ns.unwrap_or(0));
+            running::run_to(record, &turn.parts.shared, cpu_ns.unwrap_or(0));
         }
     }
 
@@ -201,12 +201,12 @@ impl Turns {
         for departure in ended {
             self.table.depart(departure);
         }
-        let shared = &turn.sampler.shared;
+        let shared = &turn.parts.shared;
         for mut record in self.table.take_departed() {
             let Some(departure) = record.departure.take() else {
                 continue;
             };
-            if turn.sampler.settings.waiting {
+            if turn.parts.settings.waiting {
                 visits::settle(&mut record, shared, departure.at, departure.cpu_ns);
             }
             if !self.is_async {
@@ -234,7 +234,7 @@ impl Turns {
 
     fn visit_next(&mut self, turn: &Turn<'_>) {
         let Turn {
-            sampler,
+            parts,
             instrumentation,
             jni,
             ..
@@ -250,14 +250,14 @@ impl Turns {
         };
         let state = jvmti.thread_state(thread.local());
         let now = Instant::now();
-        let shared = &sampler.shared;
+        let shared = &parts.shared;
         let methods = &mut self.methods;
         let mut stack = || methods.stack(instrumentation, *jni, shared, thread);
-        if sampler.settings.waiting {
+        if parts.settings.waiting {
             visits::visit(record, shared, now, cpu_ns, state, &mut stack);
         }
         let since = now.saturating_duration_since(record.sampled_at);
-        if !self.is_async && since >= sampler.settings.safepoint_interval() {
+        if !self.is_async && since >= parts.settings.safepoint_interval() {
             let is_runnable = state & RUNNABLE != 0 || state & IN_NATIVE != 0;
             running::sample_at_safepoint(record, shared, now, cpu_ns, is_runnable, &mut stack);
         }
@@ -276,7 +276,7 @@ impl Turns {
                 renamed.extend(record.owner.map(|owner| (owner, name)));
             }
         }
-        let mut shared = turn.sampler.shared.lock();
+        let mut shared = turn.parts.shared.lock();
         shared.vm_threads = self.vm_threads.sums().collect();
         for (owner, name) in renamed {
             shared.forest.rename(owner, &name);

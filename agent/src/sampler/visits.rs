@@ -8,56 +8,11 @@
 use std::time::Instant;
 
 use super::forest::{NameNumber, Reason};
+use super::parts::Shared;
 use super::table::Record;
-use super::time_sampler::Shared;
+use super::visit::Found;
 use super::vm_threads::run_delay_ns;
 use crate::jvm::sys::{Int, thread_state};
-
-/// The outcome of a visit to a thread.
-#[derive(Clone, Debug)]
-pub(super) struct Visit {
-    at: Instant,
-    pub(super) cpu_ns: u64,
-    /// Time that the thread did not run and that is in no sum yet.
-    pending_ns: u64,
-    /// The time in the run queue until `pending_ns` began.
-    delay_ns: Option<u64>,
-    /// Where the thread was found waiting, unless it has run since.
-    found: Option<Found>,
-}
-
-/// A place where a thread waits.
-#[derive(Clone, Copy, Debug)]
-struct Found {
-    state: Int,
-    reason: Reason,
-    /// Index of a node; `None` for a thread without Java frames, whose waiting is not counted.
-    node: Option<u32>,
-}
-
-impl Visit {
-    /// The state before any visit.
-    pub(super) fn first(at: Instant, cpu_ns: u64) -> Self {
-        Visit {
-            at,
-            cpu_ns,
-            pending_ns: 0,
-            delay_ns: None,
-            found: None,
-        }
-    }
-
-    /// Adds the time since the last visit. Returns whether the thread has run meanwhile.
-    fn advance(&mut self, now: Instant, cpu_ns: u64) -> bool {
-        let elapsed = now.saturating_duration_since(self.at);
-        let elapsed = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
-        let ran = cpu_ns.saturating_sub(self.cpu_ns);
-        self.pending_ns = self.pending_ns.saturating_add(elapsed.saturating_sub(ran));
-        self.at = now;
-        self.cpu_ns = cpu_ns;
-        ran > 0
-    }
-}
 
 /// The reason for which a thread in this state waits; `None` if it runs. `has_run` tells whether its processor clock has
 /// moved since the last visit.
@@ -168,6 +123,7 @@ fn settle_run_delay(record: &mut Record, shared: &Shared) {
 mod tests {
     use std::time::Duration;
 
+    use super::super::visit::Visit;
     use super::*;
 
     #[test]

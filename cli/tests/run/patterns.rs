@@ -153,8 +153,7 @@ fn patterns_without_effect_cause_a_message() {
     let explained = [&alloc[..2], &["--explain"]].concat();
     let result = done(&mut run(folder.path(), &explained, &["serve"]));
     result.expect(0, SERVED, &[&said("--explain")]);
-    let no_clock =
-        "loadhook: --clock has no effect: calls are not timed; add --timing sampled, adaptive or exact\n";
+    let no_clock = "loadhook: --clock has no effect: calls are not timed; add --timing sampled, adaptive or exact\n";
     for (options, is_told) in [
         (&["--alloc=exact"][..], true),
         (&["--timing=count"], true),

@@ -17,7 +17,7 @@ pub(in crate::heap) fn write(
     write_with(object, rows, width, out)
 }
 
-/// Writes a table like [`write`], but cuts the texts in the last column at their ends.
+/// Writes a table like [`write()`], but cuts the texts in the last column at their ends.
 pub(in crate::heap) fn write_texts(
     rows: &[Vec<String>],
     width: usize,

@@ -1,0 +1,74 @@
+//! The parts of the sampler that the threads of the program, the sampler's thread and profiles share.
+
+use std::sync::{Mutex, MutexGuard};
+
+use loadhook_profile::Sampling;
+use loadhook_settings::Sampler as EngineChoice;
+use loadhook_text::count;
+
+use super::arrivals::Arrivals;
+use super::forest::Forest;
+use super::names::Names;
+use super::settings::SamplerSettings;
+use super::vm_threads::VmThreadKind;
+use crate::diagnostics;
+use crate::jvm::sampling::{AsyncEngine, Trust};
+use crate::locks::lock;
+
+/// The settings of the sampler, its engine, the threads that start and end, and the result so far.
+pub(super) struct Parts {
+    pub(super) settings: SamplerSettings,
+    /// `None` if it is not asked for or cannot be had.
+    pub(super) engine: Option<AsyncEngine>,
+    pub(super) arrivals: Arrivals,
+    pub(super) shared: Shared,
+}
+
+impl Parts {
+    /// Notes why samples are taken at safepoints. A message tells if asynchronous ones were asked for.
+    pub(super) fn fall_back(&self, reason: &str) {
+        if self.settings.engine == EngineChoice::Async {
+            diagnostics::once(&format!(
+                "sampler=async: {reason}; threads are sampled at safepoints"
+            ));
+        }
+        self.shared.lock().not_async = Some(reason.to_owned());
+    }
+
+    /// The reason why the asynchronous engine is not to be trusted; `None` as long as it may be.
+    pub(super) fn distrust(&self, engine: AsyncEngine) -> Option<String> {
+        match engine.trust() {
+            Trust::Checking | Trust::Yes => None,
+            Trust::No { compared, equal } => Some(format!(
+                "of {} stacks only {} were those of the JVM",
+                count(u64::from(compared)),
+                count(u64::from(equal))
+            )),
+        }
+    }
+}
+
+/// The result so far, which the sampler's thread adds to and profiles read. The lock is never held while the JVM is
+/// called.
+pub(super) struct Shared(Mutex<SharedState>);
+
+pub(super) struct SharedState {
+    pub(super) names: Names,
+    pub(super) forest: Forest,
+    pub(super) sampling: Sampling,
+    /// The processor time of threads that run no Java code.
+    pub(super) vm_threads: Vec<(VmThreadKind, u64)>,
+    /// The reason why there are no asynchronous samples; `None` if there are, or if none were asked for.
+    pub(super) not_async: Option<String>,
+    pub(super) untimed_threads: u64,
+}
+
+impl Shared {
+    pub(super) fn new(state: SharedState) -> Self {
+        Shared(Mutex::new(state))
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, SharedState> {
+        lock(&self.0)
+    }
+}

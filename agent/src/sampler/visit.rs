@@ -1,0 +1,52 @@
+//! The sampler's last visit to a thread, which the next one continues.
+
+use std::time::Instant;
+
+use super::forest::Reason;
+use crate::jvm::sys::Int;
+
+/// The outcome of a visit to a thread.
+#[derive(Clone, Debug)]
+pub(super) struct Visit {
+    pub(super) at: Instant,
+    pub(super) cpu_ns: u64,
+    /// Time that the thread did not run and that is in no sum yet.
+    pub(super) pending_ns: u64,
+    /// The time in the run queue until `pending_ns` began.
+    pub(super) delay_ns: Option<u64>,
+    /// Where the thread was found waiting, unless it has run since.
+    pub(super) found: Option<Found>,
+}
+
+/// A place where a thread waits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found {
+    pub(super) state: Int,
+    pub(super) reason: Reason,
+    /// Index of a node; `None` for a thread without Java frames, whose waiting is not counted.
+    pub(super) node: Option<u32>,
+}
+
+impl Visit {
+    /// The state before any visit.
+    pub(super) fn first(at: Instant, cpu_ns: u64) -> Self {
+        Visit {
+            at,
+            cpu_ns,
+            pending_ns: 0,
+            delay_ns: None,
+            found: None,
+        }
+    }
+
+    /// Adds the time since the last visit. Returns whether the thread has run meanwhile.
+    pub(super) fn advance(&mut self, now: Instant, cpu_ns: u64) -> bool {
+        let elapsed = now.saturating_duration_since(self.at);
+        let elapsed = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
+        let ran = cpu_ns.saturating_sub(self.cpu_ns);
+        self.pending_ns = self.pending_ns.saturating_add(elapsed.saturating_sub(ran));
+        self.at = now;
+        self.cpu_ns = cpu_ns;
+        ran > 0
+    }
+}
