@@ -51,7 +51,7 @@ pub(super) struct Departure {
     pub(super) cpu_ns: Option<u64>,
 }
 
-/// What happened to a thread.
+/// Start or end of a thread.
 pub(super) enum ThreadEvent {
     Started(Arrival),
     Ended(Departure),

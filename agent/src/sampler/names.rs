@@ -13,7 +13,7 @@ use crate::instrument::loaders::Loader;
 /// Number of names. Further methods are `(other methods)`.
 const MOST: usize = 1 << 19;
 
-/// What a name stands for.
+/// Identity of a named frame: a Java method, or code that is not Java.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Name {
     /// A method of the program or the JDK, without its file and line.

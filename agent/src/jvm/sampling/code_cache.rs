@@ -30,7 +30,7 @@ struct Heap {
     log2_segment_size: u32,
 }
 
-/// What the header of a piece of code tells.
+/// Fields of a code blob's header that the walker needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Header {
     /// Bytes of the frame, with the return address.

@@ -39,7 +39,7 @@ struct Retired {
     until: Option<u64>,
 }
 
-/// What events change and the reader of samples reads.
+/// Compiled code and methods by number. JVM TI events change them, and the reader of samples looks frames up in them.
 #[derive(Default)]
 pub(super) struct Known {
     pub(super) codes: Codes,
@@ -276,7 +276,7 @@ impl Engine {
         }
     }
 
-    /// What the JVM knows of a thread. Another thread may end meanwhile, so nothing is read directly.
+    /// Reads the JVM's structures of a thread by a system call that cannot fault, because another thread may end meanwhile.
     fn thread_words(&self, java_thread: usize) -> Option<ThreadWords> {
         if java_thread == 0 {
             return None;

@@ -41,7 +41,7 @@ pub(super) enum ClassOf {
     Weak(Weak),
 }
 
-/// What was noted.
+/// Methods and classes noted so far, with free places for reuse.
 #[derive(Default)]
 pub(super) struct NotedMethods {
     methods: Vec<Option<Method>>,

@@ -1,4 +1,4 @@
-//! What a sample is, and what the rest of the agent asks for and hears of.
+//! Types of the engine's interface: settings, samples, and the sink that takes them.
 
 use std::time::Duration;
 

@@ -11,7 +11,7 @@ const ENOUGH: u32 = 20;
 /// After so many stacks, half of them must have been followed to their ends.
 const MANY: u32 = 100;
 
-/// Of so many stacks that could be compared, one is, once the samples are believed.
+/// Once samples are trusted, one in this many stacks is compared.
 const LATER: u32 = 16;
 
 /// The share of equal stacks below which samples are not believed, in percent. Some differ on a sound JVM: of a frame

@@ -1,4 +1,4 @@
-//! What the signal handler shares with the rest of the engine.
+//! Data that the signal handler shares with the rest of the engine.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};

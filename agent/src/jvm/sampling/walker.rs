@@ -132,7 +132,7 @@ struct Walk<'w, M> {
     is_anchored: bool,
 }
 
-/// What a step came to.
+/// Outcome of one step of the walk: go on to the caller's frame, or end.
 enum Step {
     On,
     End(StackEnd),
