@@ -9,8 +9,8 @@ final class Measured {
     }
 
     /**
-     * Prints the nanoseconds that each operation takes, after {@code RESULT}: the median over the last two thirds of the
-     * rounds. A round runs each operation the given number of times.
+     * Prints the nanoseconds that each operation takes, after {@code RESULT}: first for each the median over the last two
+     * thirds of the rounds, then for each the mean over all rounds. A round runs each operation the given number of times.
      */
     static void print(int rounds, int times, IntSupplier... operations) {
         double[][] nanos = new double[operations.length][rounds];
@@ -30,6 +30,9 @@ final class Measured {
             double[] last = java.util.Arrays.copyOfRange(of, rounds / 3, rounds);
             java.util.Arrays.sort(last);
             result.append(' ').append(last[last.length / 2]);
+        }
+        for (double[] of : nanos) {
+            result.append(' ').append(java.util.Arrays.stream(of).average().getAsDouble());
         }
         System.out.println(result);
     }

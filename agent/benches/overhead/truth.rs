@@ -1,8 +1,8 @@
 //! Cost and truth of several ways to time a program.
 //!
-//! For each operation a row shows two numbers: the *cost*, which is the operation's time under the profiler divided by
-//! its time in the plain program, and the *truth*, which is the time that the profile states for it divided by its time in
-//! the plain program.
+//! For each operation a row shows two numbers. The *cost* is the operation's time under the profiler divided by its time
+//! in the plain program, both after the warm-up. The *truth* is the time of a call that the profile states, divided by
+//! the time of a call in the plain program. Both are means over the whole run, since a profile has the warm-up, too.
 
 use std::collections::HashMap;
 use std::fs;
@@ -90,7 +90,9 @@ fn fib(bench: &Bench, feature: u32) -> Result<()> {
     for _ in 0..turns(5) {
         for (found, variant) in found.iter_mut().zip(&variants) {
             let mut java = bench.java(feature, variant, "Fib")?;
-            let numbers = bench.numbers(java.arg("60"))?;
+            // async-profiler's trace of a method takes microseconds a call.
+            let is_trace = matches!(variant, Variant::AsyncProfiler("event=Fib.fib"));
+            let numbers = bench.numbers(java.arg(if is_trace { "1" } else { "60" }))?;
             for (found, number) in found.iter_mut().zip(numbers) {
                 found.push(number);
             }
@@ -120,13 +122,7 @@ fn operations(
     methods: &[&str],
     rounds: &str,
 ) -> Result<()> {
-    let mut variants = vec![
-        Variant::Plain,
-        SAMPLES,
-        SAMPLED,
-        ADAPTIVE,
-        Variant::Agent("timing=adaptive,all=true,budget=none"),
-    ];
+    let mut variants = vec![Variant::Plain, SAMPLES, SAMPLED, ADAPTIVE];
     let traced = format!("{main}::{}", methods[0]);
     with_peers(&mut variants, feature, Some(&traced));
     println!("  {main}: {}: cost and truth", methods.join(", "));
@@ -136,18 +132,20 @@ fn operations(
         let mut plain = Vec::new();
         for (at, variant) in variants.iter().enumerate() {
             let mut java = bench.java(feature, variant, main)?;
-            let nanos = bench.numbers(java.arg(rounds))?;
+            let numbers = bench.numbers(java.arg(rounds))?;
+            let steady = &numbers[..methods.len()];
             if plain.is_empty() {
-                plain.clone_from(&nanos);
+                plain.clone_from(&numbers);
             }
+            let (plain_steady, plain_over_all) = plain.split_at(methods.len());
             let stated = match variant {
                 Variant::Agent(_) => Methods::read(&bench.profile())?,
                 _ => Methods::default(),
             };
             for (n, method) in methods.iter().enumerate() {
-                costs[at][n].push(nanos[n] / plain[n]);
+                costs[at][n].push(steady[n] / plain_steady[n]);
                 if let Some(nanos) = stated.mean(main, method) {
-                    truths[at][n].push(nanos / plain[n]);
+                    truths[at][n].push(nanos / plain_over_all[n]);
                 }
             }
         }
