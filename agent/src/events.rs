@@ -107,7 +107,7 @@ fn start_snapshots(agent: &'static Agent, jni: Jni<'_>, interval: Duration) {
             return;
         };
         if agent.options().rewrites() && !sources.tracker.reserve.can_spare_snapshot(jni) {
-            diagnostics::once("a snapshot is skipped: the heap is nearly full");
+            diagnostics::once("a snapshot is skipped: the heap is nearly full; raise -Xmx");
         } else if let Err(error) = agent.writer.write_snapshot(&sources, jni) {
             diagnostics::once(&format!(
                 "a snapshot failed, and is tried again later: {error}"
@@ -243,6 +243,8 @@ pub(crate) fn vm_death(agent: &'static Agent, jni: Jni<'_>) {
     if agent.gate.close() {
         agent.writer.write_last(&sources, jni);
     } else {
-        diagnostics::line("no profile at the end: the snapshot under way did not finish in time");
+        diagnostics::line(
+            "the final profile is not written: the snapshot under way did not finish in time",
+        );
     }
 }

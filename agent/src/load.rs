@@ -36,7 +36,7 @@ pub(crate) enum LoadError {
     #[error("clock=cpu: this JVM has no CPU clock for threads ({0}); use clock=wall")]
     NoCpuClock(jvmti::Error),
     /// The JVM is older than JDK 11, or has no JVM TI.
-    #[error("this JVM has no JVM TI version 11")]
+    #[error("this JVM has no JVM TI version 11; use JDK 11 or later")]
     NoJvmti,
     /// The JVM lacks the capabilities to instrument classes.
     #[error("this JVM cannot retransform classes ({0})")]
@@ -165,7 +165,8 @@ fn sampler_settings(settings: &AgentOptions) -> SamplerSettings {
     }
 }
 
-/// The samples of allocations that the options ask for; `None` if they ask for none, or if the profile has something else to show.
+/// The samples of allocations that the options ask for; `None` if they ask for none, or if the profile has something
+/// else to show.
 fn samples(jvmti: Jvmti, options: &Options) -> Result<Option<Samples>, LoadError> {
     let Some(mode) = options.settings.alloc else {
         return Ok(None);

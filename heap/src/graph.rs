@@ -296,9 +296,9 @@ impl Graph {
         Ok(references)
     }
 
-    /// For each of some objects, at most `most` of the objects that refer to it, and the number of
-    /// all of them. An object that refers to it twice counts once. Objects that are left out do not
-    /// count.
+    /// The referrers of each of `objects`: at most `most` of them, and the number of all. A referrer
+    /// with several references to the object counts once. Referrers that are left out of the graph
+    /// do not count.
     #[must_use]
     pub fn referrers(&self, objects: &[u32], most: usize) -> Vec<(Vec<u32>, u64)> {
         self.query(|store| {

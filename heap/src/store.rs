@@ -346,8 +346,10 @@ impl Store {
 
     fn placed(&self, error: io::Error) -> io::Error {
         let folder = self.folder.display();
-        let text =
-            format!("temporary file in {folder}, for data that does not fit into memory: {error}");
+        let text = format!(
+            "temporary file in {folder}, for data that does not fit into memory: {error}; \
+             set TMPDIR to a folder with room"
+        );
         io::Error::new(error.kind(), text)
     }
 }

@@ -179,8 +179,8 @@ impl Dominators<'_> {
         Ok(below)
     }
 
-    /// The largest objects of a class that only roots dominate and that are no suspects
-    /// themselves.
+    /// The largest objects of a class, among those that only roots dominate. Objects that retain
+    /// `least` bytes or more are suspects themselves, and are left out.
     fn group(
         &self,
         store: &mut Store,

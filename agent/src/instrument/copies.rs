@@ -245,8 +245,8 @@ impl Copies {
         let mut notes = Vec::new();
         if self.folded > 0 {
             notes.push(format!(
-                "{} classes of loaders that come and go share rows (# stands for the numbers in their names), \
-                 because {MOST_GONE} classes of such a name had been unloaded",
+                "{} classes share rows with classes of similar names (# stands for the numbers in the names), \
+                 because {MOST_GONE} such classes had been unloaded",
                 count(self.folded)
             ));
         }

@@ -124,7 +124,7 @@ impl Names {
 }
 
 const TOO_EARLY: &str = "they were defined before the agent could act";
-const TOO_MANY: &str = "10,000 different ones came before";
+const TOO_MANY: &str = "10,000 other hidden classes were instrumented before";
 const NO_ROOM: &str = "the heap was nearly full";
 const NOT_SHOWN: &str = "this JVM shows them to no agent";
 
@@ -161,8 +161,8 @@ impl HiddenClasses {
         let _ = jvmti.notify(event::NATIVE_METHOD_BIND, false);
     }
 
-    /// Finds the native method of this JDK, at `VMInit`. If it is bound already, calls `bind_definer`, which has code of
-    /// the boot loader call [`bind_again`](Self::bind_again).
+    /// Finds the native method of this JDK, at `VMInit`. If it is bound already, calls `bind_definer`, which has code
+    /// of the boot loader call [`bind_again`](Self::bind_again).
     pub(crate) fn begin(&self, jvmti: Jvmti, jni: Jni<'_>, bind_definer: impl FnOnce()) {
         let candidates = [Definer::ClassLoader, Definer::Unsafe];
         let found = candidates

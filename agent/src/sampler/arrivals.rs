@@ -1,4 +1,4 @@
-//! Threads that start and end, as the threads themselves tell of it. The sampler's thread reads it.
+//! Records the starts and ends of threads. Events of the JVM write the records; the sampler's thread reads them.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -32,22 +32,22 @@ pub(super) struct Arrival {
     pub(super) thread: Global,
     pub(super) id: Option<u64>,
     pub(super) name: String,
-    /// Its number in the system; `None` if that is not known.
+    /// The thread's id in the operating system; `None` if it is not known.
     pub(super) tid: Option<u32>,
-    /// Its number for the asynchronous engine.
+    /// The thread's number in the asynchronous engine; `None` if the engine does not sample the thread.
     pub(super) number: Option<ThreadNumber>,
     pub(super) at: Instant,
-    /// Its processor time then.
+    /// The thread's processor time at `at`.
     pub(super) cpu_ns: u64,
 }
 
 /// A thread that has ended.
 pub(super) struct Departure {
     pub(super) serial: Serial,
-    /// Its name at the end.
+    /// The thread's name at its end.
     pub(super) name: String,
     pub(super) at: Instant,
-    /// All its processor time; `None` if it is not known.
+    /// The thread's whole processor time; `None` if it is not known.
     pub(super) cpu_ns: Option<u64>,
 }
 
@@ -57,11 +57,12 @@ pub(super) enum ThreadEvent {
     Ended(Departure),
 }
 
-/// The threads of the program, as events of the JVM tell of them.
+/// The starts and ends of the program's threads that the sampler's thread has not read yet.
 #[derive(Default)]
 pub(super) struct Arrivals {
     events: Mutex<Vec<ThreadEvent>>,
-    /// The ids of threads that are known. A thread that starts while all threads are listed is met twice.
+    /// Java ids of the live threads that were noted. A thread that starts while `VMInit` lists all threads is in the
+    /// list and has an event too.
     known: Mutex<HashSet<u64>>,
     next: AtomicU64,
 }
@@ -149,7 +150,7 @@ fn own_cpu_ns() -> Option<u64> {
     seconds.checked_mul(1_000_000_000)?.checked_add(nanos)
 }
 
-/// The number of the calling thread in the system.
+/// The calling thread's id in the operating system.
 pub(super) fn own_tid() -> Option<u32> {
     let link = fs::read_link("/proc/thread-self").ok()?;
     link.file_name()?.to_str()?.parse().ok()

@@ -1,14 +1,14 @@
 //! The functions of an ELF file, from its symbol tables.
 //!
-//! Only what sampled libraries on this machine have is read: 64 bits, little-endian. Every number is checked against
-//! the file, whose bytes are taken for damaged.
+//! Only 64-bit little-endian files are read, because native code is sampled on x86-64 only. A file may be damaged, so
+//! every number in it is checked.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// The most bytes of a table. Larger ones are left out.
+/// Limit of a table in bytes. A larger symbol or name table is left out.
 const MOST: u64 = 64 << 20;
 
 const SHT_SYMTAB: u32 = 2;
@@ -26,7 +26,7 @@ struct Function {
     name: Box<str>,
 }
 
-/// A part of the file that is loaded.
+/// A part of the file that is loaded into memory (`PT_LOAD`).
 #[derive(Clone, Copy, Debug)]
 struct Segment {
     offset: u64,

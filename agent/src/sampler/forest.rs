@@ -15,7 +15,7 @@ use crate::threads::groups::{Groups, VIRTUAL_THREADS};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct NameNumber(pub(super) u32);
 
-/// The name for methods below a node, or of a whole stack, that the tree has no room for.
+/// The name of a node that stands for methods without room in the tree: those below a node, or a whole stack.
 pub(super) const TREE_FULL: NameNumber = NameNumber(0);
 
 /// The number of an owner of times.
@@ -43,16 +43,16 @@ pub(super) struct Node {
     pub(super) name: NameNumber,
 }
 
-/// The time of an owner at a node. Times are running times, but for `waiting`.
+/// The times of an owner at a node. All except `waiting` are running times.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cost {
-    /// Samples with the node innermost.
+    /// Number of samples with the node innermost.
     pub(super) samples: u64,
     /// Time with the node innermost.
     pub(super) self_ns: u64,
     /// Sum of the squares of the weights in `self_ns`.
     pub(super) self_squares: f64,
-    /// Time with the node on the stack, counted as often as it is there.
+    /// Time with the node on the stack, counted for each frame at the node.
     pub(super) all_ns: u64,
     /// Time with the node on the stack, counted once.
     pub(super) outermost_ns: u64,
@@ -85,8 +85,8 @@ pub(super) struct Owner {
     pub(super) kind: ThreadKind,
     /// The times by node.
     pub(super) costs: HashMap<u32, Cost>,
-    /// Processor time of threads that have ended, less the times of their samples. Threads that end before they are
-    /// interrupted have no samples.
+    /// Processor time of threads that have ended, minus the times of their samples. A thread that ends before its
+    /// first sample has none.
     unsampled_ns: i64,
 }
 
@@ -101,9 +101,9 @@ impl Owner {
         }
     }
 
-    /// Running time that no sample stands for; 0 if it may be the error of the samples.
+    /// Running time that no sample stands for; 0 if it is so little that it may be the samples' error.
     pub(super) fn unsampled_ns(&self) -> u64 {
-        /// Samples may miss one part in so many by chance.
+        /// Samples may miss one part in `LARGE` by chance.
         const LARGE: u64 = 10;
         let sampled: u64 = self.costs.values().map(|cost| cost.self_ns).sum();
         let unsampled = u64::try_from(self.unsampled_ns).unwrap_or(0);
@@ -120,13 +120,13 @@ impl Owner {
 struct Path {
     /// The frames from the outermost one on: the node of each, and whether it is the first frame of the node.
     frames: Vec<(u32, bool)>,
-    /// The nodes on the way to the innermost frame, with their names.
+    /// The path in the tree to the last frame of `frames`, with recursion folded: the name and the node of each step.
     open: Vec<(NameNumber, u32)>,
     /// The nodes of all frames.
     met: HashSet<u32>,
 }
 
-/// The trees.
+/// The tree of stacks, and the times of all owners at its nodes.
 #[derive(Clone, Debug)]
 pub(super) struct Forest {
     nodes: Numbers<Node>,
@@ -135,9 +135,9 @@ pub(super) struct Forest {
     groups: Groups,
     /// Number of costs of all owners together.
     costs: usize,
-    /// The most nodes, and the most costs.
+    /// Limit of the nodes, and also of the costs.
     most: usize,
-    /// Samples and visits of which a part is missing, since there was no room.
+    /// Number of times that a stack or a time had no room, and was booked at [`TREE_FULL`] in part or as a whole.
     overflowed: u64,
     path: Path,
 }
@@ -197,8 +197,9 @@ impl Forest {
         }
     }
 
-    /// Adds the times of a thread that has ended under this name to its group. `thread` is its number, which is given
-    /// to another one; `None` if it has no times. `unsampled_ns` is its processor time less the times of its samples.
+    /// Adds the times of a thread that has ended to the group of threads with such a name. `thread` is the number of
+    /// the thread as an owner; `None` if it has no times. The number is free for another owner afterwards.
+    /// `unsampled_ns` is the thread's processor time minus the times of its samples.
     pub(super) fn end(&mut self, thread: Option<OwnerNumber>, name: &str, unsampled_ns: i64) {
         let costs = match thread {
             Some(thread) => std::mem::take(&mut self.owners[thread.0 as usize].costs),
@@ -218,7 +219,7 @@ impl Forest {
         self.free.extend(thread);
     }
 
-    /// The group of ended threads of this name.
+    /// The group for ended threads with a name like `thread_name`.
     pub(super) fn group(&mut self, thread_name: &str) -> OwnerNumber {
         let mut groups = std::mem::take(&mut self.groups);
         let group = groups.number(thread_name, |name| {
@@ -229,7 +230,7 @@ impl Forest {
         OwnerNumber(group)
     }
 
-    /// Adds running time at a stack, innermost frame first.
+    /// Adds running time to the nodes of a stack, whose innermost frame is first.
     pub(super) fn run(&mut self, owner: OwnerNumber, stack: &[NameNumber], ns: u64, samples: u64) {
         let mut path = std::mem::take(&mut self.path);
         self.find(stack, &mut path);
@@ -312,17 +313,17 @@ impl Forest {
         self.costs += costs.len() - before;
     }
 
-    /// The node for stacks that there is no room for.
+    /// The node for stacks without room in the tree.
     fn full_root(&mut self) -> u32 {
         let root = Node {
             parent: None,
             name: TREE_FULL,
         };
-        // There is one, whatever the limit.
+        // This node is made even beyond the limit.
         self.nodes.number(root, usize::MAX).unwrap_or(0)
     }
 
-    /// Finds the nodes of a stack, innermost frame first.
+    /// Finds the nodes of a stack, whose innermost frame is first, and writes them to `path`.
     fn find(&mut self, stack: &[NameNumber], path: &mut Path) {
         path.frames.clear();
         path.open.clear();
@@ -341,7 +342,7 @@ impl Forest {
             };
             if let Some(number) = self.nodes.number(node, self.most) {
                 path.open.push((*name, number));
-                // Behind a frame that went back, a node can come again.
+                // After recursion has gone back to an outer node, a node may come a second time.
                 let is_first = path.met.insert(number);
                 path.frames.push((number, is_first));
                 continue;
@@ -351,7 +352,7 @@ impl Forest {
                 parent,
                 name: TREE_FULL,
             };
-            // There is at most one for each node.
+            // Made even beyond the limit: there is at most one below each node.
             if let Some(number) = self.nodes.number(full, usize::MAX) {
                 path.frames.push((number, true));
             }

@@ -1,4 +1,4 @@
-//! The names of sampled methods, and of what is no method.
+//! The names of sampled methods, and of other code: native functions, the JVM, the interpreter.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::frames::numbers::Numbers;
 use crate::frames::symbol::{CopyLoaders, ResolvedFrame, Symbol};
 use crate::instrument::loaders::Loader;
 
-/// Number of names. Further methods are `(other methods)`.
+/// Limit of the number of names. Methods beyond it are named `(other methods)`.
 const MOST: usize = 1 << 19;
 
 /// Identity of a named frame: a Java method, or code that is not Java.
@@ -18,7 +18,7 @@ const MOST: usize = 1 << 19;
 enum Name {
     /// A method of the program or the JDK, without its file and line.
     Java(Symbol),
-    /// Something else: a native function, the JVM.
+    /// Other code: a native function, the JVM.
     Other { class: Arc<str>, name: Arc<str> },
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Names {
     names: Numbers<Name>,
     /// The file, the line and the loaders of each method, by the number of its name.
     details: Vec<Option<Details>>,
-    /// `java.lang.VirtualThread.run`, below which are the frames of a virtual thread.
+    /// `java.lang.VirtualThread.run`, the outermost frame of a virtual thread.
     virtual_run: Option<NameNumber>,
     /// `java.lang.VirtualThread.runContinuation`, which a carrier runs while a virtual thread is mounted.
     virtual_mounted: Option<NameNumber>,
@@ -46,7 +46,7 @@ pub(super) struct Names {
 struct Details {
     file: Option<Arc<str>>,
     line: Option<u32>,
-    /// The number of the loader. If copies of the class share ids, that of the first copy.
+    /// The number of the class's loader. If copies of the class share ids, the loader of the first copy.
     loader: u32,
 }
 
@@ -76,7 +76,7 @@ impl Names {
         names
     }
 
-    /// The number of something that is no method of a class.
+    /// The number of a name for code that is not Java.
     pub(super) fn of(&mut self, method: Method) -> NameNumber {
         self.number(
             Name::Other {
@@ -87,7 +87,7 @@ impl Names {
         )
     }
 
-    /// The number of a method.
+    /// The number of a Java method's name.
     pub(super) fn of_java(&mut self, resolved: ResolvedFrame) -> NameNumber {
         let symbol = resolved.symbol;
         let details = Details {
@@ -129,7 +129,7 @@ impl Names {
         NameNumber(number)
     }
 
-    /// The frames of a stack, innermost first, that belong to a virtual thread; `None` if it shows none.
+    /// The part of a stack (innermost frame first) that belongs to a virtual thread; `None` if there is no such part.
     pub(super) fn of_virtual_thread<'s>(
         &self,
         stack: &'s [NameNumber],
@@ -141,7 +141,8 @@ impl Names {
         if let Some(outermost) = place(self.virtual_run) {
             return stack.get(..=outermost);
         }
-        // The outer frames of a thread that has waited are in the heap, and behind its inner ones are the carrier's.
+        // A virtual thread that has waited may have its outer frames in the heap. Then the frames of the carrier come
+        // right after its inner frames.
         let of_carrier = place(self.virtual_mounted)?;
         let is_entry = |name: &&NameNumber| self.continuation.contains(name);
         let entries = stack[..of_carrier].iter().rev().take_while(is_entry);
@@ -167,7 +168,7 @@ impl Names {
         })
     }
 
-    /// A name as profiles have it. `loaders` are the names of the loaders.
+    /// The method by which profiles show a name. `loaders` has the names of the class loaders by number.
     pub(super) fn method(&self, number: NameNumber, loaders: &HashMap<u32, String>) -> Method {
         let at = number.0 as usize;
         match (self.names.all().get(at), self.details.get(at)) {

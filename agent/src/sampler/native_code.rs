@@ -1,4 +1,4 @@
-//! The names of native code: library and function of an address.
+//! Names native code: finds the library and the function of an address.
 
 use std::collections::HashMap;
 use std::fs;
@@ -10,18 +10,18 @@ use super::elf::Functions;
 use super::forest::NameNumber;
 use super::names::Names;
 
-/// The name of a function that the symbol tables of its library do not have.
+/// The name of code whose library or function is not known.
 const NO_SYMBOL: &str = "[native]";
 
-/// Number of addresses whose names are kept.
+/// Limit of the addresses whose names are kept. When it is reached, all of them are forgotten.
 const MOST: usize = 1 << 16;
 
-/// A mapped file.
+/// A part of a file that is mapped as code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Mapping {
     start: usize,
     end: usize,
-    /// The place of `start` in the file.
+    /// The offset in the file that is mapped to `start`.
     offset: u64,
     path: PathBuf,
 }
@@ -35,7 +35,7 @@ pub(super) struct NativeCode {
 }
 
 impl NativeCode {
-    /// The name of the code at an address.
+    /// The name of the code at an address: its library and function.
     pub(super) fn name(&mut self, pc: usize, names: &mut Names) -> NameNumber {
         if let Some(known) = self.known.get(&pc) {
             return *known;

@@ -18,14 +18,14 @@ use crate::locks::lock;
 /// The settings of the sampler, its engine, the threads that start and end, and the result so far.
 pub(super) struct Parts {
     pub(super) settings: SamplerSettings,
-    /// `None` if it is not asked for or cannot be had.
+    /// The asynchronous engine; `None` if it was not asked for or cannot work here.
     pub(super) engine: Option<AsyncEngine>,
     pub(super) arrivals: Arrivals,
     pub(super) shared: Shared,
 }
 
 impl Parts {
-    /// Notes why samples are taken at safepoints. A message tells if asynchronous ones were asked for.
+    /// Notes why threads are sampled at safepoints. If asynchronous samples were asked for, a message says so.
     pub(super) fn fall_back(&self, reason: &str) {
         if self.settings.engine == EngineChoice::Async {
             diagnostics::once(&format!(
@@ -35,12 +35,12 @@ impl Parts {
         self.shared.lock().not_async = Some(reason.to_owned());
     }
 
-    /// The reason why the asynchronous engine is not to be trusted; `None` as long as it may be.
+    /// The reason why the asynchronous engine is not trusted; `None` while its self-check has found no fault.
     pub(super) fn distrust(&self, engine: AsyncEngine) -> Option<String> {
         match engine.trust() {
             Trust::Checking | Trust::Yes => None,
             Trust::No { compared, equal } => Some(format!(
-                "of {} stacks only {} were those of the JVM",
+                "only {1} of {0} checked stacks were equal to the JVM's",
                 count(u64::from(compared)),
                 count(u64::from(equal))
             )),
@@ -56,10 +56,11 @@ pub(super) struct SharedState {
     pub(super) names: Names,
     pub(super) forest: Forest,
     pub(super) sampling: Sampling,
-    /// The processor time of threads that run no Java code.
+    /// The processor time of threads that run no Java code, by their kind.
     pub(super) vm_threads: Vec<(VmThreadKind, u64)>,
     /// The reason why there are no asynchronous samples; `None` if there are, or if none were asked for.
     pub(super) not_async: Option<String>,
+    /// Number of threads that could not be sampled, because the system gave no timer for them.
     pub(super) untimed_threads: u64,
 }
 

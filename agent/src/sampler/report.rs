@@ -1,4 +1,4 @@
-//! Samples as a profile shows them.
+//! Adds samples and waiting times to a profile.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -12,7 +12,7 @@ use super::vm_threads::VmThreadKind;
 use crate::frames::profile_parts::{self, ProfileMethods};
 use crate::instrument::loaders::Loader;
 
-/// A copy of what was sampled so far.
+/// A copy of the sampler's result so far.
 pub(crate) struct TimeSnapshot {
     names: Names,
     forest: Forest,
@@ -79,7 +79,7 @@ impl TimeSnapshot {
         mut method: impl FnMut(super::forest::NameNumber) -> u32,
     ) -> Vec<Node> {
         let all = self.forest.nodes();
-        // A node where a thread only waited has callers without times.
+        // If a thread only waited at a node, the callers of the node have no costs, but the tree needs them.
         let mut wanted: BTreeSet<u32> = BTreeSet::new();
         for node in owner.costs.keys() {
             let mut at = Some(*node);
@@ -92,7 +92,7 @@ impl TimeSnapshot {
         let mut nodes: Vec<Node> = Vec::with_capacity(wanted.len());
         let mut places: HashMap<u32, u32> = HashMap::with_capacity(wanted.len());
         let mut by_method: HashMap<(Option<u32>, u32), u32> = HashMap::new();
-        // Callers have lower numbers.
+        // Callers have lower numbers than their callees.
         for number in wanted {
             let Some(node) = all.get(number as usize) else {
                 continue;
@@ -125,7 +125,7 @@ impl TimeSnapshot {
     }
 }
 
-/// The node of a time that was measured and not sampled.
+/// The node for a time that was measured, not sampled.
 fn measured(method: u32, ns: u64) -> Node {
     Node {
         method,
@@ -137,7 +137,7 @@ fn measured(method: u32, ns: u64) -> Node {
 }
 
 impl Sampler {
-    /// A copy of what was sampled so far.
+    /// A copy of the sampler's result so far.
     pub(crate) fn snapshot(&self) -> TimeSnapshot {
         let signal_note = self.parts.engine.and_then(|engine| engine.signal_note());
         let shared = self.parts.shared.lock();
@@ -151,15 +151,15 @@ impl Sampler {
             let reason = shared.not_async.as_ref();
             let reason = reason.map_or(String::new(), |reason| format!(" ({reason})"));
             notes.push(format!(
-                "threads were sampled at safepoints{reason}: the time of a method without safepoints is told \
-                 for code behind it, and what the JIT has inlined may be missing"
+                "threads were sampled at safepoints{reason}: the time of a method without safepoints is shown \
+                 for code that runs after it, and inlined methods may be missing"
             ));
         } else {
             notes.extend(signal_note);
         }
         if sampling.lost > 0 {
             notes.push(format!(
-                "{} samples found no room and are missing; a longer --interval helps",
+                "{} samples are missing, because there was no room for them; use a longer --interval",
                 count(sampling.lost)
             ));
         }

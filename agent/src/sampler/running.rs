@@ -17,7 +17,7 @@ use crate::jvm::sampling::{
 };
 use crate::threads::groups::OTHERS;
 
-/// Processor time of a thread that is found waiting, from which on its stack is taken all the same.
+/// A thread that visits find waiting is sampled at a safepoint only when it has this much unsampled processor time.
 const MOST_UNSAMPLED_NS: u64 = 100_000_000;
 
 /// A sample that a signal has taken.
@@ -26,17 +26,17 @@ pub(super) struct Taken {
     weight_ns: u64,
     frames: Vec<SampleFrame>,
     end: StackEnd,
-    /// True if its thread was not known when it was read.
+    /// True if the thread was not known when the sample was first read.
     is_late: bool,
 }
 
-/// Takes the samples of the asynchronous engine, and the names of their methods.
+/// Collects the samples of the asynchronous engine, and finds the names of their methods.
 pub(super) struct Sink<'a> {
     pub(super) instrumentation: &'a Instrumentation,
     pub(super) shared: &'a Shared,
     pub(super) methods: &'a mut Methods,
     pub(super) taken: &'a mut Vec<Taken>,
-    /// Methods that are forgotten when the samples are in the trees.
+    /// Methods of unloaded classes. Their names are forgotten after the samples are added to the tree.
     pub(super) gone: Vec<MethodNumber>,
 }
 
@@ -66,7 +66,7 @@ impl SampleSink for Sink<'_> {
     }
 }
 
-/// Adds samples to the trees. Returns those of threads that are not known yet.
+/// Adds samples to the tree. Returns the samples whose threads are not known yet.
 pub(super) fn add(
     taken: Vec<Taken>,
     table: &mut Table,
@@ -85,7 +85,7 @@ pub(super) fn add(
     let mut stack: Vec<NameNumber> = Vec::new();
     for mut sample in taken {
         if !sample.is_late && table.of_number(sample.thread).is_none() {
-            // A thread is sampled a moment before it is noted.
+            // A thread's first sample may be read before the thread's start.
             sample.is_late = true;
             early.push(sample);
             continue;
@@ -99,7 +99,7 @@ pub(super) fn add(
                 SampleFrame::UnloadedJava => names.unloaded,
                 SampleFrame::Native { pc } => native.name(*pc, names),
                 SampleFrame::Stub(StubKind::Interpreter) => names.interpreter,
-                // They work for the method that calls them, as code that is inlined.
+                // These stubs work for the method that calls them, like inlined code.
                 SampleFrame::Stub(StubKind::Runtime | StubKind::Dispatch) => continue,
             };
             stack.push(name);
@@ -134,7 +134,7 @@ pub(super) fn add(
     early
 }
 
-/// Samples a thread at a safepoint: its processor time since the last sample is at its stack.
+/// Samples a thread at a safepoint: adds its processor time since the last sample to its present stack.
 pub(super) fn sample_at_safepoint(
     record: &mut Record,
     shared: &Shared,
@@ -144,7 +144,7 @@ pub(super) fn sample_at_safepoint(
     stack: impl FnOnce() -> Vec<NameNumber>,
 ) {
     let ns = cpu_ns.saturating_sub(record.sampled_cpu_ns);
-    // A thread that is mostly found waiting is sampled when it is found running.
+    // The stack of a waiting thread does not show where it ran. So the sample waits until the thread is found running.
     if ns == 0 || !is_runnable && ns < MOST_UNSAMPLED_NS {
         return;
     }
@@ -157,7 +157,8 @@ pub(super) fn sample_at_safepoint(
     run_to(record, shared, cpu_ns);
 }
 
-/// Adds the processor time of a thread up to `cpu_ns` at the stack of its last sample.
+/// Adds a thread's processor time since its last sample to the stack of that sample. `cpu_ns` is the processor time by
+/// now.
 pub(super) fn run_to(record: &mut Record, shared: &Shared, cpu_ns: u64) {
     let ns = cpu_ns.saturating_sub(record.sampled_cpu_ns);
     if ns == 0 {
@@ -195,7 +196,7 @@ pub(super) fn run_to(record: &mut Record, shared: &Shared, cpu_ns: u64) {
     forest.run(owner, stack, ns, 1);
 }
 
-/// Begins anew at safepoints, since the stacks of the asynchronous engine are not to be trusted.
+/// Drops the samples of the asynchronous engine, whose stacks are not trusted. New samples are taken at safepoints.
 pub(super) fn begin_anew(shared: &Shared) {
     let mut shared = shared.lock();
     shared.sampling.engine = Engine::Safepoint;

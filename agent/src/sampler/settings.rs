@@ -1,4 +1,4 @@
-//! How threads are sampled.
+//! The settings and intervals of the sampler.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use loadhook_settings::Sampler as EngineChoice;
 
 use crate::jvm::sampling::ClockSource;
 
-/// How threads are sampled.
+/// The settings of the sampler.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SamplerSettings {
     /// The engine that is asked for.
@@ -16,7 +16,7 @@ pub(crate) struct SamplerSettings {
     pub(crate) clock_source: ClockSource,
     /// True if waiting is measured.
     pub(crate) waiting: bool,
-    /// The most nodes of trees.
+    /// Limit of the nodes of the tree, and also of the times that threads have at nodes.
     pub(crate) max_nodes: usize,
 }
 
@@ -29,7 +29,7 @@ pub(super) const SAFEPOINT_INTERVAL: Duration = Duration::from_millis(20);
 /// Time between two readings of the samples that signals have taken.
 pub(super) const DRAIN_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Time between two looks at the threads of the JVM and at the names of threads.
+/// Time between two updates of the names of threads and of the times of the JVM's own threads.
 pub(super) const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The part of each [`VISIT_INTERVAL`] that visits may take: 1 % of a processor.

@@ -1,4 +1,4 @@
-//! Stacks of threads by JVM TI, as numbers of names.
+//! Asks JVM TI for stacks of threads, and finds the names of their methods.
 
 use std::collections::HashMap;
 
@@ -38,7 +38,8 @@ impl Methods {
         frames.iter().map(name).collect()
     }
 
-    /// The name of a method. It is asked for at once: a class that is unloaded meanwhile has none.
+    /// The name of a method. It must be asked for right after the stack: if the class is unloaded meanwhile, the
+    /// method's own name is lost.
     fn name(
         &mut self,
         instrumentation: &Instrumentation,
@@ -64,7 +65,8 @@ impl Methods {
         name
     }
 
-    /// Notes the name of a method of the asynchronous engine, whose class is loaded during the call.
+    /// Notes the name of a method that the asynchronous engine has numbered. The method's class must stay loaded
+    /// during the call.
     pub(super) fn define(
         &mut self,
         instrumentation: &Instrumentation,

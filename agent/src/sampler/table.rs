@@ -17,25 +17,27 @@ pub(super) struct Record {
     pub(super) name: String,
     pub(super) tid: Option<u32>,
     pub(super) number: Option<ThreadNumber>,
-    /// The owner of its times; `None` before it has any.
+    /// The owner of the thread's times; `None` before it has times.
     pub(super) owner: Option<OwnerNumber>,
     /// The last visit.
     pub(super) visit: Visit,
-    /// Its processor time at the beginning.
+    /// The thread's processor time when it was noted.
     pub(super) begun_cpu_ns: u64,
-    /// The time of all its samples.
+    /// The times of all samples of the thread together.
     pub(super) sampled_ns: u64,
-    /// Its processor time at the last sample at a safepoint, and the time of that sample.
+    /// The thread's processor time at its last sample at a safepoint.
     pub(super) sampled_cpu_ns: u64,
+    /// The moment of that sample.
     pub(super) sampled_at: Instant,
     /// The stack of that sample.
     pub(super) last_stack: Vec<NameNumber>,
-    /// Set when it has ended.
+    /// Set when the thread has ended.
     pub(super) departure: Option<Departure>,
 }
 
 impl Record {
-    /// The processor time of a thread that has ended, less the times of its samples.
+    /// The processor time of a thread that has ended, minus the times of its samples. `cpu_ns` is its whole processor
+    /// time; without it, the result is 0.
     pub(super) fn unsampled_ns(&self, cpu_ns: Option<u64>) -> i64 {
         let Some(cpu_ns) = cpu_ns else {
             return 0;
@@ -59,9 +61,9 @@ pub(super) struct Table {
     records: Vec<Record>,
     by_serial: HashMap<Serial, usize>,
     by_number: HashMap<ThreadNumber, Serial>,
-    /// The place of the next visit.
+    /// Index of the record that was visited last. The next visit goes to the record behind it.
     next: usize,
-    /// Numbers of threads that have ended since the last look at the threads of the JVM.
+    /// System ids of the threads that have ended since the last call of [`take_tids`](Self::take_tids).
     ended_tids: Vec<u32>,
 }
 
@@ -147,7 +149,7 @@ impl Table {
         &mut self.records
     }
 
-    /// The numbers in the system of all threads, and of those that have ended since the last call.
+    /// The system ids of all threads, and of those that have ended since the last call.
     pub(super) fn take_tids(&mut self) -> HashSet<u32> {
         let ended = std::mem::take(&mut self.ended_tids);
         let alive = self.records.iter().filter_map(|record| record.tid);

@@ -28,7 +28,7 @@ pub(crate) struct Sampler {
     fields: OnceLock<ThreadFields>,
     /// Lets one thread at a time do the work, and none after the end.
     gate: SnapshotGate,
-    /// The work. It is taken out while it is done.
+    /// The state of the work; `None` while a turn uses it, because no lock is held while the JVM is called.
     turns: Mutex<Option<Box<Turns>>>,
 }
 
@@ -98,7 +98,9 @@ impl Sampler {
         current: Local<'_>,
     ) {
         let Some(fields) = ThreadFields::find(jni) else {
-            diagnostics::once("threads are not sampled: this JVM's threads have other fields");
+            diagnostics::once(
+                "threads are not sampled: java.lang.Thread of this JVM has no fields tid and name",
+            );
             return;
         };
         let begun = self.parts.engine.map(|engine| engine.begin(jni));
@@ -148,7 +150,7 @@ impl Sampler {
         shared.sampling.engine = Engine::Safepoint;
     }
 
-    /// Does a part of the work.
+    /// Runs `work` on the state of the work, unless another turn is using it.
     fn turn(
         &self,
         instrumentation: &Instrumentation,
@@ -199,12 +201,12 @@ impl Sampler {
         }
     }
 
-    /// Ends sampling, at `VMDeath`, and adds what is left. No stack is asked for any more.
+    /// Ends sampling, at `VMDeath`, and adds the remaining samples and times. It asks for no stacks.
     pub(crate) fn finish(&self, instrumentation: &Instrumentation, jni: Jni<'_>) {
         if let Some(engine) = self.parts.engine {
             engine.stop();
         }
-        // If its thread is suspended in the work, the profile has what was added before.
+        // If the sampler's thread is suspended within a turn, the profile has only what earlier turns have added.
         if self.gate.close() {
             self.turn(instrumentation, jni, Turns::finish);
         }

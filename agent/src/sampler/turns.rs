@@ -17,7 +17,7 @@ use crate::jvm::sampling::AsyncEngine;
 use crate::jvm::sys::thread_state::{IN_NATIVE, RUNNABLE};
 use crate::threads::fields::ThreadFields;
 
-/// The most threads whose names are read again at a look.
+/// The most threads whose names are read again in one update.
 const MOST_NAMES: usize = 1000;
 
 /// Access to the JVM and to the parts of the sampler during a turn.
@@ -44,7 +44,7 @@ pub(super) struct Turns {
     /// Threads that have ended, and whose last samples may still come.
     ended: Vec<Departure>,
     drained_at: Instant,
-    /// `None` before the first look.
+    /// The time of the last update of names and of the JVM's threads; `None` before the first one.
     looked_at: Option<Instant>,
 }
 
@@ -70,7 +70,7 @@ impl Turns {
         turn.parts.engine.filter(|_| self.is_async)
     }
 
-    /// A turn while the program runs.
+    /// Does one turn while the program runs.
     pub(super) fn turn(&mut self, turn: &Turn<'_>) {
         let now = Instant::now();
         let mut ended = self.note_threads(turn);
@@ -96,13 +96,13 @@ impl Turns {
         }
     }
 
-    /// Adds what is left at the end of the JVM.
+    /// Adds the remaining samples and times at the end of the JVM.
     pub(super) fn finish(&mut self, turn: &Turn<'_>) {
         let mut ended = self.note_threads(turn);
         ended.splice(0..0, std::mem::take(&mut self.ended));
         if self.engine(turn).is_some() {
             self.drain(turn);
-            // Samples of threads that remained unknown.
+            // The second call adds the samples whose threads have remained unknown.
             self.add(turn, Vec::new());
         }
         self.part(turn, ended);
@@ -149,7 +149,7 @@ impl Turns {
         };
         engine.drain(turn.jni, &mut sink);
         let gone = sink.gone;
-        // A thread that was sampled may have been noted since.
+        // The sampled threads may include new ones, whose starts were recorded meanwhile.
         let ended = self.note_threads(turn);
         self.ended.extend(ended);
         self.add(turn, taken);
@@ -179,7 +179,7 @@ impl Turns {
         );
     }
 
-    /// Goes on at safepoints.
+    /// Stops the asynchronous engine, and goes on at safepoints.
     fn fall_back(&mut self, turn: &Turn<'_>, engine: AsyncEngine, reason: &str) {
         engine.stop();
         turn.parts.fall_back(reason);
@@ -245,7 +245,7 @@ impl Turns {
         let thread = record.thread;
         let jvmti = instrumentation.jvmti;
         let Ok(cpu_ns) = u64::try_from(jvmti.thread_cpu_time(thread.local())) else {
-            // It is about to end.
+            // The thread is about to end.
             return;
         };
         let state = jvmti.thread_state(thread.local());
@@ -263,7 +263,7 @@ impl Turns {
         }
     }
 
-    /// Looks at the threads of the JVM, and at the names of threads.
+    /// Updates the times of the JVM's own threads, and the names of the program's threads.
     fn look(&mut self, turn: &Turn<'_>) {
         let mut java = self.table.take_tids();
         java.extend(self.own_tid);

@@ -10,11 +10,11 @@ use crate::jvm::sys::Int;
 pub(super) struct Visit {
     pub(super) at: Instant,
     pub(super) cpu_ns: u64,
-    /// Time that the thread did not run and that is in no sum yet.
+    /// Time in which the thread did not run, and which is not booked yet.
     pub(super) pending_ns: u64,
-    /// The time in the run queue until `pending_ns` began.
+    /// The thread's whole time in the run queue when it was last read; `None` if it was not read yet.
     pub(super) delay_ns: Option<u64>,
-    /// Where the thread was found waiting, unless it has run since.
+    /// The place where the thread was found waiting; `None` if the last visit found it running.
     pub(super) found: Option<Found>,
 }
 

@@ -1,9 +1,9 @@
-//! Visits to threads: for what they wait.
+//! Visits to threads. They measure how long threads wait, where and for what.
 //!
 //! A visit reads the thread's processor clock. The part of the time since the last visit in which the clock stood still
-//! is waiting. A thread that is found waiting waits where it stands; its stack is asked for once, and again only when
-//! its clock or its state has changed. Waiting of threads that are found running is kept until they are found waiting,
-//! so that short waits are told in proportion.
+//! is waiting. If the visit finds the thread waiting, the time is booked at the thread's stack. The stack is asked for
+//! once, and again only when the clock or the thread's state has changed. If the visit finds the thread running, the
+//! time stays pending until a visit finds the thread waiting, so that short waits count in proportion.
 
 use std::time::Instant;
 
@@ -14,8 +14,8 @@ use super::visit::Found;
 use super::vm_threads::run_delay_ns;
 use crate::jvm::sys::{Int, thread_state};
 
-/// The reason for which a thread in this state waits; `None` if it runs. `has_run` tells whether its processor clock has
-/// moved since the last visit.
+/// The reason for which a thread in this state waits; `None` if it runs. `has_run` tells whether the thread's processor
+/// clock has moved since the last visit.
 fn reason(state: Int, has_run: bool) -> Option<Reason> {
     use thread_state::{BLOCKED_ON_MONITOR_ENTER, IN_NATIVE, PARKED, RUNNABLE, SLEEPING, WAITING};
     let is = |bit: Int| state & bit != 0;
@@ -33,7 +33,7 @@ fn reason(state: Int, has_run: bool) -> Option<Reason> {
     }
 }
 
-/// Books the waiting of a thread up to now. `stack` asks for its stack.
+/// Books the waiting of a thread up to now. `stack` asks the JVM for the thread's stack.
 pub(super) fn visit(
     record: &mut Record,
     shared: &Shared,
@@ -64,8 +64,8 @@ pub(super) fn visit(
     book(record, shared);
 }
 
-/// Books the waiting of a thread that is not asked any more, since it has ended or the JVM ends. `cpu_ns` is its
-/// processor time, if it is known.
+/// Books the last waiting of a thread that has ended, or of any thread when the JVM ends. The JVM is not asked for its
+/// stack any more. `cpu_ns` is the thread's processor time, if it is known.
 pub(super) fn settle(record: &mut Record, shared: &Shared, now: Instant, cpu_ns: Option<u64>) {
     let cpu_ns = cpu_ns.unwrap_or(record.visit.cpu_ns);
     if record.visit.advance(now, cpu_ns) || record.visit.found.is_none() {
@@ -84,7 +84,7 @@ pub(super) fn settle(record: &mut Record, shared: &Shared, now: Instant, cpu_ns:
     book(record, shared);
 }
 
-/// Books the time that is pending at the place where the thread was found.
+/// Books the pending time at the place where the thread was found waiting.
 fn book(record: &mut Record, shared: &Shared) {
     let ns = std::mem::take(&mut record.visit.pending_ns);
     if let Some(Found {

@@ -17,7 +17,7 @@ pub(super) enum VmThreadKind {
 }
 
 impl VmThreadKind {
-    /// The kind of a thread that the JVM has named. The system keeps 15 bytes of a name.
+    /// The kind of a thread of the JVM, by its name; `None` for other names. The system keeps 15 bytes of a name.
     fn named(name: &str) -> Option<Self> {
         const COLLECTORS: [&str; 11] = [
             "GC Thread",
@@ -53,12 +53,12 @@ impl VmThreadKind {
     }
 }
 
-/// A thread of the system.
+/// A native thread of the process.
 #[derive(Clone, Copy, Debug)]
 struct Task {
-    /// `None` for a Java thread, or one of the agent.
+    /// `None` for a Java thread, and for a thread of the agent.
     kind: Option<VmThreadKind>,
-    /// Its processor time when it was last seen.
+    /// The thread's processor time when it was last read.
     cpu_ns: u64,
 }
 
@@ -70,8 +70,8 @@ pub(super) struct VmThreads {
 }
 
 impl VmThreads {
-    /// Begins at `VMInit`. The threads that are there and that the JVM has not named as its own are Java threads, or
-    /// the one that has started the JVM.
+    /// Notes the threads that exist at `VMInit`. A thread without a name of the JVM's own threads is a Java thread, or
+    /// the native thread that has started the JVM.
     pub(super) fn begin(&mut self) {
         for (tid, name, cpu_ns) in tasks(Path::new("/proc/self/task")) {
             let kind = VmThreadKind::named(&name);
@@ -79,8 +79,8 @@ impl VmThreads {
         }
     }
 
-    /// Adds what the threads have run since the last call. `is_java` tells the numbers of Java threads, and of the
-    /// agent's.
+    /// Adds the processor time that threads have used since the last call. `is_java` has the system ids of Java
+    /// threads and of the agent's threads.
     pub(super) fn look(&mut self, is_java: &HashSet<u32>) {
         let found = tasks(Path::new("/proc/self/task"));
         self.add(found, is_java);
@@ -98,7 +98,7 @@ impl VmThreads {
                     None => Some(VmThreadKind::named(&name).unwrap_or(VmThreadKind::Library)),
                 }
             };
-            // The system gives a number again. Then the time is less.
+            // The system reuses the id of a thread that has ended. Then the time is lower than before.
             let since = before.map_or(0, |task| task.cpu_ns);
             let ran = cpu_ns.checked_sub(since).unwrap_or(cpu_ns);
             if let Some(kind) = kind {
@@ -115,7 +115,7 @@ impl VmThreads {
     }
 }
 
-/// The threads of the process: number, name, processor time.
+/// The native threads of the process: id, name, processor time.
 fn tasks(folder: &Path) -> Vec<(u32, String, u64)> {
     let Ok(entries) = fs::read_dir(folder) else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! The agent's threads, which the program does not see.
+//! The agent's own threads. They are no part of a profile, and lie outside the thread groups of the program.
 
 use std::ffi::CStr;
 use std::sync::Mutex;
@@ -31,7 +31,7 @@ impl OwnThreads {
             let arguments = [group, jni.new_string(name)?].map(Argument::Object);
             let descriptor = c"(Ljava/lang/ThreadGroup;Ljava/lang/String;)V";
             let thread = jni.new_object(class, descriptor, &arguments)?;
-            // Known before it runs, since the JVM tells of its start.
+            // The thread is noted before it runs, because its start posts an event.
             let known = jni.global(thread)?;
             lock(&self.0).push(known);
             jvmti

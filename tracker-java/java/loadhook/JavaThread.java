@@ -6,13 +6,13 @@ package loadhook;
  * reached, so it is never resolved.
  */
 abstract class JavaThread {
-    /** From From JDK 19 on. Unlike {@code getId()}, the method is final. */
+    /** Exists from JDK 19 on. Unlike {@code getId()}, the method is final. */
     abstract long threadId();
 
-    /** JDK 19 on. */
+    /** Exists from JDK 19 on. */
     abstract boolean isVirtual();
 
-    /** JDK 19 on: the platform thread on which the current thread runs. Only {@code java.lang} may call it. */
+    /** Exists from JDK 19 on: the platform thread on which the current thread runs. Only {@code java.lang} may call it. */
     static Thread currentCarrierThread() {
         return null;
     }

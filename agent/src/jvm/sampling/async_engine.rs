@@ -59,21 +59,21 @@ impl AsyncEngine {
         jvmti
             .set_callbacks(&events::callbacks())
             .map_err(NotAsync::NoEvents)?;
-        // Enabled before any code is compiled, HotSpot keeps the inlined methods of all instructions, not only of
-        // safepoints.
+        // If these events are enabled before any code is compiled, HotSpot keeps the inlined methods of all
+        // instructions, not only of safepoints.
         for event in events::EVENTS {
             jvmti.notify(event, true).map_err(NotAsync::NoEvents)?;
         }
         Ok(AsyncEngine(engine))
     }
 
-    /// Notes classes and code that exist at `VMInit`, and installs the signal handler. After that, threads are sampled
-    /// of which [`thread_started`](Self::thread_started) tells.
+    /// Notes classes and code that exist at `VMInit`, and installs the signal handler. After that,
+    /// [`thread_started`](Self::thread_started) can start to sample threads.
     pub(crate) fn begin(self, jni: Jni<'_>) -> Result<(), NotAsync> {
         let AsyncEngine(engine) = self;
         engine.find_thread_field(jni)?;
         engine.note_loaded_classes(jni);
-        // Code of which the JVM told before the classes were noted.
+        // The JVM reports again the code that it reported before the classes were noted.
         class_methods::generate_events(engine.jvmti, event::COMPILED_METHOD_LOAD);
         if engine.shared.code.get().is_none() {
             return Err(NotAsync::NoStructure("code cache"));
@@ -84,14 +84,14 @@ impl AsyncEngine {
         Ok(())
     }
 
-    /// Samples a platform thread from here on: the calling one at `ThreadStart`, or another one at `VMInit`. `None` if
-    /// it cannot be sampled.
+    /// Starts to sample a platform thread: the calling one at `ThreadStart`, or another one at `VMInit`. `None` if the
+    /// thread cannot be sampled.
     pub(crate) fn thread_started(self, jni: Jni<'_>, thread: Local<'_>) -> Option<ThreadNumber> {
         self.0.arm(jni, thread)
     }
 
-    /// Stops sampling the calling thread, at `ThreadEnd`. Its last samples may still come from
-    /// [`drain`](Self::drain), once.
+    /// Stops sampling the calling thread, at `ThreadEnd`. The next [`drain`](Self::drain) may still pass on samples of
+    /// the thread.
     pub(crate) fn thread_ended(self) -> Option<ThreadNumber> {
         self.0.threads().end(self.0.shared, own_tid())
     }
@@ -101,7 +101,8 @@ impl AsyncEngine {
         self.0.threads().stop(self.0.shared);
     }
 
-    /// Passes on the samples that were taken since the last call. One thread at a time calls it, and regularly.
+    /// Passes on the samples that were taken since the last call. It must be called regularly, by one
+    /// thread at a time.
     pub(crate) fn drain(self, jni: Jni<'_>, sink: &mut dyn SampleSink) {
         self.0.keep_signal();
         drain::drain(self.0, jni, sink);
@@ -120,7 +121,7 @@ impl AsyncEngine {
         }
     }
 
-    /// A note for the user about the signal, if it is not the usual one.
+    /// A note for the user if the signal is not `SIGPROF`.
     pub(crate) fn signal_note(self) -> Option<String> {
         let number = self.0.signal.number();
         (number != 0 && number != libc::SIGPROF).then(|| {

@@ -18,14 +18,15 @@ pub(super) struct ClassMethods {
     pub(super) continuation_entry: Option<MethodKey>,
 }
 
-/// The methods of a class; `None` if the class is not prepared or cannot be asked.
+/// The methods of a class; `None` if the class is not prepared or cannot be read.
 pub(super) fn class_methods(
     jvmti: Jvmti,
     memory: &SafeMemory,
     class: Local<'_>,
 ) -> Option<ClassMethods> {
     let keys = jvmti.class_methods(class)?;
-    // A method id points to the address of the method, up to JDK 25. If it does not, this fails, or the self-check does.
+    // Up to JDK 25, a method id points to the address of HotSpot's `Method`. On a JVM where that is not so, this read
+    // or the self-check fails.
     let ids: Vec<usize> = keys.iter().map(|key| key.0.expose_provenance()).collect();
     let addresses = memory.words(&ids)?;
     let signature = jvmti.class_signature(class).ok()?;
@@ -46,7 +47,7 @@ pub(super) fn class_methods(
 }
 
 /// Returns whether a descriptor is that of a hidden class, which may be unloaded before its loader. The JVM appends an
-/// address to its name, after a `.`, or up to JDK 14 a `/`.
+/// address to the name of a hidden class: after a `.`, or up to JDK 14 after a `/`.
 fn is_hidden(signature: &[u8]) -> bool {
     let last = signature.rsplit(|byte| *byte == b'/').next();
     signature.contains(&b'.')
@@ -93,10 +94,10 @@ impl Jvmti {
     }
 }
 
-/// Has the JVM post the events of code that exists already.
+/// Makes the JVM post an event for each piece of code that exists already.
 pub(super) fn generate_events(jvmti: Jvmti, event: c_int) -> bool {
     type F = unsafe extern "system" fn(*mut Table, c_int) -> JvmtiError;
-    // SAFETY: no pointer but the environment.
+    // SAFETY: the environment is the only pointer.
     unsafe { jvmti.function::<F>(sys::jvmti::GENERATE_EVENTS)(jvmti.env, event) == 0 }
 }
 

@@ -35,7 +35,7 @@ struct Heap {
 pub(super) struct Header {
     /// Bytes of the frame, with the return address.
     pub(super) frame_size: u32,
-    /// The place of the original return address in a frame that is deoptimised, in bytes from the stack pointer.
+    /// Bytes from the stack pointer to the original return address in a frame that is deoptimised; 0 if there is none.
     pub(super) orig_pc: u32,
 }
 
@@ -48,7 +48,7 @@ impl CodeCache {
         }
     }
 
-    /// Reads of memory that may vanish.
+    /// The reader of memory that may be unmapped meanwhile.
     pub(super) fn memory(&self) -> &SafeMemory {
         &self.memory
     }
@@ -110,7 +110,8 @@ impl CodeCache {
         })
     }
 
-    /// The start of the code blob that has `pc`. A byte for each segment of a heap leads back to its block's first.
+    /// The start of the code blob that contains `pc`. The heap has a byte for each of its segments: the number of
+    /// segments to go back towards the first segment of the block, which has 0.
     fn blob(&self, heap: &Heap, pc: usize) -> Option<usize> {
         const FREE: u8 = 0xff;
         if pc < heap.low || pc >= heap.high {
@@ -131,7 +132,7 @@ impl CodeCache {
     }
 }
 
-/// The begin of a compiled method, as its first instructions show it.
+/// The prologue of a compiled method, as its first instructions show it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Prologue {
     /// Offset of the instruction that saves the frame pointer.
@@ -142,10 +143,10 @@ pub(super) struct Prologue {
     pub(super) frame_size: u32,
 }
 
-/// Bytes in which the begin of a method lies.
+/// The first bytes of a method that are searched for its prologue.
 pub(super) const PROLOGUE: usize = 160;
 
-/// Reads the begin of a method: `push rbp`, perhaps `mov rbp, rsp`, and `sub rsp, size`.
+/// Finds the prologue of a method: `push rbp`, perhaps `mov rbp, rsp`, and `sub rsp, size`.
 pub(super) fn prologue(code: &[u8]) -> Prologue {
     const PUSH_RBP: u8 = 0x55;
     let code = code.get(..PROLOGUE).unwrap_or(code);
@@ -165,7 +166,7 @@ pub(super) fn prologue(code: &[u8]) -> Prologue {
             _ => {
                 let is_first = found.frame_size == 0 && push >= 3;
                 if is_first && code.get(push - 3) != Some(&0x48) {
-                    // A method without locals, unless a better begin follows.
+                    // A method without locals, unless a longer prologue follows.
                     found = Prologue {
                         push: push as u32,
                         body: push as u32 + 1,

@@ -1,7 +1,7 @@
 //! The map from addresses to the code that the JVM generated, as signal handlers read it.
 //!
-//! The code cache is cut into granules, and each granule knows the code in it. Code of the size of a granule or less may
-//! share one with its neighbours, which each piece of code therefore knows.
+//! The code cache is cut into granules, and each granule has the number of one piece of code in it. If several pieces
+//! share a granule, the others are found through that one: each piece has the numbers of such neighbours.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -29,7 +29,7 @@ const MAX_CACHE: usize = 1 << 31;
 /// Neighbours that a search follows within a granule.
 const MAX_NEIGHBOURS: usize = 32;
 
-/// A piece of code. The number is used again after the code is gone and no handler can have seen it.
+/// The number of a piece of code. It is used again after the code is gone and no handler can still use it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct CodeId(pub(super) u32);
 
@@ -47,7 +47,7 @@ pub(super) enum CodeKind {
     CallStub,
     /// The stub to which the outermost frame of a virtual thread returns while the others are in the heap.
     ReturnBarrier,
-    /// The method that enters a virtual thread; what called it belongs to the carrier.
+    /// The method that enters a virtual thread. Its callers belong to the carrier.
     ContinuationEntry,
     /// The dispatch of a virtual or interface call.
     Dispatch,
@@ -64,7 +64,7 @@ impl CodeKind {
         CodeKind::Dispatch,
     ];
 
-    /// The kind of a number that a kind gave.
+    /// The kind with a number, which is that of `kind as u32`.
     pub(super) fn of(number: u32) -> CodeKind {
         let kind = CodeKind::ALL.get(number as usize);
         kind.copied().unwrap_or_default()
@@ -78,14 +78,13 @@ pub(super) struct Code {
     /// The first address behind the code.
     pub(super) high: usize,
     pub(super) kind: CodeKind,
-    /// Bytes from the stack pointer in the body to the caller's, with the saved frame pointer and the return address;
-    /// 0 if it is not known.
+    /// Size of the frame in bytes, with the saved frame pointer and the return address; 0 if it is not known.
     pub(super) frame_size: u32,
     /// Offset of the instruction that saves the frame pointer.
     pub(super) push: u32,
     /// Offset behind the instruction that makes the frame; 0 if it is not known.
     pub(super) body: u32,
-    /// Offset of the last place of which the inlined methods are known.
+    /// Offset of the last place whose inlined methods are known.
     pub(super) last_site: u32,
     /// Bytes from the stack pointer to the return address that deoptimisation replaced; 0 if there is none.
     pub(super) orig_pc: u32,
@@ -113,7 +112,7 @@ struct Place {
     body: AtomicU32,
     last_site: AtomicU32,
     orig_pc: AtomicU32,
-    /// Code that shares the first or last granule; 0 for none.
+    /// The number of the code that shares the first granule, and of the code that shares the last one; 0 for none.
     neighbours: [AtomicU32; 2],
 }
 
@@ -146,7 +145,7 @@ impl Place {
     }
 }
 
-/// The map. Any thread reads it at any time, and changes wait for each other.
+/// The map. Any thread may read it at any time; changes wait for each other.
 pub(super) struct CodeMap {
     low: usize,
     high: usize,
@@ -157,7 +156,7 @@ pub(super) struct CodeMap {
 }
 
 impl CodeMap {
-    /// An empty map of the code cache between two addresses; `None` if these are no code cache's.
+    /// An empty map of the code cache between two addresses; `None` if no code cache can have them.
     pub(super) fn new(low: usize, high: usize) -> Option<Self> {
         let size = high.checked_sub(low)?;
         if low == 0 || size == 0 || size > MAX_CACHE {
@@ -195,7 +194,7 @@ impl CodeMap {
             if code.contains(pc) {
                 return Some((CodeId(id), code));
             }
-            // The neighbour on the side of `pc`. If that changes, `pc` lies between two.
+            // Go on to the neighbour on the side of `pc`. If the side changes, `pc` lies between two pieces of code.
             let toward = usize::from(pc >= code.high);
             if side.is_some_and(|side| side != toward) {
                 return None;
@@ -206,7 +205,7 @@ impl CodeMap {
         None
     }
 
-    /// The description with a number. The number 0 is nobody's.
+    /// The description with a number. No code has the number 0.
     fn place(&self, id: CodeId) -> Option<&Place> {
         let index = (id.0 as usize).checked_sub(1)?;
         self.blocks.get(index / BLOCK)?.get()?.get(index % BLOCK)
@@ -223,8 +222,8 @@ impl CodeMap {
         })
     }
 
-    /// Enters `code` under a number that is not in use, and returns the numbers of code that it replaces. These are in
-    /// the map no longer. `None` if the code lies outside the code cache or there is no room.
+    /// Enters `code` under a number that is not in use. Returns the numbers of the code that it replaces, which is no
+    /// longer in the map; `None` if the code lies outside the code cache or there is no room.
     pub(super) fn add(&self, id: CodeId, code: &Code) -> Option<Vec<CodeId>> {
         if code.low >= code.high || !self.covers(code.low) || code.high > self.high {
             return None;
@@ -255,7 +254,8 @@ impl CodeMap {
         Some(replaced)
     }
 
-    /// Makes two pieces of code neighbours if they share a granule, and otherwise neighbours of none on this side.
+    /// Makes two adjacent pieces of code neighbours if they share a granule. Otherwise neither has a neighbour on the
+    /// side of the other.
     fn link(&self, below: Option<CodeId>, above: Option<CodeId>) {
         let place_of = |id: Option<CodeId>| self.place(id?);
         let (low, high) = (place_of(below), place_of(above));
@@ -295,7 +295,7 @@ impl CodeMap {
             if granule.load(Ordering::Relaxed) != id.0 {
                 continue;
             }
-            // A neighbour has the first or the last granule too.
+            // A neighbour that shares the first or the last granule inherits it.
             let is_last = index + 1 == granules.len();
             let heir = if index == 0 && below != 0 {
                 below

@@ -119,7 +119,7 @@ pub(super) fn describe_compiled(
     let header = cache.header(low, true);
     let begin = prologue(first_bytes);
     let frame_size = header.map_or(begin.frame_size, |header| header.frame_size);
-    // A begin with another frame size is no begin.
+    // If the header tells of another frame size, these instructions are not the prologue.
     let is_begin = begin.frame_size == frame_size;
     Code {
         low,
@@ -154,8 +154,8 @@ pub(super) fn describe_stub(cache: &CodeCache, low: usize, len: usize, name: &[u
 }
 
 impl Codes {
-    /// Enters code into the map, and returns the numbers of what it replaces. These may be used again after
-    /// [`free`](Self::free).
+    /// Enters code into the map, and returns the numbers of the code that it replaces. These numbers may be used again
+    /// after [`free`](Self::free).
     pub(super) fn add(
         &mut self,
         shared: &Shared,
@@ -181,7 +181,7 @@ impl Codes {
         replaced
     }
 
-    /// Takes a compiled method out of the map.
+    /// Takes a compiled method out of the map. `None` if the code at `low` is not that of `method`.
     pub(super) fn remove(&self, shared: &Shared, low: usize, method: MethodKey) -> Option<CodeId> {
         let map = shared.code.get()?;
         let (id, code) = map.find(low)?;
@@ -209,7 +209,7 @@ impl Codes {
     }
 }
 
-/// The map of the code cache. The first event that tells of code makes it.
+/// The map of the code cache. It is made at the first event about code.
 fn map<'s>(shared: &'s Shared, cache: &CodeCache) -> Option<&'s CodeMap> {
     if let Some(map) = shared.code.get() {
         return Some(map);

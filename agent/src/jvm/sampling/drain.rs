@@ -13,7 +13,7 @@ use crate::jvm::jvmti::MethodKey;
 use crate::jvm::reference::{Local, Reference, Weak};
 use crate::jvm::sys::{self, Object, jni};
 
-/// A frame of which the method may have no number yet.
+/// A frame whose method may have no number yet.
 #[derive(Clone, Copy)]
 enum Frame {
     Known(SampleFrame),
@@ -30,7 +30,7 @@ pub(super) fn drain(engine: &Engine, jni: Jni<'_>, sink: &mut dyn SampleSink) {
     let mut found = Vec::new();
     let mut frames = Vec::new();
     let mut unknown = 0;
-    // Samples that come meanwhile are for the next call, which bounds this one.
+    // Samples that are written meanwhile wait for the next call. Otherwise this call might never end.
     let until = engine.shared.ring.head();
     while engine.shared.ring.tail() < until {
         let Some(record) = engine.shared.ring.take(&mut words) else {
@@ -75,7 +75,7 @@ fn expand(engine: &Engine, words: &[u64], found: &mut Vec<Frame>) {
                 expand_compiled(&known, code, offset, found);
             }
             RawFrame::Address(pc) => {
-                // Code of which the JVM has told after the sample was taken.
+                // The JVM may have reported this code after the sample was taken.
                 let code = engine.shared.code.get().and_then(|map| map.find(pc));
                 match code {
                     Some((id, code)) if code.kind == CodeKind::Compiled => {
@@ -120,7 +120,8 @@ fn expand_compiled(known: &Known, code: CodeId, offset: u32, found: &mut Vec<Fra
     }
 }
 
-/// The number of a noted method. The sink hears of a new number while the class is loaded; `None` if it is not.
+/// The number of a noted method; `None` if its class is unloaded. The sink is told of a new number while a reference
+/// keeps the class loaded.
 fn tell(
     engine: &Engine,
     jni: Jni<'_>,

@@ -47,7 +47,7 @@ pub(super) struct Known {
     retired: Vec<Retired>,
     /// `Continuation.enterSpecial`.
     continuation_entry: Option<MethodKey>,
-    /// The time at which classes were noted again.
+    /// The last time at which all classes were noted again.
     noted_again: Option<Instant>,
 }
 
@@ -147,7 +147,7 @@ impl Engine {
         });
     }
 
-    /// Frees what neither a handler nor an unread sample can name any more.
+    /// Frees the things that neither a handler nor an unread sample can name any more.
     pub(super) fn free_retired(&self) {
         let mut known = self.known();
         let (head, tail) = (self.shared.ring.head(), self.shared.ring.tail());
@@ -212,7 +212,7 @@ impl Engine {
     /// Notes all classes again if some samples had interpreted methods that are not known. A class that was redefined
     /// has other methods, and the JVM posts no event for it.
     pub(super) fn note_redefined(&self, jni: Jni<'_>, unknown: u32) {
-        /// Samples of unknown methods that are taken for chance.
+        /// Fewer samples of unknown methods than this may be chance.
         const CHANCE: u32 = 20;
         const PAUSE: Duration = Duration::from_secs(5);
         if unknown < CHANCE {
@@ -230,7 +230,8 @@ impl Engine {
         self.note_loaded_classes(jni);
     }
 
-    /// Forgets classes that are gone, some at each call. Returns what samples knew of them.
+    /// Forgets classes that are unloaded; each call checks some of the classes. Returns the numbers of their methods
+    /// that samples have shown.
     pub(super) fn forget_gone(&self, jni: Jni<'_>) -> Vec<MethodNumber> {
         let to_check: Vec<(u32, Weak)> = self.known().methods.classes_to_check();
         let mut numbers = Vec::new();
@@ -250,7 +251,7 @@ impl Engine {
         numbers
     }
 
-    /// Samples a platform thread from here on.
+    /// Starts to sample a platform thread.
     pub(super) fn arm(&self, jni: Jni<'_>, thread: Local<'_>) -> Option<ThreadNumber> {
         let java_thread = jni.long_field(thread, *self.eetop.get()?).ok()? as usize;
         let words = self.thread_words(java_thread)?;
@@ -276,7 +277,8 @@ impl Engine {
         }
     }
 
-    /// Reads the JVM's structures of a thread by a system call that cannot fault, because another thread may end meanwhile.
+    /// Reads the JVM's structures of a thread. A system call does it, because a thread other than the calling one may
+    /// end meanwhile, and a direct read would then fault.
     fn thread_words(&self, java_thread: usize) -> Option<ThreadWords> {
         if java_thread == 0 {
             return None;
@@ -302,8 +304,8 @@ impl Engine {
         })
     }
 
-    /// Compares the calling thread's stack with JVM TI's, if that is due. The thread is in an event, so it has left
-    /// Java.
+    /// Compares the calling thread's stack with that of JVM TI, if a comparison is due. The thread is in an event, so
+    /// it has left Java.
     pub(super) fn check_own_stack(&self) {
         let here = 0_usize;
         let sp = std::ptr::from_ref(&here).expose_provenance() & !7;

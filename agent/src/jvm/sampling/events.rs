@@ -75,7 +75,7 @@ unsafe extern "system" fn compiled_method_load(
         let (low, Ok(len)) = (address.expose_provenance(), usize::try_from(len)) else {
             return;
         };
-        // SAFETY: the JVM tells of this code and of its record, for this call.
+        // SAFETY: the code and the record are valid during this call.
         let (first_bytes, inlining) = unsafe {
             let inlining = codes::inlining(low, compile_info.cast::<RecordHeader>());
             (codes::first_bytes(low, len), inlining)
@@ -132,7 +132,9 @@ unsafe extern "system" fn class_prepare(
     });
 }
 
-/// Callback of `ThreadEnd`. It stops the timer of a thread even if nobody else does.
+/// Callback of `ThreadEnd`. It stops the timer of a thread even if [`AsyncEngine::thread_ended`] is not called.
+///
+/// [`AsyncEngine::thread_ended`]: super::AsyncEngine::thread_ended
 unsafe extern "system" fn thread_end(_jvmti: *mut c_void, _env: *mut c_void, _thread: Object) {
     on_event(|engine| {
         engine.threads().end(engine.shared, own_tid());

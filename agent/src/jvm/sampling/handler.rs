@@ -1,7 +1,8 @@
 //! The signal handler: takes a sample of the thread that it interrupts.
 //!
-//! It runs between any two instructions of the program, also inside the allocator or the JVM. So it takes no lock,
-//! allocates nothing, calls nothing that could, does not panic, and has nothing thread-local but `errno`.
+//! The handler may run between any two instructions of the program, also inside the allocator or the JVM. So it takes
+//! no lock, allocates nothing, calls nothing that does either, does not panic, and uses no thread-local variable but
+//! `errno`.
 
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
@@ -26,7 +27,7 @@ pub(super) fn set_tables(shared: &'static Shared) {
 /// `JavaThreadState::_thread_in_Java` (HotSpot, `globalDefinitions.hpp`).
 const IN_JAVA: u8 = 8;
 
-/// `siginfo_t` of a timer.
+/// The `siginfo_t` of a timer's signal.
 #[repr(C)]
 struct TimerInfo {
     signal: c_int,
@@ -38,7 +39,7 @@ struct TimerInfo {
     value: usize,
 }
 
-/// `siginfo_t` of a file.
+/// The `siginfo_t` of a file descriptor's signal.
 #[repr(C)]
 struct FileInfo {
     signal: c_int,
@@ -68,7 +69,7 @@ pub(super) extern "C" fn on_signal(
     unsafe { *libc::__errno_location() = errno };
 }
 
-/// Takes the sample that a signal asks for, if the signal is of a timer of ours.
+/// Takes a sample if the signal comes from one of our timers.
 ///
 /// # Safety
 /// `info` and `context` must be those of the signal.
@@ -128,7 +129,7 @@ fn sample(
         shared.ring.write(sample, &[], 0);
         return;
     }
-    // The interrupted thread is the record's from here on, since only that one has this stack.
+    // From here on, the interrupted thread is known to be the record's: no other thread runs on this stack.
     let java_thread = record.java_thread.load(Ordering::Relaxed);
     // SAFETY: a thread that is sampled is disarmed before its `JavaThread` is freed.
     let memory = unsafe { OwnThread::new(shared, java_thread, stack_high) };
@@ -194,8 +195,8 @@ impl ThreadMemory for OwnThread<'_> {
     }
 
     fn stack_word(&self, address: usize) -> usize {
-        // SAFETY: the walker asks for aligned words between the stack pointer and the end of this thread's stack, all of
-        // which are mapped.
+        // SAFETY: the walker asks only for aligned words between the stack pointer and the end of this thread's stack.
+        // All of them are mapped.
         unsafe { std::ptr::with_exposed_provenance::<usize>(address).read_volatile() }
     }
 
@@ -253,7 +254,7 @@ unsafe fn registers(_context: *const c_void) -> Registers {
     Registers::default()
 }
 
-/// Codes of the ends of stacks.
+/// The ends of stacks. The index of an end is its code in a record of the ring.
 const ENDS: [StackEnd; 6] = [
     StackEnd::Complete,
     StackEnd::Cut,

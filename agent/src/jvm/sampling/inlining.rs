@@ -21,11 +21,12 @@ struct Link {
     caller: u32,
 }
 
-/// Inlined methods by place. Chains share their outer frames: javac's 930,000 frames take a quarter of the memory.
+/// Inlined methods by place. Chains of frames share their outer links. For the 930,000 frames of javac, that takes a
+/// quarter of the memory.
 #[derive(Default)]
 pub(super) struct InlineTable {
-    /// Offsets in rising order, each with the innermost link of its chain. A chain is that of all places behind the
-    /// offset before it.
+    /// Sites in the order of their offsets: the offset, and the innermost link of its chain. A chain also holds for the
+    /// places between the preceding site and its own.
     sites: Box<[(u32, u32)]>,
     links: Box<[Link]>,
 }
@@ -51,7 +52,7 @@ impl InlineTable {
             places.push((offset, caller));
         }
         places.sort_by_key(|(offset, _)| *offset);
-        // Of neighbouring places with one chain the last is enough.
+        // Neighbouring places with the same chain need only the last of them.
         let mut kept: Vec<(u32, u32)> = Vec::with_capacity(places.len());
         for place in places {
             match kept.last_mut() {
@@ -65,8 +66,8 @@ impl InlineTable {
         }
     }
 
-    /// The frames at `offset`, innermost first. HotSpot names the end of an instruction, so the frames are those of the
-    /// first offset that is not below. None, if nothing is known of the place.
+    /// The frames at `offset`, innermost first. HotSpot gives the offset of an instruction's end, so the frames are
+    /// those of the first site at `offset` or behind it. Empty if there is no such site.
     pub(super) fn at(&self, offset: u32) -> impl Iterator<Item = InlinedFrame> + '_ {
         let index = self.sites.partition_point(|(site, _)| *site < offset);
         let mut next = self.sites.get(index).map_or(NONE, |(_, link)| *link);
@@ -77,7 +78,7 @@ impl InlineTable {
         })
     }
 
-    /// The last offset of which frames are known.
+    /// The last offset whose frames are known.
     pub(super) fn last_site(&self) -> u32 {
         self.sites.last().map_or(0, |(offset, _)| *offset)
     }

@@ -1,4 +1,5 @@
-//! Reads of memory that may vanish: by system call, so that an address that is not mapped gives `None`.
+//! Reads memory that may be unmapped meanwhile. A system call does it, so that an unmapped address gives `None` instead
+//! of a fault.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use super::reclaim::zeroed;
 
-/// Places that a search looks at.
+/// The most places that a search looks at.
 const PROBES: usize = 64;
 
 /// Places of the first table.
@@ -74,8 +74,8 @@ impl Slots {
     }
 }
 
-/// The table. Any thread reads it at any time, in a claimed desk; one thread at a time changes it, which its owner sees
-/// to.
+/// The table. Any thread that has claimed a desk may read it at any time. Its owner makes sure that only one thread at
+/// a time changes it.
 pub(super) struct MethodTable {
     slots: AtomicPtr<Slots>,
     /// Places in use, with those of methods that are gone.
@@ -106,8 +106,8 @@ impl MethodTable {
         self.slots().find(address)
     }
 
-    /// Enters a method, in place of any that had this address. A table that is too small is replaced; the old one must
-    /// be kept until the epoch is over.
+    /// Enters a method, in place of any other that had this address. If the table is too small, a larger one replaces
+    /// it. The old table is returned, and must be kept until the epoch is over.
     #[must_use]
     pub(super) fn insert(&self, address: usize, number: u32) -> Option<OldTable> {
         if address == 0 || number == u32::MAX {

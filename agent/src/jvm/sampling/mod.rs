@@ -1,7 +1,7 @@
-//! Samples of Java stacks, taken by a signal handler wherever a thread stands.
+//! Samples of Java stacks. A signal handler takes them at whatever instruction a thread is interrupted.
 //!
-//! The handler follows a stack by a map of the JVM's generated code, which JVM TI events build. It reads registers, the
-//! thread's own stack, the thread's last Java frame and these tables, and nothing else.
+//! The handler follows a stack by tables of the JVM's generated code and of methods, which JVM TI events fill. It reads
+//! only these tables, the registers, the interrupted thread's stack, its state and last Java frame, and generated code.
 
 mod async_engine;
 mod class_methods;

@@ -1,7 +1,7 @@
 //! Methods of prepared classes, by the ids and the addresses by which stacks name them.
 //!
-//! A method id is asked about only while its class is loaded. A class of the boot loader stays. Every other one has a
-//! weak reference, and is forgotten with its methods when it is gone.
+//! JVM TI is asked about a method id only while the class is loaded. A class of the boot loader stays, unless it is
+//! hidden. Every other class has a weak reference; when the class is gone, it is forgotten with its methods.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use crate::jvm::reference::Weak;
 struct Method {
     key: MethodKey,
     class: u32,
-    /// The address of its `Method`, by which the interpreter knows it.
+    /// The address of HotSpot's `Method`, by which the interpreter knows the method.
     address: usize,
     number: Option<MethodNumber>,
 }
@@ -29,15 +29,15 @@ struct Class {
     old: Vec<(usize, u32)>,
 }
 
-/// Old addresses that are kept for a class.
+/// The most old addresses that are kept for a class.
 const MAX_OLD: usize = 4096;
 
 /// The class of a method.
 #[derive(Clone, Copy)]
 pub(super) enum ClassOf {
-    /// It is never unloaded.
+    /// The class is never unloaded.
     Stays,
-    /// It is loaded as long as the reference is not gone.
+    /// The class is loaded as long as the object of the reference is not gone.
     Weak(Weak),
 }
 
@@ -50,7 +50,7 @@ pub(super) struct NotedMethods {
     /// Places in `methods` and `classes` that are free.
     free_methods: Vec<u32>,
     free_classes: Vec<u32>,
-    /// The next class to look at for whether it is gone.
+    /// Index of the class that was checked last. The next check begins behind it.
     next_class: usize,
     next_number: u32,
 }
@@ -60,13 +60,13 @@ pub(super) struct GoneClass {
     pub(super) weak: Weak,
     /// Numbers that samples have shown.
     pub(super) numbers: Vec<MethodNumber>,
-    /// Methods whose places are free when no handler and no sample can name them.
+    /// Methods whose places may be reused when no handler and no sample can name them any more.
     pub(super) methods: Vec<u32>,
 }
 
 impl NotedMethods {
-    /// Notes a class with its methods: their ids and addresses. Methods that are known get new addresses. Returns tables
-    /// that were replaced, and whether the class was new.
+    /// Notes a class with its methods: their ids and addresses. Methods that are known get the new addresses. Returns
+    /// the tables that were replaced, and whether the class was new.
     pub(super) fn note(
         &mut self,
         table: &MethodTable,
@@ -177,7 +177,8 @@ impl NotedMethods {
         Some(number)
     }
 
-    /// The next classes to look at: some of all, so that a few calls come around.
+    /// The next classes to check for being gone: an eighth of all, but at least 1,000. So a few calls check all
+    /// classes.
     pub(super) fn classes_to_check(&mut self) -> Vec<(u32, Weak)> {
         let count = (self.classes.len() / 8).max(1000).min(self.classes.len());
         let mut found = Vec::new();

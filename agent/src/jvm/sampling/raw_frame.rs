@@ -1,11 +1,11 @@
-//! Frames as the signal handler writes them: a word each. Methods are found later, outside the handler.
+//! Frames as the signal handler writes them, one word for each. Methods are found later, outside the handler.
 
 use super::code_map::{CodeId, CodeKind};
 
 /// A frame that was found on a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RawFrame {
-    /// A place in compiled code. The methods are those of the first site at the offset or behind it.
+    /// A place in compiled code. The methods at this place are those of the first site at `offset` or behind it.
     Compiled { code: CodeId, offset: u32 },
     /// An interpreted method, by the number of a noted method.
     Interpreted { method: u32 },

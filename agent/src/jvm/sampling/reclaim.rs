@@ -1,17 +1,18 @@
 //! Memory that signal handlers read is freed only when no handler can read it any more.
 //!
-//! A handler claims one of a fixed number of desks and writes the epoch there. Whoever takes something out of a table
-//! begins a new epoch. The thing is free when every desk is empty or was claimed in a later epoch.
+//! A handler claims one of a fixed number of desks and writes the epoch there. A thread that takes a thing out of a
+//! table then begins a new epoch. The thing may be freed when every desk is empty or was claimed in the new epoch or
+//! later.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// Number of handlers that can run at a time. More threads than that on processors at once lose samples.
+/// Number of handlers that can run at a time. If more threads are interrupted at once, their samples are lost.
 const DESKS: usize = 64;
 
 /// Frames of the deepest stack that is followed.
 pub(super) const MAX_FRAMES: usize = 2048;
 
-/// A time in which a thing was taken out of a table.
+/// A period of time, which ends when a thing is taken out of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Epoch(u64);
 
@@ -48,7 +49,7 @@ impl Desks {
                 .claimed
                 .compare_exchange(0, now, Ordering::SeqCst, Ordering::Relaxed);
             if claim.is_ok() {
-                // What the handler reads from tables comes after the claim.
+                // The handler must read tables only after the claim.
                 fence(Ordering::SeqCst);
                 return Some(Desk { place });
             }
@@ -90,7 +91,7 @@ impl Drop for Desk<'_> {
     }
 }
 
-/// A word of which all bytes zero are a value.
+/// A word for which all bytes zero are a valid value.
 ///
 /// # Safety
 /// All bytes zero must be a value of the type.
@@ -101,7 +102,7 @@ unsafe impl Word for AtomicU32 {}
 // SAFETY: as above.
 unsafe impl Word for AtomicU64 {}
 
-/// Zeroed words. The kernel gives large ones page by page, when they are written.
+/// An array of zeroed words. The kernel provides the pages of a large array only when they are first written.
 pub(super) fn zeroed<T: Word>(len: usize) -> Box<[T]> {
     // SAFETY: `Word` promises that zeros are a value.
     unsafe { Box::<[T]>::new_zeroed_slice(len).assume_init() }

@@ -25,7 +25,8 @@ pub(super) struct Record {
 /// The ring.
 pub(super) struct Ring {
     words: Box<[AtomicU64]>,
-    /// The next word to reserve. Positions grow for ever; their place is the rest of the division by the length.
+    /// The next word to reserve. Positions grow for ever; the index of a word is its position modulo
+    /// the length.
     head: AtomicU64,
     /// The next word to read.
     tail: AtomicU64,
@@ -98,7 +99,7 @@ impl Ring {
         self.lost.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Number of samples that found no room.
+    /// Number of samples that could not be written.
     pub(super) fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
@@ -113,7 +114,7 @@ impl Ring {
         self.tail.load(Ordering::Relaxed)
     }
 
-    /// Takes the oldest sample. Its frames replace what `frames` holds. Only one thread may read.
+    /// Takes the oldest sample. Its frames replace the content of `frames`. Only one thread may call it.
     pub(super) fn take(&self, frames: &mut Vec<u64>) -> Option<Record> {
         let start = self.tail.load(Ordering::Relaxed);
         let header = self.word(start)?.load(Ordering::Acquire);

@@ -18,18 +18,18 @@ pub(crate) struct ThreadNumber(pub(crate) u32);
 /// The clock by which a thread is interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClockSource {
-    /// A timer on the processor clock of the thread. The kernel looks at it once a tick.
+    /// A timer on the processor clock of the thread. The kernel checks it only at its own ticks.
     Timer,
     /// A task clock of the kernel's performance events, which keeps to the interval and costs more.
     Perf,
 }
 
-/// How to sample.
+/// The settings of the engine.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SamplingSettings {
     /// Processor time between two samples of a thread.
     pub(crate) interval: Duration,
-    /// The clock that measures it.
+    /// The clock that measures the interval.
     pub(crate) clock_source: ClockSource,
 }
 
@@ -65,9 +65,10 @@ pub(crate) enum StubKind {
 pub(crate) enum StackEnd {
     /// The outermost frame is the thread's first method.
     Complete,
-    /// The outer frames of a virtual thread are in the heap, or the stack is deeper than the sampler follows.
+    /// The outer frames are not known: those of a virtual thread are in the heap, or the stack is deeper than the
+    /// sampler follows.
     Cut,
-    /// The stack could not be followed to its end. The frames that were found are true.
+    /// The stack could not be followed to its end. The frames that were found are correct.
     Unwalked(Unwalked),
 }
 
@@ -78,7 +79,7 @@ pub(crate) enum Unwalked {
     ForeignStack,
     /// A stack pointer or frame pointer lies outside the stack, or does not grow.
     BadPointer,
-    /// A return address lies in no code that the JVM has told of.
+    /// A return address lies in no code that the JVM has reported.
     UnknownCode,
     /// An interpreted frame names no method that is known.
     UnknownMethod,
@@ -99,22 +100,22 @@ pub(crate) struct RawSample<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub(crate) enum NotAsync {
     /// The handler reads registers and frames of x86-64 on Linux only.
-    #[error("signals are used on x86-64 Linux only")]
+    #[error("sampling by signals works on x86-64 Linux only")]
     Platform,
-    /// The JVM does not tell where its structures are.
-    #[error("this JVM does not tell where its {0} is")]
+    /// The JVM does not export the place of a structure.
+    #[error("this JVM does not export the place of its {0}")]
     NoStructure(&'static str),
     /// The JVM does not report compiled methods.
     #[error("this JVM does not report compiled methods ({0})")]
     NoEvents(crate::jvm::jvmti::Error),
-    /// No JVM TI environment is to be had.
-    #[error("this JVM has no second JVM TI environment")]
+    /// The JVM gives the engine no JVM TI environment of its own.
+    #[error("this JVM gives the sampler no JVM TI environment of its own")]
     NoEnvironment,
     /// The kernel forbids reading this process's memory by system call.
-    #[error("this system forbids safe reads of memory")]
+    #[error("this system forbids process_vm_readv and reads of /proc/self/mem")]
     NoSafeReads,
     /// Every signal that could be used has a handler of the program's.
-    #[error("the program uses all signals that could be used")]
+    #[error("the program handles SIGPROF and all real-time signals itself")]
     NoSignal,
     /// The kernel refuses performance events.
     #[error(
@@ -133,26 +134,26 @@ pub(crate) enum Trust {
     Checking,
     /// The walker's stacks are those of JVM TI.
     Yes,
-    /// They differ too often.
+    /// Too many stacks differ, or could not be followed.
     No { compared: u32, equal: u32 },
 }
 
 /// Counts of the sampler since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SamplingCounts {
-    /// Samples that found no room before they were read.
+    /// Samples that are lost, because there was no room for them.
     pub(crate) lost: u64,
-    /// Threads that have no timer, since the kernel gave none.
+    /// Threads that were not sampled, because the kernel gave no timer for them.
     pub(crate) untimed_threads: u64,
 }
 
-/// Takes what the engine has to tell.
+/// The receiver of samples and of the methods in them.
 pub(crate) trait SampleSink {
-    /// Tells of a method that no sample has shown so far, before the first sample that shows it. Its class is loaded
-    /// during the call, so JVM TI may be asked about the method.
+    /// Announces a method before the first sample that shows it. The class of the method is loaded during the call, so
+    /// JVM TI may be asked about the method.
     fn method(&mut self, jni: Jni<'_>, number: MethodNumber, method: MethodKey);
 
-    /// Tells of a method whose class is gone: no later sample shows its number.
+    /// Reports that the class of a method is gone. No later sample shows the method's number.
     fn method_gone(&mut self, number: MethodNumber);
 
     /// Takes a sample.

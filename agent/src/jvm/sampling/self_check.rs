@@ -1,24 +1,24 @@
-//! The self-check: stacks that the walker finds are compared with those of JVM TI, before samples are believed and on.
+//! The self-check: compares stacks that the walker finds with those of JVM TI. It goes on after samples are trusted.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::sample::{StackEnd, Trust};
 use crate::jvm::jvmti::MethodKey;
 
-/// Stacks that are compared before the samples are believed.
+/// Number of stacks that are compared before the samples are trusted.
 const ENOUGH: u32 = 20;
 
-/// After so many stacks, half of them must have been followed to their ends.
+/// From this number of stacks on, at least half of them must have been followed to their ends.
 const MANY: u32 = 100;
 
 /// Once samples are trusted, one in this many stacks is compared.
 const LATER: u32 = 16;
 
-/// The share of equal stacks below which samples are not believed, in percent. Some differ on a sound JVM: of a frame
-/// that is being deoptimised the walker knows the method, and not always the inlined ones.
+/// The share of equal stacks below which samples are not trusted, in percent. Some stacks differ even on a sound JVM:
+/// for a frame that is being deoptimised, the walker knows the method, but not always the inlined ones.
 const LEAST: u32 = 90;
 
-/// Frames that are compared.
+/// The most frames of a stack that are compared.
 pub(super) const MAX_CHECKED: usize = 256;
 
 /// The outcomes of the self-check.
@@ -38,8 +38,9 @@ impl SelfCheck {
         self.compared.load(Ordering::Relaxed) < 2 * ENOUGH || seen.is_multiple_of(LATER)
     }
 
-    /// Compares a stack with that of JVM TI. A stack that was cut is compared as far as it goes. So is one that could
-    /// not be followed, but then it is no proof: under `-Xcomp` the JVM tells of most methods only after they ran.
+    /// Compares a stack with that of JVM TI. A stack that was cut, or that could not be followed to its end, is
+    /// compared as far as it goes. A stack that could not be followed proves nothing if it is equal: under `-Xcomp` the
+    /// JVM reports most methods only after they ran, so most stacks are short.
     pub(super) fn compare(&self, walked: &[MethodKey], end: StackEnd, expected: &[MethodKey]) {
         let has_end = end == StackEnd::Complete && expected.len() < MAX_CHECKED;
         let is_equal = if has_end {

@@ -22,7 +22,7 @@ const FILES: usize = 1 << 16;
 /// The tables of the engine. They live as long as the process.
 pub(super) struct Shared {
     pub(super) structs: VmStructs,
-    /// The map of the code cache, from the first event on that tells of code.
+    /// The map of the code cache; empty before the first event about code.
     pub(super) code: OnceLock<CodeMap>,
     pub(super) methods: MethodTable,
     pub(super) desks: Desks,
@@ -67,7 +67,7 @@ impl Shared {
         self.records.get(index / BLOCK)?.get()?.get(index % BLOCK)
     }
 
-    /// The record with an index, which is made; `None` if there are too many.
+    /// The record with an index, which is made if it does not exist; `None` if there are too many.
     pub(super) fn make_record(&self, index: u32) -> Option<&ThreadRecord> {
         let index = index as usize;
         let block = self.records.get(index / BLOCK)?;
@@ -82,8 +82,8 @@ impl Shared {
         self.record(file.load(Ordering::Acquire).checked_sub(1)?)
     }
 
-    /// Notes the file descriptor of a thread's performance events; with `None`, that it is one no longer. Returns
-    /// whether there is a place for it.
+    /// Notes that a file descriptor is that of a performance event, for the thread with the record `index`. With
+    /// `None`, forgets the descriptor. Returns whether the descriptor is low enough to be noted.
     pub(super) fn set_file(&self, file: i32, index: Option<u32>) -> bool {
         let place = usize::try_from(file)
             .ok()

@@ -1,4 +1,4 @@
-//! The signal of the sampler. It is one for which the program has no handler.
+//! The signal of the sampler: one for which the program has no handler.
 
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -23,8 +23,8 @@ impl Signal {
         self.number.load(Ordering::Relaxed)
     }
 
-    /// Installs the handler for `SIGPROF`, or for a real-time signal if the program handles that. Returns whether one
-    /// was free.
+    /// Installs the handler for `SIGPROF`, or for a real-time signal if the program handles `SIGPROF` itself.
+    /// Returns whether a signal was free.
     pub(super) fn install(&self) -> bool {
         let real_time = (libc::SIGRTMIN()..=libc::SIGRTMAX()).rev();
         for number in std::iter::once(libc::SIGPROF).chain(real_time) {
@@ -63,7 +63,8 @@ fn install(number: i32) -> bool {
     // SAFETY: zeros are a value of the structure: an empty mask.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = address();
-    // The program's system calls go on after the handler. A thread with a stack for signals may have no room elsewhere.
+    // SA_RESTART: the program's system calls go on after the handler. SA_ONSTACK: a thread that has a stack for signals
+    // may have no room on its other stack.
     action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
     // SAFETY: the handler is async-signal-safe, and lives as long as the process.
     unsafe { libc::sigaction(number, &action, null_mut()) == 0 }

@@ -31,9 +31,9 @@ pub(super) struct Threads {
     free: Vec<u32>,
     next_index: u32,
     next_number: u32,
-    /// Threads that ended while others of `VMInit` are being armed; `None` later.
+    /// System ids of the threads that ended before all threads of `VMInit` were armed; `None` after that.
     ended: Option<HashSet<i32>>,
-    /// Threads that have no timer.
+    /// Number of threads that could not be sampled.
     untimed: u64,
     is_stopped: bool,
     random: u64,
@@ -55,7 +55,8 @@ impl Default for Threads {
 }
 
 impl Threads {
-    /// Samples a thread from here on. Another thread than the calling one may have ended meanwhile.
+    /// Starts to sample a thread; `None` if it cannot be sampled. A thread other than the calling one may have ended
+    /// meanwhile.
     pub(super) fn arm(
         &mut self,
         shared: &Shared,
@@ -64,7 +65,7 @@ impl Threads {
         thread: ThreadWords,
         is_own: bool,
     ) -> Option<ThreadNumber> {
-        // The id of a thread that ended may be the calling one's by now.
+        // The system may have given the id of an ended thread to the calling one.
         let has_ended = match &mut self.ended {
             Some(ended) => ended.remove(&thread.tid) && !is_own,
             None => false,
@@ -128,7 +129,8 @@ impl Threads {
         {
             return None;
         }
-        // Threads that do the same do not tick together, and a short thread has its share of samples.
+        // The first interval is random, so that threads that do the same do not tick together, and so that short-lived
+        // threads get their share of samples.
         let first = Duration::from_nanos(self.random() % interval.as_nanos().max(1) as u64);
         if timer.start(first, interval).is_err() {
             if let Some(file) = timer.file() {
@@ -213,12 +215,12 @@ impl Threads {
         shared.record(self.live.get(&tid)?.index)
     }
 
-    /// Ends the time in which threads of `VMInit` are armed by another thread.
+    /// Notes that all threads of `VMInit` are armed. From here on, each thread is armed by itself when it starts.
     pub(super) fn all_are_armed(&mut self) {
         self.ended = None;
     }
 
-    /// Number of threads that have no timer.
+    /// Number of threads that could not be sampled, because they got no timer.
     pub(super) fn untimed(&self) -> u64 {
         self.untimed
     }

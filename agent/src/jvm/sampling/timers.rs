@@ -19,7 +19,7 @@ pub(super) fn record_index(value: usize) -> Option<u32> {
 pub(super) enum Timer {
     /// A timer on the thread's processor clock.
     Cpu(CpuTimer),
-    /// A task clock of performance events.
+    /// A task clock of the kernel's performance events, by its file descriptor.
     Perf(OwnedFd),
 }
 
@@ -43,7 +43,7 @@ fn errno() -> i32 {
 }
 
 impl Timer {
-    /// Makes a timer of the thread `tid`, which does not run yet. The error is the kernel's.
+    /// Makes a timer for the thread `tid`, and does not start it. The error is the kernel's `errno`.
     pub(super) fn new(
         source: ClockSource,
         tid: i32,
@@ -57,7 +57,7 @@ impl Timer {
         }
     }
 
-    /// The file descriptor of a performance event.
+    /// The file descriptor of a performance event; `None` for a POSIX timer.
     pub(super) fn file(&self) -> Option<i32> {
         match self {
             Timer::Cpu(_) => None,

@@ -57,7 +57,7 @@ pub(super) struct CodeOffsets {
     pub(super) block_used: usize,
     /// `CodeBlob::_frame_size`, in words.
     pub(super) frame_size: usize,
-    /// `nmethod::_orig_pc_offset`, from the stack pointer.
+    /// `nmethod::_orig_pc_offset`. The field counts bytes from the stack pointer.
     pub(super) orig_pc: usize,
 }
 
@@ -116,7 +116,8 @@ impl VmStructs {
 struct Library(*mut c_void);
 
 impl Library {
-    /// Finds the JVM's library. It is loaded already, under this name in every JDK.
+    /// Finds the JVM's library, which is loaded already. It is `libjvm.so` in every JDK; if it was linked into the
+    /// launcher, its symbols are those of the process.
     fn jvm() -> Library {
         // SAFETY: the name ends in a zero byte, and the flags load nothing.
         let handle =

@@ -1,8 +1,8 @@
 //! Follows the stack of the interrupted thread, in the signal handler.
 //!
-//! Every address that is read lies in the thread's own stack between the stack pointer and the stack's end; every return
-//! address must lie in known code; and each step moves outwards. So a stack that is not as expected ends the walk, and
-//! nothing worse. Arithmetic wraps or is checked, since a panic is not allowed here.
+//! Every address that is read lies in the thread's own stack between the stack pointer and the stack's end; every
+//! return address must lie in known code; and each step moves outwards. So an unexpected stack only ends the walk.
+//! Arithmetic wraps or is checked, since a panic is not allowed here.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,7 +14,7 @@ use super::vm_structs::{AnchorOffsets, VmStructs};
 
 const WORD: usize = size_of::<usize>();
 
-/// Words that are searched for a return address where the frame of native code gives none.
+/// Words of the stack that are searched for a return address, if the frame of native code does not lead to one.
 const SCAN: usize = 128;
 
 /// The interpreter's frame, in words from the frame pointer. HotSpot exports the first of them only.
@@ -54,8 +54,8 @@ pub(super) trait ThreadMemory {
     fn code_byte(&self, address: usize) -> u8;
     /// The thread's anchor.
     fn anchor(&self) -> Anchor;
-    /// Returns whether the JVM takes the thread to be in Java. It is so also in native code that Java calls without
-    /// leaving Java.
+    /// Returns whether the thread's state is `_thread_in_Java`. Native code that Java calls without leaving Java has
+    /// this state too.
     fn is_in_java(&self) -> bool;
 }
 
@@ -144,7 +144,7 @@ const fn unwalked(reason: Unwalked) -> Step {
 
 impl<M: ThreadMemory> Walk<'_, M> {
     fn run(&mut self) -> StackEnd {
-        // A frame takes one step, and code without a frame of its own takes another.
+        // Each frame that is written takes a step, and code between two of them may take a step that writes none.
         for _ in 0..self.frames.len().saturating_mul(2) {
             if !self.is_in_stack(self.at.sp) {
                 return StackEnd::Unwalked(Unwalked::BadPointer);
@@ -239,7 +239,7 @@ impl<M: ThreadMemory> Walk<'_, M> {
         if self.is_top && pc != 0 {
             self.emit(stub.map_or(RawFrame::Address(pc), |stub| RawFrame::Stub(stub.kind)));
         } else if stub.is_none() && self.tables.code.covers(pc) {
-            // A method that was compiled a moment ago. Its event may have come when the sample is read.
+            // A method that was compiled a moment ago. Its event may arrive before the sample is read.
             self.emit(RawFrame::Address(pc));
         }
         if !self.is_anchored {
@@ -295,7 +295,7 @@ impl<M: ThreadMemory> Walk<'_, M> {
         Some(self.go(pc, fp.wrapping_add(2 * WORD), caller_fp))
     }
 
-    /// Leaves a frame of a known size. With `checked`, only to known code.
+    /// Leaves a frame of a known size. With `checked`, the return address must lie in known code.
     fn by_frame_size(&mut self, size: usize, checked: bool) -> Option<Step> {
         let words = (size / WORD).checked_sub(2)?;
         let pc = self.word(self.at.sp, words.wrapping_add(1))?;
@@ -332,7 +332,7 @@ impl<M: ThreadMemory> Walk<'_, M> {
         unwalked(Unwalked::UnknownCode)
     }
 
-    /// Leaves the stub by which the JVM called Java, for the frames of Java that called the JVM.
+    /// Leaves the stub by which the JVM called Java. Goes on at the Java frame that had called the JVM.
     fn step_call_stub(&mut self) -> Step {
         let structs = self.tables.structs;
         let wrapper = self.at.fp.checked_sub(structs.call_wrapper);
@@ -379,7 +379,7 @@ impl<M: ThreadMemory> Walk<'_, M> {
             return self.go(pc, caller_sp, caller_fp);
         }
         if self.is_top {
-            // The method's frame is not there yet, or not any more.
+            // The method's frame is not made yet, or is removed already.
             let entered = self.tables.methods.find(self.registers.rbx);
             let caller = self.return_address(sp, 0);
             let frame = match (entered, caller) {
@@ -428,13 +428,13 @@ impl<M: ThreadMemory> Walk<'_, M> {
         let offset_of = |pc: usize| pc.wrapping_sub(code.low) as u32;
         let offset = offset_of(self.at.pc);
         if self.is_top {
-            // A site ends an instruction: the instruction at `pc` belongs to the next one.
+            // The offset of a site is the end of an instruction. So the instruction at `pc` belongs to the next site.
             return RawFrame::Compiled {
                 code: id,
                 offset: offset.wrapping_add(1),
             };
         }
-        // Deoptimisation has replaced the return address by one behind all sites.
+        // A return address behind all sites is one by which deoptimisation has replaced the original.
         let is_replaced = code.orig_pc != 0 && offset > code.last_site;
         let original = if is_replaced {
             self.word(self.at.sp, code.orig_pc as usize / WORD)
@@ -448,7 +448,7 @@ impl<M: ThreadMemory> Walk<'_, M> {
         }
     }
 
-    /// Leaves an interrupted method whose frame is not complete: at its begin or at its end.
+    /// Leaves an interrupted method whose frame is not complete, in its prologue or epilogue. `None` in its body.
     fn at_edge(&mut self, code: &Code, pc: usize, sp: usize, fp: usize) -> Option<Step> {
         let offset = pc.wrapping_sub(code.low);
         let is_known = code.body != 0;

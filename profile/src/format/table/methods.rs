@@ -344,7 +344,8 @@ pub(super) fn remarks(
     }
     if has_partial {
         remarks.push(
-            "≥ lower bound: some calls have no known time; means are of the others".to_owned(),
+            "≥ lower bound: the time of some calls is unknown; means are of the other calls"
+                .to_owned(),
         );
     }
     if header.overflowed_calls > 0 {

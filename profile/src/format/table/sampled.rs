@@ -50,7 +50,7 @@ pub(in crate::format) fn facts(sampling: &Sampling) -> Vec<String> {
         engine.to_owned(),
     ];
     let unwalked = 100.0 * sampling.unwalked_ns as f64 / (sampling.weight_ns as f64).max(1.0);
-    facts.push(format!("{unwalked:.1} % could not be walked"));
+    facts.push(format!("{unwalked:.1} % of time in [unwalked]"));
     if sampling.lost > 0 {
         facts.push(format!("{} lost", units::count(sampling.lost)));
     }
