@@ -340,8 +340,11 @@ fn self_times_of_stacks(lines: &str) -> Result<HashMap<String, f64>> {
     for line in lines.lines() {
         let (stack, count) = line.rsplit_once(' ').context("a line without count")?;
         let innermost = stack.rsplit(';').next().unwrap_or(stack);
-        // Java frames have slashes between packages; a name without any is native.
-        if let Some((class, method)) = innermost.rsplit_once('.') {
+        // Names of native code have no dot, but for some of the kernel's, which end like this.
+        let java = innermost
+            .rsplit_once('.')
+            .filter(|(_, method)| !method.ends_with("_[k]"));
+        if let Some((class, method)) = java {
             let name = format!("{}.{method}", class.replace('/', "."));
             *times.entry(name).or_insert(0.0) += count.parse::<f64>()?;
         }

@@ -245,8 +245,8 @@ impl Copies {
         let mut notes = Vec::new();
         if self.folded > 0 {
             notes.push(format!(
-                "{} classes share rows with classes of similar names (# stands for the numbers in the names), \
-                 because {MOST_GONE} such classes had been unloaded",
+                "{} classes of loaders that come and go share rows with classes of similar names \
+                 (# stands for the numbers in the names), because {MOST_GONE} such classes had been unloaded",
                 count(self.folded)
             ));
         }
