@@ -26,7 +26,18 @@ fn the_offline_tracker_has_the_same_words() {
         quoted.join(", ")
     };
     for expected in [
-        list(&["file", "timing", "clock", "max-nodes"]),
+        // With its end, so that a word which only Java has is noticed. The last two are no options of the agent.
+        format!(
+            "WORDS = {{{}}};",
+            list(&[
+                "file",
+                "timing",
+                "clock",
+                "max-nodes",
+                "dump-on-exit",
+                "append"
+            ])
+        ),
         list(&timings.map(Timing::as_str)),
         list(&clocks.map(Clock::as_str)),
         format!("\"{DEFAULT_FILE}\""),
