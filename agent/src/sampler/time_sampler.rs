@@ -140,11 +140,17 @@ impl Sampler {
             }
         };
         if noted.is_none() || !own_threads.start(jvmti, jni, c"loadhook sampler", run) {
+            if let Some(engine) = self.parts.engine {
+                engine.give_up();
+            }
             diagnostics::once("the sampler's thread cannot be started; no time is measured");
         }
     }
 
     fn not_begun(&self, reason: &NotAsync) {
+        if let Some(engine) = self.parts.engine {
+            engine.give_up();
+        }
         self.parts.fall_back(&reason.to_string());
         let mut shared = self.parts.shared.lock();
         shared.sampling.engine = Engine::Safepoint;

@@ -181,7 +181,7 @@ impl Turns {
 
     /// Stops the asynchronous engine, and goes on at safepoints.
     fn fall_back(&mut self, turn: &Turn<'_>, engine: AsyncEngine, reason: &str) {
-        engine.stop();
+        engine.give_up();
         turn.parts.fall_back(reason);
         self.is_async = false;
         self.early.clear();

@@ -101,6 +101,15 @@ impl AsyncEngine {
         self.0.threads().stop(self.0.shared);
     }
 
+    /// Stops all timers and events for ever, because nobody will read samples. The tables would only grow.
+    pub(crate) fn give_up(self) {
+        self.stop();
+        for event in events::EVENTS {
+            // An event that cannot be disabled costs memory, and no more.
+            let _ = self.0.jvmti.notify(event, false);
+        }
+    }
+
     /// Passes on the samples that were taken since the last call. It must be called regularly, by one
     /// thread at a time.
     pub(crate) fn drain(self, jni: Jni<'_>, sink: &mut dyn SampleSink) {

@@ -150,7 +150,7 @@ impl Engine {
     /// Frees the things that neither a handler nor an unread sample can name any more.
     pub(super) fn free_retired(&self) {
         let mut known = self.known();
-        let (head, tail) = (self.shared.ring.head(), self.shared.ring.tail());
+        let tail = self.shared.ring.tail();
         let retired = std::mem::take(&mut known.retired);
         for mut retired in retired {
             if retired.until.is_some_and(|until| until <= tail) {
@@ -162,7 +162,8 @@ impl Engine {
                 continue;
             }
             if retired.until.is_none() && self.shared.desks.is_over(retired.epoch) {
-                retired.until = Some(head);
+                // Read after the epoch is known to be over: the last handler that saw the thing has written by then.
+                retired.until = Some(self.shared.ring.head());
             }
             known.retired.push(retired);
         }
@@ -256,12 +257,14 @@ impl Engine {
         let java_thread = jni.long_field(thread, *self.eetop.get()?).ok()? as usize;
         let words = self.thread_words(java_thread)?;
         let is_own = words.tid == own_tid();
+        let mut threads = self.threads();
+        // Read under the lock with which `keep_signal` changes it: a timer with the old signal would tick for the
+        // program's handler.
         let signal = self.signal.number();
         if signal == 0 {
             return None;
         }
-        self.threads()
-            .arm(self.shared, &self.settings, signal, words, is_own)
+        threads.arm(self.shared, &self.settings, signal, words, is_own)
     }
 
     /// Ends the time in which threads of `VMInit` are armed, and changes the signal if the program has taken it.
