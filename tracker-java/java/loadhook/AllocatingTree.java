@@ -1,29 +1,39 @@
 package loadhook;
 
 /**
- * A tree that counts allocations. Each allocation site has a leaf below each node that allocated there.
+ * A tree that also counts allocations. Below each node that allocated, each of
+ * its allocation sites has a leaf.
  *
- * In a leaf's row LAST is the node above, NEXT is {@link #LEAF}, and no call is running. In its
- * times, ALL holds the bytes of arrays; the bytes of objects follow from their number. Neither LAST
- * nor NEXT of another node leads to a leaf.
+ * A leaf's row has the words of a node's row with other meanings: LAST is the
+ * node above, and NEXT is {@link #LEAF}. WORK never contains a running call. In
+ * a leaf's times, ALL holds the bytes of arrays; the bytes of objects follow
+ * from their number. The words LAST and NEXT of other nodes never lead to a
+ * leaf.
  */
 class AllocatingTree extends TimedTree {
-    /** The maximum number of places. They take a quarter of a processor's first-level cache. */
+    /**
+     * The maximum length of the table of places. Such a table takes a quarter
+     * of a processor's first-level cache.
+     */
     private static final int MOST_PLACES = 2048;
-    /** The number of searches of leaves before the next attempt to allocate a longer table. */
+    /**
+     * After a failed attempt to allocate a longer table: the number of leaves
+     * searched for before the next attempt.
+     */
     private static final int PATIENCE = 1 << 10;
     /** The initial table of places, which is never written to. */
     private static final int[] NOWHERE = new int[1];
 
     /**
-     * The leaves used last; the key is the site and the node above. An empty place holds the root,
-     * whose row is not that of a site.
+     * The leaves used last. The key of a place is the site and the node above.
+     * An empty place holds the root, whose row never matches a site.
      */
     private int[] places = NOWHERE;
     /** The number of leaves that were not in {@link #places}, since the table was made. */
     private int misses;
 
-    // The array of several dimensions that is being counted: the number and the length of arrays in its last dimension so far.
+    // State of {@link #allocDimension}: the number of arrays in the last
+    // counted dimension, and the length of each.
     private long arrays;
     private int length;
 
@@ -54,7 +64,7 @@ class AllocatingTree extends TimedTree {
         if (rows[leaf + METHOD] == site && rows[leaf + LAST] == from) {
             int work = rows[leaf + WORK];
             if ((work & LEFT) != 0) {
-                // No call from here on.
+                // No call below: a StackOverflowError would leave the update half done.
                 rows[leaf + WORK] = work - 1;
                 times[2 * leaf + ALL] += bytes;
                 return;
@@ -63,7 +73,10 @@ class AllocatingTree extends TimedTree {
         allocSlowly(from, site, bytes);
     }
 
-    /** Counts an allocation whose leaf is not in its place, or has no calls left of the last grant. */
+    /**
+     * Counts an allocation when the leaf is not in its place, or has no calls
+     * left of its last grant.
+     */
     private void allocSlowly(int from, int site, long bytes) {
         int leaf = place(from, site);
         if (leaf == ROOT) {
@@ -72,7 +85,8 @@ class AllocatingTree extends TimedTree {
         }
         if ((rows[leaf + WORK] & LEFT) == 0) {
             grant(leaf, LEFT);
-            // No call from here on. The leaf counts like a call that has already ended.
+            // No call below: a StackOverflowError would leave the update half
+            // done. The leaf counts like a call that has already ended.
             rows[leaf + WORK] &= CALL - 1;
         } else {
             rows[leaf + WORK]--;
@@ -86,13 +100,14 @@ class AllocatingTree extends TimedTree {
         long arrays = 1;
         long bytes = 0;
         if (dimension != 0) {
-            // The previous dimension was counted as the last one, but its arrays hold references.
+            // The previous dimension was counted as if it held elements. It
+            // holds references, so its bytes are corrected.
             long each = ArraySizes.of(ArraySizes.REFERENCES, this.length) - ArraySizes.of(siteAndKind, this.length);
             bytes = this.arrays * each;
             arrays = this.arrays * this.length;
         }
         bytes += arrays * ArraySizes.of(siteAndKind, length);
-        // No call from here on.
+        // No call below: a StackOverflowError would leave the update half done.
         this.arrays = arrays;
         this.length = length;
         if (leaf == ROOT) {
@@ -125,9 +140,12 @@ class AllocatingTree extends TimedTree {
         return leaf;
     }
 
-    /** Makes the table of places longer. Without a place, a leaf is found by a search. */
+    /**
+     * Makes the table of places longer. A leaf that has no place is found by a
+     * search of the tree.
+     */
     private void widen(int length) {
-        // If there is no room, the next attempt is delayed.
+        // Delays the next attempt, in case this one finds no room.
         misses = -PATIENCE;
         if (!hasRoom(4L * length)) {
             return;
@@ -137,7 +155,7 @@ class AllocatingTree extends TimedTree {
             misses = 0;
             grown();
         } catch (OutOfMemoryError error) {
-            // The table stays as it was.
+            // There was no memory. The table stays as it was.
         }
     }
 

@@ -10,7 +10,10 @@ final class ArraySizes {
     static final int REFERENCES = 4;
     private static final int KINDS = 1 << KIND_BITS;
 
-    /** By kind, the bytes before the elements, plus the alignment less 1 for rounding up. */
+    /**
+     * For each kind of array: the bytes before the elements, plus (alignment -
+     * 1), which rounds the size up.
+     */
     private static final int[] BASES = new int[KINDS];
     private static final int[] SHIFTS = new int[KINDS];
     private static long mask = -1;

@@ -25,8 +25,9 @@ final class Budget {
     }
 
     /**
-     * Takes one node of the limit for all trees, live and merged. No monitor is used, because a
-     * virtual thread may be unmounted at one.
+     * Takes one node of the limit that all trees share, those of live threads
+     * and the merged ones. No monitor is used, because a virtual thread may be
+     * unmounted at one.
      */
     static boolean takeNode() {
         if (LEFT.getAndDecrement() > 0) {
@@ -41,9 +42,10 @@ final class Budget {
     }
 
     /**
-     * Returns whether an array of this many bytes leaves the program enough heap. Garbage counts as
-     * used, which errs on the safe side. Four times the size and some megabytes must be free,
-     * because a heap of regions may have no free piece of the size.
+     * Returns whether an array of this many bytes leaves the program enough
+     * heap. Garbage counts as used, so the answer may be false too often. Four
+     * times the size and some megabytes must be free, because a heap of regions
+     * may have no free piece of that size.
      */
     static boolean hasRoom(long bytes) {
         long reserve = RUNTIME.maxMemory() >> 5;
@@ -53,15 +55,19 @@ final class Budget {
         return free() > 4 * bytes + (4 << 20) + reserve;
     }
 
-    /** Returns whether there are a few kilobytes for a thread's path, without which its calls are lost, or for a group's name. */
+    /**
+     * Returns whether there are a few kilobytes for a thread's path or a
+     * group's name. A thread without a path loses its calls.
+     */
     static boolean hasRoomForPath() {
         return free() > 1 << 20;
     }
 
     /**
-     * Returns whether the paths of virtual threads may hold this many bytes more. Together they may
-     * hold an eighth of the heap. A program may have as many virtual threads as its heap holds, so
-     * with a limit by free heap alone, later ones would get no path.
+     * Returns whether the paths of virtual threads may take this many more
+     * bytes. Together they may hold an eighth of the heap. A limit by free heap
+     * would not do: a program may have as many virtual threads as its heap
+     * holds, and the later ones would get no path.
      */
     static boolean hasRoomForVirtual(long bytes) {
         return VIRTUAL.get() + bytes < RUNTIME.maxMemory() >> 3;
@@ -72,12 +78,14 @@ final class Budget {
     }
 
     /**
-     * Reserves heap for the end of a program whose heap is full then, because even the thread that
-     * ends the JVM needs some. The reserve has the size of a G1 region, at least {@code least}
-     * bytes and at most 32 MB. Nothing is reserved if that is more than a fiftieth of the heap, or
-     * if little is free, because the program may need it.
+     * Reserves heap for the end of a program. Even the thread that ends the JVM
+     * needs some heap, and by then it may be full. The reserve has the size of
+     * a G1 region, at least {@code least} bytes and at most 32 MB. Nothing is
+     * reserved if that is more than a fiftieth of the heap, or if little is
+     * free, because the program may need it.
      *
-     * @param beside bytes of an array's header, if the array with its header is to fit into the size
+     * @param beside bytes of an array's header, if the array and its header
+     * together must fit into the size
      */
     static void keep(int least, int beside) {
         long most = RUNTIME.maxMemory();
@@ -90,7 +98,10 @@ final class Budget {
         }
     }
 
-    /** Returns whether half of the heap is free. A region that holds a large array may be filled by no more than half. */
+    /**
+     * Returns whether at least half of the heap is free. A region of the heap that holds one large
+     * array may be almost half empty.
+     */
     static boolean isHalfFree() {
         return free() > RUNTIME.maxMemory() >> 1;
     }

@@ -14,8 +14,8 @@ package loadhook;
  */
 final class Calibration {
     /**
-     * The number of batches in a round. In this number, the JVM replaces the interpreted loop by a
-     * compiled one.
+     * The number of batches in a round. It is large enough for the JVM to
+     * replace the interpreted loop by a compiled one during a round.
      */
     private static final int BATCHES = 100;
     private static final int TURNS = 100;
@@ -37,7 +37,7 @@ final class Calibration {
     static long outsidePicos;
     static long clockPicos;
 
-    /** True if the costs are from compiled rounds. */
+    /** True if the costs were measured in compiled rounds. */
     private static boolean compiled;
 
     private static long result;
@@ -48,7 +48,10 @@ final class Calibration {
     private long untimed = Long.MAX_VALUE;
     private long timed = Long.MAX_VALUE;
     private long inside = Long.MAX_VALUE;
-    /** The same of the last {@link #interpretedBatch}, which may not count. */
+    /**
+     * The time that the last {@link #interpretedBatch} booked for its calls.
+     * The batch may turn out not to count.
+     */
     private long booked;
     private int rounds;
 
@@ -144,7 +147,10 @@ final class Calibration {
         }
     }
 
-    /** Does what {@link #batch} does with the probes for a JVM without a compiler, which book no mean of the durations. */
+    /**
+     * Does what {@link #batch} does with the probes of a JVM without a
+     * compiler. Those probes keep no moving mean of the durations.
+     */
     private long interpretedBatch(Path scratch) {
         long x = PROBES;
         long least = Long.MAX_VALUE;

@@ -3,15 +3,19 @@ package loadhook;
 /** The platform thread under the current thread: a virtual thread's carrier, or the thread itself. */
 final class Carrier {
     /**
-     * True if the JDK tells a virtual thread's carrier. It does from JDK 19 on, and only classes of {@code java.lang}, hence not
-     * without an agent.
+     * True if the JDK can tell a virtual thread's carrier. From JDK 19 on it
+     * can, but only classes of {@code java.lang} may ask. Without an agent the
+     * tracker is not such a class.
      */
     private static final boolean KNOWN = isKnown();
 
     private Carrier() {
     }
 
-    /** The carrier. Where it is unknown, the current thread, even if that is virtual. */
+    /**
+     * The carrier of the current thread; the current thread itself, even a
+     * virtual one, if the carrier is unknown.
+     */
     static Thread current() {
         return KNOWN ? JavaThread.currentCarrierThread() : Thread.currentThread();
     }

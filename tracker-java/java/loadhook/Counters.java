@@ -21,7 +21,10 @@ final class Counters {
     /** Ids for which a thread's array has room at first, and at most. */
     private static final int FEW = 1 << 10;
     private static final int MANY = 1 << 16;
-    /** The arrays of all threads together may take this part of the heap, roughly, as a power of two. */
+    /**
+     * The share of the heap that the arrays of all threads together may take,
+     * roughly: the heap's size is shifted right by this.
+     */
     private static final int SHARE_OF_HEAP = 4;
     private static final int MOST_POOLED = 64;
     private static final long MOST_MEMORY = Runtime.getRuntime().maxMemory();
@@ -52,7 +55,10 @@ final class Counters {
     private Counters() {
     }
 
-    /** Has the classes initialised, which a probe must not do: at the end of the stack that fails for good. */
+    /**
+     * Initialises the classes in advance. A probe must not do it: an
+     * initialisation that fails at the end of the stack fails for good.
+     */
     static void rehearse() {
         Carrier.current();
         new MethodCalls(1).count(0);
@@ -76,13 +82,17 @@ final class Counters {
         if (counts == null || !counts.count(method) && !(makePlace(thread, counts, method) && counts.count(method))) {
             countInSum(thread, method);
         } else if ((counts.misses++ & 15) == 0) {
-            // Two threads that share a slot do not take it from each other at every probe.
+            // Takes the slot only at some misses, so that two threads with the
+            // same slot do not take it from each other at every probe.
             counts.calls[0] = Ids.owner(carrier);
             CACHE[slot(counts.id)] = counts.calls;
         }
     }
 
-    /** Looks for a platform thread in its chain. Without the lock one that is there may be missed. */
+    /**
+     * Searches a platform thread's calls in its chain. Without the lock, the
+     * search may miss a thread that is there.
+     */
     private static MethodCalls chained(Thread carrier) {
         MethodCalls[] chains = Counters.chains;
         long id = Ids.of(carrier);
@@ -106,7 +116,8 @@ final class Counters {
             return false;
         }
         CACHE[slot(counts.id)] = counts.calls;
-        // The sum stays ahead, so that it can count where the heap is full.
+        // The sum gets twice the room that is needed now, so that it can still
+        // count when the heap is full.
         if (SUM.ids() < 2 * ids) {
             lengthenSum(thread, 2 * ids);
         }
@@ -222,7 +233,10 @@ final class Counters {
         chains = wider;
     }
 
-    /** Adds the calls of a thread that ends to the sum. Without the lock the next look finds them. */
+    /**
+     * Adds the calls of a thread that ends to the sum. If the lock is not
+     * available, the next {@link #sweep} does it.
+     */
     static void end(Thread thread) {
         if (Ids.isVirtual(thread)) {
             return;
@@ -264,7 +278,8 @@ final class Counters {
         if (CACHE[slot] == counts.calls) {
             CACHE[slot] = NOBODYS;
         }
-        // If an exception breaks this off, the thread stays in its chain with the calls that are left.
+        // If an exception interrupts this call, the thread stays in its chain
+        // with the calls that are not yet added.
         SUM.take(counts);
         MethodCalls[] chains = Counters.chains;
         int chain = (int) counts.id & chains.length - 1;
@@ -288,7 +303,7 @@ final class Counters {
         }
     }
 
-    // For snapshots.
+    // The methods below are for snapshots.
 
     /** Marks the current thread, which is the reader of a snapshot: its probes do nothing until {@link #comeBack}. */
     static void leave() {
@@ -306,7 +321,7 @@ final class Counters {
         }
     }
 
-    /** The calls of all threads so far; null without the lock. */
+    /** The calls of all threads so far; null if the lock is not available. */
     static MethodCalls all() {
         Thread current = Thread.currentThread();
         long ticket = 0;
@@ -341,7 +356,10 @@ final class Counters {
         return all;
     }
 
-    /** The memory that all calls take, if any thread has counted some. Without the lock it is that of the sum. */
+    /**
+     * The bytes of all counts; 0 if no thread has counted a call. If the lock
+     * is not available, only the bytes of the sum.
+     */
     static long bytes() {
         if (!isUsed) {
             return 0;

@@ -29,18 +29,21 @@ final class EndedPaths {
             }
             while (waiting != null && Budget.hasRoomForPath()) {
                 EndedThreads.prepare(waiting);
-                // Neither call nor jump from here on.
+                // No call or jump below: an exception would leave the update half done.
                 Path path = waiting;
                 merging = path;
                 waiting = path.next;
                 mergeOne();
             }
         } catch (OutOfMemoryError error) {
-            // Nothing was changed yet, so the path keeps waiting.
+            // Nothing was changed, so the path keeps waiting.
         }
     }
 
-    /** Merges the next path, and continues if an exception had interrupted that. */
+    /**
+     * Merges the next path. If an exception interrupted the previous merge,
+     * continues that one instead.
+     */
     private static void mergeOne() {
         Path path = merging;
         EndedThreads.add(path);
@@ -51,8 +54,8 @@ final class EndedPaths {
         if (path.virtual) {
             path.tell(0);
         }
-        // Neither call nor jump from here on. The worst that an exception here could do is that the
-        // path is not pooled.
+        // No call or jump below: an exception there would interrupt the
+        // hand-over. In the worst case the path is not pooled.
         path.thread = null;
         path.held = null;
         path.name = null;

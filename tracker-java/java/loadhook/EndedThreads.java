@@ -31,7 +31,10 @@ final class EndedThreads {
         }
     }
 
-    /** Adds the prepared path, and continues if an exception had interrupted that. */
+    /**
+     * Adds the prepared path. After an interruption by an exception, another
+     * call continues where the first one stopped.
+     */
     static void add(Path path) {
         TreeMerge merge = EndedThreads.merge;
         // An adopted tree has no nodes left to add.
@@ -46,7 +49,8 @@ final class EndedThreads {
             Budget.giveBack(path.taken() - merge.made());
         }
         long cpu = CpuTime.sum(merge.sum.cpu, path.cpuSpent);
-        // Neither call nor jump from here on, or the time could be added twice.
+        // No call or jump below: after an exception there, the time could be
+        // added twice.
         merge.sum.cpu = cpu;
         EndedThreads.merge = null;
     }

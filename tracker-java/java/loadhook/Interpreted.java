@@ -28,7 +28,8 @@ public final class Interpreted extends Tracker {
         int frame = path.depth;
         int from = (int) (back[frame++] >> 32);
         int node = rows[from + Tree.LAST];
-        // A row's first word is its method, which javac would add to the node as 0.
+        // javac would add the METHOD offset, 0, to the node. The method is the
+        // first word of the row, so the addition is left out.
         if (rows[node] != method) {
             node = rows[node + Tree.NEXT];
             if (rows[node] != method) {
@@ -47,8 +48,10 @@ public final class Interpreted extends Tracker {
         int work = rows[node + Tree.WORK];
         stamps[stamp + 1] = work < Tree.CALL ? 1 : -1;
         stamps[stamp] = System.nanoTime();
-        // Neither call nor jump from here on. The same as Path.enterExactly; but the bits of GRANTS, which tell a reader that a
-        // grant changes LEFT, stay, because a path that times every call leaves LEFT 0.
+        // No call or jump below: an exception there would leave the update half
+        // done. This is Path.enterExactly, except for one thing: the bits of
+        // GRANTS stay. They tell a reader that a grant changed LEFT, but LEFT
+        // is always 0 on a path that times every call.
         times[node << 1] += Tree.CALL;
         rows[node + Tree.WORK] = work + Tree.CALL;
         path.stamped++;
@@ -68,15 +71,15 @@ public final class Interpreted extends Tracker {
             path.enter(method);
             return;
         }
-        // No call from here on.
+        // No call below: a StackOverflowError would leave the update half done.
         path.rows[node + Tree.WORK] = work + Tree.CALL - 1;
         back[frame] = (long) node << 32;
         path.depth = frame;
     }
 
     /**
-     * Does what {@link Tracker#exit} does. What is unusual goes to the probe for constructors, which for other methods does the
-     * same.
+     * Does what {@link Tracker#exit} does. Unusual cases go to the probe for
+     * constructors, which does the same for other methods.
      */
     public static void exit(int method) {
         Path path = recent;
@@ -98,14 +101,17 @@ public final class Interpreted extends Tracker {
             exit(path, method, node);
             return;
         }
-        // A frame that is odd and has a node is timed, and all are of weight 1.
+        // An odd frame that has a node is timed. Each timed call has weight 1
+        // here.
         long[] times = path.times;
         int stamp = path.stamped - 1;
         int at = node << 1;
         int work = rows[node + Tree.WORK];
         int to = (int) (back[--depth] >> 32) << 1;
         long nanos = System.nanoTime() - path.stamps[stamp << 1];
-        // No call from here on. The same as TimedTree.book and UnwindingPath.end, without the mean for the choice of calls.
+        // No call below: a StackOverflowError would leave the update half done.
+        // This is TimedTree.book and UnwindingPath.end, but without the moving
+        // mean by which calls are chosen.
         if (work < 2 * Tree.CALL) {
             times[at + Tree.OUTERMOST] += nanos;
         }
@@ -136,7 +142,10 @@ public final class Interpreted extends Tracker {
         }
     }
 
-    /** Returns whether the agent uses these probes. With the CPU clock it does not: that clock costs more than they save. */
+    /**
+     * Returns whether the agent uses these probes. It does not with the CPU
+     * clock, because reading that clock costs more than these probes save.
+     */
     static boolean isUsed() {
         return Timing.interpreted && Timing.isAgents && Clock.kind == Clock.WALL;
     }
@@ -153,7 +162,10 @@ public final class Interpreted extends Tracker {
         }
     }
 
-    /** Remembers the current thread's path, but not at every probe, in case two threads run by turns. */
+    /**
+     * Remembers the current thread's path, but only at some probes: two threads
+     * that run by turns would replace each other's path at every one.
+     */
     private static void meet() {
         Path path = path();
         if (path != null && path.held != null && (path.misses++ & 15) == 0) {

@@ -7,7 +7,10 @@ import java.lang.reflect.Field;
  * this class out. In {@code java.base} the agent renames them to {@code jdk.internal.misc.Unsafe}.
  */
 abstract class JavaUnsafe {
-    /** In {@code sun.misc} this throws a SecurityException unless the caller is a class of the JDK. */
+    /**
+     * The method in {@code sun.misc} throws a SecurityException unless the
+     * caller is a class of the JDK.
+     */
     static JavaUnsafe getUnsafe() {
         return null;
     }

@@ -49,7 +49,10 @@ final class Lock {
     /** The thread that has the lock. Its probes do nothing meanwhile. */
     static volatile Thread holder;
 
-    /** Set when a thread has waited in vain, so that others do not wait; cleared when the lock is taken again. */
+    /**
+     * Set when a thread has waited in vain, so that other threads do not wait
+     * at all. Cleared when the lock is taken again.
+     */
     private static volatile boolean stuck;
 
     /** The way to pause; null with an agent, which has a native method for it. */
@@ -68,7 +71,8 @@ final class Lock {
         long ticket;
         while ((ticket = tryTake(thread)) == 0) {
             if (tries == 0) {
-                // Two exceptions in a row may have kept this thread from giving it back.
+                // Two exceptions in a row may have kept this thread from giving
+                // back an earlier ticket.
                 giveBack(thread);
             }
             if (stuck) {
@@ -76,7 +80,8 @@ final class Lock {
             }
             long now = given;
             if (now != before) {
-                // Other threads get the lock in turn, so it is not stuck.
+                // The ticket changes, so other threads get the lock in turn:
+                // the lock is not stuck.
                 before = now;
                 tries = 0;
             }

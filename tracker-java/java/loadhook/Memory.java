@@ -4,7 +4,7 @@ import java.lang.reflect.Field;
 
 /** Reads memory through the JDK's {@code Unsafe}. */
 final class Memory {
-    /** Null if this class may not use it. */
+    /** Null if this class may not use {@code Unsafe}. */
     static final JavaUnsafe UNSAFE = unsafe();
 
     private Memory() {

@@ -18,12 +18,18 @@ final class MethodCalls {
     private static final int PAGE_BITS = 9;
     private static final int PAGE = 1 << PAGE_BITS;
 
-    /** The {@link Ids#owner} of the thread that counts here, or {@link #NOBODY}; behind it the calls by id. */
+    /**
+     * The first element is the {@link Ids#owner} of the thread that counts
+     * here, or {@link #NOBODY}. The calls by id follow.
+     */
     long[] calls;
     /** The calls of other ids, 512 to a page; null if there are none. */
     private long[][] pages;
 
-    /** The thread, weakly, because nobody may report its end. */
+    /**
+     * The thread that counts here. The reference is weak, because the end of a
+     * thread may not be reported.
+     */
     WeakReference<Thread> thread;
     /** The thread itself, if threads can share an id; else null. */
     Thread held;
@@ -60,7 +66,7 @@ final class MethodCalls {
                 return false;
             }
         }
-        // No call from here on.
+        // No call below: a StackOverflowError would leave the update half done.
         in[at]++;
         return true;
     }
@@ -125,15 +131,18 @@ final class MethodCalls {
     }
 
     /**
-     * Takes all calls of another thread's, which then has none. Nothing is allocated: the longer arrays become those of the sum.
-     * If an exception breaks this off, it can be called again.
+     * Moves all calls of another object into this one, and leaves the other
+     * without calls. Nothing is allocated: the longer of two arrays becomes the
+     * one of the sum. If an exception interrupts this method, it can be called
+     * again.
      */
     void take(MethodCalls other) {
         other.calls[0] = NOBODY;
         long[] mine = calls;
         long[] theirs = other.calls;
         if (theirs.length > mine.length) {
-            // No call and no jump until both are exchanged.
+            // No call or jump until both arrays are exchanged: an exception
+            // between would lose one.
             calls = theirs;
             other.calls = mine;
         }
@@ -173,7 +182,10 @@ final class MethodCalls {
         }
     }
 
-    /** Adds the calls of another thread's, which keeps them and may count meanwhile, to those of ids below {@link #end}. */
+    /**
+     * Adds the calls of another object to those of ids below {@link #end}. The
+     * other object keeps its calls, and its thread may count meanwhile.
+     */
     void add(MethodCalls other) {
         int end = Math.min(ids(), other.end());
         for (int method = 0; method < end; method++) {

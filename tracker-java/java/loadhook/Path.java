@@ -52,7 +52,7 @@ class Path extends UnwindingPath {
             return;
         }
         long frame = frame(node);
-        // No call from here on.
+        // No call below: a StackOverflowError would leave the update half done.
         rows[node + WORK] = work + CALL - 1;
         back[depth + 1] = frame;
         this.depth = depth + 1;
@@ -90,7 +90,7 @@ class Path extends UnwindingPath {
         }
         int[] marks = this.marks;
         int at = 3 * marked;
-        // No call from here on.
+        // No call below: a StackOverflowError would leave the update half done.
         marks[at] = depth;
         marks[at + 1] = key;
         marks[at + 2] = other;
@@ -169,7 +169,7 @@ class Path extends UnwindingPath {
             enterTimed(node);
         } else {
             long frame = frame(node);
-            // No call from here on.
+            // No call below: a StackOverflowError would leave the update half done.
             rows[node + WORK] += CALL - 1;
             back[depth + 1] = frame;
             depth++;
@@ -177,8 +177,8 @@ class Path extends UnwindingPath {
     }
 
     /**
-     * Returns the callee if it is among the next siblings, which is so if some were not called this
-     * time. Otherwise returns the root.
+     * Returns the callee if it is among the next siblings, otherwise the root.
+     * It is there if the code skipped some siblings this time.
      */
     private int ahead(int from, int method) {
         int[] rows = this.rows;
@@ -208,7 +208,7 @@ class Path extends UnwindingPath {
         long signed = rows[node + WORK] < CALL ? weight : -weight;
         long start = Clock.now();
         grantBlock(node, block);
-        // No call from here on.
+        // No call below: a StackOverflowError would leave the update half done.
         int at = 2 * stamped++;
         stamps[at] = start;
         stamps[at + 1] = signed;
@@ -223,7 +223,7 @@ class Path extends UnwindingPath {
         long signed = rows[node + WORK] < CALL ? 1 : -1;
         long start = Clock.now();
         grant(node, 0);
-        // No call from here on.
+        // No call below: a StackOverflowError would leave the update half done.
         stamps[at] = start;
         stamps[at + 1] = signed;
         stamped = at / 2 + 1;
@@ -238,7 +238,7 @@ class Path extends UnwindingPath {
     private void enterUntimed(int node) {
         long frame = frame(node);
         grant(node, mode == Timing.COUNT ? LEFT : 0);
-        // No call from here on.
+        // No call below: a StackOverflowError would leave the update half done.
         back[depth + 1] = frame;
         depth++;
     }
@@ -249,7 +249,7 @@ class Path extends UnwindingPath {
             return;
         }
         long frame = frame(node) | 1;
-        // No call from here on.
+        // No call below: a StackOverflowError would leave the update half done.
         times[2 * node + GRANTED] += CALL;
         int at = 2 * stamped++;
         stamps[at] = method;
@@ -263,7 +263,7 @@ class Path extends UnwindingPath {
     private void enterBeyond() {
         int node = overflow();
         long frame = frame(node) | 1;
-        // No call from here on.
+        // No call below: a StackOverflowError would leave the update half done.
         times[2 * node + GRANTED] += CALL;
         if (beyond++ == 0) {
             back[depth + 1] = frame;

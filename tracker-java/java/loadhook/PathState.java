@@ -63,8 +63,9 @@ class PathState extends AllocatingTree {
     long[] back;
 
     /**
-     * Two words for each odd frame: when it began and its weight, negative if it runs inside another call of its node; or,
-     * for a frame without a node, its method and 0.
+     * Two words for each odd frame. For a timed frame: the time at which it
+     * began, and its weight, which is negative if the frame runs inside another
+     * call of its node. For a frame without a node: its method, and 0.
      */
     long[] stamps;
     /** Number of odd frames on the path. */
@@ -132,7 +133,7 @@ class PathState extends AllocatingTree {
         return name;
     }
 
-    /** Returns whether the arrays are hardly larger than those of a new path. */
+    /** Returns whether the arrays have about the length of those of a new path. */
     final boolean isSmall() {
         int[] marks = this.marks;
         return rows.length <= 64 * STRIDE && back.length <= 256 && stamps.length <= 256 && (marks == null || marks.length <= 256);
@@ -165,7 +166,10 @@ class PathState extends AllocatingTree {
         }
     }
 
-    /** Reports the bytes that a virtual thread's path holds to the budget; 0 when it ends. */
+    /**
+     * Reports the number of bytes that a virtual thread's path holds to the
+     * budget. The number is 0 when the thread ends.
+     */
     final void tell(long bytes) {
         long more = bytes - reported;
         reported = bytes;

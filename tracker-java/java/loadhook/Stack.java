@@ -20,7 +20,8 @@ final class Stack {
     @Guarded
     static boolean isShallowerThan(int depth) {
         int frames = frames(0);
-        // A trace that does not grow with the stack does not show its depth.
+        // If the trace does not grow together with the stack, it is cut off and
+        // does not show the depth.
         return frames < depth && frames(DEEPER) == frames + DEEPER;
     }
 

@@ -17,16 +17,16 @@ final class Threads {
     static final int SLOTS = 4096;
 
     /**
-     * The cache in which most probes find their path. No element is null, so probes need no check
-     * for null.
+     * The cache in which most probes find their path. Every element is a path,
+     * so probes need no check for null.
      */
     static final Path[] CACHE = new Path[SLOTS];
 
     /** The size of a new path of a virtual thread, roughly. */
     private static final int VIRTUAL_BYTES = 1 << 10;
     /**
-     * The factor that limits searches for ended threads: one search for a number of refused calls
-     * that is the number of live paths divided by this.
+     * Searches for ended threads are limited: the next one needs at least as
+     * many refused calls as there are live paths divided by this.
      */
     private static final int PATIENCE = 32;
 
@@ -106,7 +106,7 @@ final class Threads {
         UNTRACKED.getAndIncrement();
     }
 
-    /** Counts an allocation that has no path. */
+    /** Counts an allocation for which there is no path. */
     static void lost(Thread thread) {
         if (isMissed(thread)) {
             LOST.getAndIncrement();
@@ -117,7 +117,10 @@ final class Threads {
         return !isOurs(thread) && chained(thread) == null && isComplete(thread);
     }
 
-    /** Returns whether the thread runs the tracker's own code, so that the probes that it meets are not the program's. */
+    /**
+     * Returns whether the thread is running the tracker's own code. Probes that
+     * it meets then do not belong to the program.
+     */
     static boolean isOurs(Thread thread) {
         return Lock.holder == thread || reader == thread;
     }
@@ -137,14 +140,15 @@ final class Threads {
         if (!isComplete(thread)) {
             return null;
         }
-        // This needs no lock. Otherwise all threads without a path would queue for the lock at each
-        // call.
+        // This check needs no lock. With the lock, all threads without a path
+        // would queue for it at each call.
         if (isTooMany(Ids.isVirtual(thread)) && ++refused <= live / PATIENCE) {
             return null;
         }
         Path path = register(thread, null);
         if (path == null) {
-            // Making a path takes long. It happens without the lock, at which virtual threads queue.
+            // Making a path takes long, so it happens without the lock. Virtual
+            // threads would queue for the lock.
             Path made = make(Ids.isVirtual(thread));
             if (made != null) {
                 path = register(thread, made);
@@ -212,7 +216,7 @@ final class Threads {
 
     private static Path add(Thread thread, Path made) {
         boolean virtual = Ids.isVirtual(thread);
-        // The ends of threads may not have been reported.
+        // Some threads may have ended without a report.
         if (live >= sweepAt || isTooMany(virtual)) {
             refused = 0;
             sweep(thread);
@@ -324,8 +328,8 @@ final class Threads {
         while (before.next != path) {
             before = before.next;
         }
-        // Neither call nor jump from here on, so the path is always either in the chain or among
-        // the ended ones.
+        // No call or jump below: the path is always either in the chain or
+        // among the ended ones.
         before.next = path.next;
         chains[chain] = head.next;
         path.next = EndedPaths.waiting;

@@ -25,7 +25,10 @@ final class Ticker implements Runnable {
      */
     private static final long ADDRESS = address();
 
-    /** Without an agent: the last tick, which repeats after 9 hours; 0 before the first tick. */
+    /**
+     * Without an agent: the last tick; 0 before the first one. The counter
+     * overflows after 9 hours.
+     */
     private static int time;
     /** Without an agent: the tick before the last one. */
     private static int before;
@@ -37,7 +40,10 @@ final class Ticker implements Runnable {
     private static double square = 13 / 12.0;
     private static double cube = 1.25;
 
-    /** Makes the next tick in a JVM without an agent. The caller chooses random distances of ticks. */
+    /**
+     * Makes the next tick in a JVM without an agent. The caller waits for
+     * random times between ticks.
+     */
     @Override
     public void run() {
         tick(System.nanoTime());
@@ -68,15 +74,19 @@ final class Ticker implements Runnable {
         }
     }
 
-    /** The last tick. If a thread reads a write late, its tick is late. */
+    /**
+     * The last tick. It can be a late one if the write of another thread
+     * becomes visible late.
+     */
     static int last() {
         return ADDRESS != 0 ? Memory.at(ADDRESS) : time;
     }
 
     /**
-     * The variance of a long interval measured by ticks. It is the variance of the difference of
-     * two ages. An age is the time from the last tick before a moment to that moment. Long
-     * distances weigh more, because more moments lie in them.
+     * The variance of a long interval that ticks measure. The interval's error
+     * is the difference of two ages. An age is the time from the last tick
+     * before a moment to that moment. Long distances between ticks weigh more,
+     * because more moments lie in them.
      */
     private static double spread() {
         if (ADDRESS != 0) {
@@ -106,8 +116,8 @@ final class Ticker implements Runnable {
     }
 
     /**
-     * The units between two ticks. They repeat after 9 hours, so a slightly negative difference
-     * counts as 0.
+     * The units between two ticks. The counter overflows after 9 hours, so a
+     * slightly negative difference counts as 0.
      */
     static long units(int from, int to) {
         long units = to - from & 0xFFFFFFFFL;
@@ -127,9 +137,10 @@ final class Ticker implements Runnable {
             // punctual.
             return spread();
         }
-        // One tick hits the interval or not: the variance is the square of the estimate less the
-        // square of the interval. The tick divides the interval at random, so twice the part after
-        // the tick estimates the interval.
+        // There was one tick, which either hits the interval or not. The
+        // variance is the square of the estimate less the square of the
+        // interval. The interval is estimated as twice the part after the tick,
+        // because the tick divides it at random.
         long after = ((long) (lastBefore(now) - began) << SHIFT) - beyond;
         long unknown = beyond - 2 * after;
         return unknown < 0 ? 0 : (double) beyond * unknown;

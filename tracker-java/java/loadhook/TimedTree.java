@@ -14,8 +14,9 @@ class TimedTree extends Tree {
     private static final long REFUSED_AT_FIRST = 30000000;
 
     /**
-     * Two words for each node: its own time by ticks, without its callees', and the variance of that in units of
-     * {@link #TICK_SQUARE}. Made when the first tick comes.
+     * Two words for each node: its own time by ticks without its callees' time,
+     * and the variance of that time in units of {@link #TICK_SQUARE}. The array
+     * is made at the first tick.
      */
     long[] ticks = NO_TICKS;
     /** True if ticks were lost because there was no room. The other ticks are then useless. */
@@ -46,10 +47,13 @@ class TimedTree extends Tree {
         return (long) left << 32 | block(period, period - 1 - skipped);
     }
 
-    /** Counts a call, and the calls before the next timed one as {@link #nextBlock} drew it. */
+    /**
+     * Counts a call, and grants the calls before the next timed one, which
+     * {@link #nextBlock} drew.
+     */
     final void grantBlock(int node, long next) {
         grant(node, (int) (next >> 32));
-        // No call from here on.
+        // No call below: a StackOverflowError would leave the update half done.
         int at = 2 * node;
         times[at + LINK] = times[at + LINK] & 0xFFFFFFFF00000000L | next & 0xFFFFFFFFL;
     }
@@ -69,7 +73,7 @@ class TimedTree extends Tree {
         long sample = nanos < 0 ? 0 : nanos;
         long timed = times[at + TIMED];
         long recent = times[at + RECENT];
-        // No call from here on.
+        // No call below: a StackOverflowError would leave the update half done.
         times[at + ALL] += sample;
         if (outermost) {
             times[at + OUTERMOST] += sample;
@@ -84,7 +88,7 @@ class TimedTree extends Tree {
         long[] times = this.times;
         int at = 2 * node;
         long weight = signed < 0 ? -signed : signed;
-        // A thread's clock may fail.
+        // The clock of a thread may fail and go back.
         long sample = Timing.sample(nanos < 0 ? 0 : nanos, weight, began);
         long beyond = weight == 1 ? 0 : Ticker.beyond(began, now);
         long estimate = weight * sample + beyond;
@@ -96,7 +100,7 @@ class TimedTree extends Tree {
             variance = widened(variance, Ticker.variance(began, beyond, now));
         }
         long recent = Timing.recent(times[at + RECENT], times[at + TIMED], sample);
-        // No call from here on.
+        // No call below: a StackOverflowError would leave the update half done.
         times[at + ALL] += estimate;
         if (signed > 0) {
             times[at + OUTERMOST] += estimate;
@@ -122,7 +126,7 @@ class TimedTree extends Tree {
                 grown();
                 return true;
             } catch (OutOfMemoryError error) {
-                // This counts as no room.
+                // A failed allocation counts as no room.
             }
         }
         loseTicks();
@@ -150,9 +154,10 @@ class TimedTree extends Tree {
     }
 
     /**
-     * Returns whether no tick counts for most of the time. The few ticks that do count then say
-     * nothing about the rest, and are not reported. This is decided when the tree is read, so it
-     * does not depend on the order of the times.
+     * Returns whether no tick counts for most of the time. The few ticks that
+     * do count then say nothing about the rest, and are not reported. The
+     * decision is made when the tree is read, so the order of the times does
+     * not matter.
      */
     static boolean isMostlyRefused(long given, long refused) {
         return refused > given + REFUSED_AT_FIRST;
@@ -191,7 +196,7 @@ class TimedTree extends Tree {
             long[] times = this.times;
             int at = 2 * node;
             long variance = widened(times[at + VARIANCE], Ticker.variance(began, beyond, now));
-            // No call from here on.
+            // No call below: a StackOverflowError would leave the update half done.
             times[at + ALL] += beyond;
             if (rows[node + WORK] < 2 * CALL) {
                 times[at + OUTERMOST] += beyond;
@@ -202,10 +207,11 @@ class TimedTree extends Tree {
     }
 
     /**
-     * Adds the variance of a block of {@code weight} calls of which one was timed. It is weight *
-     * (weight - 1) times the variance of a call, which the squared difference from the mean so far
-     * estimates. The previous call could not replace the mean: a long call makes the following
-     * blocks short, so it would count by half.
+     * Adds the variance of a block of {@code weight} calls of which one was
+     * timed: weight * (weight - 1) times the variance of one call. The squared
+     * difference from the mean so far estimates the latter. The duration of the
+     * previous call could not serve as the mean: after a long call blocks are
+     * short, so the long call would count by half.
      */
     private static long widened(long bits, long weight, double difference) {
         return widened(bits, (double) weight * (weight - 1) * difference * difference);

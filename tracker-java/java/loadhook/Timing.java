@@ -3,29 +3,41 @@ package loadhook;
 /**
  * Chooses the calls of a node that are timed.
  *
- * The calls of a node are cut into blocks of {@code period} calls, and of each block one call,
- * drawn uniformly, is timed and enters with weight {@code period}. That is unbiased: given all that
- * happened before a block began, each call {@code i} of it is timed with probability 1/period, and
- * what it lasts does not depend on the draw, so the expectation of {@code period * duration} is the
- * sum of the durations of the block's calls; of a block that is cut short by the end of the
- * program, too. The period of a block may depend on everything that was measured before, since it
- * is settled before the block's draw; the sum over blocks keeps its expectation (the differences
- * form a martingale). So neither slow first calls nor two kinds of calls bias the change from "all"
- * to "1 in N". Calls are drawn within blocks, not each by itself, so that the weights of complete
- * blocks add up to the number of calls. So calls of equal duration are estimated without error. The
- * distances of timed calls are not regular: they vary between 1 and 2 * period - 1.
+ * The calls of a node are cut into blocks of {@code period} calls. One call of
+ * each block is drawn uniformly. It is timed, and enters the sum with weight
+ * {@code period}. This estimate has no bias, for three reasons:
  *
- * The draw measures a call's duration up to a limit. {@link Ticker} measures the rest for every
- * call of a block of two or more calls, drawn or not, so the rest needs no weight. So if a thread
- * pauses in a short call, the pause is not counted a hundred times.
+ * - Each call of a block is timed with probability 1/period, and its duration
+ *   does not depend on the draw. So the expectation of {@code period *
+ *   duration} is the sum of the durations of the block's calls. This also holds
+ *   for a block that the end of the program cuts short.
+ * - The period of a block is fixed before the block's draw. So it may depend on
+ *   everything that was measured before: the sum over all blocks keeps its
+ *   expectation (the differences form a martingale).
+ * - So neither slow first calls nor two kinds of calls add a bias when timing
+ *   changes from all calls to 1 in N.
  *
- * A block is never longer than an eighth of the calls before it, so the last, incomplete block weighs little.
+ * Calls are drawn within blocks, not independently, so that the weights of
+ * complete blocks add up to the number of calls. Calls of equal duration are
+ * therefore estimated without error. The distance of two timed calls varies
+ * between 1 and 2 * period - 1.
+ *
+ * The draw measures a call's duration up to a limit. {@link Ticker} measures
+ * the rest for every call of a block of two or more calls, drawn or not, so the
+ * rest needs no weight. So if a thread pauses in a short call, the pause is not
+ * counted a hundred times.
+ *
+ * A block is never longer than an eighth of the calls before it, so the last,
+ * incomplete block weighs little.
  */
 final class Timing {
     static final int ADAPTIVE = 0;
     static final int EXACT = 1;
     static final int COUNT = 2;
-    /** Times come from samples that the agent takes. Paths, which only allocations then have, do not time. */
+    /**
+     * Calls are not timed, because the agent takes samples instead. Only
+     * allocations then need paths.
+     */
     static final int SAMPLED = 3;
 
     /** The requested timing. Set once, before the first call. */
@@ -79,8 +91,8 @@ final class Timing {
     }
 
     /**
-     * The duration that counts for each call that a timed one stands for. It is cut at the limit if
-     * ticks measure the rest.
+     * The duration that enters the sum for each of the {@code weight} calls. It
+     * is cut at the limit if ticks measure the rest.
      */
     static long sample(long nanos, long weight, int began) {
         return weight == 1 || began == 0 || nanos < Ticker.LIMIT || Clock.kind != Clock.WALL ? nanos : Ticker.LIMIT;

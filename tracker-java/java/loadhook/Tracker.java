@@ -155,23 +155,28 @@ public class Tracker {
     /** A thread's processor time, -1 if the VM does not know it. The agent implements it. */
     static native long cpuNanos(Thread thread);
 
-    /** Called when a thread is about to end, or has ended: its tree is merged with those of the threads of its name, and its
-     * counts are added to those of all ended threads. */
+    /**
+     * Called when a thread is about to end, or has ended. Its tree is merged
+     * into the tree of ended threads with the same name, and its counts are
+     * added to those of all ended threads.
+     */
     public static void threadEnd(Thread thread) {
         Threads.end(thread);
         Counters.end(thread);
     }
 
     /**
-     * The address to which the agent writes the last tick and the one before, as even ints in units
-     * of 2^13 ns of {@link System#nanoTime}, which reads {@code now}, followed by the spread, see
-     * {@link Ticker}; 0 if the agent does not tick.
+     * The address outside the heap to which the agent writes the last tick, the
+     * one before it, and the spread, see {@link Ticker}; 0 if the agent does
+     * not tick. Ticks are even ints in units of 2^13 ns. They are readings of
+     * {@link System#nanoTime}, of which {@code now} is the present one.
      */
     static native long tickAddress(long now);
 
     /**
-     * Lets other threads run for a moment. The pause gets longer with the number of earlier naps.
-     * The agent implements it. A native method is never instrumented, and does not unmount a
+     * Lets other threads run for a moment. The pause gets longer with the
+     * number of earlier naps. The agent implements this method. It is native
+     * because native methods are never instrumented and do not unmount a
      * virtual thread.
      */
     static native void nap(int before);
@@ -187,10 +192,16 @@ public class Tracker {
 
     private static native void bindDefiner();
 
-    /** Returns whether the agent's profile goes to that file. For trackers of rewritten archives in this JVM. */
+    /**
+     * Returns whether the agent writes its profile to that file. The trackers
+     * of rewritten archives in this JVM ask.
+     */
     public static native boolean agentClaims(String file);
 
-    /** Reports a profile that the tracker of a rewritten archive wrote to the agent. */
+    /**
+     * Tells the agent about a profile that the tracker of a rewritten archive
+     * wrote.
+     */
     public static native void agentNotes(String file);
 
     /**
@@ -216,10 +227,11 @@ public class Tracker {
 
     private static void calibrate(Path own) {
         long cpu = own == null ? CpuTime.UNKNOWN : CpuTime.of(Thread.currentThread());
-        // A tenth of the program's time so far, because the loop has to be compiled; nothing for a very short program.
+        // Calibration takes a tenth of the program's time so far, because its
+        // loop has to be compiled. A very short program gets none.
         Calibration.run(Math.min((System.nanoTime() - startNanos) / 10 - 20000000, 200000000));
         if (own != null) {
-            // The calibration's time is not the program's.
+            // The time of the calibration does not belong to the program.
             long spent = CpuTime.between(cpu, CpuTime.of(Thread.currentThread()));
             own.cpuBegan = CpuTime.sum(own.cpuBegan, spent);
         }

@@ -14,7 +14,7 @@ package loadhook;
 class Tree {
     static final int STRIDE = 4;
 
-    // The four words of a row.
+    // The next four documented constants are the words of a row.
     /** The method's id. */
     static final int METHOD = 0;
     /** The child called last. Many calls repeat the previous one. */
@@ -35,11 +35,12 @@ class Tree {
     static final int GRANTS = 3 * GRANT;
     static final int CALL = 4 * GRANT;
 
-    // The eight words of a node's times.
     /**
-     * The number of calls granted, in units of {@link #CALL}. The bits below are those of WORK
-     * right after the grant. So a reader can detect that it read one word from before a grant and
-     * the other from after it, see {@link TreeReader#calls}.
+     * The first of the eight words of a node's times: the number of calls
+     * granted, in units of {@link #CALL}. The lower bits
+     * are a copy of those of WORK right after the grant. They differ if a
+     * reader got one word from before a grant and the other from after it, see
+     * {@link TreeReader#calls}.
      */
     static final int GRANTED = 0;
     /** The number of timed calls. */
@@ -55,8 +56,9 @@ class Tree {
     /** A moving mean of the durations. */
     static final int RECENT = 6;
     /**
-     * In the upper half the caller's node. In the lower half the block of the next timed call: its
-     * length, and in the lowest byte the number of its calls after the timed one.
+     * Upper half: the caller's node. Lower half: the block of the next timed
+     * call, that is its length and, in the lowest byte, the number of calls
+     * after the timed one.
      */
     static final int LINK = 7;
 
@@ -70,8 +72,8 @@ class Tree {
     static final int LEAF = -1;
 
     /**
-     * The length of rows up to which a search through them is as fast as a hash table; it takes no
-     * memory.
+     * The length up to which searching all rows is as fast as a hash table. The
+     * search needs no memory.
      */
     private static final int SMALL = 8 * STRIDE;
 
@@ -95,7 +97,10 @@ class Tree {
     /** Edges to children, and remembered edges back to nodes higher up; null in a small tree. */
     private Edges edges;
 
-    /** Remembered edges to the overflow. A call along another such edge searches up to the root. */
+    /**
+     * Remembered edges to the overflow. A call along an edge that is not
+     * remembered searches up to the root.
+     */
     private long[] full;
 
     Tree(int mode, int nodes) {
@@ -126,7 +131,10 @@ class Tree {
         return node;
     }
 
-    /** Finds or makes a child. For a sum of trees, in which recursion is folded already. */
+    /**
+     * Finds or makes a child, without a search higher up. For a sum of trees,
+     * in which recursion is already folded.
+     */
     final int child(int from, int method) {
         int node = known(from, method);
         return node != 0 ? node : made(from, method);
@@ -157,7 +165,8 @@ class Tree {
     private int missing(int from, int method) {
         int[] rows = this.rows;
         long[] times = this.times;
-        // Without a compiler, calling parent() at each step would be most of the work of a new node.
+        // The loop reads the parent directly: without a compiler, calls of
+        // parent() would be most of the work of a new node.
         for (int above = from; above != ROOT; above = (int) (times[2 * above + LINK] >> 32)) {
             if (rows[above + METHOD] == method) {
                 remember(from, method, above);
@@ -168,13 +177,14 @@ class Tree {
     }
 
     private void remember(int from, int method, int node) {
-        // If there is no room, the next such call searches up again.
+        // If there is no room to remember the edge, the next such call searches
+        // up again.
         Edges edges = this.edges;
         if (edges != null && edges.room()) {
             long[] table = edges.table;
             long key = Edges.key(from, method);
             int at = Edges.find(table, key);
-            // No call from here on.
+            // No call below: a StackOverflowError would leave the update half done.
             table[at] = key;
             table[at + 1] = node;
             edges.count++;
@@ -189,7 +199,8 @@ class Tree {
     /** Makes a node; returns the root if there is no room. */
     private int make(int from, int method, boolean leaf) {
         if (overflow != 0 && from == overflow || !roomForNode() || !roomForEdge()) {
-            // There may be room after a collection.
+            // There may be room after a garbage collection, so nothing is
+            // remembered.
             return ROOT;
         }
         if (!takesNode()) {
@@ -202,7 +213,7 @@ class Tree {
         long key = Edges.key(from, method);
         int at = table == null ? 0 : Edges.find(table, key);
         write(node, from, method, mode, leaf);
-        // No call from here on, because an edge must lead to an existing node.
+        // No call below: an edge must never lead to a node that does not exist.
         if (table != null) {
             table[at] = key;
             table[at + 1] = node;
@@ -270,7 +281,7 @@ class Tree {
         return Budget.hasRoom(bytes);
     }
 
-    /** Called after an array has been replaced by a longer one. */
+    /** Hook for subclasses: an array has been replaced by a longer one. */
     void grown() {
     }
 
@@ -329,8 +340,8 @@ class Tree {
     }
 
     /**
-     * Counts a call of a node that has none left of its last grant, and grants {@code left} further
-     * calls. Contains no call.
+     * Counts a call of a node whose last grant is used up, and grants {@code
+     * left} further calls. This method calls no other.
      */
     final void grant(int node, int left) {
         int work = rows[node + WORK];
@@ -344,7 +355,7 @@ class Tree {
         return word / CALL;
     }
 
-    // The methods below compute sums.
+    // The methods below are for sums of trees.
 
     final long calls(int node) {
         return granted(times[2 * node + GRANTED]) - (rows[node + WORK] & LEFT);

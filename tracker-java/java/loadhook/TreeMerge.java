@@ -54,12 +54,14 @@ final class TreeMerge {
             double variance = Double.longBitsToDouble(times[at + Tree.VARIANCE]) + source.variance(node);
             long bits = Double.doubleToRawLongBits(variance);
             if (place == Tree.ROOT) {
-                // Neither call nor jump from here on.
+                // No call or jump below: after an exception, the next run would
+                // add the node again.
                 sum.lost += calls / Tree.CALL;
                 next = node + Tree.STRIDE;
                 continue;
             }
-            // Neither call nor jump from here on.
+            // No call or jump below: after an exception, the next run would add
+            // the node again.
             times[at + Tree.GRANTED] += calls;
             times[at + Tree.TIMED] += timed;
             times[at + Tree.ALL] += all;
@@ -77,7 +79,8 @@ final class TreeMerge {
             sum.loseTicks();
         }
         if (next == source.end) {
-            // Neither call nor jump from here on.
+            // No call or jump below: after an exception, the next run would add
+            // this again.
             sum.lost += source.lost;
             sum.given += source.given;
             sum.refused += source.refused;

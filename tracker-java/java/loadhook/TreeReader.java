@@ -19,8 +19,8 @@ final class TreeReader {
     private final int[] rows;
     private final long[] times;
 
-    // The nodes with running timed calls, and their TIMED, ALL, OUTERMOST and CHILD, read while
-    // those calls were running.
+    // The nodes with running timed calls, and for each of them TIMED, ALL,
+    // OUTERMOST and CHILD, all read while those calls were running.
     private int[] nodes = new int[0];
     private long[] values;
     private int count;
@@ -37,8 +37,8 @@ final class TreeReader {
         this.refused = isMostlyRefused ? given + refused : refused;
         int[] rows = tree.rows;
         long[] times = tree.times;
-        // A growing tree replaces one array and then the other. Reading the volatile end makes the
-        // JVM read both again.
+        // A growing tree replaces one array after the other. Reading the
+        // volatile end makes the JVM read both again.
         for (int tries = 0; tries < TRIES && tree.end != 0 && (rows != tree.rows || 2 * rows.length != times.length); tries++) {
             rows = tree.rows;
             times = tree.times;
@@ -56,8 +56,8 @@ final class TreeReader {
         Frames before = new Frames(path);
         if (before.told != 0) {
             reader.take(before);
-            // Calls in both copies were running all the time between, so the values do not contain
-            // them.
+            // Calls in both copies were running all the time between the two,
+            // so the values read between do not contain them.
             int same = before.agree(new Frames(path));
             if (Clock.kind == Clock.WALL || path.isOf(Thread.currentThread())) {
                 reader.addUnderWay(before, same, Clock.now());
@@ -117,7 +117,10 @@ final class TreeReader {
         return at < 0 ? times[2 * node + which] : values[VALUES * at + which - Tree.TIMED];
     }
 
-    /** One of the two words of a node's ticks, see {@link TimedTree#ticks}. */
+    /**
+     * One of the two words of a node's ticks: the time, or its variance. See
+     * {@link TimedTree#ticks}.
+     */
     long ticks(int node, int of) {
         return isMostlyRefused ? 0 : tree.ticks(node, of);
     }
@@ -127,7 +130,7 @@ final class TreeReader {
         return TimedTree.TICK_SQUARE * ticks(node, 1);
     }
 
-    /** Returns whether ticks were lost for lack of room. */
+    /** Returns whether ticks were lost because there was no room. */
     boolean isTickless() {
         return tree.isTickless();
     }
@@ -138,9 +141,10 @@ final class TreeReader {
         int block = (int) times[2 * node + Tree.LINK];
         int period = Tree.period(block);
         if (period > 1) {
-            // The drawn call lies LEFT calls ahead, and rest + 1 calls before the block's end.
-            // Either some calls of this block are counted already, or some of the previous block,
-            // which is about as long, are not.
+            // The drawn call lies LEFT calls ahead. Behind it, {@code rest + 1}
+            // calls remain until the end of the block. So either some calls of
+            // this block are already counted, or some calls of the previous,
+            // about equally long block are not.
             long seen = period - 1 - Tree.rest(block) - left(node);
             if (seen < 0) {
                 seen += period;

@@ -58,8 +58,8 @@ class UnwindingPath extends PathState {
         if (marked != 0 && marks[3 * marked - 3] == depth) {
             marked--;
         }
-        // No call from here on, nor between the writes of book, so that a frame is both booked and
-        // ended, or neither.
+        // No call below, and none while book writes: so a frame is both booked
+        // and ended, or neither.
         rows[node + WORK] -= CALL;
         stamped = stamps;
         this.marked = marked;
@@ -67,17 +67,20 @@ class UnwindingPath extends PathState {
     }
 
     /**
-     * Gives the time since the last processed tick to the nodes that ticks found on top.
+     * Gives the time since the last processed tick to the nodes that were on
+     * top at each tick.
      *
-     * A frame remembers the last tick before it. So a tick hit the uppermost of the frames that
-     * began before it. Such a frame is still on the path, because the end of every frame calls this
-     * method first. By the wall clock a tick stands for the time since the tick before it. By the
-     * clock of processor time all ticks since the last time here share the processor time that the
-     * thread used since then.
+     * Each frame contains the last tick before its beginning. At a tick, the
+     * top frame is the uppermost of those that began before it. That frame is
+     * still on the path, because the end of every frame first calls this
+     * method. By the wall clock a tick stands for the time since the tick
+     * before it. By the CPU clock, all ticks since the last call of this method
+     * share the processor time that the thread used since then.
      *
-     * Under the CPU clock, ticks would find a thread that waits and works in short turns in its
-     * waits, and charge the time of its work to the waits. So ticks count only if the thread has
-     * run for at least half of their span. The time for which none counts is added up: {@link
+     * Under the CPU clock, ticks would charge a thread that works in short
+     * turns wrongly: most ticks find it waiting, so the waits would get the
+     * time of its work. So ticks count only if the thread has run for at least
+     * half of their span. The time for which no tick counts is added up: {@link
      * #isMostlyRefused} compares it with the time that ticks have given.
      */
     final void attribute(int last, long now) {
@@ -93,12 +96,12 @@ class UnwindingPath extends PathState {
                 refused += nanos;
             }
         } else if (from != 0 && span != 0 && nanos > 0 && distance < LONG_STOP && roomForTicks()) {
-            // A tick after a stop of the whole machine is left out, because the node on top did not
-            // take that time.
+            // If the whole machine was stopped before a tick, the tick is left
+            // out: the node on top did not take that time.
             long[] back = this.back;
             long[] ticks = this.ticks;
             int upTo = last;
-            // No call from here on.
+            // No call below: a StackOverflowError would leave the update half done.
             given += nanos;
             for (int frame = depth; frame > 0 && upTo - from > 0; frame--) {
                 int began = (int) back[frame] & ~1;
@@ -143,8 +146,9 @@ class UnwindingPath extends PathState {
     }
 
     /**
-     * Ends all frames above the uppermost unmarked frame of a method, and, if {@code itself}, that frame too. Does nothing if
-     * the method has no such frame.
+     * Ends all frames above the uppermost unmarked frame of a method, and, if
+     * {@code itself}, also that frame. Does nothing if the method has no
+     * unmarked frame.
      */
     final void heal(int method, boolean itself) {
         if (beyond != 0) {
@@ -207,11 +211,12 @@ class UnwindingPath extends PathState {
     }
 
     /**
-     * Keeps the outermost frame of each node and drops the others. Called when the path is deeper
-     * than the stack, so that it holds frames of calls that have ended. Which ones is unknown; but
-     * the frames that accumulate are those of one constructor that an uninstrumented caller tries
-     * again and again, and so of one node. Dropped frames add no time, because the moment of their
-     * end is unknown.
+     * Keeps the outermost frame of each node and drops the others. Called when
+     * the path is deeper than the stack, so it holds frames of calls that have
+     * ended. Nothing shows which frames these are. But they accumulate only
+     * when an uninstrumented caller tries the same constructor again and again,
+     * so they have one node. Dropped frames add no time, because the moment of
+     * their end is unknown.
      */
     final void keepOneOfEach() {
         int[] rows = this.rows;
@@ -224,7 +229,7 @@ class UnwindingPath extends PathState {
             long word = back[frame];
             int node = node(word);
             boolean isMarked = mark < 3 * marked && marks[mark] == frame;
-            // A negative number marks nodes of which a frame is kept already.
+            // A negative word marks a node of which a frame is already kept.
             if (rows[node + WORK] >= 0) {
                 rows[node + WORK] |= Integer.MIN_VALUE;
                 back[++kept] = word;

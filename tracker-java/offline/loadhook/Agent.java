@@ -16,7 +16,7 @@ final class Agent {
     }
 
     /**
-     * Reports a profile that this tracker wrote to the agent, so that the agent lists it together
+     * Tells the agent about a profile that this tracker wrote, so that the agent lists it together
      * with its own.
      */
     static void written(File file) {

@@ -7,13 +7,18 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * The archives that share this tracker. Copies of an archive in loaders of one class and one name
- * share their ids; a collected copy takes no memory. Some programs give each loader a name of its
- * own, {@code plugin-1}, {@code plugin-2} and so on. When many loaders whose names differ by
- * numbers only are gone, further ones count as one, {@code plugin-#}.
+ * The archives that share this tracker. Copies of an archive share their ids if their loaders have
+ * the same class and name. A collected copy takes no memory.
+ *
+ * Some programs give each loader a name of its own, {@code plugin-1}, {@code plugin-2} and so on.
+ * Once many loaders are gone whose names differ only by numbers, all further ones count as one
+ * loader, {@code plugin-#}.
  */
 final class Archives {
-    /** The number of collected loaders of one pattern after which further ones count as one. */
+    /**
+     * The number of collected loaders with one name pattern after which all further ones count as
+     * one loader.
+     */
     private static final int MOST_GONE = 256;
     /**
      * The number of archives and loaders after which all further loaders count as one, whatever
@@ -26,14 +31,14 @@ final class Archives {
     private static final int FIRST = 2;
 
     private static final ReferenceQueue<Class<?>> UNLOADED = new ReferenceQueue<Class<?>>();
-    /** The live archives, by part. */
+    /** The live archives, each by its class {@link Part}. */
     private static final Map<WeakKey<Class<?>>, Symbols> PARTS = new HashMap<WeakKey<Class<?>>, Symbols>();
     /**
      * All archives by id and kind of loader, in the order of their bases. Collected ones stay,
      * because their calls do.
      */
     private static final Map<String, Symbols> ALL = new LinkedHashMap<String, Symbols>();
-    /** By pattern, the number of collected loaders. */
+    /** For each name pattern, the number of collected loaders. */
     private static final Map<String, Integer> GONE = new HashMap<String, Integer>();
     private static int next = FIRST;
     private static long folded;
@@ -53,8 +58,8 @@ final class Archives {
         String name = LoaderName.givenName(part);
         Symbols symbols;
         boolean first;
-        // No foreign code is called with the lock held: it could wait for a thread that waits for
-        // the lock.
+        // No code of the program is called with the lock held: it could wait for
+        // a thread that waits for the lock.
         synchronized (ALL) {
             forget();
             symbols = PARTS.get(key);

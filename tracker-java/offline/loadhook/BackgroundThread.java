@@ -5,8 +5,7 @@ import java.security.AccessController;
 import java.security.PrivilegedAction;
 
 /**
- * Makes threads of the tracker. They must not disturb the program, and must keep none of its
- * objects alive.
+ * Makes threads of the tracker. They must not disturb the program or keep any of its objects alive.
  */
 final class BackgroundThread implements PrivilegedAction<Thread> {
     private final Runnable work;
@@ -29,7 +28,8 @@ final class BackgroundThread implements PrivilegedAction<Thread> {
     public Thread run() {
         Thread thread = made();
         thread.setDaemon(true);
-        // Otherwise the thread would keep alive the loader of the class that happens to run first.
+        // The thread would otherwise inherit the loader of the class that happens
+        // to run first, and keep it alive.
         thread.setContextClassLoader(null);
         return thread;
     }
@@ -46,8 +46,8 @@ final class BackgroundThread implements PrivilegedAction<Thread> {
     }
 
     /**
-     * The JVM's own thread group, so that the program does not find the thread in a group that it counts or destroys. Null, which
-     * means the current group, if that is forbidden.
+     * The JVM's own thread group. In the current group the program might count the thread, or
+     * destroy the group. Null, which means the current group, if access is forbidden.
      */
     static ThreadGroup group() {
         try {

@@ -2,15 +2,21 @@ package loadhook;
 
 import java.io.IOException;
 
-/** A message that ends with columns of numbers. Each number is read twice, so that no column need be in memory as bytes. */
+/**
+ * A message that ends with columns of numbers. Each number is asked for twice, for its length and
+ * for its bytes, so that no column need be in memory as bytes.
+ */
 abstract class ColumnMessage {
     /** Number of rows. */
     abstract int rows();
 
-    /** The number in a row of a field's column. */
+    /** The number in a row of the column of a field. */
     abstract long value(int field, int row);
 
-    /** Writes a message: the content of {@code before}, then the columns of the fields {@code first} to {@code last}. */
+    /**
+     * Writes a message: first the content of {@code before}, then the columns of the fields {@code
+     * first} to {@code last}.
+     */
     final void write(ProtobufWriter out, int field, ProtobufWriter before, int first, int last) throws IOException {
         long[] sizes = new long[last + 1];
         long whole = before.length();

@@ -9,7 +9,7 @@ final class CountedMethods extends ColumnMessage {
     private static final int BYTES = 50;
 
     private int count;
-    /** The ids, and from {@link #index} on the indexes. */
+    /** The methods' ids. {@link #index} replaces the ids by indexes. */
     private int[] methods = new int[64];
     private long[] calls = new long[64];
     private boolean isIndexed;
@@ -26,7 +26,7 @@ final class CountedMethods extends ColumnMessage {
         count++;
     }
 
-    /** Gives the methods their indexes, behind those that the trees name. */
+    /** Gives the methods their indexes, after the indexes of those in the trees. */
     void index(Methods indexes) {
         for (int row = 0; row < count && !isIndexed; row++) {
             methods[row] = indexes.index(methods[row]);

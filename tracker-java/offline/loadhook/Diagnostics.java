@@ -21,7 +21,7 @@ final class Diagnostics {
         } catch (SecurityException error) {
             System.err.print(line);
         } catch (IOException error) {
-            // There is no way to report it.
+            // The message cannot be reported anywhere.
         }
     }
 
@@ -66,7 +66,7 @@ final class Diagnostics {
         try {
             line(what + ": " + reason(error));
         } catch (Throwable another) {
-            // There is no heap or no stack. The program continues.
+            // The heap or the stack is exhausted. The program continues.
         }
     }
 

@@ -49,7 +49,10 @@ final class DisplayNames {
         return now;
     }
 
-    /** The parameters of a descriptor in Java's short form; the text itself if it is no descriptor. */
+    /**
+     * The parameters of a descriptor in Java's short form. A text that is no descriptor is returned
+     * as it is.
+     */
     private static String parameters(String descriptor) {
         StringBuilder text = new StringBuilder("(");
         int length = descriptor.length();

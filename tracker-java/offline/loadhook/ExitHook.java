@@ -19,7 +19,10 @@ final class ExitHook implements Runnable {
         target = new ProfileFile(settings.file, settings.append, tracker);
     }
 
-    /** Writes one profile at a time: the program may ask for one while the JVM ends. */
+    /**
+     * Writes the profile. The method is synchronized because the program may ask for a profile
+     * while the JVM ends.
+     */
     @Override
     public synchronized void run() {
         try {

@@ -52,7 +52,10 @@ final class ExportedProbes {
     }
 
     static final class Construct implements IntBinaryOperator {
-        /** {@code keys} holds the constructor's own key in the upper half and the other in the lower, each of 16 bits, signed. */
+        /**
+         * The upper 16 bits of {@code keys} are the constructor's own key, the lower 16 bits the
+         * key of the called one. Both are signed.
+         */
         @Override
         public int applyAsInt(int method, int keys) {
             Tracker.construct(method, keys >> 16, (short) keys);

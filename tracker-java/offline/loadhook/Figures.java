@@ -1,8 +1,9 @@
 package loadhook;
 
 /**
- * A thread's times as users read them: without the cost of probes, never negative, and adding up. The module {@code figures} of
- * the crate {@code loadhook-profile} explains them and computes the same to the last bit, so the order of additions matters.
+ * A thread's times as users read them: without the cost of probes, never negative, and adding up.
+ * The module {@code figures} of the crate {@code loadhook-profile} explains the calculation. Both
+ * give the same numbers to the last bit, so the order of additions must stay.
  */
 final class Figures {
     final double[] self;
@@ -10,7 +11,10 @@ final class Figures {
 
     final ThreadNodes nodes;
     final int count;
-    /** For each node the outermost recursive node at or above it, or -1. */
+    /**
+     * For each node, the outermost recursive node on the way from the root to it; -1 if there is
+     * none.
+     */
     final int[] recursion;
     /** For each node, true if the times of all its calls are known. */
     final boolean[] linked;
@@ -34,7 +38,10 @@ final class Figures {
         }
     }
 
-    /** The part of a node's time, and so roughly of its calls, that was not recursive. */
+    /**
+     * The share of a node's time that was not recursive. It is roughly the same share of the node's
+     * calls.
+     */
     double share(int at) {
         long all = nodes.all(at);
         return all == 0 ? 1 : Math.min((double) nodes.outermost(at) / all, 1);
@@ -42,7 +49,7 @@ final class Figures {
 
     /** Each node's self time without probe costs; it can be negative. */
     private double[] own(Header header) {
-        // Time spent in calls that went back to a node above.
+        // For each node, the time of calls that went back to a node above.
         double[] back = new double[count];
         for (int at = 0; at < count; at++) {
             back[at] += nodes.child(at);
@@ -72,8 +79,8 @@ final class Figures {
         double outside = header.outsidePicos / 1000.0;
         double read = header.clockPicos / 1000.0;
         double[] own = new double[count];
-        // For each outermost recursive node: the time that recursive calls added, and the sum of
-        // back.
+        // For each outermost recursive node: the time that recursive calls added,
+        // and the sum of {@code back}.
         double[] pool = new double[count];
         double[] weight = new double[count];
         for (int at = 0; at < count; at++) {

@@ -20,7 +20,7 @@ public final class ForeignProbes {
     private ForeignProbes() {
     }
 
-    /** Initialises this class. */
+    /** Does nothing; the call initialises this class. */
     static void prepare() {
     }
 }

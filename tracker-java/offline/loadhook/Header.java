@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** The header of a profile: the way and the time of the measurement. */
+/** The header of a profile: how and when it was measured. */
 final class Header {
     private static final String[] TIMINGS = {"adaptive", "exact", "count"};
     private static final String[] CLOCKS = {"wall", "cpu"};
@@ -59,7 +59,10 @@ final class Header {
         leftAlone.put(reason, before == null ? methods : before + methods);
     }
 
-    /** Adds a note once, although the copies of an archive in many loaders may all have it. */
+    /**
+     * Adds a note, unless the header has it already. The copies of an archive in many loaders may
+     * all have the same note.
+     */
     void note(String note) {
         if (!notes.contains(note)) {
             notes.add(note);
@@ -86,13 +89,13 @@ final class Header {
             message.varint(strings.index(comment));
         }
         out.message(Pprof.COMMENT, message);
-        // Tools take the first mapping as the program, and show the text after the last slash. So
-        // arguments are left out.
+        // Other tools take the first mapping for the program, and show the part
+        // of its text after the last slash. So arguments are left out.
         message.number(1, Pprof.ONLY_MAPPING);
         message.number(5, strings.index(command.trim().split("\\s+")[0]));
         for (int has = 7; has <= 9; has++) {
-            // The mapping declares functions, file names and line numbers. Otherwise tools would
-            // search for them.
+            // Declares that functions, file names and line numbers are present.
+            // Otherwise other tools would search for them.
             message.number(has, 1);
         }
         out.message(Pprof.MAPPING, message);

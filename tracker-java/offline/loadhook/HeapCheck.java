@@ -1,6 +1,9 @@
 package loadhook;
 
-/** Asks for heap before it is used: with {@code -XX:+ExitOnOutOfMemoryError} even a caught error ends the JVM. */
+/**
+ * Checks for free heap before the heap is used. With {@code -XX:+ExitOnOutOfMemoryError} even an
+ * error that is caught ends the JVM.
+ */
 final class HeapCheck {
     private static final long RESERVE = 1 << 20;
 
@@ -15,7 +18,8 @@ final class HeapCheck {
         if (Budget.free() < bytes + RESERVE) {
             System.gc();
             if (Budget.free() < bytes + RESERVE) {
-                // An error that Java code throws does not end the JVM, unlike a failed allocation.
+                // Unlike a failed allocation, an error that Java code throws does
+                // not end the JVM.
                 throw new OutOfMemoryError();
             }
         }

@@ -5,9 +5,10 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * The name of a class loader in profiles: the name that the program gave it, otherwise the name of its class. All but the first
- * loader of a name have an ordinal, {@code a.Loader#2}. No two loaders of a process have the same name, whichever tracker they
- * belong to. The copies of an archive in loaders of one class and one name have the name of the first loader.
+ * The name of a class loader in profiles: the name that the program gave it, otherwise the name of
+ * its class. If several loaders have one name, all but the first have an ordinal, {@code
+ * a.Loader#2}. The ordinals are agreed on by all trackers of the process. Copies of an archive
+ * whose loaders have the same class and name share the name of the first loader.
  */
 final class LoaderName extends WeakKey<ClassLoader> {
     private static final LoaderName BOOTSTRAP = new LoaderName(null, "");
@@ -15,11 +16,14 @@ final class LoaderName extends WeakKey<ClassLoader> {
     private static final Map<LoaderName, LoaderName> ALL = new HashMap<LoaderName, LoaderName>();
     /** {@code StackTraceElement.getClassLoaderName}, from Java 9 on; otherwise null. */
     private static final Method NAME = nameOfFrame();
-    /** Number of loaders whose ordinal was not agreed on with other trackers. */
+    /** Number of loaders whose ordinal could not be agreed on with other trackers. */
     private static int alone;
 
     private final String base;
-    /** Null until a profile is written. The name is stored, so that a second profile has the same names. */
+    /**
+     * The loader's name; null until a profile is written. It is stored so that a second profile has
+     * the same names.
+     */
     private String name;
 
     private LoaderName(ClassLoader loader, String base) {
@@ -69,7 +73,7 @@ final class LoaderName extends WeakKey<ClassLoader> {
                 }
             }
         } catch (Exception error) {
-            // The loader is named by its class.
+            // Without a name of its own, the loader is named by its class.
         }
         return "";
     }
@@ -82,7 +86,7 @@ final class LoaderName extends WeakKey<ClassLoader> {
         }
     }
 
-    /** The name. Called only by the thread that writes a profile. */
+    /** The loader's name. Only the thread that writes a profile calls this. */
     String name() {
         if (name == null) {
             name = this == BOOTSTRAP ? "" : common();
@@ -97,7 +101,10 @@ final class LoaderName extends WeakKey<ClassLoader> {
         return name;
     }
 
-    /** The name of a loader that every process has; null for other loaders, or if asking is forbidden. */
+    /**
+     * The name of a loader that every process has, for example {@code app}. Null for other loaders,
+     * and if a security manager forbids the question.
+     */
     private String common() {
         try {
             ClassLoader app = ClassLoader.getSystemClassLoader();

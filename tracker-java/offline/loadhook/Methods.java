@@ -9,8 +9,8 @@ final class Methods extends ColumnMessage {
     private Method[] methods = new Method[64];
     private int count;
     /**
-     * Indexes of methods: entry id + 1 has the index + 1, or 0 if the method was not called. The
-     * overflow's id is -1.
+     * The indexes of methods. Element {@code id + 1} has the index + 1, or 0 if the method was not
+     * called. The overflow's id is -1.
      */
     private int[] indexes = new int[64];
 

@@ -4,34 +4,40 @@ import java.io.FileDescriptor;
 import java.io.FileOutputStream;
 
 /**
- * The class that the probes of an archive call after it was rewritten offline. Each archive has a copy under a name of its own, in
- * which the archive's id and the number of its method ids replace {@code loadhook:archive}.
+ * The class that the probes of an archive call after {@code loadhook rewrite} instrumented it. Each
+ * archive has a copy under a name of its own. In the copy, the archive's id and the number of its
+ * method ids replace {@code loadhook:archive}.
  *
- * An archive's ids count from 0. The tracker's ids are these plus a base. A static initialiser
- * would let the JIT fold the base, but the class has none on purpose. Near the end of the stack,
- * the initialiser would fail, and the class would stay unusable, and with it the program. For the
- * same reason nothing is called unless there is enough stack for all of it; otherwise classes of
- * the JDK might stay unusable.
+ * An archive's ids count from 0. The tracker's ids are these plus a base. The class has no static
+ * initialiser, although with one the JIT could fold the base: near the end of the stack the
+ * initialiser would fail, and the class, and with it the program, would stay unusable. For the same
+ * reason nothing is called unless there is enough stack for all of it. Otherwise classes of the JDK
+ * might stay unusable.
  */
 public final class Part {
-    /** The base if nothing is counted. */
+    /** The base of a part that counts nothing. */
     private static final int OFF = -1;
 
-    /** Frames of {@link #descend} that take more than twice the stack that the start of a tracker needs. */
+    /**
+     * Frames of {@link #descend}. They take more than twice the stack that the start of a tracker
+     * needs.
+     */
     private static final int FRAMES = 200;
 
     private static final String TOLD = "loadhook archives are not counted";
 
     /**
-     * The base; 0 while it is unknown. A number below {@link #OFF} is a negated base of a tracker
-     * in another package.
+     * The base; 0 while it is unknown. A number below {@link #OFF} is a base of a tracker in
+     * another package, negated.
      */
     private static volatile int base;
 
     private Part() {
     }
 
-    /** Calls {@link Tracker#enter}; the other probes call the methods of the same names. */
+    /**
+     * Calls {@link Tracker#enter}. Each other probe calls the tracker's method of the same name.
+     */
     public static void enter(int method) {
         int base = Part.base;
         if (base > 0) {
@@ -42,7 +48,7 @@ public final class Part {
     }
 
     /**
-     * Calls the probe in another package's tracker, or first asks for the base if it is unknown.
+     * Calls the probe of a tracker in another package. If the base is unknown, asks for it first.
      * Only entry probes ask, because a method's entry comes before its other probes.
      */
     private static void enterElsewhere(int method) {
@@ -118,8 +124,8 @@ public final class Part {
     }
 
     /**
-     * Returns the base. If it is unknown, asks for it, provided that there is enough stack;
-     * otherwise a later probe asks.
+     * Returns the base. If the base is unknown, asks for it, provided that there is enough stack.
+     * Otherwise a later probe asks.
      */
     private static int found() {
         int found = base;
@@ -143,8 +149,8 @@ public final class Part {
     }
 
     /**
-     * Reports the error directly, since there may be no tracker to do so. It is reported once in a
-     * process, which may have hundreds of archives.
+     * Writes the error to standard error without the tracker, which may be missing. Only one error
+     * is reported in a process, because hundreds of archives may have the same one.
      */
     private static void tell(Throwable error) {
         try {
@@ -156,7 +162,7 @@ public final class Part {
                 new FileOutputStream(FileDescriptor.err).write(line.getBytes("UTF-8"));
             }
         } catch (Throwable another) {
-            // There is no way to report it.
+            // The message cannot be reported anywhere.
         }
     }
 

@@ -5,9 +5,9 @@ import java.util.concurrent.locks.LockSupport;
 /** The entry point of the tracker for the parts of archives. The first part starts the tracker. */
 public final class Parts {
     /**
-     * Version of the methods that parts call here, and of the probes. The compiler copies the
-     * constant into the part, so a part passes the version that it was made for. One loader may
-     * have archives of several versions of Loadhook.
+     * Version of the probes and of the methods that parts call in this class. One loader may have
+     * archives of several versions of Loadhook. The compiler copies this constant into each part,
+     * so a part passes the version that it was made for.
      */
     public static final int VERSION = 2;
 
@@ -15,7 +15,7 @@ public final class Parts {
     private static final int STARTING = 1;
     private static final int RUNNING = 2;
     private static final int OFF = 3;
-    /** The state of a tracker whose archive uses a tracker of another package. */
+    /** The state of a tracker whose archive uses the tracker of another package. */
     private static final int ELSEWHERE = 4;
 
     /** The time that a thread waits for another thread to start the tracker, in nanoseconds. */
@@ -32,24 +32,24 @@ public final class Parts {
     }
 
     /**
-     * Registers a part; returns the base, the number to add to the ids of its archive. The base is
-     * negated if the part must use another tracker. -1 means that the archive must not count, 0
-     * that the part must ask again later.
+     * Registers a part. Returns the base, which is the number to add to the ids of its archive. A
+     * negated base means that the part must use another tracker, -1 that the archive must not
+     * count, 0 that the part must ask again later.
      *
-     * @param archive the archive's id and the number of its method ids
-     * @param version the version that the part was made for
+     * @param archive the archive's id and the number of its method ids @param version the version
+     * that the part was made for
      */
     public static int register(Class<?> part, String archive, int version) {
         if (version != VERSION) {
             throw new IllegalArgumentException("version " + VERSION + " found, not " + version);
         }
         boolean first;
-        // No foreign code is called with the lock held: it could wait for a thread that waits for
-        // the lock.
+        // No code of the program is called with the lock held: it could wait for
+        // a thread that waits for the lock.
         synchronized (LOCK) {
             if (starter == Thread.currentThread()) {
-                // This thread is starting the tracker, and the starting code has reached an
-                // instrumented method.
+                // This thread is starting the tracker, and the start has reached
+                // an instrumented method.
                 return 0;
             }
             first = state == NONE;
@@ -76,8 +76,9 @@ public final class Parts {
     }
 
     /**
-     * The same as {@link #register} for a part that is not linked with this tracker: returns the base and, if that is positive,
-     * the probes to call. Null if the part is of another version.
+     * Does what {@link #register} does, for a part that is not linked with this tracker. Returns
+     * the base and, if the base is positive, the probes to call. Returns null if the part is of
+     * another version.
      */
     public static Object[] join(Class<?> part, String archive, int version) {
         return version == VERSION ? ExportedProbes.probes(register(part, archive, version)) : null;
@@ -97,8 +98,8 @@ public final class Parts {
     }
 
     /**
-     * Starts the tracker. Code that is called from here may be instrumented, but its calls are not
-     * counted as the program's.
+     * Starts the tracker. The start may call instrumented code, but these calls are not counted as
+     * the program's.
      */
     private static void start(Class<?> part, String archive) {
         Path own = null;
@@ -147,8 +148,9 @@ public final class Parts {
     }
 
     /**
-     * Waits for the thread that starts the tracker, because calls counted earlier would be counted
-     * in the wrong mode. The wait is limited, because the starting thread may need the waiting one.
+     * Waits for the thread that starts the tracker, because calls that are counted earlier would be
+     * counted in the wrong mode. The wait is limited, because the starting thread may itself wait
+     * for this one.
      */
     private static void await() {
         long end = System.nanoTime() + PATIENCE;
@@ -170,7 +172,10 @@ public final class Parts {
         return Clock.WALL;
     }
 
-    /** Starts the ticks. Without ticks, times are still correct, but estimates have larger errors. */
+    /**
+     * Starts the ticks. Without ticks, times are still correct on average, but estimates have
+     * larger errors.
+     */
     private static void tick(boolean alone) {
         try {
             TickerThread.start(alone);

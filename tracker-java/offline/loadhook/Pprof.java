@@ -6,9 +6,9 @@ import java.util.zip.Deflater;
 import java.util.zip.GZIPOutputStream;
 
 /**
- * Writes a snapshot as gzipped pprof, with the fields that the crate {@code loadhook-profile}
- * writes and explains. Only one thread's nodes are in memory at a time. The names come after the
- * threads, because only then it is known which are needed.
+ * Writes a snapshot as gzipped pprof. The crate {@code loadhook-profile} writes the same fields,
+ * and explains them. Only one thread's nodes are in memory at a time. The names come after the
+ * threads, because only then is it known which names are needed.
  */
 final class Pprof {
     // Fields of Profile in profile.proto, and our own.
@@ -57,7 +57,9 @@ final class Pprof {
         this.out = out;
     }
 
-    /** Compresses fast: stacks repeat so much that a higher level takes more time for little gain. */
+    /**
+     * Compresses fast: stacks repeat so often that a higher level gains little and takes more time.
+     */
     static final class Gzip extends GZIPOutputStream {
         Gzip(OutputStream out) throws IOException {
             super(out, 1 << 14);
@@ -90,12 +92,12 @@ final class Pprof {
         gzip.finish();
     }
 
-    /** Ends the threads, after the last record. From then on all methods are known that were called. */
+    /** Called after the last thread's record. From then on, all called methods are known. */
     void endThreads() throws IOException {
         endThread();
         counted.index(methods);
         if (!hasNodes && counted.rows() > 0) {
-            // No class had probes that time.
+            // All probes so far only count, so the profile has no times.
             header.timing = Timing.COUNT;
         }
     }
@@ -141,7 +143,7 @@ final class Pprof {
                 hasNodes = true;
                 at += NODE_WORDS;
             } else if (words[at] == Snapshot.CPU) {
-                // The record of CPU times comes from an agent only.
+                // Only an agent writes the record of CPU times.
                 at += CPU_WORDS;
             } else if (words[at] == Snapshot.CALLS) {
                 counted.add(words, at);
@@ -191,7 +193,8 @@ final class Pprof {
                 inner.number(3, nodes.id);
                 sample.message(3, inner);
             }
-            // The total, if it is not the sum of the self times at and below the node. Only recursion causes that.
+            // Writes the total only if it differs from the sum of the self times
+            // at and below the node. Only recursion causes a difference.
             if (figures.total[at] > below[at] + 1) {
                 inner.number(1, total);
                 inner.number(3, Math.round(figures.total[at]));

@@ -29,7 +29,7 @@ final class ProfileFile {
         // The path is made absolute now, because a program can change the folder that it is
         // relative to.
         File whole = new File(file).getAbsoluteFile();
-        // %p is replaced in the file's name only, not in the folder's.
+        // %p is replaced only in the file's name, not in the folder's.
         String name = whole.getName();
         name = name.contains("%p") ? name.replace("%p", ThisProcess.id()) : name;
         this.file = new File(whole.getParentFile(), name).getPath();
@@ -53,7 +53,8 @@ final class ProfileFile {
             try (FileOutputStream to = new FileOutputStream(beside); OutputStream out = new BufferedOutputStream(to)) {
                 Pprof.write(out, note, process);
                 out.flush();
-                // Without this, a crash of the machine may leave a name without data.
+                // Without this call, a crash of the machine may leave a named
+                // file without data.
                 to.getFD().sync();
             }
             if (append) {
@@ -67,7 +68,10 @@ final class ProfileFile {
         }
     }
 
-    /** A note on several trackers, the same for each so that merged profiles have it once; null for a single tracker. */
+    /**
+     * A note for profiles of a process with several trackers. The text is the same for each
+     * tracker, so that merged profiles have it once. Null for a single tracker.
+     */
     private static String note(int trackers) {
         int counting = Math.min(trackers, ThisProcess.MOST_TRACKERS);
         String others = trackers == counting ? "" : ", and the archives of " + (trackers - counting) + " more are not counted";
@@ -76,7 +80,10 @@ final class ProfileFile {
                         + "; a call path ends where the code of another tracker begins";
     }
 
-    /** The number in the name of this tracker's file. All trackers of the process leave out the file that the agent writes. */
+    /**
+     * The number in the name of this tracker's file. No tracker takes the name of the file that the
+     * agent writes.
+     */
     private int number() {
         int before = Math.max(tracker, 1);
         for (int number = 1;; number++) {
@@ -86,7 +93,7 @@ final class ProfileFile {
         }
     }
 
-    /** The file of this number. A link is followed, so that it stays a link. */
+    /** The file with this number in its name. A link is followed, so that the link stays a link. */
     private File place(int number) throws IOException {
         File file = new File(numbered(number));
         return file.exists() ? file.toPath().toRealPath().toFile() : file;
@@ -130,7 +137,7 @@ final class ProfileFile {
             } catch (FileAlreadyExistsException error) {
                 continue;
             } catch (UnsupportedOperationException error) {
-                // The file system may have no hard links.
+                // This file system has no hard links.
             } catch (IOException error) {
                 // The file system may have no hard links. If the cause is another one, the move
                 // below fails, too.

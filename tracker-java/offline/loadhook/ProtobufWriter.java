@@ -39,12 +39,12 @@ final class ProtobufWriter {
         bytes[length++] = (byte) rest;
     }
 
-    /** Number of bytes of a varint. */
+    /** Number of bytes of a number as a varint. */
     static int size(long value) {
         return value == 0 ? 1 : (70 - Long.numberOfLeadingZeros(value)) / 7;
     }
 
-    /** Writes a number; 0 is the default and is not written. */
+    /** Writes a number. 0 is not written, because it is the default. */
     void number(int field, long value) throws IOException {
         if (value != 0) {
             varint(field << 3);
@@ -52,7 +52,9 @@ final class ProtobufWriter {
         }
     }
 
-    /** Writes the beginning of text or a message of {@code length} bytes. */
+    /**
+     * Writes the beginning of a field that contains {@code length} bytes of text or of a message.
+     */
     void begin(int field, long length) throws IOException {
         varint(field << 3 | 2);
         varint(length);

@@ -1,8 +1,9 @@
 package loadhook;
 
 /**
- * Combines the times of calls and ticks to the self times with the smallest error. {@code figures/ticks.rs} of the crate
- * {@code loadhook-profile} explains the method and its names, and computes the same to the last bit.
+ * Computes the self times with the smallest error from the times of calls and ticks. {@code
+ * figures/ticks.rs} of the crate {@code loadhook-profile} explains the method and its names. Both
+ * give the same numbers to the last bit.
  */
 final class SelfTimeEstimator {
     private static final int ROUNDS = 4;
@@ -14,7 +15,10 @@ final class SelfTimeEstimator {
     /** For each node the caller whose rest holds the node's error, or -1. */
     private final int[] callers;
     private final double tick;
-    /** True if samples that contradict the ticks are less certain than they claim. */
+    /**
+     * True if samples that contradict the ticks are treated as less certain than their variance
+     * says.
+     */
     private final boolean wide;
     private double[] ticked;
     private final double[] weight;

@@ -9,8 +9,9 @@ import java.util.Locale;
 import java.util.Properties;
 
 /**
- * The user's settings, from {@code loadhook.properties} in the archive, from the environment, and from {@code -Dloadhook.…};
- * later sources win. A wrong setting is reported, and the program runs as if it were absent.
+ * The user's settings: from {@code loadhook.properties} in the archive, from the environment, and
+ * from {@code -Dloadhook.…}. A later source replaces an earlier one. A wrong setting is reported,
+ * and the program runs as if it were absent.
  */
 final class Settings {
     private static final String[] WORDS = {"file", "timing", "clock", "max-nodes", "dump-on-exit", "append"};
@@ -77,8 +78,8 @@ final class Settings {
     }
 
     /**
-     * Opens the resource through the class loader. A named module searches only itself; its loader
-     * searches the class path, too.
+     * Opens the resource through the class loader. A class in a named module would search only its
+     * module; the loader searches the class path, too.
      */
     private static InputStream open(Class<?> part) {
         InputStream own = part.getResourceAsStream("/" + FILE);
@@ -86,7 +87,10 @@ final class Settings {
         return own != null || loader == null ? own : loader.getResourceAsStream(FILE);
     }
 
-    /** Reads the environment. Unknown variables are no errors, because other programs may use such names. */
+    /**
+     * Reads the environment. Unknown variables are no errors, because other programs may use names
+     * that begin alike.
+     */
     private void environment() {
         for (int word = 0; word < WORDS.length; word++) {
             String name = "LOADHOOK_" + WORDS[word].toUpperCase(Locale.ROOT).replace('-', '_');
@@ -121,7 +125,9 @@ final class Settings {
         written[word] = source + "=" + value;
     }
 
-    /** The index of the setting's value among the allowed words. The first word is the default. */
+    /**
+     * The index of the setting's value among the allowed words, of which the first is the default.
+     */
     private int choice(int word, String expected, String... words) {
         String value = values[word];
         for (int at = 0; at < words.length; at++) {
@@ -145,7 +151,7 @@ final class Settings {
                 return nodes;
             }
         } catch (NumberFormatException error) {
-            // The text is no number; this is reported below.
+            // The text is no number. The message below says so.
         }
         told(word, "a number from 1 to " + MOST_NODES, "1000000");
         return 1000000;

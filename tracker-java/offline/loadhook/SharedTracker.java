@@ -11,8 +11,8 @@ import java.nio.charset.StandardCharsets;
 
 /**
  * Finds the tracker that all archives of a class loader share. Each archive may contain a tracker
- * in a package of its own. The shared one is that in the package {@code loadhook} if the loader
- * finds it, otherwise the first one that a resource names.
+ * in a package of its own. The shared tracker is the one in the package {@code loadhook} if the
+ * loader finds it. Otherwise it is the first one that a resource names.
  */
 final class SharedTracker {
     /** The name of {@link Parts} in a tracker that was not renamed. */
@@ -21,7 +21,7 @@ final class SharedTracker {
     /** The resource that names the package of a tracker that was renamed. */
     private static final String RESOURCE = "META-INF/loadhook/tracker";
 
-    /** Stands for a base: the part uses this tracker. */
+    /** Result of {@link #join} that is no base: the part uses this tracker. */
     static final int OWN = -1;
 
     /** The probes of the shared tracker, set before {@link ForeignProbes} is initialised with them. */
@@ -33,7 +33,7 @@ final class SharedTracker {
     }
 
     /**
-     * The base that the shared tracker gives a part. 0 means that the part must ask again later;
+     * Asks the shared tracker for the base of a part. 0 means that the part must ask again later,
      * {@link #OWN} that there is no other tracker.
      */
     static int join(Class<?> part, String archive) {
@@ -83,7 +83,8 @@ final class SharedTracker {
 
     private static String content(URL resource) throws IOException {
         URLConnection connection = resource.openConnection();
-        // With caches, the archive would stay open, and the loader's owner could not replace it.
+        // With a cache, the archive would stay open, and the loader's owner could
+        // not replace the file.
         connection.setUseCaches(false);
         try (InputStream in = connection.getInputStream();
                 BufferedReader reader = new BufferedReader(new InputStreamReader(in, StandardCharsets.UTF_8))) {

@@ -24,8 +24,8 @@ final class Symbols {
     final int base;
     private final int ids;
     /**
-     * The pattern of the loader's name. Null if these symbols stand for several loaders' names, or
-     * if the pattern was counted already.
+     * The pattern of the loader's name. Null if these symbols stand for loaders of several names,
+     * or if the pattern has already been counted.
      */
     private String pattern;
     /** The part of the archive's last copy. */
@@ -55,8 +55,8 @@ final class Symbols {
     }
 
     /**
-     * Removes a copy. Returns the pattern if it was the last copy and the pattern was not counted
-     * yet. The caller holds the lock of {@link Archives}.
+     * Removes a copy. Returns the pattern if this was the last copy and the pattern has not been
+     * counted yet, otherwise null. The caller holds the lock of {@link Archives}.
      */
     String forget() {
         String of = --alive == 0 ? pattern : null;
@@ -64,14 +64,17 @@ final class Symbols {
         return of;
     }
 
-    /** Stores the URL of the archive, for use after all parts have been collected. */
+    /**
+     * Finds out the URL of the archive and stores it, for use after all parts have been collected.
+     */
     void locate(Class<?> part) {
         try {
             CodeSource source = part.getProtectionDomain().getCodeSource();
             URL url = source == null ? null : source.getLocation();
             place = url == null ? null : url.toString();
         } catch (RuntimeException error) {
-            // A security manager forbids access. As long as a part is alive, the part is used.
+            // A security manager forbids the question for the URL. The names can
+            // then be read only while a part is alive.
         }
     }
 
@@ -123,7 +126,8 @@ final class Symbols {
         if (in != null) {
             return in;
         }
-        // A collected or closed loader finds no resources, but the file may still exist.
+        // A loader that was collected or closed finds no resources, but the
+        // archive's file may still exist.
         String place = this.place;
         if (place == null) {
             throw new FileNotFoundException(name);
@@ -133,7 +137,7 @@ final class Symbols {
         return file.getInputStream();
     }
 
-    /** A field with its escapes resolved. */
+    /** A field with its escapes replaced by the characters that they stand for. */
     private static String plain(String field) {
         if (field.indexOf('\\') < 0) {
             return field;

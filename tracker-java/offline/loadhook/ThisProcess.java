@@ -7,8 +7,8 @@ import java.lang.management.ManagementFactory;
 /** Facts of the process on which the trackers in it must agree. */
 final class ThisProcess {
     /**
-     * An interned string, which is the same object for the trackers of all loaders. It is also the
-     * name of a property.
+     * The name of a system property. The interned string is one object for the trackers of all
+     * loaders, so they also use it as their lock.
      */
     private static final String TRACKERS = "loadhook trackers of this process";
     /**

@@ -13,7 +13,7 @@ final class ThreadNodes extends ColumnMessage {
     long id;
     int kind;
     int count;
-    /** The parents' indexes; -1 for roots. */
+    /** The index of each node's parent; -1 for roots. */
     int[] parents = new int[64];
     int[] methods = new int[64];
     long[] calls = new long[64];

@@ -4,10 +4,12 @@ import java.util.Arrays;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * The thread that ticks, see {@link Ticker}, for all trackers of the process. If each tracker had
- * its own thread, each would take a percent of a processor. Trackers do not know each other's
- * classes. So a further tracker finds the thread by its name, and finds this object as the thread's
- * handler of uncaught exceptions. The thread throws none.
+ * The thread that ticks, see {@link Ticker}, for all trackers of the process. A thread for each
+ * tracker would take a percent of a processor each.
+ *
+ * Trackers do not know each other's classes. So a further tracker finds the thread by its name, and
+ * finds this object as the thread's handler of uncaught exceptions. The thread never throws an
+ * exception.
  */
 public final class TickerThread implements Runnable, Thread.UncaughtExceptionHandler {
     private static final String NAME = "loadhook-ticker";

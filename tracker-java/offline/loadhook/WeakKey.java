@@ -4,8 +4,9 @@ import java.lang.ref.ReferenceQueue;
 import java.lang.ref.WeakReference;
 
 /**
- * A key for an object that does not keep the object alive. Keys with different hashes are compared
- * without reading the object, because that would keep it alive in a running collection.
+ * A key that does not keep its object alive. Keys with different hashes are unequal without a look
+ * at their objects. Reading an object through a weak reference would keep it alive if a collection
+ * is running.
  */
 class WeakKey<T> extends WeakReference<T> {
     private final int hash;
