@@ -97,7 +97,8 @@ pub struct ConstantPool<'a> {
 const POOL_COUNT: usize = 8;
 
 impl<'a> ConstantPool<'a> {
-    /// Reads the pool of the class file `class`. `offsets` lends its storage.
+    /// Reads the pool of the class file `class`. The memory of `offsets` is
+    /// reused.
     pub(crate) fn read(class: &'a [u8], mut offsets: Vec<u32>) -> Result<Self> {
         let count = match class.get(POOL_COUNT..POOL_COUNT + 2) {
             Some(&[high, low]) => u16::from_be_bytes([high, low]),
@@ -173,7 +174,7 @@ impl<'a> ConstantPool<'a> {
         })
     }
 
-    /// Returns the storage.
+    /// Returns the vector of offsets, to reuse its memory.
     pub(crate) fn into_storage(self) -> Vec<u32> {
         self.offsets
     }
@@ -181,11 +182,11 @@ impl<'a> ConstantPool<'a> {
     /// `constant_pool_count`: one more than the highest index.
     #[inline]
     pub fn count(&self) -> u16 {
-        // `read` stops at a count that was a u16.
+        // The conversion loses nothing: `read` stops at a count of 16 bits.
         self.offsets.len() as u16
     }
 
-    /// All indexes of the pool, from 1, those included that are not usable.
+    /// All indexes of the pool, from 1 on, including the unusable ones.
     pub fn indexes(&self) -> impl Iterator<Item = CpIndex> + use<> {
         (1..self.count()).map(CpIndex)
     }

@@ -157,7 +157,7 @@ impl fmt::Display for ErrorKind {
             ErrorKind::UnsupportedVersion { major, minor } => {
                 write!(f, "unsupported class-file version {major}.{minor}")
             }
-            ErrorKind::ClassTooLarge(n) => write!(f, "class file of {n} bytes"),
+            ErrorKind::ClassTooLarge(n) => write!(f, "class file of {n} bytes is too large"),
             ErrorKind::BadConstantTag(t) => write!(f, "bad constant tag {t}"),
             ErrorKind::BadConstantIndex(i) => write!(f, "bad constant index #{i}"),
             ErrorKind::WrongConstant {
@@ -178,15 +178,17 @@ impl fmt::Display for ErrorKind {
             ErrorKind::BadVerificationTag(t) => write!(f, "bad verification type tag {t}"),
             ErrorKind::BadFrame(why) => write!(f, "bad frame: {why}"),
             ErrorKind::BadTargetType(t) => {
-                write!(f, "type annotation target 0x{t:02x} in code")
+                write!(f, "type annotation target 0x{t:02x} is not allowed in code")
             }
             ErrorKind::BadElementValueTag(t) => write!(f, "bad element value tag {t}"),
             ErrorKind::AnnotationsTooDeep => write!(f, "annotation values nested too deep"),
             ErrorKind::BadDescriptor => write!(f, "bad descriptor"),
             ErrorKind::DuplicateAttribute(name) => write!(f, "second {name} attribute"),
             ErrorKind::BadOperandStack(why) => write!(f, "bad operand stack: {why}"),
-            ErrorKind::TooComplex => write!(f, "types too many to follow"),
-            ErrorKind::BadOption(what) => write!(f, "the {what} is not a name that can be called"),
+            ErrorKind::TooComplex => write!(f, "too many types to follow"),
+            ErrorKind::BadOption(what) => {
+                write!(f, "option {what}: not a valid class or method name")
+            }
             ErrorKind::Allocation { len } => write!(f, "no buffer of {len} bytes"),
         }
     }

@@ -129,7 +129,6 @@ fn is_printable(c: char) -> bool {
         && !matches!(c, '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// One step of decoding.
 enum Unit {
     Char(char),
     /// Half of a surrogate pair, without the other half.

@@ -144,12 +144,15 @@ impl fmt::Display for Reason {
                 write!(f, "code would be {len} bytes, 65535 at most")
             }
             Reason::HugeMethod { len } => {
-                write!(f, "code would be {len} bytes, not compiled above 8000")
+                write!(
+                    f,
+                    "code would be {len} bytes; HotSpot does not compile more than 8000"
+                )
             }
-            Reason::StackTooDeep => write!(f, "operand stack would pass 65535 slots"),
-            Reason::TooManyLocals => write!(f, "local variables would pass 65535 slots"),
-            Reason::TooManyHandlers => write!(f, "exception table would pass 65535 entries"),
-            Reason::TooManyFrames => write!(f, "stack map would pass 65535 frames"),
+            Reason::StackTooDeep => write!(f, "operand stack would exceed 65535 slots"),
+            Reason::TooManyLocals => write!(f, "local variables would exceed 65535 slots"),
+            Reason::TooManyHandlers => write!(f, "exception table would exceed 65535 entries"),
+            Reason::TooManyFrames => write!(f, "stack map would exceed 65535 frames"),
             Reason::PoolFull => write!(f, "constant pool is full"),
             Reason::UnknownAttribute(name) => {
                 let name = display(name.as_bytes());

@@ -10,13 +10,13 @@ use crate::probe::ProbeWriter;
 use crate::selector::{Probes, Selector};
 
 /// A part of the output: bytes of the original class up to `original_end`, then
-/// the planned bytes up to `planned_end`. Each piece begins where the one before
-/// ends, in the class and in the planned bytes.
+/// the planned bytes up to `planned_end`. The next piece begins where this one
+/// ends, in both.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     original_end: usize,
     planned_end: usize,
-    /// The offset at which the original continues behind the planned bytes.
+    /// The offset in the original class from which the next piece continues.
     original_next: usize,
 }
 
@@ -190,9 +190,9 @@ impl Rewriter {
         } else {
             never::reason(method)
         };
-        // `Object.<init>` is an intrinsic by annotation only: its body is compiled
-        // as a part of every other constructor. Its calls are not counted, but an
-        // object probe in it works.
+        // `Object.<init>` counts as an intrinsic by its annotation, so its calls
+        // are not counted. But every other constructor contains its body when it
+        // is compiled, so an object probe in it works.
         let only_objects = never.is_some() && method.is_object_init();
         if let Some(reason) = never {
             self.leave_alone(method.index(), reason);

@@ -1,16 +1,19 @@
-//! Labels of a constructor's instructions. A label determines which handler may cover the
-//! instruction.
+//! Labels of a constructor's instructions. A label says which handler may cover
+//! the instruction.
 //!
-//! No handler may cover the `invokespecial` that initialises `this`: with any frame of the handler,
-//! JVMs throw a VerifyError. Before that call, a handler's frame must have the uninitialised `this`
-//! in its local. Otherwise it lacks `flagThisUninit` ("Bad flags", JVMS §4.10.1.4). After the call,
-//! a frame without locals suffices. So each instruction gets a label, and each run of equal labels
-//! is a range of the exception table.
+//! No handler may cover the `invokespecial` that initialises `this`: whatever
+//! frame the handler has, JVMs throw a VerifyError. The frame of a handler that
+//! covers earlier instructions must have the uninitialised `this` in its local.
+//! Otherwise the frame lacks `flagThisUninit` ("Bad flags", JVMS §4.10.1.4). The
+//! frame of a handler that covers only later instructions needs no locals. So
+//! each instruction gets a label, and each run of equal labels is a range of the
+//! exception table.
 //!
-//! From version 50 on, the labels come from one walk through the code. At each frame the walk
-//! continues with the types of the frame, as the verifier does. For older versions the labels come
-//! from data flow, see `constructor_flow.rs`. The same holds for version 50 if the frames are
-//! wrong, since the JVM then falls back to the old verifier.
+//! From version 50 on, the labels come from one walk through the code. At each
+//! frame the walk continues with the types of the frame, as the verifier does.
+//! For older versions the labels come from data flow, see `constructor_flow.rs`.
+//! The same holds for version 50 if the frames are wrong, since the JVM then
+//! falls back to the old verifier.
 
 use crate::code::bci::Bci;
 use crate::code::frame_states::ExpandedFrame;

@@ -227,8 +227,8 @@ impl<'a> Flow<'_, '_, 'a> {
         Ok(())
     }
 
-    /// Follows a `jsr` into the subroutine, and from the `ret`s of the subroutine to the
-    /// instruction behind the `jsr`.
+    /// Follows a `jsr` into the subroutine. Also continues at the instruction
+    /// after the `jsr`, with the facts at the subroutine's `ret`s.
     fn subroutine(&mut self, jsr: &Instruction<'a>, fact: &Fact<'a>) -> Result<(), ErrorKind> {
         let next = jsr.end();
         let entry = self.jump(jsr.jump_target().unwrap_or(-1), fact)?;
@@ -245,7 +245,7 @@ impl<'a> Flow<'_, '_, 'a> {
     /// Follows a `ret`, which takes the return address from the slot `local`.
     fn subroutine_return(&mut self, local: u16, fact: &Fact<'a>) -> Result<(), ErrorKind> {
         let Some(&V::ReturnAddress(entry)) = fact.state.locals.get(usize::from(local)) else {
-            return Err(ErrorKind::BadOperandStack("ret to no return address"));
+            return Err(ErrorKind::BadOperandStack("ret without a return address"));
         };
         match self.at_ret.get_mut(&entry) {
             Some(known) => {
@@ -286,7 +286,7 @@ fn essence<'a>(state: &TypeState<'a>) -> TypeState<'a> {
 fn merge(known: &mut Fact<'_>, other: &Fact<'_>) -> Result<bool, ErrorKind> {
     let (a, b) = (&mut known.state, &other.state);
     if a.stack.len() != b.stack.len() {
-        return Err(ErrorKind::BadOperandStack("of two depths at one place"));
+        return Err(ErrorKind::BadOperandStack("two depths at one instruction"));
     }
     let mut changed = a.locals.len() > b.locals.len();
     a.locals.truncate(b.locals.len());

@@ -4,7 +4,7 @@
 use crate::error::{ErrorKind, Result};
 use crate::reader::Reader;
 
-/// Reads a table of `N` bytes an entry.
+/// Reads a table whose entries have `N` bytes each.
 ///
 /// # Errors
 /// When the length of the attribute does not match its count.

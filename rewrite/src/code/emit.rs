@@ -68,7 +68,7 @@ fn write_branch2(
 ) -> Result<usize, ErrorKind> {
     let target = relocation.target(branch2_target(code, event.bci)?)?;
     let distance = target.jump_offset(event.position);
-    // `widen` left no jump that does not reach.
+    // After `widen`, every 16-bit jump reaches its target.
     let Ok(offset) = i16::try_from(distance) else {
         return Err(ErrorKind::BadBytecodeOffset(distance));
     };
@@ -148,8 +148,8 @@ fn write_switch(
     Ok(switch.byte_length())
 }
 
-/// Writes the 32-bit offset of a jump from the event's instruction, whose old
-/// offset was `offset`.
+/// Writes the 32-bit offset of a jump. `offset` is the old offset, counted from
+/// the instruction of `event`.
 fn write_offset4(
     event: &Event,
     offset: i32,

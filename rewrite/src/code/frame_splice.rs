@@ -17,7 +17,7 @@ use crate::reader::Reader;
 #[derive(Clone, Debug)]
 struct InsertedFrame {
     at: NewBci,
-    /// The part of [`InsertedFrames::bodies`] that follows `offset_delta`.
+    /// The range in [`InsertedFrames::bodies`] of the bytes after `offset_delta`.
     body: Range<usize>,
 }
 
@@ -146,8 +146,8 @@ pub(crate) fn relocate<'a>(
     Ok(())
 }
 
-/// Copies what follows type and delta in a frame of this type, and relocates
-/// the offsets of uninitialised objects.
+/// Copies the part of a frame after type and delta, and relocates the offsets of
+/// uninitialised objects. `frame_type` says which part that is.
 #[inline]
 fn copy_body(
     reader: &mut Reader<'_>,
@@ -186,8 +186,8 @@ struct Splice<'o> {
 }
 
 impl Splice<'_> {
-    /// Writes type and delta of a frame at `at`, in its old form unless the delta
-    /// has outgrown that.
+    /// Writes type and delta of a frame at `at`. The frame keeps its old form
+    /// unless the new delta does not fit into it.
     #[inline]
     fn begin(&mut self, frame_type: u8, at: NewBci) -> Result<(), ErrorKind> {
         let position = i64::from(at.offset());

@@ -14,8 +14,8 @@ use crate::error::ErrorKind;
 pub(crate) struct ExpandedFrame<'a> {
     pub(crate) bci: Bci,
     pub(crate) state: TypeState<'a>,
-    /// The number of values in the list of locals, trailing `Top`s included:
-    /// the frames behind chop from that list and append to it.
+    /// The number of values in the list of locals, trailing `Top`s included.
+    /// Later frames chop from that list and append to it.
     pub(super) values: usize,
 }
 
@@ -26,8 +26,8 @@ pub(crate) fn expand<'a>(
     initial: &TypeState<'a>,
     work: &mut WorkBudget,
 ) -> Result<Vec<ExpandedFrame<'a>>, ErrorKind> {
-    // Frames name locals by value, not by slot, so the running list is kept
-    // that way and spread to slots for each state.
+    // A frame lists locals by value: a `long` is one value, but takes two slots.
+    // So the running list holds values, and is spread to slots for each state.
     let mut locals = gather(&initial.locals);
     while locals.last() == Some(&V::Top) {
         locals.pop();
@@ -40,7 +40,8 @@ pub(crate) fn expand<'a>(
             form::CHOP_3..=form::CHOP_1 => {
                 let chopped = usize::from(form::SAME_EXTENDED - frame.frame_type);
                 let kept = locals.len().checked_sub(chopped);
-                locals.truncate(kept.ok_or(ErrorKind::BadFrame("chops what is not there"))?);
+                locals
+                    .truncate(kept.ok_or(ErrorKind::BadFrame("chops more locals than there are"))?);
             }
             _ => locals.extend(frame.locals),
         }

@@ -104,15 +104,18 @@ struct Gap {
     end: NewBci,
 }
 
-/// The way in which old entries are split around probes.
+/// Splits of old entries around probes.
 ///
-/// An entry does not cover a probe at or behind its handler. Compilers make handlers that cover
-/// their own first instruction, which cannot throw. But a probe at that instruction can throw when
-/// the stack overflows, and the handler would then start again in an endless loop. Handlers that
-/// cover one another's probes in a circle would do the same. At least one entry of such a circle
-/// has its handler before the probe, so that entry is split. Entries whose handler is behind the
-/// probe stay whole: compilers place an enclosing handler behind the code that it encloses, and the
-/// handler may have to leave monitors.
+/// An entry must not cover a probe at or behind its own handler. Compilers make
+/// handlers that cover their own first instruction, which cannot throw. But a
+/// probe at that instruction can throw when the stack overflows. The handler
+/// would then start again, in an endless loop. Handlers that cover one another's
+/// probes in a circle would do the same. At least one entry of such a circle has
+/// its handler before the probe, and that entry is split.
+///
+/// An entry whose handler is behind the probe stays whole: compilers place an
+/// enclosing handler behind the code that it encloses, and the handler may have
+/// to leave monitors.
 #[derive(Debug, Default)]
 pub(crate) struct Splits {
     gaps: Vec<Gap>,
@@ -193,7 +196,8 @@ pub(crate) fn relocate(
             }
             start = gap.end;
         }
-        // The piece is not empty, since the instruction with the probe follows the gap.
+        // The piece is not empty: the instruction of the probe, which follows the
+        // gap, belongs to it.
         push(start, end, handler, entry.catch_type);
     }
     for entry in added {

@@ -11,7 +11,7 @@ use crate::error::ErrorKind;
 use crate::opcode::{Kind, Opcode, SHAPES, Shape};
 use crate::outcome::{Fault, Reason, Refusal};
 
-/// The probes of a method that are equal at all instructions.
+/// The probes of a method that do not depend on the instruction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct MethodProbes {
     /// The probe at the beginning of the method, which runs once in an invocation.
@@ -181,8 +181,8 @@ impl Placing<'_> {
     }
 }
 
-/// The index into the code of the next of `calls`; past all code if there is
-/// none.
+/// The index into the code of the next element of `calls`, or `usize::MAX` if
+/// there is none.
 #[inline]
 fn index_of_next(calls: &std::slice::Iter<'_, (Bci, Snippet)>) -> usize {
     calls
@@ -248,9 +248,10 @@ fn widened_by(opcode: u8) -> i32 {
 
 /// Widens the jumps that do not reach, in rounds, until all jumps reach.
 ///
-/// Widening only increases the distances of other jumps, apart from switch padding, and a widened
-/// jump stays wide. So the rounds end. A round may make only one more jump too long, so after
-/// [`EXACT_ROUNDS`] the jumps near the limit are also widened.
+/// Widening a jump makes other jumps longer, or leaves their length (apart from
+/// switch padding), and a widened jump stays wide. So the rounds end. But each
+/// round may make only one more jump too long. So after [`EXACT_ROUNDS`] the
+/// jumps near the limit are also widened.
 fn widen(code: &[u8], relocation: &mut Relocation) -> Result<(), Refusal> {
     for round in 0u32.. {
         let margin = match round.checked_sub(EXACT_ROUNDS) {

@@ -6,7 +6,6 @@ use crate::code::relocation::Relocation;
 use crate::error::{ErrorKind, Result};
 use crate::reader::Reader;
 
-/// Length in bytes of an entry.
 const ENTRY: usize = 4;
 
 /// Reads the table: `start_pc` and `line_number` of each entry, in file order.

@@ -1,11 +1,12 @@
-//! The relocation map: the new offset of every instruction, and the events
-//! that moved them.
+//! The relocation map: the new offset of every instruction, and the events that
+//! moved them.
 //!
-//! An old offset has several new ones if a probe was inserted there. A jump to the instruction
-//! leads to the probe before it; a frame that names a `new` needs the instruction behind the probe;
-//! a debug table begins at the method's first byte. [`Relocation`] has one method for each of these
-//! cases. It is also the only place that makes a [`NewBci`] from a [`Bci`], so that an offset which
-//! was not relocated cannot be written by mistake.
+//! If a probe was inserted at an instruction, its old offset has several new
+//! ones. A jump to the instruction must lead to the probe before it. A frame that
+//! names a `new` needs the instruction behind the probe. A debug table begins at
+//! the method's first byte. [`Relocation`] has one method for each of these
+//! cases. It is also the only place that makes a [`NewBci`] from a [`Bci`], so no
+//! offset can be written without relocating it.
 
 use std::cell::OnceCell;
 use std::ops::{Add, AddAssign, Range};
@@ -86,7 +87,7 @@ pub(crate) enum EventKind {
     InsertBefore,
     /// The exit probe before a return, which no added handler covers.
     InsertExit,
-    /// A probe behind the instruction before this one. Jumps to this one do
+    /// A probe that belongs to the instruction before `bci`. Jumps to `bci` do
     /// not reach the probe.
     InsertAfter,
     /// A jump with a 16-bit offset.
@@ -114,9 +115,9 @@ pub(crate) struct Event {
 /// The map from old to new bytecode offsets, and the events in code order.
 #[derive(Debug)]
 pub(crate) struct Relocation {
-    /// The new position of each old offset: in front of the probes of the
-    /// instruction there, and behind the entry probe. The last element is the
-    /// end of the code.
+    /// For each old offset, the new position: before the probes of the
+    /// instruction there, and after the entry probe. The last element is the end
+    /// of the code.
     pub(crate) map: Vec<NewBci>,
     pub(crate) events: Vec<Event>,
     /// The end of the entry probe: the position of the first old instruction.
@@ -263,9 +264,10 @@ impl Relocation {
         }
     }
 
-    /// For an offset inside an instruction: its new offset if the instruction
-    /// kept its length, and the instruction's last byte. The first may be behind the second, since
-    /// the padding of a switch may have shrunk.
+    /// Two new offsets for an old offset inside an instruction: the one that is
+    /// right if the instruction kept its length, and that of the instruction's
+    /// last byte. The padding of a switch may have shrunk, and then the first is
+    /// behind the second.
     #[cold]
     fn inside(&self, bci: Bci) -> Result<(NewBci, NewBci), ErrorKind> {
         let starts = self.starts.get_or_init(|| {
@@ -286,10 +288,11 @@ impl Relocation {
         Ok((position, NewBci(end.0.saturating_sub(1))))
     }
 
-    /// The new beginning of a second line, or a later one, that began at `bci`.
-    /// The JVM uses the first such line for the instruction there, and the last for the
-    /// instructions behind it. A probe before the instruction moves the first line away from the
-    /// instruction, so the later lines begin behind it.
+    /// The new beginning of a line of the table if an earlier line begins at the
+    /// same `bci`. The JVM uses the first such line for the instruction there,
+    /// and the last one for the instructions behind it. A probe moves the first
+    /// line away from its instruction, so the later lines begin after the
+    /// instruction.
     #[cold]
     pub(crate) fn debug_again(&self, bci: Bci) -> Result<NewBci, ErrorKind> {
         let start = self.debug(bci)?;

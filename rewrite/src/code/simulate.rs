@@ -211,8 +211,9 @@ impl<'a> TypeState<'a> {
             Effect::StoreN(kind, local) => self.store(kind, u16::from(local), method)?,
             Effect::ArrayElement => {
                 self.pop(1)?;
-                // Data flow forgets types where paths join. An element of an
-                // unknown array is at least not the uninitialised `this`.
+                // Data flow forgets the array's type where paths join. An element
+                // of an unknown array is never the uninitialised `this`, so `Top`
+                // suffices.
                 let element = self.pop_one()?.element().unwrap_or(V::Top);
                 self.push(element, method)?;
             }
@@ -224,7 +225,7 @@ impl<'a> TypeState<'a> {
             Effect::Jump => {}
             Effect::Subroutine => match instruction.jump_target().map(Bci::try_from_target) {
                 Some(Ok(target)) => self.push(V::ReturnAddress(target), method)?,
-                _ => return bad("jsr out of the method"),
+                _ => return bad("jsr leaves the method"),
             },
             Effect::SubroutineReturn => {}
             Effect::Switch | Effect::Throw => self.pop(1)?,
@@ -242,7 +243,7 @@ impl<'a> TypeState<'a> {
                 self.pop(1)?;
                 match primitive_array(instruction.u1(1)) {
                     Some(name) => self.push(V::object(None, name), method)?,
-                    None => return bad("newarray of no type"),
+                    None => return bad("newarray of an unknown type"),
                 }
             }
             Effect::ANewArray => {
@@ -261,7 +262,7 @@ impl<'a> TypeState<'a> {
                 self.pop(1)?;
                 self.push(V::Object(class_constant(instruction, method)?), method)?;
             }
-            Effect::Wide => return bad("wide of nothing"),
+            Effect::Wide => return bad("wide without an instruction"),
         }
         Ok(Step::Ordinary)
     }
@@ -396,8 +397,8 @@ fn primitive_array(atype: u8) -> Option<&'static [u8]> {
     })
 }
 
-/// Copies the `count` top values and puts the copies below the `below` values
-/// under them.
+/// Copies the `count` top values, and inserts the copies under the `below` values
+/// that follow.
 fn duplicate<T: Copy>(stack: &mut Vec<T>, count: usize, below: usize) -> Option<()> {
     let at = stack.len().checked_sub(count + below)?;
     for i in 0..count {

@@ -138,13 +138,13 @@ pub(crate) struct ClassConstants {
 }
 
 impl ClassConstants {
-    /// Forgets the entries of the previous class.
+    /// Forgets the constants of the previous class.
     pub(crate) fn clear(&mut self) {
         self.added.clear();
     }
 
-    /// Forgets the entries that were rolled back out of the pool, which now has
-    /// the `constant_pool_count` `count`.
+    /// Forgets the constants that the pool lost when it was rolled back to
+    /// `count`, its new `constant_pool_count`.
     pub(crate) fn roll_back(&mut self, count: u16) {
         self.added.retain(|_, index| index.0 < count);
     }

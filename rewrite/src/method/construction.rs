@@ -20,10 +20,12 @@ use crate::probe::timing::EndProbes;
 /// Classes whose constructors never throw, and that very many classes extend.
 const NEVER_THROWING: [&[u8]; 3] = [b"java/lang/Object", b"java/lang/Record", b"java/lang/Enum"];
 
-/// A constructor, followed to the calls that initialise `this`.
+/// The calls in a constructor that initialise `this`, and the keys that their
+/// probes need.
 pub(super) struct Construction {
     pub(super) runs: Runs,
-    /// Calls of other constructors, which may throw, and the keys of these constructors.
+    /// The calls of other constructors that may throw, each with the key of the
+    /// called constructor.
     others: Vec<(Bci, i16)>,
     /// The key of the constructor itself.
     key: i16,

@@ -18,7 +18,7 @@ impl MethodPlanner {
     /// Finds the ranges that added handlers cover, and places the handlers behind
     /// the code, one for each label. `labels` are those of a constructor; in any
     /// other method one handler covers everything. Returns the number of
-    /// instructions that are not covered.
+    /// instructions that no handler covers.
     pub(super) fn cover(
         &mut self,
         probes: &MethodProbes,
@@ -62,8 +62,8 @@ impl MethodPlanner {
         Ok(uncovered)
     }
 
-    /// Finds the ranges of the runs that can throw, without the exit probes and
-    /// the returns behind those.
+    /// Finds the ranges of the runs that can throw. An exit probe and the return
+    /// after it belong to no range.
     fn cover_runs(&mut self, runs: &[Run]) -> Result<(), ErrorKind> {
         let Some((first, mut rest)) = runs.split_first() else {
             return Ok(());

@@ -81,7 +81,7 @@ pub(super) fn locate(
                 }
             }
         }
-        // If the JVM does not read the attribute, it accepts several.
+        // The JVM accepts several attributes of a kind that it does not read.
         let is_read = kind == TableKind::Frames(FrameFormat::StackMapTable)
             && class.major_version() >= FIRST_WITH_FRAMES;
         if is_read && tables.iter().any(|table| table.kind == kind) {

@@ -1,5 +1,5 @@
 //! The planner of methods: its buffers, and the constants that the methods of a
-//! class share. The files beside this one add a step of planning each.
+//! class share. Each file beside this one adds a step of planning.
 
 use crate::code::bci::Bci;
 use crate::code::constructor::Label;

@@ -33,7 +33,8 @@ impl ProbeWriter {
         self.finish(start)
     }
 
-    /// The probe behind it: `swap; push site; allocArray`.
+    /// The probe after the creation of a one-dimensional array: `swap; push site;
+    /// allocArray`.
     pub(crate) fn array_allocated(&mut self, site: u32, options: &Options) -> Result<(), PoolFull> {
         self.needs_stack(2);
         self.op(Opcode::Swap);
@@ -55,8 +56,9 @@ impl ProbeWriter {
         self.finish(start)
     }
 
-    /// The probe behind it: `iload length; push dimension; push site;
-    /// allocDimension` for each dimension, from the outermost on.
+    /// The probe after the creation of an array of several dimensions: `iload
+    /// length; push dimension; push site; allocDimension` for each dimension,
+    /// from the outermost on.
     pub(crate) fn dimensions_allocated(
         &mut self,
         dimensions: u8,

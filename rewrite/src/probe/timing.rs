@@ -106,7 +106,7 @@ impl ProbeWriter {
         Ok(self.finish(start))
     }
 
-    /// The probe behind that call: `push id; constructed`.
+    /// The probe after the call of another constructor: `push id; constructed`.
     pub(crate) fn constructed(&mut self, id: u32, options: &Options) -> Result<Snippet, PoolFull> {
         self.needs_stack(1);
         let start = self.position();

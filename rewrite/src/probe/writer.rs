@@ -46,8 +46,8 @@ impl Call {
         }
     }
 
-    /// Returns whether the call takes the method's id and nothing else but the
-    /// class number; see [`CallShape`].
+    /// Returns whether the arguments of the call are only the method's id and,
+    /// depending on [`CallShape`], the class number.
     fn takes_method(self) -> bool {
         matches!(
             self,
@@ -77,7 +77,7 @@ impl Call {
 struct Constants {
     owner: Option<CpIndex>,
     calls: [Option<CpIndex>; CALLS],
-    /// The descriptor that the calls for which [`Call::takes_method`] holds share.
+    /// The descriptor of all calls for which [`Call::takes_method`] holds.
     method_descriptor: Option<CpIndex>,
     class_number: Option<CpIndex>,
 }

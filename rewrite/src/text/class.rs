@@ -107,8 +107,8 @@ impl<'a> Printer<'_, 'a> {
     ) -> fmt::Result {
         let (name, descriptor) = (member.name(), member.descriptor());
         let (name, descriptor) = (short(name), short(descriptor));
-        // A method's descriptor begins with a parenthesis; a field's needs a blank
-        // before it.
+        // A method's descriptor begins with a parenthesis, a field's does not, so
+        // a blank separates it from the name.
         let between = if word == "field" { " " } else { "" };
         self.line(format_args!("{word} {name}{between}{descriptor}"))?;
         let flags = Flags::new(member.access_flags(), words);

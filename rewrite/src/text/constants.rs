@@ -113,8 +113,8 @@ impl fmt::Display for Resolved<'_, '_> {
             Indexes::MethodHandle(kind, reference) => {
                 write!(f, "{} ", ReferenceKind(kind))?;
                 match self.pool.get(reference) {
-                    // Other constants are not resolved, since a method handle could refer to
-                    // itself.
+                    // Other constants are not resolved further, since a method
+                    // handle could refer to itself.
                     Ok(other) => match indexes(&other) {
                         Indexes::Member(class, name_and_type) => {
                             self.member(class, name_and_type, f)
