@@ -49,20 +49,22 @@ use thiserror::Error;
 #[cfg(test)]
 mod tests;
 
-/// A part of the heap. After its end, its id can become that of another arena.
+/// The id of an arena, which is a part of the heap. After the arena's end,
+/// another arena can get the id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ArenaId(pub i32);
 
-/// An object, until it is moved or freed. Then its id can become that of another object.
+/// The id of an object. After the object is moved or freed, another object can
+/// get the id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectId(pub u64);
 
-/// A class, as the caller numbers them. JVMPI's own id is that of the `Class`
-/// object, which moves.
+/// The id of a class, which the caller numbers. JVMPI's own id is that of the
+/// `Class` object, which moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClassId(pub u32);
 
-/// A place that allocates, as the caller numbers them.
+/// The id of a place that allocates, which the caller numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SiteId(pub u32);
 
@@ -183,7 +185,7 @@ pub enum Fault {
     /// The event names an arena that does not exist.
     #[error("there is no arena {}", .0.0)]
     UnknownArena(ArenaId),
-    /// The event begins an arena that exists.
+    /// The event begins an arena that exists already.
     #[error("there is an arena {} already", .0.0)]
     ArenaInUse(ArenaId),
     /// The event deletes or moves an object that is not alive.

@@ -77,22 +77,25 @@ fn a_change_is_distinguished_from_noise() {
 fn runs_of_one_program_have_no_change() {
     let table = table(&sides(5, 0), &Options::default());
     assert!(!table.contains("\nchanged:\n"), "{table}");
-    assert!(table.contains("\nnot to be told from noise:\n"), "{table}");
+    assert!(
+        table.contains("\nnot distinguishable from noise:\n"),
+        "{table}"
+    );
 }
 
 #[test]
 fn too_few_runs_are_reported() {
     let three = table(&sides(3, 400 * MS), &Options::default());
-    let told = "\n3 + 3 runs cannot tell any change from noise: their smallest p-value is 0.100. \
+    let sentence = "\n3 + 3 runs cannot tell any change from noise: their smallest p-value is 0.100. \
         Run each side at least 4 times; ";
-    assert!(three.contains(told), "{three}");
+    assert!(three.contains(sentence), "{three}");
     assert!(three.contains("90 % interval"), "{three}");
     let mut uneven = sides(4, 0);
     uneven[1].truncate(1);
-    let told = "Noise cannot be told from change without several runs of both sides";
+    let sentence = "Noise cannot be distinguished from change without several runs of both sides";
     let uneven = table(&uneven, &Options::default());
     assert!(
-        uneven.contains(told) && uneven.contains("medians"),
+        uneven.contains(sentence) && uneven.contains("medians"),
         "{uneven}"
     );
 }

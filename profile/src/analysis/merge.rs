@@ -287,8 +287,7 @@ fn header(profiles: &[&Profile], sort: Sort) -> Result<Header, MergeError> {
     let Some(first) = profiles.first() else {
         return Ok(Header::default());
     };
-    // Where nothing was called, as when allocations alone were counted, it is
-    // all the same how it would have been timed.
+    // A profile without calls, for example of allocations only, fits any timing.
     let has_calls = |profile: &Profile| profile.calls() > 0 || profile.sampling.is_some();
     let timed = profiles.iter().find(|profile| has_calls(profile));
     let timed = &timed.unwrap_or(first).header;
@@ -344,7 +343,7 @@ fn header(profiles: &[&Profile], sort: Sort) -> Result<Header, MergeError> {
         .into_iter()
         .map(|(r, n)| (r.to_owned(), n))
         .collect();
-    // A pattern that matched in one of them did match, so it is not reported as unmatched.
+    // A pattern that matched in one of the profiles is not reported as unmatched.
     let everywhere = |pattern: &&String| {
         profiles
             .iter()

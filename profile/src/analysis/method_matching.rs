@@ -141,7 +141,7 @@ mod tests {
                 ("a.A", "plugins#2", 2),
             ],
         );
-        // `#` in these names begins no ordinal.
+        // The `#` in these names does not begin an ordinal.
         let names = [("x#y", "a.A"), ("x#", "a.A"), ("x", "a.A")];
         let all = profile(&names);
         expect(

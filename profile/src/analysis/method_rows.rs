@@ -5,15 +5,17 @@ use std::collections::BTreeMap;
 use super::recursion::RecursiveTotal;
 use super::tree::{Entry, Step, Tree};
 
-/// One method in all its contexts.
+/// One method in all its calling contexts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Row {
     pub(crate) method: u32,
-    /// Calls or objects; in a single tree of samples, the samples that met the method or its callees.
+    /// Calls or objects. In a single tree of samples, the number of samples that
+    /// met the method or its callees.
     pub(crate) count: u64,
     /// The count at nodes with known weight.
     pub(crate) known_count: u64,
-    /// Set when the calls are known. Samples also meet methods whose calls nobody counts.
+    /// Set when the calls are known. Samples also meet methods whose calls are
+    /// not counted.
     pub(crate) is_counted: bool,
     /// Set when the times come from samples.
     pub(crate) is_sampled: bool,
@@ -35,11 +37,11 @@ pub(crate) struct Row {
     pub(crate) total_is_bound: bool,
 }
 
-/// The share of its standard error from which on a time is mostly error.
+/// A time is mostly error if its standard error is larger than this share of it.
 const MOSTLY: f64 = 0.5;
 
 impl Row {
-    /// A method that nothing is known of yet.
+    /// The row of a method before anything is added to it.
     pub(crate) fn empty(method: u32, is_sampled: bool) -> Row {
         Row {
             method,
@@ -49,7 +51,7 @@ impl Row {
         }
     }
 
-    /// `own` where it is known.
+    /// `own`; `None` if it is unknown.
     pub(crate) fn known_own(&self) -> Option<f64> {
         (self.known_count > 0 || self.is_sampled).then_some(self.own)
     }
@@ -59,10 +61,11 @@ impl Row {
         (self.known_count > 0 || self.is_sampled || self.total > 0.0).then_some(self.total)
     }
 
-    /// Total time of a call, over those with known times.
+    /// The mean total time of a call, over the calls with known times; `None`
+    /// where no sample met the method.
     ///
-    /// Recursive calls count as calls, so that an outermost call of a recursive method takes
-    /// longer than this. It is unknown where no sample met the method.
+    /// Recursive calls count as calls, so an outermost call of a recursive method
+    /// takes longer than this mean.
     pub(crate) fn mean(&self) -> Option<f64> {
         let is_known = self.known_count > 0 && !(self.is_sampled && self.total == 0.0);
         is_known.then(|| self.known_total / self.known_count as f64)
@@ -73,7 +76,8 @@ impl Row {
         self.is_counted.then_some(self.count)
     }
 
-    /// Turns the count of samples into what it is. Calls are not known from samples.
+    /// Moves the count to `samples`: in a tree of samples it is a number of
+    /// samples. The number of calls is then unknown.
     pub(crate) fn count_samples(&mut self) {
         self.samples = std::mem::take(&mut self.count);
         self.known_count = 0;
@@ -85,7 +89,7 @@ impl Row {
         self.is_counted = true;
         self.count = self.count.saturating_add(calls);
         if self.is_sampled {
-            // All that ran in them was sampled.
+            // Samples cover all time of these calls.
             self.known_count = self.count;
             self.known_total = self.total;
         }
@@ -132,7 +136,7 @@ impl Row {
 pub(crate) fn add_tree(rows: &mut [Row], tree: &Tree) {
     let mut on_path = vec![0u32; rows.len()];
     let waiting = waiting_below(tree);
-    // By recursion and method.
+    // The key is the recursion and the method.
     let mut recursive: BTreeMap<(u32, u32), RecursiveTotal> = BTreeMap::new();
     tree.walk(|step| {
         let at = match step {
@@ -179,7 +183,8 @@ pub(crate) fn add_tree(rows: &mut [Row], tree: &Tree) {
     }
 }
 
-/// By entry, the nanoseconds for which threads waited there and below; `None` if they did not.
+/// For each entry, the nanoseconds for which threads waited in it and its
+/// callees; `None` if no thread waited.
 pub(crate) fn waiting_below(tree: &Tree) -> Option<Vec<f64>> {
     let entries = &tree.entries;
     let own = |entry: &Entry| entry.weight.waiting.total_ns() as f64;

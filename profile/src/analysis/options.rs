@@ -3,7 +3,7 @@
 use super::measure::Measure;
 use crate::model::Method;
 
-/// The part of a profile to write, and its order.
+/// The part of a profile to show, and its order.
 pub struct Options<'a> {
     /// The measure to show. `None` stands for the profile's default measure, and in tables for all
     /// its measures.
@@ -12,9 +12,10 @@ pub struct Options<'a> {
     pub sort: Sort,
     /// The maximum number of methods in a table, or of nodes in a tree; `None` for all.
     pub top: Option<usize>,
-    /// Keeps only methods for which this is true, their callees, and the path to them.
+    /// Keeps only the methods that this function accepts, their callees, and the
+    /// path to them.
     pub focus: Option<&'a dyn Fn(&Method) -> bool>,
-    /// Keeps only threads whose name this accepts.
+    /// Keeps only the threads whose names this function accepts.
     pub thread: Option<&'a dyn Fn(&str) -> bool>,
     /// The width of text in columns. Names get at least 30, even if that is wider.
     pub width: usize,
@@ -55,8 +56,9 @@ impl Default for Options<'_> {
     }
 }
 
-/// The order of a method table. Numbers sort downwards. Tables of allocations sort by bytes, unless
-/// objects or names are chosen.
+/// The order of a method table. Numbers are sorted from the largest to the
+/// smallest. Tables of allocations are sorted by bytes, unless objects or names
+/// are chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sort {
     /// `self`; for allocations `bytes`.

@@ -342,8 +342,9 @@ fn call_entries(thread: &ThreadTree, header: &Header) -> Vec<Entry> {
     nodes.map(entry).collect()
 }
 
-/// By node, the samples that met it or a callee. The JVM's own threads are not sampled: their
-/// processor time is read, and counts as one sample.
+/// For each node, the number of samples that met it or a callee. The JVM's own
+/// threads are not sampled: their processor time is read, and counts as one
+/// sample.
 fn samples_below(nodes: &[Node]) -> Vec<u64> {
     let is_read = |node: &Node| node.timed == 0 && node.all_ns > node.child_ns;
     let own = |node: &Node| node.timed + u64::from(is_read(node));

@@ -23,13 +23,15 @@ pub(crate) struct WaitingPlace {
 
 /// The places of a view, the longest waiting first.
 ///
-/// Threads wait in few methods of the JDK, such as `Unsafe.park`. So the innermost method of the program
-/// stands for the place: one whose calls were counted, or, if nothing was, one that is not the JDK's.
+/// Threads wait in few methods of the JDK, such as `Unsafe.park`. So the
+/// innermost method of the program on the stack stands for the place. Methods of
+/// the program are those whose calls were counted. If no calls were counted, they
+/// are all methods outside the JDK.
 pub(crate) fn waiting_places(view: &View<'_>) -> Vec<WaitingPlace> {
     let is_program = program_methods(view.profile);
     let mut places: HashMap<(usize, u32, u32), f64> = HashMap::new();
     for tree in &view.trees {
-        // By entry, the innermost method of the program at or above it.
+        // For each entry, the innermost method of the program at or above it.
         let mut program: Vec<Option<u32>> = Vec::with_capacity(tree.entries.len());
         for entry in &tree.entries {
             let above = entry.parent.and_then(|parent| program[parent as usize]);

@@ -12,9 +12,10 @@ pub(crate) struct Weight {
     pub(crate) count: u64,
     /// The calls or objects whose weight is known.
     pub(crate) known_count: u64,
-    /// Time for which threads waited with the node innermost, if samples told it.
+    /// The time for which threads waited with the node innermost; 0 without
+    /// samples of waiting threads.
     pub(crate) waiting: Waiting,
-    /// 0 where no weight is known.
+    /// The weight of the node itself; 0 if it is unknown.
     pub(crate) own: f64,
     /// The known part of the weight of the node and all nodes below. If the node's own weight is
     /// unknown, it is the weight of the nodes below.
@@ -56,12 +57,12 @@ impl Weight {
         }
     }
 
-    /// `own` if it is known.
+    /// `own`; `None` if it is unknown.
     pub(crate) fn known_own(&self) -> Option<f64> {
         (!self.is_unknown).then_some(self.own)
     }
 
-    /// `total` if any part of it is known.
+    /// `total`; `None` if no part of it is known.
     pub(crate) fn some_total(&self) -> Option<f64> {
         (!self.is_unknown || self.total > 0.0).then_some(self.total)
     }

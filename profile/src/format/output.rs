@@ -20,7 +20,8 @@ pub enum Format {
     Table,
     /// Text: the calling-context tree of all threads together.
     Tree,
-    /// Folded stacks, one line `a;b;c nanoseconds` for each stack, as `flamegraph.pl` reads them.
+    /// Folded stacks: one line `a;b;c nanoseconds` for each stack, as
+    /// `flamegraph.pl` reads them.
     Collapsed,
     /// Gzipped pprof protobuf. It holds the whole profile, so options have no effect.
     Pprof,

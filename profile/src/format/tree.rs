@@ -108,7 +108,8 @@ impl Line<'_> {
         view.shown(self.entry.method)
     }
 
-    /// Returns whether the branch leaves too little of `room` columns for the name.
+    /// Returns whether the branch lines leave too few of `room` columns for the
+    /// name.
     fn is_too_deep(&self, view: &View<'_>, room: usize) -> bool {
         self.branch.width() + self.name(view).width().min(NARROWEST_NAME) > room
     }
@@ -162,9 +163,10 @@ fn lines<'t>(tree: &'t Tree, shown: &[bool]) -> Vec<Line<'t>> {
     lines
 }
 
-/// For each entry, the largest percentage on its line and the lines below it, which decides whether
-/// it is shown. A recursive method's total can be many times the weight below it, because its
-/// callees call nodes above it. If no time is known, the percentage is that of calls.
+/// For each entry, the largest percentage on its line and on the lines below it.
+/// This percentage decides whether the entry is shown. A recursive method's total
+/// can be many times the weight below it, because its callees call nodes above
+/// it. If no time is known, the percentage is that of calls.
 fn heaviest(view: &View<'_>, entries: &[Entry]) -> Vec<f64> {
     let calls: f64 = entries.iter().map(|entry| entry.weight.count as f64).sum();
     let own = |entry: &Entry| match entry.weight.some_total() {

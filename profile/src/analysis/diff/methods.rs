@@ -36,9 +36,9 @@ pub struct Comparison {
 /// A method before and after.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    /// The method; file and line as in the latest profile that has it.
+    /// The method. Its file and line are those of the latest profile that has it.
     pub method: Method,
-    /// Its name on screen, without control characters.
+    /// The method's name on screen, without control characters.
     pub name: String,
     /// The cost in each run of the first side; zeros where the method was not called.
     pub before: Vec<Cost>,
@@ -51,11 +51,13 @@ pub struct Change {
 /// The cost of a method in one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
-    /// Exact; 0 if they were not counted.
+    /// The exact number of calls; 0 if calls were not counted.
     pub calls: u64,
-    /// Set when the calls were counted, as all are but those of methods that only samples met.
+    /// Set when the calls were counted. They were not if only samples met the
+    /// method.
     pub is_counted: bool,
-    /// Nanoseconds; `None` if no call was timed, though others' were.
+    /// Self time in nanoseconds; `None` if calls of other methods were timed, but
+    /// none of this one.
     pub self_ns: Option<f64>,
     /// Total time in nanoseconds; `None` under the same condition as `self_ns`.
     pub total_ns: Option<f64>,
@@ -341,7 +343,7 @@ impl Quantity {
             Quantity::SelfTime => cost.self_ns,
             Quantity::Total => cost.total_ns,
             Quantity::Calls => cost.is_counted.then_some(cost.calls as f64),
-            // What is not called has none.
+            // A method that is not called has no mean.
             Quantity::Mean => cost.mean_ns.filter(|_| cost.calls > 0),
         }
     }

@@ -20,9 +20,10 @@ pub struct Figure {
     pub total_variance: f64,
     /// Set when the times were calculated from a sample of the calls.
     pub estimated: bool,
-    /// The outermost recursive node at or above this one. Below it, one method can run inside
-    /// itself at two nodes of which neither is above the other. The totals of such nodes together
-    /// are at most that node's total.
+    /// The outermost recursive node at or above this one. Below it, a method can
+    /// run inside itself at two nodes of which neither is above the other. The
+    /// totals of two such nodes overlap; together they are at most the total of
+    /// the recursive node.
     pub recursion: Option<u32>,
     /// Set when calls made at or below this node recursed into a node above it. Its total then
     /// contains time that was spent elsewhere in the recursion.

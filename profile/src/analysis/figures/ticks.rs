@@ -63,7 +63,8 @@ use super::corrections::{Corrections, share};
 use super::figure::Figure;
 use crate::model::{Clock, Header, Node, Timing};
 
-/// The number of rounds. In this number, self times and the variances of their ticks converge.
+/// The number of rounds: enough for self times and the variances of their ticks
+/// to converge.
 const ROUNDS: usize = 4;
 
 /// The reported variance is the formula's times `WIDER`, plus the squares of `SPARE` ticks once for
@@ -108,7 +109,7 @@ struct Settling {
     tick: f64,
     /// Set when `y` is known, because the times of all calls are known.
     linked: Vec<bool>,
-    /// The caller whose `y` holds the node's error.
+    /// The caller in whose `y` the error of the node occurs.
     caller: Vec<Option<u32>>,
     /// `z`, and `w` where there are ticks.
     ticked: Vec<f64>,

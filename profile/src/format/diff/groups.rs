@@ -10,7 +10,7 @@ use loadhook_text::units;
 const TITLES: [&str; 3] = [
     "changed",
     "on one side only, in all of its runs",
-    "not to be told from noise",
+    "not distinguishable from noise",
 ];
 
 /// Writes columns and names with a title above each group. `verdicts` has the verdict of each line.

@@ -16,7 +16,7 @@ pub(super) fn below(plan: &Plan, headers: &[Vec<Header>; 2], things: &str) -> Ve
     if !plan.is_tested() {
         let what = match plan.runs {
             [1, 1] => "One run of each side cannot tell noise from change",
-            _ => "Noise cannot be told from change without several runs of both sides",
+            _ => "Noise cannot be distinguished from change without several runs of both sides",
         };
         told.push(format!(
             "{what}. Run each side {needed} times, in turn, then: {HOW}"
@@ -44,7 +44,7 @@ pub(super) fn below(plan: &Plan, headers: &[Vec<Header>; 2], things: &str) -> Ve
     if plan.tested > 0 {
         told.push(
             "changed: q ≤ 0.05 in a rank test (Mann-Whitney), corrected for the number of tests \
-             (Benjamini-Hochberg); of these, 1 in 20 is expected to be none"
+             (Benjamini-Hochberg); of these, 1 in 20 is expected to be unchanged"
                 .to_owned(),
         );
     }
@@ -93,7 +93,7 @@ pub(super) fn whole(
     if let Some(p) = judgement.p {
         let what = match judgement.verdict {
             Verdict::Changed => "changed",
-            _ => "not to be told from noise",
+            _ => "not distinguishable from noise",
         };
         told += &format!(": {what}, p = {}", p_value(p));
     }

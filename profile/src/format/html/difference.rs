@@ -95,7 +95,8 @@ fn data(views: &[View<'_>; 2], runs: [usize; 2], options: &Options<'_>) -> Value
         "counts": after.counts_only(),
         "sampled": after.is_sampled(),
         "samplingFacts": sampling_facts(after),
-        // Samples are compared; calls are in the table of `--diff`.
+        // A page of differences compares samples. The table of `--diff` has the
+        // calls.
         "methodCalls": Vec::<(u32, u64)>::new(),
         "measure": after.measure.as_str(),
         "sort": options.sort.as_str(),

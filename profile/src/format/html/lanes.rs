@@ -20,7 +20,8 @@ pub(super) struct Lane {
     nodes: Vec<Node>,
     rows: Vec<(u32, Sides)>,
     edges: Vec<(Ends, Sides)>,
-    /// By method, the nanoseconds for which the thread waited in it and its callees; of what is now.
+    /// For each method, the nanoseconds for which the thread waited in it and its
+    /// callees. In a page of differences, only the present ones.
     waiting: Vec<(u32, f64)>,
 }
 
@@ -430,7 +431,7 @@ impl<'l> Sum<'l> {
             nodes: self.nodes,
             rows: self.rows.into_iter().collect(),
             edges: self.edges.into_iter().collect(),
-            // A page of differences shows running time only.
+            // A page of differences shows only running time, no waiting.
             waiting: Vec::new(),
         }
     }

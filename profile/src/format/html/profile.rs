@@ -80,7 +80,8 @@ fn data(view: &View<'_>, options: &Options<'_>) -> Value {
     })
 }
 
-/// The number of samples, their distance, and those that are incomplete.
+/// Sentences with the number of samples, their distance, and the share of
+/// incomplete ones.
 pub(super) fn sampling_facts(view: &View<'_>) -> Vec<String> {
     let sampling = view.profile.sampling.iter();
     sampling.flat_map(sampled::facts).collect()

@@ -9,7 +9,7 @@ function warnings() {
   for (const pattern of header.unmatched) made.push(`No ${pattern.includes("::") ? "method" : "class"} matched ${pattern}`);
   if (header.not_ended) made.push(header.notes[0]);
   if (data.leftOut) made.push(`${grouped.format(data.leftOut)} of the lightest tree nodes omitted from this page`);
-  if (difference && Math.min(...difference.runs) < 2) made.push("One run of a side: noise between runs cannot be told from change");
+  if (difference && Math.min(...difference.runs) < 2) made.push("One run of a side: noise between runs cannot be distinguished from change");
   if (allocations) made.push(...allocationWarnings());
   return made;
 }

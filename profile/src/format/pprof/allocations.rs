@@ -9,7 +9,8 @@ use super::fields;
 use super::file::{File, PIECE, distances};
 use crate::model::{Allocations, Amount, Frame, Profile, Seen, Site, ThreadTree};
 
-/// The value of the column of bytes that stands for unknown bytes: the bits of no number.
+/// The value for unknown bytes in the column of bytes. As a floating-point number
+/// it is a NaN, which no number of bytes is.
 const UNKNOWN: u64 = u64::MAX;
 
 /// The flag that live objects were followed.

@@ -1,4 +1,4 @@
-//! The reasons why a file cannot be read as a profile.
+//! The reasons why a file cannot be read as a profile of Loadhook.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use super::protobuf::{Malformed, StreamError};
 
-/// The reason why a file is no profile of Loadhook's.
+/// The reason why a file is not a profile of Loadhook.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ReadError {
@@ -28,12 +28,12 @@ pub enum ReadError {
     /// A pprof file of another origin; the text lists its sample types.
     #[error("a pprof file, but not Loadhook's (it holds {0}); `go tool pprof` can show it")]
     Foreign(String),
-    /// A profile of Loadhook's without Loadhook's own fields.
+    /// A profile of Loadhook without Loadhook's own fields.
     #[error(
         "another tool has rewritten this profile and dropped what Loadhook needs; use the original file"
     )]
     Rewritten,
-    /// A profile of Loadhook's that contradicts itself.
+    /// A profile of Loadhook that contradicts itself.
     #[error("damaged profile: {0}")]
     Damaged(&'static str),
 }

@@ -67,7 +67,7 @@ fn read_within(bytes: &[u8], most: u64) -> Result<Profile, ReadError> {
         Some(counted) => self::method_calls(counted, methods.len())?,
         None => Vec::new(),
     };
-    let damaged = |_| ReadError::Damaged("its facts of samples are none");
+    let damaged = |_| ReadError::Damaged("its sampling data is invalid");
     let sampling = parts.sampling.as_deref().map(serde_json::from_slice);
     let allocations = parts.frames.as_ref().zip(parts.sites.as_ref());
     Ok(Profile {
@@ -140,7 +140,8 @@ impl Parts {
                 _ => file.skip(len)?,
             }
         }
-        // Every profile has a sample type, and an empty string at index 0.
+        // Every profile has at least one sample type, and the empty string at
+        // index 0.
         if parts.sample_types.is_empty() || parts.strings.is_empty() {
             return Err(ReadError::NotPprof);
         }
@@ -204,7 +205,8 @@ fn methods(strings: &Strings, bytes: &[u8]) -> Result<Vec<Method>, ReadError> {
     columns.rows(1).map(method).collect()
 }
 
-/// Calls without callers, of so many methods.
+/// Reads the calls that were counted without their callers. `methods` is the
+/// number of methods in the profile.
 fn method_calls(bytes: &[u8], methods: usize) -> Result<Vec<MethodCalls>, ReadError> {
     let message: Message<'_, 2> = Message::read(bytes)?;
     let mut is_counted = vec![false; methods];
@@ -231,7 +233,7 @@ fn thread(strings: &Strings, bytes: &[u8], methods: usize) -> Result<ThreadTree,
     let with_ticks: Message<'_, 13> = Message::read(bytes)?;
     let mut ticks = with_ticks.rows(12).peekable();
     let has_ticks = ticks.peek().is_some();
-    // Only samples tell of waiting.
+    // Only sampled profiles have waiting times.
     let with_waiting: Message<'_, 19> = Message::read(bytes)?;
     let mut waiting = with_waiting.rows(15).peekable();
     let has_waiting = waiting.peek().is_some();

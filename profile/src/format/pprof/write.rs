@@ -83,7 +83,8 @@ impl<W: Write> File<W> {
             self.value_type(fields::PERIOD_TYPE, clock, "nanoseconds");
             self.writer.number(fields::PERIOD, period);
         }
-        // Time if there is any, else what is alive, else bytes, else calls.
+        // The value that other tools show first: time, otherwise live bytes,
+        // otherwise allocated bytes, otherwise calls.
         let main = time.or(of_calls.last()).or(values.last());
         let default = self.strings.index(main.map_or("", |(name, _)| name));
         self.writer.number(fields::DEFAULT_SAMPLE_TYPE, default);
@@ -236,7 +237,8 @@ impl<W: Write> File<W> {
         });
     }
 
-    /// Calls without callers: a sample of one frame each, and our own columns.
+    /// Writes the calls that were counted without their callers: a sample of one
+    /// frame for each method, and Loadhook's own columns.
     fn method_calls(&mut self, profile: &Profile) -> io::Result<()> {
         let counted = &profile.method_calls;
         if counted.is_empty() {

@@ -291,8 +291,9 @@ fn columns(view: &View<'_>, rows: &[Row]) -> Vec<Column> {
     columns
 }
 
-/// How soon columns go where there is no room for all, those of the highest number first. The second
-/// of two is the error's.
+/// The order in which columns are dropped if there is no room for all: the
+/// highest number goes first. Of two numbers, the second is that of the error's
+/// column.
 struct Spares {
     share: u8,
     own: [u8; 2],

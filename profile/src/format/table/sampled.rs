@@ -6,7 +6,8 @@ use crate::model::{Engine, Sampling};
 use loadhook_text::units;
 use loadhook_text::width::joined;
 
-/// How soon the column of waiting goes: last, after shares, means and errors.
+/// The waiting column's number among `Spares`: it is dropped last, after
+/// shares, means and errors.
 pub(super) const WAITING_SPARE: u8 = 1;
 
 /// The lines above the table: the samples, and the time that they stand for.
@@ -32,7 +33,8 @@ pub(super) fn head(view: &View<'_>, width: usize) -> Vec<String> {
     lines
 }
 
-/// The number of samples, their distance, and those that are incomplete.
+/// Sentences with the number of samples, their distance, and the share of
+/// incomplete ones.
 pub(in crate::format) fn facts(sampling: &Sampling) -> Vec<String> {
     let samples = match sampling.samples {
         1 => "1 sample".to_owned(),
