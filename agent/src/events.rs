@@ -78,11 +78,12 @@ pub(crate) fn vm_init(agent: &'static Agent, jni: Jni<'_>, current: Local<'_>) {
     ));
     agent.instrumentation.loaders.find(jni);
     if let Some(interval) = options.settings.snapshot_every {
-        // Started before any class has probes: the constructor of the thread is no call of the program.
+        // This thread is started before any class has probes: the constructor of
+        // the thread is not a call of the program.
         start_snapshots(agent, jni, interval.duration());
     }
     begin_instrumenting(agent, jni, tracker);
-    // After retransformation, which is no work of the program's.
+    // Sampling begins after retransformation, which is not work of the program.
     begin_sampling(agent, jni, current);
 }
 
@@ -94,7 +95,7 @@ fn begin_sampling(agent: &'static Agent, jni: Jni<'_>, current: Local<'_>) {
     let notify = |event| agent.jvmti.notify(event, true);
     if let Err(error) = notify(event::THREAD_START).and_then(|()| notify(event::THREAD_END)) {
         diagnostics::once(&format!(
-            "threads are not sampled: the JVM does not tell of their start and end ({error})"
+            "threads are not sampled: the JVM does not report their start and end ({error})"
         ));
         return;
     }
@@ -127,7 +128,8 @@ fn start_snapshots(agent: &'static Agent, jni: Jni<'_>, interval: Duration) {
 /// Enables the events of samples and classes, in an order that keeps the agent's own work out of the profile.
 fn begin_instrumenting(agent: &'static Agent, jni: Jni<'_>, tracker: &TrackerClient) {
     let options = agent.options();
-    // After the tracker's classes were defined, and before any class has probes.
+    // The event is enabled after the tracker's classes were defined, and before
+    // any class has probes.
     let thread_ends = agent.jvmti.notify(event::THREAD_END, true);
     let has_concurrent_collector = tracker.reserve.has_concurrent_collector;
     let begin = |samples: &Samples| {
@@ -156,7 +158,8 @@ fn begin_instrumenting(agent: &'static Agent, jni: Jni<'_>, tracker: &TrackerCli
         .hidden_classes
         .begin(agent.jvmti, jni, || tracker.bind_definer(jni));
     retransform::loaded_classes(&agent.instrumentation, &agent.hidden_classes, jni);
-    // Starts after retransformation: whether a frame belongs to an instrumented class is asked once and kept.
+    // Samples start after retransformation: for each frame, the agent asks only
+    // once whether its class is instrumented.
     if let Some(samples) = &agent.samples
         && options.counts_allocations()
         && let Err(error) = begin(samples)

@@ -132,7 +132,8 @@ fn add_capabilities(jvmti: Jvmti, options: &Options) -> Result<(), LoadError> {
             capability::CAN_RETRANSFORM_ANY_CLASS,
         ])
         .map_err(LoadError::NoRetransformation)?;
-        // Without this capability a note names the hidden classes.
+        // Without this capability hidden classes are not instrumented; a note
+        // names them.
         let _ = add(&[capability::CAN_GENERATE_NATIVE_METHOD_BIND_EVENTS]);
     }
     if options.settings.clock == Clock::Cpu {
@@ -145,7 +146,7 @@ fn add_capabilities(jvmti: Jvmti, options: &Options) -> Result<(), LoadError> {
             capability::CAN_GET_LINE_NUMBERS,
         ]);
     }
-    // Without this capability the profile does not tell which threads only waited.
+    // Without this capability the profile does not say which threads only waited.
     let _ = add(&[capability::CAN_GET_THREAD_CPU_TIME]);
     // This capability exists from JDK 21 on. Older JVMs have no virtual threads.
     let _ = add(&[capability::CAN_SUPPORT_VIRTUAL_THREADS]);

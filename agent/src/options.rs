@@ -33,7 +33,7 @@ pub(crate) struct Options {
     /// True if there are patterns to include. Without any, the JDK's classes are
     /// left out.
     pub(crate) includes: bool,
-    /// How calls are timed; `None` if they are not recorded.
+    /// The way in which calls are timed; `None` if they are not recorded.
     pub(crate) timing: Option<Timing>,
     /// Name of the profile.
     pub(crate) file: PathBuf,

@@ -13,8 +13,9 @@ use crate::object_kind::element_type;
 use crate::strings::{StringClass, StringValue};
 use crate::survey::Survey;
 
-/// Bytes of memory for each array and for each string.
+/// Bytes of memory for each array.
 const ARRAY: u64 = size_of::<HashedArray>() as u64;
+/// Bytes of memory for each string.
 const STRING: u64 = 8;
 /// Bytes of memory for each string that may use only a range of its array.
 const RANGE: u64 = size_of::<(StringValue, (u32, u32))>() as u64;
@@ -46,11 +47,11 @@ pub(crate) struct ArrayHashes<'s> {
     arrays: Vec<HashedArray>,
     /// The arrays of strings: first of strings with one byte a character, then of strings with two.
     string_arrays: [Vec<u64>; 2],
-    /// Strings that may have only a range of their array, and the range.
+    /// Strings that may use only a range of their array, each with its range.
     ranges: Vec<(StringValue, (u32, u32))>,
-    /// Bytes that may be kept.
+    /// The maximum number of bytes for arrays and strings.
     memory: u64,
-    /// Bytes that are kept.
+    /// The number of bytes that arrays and strings take so far.
     used: u64,
     /// The array whose contents are being read, and the number of bytes still to be read.
     open: Option<(HashedArray, SipHasher13, u64)>,
@@ -137,8 +138,9 @@ impl<'s> ArrayHashes<'s> {
         }
     }
 
-    /// The arrays by their identifiers, with the number of strings that have them; and the number
-    /// of strings that have only a range of their array.
+    /// The arrays with the number of strings that use each, in the order of
+    /// identifiers. Also the number of strings that use only a range of their
+    /// array.
     pub(crate) fn finish(mut self) -> (Vec<HashedArray>, u64) {
         let mut arrays = self.arrays;
         arrays.sort_unstable_by_key(|array| array.id);

@@ -140,7 +140,7 @@ pub(crate) struct DetailsReader<'g> {
     /// The arrays of numbers whose previews are made.
     arrays: HashSet<u32>,
     string_values: HashMap<u32, StringValue>,
-    /// Fields of an object at most.
+    /// The maximum number of fields of an object.
     most: usize,
     fields: HashMap<u32, Fields>,
     /// The array whose elements are being read, and the number of elements read so far.

@@ -36,8 +36,8 @@ pub(crate) fn immediate_dominators(
         let behind = forest.get(store, least, WAITING)?;
         forest.set(store, number, ABOVE, behind)?;
         forest.set(store, least, WAITING, number + 1)?;
-        // From here on, `number` is linked to its parent. No number waits for it any more, because
-        // its children are done.
+        // From here on, `number` is linked to its parent. No number waits for
+        // `number` any more, because its children are done.
         forest.set(store, number, ANCESTOR, parent)?;
         forest.set(store, number, LABEL, number)?;
         let mut waiting = forest.get(store, parent, WAITING)?;

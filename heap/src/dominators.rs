@@ -21,13 +21,13 @@ use crate::store::{Column, Store};
 /// walk from the roots; 0 is the parent of all roots.
 pub struct Dominators<'g> {
     graph: &'g Graph,
-    /// For each object its number in the walk; 0 if it is unreachable.
+    /// For each object, its number in the walk; 0 if it is unreachable.
     order: Column,
-    /// For each number its object.
+    /// For each number, its object.
     objects: Column,
     /// For each number, the number of its immediate dominator.
     above: Column,
-    /// For each number the bytes of its retained set.
+    /// For each number, the bytes of its retained set.
     retained: Column,
     /// The index of `java.lang.Class`.
     java_lang_class: u32,
@@ -94,7 +94,9 @@ impl Graph {
         let [mut objects, mut parents] = [0; 2].map(|len| store.column(len));
         store.push(&mut objects, 0)?;
         store.push(&mut parents, 0)?;
-        // Positions in the reference lists of `from` and its ancestors.
+        // The object whose references the walk follows is `from`. The stack has
+        // the position in the reference list of `from`, and those of its
+        // ancestors.
         let mut stack = store.column(0);
         for root in &self.roots {
             let (mut from, mut next) = (0, 0);
@@ -102,7 +104,7 @@ impl Graph {
             loop {
                 if let Some(object) = reached {
                     if self.is_left_out_in(store, object)? {
-                        // Skipped.
+                        // The walk skips objects that are left out.
                     } else if store.get(&order, object as usize)? == 0 {
                         let number = objects.len() as u32;
                         store.set(&order, object as usize, number)?;
@@ -206,8 +208,9 @@ impl Dominators<'_> {
         })
     }
 
-    /// The retained size of all objects of each class, by the identifier of the class. An object
-    /// that another object of the class dominates is counted once.
+    /// For each class, the retained size of all its objects together; the key is
+    /// the identifier of the class. An object that another object of the class
+    /// dominates is counted once.
     #[must_use]
     pub fn by_class(&self) -> HashMap<u64, u64> {
         let graph = self.graph;
@@ -257,8 +260,8 @@ impl Dominators<'_> {
         Ok(Children { child, next })
     }
 
-    /// For each class, by its identifier, the objects with the largest retained sizes,
-    /// at most `most`; unreachable objects come last.
+    /// For each class in `classes`, at most `most` of its objects: those with the
+    /// largest retained sizes. Unreachable objects come last.
     #[must_use]
     pub fn largest_of_each(&self, classes: &[u64], most: usize) -> Vec<Vec<u32>> {
         let mut places: Vec<Option<usize>> = vec![None; self.graph.survey.classes.len()];

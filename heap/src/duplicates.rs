@@ -26,8 +26,8 @@ use crate::survey::Survey;
 pub struct Duplicates {
     /// The number of objects of each class.
     pub histogram: Histogram,
-    /// Strings with equal characters. One string and one array of each group is needed; the others
-    /// are wasted.
+    /// Strings with equal characters. Of each group, one string and one array are
+    /// needed; the others are wasted.
     pub strings: Waste,
     /// Arrays of one type with equal elements that are not arrays of strings.
     pub arrays: Waste,
@@ -54,13 +54,13 @@ pub struct Waste {
 pub struct Duplicate {
     /// `java.lang.String`, or the class of the arrays.
     pub class: Arc<str>,
-    /// True for strings.
+    /// True if the value is a string.
     pub is_string: bool,
     /// Identifier of one of the equal arrays; for strings, of an array with their characters.
     pub array: u64,
     /// Number of objects.
     pub count: u64,
-    /// Bytes of one object; for a string with its array.
+    /// Bytes of one object; for a string, with its array.
     pub bytes: u64,
     /// Bytes of all objects but one.
     pub wasted: u64,
@@ -68,7 +68,7 @@ pub struct Duplicate {
     pub preview: Preview,
 }
 
-/// A row before its preview is made; the order is that of the table.
+/// A row before its preview is made. Rows are ordered as in the table.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Row {
     wasted: u64,

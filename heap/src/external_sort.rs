@@ -1,5 +1,5 @@
-//! Sorting of more records than memory has room for: runs that fit are sorted and
-//! put into columns, and merged when they are taken out.
+//! Sorts more records than fit into memory. Runs of records that fit are sorted
+//! and put into columns. The runs are merged when the records are taken out.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -55,7 +55,7 @@ pub struct Graph {
     fault: RefCell<Option<io::Error>>,
 }
 
-/// The share of `memory` that sorting may take.
+/// The part of `memory` that sorting may take.
 fn sorting_share(memory: u64) -> u64 {
     (memory / 8).min(LONGEST_RUN)
 }
@@ -93,8 +93,9 @@ impl Graph {
         Ok((graph, cut_off))
     }
 
-    /// Makes a graph of a first pass that ended at byte `end`. `second_pass` reads the dump again
-    /// for its references; it returns the byte where it ended, and a result of the caller's choice.
+    /// Makes a graph from a first pass, which ended at byte `end`. `second_pass`
+    /// reads the dump again for its references. It returns the byte where it
+    /// ended, and a result of the caller's choice.
     pub(crate) fn new<T>(
         mut survey: Survey,
         memory: u64,
@@ -161,7 +162,7 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// If the temporary file could not be read or had no room.
+    /// Fails if the temporary file could not be read or had no room.
     pub fn check(&self) -> Result<()> {
         match self.fault.take() {
             Some(error) => Err(at(error, self.end)),

@@ -110,7 +110,7 @@ fn count(source: impl Read, without_tracker: bool) -> (Histogram, Result<(), Err
     (histogram, outcome.map(|_| ()))
 }
 
-/// The tracker's classes and their objects, by class identifier.
+/// The numbers of the tracker's classes and their objects, by class identifier.
 fn tracker_counts(survey: &Survey, is_tracker: &[bool]) -> Vec<(u64, LeftOut)> {
     let sizes = ObjectSizes::new(survey);
     let mut classes = LeftOut::default();

@@ -55,7 +55,8 @@ pub(crate) fn up(value: u64, to: u64) -> u64 {
 /// Only arrays shorter than this are used to infer the size model.
 const LENGTHS: usize = 64;
 
-/// The smallest distances seen between short arrays and what follows them.
+/// The smallest distances seen between a short array and the object after it, by
+/// element type and length.
 pub(crate) struct Distances(Box<[[u32; LENGTHS]; 9]>);
 
 impl Distances {
@@ -112,12 +113,13 @@ impl Distances {
     }
 }
 
-/// The places of the fields of a class and its superclasses, as HotSpot
-/// chooses them since JDK 15: large fields first, references last, each in the
-/// smallest gap that has room for it.
+/// The places of the fields of a class and its superclasses. The order is
+/// HotSpot's since JDK 15: large fields first, references last. Each field gets
+/// the smallest gap that has room for it.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
-    /// Offset and size, by offset.
+    /// The gaps between fields, each with its offset and size, in the order of
+    /// offsets.
     gaps: Vec<(u32, u32)>,
     end: u32,
 }
@@ -132,7 +134,7 @@ impl Layout {
 
     /// Adds a class's fields.
     pub(crate) fn add(&mut self, types: impl Iterator<Item = Type>, reference: u32) {
-        // Numbers of fields of 1, 2, 4 and 8 bytes, then of references.
+        // The numbers of fields of 1, 2, 4 and 8 bytes, and of references.
         let mut counts = [0_u32; 5];
         for of in types {
             match of {
@@ -179,7 +181,8 @@ impl Layout {
     }
 }
 
-/// The fields that HotSpot adds to some classes, and that a dump does not have.
+/// The fields that HotSpot adds to some classes. A dump does not contain them.
+/// `has` tells whether the class has a field with a name.
 pub(crate) fn hidden_fields(class: &[u8], has: impl Fn(&[u8]) -> bool) -> &'static [Type] {
     use Type::{Boolean, Byte, Int, Long, Object, Short};
     match class {
@@ -188,12 +191,13 @@ pub(crate) fn hidden_fields(class: &[u8], has: impl Fn(&[u8]) -> bool) -> &'stat
         // Since JDK 19 threads have more hidden fields, because of virtual threads.
         b"java/lang/Thread" if has(b"holder") => &[Long, Int, Boolean, Short],
         b"java/lang/Class" => &[Long, Long, Int, Int, Object, Object, Object],
-        // Since JDK 24, where a virtual thread that waits for a monitor leaves its carrier thread.
+        // Since JDK 24 a virtual thread that waits for a monitor leaves its
+        // carrier thread, and has another hidden field.
         b"java/lang/VirtualThread" if has(b"notified") => &[Long],
         STACK_CHUNK => &[Long, Int, Byte, Object],
         b"java/lang/InternalError" => &[Boolean],
         b"java/lang/ClassLoader" | b"java/lang/Module" => &[Long],
-        // Until JDK 21.
+        // JDK 21 and earlier have this hidden field.
         b"java/lang/invoke/ResolvedMethodName" if !has(b"vmholder") => &[Long, Object],
         b"java/lang/invoke/MemberName" | b"java/lang/invoke/ResolvedMethodName" => &[Long],
         b"java/lang/invoke/MethodHandleNatives$CallSiteContext" => &[Long, Long],

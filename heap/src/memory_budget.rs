@@ -20,7 +20,7 @@ pub(crate) const ENTRY: u64 = 48;
 #[derive(Clone, Copy)]
 pub(crate) struct MemoryBudget {
     bytes: u64,
-    /// The process is known to have room for this many bytes.
+    /// The number of bytes for which the process is known to have room.
     room_for: u64,
     most: u64,
 }

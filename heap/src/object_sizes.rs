@@ -1,4 +1,4 @@
-//! Sizes of objects in memory.
+//! Sizes of objects in memory, computed from the layouts of their classes.
 
 use loadhook_hprof::Type;
 
@@ -47,7 +47,8 @@ impl<'s> ObjectSizes<'s> {
                     layout = known.clone();
                     break;
                 }
-                // A class that is its own superclass, in a broken dump, ends here.
+                // In a broken dump a class may be its own superclass. The search
+                // ends here then.
                 None => self.layouts[class as usize] = Some(layout.clone()),
             }
             pending.push(class);

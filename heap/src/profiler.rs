@@ -32,8 +32,8 @@ pub enum ProfilerObjects<'g> {
 }
 
 impl ProfilerObjects<'_> {
-    /// Identifiers of the objects to leave out, in order, with the histogram
-    /// without them if a graph was built.
+    /// Identifiers of the objects to leave out, in order. If a graph was built to
+    /// find them, also the histogram without these objects.
     pub(crate) fn find<R: Read>(
         self,
         survey: &Survey,
@@ -54,8 +54,9 @@ impl ProfilerObjects<'_> {
     }
 }
 
-/// Length of the `long[]` by which the agent copies the tracker's counts. Only native code refers
-/// to this array (`BUFFER` in the agent's agent.rs).
+/// Length of the `long[]` into which the tracker writes its counts for the agent.
+/// Only native code refers to this array (see
+/// `BUFFER_WORDS` in `agent/src/tracker/client.rs`).
 const BUFFER: u32 = 1 << 13;
 
 /// Marks of objects.
@@ -192,8 +193,9 @@ impl Graph {
         is_it.iter().map(Option::is_some).collect()
     }
 
-    /// Marks objects of some classes as the profiler's. `is_profilers` decides for an object by two
-    /// numbers: how many of the objects that it refers to are the profiler's, and how many it
+    /// Marks those objects of some classes as the profiler's for which
+    /// `is_profilers` returns true. Its arguments are two numbers: how many of
+    /// the objects that the object refers to are the profiler's, and how many it
     /// refers to at all.
     fn spread(
         &self,

@@ -64,8 +64,8 @@ pub(crate) struct ReferenceNames<'g> {
     /// For each object, the objects to which its references are looked for. All are identifiers.
     wanted: HashMap<u64, Vec<u64>>,
     found: HashMap<(u64, u64), String>,
-    /// The array whose elements are being read, the elements that are looked for, and the number of
-    /// elements read so far.
+    /// The array that is being read: its identifier, the elements that are looked
+    /// for, and the number of elements read so far.
     array: Option<(u64, Vec<u64>, u64)>,
     /// False if the header of the dump differs from that of the graph's dump.
     pub(crate) is_same: bool,

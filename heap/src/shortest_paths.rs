@@ -14,10 +14,10 @@ use crate::store::{Column, Store};
 /// running method uses are also held by a field, and the field explains more.
 pub struct ShortestPaths<'g> {
     graph: &'g Graph,
-    /// For each object the previous one on its path, plus 1; for a root the root itself. 0 for an
-    /// unreachable object.
+    /// For each object, the previous object on its path, plus 1; a root is its
+    /// own previous object. 0 for an unreachable object.
     previous: Column,
-    /// For each object the root where its path begins, plus 1.
+    /// For each object, the root where its path begins, plus 1.
     root: Column,
 }
 

@@ -33,9 +33,9 @@ pub(crate) struct StackTables {
     traces: BTreeMap<u32, (u32, Vec<u64>)>,
     /// The stack trace whose frames are being read.
     open: u32,
-    /// Threads by their serial numbers.
+    /// The threads by their serial numbers.
     pub(crate) threads: BTreeMap<u32, DumpedThread>,
-    /// Stack traces that belong to a thread object.
+    /// The stack traces that a thread already has.
     taken: HashSet<u32>,
     /// Roots that are variables of threads.
     pub(crate) locals: Vec<Root>,

@@ -19,7 +19,7 @@ const BYTES: usize = PAGE * 4;
 /// Stands for no frame and for no slot.
 const NONE: u32 = u32::MAX;
 
-/// The minimum number of frames.
+/// The minimum number of frames in memory.
 const FEWEST_FRAMES: usize = 4;
 
 /// Marks of frames.
@@ -315,7 +315,8 @@ impl Store {
             *bytes = word.to_ne_bytes();
         }
         if self.file.is_none() {
-            // On systems that support it, the file never has a name.
+            // On systems that support it, the file never has a name in the
+            // folder.
             let made = tempfile::tempfile_in(&self.folder);
             self.file = Some(made.map_err(|error| self.placed(error))?);
         }

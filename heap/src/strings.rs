@@ -1,4 +1,4 @@
-//! The fields of `java.lang.String` that lead to its characters.
+//! The class `java.lang.String`: the fields that lead to its characters.
 
 use loadhook_hprof::{Type, number};
 

@@ -75,11 +75,12 @@ pub(crate) struct Survey {
     pub(crate) names: HashMap<u64, Box<[u8]>>,
     /// Memory budget for everything but the objects.
     pub(crate) budget: MemoryBudget,
-    /// Identifier of a class to that of its name.
+    /// For the identifier of each class, the identifier of its name.
     pub(crate) name_of_class: HashMap<u64, u64>,
     pub(crate) classes: Vec<ClassEntry>,
     by_id: HashMap<u64, u32>,
-    /// Cache of lookups in `by_id`; the slot is a part of the identifier.
+    /// Cache of lookups in `by_id`; the slot of an entry is a part of the
+    /// identifier.
     recent: Vec<(u64, u32)>,
     distances: Distances,
     previous: Previous,
@@ -161,7 +162,8 @@ impl Survey {
             let mut value = None;
             let mut next = Some(class);
             while let Some(class) = next {
-                // A class that is its own superclass, in a broken dump, ends here.
+                // In a broken dump a class may be its own superclass. The search
+                // ends here then.
                 if std::mem::replace(&mut is_known[class as usize], true) {
                     value = values[class as usize];
                     break;

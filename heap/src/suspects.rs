@@ -54,8 +54,8 @@ pub struct DominatedClass {
 }
 
 impl Dominators<'_> {
-    /// Finds single objects that retain at least [`THRESHOLD`] percent of all bytes, then classes
-    /// whose other objects together retain as much. The largest come first.
+    /// Finds the leak suspects: single objects that retain at least [`THRESHOLD`] percent of all
+    /// bytes, and classes whose other objects together retain as much. The largest come first.
     #[must_use]
     pub fn suspects(&self, paths: &ShortestPaths) -> Vec<Suspect> {
         let mut suspects = self.query(|store| self.suspects_in(store));
@@ -212,7 +212,8 @@ fn keep_largest(objects: &mut Vec<(u64, u32)>) {
 
 /// Finds the object nearest to `objects` through which nearly all their paths from the roots go.
 fn common(objects: &[u32], paths: &ShortestPaths) -> Option<u32> {
-    // For each object the number of paths through it, and its largest distance from an end.
+    // For each object, the number of paths through it, and its largest distance
+    // from the end of a path.
     let mut through: HashMap<u32, (usize, usize)> = HashMap::new();
     for object in objects {
         let mut at = *object;

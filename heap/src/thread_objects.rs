@@ -30,7 +30,7 @@ pub(crate) struct FoundObjects {
 }
 
 impl FoundObjects {
-    /// An object that was looked for; also any class object.
+    /// An object that was looked for. Class objects are always found.
     pub(crate) fn get(
         &self,
         id: u64,

@@ -48,7 +48,7 @@ pub enum ErrorKind {
         /// The length that the dump gives.
         length: u64,
     },
-    /// The visitor has no room for more of something.
+    /// The visitor has room for no more things of one kind.
     #[error("more than {most} {what}")]
     TooMany {
         /// The things that are limited, in the plural.
@@ -62,7 +62,8 @@ pub enum ErrorKind {
 }
 
 impl Error {
-    /// Returns whether the file ends too soon. The records before the end are right.
+    /// Returns whether the file ends too soon. The records before the end are
+    /// correct.
     #[must_use]
     pub fn is_truncated(&self) -> bool {
         matches!(self.kind, ErrorKind::Truncated(_))

@@ -14,7 +14,7 @@ impl RecordBuffer {
     /// An empty buffer for identifiers of `id_size` bytes.
     pub(crate) fn new(id_size: u32) -> RecordBuffer {
         RecordBuffer {
-            // No head of an object is longer than this.
+            // The fixed part of an object's record is never longer than this.
             bytes: Vec::with_capacity(64),
             id_size: id_size as usize,
         }

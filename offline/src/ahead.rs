@@ -69,7 +69,8 @@ impl Offline<'_> {
         let classes: Vec<(&Entry, &str)> = all()
             .filter(|(_, name)| is_class(name) && !is_module_info(name))
             .collect();
-        // Use a copy of the budget: the classes are unpacked again later, and are counted then.
+        // A copy of the budget is used, because the classes are unpacked again
+        // later and are counted then.
         let mut budget = self.budget.clone();
         for (entry, _) in &classes {
             budget.take(self.unpacked(entry), name)?;

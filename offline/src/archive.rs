@@ -20,18 +20,18 @@ use loadhook_text::printable_bytes;
 /// Depth to which nested archives are rewritten. Libraries of an application are at depth two.
 const DEEPEST: u32 = 4;
 
-/// The handling of an entry.
+/// The way in which an entry is handled.
 enum Step {
     Copy,
     Class,
-    /// Rewrite the archive in it.
+    /// Rewrite the archive in the entry.
     Inside,
     Manifest,
     ModuleInfo,
     Drop,
 }
 
-/// An entry's number and name, and what is done with it.
+/// An entry's number and name, and the way in which it is handled.
 type Planned<'n> = (usize, &'n str, Step);
 
 impl Offline<'_> {
@@ -286,7 +286,8 @@ impl Offline<'_> {
         let root = module_root(name);
         let is_rewritten = || job.ahead.modules.contains(root);
         let needs_ours = job.units.module(root, is_rewritten).is_some();
-        // The hashes of other modules may have become wrong, see `module_info`.
+        // A description that the tracker does not need is also changed: its hashes of other
+        // modules may have become wrong, see `module_info`. A kept signature forbids that.
         let is_free = !job.is_signed || self.plan.strip_signatures;
         if !needs_ours && (self.plan.tracker == Tracker::None || !is_free) {
             return Ok(None);
@@ -359,7 +360,8 @@ impl Offline<'_> {
             }
             self.tally.unsigned.push(job.name.to_owned());
         }
-        // Files that an earlier rewriting added have the same content.
+        // An archive that was rewritten before has some of these files already,
+        // with the same content.
         let present: HashSet<&str> = names.filter(|name| name.contains("loadhook/")).collect();
         let output = &mut job.output;
         let mut add = |name: String, packed: &Packed| {

@@ -44,8 +44,8 @@ impl Attributes {
             let _ = file.set_xattr(name, value);
         }
         let mut mode = self.metadata.permissions().mode();
-        // A program of another owner must not run with the rights of the user who
-        // copies it.
+        // The set-user-id bits go if the owner differs: the program must not run
+        // with the rights of the user who copies it.
         let is_owned = now.uid() == self.metadata.uid();
         if !is_owned {
             mode &= !SET_UID;

@@ -14,13 +14,13 @@ const AGENT_TRACKER: &[u8] = b"java/lang/$Loadhook";
 /// Facts about a class that are needed before it is rewritten.
 #[derive(Debug)]
 pub(crate) struct Facts {
-    /// Its internal name, in modified UTF-8.
+    /// The class's internal name, in modified UTF-8.
     pub(crate) name: Vec<u8>,
-    /// Numbers of ids that its methods and allocation sites take.
+    /// The numbers of ids that the class's methods and allocation sites take.
     pub(crate) ids: Ids,
-    /// Approximate number of bytes of its symbols.
+    /// The approximate number of bytes of the class's symbols.
     pub(crate) symbols: u64,
-    /// Its relation to trackers.
+    /// The relation of the class to trackers.
     pub(crate) tracker_use: TrackerUse,
 }
 
@@ -35,7 +35,8 @@ pub(crate) enum TrackerUse {
     Tracker,
 }
 
-/// Numbers of ids, or the first ids of a range.
+/// Numbers of ids, one for methods and one for sites; or the first ids of two
+/// ranges.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ids {
     pub(crate) methods: u32,
@@ -43,7 +44,7 @@ pub(crate) struct Ids {
 }
 
 impl Ids {
-    /// Takes as many ids as `ids` states, and returns the first of them.
+    /// Takes as many ids as `ids` contains, and returns the first of them.
     pub(crate) fn take(&mut self, ids: Ids) -> Ids {
         let first = *self;
         self.methods += ids.methods;

@@ -26,7 +26,7 @@ pub(crate) struct RewrittenClass {
     pub(crate) bytes: Option<Vec<u8>>,
     /// True if the class changed.
     pub(crate) is_rewritten: bool,
-    /// Its lines among the symbols of its unit.
+    /// The class's lines in the symbols of its unit.
     pub(crate) symbols: String,
     /// Numbers of methods without probes, by reason.
     pub(crate) not_instrumented: BTreeMap<&'static str, u64>,

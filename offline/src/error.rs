@@ -28,7 +28,7 @@ pub enum Error {
     /// An archive unpacks to more than the plan allows.
     #[error("{name} unpacks to more than {} MiB; raise --max-total", most >> 20)]
     TooMuch {
-        /// The archive, or the nested one in which the limit was passed.
+        /// The archive in which the limit was exceeded; it may be a nested one.
         name: String,
         /// The limit in bytes.
         most: u64,

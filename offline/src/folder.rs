@@ -218,7 +218,7 @@ impl Offline<'_> {
         let source = from.join(name);
         let bytes = match self.read_class(&source) {
             Ok(bytes) => bytes,
-            // Reading the file already failed, and the tally names it.
+            // Reading the file has already failed, and the tally names the file.
             Err(_) if needs.is_none() => return Ok(()),
             Err(error) => return Err(at(&source, &error).into()),
         };
@@ -280,7 +280,8 @@ fn beside(path: &Path) -> io::Result<NamedTempFile> {
 
 /// Renames a written temporary file to `to`.
 fn keep(written: NamedTempFile, to: &Path) -> Result<(), Error> {
-    // Without this, after a crash of the machine the new name may have no data.
+    // Without this call, the new name may have no data after a crash of the
+    // machine.
     written.as_file().sync_data()?;
     // If `to` is a link, the file that it leads to is replaced.
     let to = fs::canonicalize(to).unwrap_or_else(|_| to.to_owned());

@@ -20,10 +20,11 @@ const MOST_PASSES: u32 = 10;
 /// A file of the old folder, and its relation to the file of that name in the new one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
-    /// FileState of the old file when it was read, or linked into the new folder.
+    /// The state of the old file when it was read, or linked into the new folder.
     pub(crate) was: FileState,
     pub(crate) ours: FileState,
-    /// True if the new folder has the same file, false if it has a copy.
+    /// True if the new folder contains the same file, false if it contains a
+    /// copy.
     pub(crate) is_taken: bool,
 }
 
@@ -56,7 +57,8 @@ impl Leftover<'_> {
         Err(at(self.new, &io::Error::other(line)))
     }
 
-    /// Does the same below a path. Returns a path that could not be removed, if any.
+    /// Does the same as [`Leftover::remove`] for the files below a path. Returns
+    /// a path that could not be removed, if there is one.
     fn remove_below(&self, below: &Path) -> io::Result<Option<PathBuf>> {
         let here = self.old.join(below);
         open(&here)?;
@@ -84,7 +86,8 @@ impl Leftover<'_> {
         Ok(Some(below.to_owned()))
     }
 
-    /// Removes or moves one path. Returns whether that was done.
+    /// Removes or moves the file or folder at one path. Returns whether that was
+    /// possible.
     fn remove_one(&self, path: &Path) -> io::Result<bool> {
         let (old, new) = (self.old.join(path), self.new.join(path));
         let Some(is) = FileState::of(&old)? else {

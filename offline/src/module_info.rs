@@ -16,7 +16,7 @@ const PACKAGE: u8 = 20;
 /// The first version of class files with modules.
 const JAVA_9: u16 = 53;
 const ACC_MODULE: u16 = 0x8000;
-/// Flags of required modules (JVMS §4.7.25): `ACC_MANDATED`, then
+/// Flags of required modules (JVMS §4.7.25): `ACC_MANDATED` and
 /// `ACC_STATIC_PHASE`.
 const MANDATED: u16 = 0x8000;
 const STATIC_PHASE: u16 = 0x0040;
@@ -151,8 +151,9 @@ pub(crate) fn changed(bytes: &[u8], needs: Option<Needs<'_>>) -> Result<Vec<u8>,
             (tag, name) => constants.named(tag, name),
         };
         let mut entry = constant.to_be_bytes().to_vec();
-        // Zeros follow: flags and version of a `requires`; flags and the number of
-        // modules of an `exports`, which is then an export to all.
+        // The zeros that follow are, for a `requires`, the flags and the version.
+        // For an `exports` they are the flags and the number of modules, which
+        // makes it an export to all.
         entry.resize(table.least(), 0);
         // The new row is inserted before the others, behind the count of rows.
         let count_at = reader.offset();
@@ -189,7 +190,7 @@ impl Table {
         }
     }
 
-    /// Returns whether a module or package is in the table.
+    /// Returns whether the table contains this module or package.
     fn names(
         self,
         pool: &ConstantPool<'_>,
@@ -262,7 +263,8 @@ mod tests {
                 changed(&once, needs("loadhook/a1")).expect("the description can be changed");
             assert!(once == twice, "{tracker:?}");
         }
-        // A second part needs one more package, but its tracker is already readable or exported.
+        // A second part needs one more package, but its tracker is readable or
+        // exported already.
         let needs = |package| {
             let tracker = TrackerPlace::Module("loadhook.tracker");
             Some(Needs { package, tracker })

@@ -35,7 +35,7 @@ pub enum Tracker {
     Embed,
     /// The tracker is in a separate jar, see [`tracker_jar`](crate::tracker_jar).
     Jar,
-    /// The user provides `loadhook.Tracker`. No id is used twice in all inputs.
+    /// The user provides `loadhook.Tracker`. Ids are unique in all inputs.
     None,
 }
 
@@ -54,11 +54,12 @@ impl Plan {
         }
     }
 
-    /// The settings as bytes, which are part of the hash for the ids of units. Two plans have the
-    /// same bytes if and only if they are equal.
+    /// The settings as bytes, which are part of the hash for the ids of units.
+    /// Two plans have the same bytes if and only if they are equal.
     ///
-    /// Booleans, the probes of calls and the location of the tracker take one byte, numbers eight. A
-    /// pattern is its length and its text; a list begins with the number of its patterns.
+    /// A boolean, the choice of call probes and the location of the tracker take
+    /// one byte each, a number takes eight. A pattern is its length and its text.
+    /// A list begins with the number of its patterns.
     pub(crate) fn encoded(&self) -> Vec<u8> {
         // No `..` in this pattern, so that a new setting does not compile until it is added here.
         let Plan {

@@ -28,12 +28,12 @@ pub struct Identified {
 pub struct Detail {
     /// True if it lists the methods and sites of all ids.
     pub ids: bool,
-    /// True if it keeps all names, which may be as many as there are methods; otherwise it keeps
-    /// the first few.
+    /// True if the tally keeps all names, of which there may be as many as
+    /// methods. Otherwise it keeps the first few.
     pub names: bool,
 }
 
-/// A list of names: all of them, or the first few and their number.
+/// A list of names: all of them, or only the first few, with the number of all.
 #[derive(Clone, Debug)]
 pub struct Names {
     total: u64,

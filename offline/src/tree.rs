@@ -16,14 +16,14 @@ use crate::found::Found;
 use crate::leftover::{Leftover, Seen};
 use crate::{Error, Progress};
 
-/// A folder that is being made beside the one that it will replace. If it is dropped before that,
-/// it is removed.
+/// A folder that is being made beside the one that it will replace. If it is
+/// dropped before it replaces that folder, it is removed.
 #[derive(Debug)]
 pub struct NewFolder {
     folder: TempDir,
     to: PathBuf,
-    /// Attributes that its folders get at the end. Until then they need permissions that allow to
-    /// add files.
+    /// The attributes that the folders inside get at the end. Until then, their
+    /// permissions must allow adding files.
     folders: BTreeMap<PathBuf, Attributes>,
     /// Files of the folder that it will replace.
     seen: BTreeMap<PathBuf, Seen>,
@@ -53,7 +53,7 @@ impl Take<'_> {
             return true;
         };
         let path = path.as_os_str();
-        // The files are sorted by these strings.
+        // The list is sorted by this representation of the paths.
         let found = files.binary_search_by(|file| file.path.as_os_str().cmp(path));
         found.is_ok()
     }
@@ -97,8 +97,8 @@ impl NewFolder {
         self.folder.path()
     }
 
-    /// Takes the rest of `from`, which was found to have `files`. Files that were added later are
-    /// taken when the folder is replaced, or stay there.
+    /// Takes the other files of `from`, in which `files` were found. Files that
+    /// were added later are taken when the folder is replaced, or stay there.
     pub(crate) fn complete(
         &mut self,
         from: &Path,
@@ -151,7 +151,8 @@ impl NewFolder {
             return Ok(());
         };
         if !take.is_copies() && attributes.device() != fs::metadata(from)?.dev() {
-            // Removing the old folder would also remove the files mounted inside it.
+            // A mount point inside is an error: removing the old folder would
+            // also remove the files that are mounted there.
             return Err(placed(io::Error::other("a mount point inside")).into());
         }
         // With copies, a folder whose attributes are known keeps them.
@@ -213,8 +214,8 @@ impl NewFolder {
         Ok(())
     }
 
-    /// Notes a file of the old folder, unless it is noted already: its first state
-    /// counts, because files may change at any time.
+    /// Notes a file of the old folder, unless it is noted already. The first
+    /// state counts, because files may change at any time.
     fn see(&mut self, path: &Path, was: FileState, ours: FileState, is_taken: bool) {
         let seen = Seen {
             was,
@@ -224,24 +225,26 @@ impl NewFolder {
         self.seen.entry(path.to_owned()).or_insert(seen);
     }
 
-    /// Replaces the old folder. Where the system can exchange two names, this is one
-    /// step. Elsewhere there is a moment in which the old folder is called `….old` and no folder
-    /// has its name. Afterwards the new folder also has the other files of the old one, and files
-    /// that other programs put there meanwhile. Returns the first file, if any, whose owner could
-    /// not be kept.
+    /// Replaces the old folder. Where the system can exchange two names, this is
+    /// one step. Elsewhere there is a moment in which the old folder is called
+    /// `….old` and no folder has its name. Then the new folder also gets the
+    /// other files of the old one, and files that other programs have put there
+    /// meanwhile. Returns the first file whose owner could not be kept, if there
+    /// is one.
     ///
     /// # Errors
-    /// When the old folder cannot be replaced, or the user interrupts; the old folder is then
-    /// unchanged. When a file of the old folder was replaced since it was read; the old folder is
-    /// then kept beside the new one, and the error names it.
+    /// When the old folder cannot be replaced, or the user interrupts;
+    /// the old folder is then unchanged. Also when a file of the old folder was
+    /// replaced since it was read; the old folder is then kept beside the new
+    /// one, and the error names it.
     pub fn publish(mut self, progress: &Progress) -> Result<Option<PathBuf>, Error> {
         let to = self.to.clone();
         let is_replaced = is_there(&to);
         if is_replaced {
             self.fill(&to, Path::new(""), Take::Files(None), progress)?;
         }
-        // Inner folders come first, because the permissions of an outer folder may
-        // forbid to enter it.
+        // Inner folders come first, because the permissions of an outer folder
+        // may forbid access to what is inside.
         for (below, attributes) in self.folders.iter().rev() {
             let folder = self.folder.path().join(below);
             let given = File::open(&folder).and_then(|file| attributes.give_with_times(&file));
@@ -250,7 +253,8 @@ impl NewFolder {
                 self.foreign.get_or_insert_with(|| to.join(below));
             }
         }
-        // Without this, after a crash of the machine names may have no content.
+        // Without this call, names may have no content after a crash of the
+        // machine.
         rustix::fs::syncfs(File::open(self.path())?).map_err(io::Error::from)?;
         if !is_replaced {
             fs::rename(self.path(), &to).map_err(|error| at(&to, &error))?;
@@ -258,8 +262,8 @@ impl NewFolder {
             return Ok(None);
         }
         self.exchange().map_err(|error| at(&to, &error))?;
-        // The temporary name now has the old folder, which may contain files that were
-        // not taken over.
+        // The temporary name now leads to the old folder, which may contain files
+        // that were not taken.
         let old = self.folder.keep();
         let leftover = Leftover {
             old: &old,
@@ -297,7 +301,7 @@ fn in_steps(here: &Path, to: &Path) -> io::Result<()> {
     fs::rename(&old, here)
 }
 
-/// Takes a file or link.
+/// Copies or links a file or link of the old folder to `target`.
 fn put(entry: &fs::DirEntry, target: &Path, take: Take<'_>) -> io::Result<()> {
     let (source, kind) = (entry.path(), entry.file_type()?);
     if !take.is_copies() && fs::hard_link(&source, target).is_ok() {
@@ -325,7 +329,7 @@ pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns whether the path exists, be it as a link to a missing file.
+/// Returns whether anything exists at the path, even a link to a missing file.
 fn is_there(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
 }

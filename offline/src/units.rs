@@ -154,7 +154,8 @@ impl Units {
         })
     }
 
-    /// The root of a class if it can be loaded from `path` and may be changed.
+    /// The root of a class; `None` if the class cannot be loaded from `path` or
+    /// must not be changed.
     pub(crate) fn root<'p>(&self, path: &'p str, class: &[u8]) -> Option<&'p str> {
         place(path, class).filter(|root| !self.closed.contains(*root))
     }
@@ -183,8 +184,8 @@ impl Units {
             .chain_update(root)
             .finalize();
         let id: String = hash[..8].iter().map(|byte| format!("{byte:02x}")).collect();
-        // Use a package of its own: if a package is sealed or signed in one archive, no other
-        // archive may add classes to it.
+        // The part gets a package of its own. If one archive seals or signs a
+        // package, no other archive may add classes to that package.
         let package = format!("loadhook/a{id}/");
         Unit {
             owner: format!("{package}Part"),
@@ -315,8 +316,8 @@ fn names_module(manifest: &[u8]) -> bool {
         .any(|name| name.eq_ignore_ascii_case(MODULE_NAME))
 }
 
-/// The root of a class, if a class of this internal name (in modified UTF-8) can be
-/// loaded from `path`.
+/// The root of a class; `None` if a class of this internal name (in modified
+/// UTF-8) cannot be loaded from `path`.
 pub(crate) fn place<'p>(path: &'p str, class: &[u8]) -> Option<&'p str> {
     let name = symbol::text(class);
     let root = path.strip_suffix(".class")?.strip_suffix(&*name)?;

@@ -30,7 +30,7 @@ impl CallTiming {
         CallTiming::None,
     ];
 
-    /// The word for it in options.
+    /// The value's word in options.
     pub fn as_str(self) -> &'static str {
         match self {
             CallTiming::Record(timing) => timing.as_str(),

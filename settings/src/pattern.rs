@@ -39,7 +39,8 @@ enum Subject {
     Annotation(Glob),
     Member {
         class: Glob,
-        /// Match the part of the class name behind the last `/`.
+        /// True if the pattern is matched only with the part of the class name
+        /// behind the last `/`.
         simple: bool,
         method: Option<Glob>,
         descriptor: Option<Glob>,

@@ -30,17 +30,17 @@ pub enum ClockSource {
     Perf,
 }
 
-/// A text that is neither `auto`, `async` nor `safepoint`.
+/// The error for a text that is neither `auto`, `async` nor `safepoint`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("expected auto, async or safepoint")]
 pub struct SamplerError;
 
-/// A text that is neither `timer` nor `perf`.
+/// The error for a text that is neither `timer` nor `perf`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("expected timer or perf")]
 pub struct ClockSourceError;
 
-/// A text that is no [`SamplingInterval`].
+/// The error for a text that is not a [`SamplingInterval`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("expected a time from 50us to 1s, for example 500us or 1ms")]
 pub struct SamplingIntervalError;
@@ -49,7 +49,7 @@ impl Sampler {
     /// All values.
     pub const ALL: [Sampler; 3] = [Sampler::Auto, Sampler::Async, Sampler::Safepoint];
 
-    /// The word for it in options.
+    /// The value's word in options.
     pub fn as_str(self) -> &'static str {
         match self {
             Sampler::Auto => "auto",
@@ -78,7 +78,7 @@ impl ClockSource {
     /// All values.
     pub const ALL: [ClockSource; 2] = [ClockSource::Timer, ClockSource::Perf];
 
-    /// The word for it in options.
+    /// The value's word in options.
     pub fn as_str(self) -> &'static str {
         match self {
             ClockSource::Timer => "timer",
@@ -128,7 +128,8 @@ impl Default for SamplingInterval {
 }
 
 impl SamplingInterval {
-    /// The interval of so many microseconds; `None` if it is too short or too long.
+    /// The interval of this many microseconds; `None` if it is too short or too
+    /// long.
     pub fn from_micros(micros: u64) -> Option<SamplingInterval> {
         (SHORTEST..=LONGEST)
             .contains(&micros)

@@ -16,7 +16,8 @@ const LEAST_GROWTH: f64 = 5e4;
 #[derive(Debug)]
 pub(super) struct Growth {
     alive: HashMap<Leaf, Estimate>,
-    /// Number of collections that had ended. The snapshot has the objects that were made before.
+    /// The number of collections that had ended at the first snapshot. That
+    /// snapshot contains the objects that were made before.
     at: u32,
 }
 

@@ -98,8 +98,8 @@ impl Samples {
         true
     }
 
-    /// Scans, and waits for a scan of another thread, as long as `goes_on` and not for ever. Returns whether the scan
-    /// succeeded.
+    /// Scans. Waits for a scan of another thread while `goes_on` returns true,
+    /// but not for ever. Returns whether the scan succeeded.
     pub(super) fn scan_in_time(&self, jvmti: Jvmti, goes_on: impl Fn() -> bool) -> bool {
         let end = Instant::now() + LONGEST_WAIT;
         loop {

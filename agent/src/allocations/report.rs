@@ -139,8 +139,8 @@ impl Samples {
             ));
         }
         let is_sampled = matches!(self.source, EventSource::Sampled(_));
-        // At an object too large for a thread's buffer, such a JVM counts the rest of the buffer as
-        // allocated, or on JDK 11 as sampled.
+        // At an object too large for a thread's buffer, a JVM before JDK 25
+        // counts the rest of the buffer as allocated, or on JDK 11 as sampled.
         if is_sampled && self.is_before(25) && has_many_large {
             note(AROUND_LARGE);
         }

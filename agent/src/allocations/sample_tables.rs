@@ -38,7 +38,7 @@ pub(super) struct SampleTables {
     /// Numbers of types by descriptor, as the JVM gives it.
     type_numbers: HashMap<Vec<u8>, u32>,
     pub(super) followed: Followed,
-    /// Number of objects that there was no room to follow.
+    /// Number of objects that are not followed, because there was no room.
     pub(super) missed: u64,
     /// Tags that are being set. An object without its tag would look dead to a liveness scan.
     pub(super) unfinished: Vec<i64>,

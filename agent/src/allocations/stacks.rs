@@ -11,7 +11,8 @@ use crate::jvm::jvmti::StackFrame;
 pub(super) struct StackLimits {
     /// Number of nodes.
     pub(super) nodes: usize,
-    /// Number of frames with a known method, of types, and of sites of all threads: each.
+    /// The limit of each of three tables: frames with a known method, types, and
+    /// sites of all threads.
     pub(super) others: usize,
 }
 
@@ -72,7 +73,7 @@ pub(super) struct Stacks {
     pub(super) cut: u64,
     /// Number of samples without callers, since there was no room for them.
     pub(super) without_callers: u64,
-    /// Number of samples with frames of methods that there was no room for.
+    /// Number of samples with frames whose methods found no room in the table.
     pub(super) unnamed: u64,
 }
 
@@ -177,8 +178,8 @@ impl Stacks {
         self.chosen(frames).next().is_some()
     }
 
-    /// The frames whose class is chosen. A frame that there was no room for may belong to such a class, so it is among
-    /// them.
+    /// The frames whose class is chosen. A frame whose method found no room in
+    /// the table may belong to such a class, so it is among them.
     fn chosen(&self, frames: &[StackFrame]) -> impl Iterator<Item = SourceLine> {
         let lines = frames.iter().map(|frame| self.line(frame));
         let symbols = self.symbols.all();

@@ -1,4 +1,4 @@
-//! Values that are numbered in the order in which they come.
+//! Values that are numbered in the order in which they first occur.
 
 use std::collections::HashMap;
 use std::hash::Hash;

@@ -1,4 +1,5 @@
-//! Methods and threads of a profile, each once, wherever they come from.
+//! The methods and threads of a profile. Each is entered only once, although
+//! several parts of the agent add them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -44,7 +45,7 @@ pub(crate) fn method(
     }
 }
 
-/// The parts of a method that tell it from others.
+/// The parts of a method that distinguish it from others.
 fn identity(method: &Method) -> Method {
     Method {
         file: None,

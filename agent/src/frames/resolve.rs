@@ -26,7 +26,8 @@ pub(crate) fn frame(
         let signature = jvmti.class_signature(class).ok()?;
         let (name, descriptor) = jvmti.method_name(frame.method).ok()?;
         let loader = jvmti.class_loader(jni, class).ok()?;
-        // Native methods and methods that were compiled without line numbers have none.
+        // Native methods, and methods that were compiled without line numbers,
+        // have no lines.
         let lines = jvmti.line_numbers(frame.method).unwrap_or_default();
         let own_loader = instrumentation.loaders.loader(jvmti, jni, loader);
         let internal = signature.strip_prefix(b"L");

@@ -275,7 +275,8 @@ impl Classes {
         }
     }
 
-    /// JVM TI's number of the first field that a class declares, as it counts for static fields.
+    /// JVM TI's number of the first field that a class declares, in JVM TI's
+    /// count of static fields.
     pub(super) fn first_static(&self, class: usize) -> usize {
         let above = self.with_supers(class).skip(1);
         let above: usize = above.map(|class| class.fields.len()).sum();

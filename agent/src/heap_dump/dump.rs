@@ -65,7 +65,8 @@ pub(super) struct Dump<'c, W: Write> {
     layouts: Vec<Option<Rc<RecordLayout>>>,
     /// True for classes whose record is written.
     dumped: Vec<bool>,
-    /// Classes whose fields are shown though they are not known.
+    /// Classes of which the walk has shown fields that JVM TI did not list
+    /// before.
     partial: Vec<usize>,
     /// Objects of `java.lang.Class` that represent no class, such as `int.class`. JVM TI does not
     /// report their fields.
@@ -437,7 +438,7 @@ impl<'c, W: Write> Dump<'c, W> {
         let id = self.current_id;
         if !matches!(self.current, Current::PrimitiveArray) {
             return Err(Fault::Unspecified(
-                "JVM TI showed values of what is no array",
+                "JVM TI showed elements of an object that is not an array",
             ));
         }
         let size = size_of(of);

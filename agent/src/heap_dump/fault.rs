@@ -6,7 +6,8 @@ use thiserror::Error;
 
 use crate::jvm::jvmti;
 
-/// Number of walks that are tried. A walk is begun again if a class was loaded before it.
+/// The maximum number of walks. If a class was loaded just before a walk, another
+/// walk is tried.
 pub(super) const ATTEMPTS: u32 = 10;
 
 /// The reason why there is no dump.

@@ -126,7 +126,7 @@ impl Names {
 const TOO_EARLY: &str = "they were defined before the agent could act";
 const TOO_MANY: &str = "10,000 other hidden classes were instrumented before";
 const NO_ROOM: &str = "the heap was nearly full";
-const NOT_SHOWN: &str = "this JVM shows them to no agent";
+const NOT_SHOWN: &str = "this JVM reports them to no agent";
 
 impl HiddenClasses {
     /// Returns whether hidden classes are instrumented.

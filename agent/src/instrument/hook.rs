@@ -1,7 +1,8 @@
 //! Instruments a class on its way into the JVM.
 //!
-//! The hook takes bytes and an allocator and does not depend on JVM TI. So another interface could use it, as JVMPI's
-//! `CLASS_LOAD_HOOK` with its `malloc_f`.
+//! The hook takes bytes and an allocator and does not depend on JVM TI. So
+//! another interface could use it, such as JVMPI's `CLASS_LOAD_HOOK` with its
+//! `malloc_f`.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -247,7 +248,7 @@ impl Ids for ClassIds<'_> {
     }
 
     fn method(&mut self, method: &Member<'_, '_>) -> u32 {
-        // `begin_class` is called first and sets it.
+        // `begin_class` is called first and sets `entry`.
         let Some(entry) = self.entry else {
             return 0;
         };

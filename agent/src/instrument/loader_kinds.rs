@@ -12,14 +12,14 @@ use loadhook_text::count;
 
 use super::numbered_names::without_numbers;
 
-/// The number of kinds of one pattern with collected loaders only, from which on further loaders of
-/// the pattern are of one kind.
+/// When this number of kinds of one pattern have only collected loaders, further
+/// loaders of the pattern share one kind.
 pub(crate) const MOST_GONE: u32 = 256;
 
 /// The maximum number of kinds. Further loaders share one more kind, whatever their names.
 const MOST: usize = 1 << 15;
 
-/// The name of the kind of these further loaders.
+/// The name of the kind that these further loaders share.
 const OTHERS: &str = "(other loaders)";
 
 /// Class and name of a loader. A loader without a name has the name of its class.

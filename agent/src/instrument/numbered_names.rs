@@ -1,7 +1,7 @@
 //! Names that a program generates with numbers in them, and their patterns.
 
-/// The number of hexadecimal digits from which on a run of them, with a decimal digit among them,
-/// counts as a number, a hash or an address.
+/// A run of at least this many hexadecimal digits, with a decimal digit among
+/// them, counts as a number: it is a hash or an address.
 const HEXADECIMAL: usize = 8;
 
 /// The name with `#` for each number: `Script_#` for `Script_17` and for `Script_0f3d9a2b`.

@@ -202,7 +202,7 @@ impl Registry {
                 .all
                 .get(entry.index)
                 .map(|(_, class)| &class.methods);
-            // Mostly they come in the order of their ids, each once.
+            // Usually methods come in the order of their ids, each once.
             let place = known.map(|known| known.binary_search_by_key(&method.id, |m| m.id));
             if let Some(Err(at)) = place {
                 method.name = classes.shared(method.name);

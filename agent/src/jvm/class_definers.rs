@@ -49,7 +49,8 @@ pub(crate) trait HiddenClassHook: Sync {
     /// Returns whether hidden classes are to be instrumented at all.
     fn is_active(&self) -> bool;
 
-    /// The instrumented class in a new `byte[]`, and its length. `None` if the class is to be defined as it is.
+    /// Makes an instrumented class: a new `byte[]`, and the length of the class
+    /// in it. `None` if the class is to be defined as it is.
     fn instrument<'f>(
         &self,
         jni: Jni<'f>,
@@ -232,7 +233,8 @@ unsafe extern "system" fn define_class_0(
         Some((array, len)) => (array, 0, len),
         None => (array, offset, len),
     };
-    // SAFETY: the replacement is bound only after the original was kept, which has the type that the descriptor says.
+    // SAFETY: the original was kept before the replacement was bound. It has the
+    // type that the descriptor says.
     unsafe {
         let original = CLASS_LOADER_ORIGINAL.load(Ordering::Acquire);
         let original = std::mem::transmute::<*mut c_void, DefineClass0>(original);

@@ -80,8 +80,9 @@ pub(crate) trait Visitor {
         length: Option<u32>,
     ) -> bool;
 
-    /// A field of a primitive type, of an object or a static one of a class, and the bits of its value. `of` is the
-    /// descriptor of the field.
+    /// A field of a primitive type, and the bits of its value. The field belongs
+    /// to an object, or is a static field of a class. `of` is the descriptor of
+    /// the field.
     fn primitive_field(&mut self, of: u8, index: Int, from: Tagged<'_>, bits: u64) -> bool;
 
     /// An array of a primitive type and its elements in the byte order of the machine. `of` is the descriptor of the
@@ -263,7 +264,7 @@ impl Jvmti {
     /// The number of objects in the heap.
     pub(crate) fn count_objects(self) -> Result<u64> {
         let mut objects: u64 = 0;
-        // SAFETY: the callback takes what `objects` is.
+        // SAFETY: `count_object` expects a pointer to a `u64`, as `objects` is.
         unsafe { self.iterate(0, count_object, (&raw mut objects).cast()) }?;
         Ok(objects)
     }
@@ -271,7 +272,7 @@ impl Jvmti {
     /// The tags of the objects in the heap. Dead objects that no collection has removed are among them.
     pub(crate) fn tags(self) -> Result<Vec<Long>> {
         let mut tags: Vec<Long> = Vec::new();
-        // SAFETY: the callback takes what `tags` is.
+        // SAFETY: `note_tag` expects a pointer to a `Vec<Long>`, as `tags` is.
         unsafe { self.iterate(FILTER_UNTAGGED, note_tag, (&raw mut tags).cast()) }?;
         Ok(tags)
     }
@@ -279,7 +280,7 @@ impl Jvmti {
     /// Shows `callback` all objects but those that `filter` excludes.
     ///
     /// # Safety
-    /// `data` must point to what `callback` takes it for.
+    /// `data` must point to a value of the type that `callback` expects.
     unsafe fn iterate(self, filter: Int, callback: OnObject, data: *mut c_void) -> Result<()> {
         type F = unsafe extern "system" fn(
             Env,
@@ -350,7 +351,7 @@ impl Jvmti {
     /// Disposes the environment and all its tags. No copy of it may be used later.
     pub(crate) fn dispose(self) {
         type F = unsafe extern "system" fn(Env) -> JvmtiError;
-        // SAFETY: callers let go of their copies.
+        // SAFETY: the caller does not use its copies of the environment again.
         unsafe { self.function::<F>(jvmti::DISPOSE_ENVIRONMENT)(self.env) };
     }
 }
@@ -365,7 +366,8 @@ unsafe extern "system" fn note_tag(
     _length: Int,
     tags: *mut c_void,
 ) -> Int {
-    // SAFETY: what `tags` passed, and the JVM's cell for the tag.
+    // SAFETY: `tags` points to the vector of [`Jvmti::tags`], and `tag` is the
+    // JVM's cell for the tag.
     unsafe { (*tags.cast::<Vec<Long>>()).push(*tag) };
     VISIT_OBJECTS
 }
@@ -377,7 +379,7 @@ unsafe extern "system" fn count_object(
     _length: Int,
     count: *mut c_void,
 ) -> Int {
-    // SAFETY: what `count_objects` passed.
+    // SAFETY: `count` points to the number of [`Jvmti::count_objects`].
     unsafe { *count.cast::<u64>() += 1 };
     VISIT_OBJECTS
 }
@@ -402,8 +404,8 @@ unsafe fn on_visit<V: Visitor>(walk: *mut c_void, body: impl FnOnce(&mut V) -> b
 /// # Safety
 /// `tag` must be null or the pointer that the JVM passed to the callback under way.
 unsafe fn cell<'a>(tag: *mut Long) -> Option<&'a Cell<Long>> {
-    // SAFETY: the caller's promise; two of them may be of one object, which
-    // cells allow.
+    // SAFETY: the caller's promise. Two references may lead to the cell of one
+    // object; `Cell` allows that.
     unsafe { tag.cast::<Cell<Long>>().as_ref() }
 }
 
@@ -422,7 +424,8 @@ unsafe extern "system" fn heap_reference<V: Visitor>(
     // SAFETY: the JVM passes the info of these kinds of references, each with its own fields.
     let index = || unsafe { (*info).index };
     let variable = || {
-        // SAFETY: as above; that of a JNI local begins as that of others.
+        // SAFETY: as above. The information about a JNI local begins like that
+        // about a stack local.
         let local: StackLocal = unsafe { (*info).local };
         Variable {
             thread_tag: local.thread_tag,
@@ -458,7 +461,7 @@ unsafe extern "system" fn heap_reference<V: Visitor>(
     });
     let to = Tagged { tag: to, class_tag };
     let length = u32::try_from(length).ok();
-    // SAFETY: what `follow_references` passed.
+    // SAFETY: `follow_references` passed this pointer.
     unsafe {
         on_visit::<V>(walk, |visitor| {
             visitor.reference(source, from, to, size, length)
@@ -482,7 +485,7 @@ unsafe extern "system" fn primitive_field<V: Visitor>(
         return VISIT_OBJECTS;
     };
     let from = Tagged { tag, class_tag };
-    // SAFETY: what `follow_references` passed.
+    // SAFETY: `follow_references` passed this pointer.
     unsafe {
         on_visit::<V>(walk, |visitor| {
             visitor.primitive_field(of as u8, index, from, bits)
@@ -513,7 +516,7 @@ unsafe extern "system" fn array_primitive_value<V: Visitor>(
         unsafe { std::slice::from_raw_parts(elements.cast::<c_uchar>(), size) }
     };
     let from = Tagged { tag, class_tag };
-    // SAFETY: what `follow_references` passed.
+    // SAFETY: `follow_references` passed this pointer.
     unsafe {
         on_visit::<V>(walk, |visitor| {
             visitor.primitive_array(of as u8, from, length, bytes)

@@ -1,5 +1,6 @@
-//! JVM TI functions that are safe to call. Functions that return local references take the JNI
-//! environment whose frame they belong to.
+//! JVM TI functions that are safe to call. A function that returns local
+//! references takes a JNI environment; the references belong to the frame of that
+//! environment.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -115,7 +116,7 @@ impl Jvmti {
 
     /// Enables or disables an event for all threads.
     pub(crate) fn notify(self, event: c_int, enable: bool) -> Result<()> {
-        // Variadic in C; the variable part is reserved and empty.
+        // The function is variadic in C. The variable part is reserved and empty.
         type F = unsafe extern "C" fn(Env, c_int, c_int, Object, ...) -> JvmtiError;
         // SAFETY: a null thread means all.
         check(unsafe {
@@ -172,7 +173,8 @@ impl Jvmti {
 
     pub(super) fn deallocate(self, memory: *mut c_void) {
         type F = unsafe extern "system" fn(Env, *mut c_uchar) -> JvmtiError;
-        // SAFETY: callers pass what the JVM allocated, once; null is allowed.
+        // SAFETY: callers pass memory that the JVM allocated, and pass it once.
+        // Null is allowed.
         unsafe { self.function::<F>(jvmti::DEALLOCATE)(self.env, memory.cast()) };
     }
 
@@ -518,7 +520,7 @@ impl Jvmti {
     /// Sets the tag of an object in this environment.
     pub(crate) fn set_tag(self, object: Local<'_>, tag: Long) -> Result<()> {
         type F = unsafe extern "system" fn(Env, Object, Long) -> JvmtiError;
-        // SAFETY: the object is a reference of this thread's.
+        // SAFETY: the object is a reference of the calling thread.
         check(unsafe { self.function::<F>(jvmti::SET_TAG)(self.env, object.object(), tag) })
     }
 

@@ -8,11 +8,16 @@ use super::sys::Object;
 
 /// A local reference, or null.
 ///
-/// `'f` is the frame that the reference belongs to: a callback of the JVM, or the closure that
-/// [`Jni::framed`](super::jni::Jni::framed) runs. The JVM frees the reference when the frame ends, and it is valid on
-/// one thread only: it cannot move to another. A reference that the environment of the closure made cannot leave the
-/// closure. One that an outer environment made inside the closure could, because the JVM gives it to the innermost
-/// frame and the compiler takes it for the outer one's; so the closure must not use an outer environment.
+/// `'f` is the frame that the reference belongs to: a callback of the JVM, or the
+/// closure that [`Jni::framed`](super::jni::Jni::framed) runs. The JVM frees the
+/// reference when the frame ends. The reference is valid on one thread only, so
+/// the type cannot move to another thread.
+///
+/// A reference made by the environment of the closure cannot leave the closure.
+/// But the closure must not use an outer environment. The JVM gives every new
+/// reference to the innermost frame, while the compiler takes a reference of the
+/// outer environment for one of the outer frame. So that reference could leave
+/// the closure and outlive its frame.
 #[derive(Clone, Copy)]
 pub(crate) struct Local<'f> {
     object: Object,
@@ -40,8 +45,8 @@ impl<'f> Local<'f> {
     }
 }
 
-/// A global reference: it keeps its object alive and is valid on every thread. The agent deletes those to threads that
-/// have ended, and no others.
+/// A global reference: it keeps its object alive and is valid on every thread.
+/// The agent deletes global references to threads that have ended, and no others.
 #[derive(Clone, Copy)]
 pub(crate) struct Global(Object);
 

@@ -1,5 +1,6 @@
-//! Native methods of the tracker. The JVM finds natives of boot classes in the libraries of agents by their names;
-//! registering them makes JDK 17 and later print a warning.
+//! Native methods of the tracker. The JVM finds them by their names in the
+//! agent's library, because it searches the libraries of agents for natives of
+//! boot classes. Registering them would make JDK 17 and later print a warning.
 #![allow(non_snake_case)]
 
 use std::ffi::c_void;
@@ -57,7 +58,8 @@ pub unsafe extern "system" fn Java_java_lang__00024Loadhook_tickAddress(
     catch_unwind(AssertUnwindSafe(|| AGENT.get().map_or(0, start))).unwrap_or(0)
 }
 
-/// Waits for a moment, for a thread that waits for the tracker's lock. After 100 waits the moments are longer.
+/// Makes a thread that waits for the tracker's lock wait for a moment. After 100
+/// waits the moments are longer.
 ///
 /// # Safety
 /// Called by the JVM for `java.lang.$Loadhook.nap(int)`.

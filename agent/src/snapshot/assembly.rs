@@ -78,7 +78,7 @@ impl<'a> Sources<'a> {
         self.instrumentation.hook.options()
     }
 
-    /// Assembles a profile, as long as `goes_on`.
+    /// Assembles a profile; gives up when `goes_on` returns false.
     pub(super) fn profile(
         &self,
         jni: Jni<'_>,
@@ -112,7 +112,8 @@ impl<'a> Sources<'a> {
             None => None,
         };
         let times = self.sampler.map(Sampler::snapshot);
-        // All loaders are named together, since an ordinal tells apart only loaders that were named together.
+        // All loaders are named together: the ordinals of two names differ only
+        // if the names were made together.
         let sampled_loaders = sampled.iter().flat_map(|(_, snapshot)| snapshot.loaders());
         let counted_loaders = classes.iter().map(|class| class.loader);
         let timed_loaders = times.iter().flat_map(TimeSnapshot::loaders);

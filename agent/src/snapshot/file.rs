@@ -61,7 +61,8 @@ impl Drop for PendingProfile {
     }
 }
 
-/// Writes a profile to a temporary file beside `file`, as long as `goes_on`. A device is written at once: then `None`.
+/// Writes a profile to a temporary file beside `file`; gives up when `goes_on`
+/// returns false. A device is written to at once, and the result is then `None`.
 pub(crate) fn write(
     file: &Path,
     profile: &Profile,
@@ -123,8 +124,8 @@ fn destination(file: &Path) -> io::Result<Destination> {
 /// The name that links lead to, even if no such file exists.
 fn target_of_links(file: &Path) -> PathBuf {
     let mut target = file.to_owned();
-    // Linux follows at most 40 links. No link is followed if the file exists but its target has no
-    // name.
+    // Linux follows at most 40 links. If the file exists, its target has no name,
+    // and no link is followed.
     for _ in 0..40 {
         match fs::read_link(&target) {
             // An absolute link replaces the whole path.
@@ -153,9 +154,10 @@ fn create(path: &Path) -> io::Result<(File, PendingProfile)> {
     Ok((out, PendingProfile(path.to_owned())))
 }
 
-/// A temporary name beside a file. It has the time beside the process id, because a process in
-/// another namespace can have the same id, and a number, because two profiles can be written at one
-/// time. It is short, because the file's name may have the maximum length.
+/// A temporary name beside a file. It contains the process id; the time, because
+/// a process in another namespace can have the same id; and a number, because two
+/// profiles can be written at one time. The name is short, because the file's
+/// name may have the maximum length.
 fn temporary_name(file: &Path) -> PathBuf {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);

@@ -54,7 +54,8 @@ impl SnapshotGate {
         true
     }
 
-    /// Waits for `time`, or until the JVM is about to end. Returns whether it is.
+    /// Waits for `time`, or until the JVM is about to end. Returns whether the
+    /// JVM is about to end.
     pub(crate) fn wait_for_end(&self, time: Duration) -> bool {
         self.wait_until(time, |state| state.is_ending)
     }
@@ -64,17 +65,19 @@ impl SnapshotGate {
         let mut state = self.lock();
         let is_free = !state.is_ending && !state.is_writing;
         state.is_writing |= is_free;
-        // Not `then_some`, which would make and drop a pass even if the gate is not free.
+        // `then_some` would make a pass, and drop it, even if the gate is not
+        // free.
         is_free.then(|| Pass(self))
     }
 
-    /// Returns whether the JVM is about to end, so that a snapshot is not worth while.
+    /// Returns whether the JVM is about to end. A snapshot is then of no use.
     pub(crate) fn is_ending(&self) -> bool {
         self.lock().is_ending
     }
 
-    /// Closes the gate at the end of the JVM: the caller writes the last profile. Waits for a
-    /// running snapshot, and returns false if that does not end.
+    /// Closes the gate at the end of the JVM. The caller then writes the last
+    /// profile. Waits for a running snapshot; returns false if the snapshot does
+    /// not end in time.
     pub(crate) fn close(&self) -> bool {
         self.lock().is_ending = true;
         self.changed.notify_all();

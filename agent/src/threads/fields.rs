@@ -1,4 +1,5 @@
-//! Fields of threads. They are read and no methods called, since programs can override methods.
+//! Fields of threads. Fields are read and methods are not called, because
+//! programs can override methods.
 
 use crate::jvm::jni::{Field, Jni};
 use crate::jvm::reference::{Global, Reference};

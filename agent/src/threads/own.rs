@@ -43,7 +43,7 @@ impl OwnThreads {
 
     /// Returns whether a thread is one of the agent's.
     pub(crate) fn contains(&self, jni: Jni<'_>, thread: Local<'_>) -> bool {
-        // Copied, since no lock is held while the JVM is called.
+        // The list is copied, because no lock is held while the JVM is called.
         let known = lock(&self.0).clone();
         known.iter().any(|own| jni.is_same(*own, thread))
     }

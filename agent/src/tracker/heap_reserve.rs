@@ -112,7 +112,7 @@ fn has_concurrent_collector() -> bool {
         return false;
     };
     let mut names = threads.filter_map(|thread| fs::read(thread.ok()?.path().join("comm")).ok());
-    // X is ZGC without generations, in JDK 21.
+    // An `XWorker` belongs to ZGC without generations in JDK 21.
     let workers: [&[u8]; 3] = [b"ZWorker", b"XWorker", b"Shenandoah"];
     names.any(|name| workers.iter().any(|worker| name.starts_with(worker)))
 }

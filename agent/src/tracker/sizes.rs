@@ -25,8 +25,8 @@ pub(crate) struct Sizes {
     arrays: AtomicBool,
     /// Sizes of instances in bytes, by the number of the loader and the name of the class.
     instances: Mutex<HashMap<(u32, Arc<str>), u64>>,
-    /// Code whose loaders were collected. Unknown sizes of classes that it names can no longer be
-    /// measured.
+    /// The loaders of code that were collected. Sizes of further classes that
+    /// this code names can no longer be measured.
     gone: Mutex<HashSet<CodeCopies>>,
 }
 

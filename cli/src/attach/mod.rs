@@ -142,8 +142,9 @@ impl Jvm {
         fs::read_link(self.path("exe")).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
     }
 
-    /// Sends a command, and waits for the answer as long as `go_on` returns true. Returns `None`
-    /// once it returns false. `go_on` is called ten times a second.
+    /// Sends a command, and waits for the answer as long as `go_on` returns true.
+    /// `go_on` is called ten times a second. When it returns false, the result is
+    /// `None`.
     pub(crate) fn execute(
         &self,
         words: [&OsStr; 4],

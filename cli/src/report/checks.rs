@@ -149,7 +149,7 @@ impl ReportArgs {
         )
     }
 
-    /// Refuses to show the waiting of profiles that do not tell it.
+    /// Refuses `--waiting` for a profile without samples.
     pub(super) fn refuse_waiting_without_samples(&self, profiles: &[Profile]) -> Result<()> {
         let mut pairs = self.all_files().zip(profiles);
         match pairs.find(|(_, profile)| profile.sampling.is_none()) {

@@ -100,7 +100,8 @@ fn write(args: &ReportArgs, profiles: &[Profile], options: &Options<'_>) -> Resu
     } else {
         args.format.write(profile, options, &mut bytes)
     };
-    // Writing to a vector cannot fail, so that the format has refused the profile.
+    // Writing to a vector cannot fail, so an error means that the format refused
+    // the profile.
     written.with_context(|| format!("--format {}", args.format.as_str()))?;
     Ok(bytes)
 }

@@ -28,7 +28,7 @@ const PLACES: [&str; 3] = [
 #[derive(Debug)]
 pub(super) struct Java {
     program: PathBuf,
-    /// `25.0.3`
+    /// The runtime's version: `25.0.3`.
     pub(super) version: String,
 }
 

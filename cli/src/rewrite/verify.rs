@@ -25,7 +25,8 @@ pub(super) struct Verified {
 
 /// Checks outputs, and their classes with the verifier of `java`.
 ///
-/// # Errors Fails if an output has faults, which are printed, or cannot be checked.
+/// # Errors
+/// Fails if an output has faults, which are printed, or cannot be checked.
 pub(super) fn verify(
     staged: &[Staged<'_>],
     plan: &Plan,

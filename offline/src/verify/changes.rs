@@ -14,7 +14,7 @@ use crate::{Error, Plan, is_archive, is_class};
 /// A class that was rewritten, or added.
 #[derive(Clone, Copy, Debug)]
 pub struct Changed<'a> {
-    /// `app.jar!/com/example/Service.class`
+    /// The class's name for messages: `app.jar!/com/example/Service.class`.
     pub name: &'a str,
     /// The original class; `None` if the class was added.
     pub before: Option<&'a [u8]>,

@@ -13,7 +13,7 @@ use crate::{Plan, Progress, is_class};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ContentChecks<'a> {
     pub(super) plan: &'a Plan,
-    /// Ends the checks when the user interrupts.
+    /// Tells the checks to end when the user interrupts.
     pub(super) progress: &'a Progress,
 }
 

@@ -12,15 +12,15 @@ const PART: &[u8] = b"loadhook/a";
 /// A row of a table: the name of a module or package, and the bytes after it.
 type Row<'a> = (&'a [u8], &'a [u8]);
 
-/// The parts of a description that may change, and the rest.
+/// The contents of a description: the parts that may change, and the rest.
 #[derive(Default)]
 struct Said<'a> {
     requires: Vec<Row<'a>>,
     exports: Vec<Row<'a>>,
     lists_packages: bool,
     packages: Vec<Row<'a>>,
-    /// Names of attributes, except hashes of modules, and their content without the
-    /// tables.
+    /// The names of all attributes except the hashes of modules, with their
+    /// content without the tables.
     rest: Vec<(&'a [u8], &'a [u8])>,
 }
 
@@ -62,8 +62,9 @@ pub(super) fn compare(
     }
 }
 
-/// Returns the row, if any, that `after` has in addition to those of `before`. `None` if there are
-/// several, or if a row is repeated.
+/// Returns the row that `after` has in addition to those of `before`; the inner
+/// `None` means that there is none. The outer `None` means that there are
+/// several, or that a row occurs twice.
 fn added<'a>(before: &[Row<'_>], after: &[Row<'a>]) -> Option<Option<Row<'a>>> {
     let mut olds = before.iter().peekable();
     let mut added = None;
@@ -120,7 +121,7 @@ fn said<'a>(class: &ClassFile<'a>) -> Result<Said<'a>> {
 fn named<'a>(pool: &ConstantPool<'a>, index: CpIndex) -> Result<&'a [u8]> {
     match pool.get(index)? {
         Constant::Module { name } | Constant::Package { name } => pool.utf8(name),
-        // No JVM accepts this description, rewritten or not.
+        // No JVM accepts a description with another constant here, rewritten or not.
         _ => Ok(&[]),
     }
 }

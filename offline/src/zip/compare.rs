@@ -29,7 +29,7 @@ fn first<R>(archive: &Archive<R>) -> u64 {
 
 /// Returns whether two entries are equal byte for byte, including the bytes up to
 /// the next entry. Their positions in the archives may differ, and so may the
-/// offsets that state these positions.
+/// offsets that contain these positions.
 pub(crate) fn same_entry<R: ReaderAt, S: ReaderAt>(
     a: (&Archive<R>, &Entry),
     b: (&Archive<S>, &Entry),
@@ -50,7 +50,7 @@ pub(crate) fn same_entry<R: ReaderAt, S: ReaderAt>(
 }
 
 /// Returns whether two entries differ only in content and packing, and in the
-/// fields that state these.
+/// fields that describe these.
 ///
 /// # Errors
 /// When a local record cannot be read.

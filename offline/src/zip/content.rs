@@ -117,7 +117,8 @@ impl<R: ReaderAt + Sync> Archive<R> {
         check(entry, most)?;
         let packed = RangeReader::new(&self.source, self.data(entry)?);
         let mut spool = Spool::new();
-        // Reading one byte more than the directory states suffices to detect a wrong length.
+        // A content that is one byte longer than the directory says has a wrong
+        // length, so no more is read.
         copy(
             deflate::unpacking(packed).take(entry.facts.size + 1),
             &mut spool,

@@ -7,9 +7,10 @@ const SIGNATURE: [u8; 4] = *b"PK\x07\x08";
 /// Length of a descriptor with signature and zip64 sizes.
 pub(super) const LONGEST: usize = 24;
 
-/// Length of the descriptor at the beginning of `behind`, the bytes behind an
-/// entry's data; 0 if there is none. The signature is optional, and the length of the sizes is
-/// stated nowhere, so every form is compared with the directory's values.
+/// Length of the data descriptor at the beginning of `behind`, the bytes behind
+/// an entry's data; 0 if there is no descriptor. Its signature is optional, and
+/// nothing says how long its sizes are. So each possible form is compared with
+/// the directory's values.
 pub(super) fn len(behind: &[u8], facts: Facts) -> usize {
     let short = [facts.compressed, facts.size].map(|size| (size as u32).to_le_bytes());
     let long = [facts.compressed, facts.size].map(u64::to_le_bytes);

@@ -19,7 +19,8 @@ pub(super) struct Ending {
 }
 
 impl Ending {
-    /// The comment, and the bytes behind it.
+    /// The bytes behind the fixed part of the end record: the comment and what
+    /// follows it.
     pub(super) fn behind(&self) -> &[u8] {
         &self.end[END_LEN as usize..]
     }

@@ -29,13 +29,13 @@ pub(super) struct Located {
 
 /// Finds the end record and the directory in a file of `len` bytes.
 ///
-/// The last end record counts whose comment ends with the file. An end record with
-/// other bytes behind it counts, too, if it leads to a directory and a first entry.
-/// The number of entries in it is not used.
+/// The last end record counts whose comment ends exactly at the end of the file.
+/// An end record that other bytes follow also counts if it leads to a directory
+/// and a first entry. The number of entries in it is not used.
 ///
-/// The directory ends where the end record, or the zip64 end record, begins,
-/// wherever its offset points: if a script was put before an archive, all offsets
-/// are too small by its length.
+/// The directory ends where the end record, or the zip64 end record, begins. The
+/// offset in the end record does not matter: if a script was put before an
+/// archive, all offsets are too small by the script's length.
 pub(super) fn locate<R: ReaderAt>(source: &R, len: u64) -> Result<Located, ZipError> {
     let start = len.saturating_sub(END_LEN + MOST_BEHIND);
     let mut tail = vec![0; (len - start) as usize];

@@ -163,8 +163,8 @@ impl<R: ReaderAt> Archive<R> {
         &self.directory[entry.record.clone()]
     }
 
-    /// The whole directory. If two are equal, so are the archives, as far as names,
-    /// sizes and checksums show.
+    /// The whole directory. Two archives with equal directories have equal names,
+    /// sizes and checksums.
     pub fn directory(&self) -> &[u8] {
         &self.directory
     }

@@ -55,7 +55,7 @@ pub(super) fn short(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }
 
-/// The content of a directory's record.
+/// The facts in a record of the directory.
 #[derive(Debug)]
 pub(super) struct Written {
     pub(super) facts: Facts,
@@ -161,7 +161,7 @@ pub(super) fn directory(old: &[u8], facts: Facts, is_new: bool, offset: u64) -> 
     put4(&mut record, 20, short(facts.compressed));
     put4(&mut record, 24, short(facts.size));
     put2(&mut record, 30, extra.len() as u16);
-    // The archive has one disk, number 0.
+    // The record gets disk number 0, the only disk.
     put2(&mut record, 34, 0);
     put4(&mut record, 42, short(offset));
     if !large.is_empty() {

@@ -75,7 +75,7 @@ pub struct AgentOptions {
     pub sampler: Sampler,
     /// Processor time between two samples of a thread.
     pub interval: SamplingInterval,
-    /// The clock that measures this time.
+    /// The clock that measures the processor time between two samples.
     pub clock_source: ClockSource,
     /// The allocations to record; `None` if none are recorded.
     pub alloc: Option<AllocationMode>,

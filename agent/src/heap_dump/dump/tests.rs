@@ -119,9 +119,10 @@ fn walks_against_the_specification_fail() {
             "a field that the class does not have",
             |visitor, [a, b, _]| refer(visitor, Source::Field(1), Some(a), b),
         ),
-        ("values of what is no array", |visitor, [a, ..]| {
-            visitor.primitive_array(b'I', a.tagged(), 0, &[])
-        }),
+        (
+            "elements of an object that is not an array",
+            |visitor, [a, ..]| visitor.primitive_array(b'I', a.tagged(), 0, &[]),
+        ),
         ("a reference of an unknown kind", |visitor, [a, b, _]| {
             refer(visitor, Source::Element(0), Some(a), b)
         }),

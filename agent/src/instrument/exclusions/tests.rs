@@ -177,7 +177,8 @@ fn calls(class: &ClassFile<'_>, wanted: &Method) -> Result<Option<Vec<Method>>> 
         .map_err(|e| anyhow::anyhow!("{e:?}"))?;
     let mut calls = Vec::new();
     for (at, instruction) in instructions.iter().enumerate() {
-        // The probes get valid arguments, so code that leads to an exception only never runs.
+        // The probes get valid arguments, so code that only leads to an exception
+        // never runs.
         if is_thrown(&instructions[at..]) {
             continue;
         }

@@ -54,7 +54,7 @@ impl StagingDir {
         self.folder.file_name().unwrap_or_default()
     }
 
-    /// A path into the folder that does not depend on its name.
+    /// A path to the open folder. It stays valid if the folder is renamed.
     pub(super) fn path(&self) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.open.as_raw_fd()))
     }

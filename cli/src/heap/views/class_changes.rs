@@ -11,7 +11,7 @@ pub(in crate::heap) struct ClassChanges {
     pub(in crate::heap) histograms: [Histogram; 2],
 }
 
-/// Instances and bytes of a class, before and after.
+/// Instances and bytes of a class in the earlier and in the later dump.
 #[derive(Default)]
 pub(in crate::heap) struct Change {
     pub(in crate::heap) instances: [u64; 2],
