@@ -28,7 +28,7 @@ thread_local! {
 /// A thread that is sampled from now on.
 pub(super) struct Arrival {
     pub(super) serial: Serial,
-    /// A reference that the sampler deletes.
+    /// A reference to the thread, which the sampler deletes at the end.
     pub(super) thread: Global,
     pub(super) id: Option<u64>,
     pub(super) name: String,

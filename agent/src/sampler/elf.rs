@@ -21,7 +21,7 @@ const PT_LOAD: u32 = 1;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Function {
     start: u64,
-    /// 0 if it is not known.
+    /// The size in bytes; 0 if it is not known.
     size: u64,
     name: Box<str>,
 }
@@ -37,7 +37,7 @@ struct Segment {
 /// The functions of a library.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Functions {
-    /// In the order of their addresses.
+    /// The functions, in the order of their addresses.
     all: Vec<Function>,
     segments: Vec<Segment>,
 }

@@ -1,9 +1,10 @@
 //! Samples of running threads and visits to waiting ones: where time goes.
 //!
-//! Running time comes from one of two engines. The [asynchronous](crate::jvm::sampling) one interrupts threads by
-//! signals; the other one looks at threads at their safepoints. Waiting comes from visits to threads whose processor
-//! clock stands still. A thread of the agent's does all this work. The threads of the program only tell that they start
-//! and end.
+//! Running time comes from one of two engines. The
+//! [asynchronous](crate::jvm::sampling) engine interrupts threads by signals. The
+//! other engine looks at threads at their safepoints. Waiting comes from visits
+//! to threads whose processor clock stands still. One thread of the agent does
+//! all this work. The threads of the program only report their own start and end.
 
 mod arrivals;
 mod elf;

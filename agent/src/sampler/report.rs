@@ -234,7 +234,7 @@ mod tests {
         let other = NameNumber(1 << 20);
         let mut forest = Forest::new(100);
         forest.run(VIRTUAL, &[one], 1, 1);
-        // Names that are not known are all `(tree full)`.
+        // All names that are not known are shown as `(tree full)`.
         forest.run(VIRTUAL, &[other], 2, 1);
         forest.run(VIRTUAL, &[NameNumber(1 << 21)], 4, 1);
         let snapshot = TimeSnapshot {

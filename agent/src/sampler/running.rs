@@ -150,7 +150,7 @@ pub(super) fn sample_at_safepoint(
     }
     record.last_stack = stack();
     if record.last_stack.is_empty() {
-        // The thread is about to start or to end.
+        // A thread without frames is about to start or to end.
         record.last_stack.push(shared.lock().names.vm);
     }
     record.sampled_at = now;
@@ -178,7 +178,7 @@ pub(super) fn run_to(record: &mut Record, shared: &Shared, cpu_ns: u64) {
     let unwalked = [names.unwalked];
     let is_mounted = names.is_mounted(&record.last_stack);
     let stack: &[NameNumber] = if record.last_stack.is_empty() || is_mounted {
-        // JVM TI does not tell which virtual thread a carrier runs.
+        // JVM TI does not say which virtual thread a carrier runs.
         sampling.unwalked += 1;
         sampling.unwalked_ns += ns;
         &unwalked

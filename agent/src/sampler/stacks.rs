@@ -11,7 +11,7 @@ use crate::jvm::jvmti::{MethodKey, StackFrame};
 use crate::jvm::reference::Global;
 use crate::jvm::sampling::MethodNumber;
 
-/// The most frames of a stack.
+/// The maximum number of frames of a stack.
 pub(super) const DEPTH: usize = 1024;
 
 /// The names of the methods that JVM TI has shown.

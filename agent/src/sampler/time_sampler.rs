@@ -163,7 +163,8 @@ impl Sampler {
         jni: Jni<'_>,
         work: impl FnOnce(&mut Turns, &Turn<'_>),
     ) {
-        // Taken out, since no lock is held while the JVM is called.
+        // The state is taken out of the mutex, because no lock is held while the
+        // JVM is called.
         let turns = lock(&self.turns).take();
         if let (Some(mut turns), Some(fields)) = (turns, self.fields.get()) {
             let turn = Turn {

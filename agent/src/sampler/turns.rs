@@ -17,7 +17,7 @@ use crate::jvm::sampling::AsyncEngine;
 use crate::jvm::sys::thread_state::{IN_NATIVE, RUNNABLE};
 use crate::threads::fields::ThreadFields;
 
-/// The most threads whose names are read again in one update.
+/// The maximum number of threads whose names are read again in one update.
 const MOST_NAMES: usize = 1000;
 
 /// Access to the JVM and to the parts of the sampler during a turn.

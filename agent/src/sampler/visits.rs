@@ -26,7 +26,7 @@ fn reason(state: Int, has_run: bool) -> Option<Reason> {
     } else if is(PARKED) {
         Some(Reason::Parked)
     } else if is(WAITING) {
-        // `Object.wait`.
+        // The thread is in `Object.wait`.
         Some(Reason::Monitor)
     } else {
         (is(RUNNABLE) && is(IN_NATIVE) && !has_run).then_some(Reason::Io)
@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(visit.pending_ns, 6_000);
         assert!(!visit.advance(begin + Duration::from_micros(15), 9_000));
         assert_eq!(visit.pending_ns, 11_000);
-        // Clocks that disagree by a little.
+        // The two clocks disagree by a little.
         assert!(visit.advance(begin + Duration::from_micros(16), 11_000));
         assert_eq!(visit.pending_ns, 11_000);
     }

@@ -48,7 +48,8 @@ impl AsyncEngine {
             ]))
             .map_err(NotAsync::NoEvents)?;
         let interval_ns = u64::try_from(settings.interval.as_nanos()).unwrap_or(u64::MAX);
-        // The signal handler and the callbacks may run until the process ends.
+        // The tables are never freed, because the signal handler and the
+        // callbacks may run until the process ends.
         let shared: &'static Shared = Box::leak(Box::new(Shared::new(structs, interval_ns)));
         let cache = CodeCache::new(memory, structs.code);
         let engine = Box::leak(Box::new(Engine::new(jvmti, settings, shared, cache)));
@@ -101,7 +102,8 @@ impl AsyncEngine {
         self.0.threads().stop(self.0.shared);
     }
 
-    /// Stops all timers and events for ever, because nobody will read samples. The tables would only grow.
+    /// Stops all timers and events for ever. Nothing reads the samples any more,
+    /// so the tables would only grow.
     pub(crate) fn give_up(self) {
         self.stop();
         for event in events::EVENTS {

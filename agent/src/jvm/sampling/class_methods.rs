@@ -18,7 +18,8 @@ pub(super) struct ClassMethods {
     pub(super) continuation_entry: Option<MethodKey>,
 }
 
-/// The methods of a class; `None` if the class is not prepared or cannot be read.
+/// The methods of a class; `None` if the class is not prepared, or if its methods
+/// cannot be read.
 pub(super) fn class_methods(
     jvmti: Jvmti,
     memory: &SafeMemory,

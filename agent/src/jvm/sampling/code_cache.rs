@@ -5,10 +5,11 @@ use std::sync::OnceLock;
 use super::memory::SafeMemory;
 use super::vm_structs::CodeOffsets;
 
-/// The most heaps of a code cache.
+/// The maximum number of heaps of a code cache.
 const MAX_HEAPS: usize = 8;
 
-/// The most steps from a segment of the code cache to the first one of its block.
+/// The maximum number of steps from a segment of the code cache to the first
+/// segment of its block.
 const MAX_STEPS: usize = 4096;
 
 /// The largest frame, in words.
@@ -48,7 +49,7 @@ impl CodeCache {
         }
     }
 
-    /// The reader of memory that may be unmapped meanwhile.
+    /// The reader of memory that another thread may unmap at any moment.
     pub(super) fn memory(&self) -> &SafeMemory {
         &self.memory
     }

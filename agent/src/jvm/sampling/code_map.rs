@@ -19,7 +19,7 @@ const PAGE: u32 = 16;
 /// Granules of a page.
 const GRANULES: usize = 1 << (PAGE - GRANULE);
 
-/// Descriptions in one block, and the most blocks.
+/// The number of descriptions in a block, and the maximum number of blocks.
 const BLOCK: usize = 512;
 const BLOCKS: usize = 8192;
 
@@ -112,7 +112,9 @@ struct Place {
     body: AtomicU32,
     last_site: AtomicU32,
     orig_pc: AtomicU32,
-    /// The number of the code that shares the first granule, and of the code that shares the last one; 0 for none.
+    /// The numbers of two other pieces of code: of one that shares the first
+    /// granule, and of one that shares the last granule. 0 means that there is
+    /// none.
     neighbours: [AtomicU32; 2],
 }
 
@@ -194,7 +196,8 @@ impl CodeMap {
             if code.contains(pc) {
                 return Some((CodeId(id), code));
             }
-            // Go on to the neighbour on the side of `pc`. If the side changes, `pc` lies between two pieces of code.
+            // The search continues at the neighbour on the side of `pc`. If the
+            // side changes, `pc` lies between two pieces of code.
             let toward = usize::from(pc >= code.high);
             if side.is_some_and(|side| side != toward) {
                 return None;
@@ -393,7 +396,7 @@ mod tests {
         assert_eq!(found(&map, 0x4080), Some(4));
         assert_eq!(found(&map, 0x41ff), None);
         assert_eq!(found(&map, 0x4200), Some(3));
-        // The same code, told of again.
+        // The JVM reports the same code again.
         let again = map.add(CodeId(5), &code(0x4200, 0x100));
         assert_eq!(again, Some(vec![CodeId(3)]));
         assert_eq!(found(&map, 0x42ff), Some(5));

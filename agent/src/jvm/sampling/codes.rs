@@ -99,7 +99,8 @@ unsafe fn slice<'s, T>(start: *const T, count: i32) -> &'s [T] {
 /// The first bytes of code.
 ///
 /// # Safety
-/// `len` bytes from `low` on must be code that the JVM tells of in an event that is being handled.
+/// `len` bytes from `low` on must be code that the JVM reports in an event that
+/// is being handled.
 pub(super) unsafe fn first_bytes(low: usize, len: usize) -> Vec<u8> {
     let start = std::ptr::with_exposed_provenance::<u8>(low);
     // SAFETY: the caller's promise. The JVM may change the code meanwhile, hence the volatile reads.
@@ -119,7 +120,8 @@ pub(super) fn describe_compiled(
     let header = cache.header(low, true);
     let begin = prologue(first_bytes);
     let frame_size = header.map_or(begin.frame_size, |header| header.frame_size);
-    // If the header tells of another frame size, these instructions are not the prologue.
+    // If the header contains another frame size, these instructions are not the
+    // prologue.
     let is_begin = begin.frame_size == frame_size;
     Code {
         low,
@@ -198,7 +200,7 @@ impl Codes {
         self.compiled.get(index)?.as_ref()
     }
 
-    /// Frees a number that nothing can name any more.
+    /// Frees a number that no handler and no sample can refer to any more.
     pub(super) fn free(&mut self, id: CodeId) {
         if let Some(index) = (id.0 as usize).checked_sub(1)
             && let Some(compiled) = self.compiled.get_mut(index)

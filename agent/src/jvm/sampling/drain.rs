@@ -120,8 +120,8 @@ fn expand_compiled(known: &Known, code: CodeId, offset: u32, found: &mut Vec<Fra
     }
 }
 
-/// The number of a noted method; `None` if its class is unloaded. The sink is told of a new number while a reference
-/// keeps the class loaded.
+/// The number of a noted method; `None` if its class is unloaded. If the number
+/// is new, the sink gets it while a reference keeps the class loaded.
 fn tell(
     engine: &Engine,
     jni: Jni<'_>,

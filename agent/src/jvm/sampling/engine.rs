@@ -24,18 +24,20 @@ use crate::jvm::jvmti::{Jvmti, MethodKey};
 use crate::jvm::reference::{Local, Weak};
 use crate::locks::lock;
 
-/// A thing that handlers or samples may still name.
+/// Something that was taken out of its table, but that handlers or samples may
+/// still refer to.
 enum Thing {
     Table(OldTable),
     Code(CodeId),
     Methods(Vec<u32>),
 }
 
-/// A thing that was taken out of its table.
+/// A [`Thing`], with the time from which on it can be freed.
 struct Retired {
     thing: Thing,
     epoch: Epoch,
-    /// The ring's head after the epoch was over. Samples before it may name the thing.
+    /// The ring's head after the epoch was over. Samples before this position may
+    /// refer to the thing.
     until: Option<u64>,
 }
 
@@ -147,7 +149,8 @@ impl Engine {
         });
     }
 
-    /// Frees the things that neither a handler nor an unread sample can name any more.
+    /// Frees the things to which neither a handler nor an unread sample can refer
+    /// any more.
     pub(super) fn free_retired(&self) {
         let mut known = self.known();
         let tail = self.shared.ring.tail();
@@ -162,7 +165,8 @@ impl Engine {
                 continue;
             }
             if retired.until.is_none() && self.shared.desks.is_over(retired.epoch) {
-                // Read after the epoch is known to be over: the last handler that saw the thing has written by then.
+                // The head is read after the epoch is known to be over: the last
+                // handler that saw the thing has written its sample by then.
                 retired.until = Some(self.shared.ring.head());
             }
             known.retired.push(retired);
@@ -213,7 +217,7 @@ impl Engine {
     /// Notes all classes again if some samples had interpreted methods that are not known. A class that was redefined
     /// has other methods, and the JVM posts no event for it.
     pub(super) fn note_redefined(&self, jni: Jni<'_>, unknown: u32) {
-        /// Fewer samples of unknown methods than this may be chance.
+        /// A smaller number of samples of unknown methods may be chance.
         const CHANCE: u32 = 20;
         const PAUSE: Duration = Duration::from_secs(5);
         if unknown < CHANCE {
@@ -258,8 +262,8 @@ impl Engine {
         let words = self.thread_words(java_thread)?;
         let is_own = words.tid == own_tid();
         let mut threads = self.threads();
-        // Read under the lock with which `keep_signal` changes it: a timer with the old signal would tick for the
-        // program's handler.
+        // The signal is read under the lock with which `keep_signal` changes it.
+        // Otherwise a timer with the old signal would call the program's handler.
         let signal = self.signal.number();
         if signal == 0 {
             return None;
@@ -267,7 +271,8 @@ impl Engine {
         threads.arm(self.shared, &self.settings, signal, words, is_own)
     }
 
-    /// Ends the time in which threads of `VMInit` are armed, and changes the signal if the program has taken it.
+    /// Called when all threads of `VMInit` are armed. Changes the signal if the
+    /// program has installed a handler for it meanwhile.
     pub(super) fn keep_signal(&self) {
         let mut threads = self.threads();
         threads.all_are_armed();
@@ -280,8 +285,9 @@ impl Engine {
         }
     }
 
-    /// Reads the JVM's structures of a thread. A system call does it, because a thread other than the calling one may
-    /// end meanwhile, and a direct read would then fault.
+    /// Reads the JVM's structures of a thread by a system call. A thread other
+    /// than the calling one may end at any moment, and a direct read would then
+    /// fault.
     fn thread_words(&self, java_thread: usize) -> Option<ThreadWords> {
         if java_thread == 0 {
             return None;

@@ -1,4 +1,5 @@
-//! The methods inlined at each place of a compiled method, as `CompiledMethodLoad` tells them.
+//! The methods inlined at each place of a compiled method, as
+//! `CompiledMethodLoad` reports them.
 
 use std::collections::HashMap;
 
@@ -11,7 +12,7 @@ pub(super) struct InlinedFrame {
     pub(super) bci: Option<u16>,
 }
 
-/// The end of a chain.
+/// Marks the end of a chain.
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -52,7 +53,8 @@ impl InlineTable {
             places.push((offset, caller));
         }
         places.sort_by_key(|(offset, _)| *offset);
-        // Neighbouring places with the same chain need only the last of them.
+        // Of several neighbouring places with the same chain, only the last one
+        // is needed.
         let mut kept: Vec<(u32, u32)> = Vec::with_capacity(places.len());
         for place in places {
             match kept.last_mut() {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use super::reclaim::zeroed;
 
-/// The most places that a search looks at.
+/// The maximum number of places that a search looks at.
 const PROBES: usize = 64;
 
 /// Places of the first table.
@@ -78,7 +78,7 @@ impl Slots {
 /// a time changes it.
 pub(super) struct MethodTable {
     slots: AtomicPtr<Slots>,
-    /// Places in use, with those of methods that are gone.
+    /// The number of places in use, including those of methods that are gone.
     used: AtomicU32,
 }
 
@@ -94,7 +94,8 @@ impl MethodTable {
     }
 
     fn slots(&self) -> &Slots {
-        // SAFETY: the pointer comes from a box. A box that is replaced lives until no reader can have it: `OldTable`.
+        // SAFETY: the pointer comes from a box. A box that is replaced lives
+        // until no reader can have it (see `OldTable`).
         unsafe { &*self.slots.load(Ordering::Acquire) }
     }
 

@@ -29,7 +29,7 @@ struct Class {
     old: Vec<(usize, u32)>,
 }
 
-/// The most old addresses that are kept for a class.
+/// The maximum number of old addresses that are kept for a class.
 const MAX_OLD: usize = 4096;
 
 /// The class of a method.
@@ -136,7 +136,8 @@ impl NotedMethods {
             return None;
         }
         let old = std::mem::replace(&mut method.address, address);
-        // Frames of the old code may be on stacks.
+        // Frames of the old code may still be on stacks, so the old addresses are
+        // kept.
         if let Some(Some(class)) = self.classes.get_mut(method.class as usize) {
             class.old.push((old, number));
             if class.old.len() > MAX_OLD {
@@ -220,7 +221,8 @@ impl NotedMethods {
         })
     }
 
-    /// Frees the places of methods that nothing can name any more.
+    /// Frees the places of methods to which no handler and no sample can refer
+    /// any more.
     pub(super) fn free(&mut self, methods: Vec<u32>) {
         self.free_methods.extend(methods);
     }

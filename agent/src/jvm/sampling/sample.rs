@@ -114,7 +114,7 @@ pub(crate) enum NotAsync {
     /// The kernel forbids reading this process's memory by system call.
     #[error("this system forbids process_vm_readv and reads of /proc/self/mem")]
     NoSafeReads,
-    /// Every signal that could be used has a handler of the program's.
+    /// The program has a handler for every signal that could be used.
     #[error("the program handles SIGPROF and all real-time signals itself")]
     NoSignal,
     /// The kernel refuses performance events.

@@ -18,7 +18,7 @@ const LATER: u32 = 16;
 /// for a frame that is being deoptimised, the walker knows the method, but not always the inlined ones.
 const LEAST: u32 = 90;
 
-/// The most frames of a stack that are compared.
+/// The maximum number of frames of a stack that are compared.
 pub(super) const MAX_CHECKED: usize = 256;
 
 /// The outcomes of the self-check.

@@ -12,7 +12,7 @@ use super::vm_structs::VmStructs;
 /// Words of the ring: 4 MB, some 8,000 samples.
 const RING: usize = 1 << 19;
 
-/// Records in one block, and the most blocks.
+/// The number of records in a block, and the maximum number of blocks.
 const BLOCK: usize = 64;
 const BLOCKS: usize = 1024;
 

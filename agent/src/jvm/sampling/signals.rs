@@ -48,7 +48,7 @@ fn address() -> libc::sighandler_t {
 
 /// The action of a signal.
 fn action(number: i32) -> Option<libc::sigaction> {
-    // SAFETY: zeros are a value of the structure.
+    // SAFETY: all bytes zero are a valid value of the structure.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     // SAFETY: the action is written if the call succeeds.
     let error = unsafe { libc::sigaction(number, null(), &mut action) };
@@ -60,7 +60,8 @@ fn has_default_action(number: i32) -> bool {
 }
 
 fn install(number: i32) -> bool {
-    // SAFETY: zeros are a value of the structure: an empty mask.
+    // SAFETY: all bytes zero are a valid value of the structure, with an empty
+    // mask.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = address();
     // SA_RESTART: the program's system calls go on after the handler. SA_ONSTACK: a thread that has a stack for signals

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use super::sample::ClockSource;
 
-/// The upper half of the value that a timer's signal carries. It tells our timers from those of others.
+/// The upper half of the value that a timer's signal carries. It distinguishes
+/// our timers from others.
 const MARK: usize = 0x4c48_7331;
 
 /// The index of the record in the value of a timer's signal.
@@ -88,7 +89,8 @@ impl Timer {
 }
 
 fn timespec(time: Duration) -> libc::timespec {
-    // SAFETY: zeros are a value of the structure, which has padding on some platforms.
+    // SAFETY: all bytes zero are a valid value of the structure. It has padding
+    // on some platforms.
     let mut spec: libc::timespec = unsafe { std::mem::zeroed() };
     spec.tv_sec = time.as_secs() as libc::time_t;
     spec.tv_nsec = time.subsec_nanos() as _;
@@ -101,7 +103,7 @@ fn cpu_clock(tid: i32) -> libc::clockid_t {
 }
 
 fn new_cpu_timer(tid: i32, record: u32, signal: i32) -> Result<CpuTimer, i32> {
-    // SAFETY: zeros are a value of the structure.
+    // SAFETY: all bytes zero are a valid value of the structure.
     let mut event: libc::sigevent = unsafe { std::mem::zeroed() };
     event.sigev_notify = libc::SIGEV_THREAD_ID;
     event.sigev_signo = signal;
@@ -152,7 +154,8 @@ fn new_perf_event(tid: i32, signal: i32, interval: Duration) -> Result<OwnedFd, 
         wakeup_events: 1,
         ..PerfEventAttr::default()
     };
-    // SAFETY: the structure outlives the call; a thread of this process on any processor is asked for.
+    // SAFETY: the structure outlives the call. The event is for a thread of this
+    // process, on any processor.
     let file = unsafe {
         libc::syscall(
             libc::SYS_perf_event_open,
@@ -208,7 +211,8 @@ mod tests {
             libc::SIGPROF,
             Duration::from_millis(1),
         );
-        // It is not started: this process has no handler.
+        // The timer is not started, because this process has no handler for the
+        // signal.
         assert!(matches!(timer, Ok(Timer::Cpu(_))), "{timer:?}");
         let gone = Timer::new(
             ClockSource::Timer,

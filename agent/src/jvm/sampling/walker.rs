@@ -200,7 +200,7 @@ impl<M: ThreadMemory> Walk<'_, M> {
         self.word(address, words).filter(|pc| self.is_code(*pc))
     }
 
-    /// Goes on at the caller.
+    /// The next step begins at the caller's frame.
     fn go(&mut self, pc: usize, sp: usize, fp: usize) -> Step {
         self.at = Place { pc, sp, fp };
         Step::On
@@ -215,7 +215,8 @@ impl<M: ThreadMemory> Walk<'_, M> {
         true
     }
 
-    /// Goes on at the frame that an anchor names. It must lie further out.
+    /// The next step begins at the frame that an anchor names. That frame must
+    /// lie further out.
     fn go_to_anchor(&mut self, anchor: Anchor) -> Step {
         if anchor.sp < self.low || !self.is_in_stack(anchor.sp) {
             return unwalked(Unwalked::BadPointer);
@@ -249,7 +250,7 @@ impl<M: ThreadMemory> Walk<'_, M> {
                 return self.go_to_anchor(anchor);
             }
             if stub.is_none() && !self.memory.is_in_java() {
-                // There is no Java below native code that has no anchor.
+                // Native code without an anchor has no Java frame below it.
                 return Step::End(StackEnd::Complete);
             }
         }
@@ -285,7 +286,7 @@ impl<M: ThreadMemory> Walk<'_, M> {
         byte(0) == 0x55 && byte(1) == 0x48 && (byte(2) == 0x8b || byte(2) == 0x89)
     }
 
-    /// Leaves a frame that `fp` points to.
+    /// Leaves the frame to which `fp` points.
     fn by_frame_pointer(&mut self, sp: usize, fp: usize) -> Option<Step> {
         if fp < sp || !fp.is_multiple_of(WORD) {
             return None;
@@ -301,7 +302,8 @@ impl<M: ThreadMemory> Walk<'_, M> {
         let pc = self.word(self.at.sp, words.wrapping_add(1))?;
         let fp = self.word(self.at.sp, words)?;
         let known = self.is_code(pc);
-        // Code that is not known yet, inside the code cache, is a method that was compiled a moment ago.
+        // An unknown address inside the code cache belongs to a method that was
+        // compiled a moment ago.
         if !known && (checked || !self.tables.code.covers(pc)) {
             return None;
         }
@@ -379,7 +381,8 @@ impl<M: ThreadMemory> Walk<'_, M> {
             return self.go(pc, caller_sp, caller_fp);
         }
         if self.is_top {
-            // The method's frame is not made yet, or is removed already.
+            // The interpreter has not made the method's frame yet, or has removed
+            // it already.
             let entered = self.tables.methods.find(self.registers.rbx);
             let caller = self.return_address(sp, 0);
             let frame = match (entered, caller) {

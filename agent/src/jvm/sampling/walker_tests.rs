@@ -219,7 +219,7 @@ fn interpreted_frames_are_left_by_their_frame_pointers() {
     let (frames, end) = world.walk(registers);
     assert_eq!(frames, [interpreted]);
     assert_eq!(end, StackEnd::Unwalked(Unwalked::BadPointer));
-    // So does a method that is not known.
+    // A method that is not known ends the walk, too.
     world.put(&[(7, METHOD + 8)]);
     let (frames, end) = world.walk(registers);
     assert_eq!(frames, [RawFrame::Stub(CodeKind::Interpreter)]);
@@ -328,7 +328,7 @@ fn a_call_stub_leads_to_the_java_that_called_the_jvm() {
     let (frames, end) = world.walk(registers);
     assert_eq!(frames, [compiled(INNER, 0x41), compiled(OUTER, 0x21)]);
     assert_eq!(end, StackEnd::Complete);
-    // One that leads inwards ends the walk.
+    // An anchor that leads inwards ends the walk.
     world.put(&[(34, at(1))]);
     let (_, end) = world.walk(registers);
     assert_eq!(end, StackEnd::Unwalked(Unwalked::BadPointer));
