@@ -1,6 +1,6 @@
 //! Names of classes as Java writes them.
 
-/// The most dimensions that an array type can have (JVMS §4.3.2).
+/// The maximum number of dimensions of an array type (JVMS §4.3.2).
 const MOST_DIMENSIONS: usize = 255;
 
 /// Turns an internal name such as `[Ljava/lang/String;` into `java.lang.String[]`.

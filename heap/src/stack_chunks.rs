@@ -8,9 +8,9 @@ use loadhook_hprof::{ClassDump, Type};
 /// The class whose objects hold stacks of virtual threads.
 pub(crate) const STACK_CHUNK: &[u8] = b"jdk/internal/vm/StackChunk";
 
-/// The instances of that class.
+/// The instances of `StackChunk`.
 pub(crate) struct StackChunks {
-    /// The class's object.
+    /// The identifier of the object of the class `StackChunk`.
     pub(crate) class: u64,
     /// Offset of the field `size`, the number of words.
     at: usize,

@@ -7,7 +7,7 @@ use crate::survey::Survey;
 pub struct LeftOut {
     /// Number of objects.
     pub instances: u64,
-    /// Their bytes in memory.
+    /// The bytes of the objects in memory.
     pub bytes: u64,
 }
 

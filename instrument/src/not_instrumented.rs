@@ -8,7 +8,7 @@ pub const TRIVIAL: &str = "trivial";
 /// A method that was selected and is not instrumented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotInstrumented<'r> {
-    /// Its position among the class's methods.
+    /// The method's position among the class's methods.
     pub method: u16,
     /// The reason.
     pub reason: SkipReason<'r>,

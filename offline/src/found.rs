@@ -16,7 +16,7 @@ pub struct Found {
 }
 
 impl Found {
-    /// Its size when it was found, in bytes.
+    /// The file's size when the file was found, in bytes.
     pub fn bytes(&self) -> u64 {
         self.state.len
     }

@@ -97,8 +97,9 @@ impl NewFolder {
         self.folder.path()
     }
 
-    /// Takes the other files of `from`, in which `files` were found. Files that
-    /// were added later are taken when the folder is replaced, or stay there.
+    /// Adds the files of `from` that the new folder does not have yet. `files`
+    /// are those that were found in `from`. A file that was added to `from` later
+    /// is taken when the folder is replaced, or stays there.
     pub(crate) fn complete(
         &mut self,
         from: &Path,

@@ -172,7 +172,7 @@ struct Object {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("event {position}: {fault}")]
 pub struct HeapError {
-    /// The number of events before it.
+    /// The number of events before this one.
     pub position: u64,
     /// The contradiction.
     pub fault: Fault,

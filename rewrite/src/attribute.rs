@@ -7,11 +7,12 @@ use crate::reader::Reader;
 /// One `attribute_info` (JVMS §4.7).
 #[derive(Clone, Copy, Debug)]
 pub struct Attribute<'a> {
-    /// Index of its name, a `CONSTANT_Utf8`.
+    /// Index of the attribute's name, a `CONSTANT_Utf8`.
     pub name_index: CpIndex,
-    /// The offset in the class file of its first byte, that of the name index.
+    /// The offset in the class file of the attribute's first byte, which is that
+    /// of the name index.
     pub offset: usize,
-    /// Its content: the bytes that follow `attribute_length`.
+    /// The attribute's content: the bytes that follow `attribute_length`.
     pub info: &'a [u8],
 }
 

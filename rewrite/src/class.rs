@@ -309,7 +309,7 @@ impl<'c, 'a> Member<'c, 'a> {
         self.class
     }
 
-    /// Its position among the class's fields or methods, from 0.
+    /// The member's position among the class's fields or methods, from 0.
     #[inline]
     pub fn index(&self) -> u16 {
         self.index

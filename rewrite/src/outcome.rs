@@ -166,7 +166,7 @@ impl fmt::Display for Reason {
 /// A selected method that is not instrumented.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftAlone {
-    /// Its position among the class's methods, from 0.
+    /// The method's position among the class's methods, from 0.
     pub method: u16,
     /// The reason.
     pub reason: Reason,
@@ -176,7 +176,7 @@ pub struct LeftAlone {
 /// throw an exception that leaves the constructor, no probe reports that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Uncovered {
-    /// Its position among the class's methods, from 0.
+    /// The constructor's position among the class's methods, from 0.
     pub method: u16,
     /// The number of such instructions. The call that initialises `this` does not
     /// count, since no constructor can have a handler for it.

@@ -97,7 +97,7 @@ fn java_type(field_type: &[u8]) -> String {
 /// An instruction that allocates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Site<'a> {
-    /// Its offset in the original code.
+    /// The instruction's offset in the original code.
     pub bci: Bci,
     /// The object or array that it allocates.
     pub allocation: Allocation<'a>,

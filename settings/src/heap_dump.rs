@@ -84,7 +84,7 @@ pub struct TagMemory {
     pub objects: u64,
     /// Memory for their tags, in bytes.
     pub bytes: u64,
-    /// Limit of that memory, in bytes.
+    /// Limit of the memory for the tags, in bytes.
     pub limit: u64,
 }
 

@@ -349,7 +349,7 @@ mod tests {
     fn a_class_that_was_not_instrumented_is_tried_again() {
         let mut copies = Copies::default();
         let pattern = || [9, 0];
-        // Their loaders stay alive until the limit is reached.
+        // The loaders of these classes stay alive until the limit is reached.
         for number in 0..MOST_GONE {
             let loader = Loader {
                 number: 10 + number,

@@ -23,7 +23,7 @@ pub(crate) struct Symbol {
     pub(crate) id: u32,
     pub(crate) name: Arc<str>,
     pub(crate) descriptor: Arc<str>,
-    /// The line of its first instruction.
+    /// The line of the method's first instruction.
     pub(crate) line: Option<u16>,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Symbol {
 #[derive(Clone, Debug)]
 pub(crate) struct SiteSymbol {
     pub(crate) id: u32,
-    /// The id of its method.
+    /// The id of the method that contains the instruction.
     pub(crate) method: u32,
     pub(crate) line: Option<u16>,
     pub(crate) bci: u16,
@@ -43,9 +43,9 @@ pub(crate) struct SiteSymbol {
 /// A class with instrumented methods.
 #[derive(Clone, Debug)]
 pub(crate) struct ClassSymbols {
-    /// The loader of its first copy.
+    /// The loader of the class's first copy.
     pub(crate) loader: Loader,
-    /// The number of the loader of its latest copy.
+    /// The number of the loader of the class's latest copy.
     pub(crate) latest: u32,
     /// The number of loaders that had a copy.
     pub(crate) loaders: u32,

@@ -54,7 +54,7 @@ fn is_wanted(
     let Ok(signature) = jvmti.class_signature(class) else {
         return false;
     };
-    // Neither arrays nor primitive types.
+    // Arrays and primitive types are skipped.
     let name = signature
         .strip_prefix(b"L")
         .and_then(|name| name.strip_suffix(b";"));

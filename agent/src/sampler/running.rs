@@ -157,8 +157,8 @@ pub(super) fn sample_at_safepoint(
     run_to(record, shared, cpu_ns);
 }
 
-/// Adds a thread's processor time since its last sample to the stack of that sample. `cpu_ns` is the processor time by
-/// now.
+/// Adds the processor time that a thread has used since its last sample to the
+/// stack of that sample. `cpu_ns` is the thread's processor time by now.
 pub(super) fn run_to(record: &mut Record, shared: &Shared, cpu_ns: u64) {
     let ns = cpu_ns.saturating_sub(record.sampled_cpu_ns);
     if ns == 0 {

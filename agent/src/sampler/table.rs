@@ -27,9 +27,9 @@ pub(super) struct Record {
     pub(super) sampled_ns: u64,
     /// The thread's processor time at its last sample at a safepoint.
     pub(super) sampled_cpu_ns: u64,
-    /// The moment of that sample.
+    /// The time of the thread's last sample at a safepoint.
     pub(super) sampled_at: Instant,
-    /// The stack of that sample.
+    /// The stack of the thread's last sample at a safepoint.
     pub(super) last_stack: Vec<NameNumber>,
     /// Set when the thread has ended.
     pub(super) departure: Option<Departure>,

@@ -39,8 +39,8 @@ fn available_in(root: &Path, process: &str) -> Option<u64> {
     let limits = read(&format!("{process}/limits"));
     let status = read(&format!("{process}/status"));
     let own = LIMITS.iter().filter_map(|(limit, used)| {
-        // These limits count all mapped bytes, also those that are not in memory, for example of
-        // mapped files and of stacks.
+        // The limits below count all mapped bytes, also those that are not in
+        // memory, for example of mapped files and of stacks.
         let used = kilobytes(&status, used).unwrap_or(0);
         Some(soft_limit(&limits, limit)?.saturating_sub(used))
     });

@@ -9,7 +9,8 @@ pub(crate) fn shown(file: &Path) -> String {
     short.display().to_string()
 }
 
-/// The same path, quoted for a shell if necessary, for commands that a message suggests.
+/// The path as [`shown`] gives it, quoted for a shell if necessary, for commands
+/// that a message suggests.
 pub(crate) fn word(file: &Path) -> String {
     let shown = shown(file);
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+%,:@=".contains(c);

@@ -29,7 +29,7 @@ pub use rewrite::{Rewritten, Targets, rewrite, rewrite_with};
 
 /// Statistics of the targets on one input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct InputStatistics {
     /// True if the input could be read as a class file.
     pub parsed: bool,
     /// The totals of rewriting it, over all option sets.
@@ -40,10 +40,10 @@ pub struct Told {
 ///
 /// # Panics
 /// When a target finds a fault.
-pub fn all(data: &[u8]) -> Told {
+pub fn all(data: &[u8]) -> InputStatistics {
     let parsed = read(data);
     identity(data);
-    Told {
+    InputStatistics {
         parsed,
         rewritten: rewrite(data),
     }

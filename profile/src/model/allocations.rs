@@ -116,8 +116,8 @@ pub struct Amount {
     /// Number of objects. With samples it is an estimate: each sample counts with the inverse of
     /// its probability.
     pub objects: f64,
-    /// Their size in the heap, headers and alignment included; `None` if unknown, as for an unloaded
-    /// class.
+    /// The size of the objects in the heap, headers and alignment included;
+    /// `None` if it is unknown, as for an unloaded class.
     pub bytes: Option<f64>,
     /// Variance of the estimate `objects`; 0 if all objects were recorded.
     pub objects_variance: f64,

@@ -63,7 +63,7 @@ pub struct SnapshotError {
 pub struct Decoder {
     /// The words of a record that is not complete yet.
     rest: Vec<i64>,
-    /// Words decoded, without `rest`.
+    /// The number of words decoded so far, without those in `rest`.
     position: u64,
     started: bool,
     ended: bool,

@@ -144,11 +144,11 @@ impl<'a> Switch<'a> {
 /// One instruction.
 #[derive(Clone, Copy, Debug)]
 pub struct Instruction<'a> {
-    /// Its offset in the code.
+    /// The instruction's offset in the code.
     pub bci: Bci,
-    /// Its opcode: `Wide` for an instruction that `wide` modifies.
+    /// The instruction's opcode: `Wide` for an instruction that `wide` modifies.
     pub opcode: Opcode,
-    /// Its bytes: opcode and operands.
+    /// The instruction's bytes: opcode and operands.
     pub bytes: &'a [u8],
     code: &'a [u8],
 }

@@ -18,12 +18,12 @@ pub struct LocalVariable {
     pub start_pc: Bci,
     /// Length in bytes of the code in which the variable has a value.
     pub length: u16,
-    /// Index of its name, a `CONSTANT_Utf8`.
+    /// Index of the variable's name, a `CONSTANT_Utf8`.
     pub name_index: CpIndex,
-    /// Index of its descriptor; in a `LocalVariableTypeTable`, of its
-    /// signature. A `CONSTANT_Utf8` in both.
+    /// Index of the variable's descriptor; in a `LocalVariableTypeTable`, of its
+    /// signature. Both are a `CONSTANT_Utf8`.
     pub descriptor_index: CpIndex,
-    /// Its slot in the frame's array of local variables.
+    /// The variable's slot in the frame's array of local variables.
     pub index: u16,
 }
 

@@ -24,7 +24,7 @@ pub(crate) mod tag {
 /// A class or array type, named without allocating.
 #[derive(Clone, Copy, Debug, Eq)]
 pub struct ClassRef<'a> {
-    /// Its `CONSTANT_Class`, if it came from one.
+    /// The `CONSTANT_Class` from which the type came, if it came from one.
     pub index: Option<CpIndex>,
     /// An internal name, or an array descriptor, in modified UTF-8.
     pub name: &'a [u8],

@@ -73,7 +73,7 @@ class PathState extends AllocatingTree {
 
     /** The last tick that was given to a node, see {@link UnwindingPath#attribute}; 0 if there was none. */
     int seen;
-    /** The clock's reading when that tick was given. */
+    /** The clock's reading when the tick {@link #seen} was given. */
     long seenNanos;
 
     /**
@@ -139,7 +139,7 @@ class PathState extends AllocatingTree {
         return rows.length <= 64 * STRIDE && back.length <= 256 && stamps.length <= 256 && (marks == null || marks.length <= 256);
     }
 
-    // These methods make room before anything is written.
+    // The methods below make room before anything is written.
 
     final boolean lengthen() {
         if (back.length > MOST_FRAMES || !hasRoom(16L * back.length)) {

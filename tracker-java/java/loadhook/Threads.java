@@ -154,7 +154,7 @@ final class Threads {
                 path = register(thread, made);
             }
         }
-        // A path that existed already has its start time.
+        // A path that was found, and not made, has its start time already.
         if (path != null && path.cpuBegan == CpuTime.UNKNOWN) {
             path.cpuBegan = CpuTime.of(thread);
         }
@@ -348,7 +348,7 @@ final class Threads {
         reader = thread;
         long ticket = 0;
         try {
-            // With the lock, the search misses no path.
+            // The lock is held so that the search misses no path.
             ticket = Lock.take(thread);
             Path path = chained(thread);
             if (path != null) {

@@ -47,9 +47,9 @@ class Tree {
     static final int TIMED = 1;
     /** Weighted sum of the nanoseconds of all calls. */
     static final int ALL = 2;
-    /** The same sum for calls that were not inside another call of the node. */
+    /** As {@link #ALL}, for calls that were not inside another call of the node. */
     static final int OUTERMOST = 3;
-    /** The same sum for the calls made from this node. */
+    /** As {@link #ALL}, for the calls made from this node. */
     static final int CHILD = 4;
     /** The variance of ALL, as the bits of a double. */
     static final int VARIANCE = 5;
@@ -274,7 +274,7 @@ class Tree {
         end = node + STRIDE;
     }
 
-    // These methods make room before anything is written.
+    // The methods below make room before anything is written.
 
     /** Returns whether the heap has room for an array of this many bytes. */
     boolean hasRoom(long bytes) {

@@ -177,7 +177,8 @@ impl<M: ThreadMemory> Walk<'_, M> {
                 .is_some_and(|end| end <= self.high)
     }
 
-    /// The word at `address` plus some words; `None` outside the stack.
+    /// The word that lies `words` words above `address`; `None` outside the
+    /// stack.
     fn word(&self, address: usize, words: usize) -> Option<usize> {
         let address = address.checked_add(words.checked_mul(WORD)?)?;
         let end = address.checked_add(WORD)?;
@@ -186,7 +187,7 @@ impl<M: ThreadMemory> Walk<'_, M> {
         is_inside.then(|| self.memory.stack_word(address))
     }
 
-    /// The word some words below `address`.
+    /// The word that lies `words` words below `address`.
     fn word_below(&self, address: usize, words: usize) -> Option<usize> {
         self.word(address.checked_sub(words.checked_mul(WORD)?)?, 0)
     }
@@ -195,7 +196,8 @@ impl<M: ThreadMemory> Walk<'_, M> {
         self.tables.code.find(pc).is_some()
     }
 
-    /// The word at `address` plus some words, if it is an address of known code.
+    /// The word that lies `words` words above `address`, if it is an address of
+    /// known code.
     fn return_address(&self, address: usize, words: usize) -> Option<usize> {
         self.word(address, words).filter(|pc| self.is_code(*pc))
     }
