@@ -39,7 +39,7 @@ const AROUND_LARGE: &str = "estimates may be wrong by more than their errors: th
     a thread's allocation buffer (TLAB), and JVMs before JDK 25 then lose count of the thread's bytes; \
     run with -XX:-UseTLAB and G1 or ZGC for right estimates (on JDK 11, up to an eighth too low)";
 
-const AT_LAST_COLLECTION: &str = "objects shown as alive were so at the last collection of the whole \
+const AT_LAST_COLLECTION: &str = "objects shown as alive were alive at the last collection of the whole \
     heap; newer ones are missing, since this garbage collector cannot run while the JVM ends";
 
 const NOT_SCANNED: &str =

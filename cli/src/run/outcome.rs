@@ -103,7 +103,7 @@ fn name(files: &[PathBuf], profiles: &[Profile], whole: Option<&Path>, page: Opt
 pub(crate) fn name_others(files: &[PathBuf]) {
     for file in files {
         say!(
-            "counted by rewritten archives too, not added above: {}",
+            "the same calls, counted by rewritten archives and not added above: {}",
             report::shown(file)
         );
     }

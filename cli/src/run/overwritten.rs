@@ -27,7 +27,7 @@ pub(super) fn refuse(option: &str, output: &Path, command: &[OsString]) -> Resul
     };
     if let Some(argument) = command.iter().chain(&class_path).find(is_named) {
         bail!(
-            "{option} {}: this file would be replaced, but the program is given it too ({}); give {option} another name",
+            "{option} {}: this file would be replaced, but the command also names it ({}); give {option} another name",
             output.display(),
             argument.display()
         );

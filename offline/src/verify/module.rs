@@ -58,7 +58,7 @@ pub(super) fn compare(
     if finds_tracker && has_package {
         Ok(())
     } else {
-        Err("an addition to it is not what its part needs".to_owned())
+        Err("the added row is not the one that its part needs".to_owned())
     }
 }
 

@@ -279,7 +279,7 @@ fn descriptions_say_what_they_said_and_what_is_added() {
             "{tracker:?}"
         );
         let other = fault(&before, &with("p/a1", tracker));
-        assert_eq!(other, "an addition to it is not what its part needs");
+        assert_eq!(other, "the added row is not the one that its part needs");
         assert_eq!(fault(&once, &once), "");
         let again = module_info::changed(
             &once,
@@ -294,7 +294,7 @@ fn descriptions_say_what_they_said_and_what_is_added() {
         );
     }
     let other = fault(&before, &with("loadhook/a1", TrackerPlace::Module("other")));
-    assert_eq!(other, "an addition to it is not what its part needs");
+    assert_eq!(other, "the added row is not the one that its part needs");
 
     // A description with its first `requires` twice, which no JVM accepts.
     let once = with("loadhook/a1", usual);
