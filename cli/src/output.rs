@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_private_becomes_so() {
+    fn private_output_loses_the_permissions_of_others() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let file = folder.path().join("file");
         for (wanted, expected) in [(USUAL, 0o640), (PRIVATE, 0o600)] {

@@ -189,7 +189,7 @@ fn shows_the_entry_that_is_rewritten() {
 }
 
 #[test]
-fn says_what_is_wrong() {
+fn errors_name_the_fault() {
     let empty = file(
         "empty.jar",
         b"PK\x05\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_later_goes_over() -> io::Result<()> {
+    fn files_added_later_move_to_the_new_folder() -> io::Result<()> {
         let mut case = Case::new()?;
         for path in ["logs/same", "logs/appended", "logs/replaced"] {
             case.link(path)?;
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changed_in_both_stays() -> io::Result<()> {
+    fn files_changed_in_both_folders_stay() -> io::Result<()> {
         let mut case = Case::new()?;
         case.write("old/class", "old")?;
         case.write("new/class", "rewritten")?;

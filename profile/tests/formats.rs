@@ -474,7 +474,7 @@ fn clocks_do_not_mix() {
 }
 
 #[test]
-fn words_choose() {
+fn words_name_formats_and_orders() {
     for format in Format::ALL {
         assert_eq!(format.as_str().parse(), Ok(format));
     }

@@ -21,7 +21,7 @@ fn copied(loaders: u32) -> Profile {
 }
 
 #[test]
-fn people_see_how_many_loaders() {
+fn tables_show_the_number_of_loaders() {
     let [one, many] = [1, 227_380].map(copied);
     let wide = Options {
         width: 200,

@@ -361,7 +361,7 @@ fn written(profile: &Profile) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_written_is_read() {
+fn written_samples_are_read_back() {
     for profile in [shop(), counted()] {
         assert_eq!(read(&written(&profile)).expect("ours"), profile);
     }
@@ -544,7 +544,7 @@ fn samples_are_compared() {
 
 /// A method that samples met in one run only was not therefore new.
 #[test]
-fn what_samples_missed_is_not_gone() {
+fn methods_that_samples_missed_are_not_gone() {
     let mut later = shop();
     later.threads.retain(|thread| &*thread.name != "[GC]");
     let compared = compare(pair(&shop(), &later), &Options::default()).expect("alike");

@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn two_stars_go_below() {
+    fn two_stars_match_packages_below() {
         assert!(class("com.example.**", "com/example/sub/Service"));
         assert!(class("**", "Service"));
         assert!(class("**.Service", "com/a/b/Service"));

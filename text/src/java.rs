@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn packages_go_first() {
+    fn packages_are_removed_first() {
         let name = "com.example.shop.web.Cart.add";
         assert_eq!(shorten(name, 29), name);
         assert_eq!(shorten(name, 28), "com.…shop.web.Cart.add");
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_go_before_the_method() {
+    fn parameters_are_cut_before_the_method() {
         let name = "com.example.Check.check(DiagnosticPosition, Type, Type)";
         assert_eq!(
             shorten(name, 40),

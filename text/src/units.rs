@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn digits_come_in_threes() {
+    fn digits_are_grouped_in_threes() {
         assert_eq!(count(0), "0");
         assert_eq!(count(123), "123");
         assert_eq!(count(1_234), "1,234");

@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_do_not_count() {
+    fn numbers_in_names_become_one_sign() {
         for (name, expected) in [
             ("", ""),
             ("a.b.Plain", "a.b.Plain"),

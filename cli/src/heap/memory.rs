@@ -167,7 +167,7 @@ mod tests {
     );
 
     #[test]
-    fn without_groups_it_is_what_the_machine_has() {
+    fn without_control_groups_the_memory_of_the_machine_counts() {
         assert_eq!(
             available_in(system(&[MEMINFO]).path(), "self"),
             Some(2_048_000_000)
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_of_version_2_and_those_around_limit_it() {
+    fn control_groups_of_version_2_and_their_parents_limit_memory() {
         let mount = "30 23 0:26 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
         let files = [
             MEMINFO,
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_of_version_1_limit_it_in_a_container_too() {
+    fn control_groups_of_version_1_limit_memory_in_a_container() {
         let mounts = "\
             31 23 0:27 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n\
             32 23 0:28 /box /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n\

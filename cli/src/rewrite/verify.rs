@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_faulty_does_not_take_its_place() {
+    fn faulty_outputs_do_not_replace_their_targets() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let class = folder.path().join("to/Greeter.class");
         let cut: &dyn Fn(&[u8]) -> Vec<u8> = &|class| class[..class.len() - 1].to_vec();

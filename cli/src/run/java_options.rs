@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_the_program_is_its_own() {
+    fn options_after_the_main_class_belong_to_the_program() {
         let option = "-XX:ArchiveClassesAtExit=x";
         for refused in [
             &[option, "-jar", "a.jar"][..],
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_value_holds() {
+    fn the_last_value_of_an_option_counts() {
         let create = "-XX:+AutoCreateSharedArchive";
         let not = "-XX:-AutoCreateSharedArchive";
         let (record, off) = ("-XX:AOTMode=record", "-XX:AOTMode=off");

@@ -9,7 +9,7 @@ use crate::common::{
 };
 
 #[test]
-fn patterns_choose() {
+fn patterns_choose_classes_and_methods() {
     let folder = folder();
     let profile = |options: &[&str]| {
         let options = [options, &["--all", "-o", "x.pb.gz", "--timing", "count"]].concat();

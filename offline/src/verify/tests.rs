@@ -152,7 +152,7 @@ fn patched(mut bytes: Vec<u8>, what: &[u8], at: usize) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_right_has_no_faults() {
+fn correct_outputs_have_no_faults() {
     let case = Case::new();
     assert_eq!(case.faults(&case.out()), [""; 0]);
     let progress = Progress::default();

@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn descriptors_are_told_from_what_follows() {
+    fn descriptors_are_distinguished_from_other_bytes() {
         let facts = Facts {
             method: 8,
             crc: 0x0102_0304,

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_of_loaders_does_not_count() {
+    fn methods_match_in_any_order_of_loaders() {
         let a = profile(&[("plugins", "a.A"), ("plugins#2", "b.B")]);
         let b = profile(&[("plugins#2", "a.A"), ("plugins", "b.B")]);
         let both = [a, b];

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_say_no_more_than_needed() {
+    fn names_are_as_short_as_they_can_be() {
         let mut methods = vec![
             Method::new("a.B", "once", "(I)V"),
             Method::new("a.B", "twice", "(Ljava/lang/String;[[I)V"),

@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_left_out_is_named() {
+    fn threads_that_are_left_out_are_named() {
         let mut threads = vec![(Some(1_000), 1_000)];
         threads.extend([(Some(0), 500); 6]);
         let idle = profile(&threads);

@@ -16,7 +16,7 @@ fn texts(patterns: &[Pattern]) -> Vec<&str> {
 }
 
 #[test]
-fn lists_go_on_over_commas() {
+fn items_without_a_key_continue_the_list() {
     let parsed = options("include=a.*,b.**,timing=exact,exclude=c.D,,c.E,file=x-%p");
     assert_eq!(texts(&parsed.include), ["a.*", "b.**"]);
     assert_eq!(texts(&parsed.exclude), ["c.D", "c.E"]);

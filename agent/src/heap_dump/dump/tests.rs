@@ -69,7 +69,7 @@ fn refer(visitor: &mut dyn Visitor, source: Source, from: Option<&Shown>, to: &S
 }
 
 #[test]
-fn objects_are_shown_in_one_go() {
+fn each_object_is_written_once() {
     let [a, b, array, ints] = [A, A, AS, INTS].map(Shown::new);
     let written = shown(|visitor| {
         assert!(refer(visitor, Source::JniGlobal, None, &array));

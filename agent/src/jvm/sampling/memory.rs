@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_what_is_there() {
+    fn mapped_memory_is_read() {
         let memory = SafeMemory::open().unwrap();
         let word = 0x0123_4567_89ab_cdef_usize;
         let address = std::ptr::from_ref(&word).expose_provenance();

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_in_order() {
+    fn samples_are_read_in_the_order_of_writing() {
         let ring = Ring::new(64);
         let mut frames = Vec::new();
         // Many times the length of the ring.

@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn three_runs_cannot_tell() {
+    fn three_runs_allow_no_test() {
         let mut random = Random(3);
         let (judgements, plan) = judge(&runs(&mut random, 9, [3, 3], 9), [3, 3]);
         assert!(
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_one_side_has_needs_no_test() {
+    fn values_of_one_side_only_need_no_test() {
         let side = |occurs: [bool; 5]| {
             occurs
                 .map(|occurs| (occurs, Some(f64::from(u8::from(occurs)))))

@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_bytes_tell_what_can_be_a_profile() {
+    fn the_first_bytes_show_whether_a_file_can_be_a_profile() {
         let packed = file(fields::SAMPLE, 1);
         let mut plain = Vec::new();
         let mut gzip = MultiGzDecoder::new(&packed[..]);
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_ours_takes_no_room() {
+    fn foreign_fields_take_no_room() {
         const MOST: u64 = 10_000;
         for foreign in [fields::SAMPLE, fields::MAPPING, 999, 5000] {
             let read = read_within(&file(foreign, 1_000_000), MOST);
