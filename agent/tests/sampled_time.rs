@@ -22,6 +22,7 @@ on_each_jdk!(
     samples_and_allocations_in_snapshots
     the_end_is_not_missed
     processor_time_only
+    probes_cost_is_no_methods_time
 );
 on_jdks!(virtual_threads_are_together: on_21 21, on_25 25);
 
@@ -364,6 +365,36 @@ fn processor_time_only(feature: u32) -> Result<()> {
             ensure!(waited == 0, "{}: {}: {waited}", run.name, thread.name);
         }
         ensure!(running(thread(&run, "working")?) > 0, "{}", run.name);
+    }
+    Ok(())
+}
+
+/// Samples in a probe are counted apart, and no row of the tracker's classes is shown.
+fn probes_cost_is_no_methods_time(feature: u32) -> Result<()> {
+    for engine in ENGINES {
+        let run = Program::new(feature, "SampledTime")
+            .options(&format!("timing=sampled,{engine}"))
+            .args(&["calls", "1500"])
+            .run()?;
+        sound(&run)?;
+        let methods = run.profile.methods.iter();
+        let ours: Vec<_> = methods.filter(|m| m.class.contains("$Loadhook")).collect();
+        ensure!(ours.is_empty(), "{}: {ours:?}", run.name);
+        if is_async(&run) {
+            let sampling = run.profile.sampling.context("no sampling")?;
+            ensure!(sampling.tracker_ns > 0, "{}: {sampling:?}", run.name);
+        }
+        let calls = &run.profile.method_calls;
+        let of_tiny = calls.iter().find(|calls| {
+            let method = &run.profile.methods[calls.method as usize];
+            &*method.name == "tiny"
+        });
+        let printed = measured(&run)?["calls"] as u64;
+        ensure!(
+            of_tiny.map(|of| of.calls) == Some(printed),
+            "{}: {of_tiny:?}",
+            run.name
+        );
     }
     Ok(())
 }

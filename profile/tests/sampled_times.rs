@@ -172,6 +172,7 @@ fn shop() -> Profile {
             wall_interval_ns: 10 * MS,
             samples: 363,
             weight_ns: 363 * TICK,
+            tracker_ns: 3 * TICK,
             unwalked_ns: TICK,
             unwalked: 1,
             cut: 0,
@@ -421,7 +422,7 @@ fn other_tools_see_samples_and_calls() {
         assert_eq!((sample.stack.len(), sample.labels.len()), (1, 0));
         assert_eq!(sample.values[..3], [0, 0, 0]);
     }
-    insta::assert_snapshot!(file.comments.join("\n"), @"Loadhook 0.1.0: processor times from samples; 363 samples every 4.00 ms of processor time, async engine, 0.3 % of time in [unwalked], 2 lost");
+    insta::assert_snapshot!(file.comments.join("\n"), @"Loadhook 0.1.0: processor times from samples; 363 samples every 4.00 ms of processor time, async engine, 0.3 % of time in [unwalked], 12.0 ms of counting left out, 2 lost");
 }
 
 #[test]
@@ -634,11 +635,11 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn any_sampling()(engine in prop::bool::ANY, numbers in prop::array::uniform9(any::<u64>())) -> Sampling {
-        let [interval_ns, tick_ns, wall_interval_ns, samples, weight_ns, unwalked_ns, unwalked, cut, lost] = numbers;
+    fn any_sampling()(engine in prop::bool::ANY, numbers in prop::array::uniform10(any::<u64>())) -> Sampling {
+        let [interval_ns, tick_ns, wall_interval_ns, samples, weight_ns, tracker_ns, unwalked_ns, unwalked, cut, lost] = numbers;
         Sampling {
             engine: if engine { Engine::Async } else { Engine::Safepoint },
-            interval_ns, tick_ns, wall_interval_ns, samples, weight_ns, unwalked_ns, unwalked, cut, lost,
+            interval_ns, tick_ns, wall_interval_ns, samples, weight_ns, tracker_ns, unwalked_ns, unwalked, cut, lost,
         }
     }
 }

@@ -9,6 +9,7 @@ use super::forest::{NameNumber, TREE_FULL};
 use crate::frames::numbers::Numbers;
 use crate::frames::symbol::{CopyLoaders, ResolvedFrame, Symbol};
 use crate::instrument::loaders::Loader;
+use crate::tracker::is_trackers;
 
 /// Limit of the number of names. Methods beyond it are named `(other methods)`.
 const MOST: usize = 1 << 19;
@@ -34,6 +35,8 @@ pub(super) struct Names {
     virtual_mounted: Option<NameNumber>,
     /// The methods of `jdk.internal.vm.Continuation`, by which a carrier enters a virtual thread.
     continuation: HashSet<NameNumber>,
+    /// The methods of the tracker's classes.
+    trackers: HashSet<NameNumber>,
     pub(super) others: NameNumber,
     pub(super) vm: NameNumber,
     pub(super) interpreter: NameNumber,
@@ -58,6 +61,7 @@ impl Names {
             virtual_run: None,
             virtual_mounted: None,
             continuation: HashSet::new(),
+            trackers: HashSet::new(),
             others: TREE_FULL,
             vm: TREE_FULL,
             interpreter: TREE_FULL,
@@ -105,10 +109,14 @@ impl Names {
             line: None,
             ..symbol
         };
+        let in_tracker = is_trackers(&identity.class);
         let in_continuation = &*identity.class == "jdk.internal.vm.Continuation";
         let number = self.number(Name::Java(identity), Some(details));
         if in_continuation {
             self.continuation.insert(number);
+        }
+        if in_tracker {
+            self.trackers.insert(number);
         }
         if is_run {
             self.virtual_run = Some(number);
@@ -127,6 +135,12 @@ impl Names {
             self.details.push(details);
         }
         NameNumber(number)
+    }
+
+    /// Returns whether a stack is in code of the tracker. The tracker calls no code of the program, so what stands within
+    /// its frames works for it.
+    pub(super) fn is_in_tracker(&self, stack: &[NameNumber]) -> bool {
+        stack.iter().any(|name| self.trackers.contains(name))
     }
 
     /// The part of a stack (innermost frame first) that belongs to a virtual thread; `None` if there is no such part.

@@ -104,6 +104,14 @@ pub(super) fn add(
             };
             stack.push(name);
         }
+        if let Some(record) = table.of_number(sample.thread) {
+            record.sampled_ns += sample.weight_ns;
+        }
+        if names.is_in_tracker(&stack) {
+            // A probe is inlined into the method that it counts, whose time would contain the probe's cost.
+            sampling.tracker_ns += sample.weight_ns;
+            continue;
+        }
         sampling.samples += 1;
         sampling.weight_ns += sample.weight_ns;
         if matches!(sample.end, StackEnd::Unwalked(_)) {
@@ -115,9 +123,6 @@ pub(super) fn add(
         sampling.cut += u64::from(is_cut);
         if stack.is_empty() {
             stack.push(names.unwalked);
-        }
-        if let Some(record) = table.of_number(sample.thread) {
-            record.sampled_ns += sample.weight_ns;
         }
         let of_virtual = names.of_virtual_thread(&stack);
         let owner = if of_virtual.is_some() || is_cut && stack.len() < super::stacks::DEPTH {
@@ -173,6 +178,10 @@ pub(super) fn run_to(record: &mut Record, shared: &Shared, cpu_ns: u64) {
         sampling,
         ..
     } = &mut *shared;
+    if names.is_in_tracker(&record.last_stack) {
+        sampling.tracker_ns += ns;
+        return;
+    }
     sampling.samples += 1;
     sampling.weight_ns += ns;
     let unwalked = [names.unwalked];
@@ -203,5 +212,6 @@ pub(super) fn begin_anew(shared: &Shared) {
     let sampling = &mut shared.sampling;
     (sampling.samples, sampling.weight_ns) = (0, 0);
     (sampling.unwalked, sampling.unwalked_ns, sampling.cut) = (0, 0, 0);
+    sampling.tracker_ns = 0;
     shared.forest.forget_running();
 }

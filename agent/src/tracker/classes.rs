@@ -18,6 +18,13 @@ pub(crate) fn owner(vm_info: &str, clock: Clock) -> &'static str {
     }
 }
 
+/// Returns whether a class, by its name with dots, is one of the tracker's.
+pub(crate) fn is_trackers(class: &str) -> bool {
+    class
+        .strip_prefix("java.lang.")
+        .is_some_and(|name| name.starts_with("$Loadhook"))
+}
+
 /// The internal name in the boot loader of a class that the tracker's code names; `None` if the name stays.
 fn boot_name(name: &str) -> Option<String> {
     match name {

@@ -41,6 +41,9 @@ public class SampledTime {
             case "virtual":
                 virtualThreads(millis);
                 break;
+            case "calls":
+                calls(millis);
+                break;
             case "exit":
                 rounds(millis);
                 System.exit(0);
@@ -111,6 +114,24 @@ public class SampledTime {
     }
 
     /** Two threads, of which one works three times as long as the other. */
+    /** Two additions, which cost less than a probe. */
+    static long tiny(long x) {
+        return x + 7 + (x >> 3);
+    }
+
+    /** Calls a tiny method all the time. */
+    static void calls(long millis) {
+        long end = System.nanoTime() + millis * 1_000_000;
+        long calls = 0;
+        while (System.nanoTime() < end) {
+            for (int i = 0; i < 100_000; i++) {
+                sink = tiny(sink);
+            }
+            calls += 100_000;
+        }
+        System.out.println("calls " + calls);
+    }
+
     private static void sameInThreads(long millis) throws InterruptedException {
         Thread one = new Thread(() -> one(millis * 750_000), "one");
         Thread other = new Thread(() -> other(millis * 250_000), "other");

@@ -26,6 +26,7 @@ pub(super) fn sum(
         for (sum, more) in [
             (&mut sum.samples, part.samples),
             (&mut sum.weight_ns, part.weight_ns),
+            (&mut sum.tracker_ns, part.tracker_ns),
             (&mut sum.unwalked_ns, part.unwalked_ns),
             (&mut sum.unwalked, part.unwalked),
             (&mut sum.cut, part.cut),

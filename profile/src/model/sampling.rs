@@ -40,6 +40,9 @@ pub struct Sampling {
     pub samples: u64,
     /// The running time that all samples stand for, in nanoseconds.
     pub weight_ns: u64,
+    /// Running time of the program's threads in the profiler's own code, mostly its probes, by
+    /// samples. It is beside `weight_ns`: no tree contains it.
+    pub tracker_ns: u64,
     /// The part of `weight_ns` whose stacks could not be walked to their end.
     pub unwalked_ns: u64,
     /// The number of samples whose stacks could not be walked to their end.

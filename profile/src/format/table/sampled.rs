@@ -53,6 +53,10 @@ pub(in crate::format) fn facts(sampling: &Sampling) -> Vec<String> {
     ];
     let unwalked = 100.0 * sampling.unwalked_ns as f64 / (sampling.weight_ns as f64).max(1.0);
     facts.push(format!("{unwalked:.1} % of time in [unwalked]"));
+    if sampling.tracker_ns > 0 {
+        let counting = units::time(sampling.tracker_ns as f64);
+        facts.push(format!("{counting} of counting left out"));
+    }
     if sampling.lost > 0 {
         facts.push(format!("{} lost", units::count(sampling.lost)));
     }
