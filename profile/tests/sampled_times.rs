@@ -173,6 +173,7 @@ fn shop() -> Profile {
             samples: 363,
             weight_ns: 363 * TICK,
             tracker_ns: 3 * TICK,
+            tracker: 2,
             unwalked_ns: TICK,
             unwalked: 1,
             cut: 0,
@@ -635,11 +636,11 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn any_sampling()(engine in prop::bool::ANY, numbers in prop::array::uniform10(any::<u64>())) -> Sampling {
-        let [interval_ns, tick_ns, wall_interval_ns, samples, weight_ns, tracker_ns, unwalked_ns, unwalked, cut, lost] = numbers;
+    fn any_sampling()(engine in prop::bool::ANY, numbers in prop::array::uniform11(any::<u64>())) -> Sampling {
+        let [interval_ns, tick_ns, wall_interval_ns, samples, weight_ns, tracker_ns, tracker, unwalked_ns, unwalked, cut, lost] = numbers;
         Sampling {
             engine: if engine { Engine::Async } else { Engine::Safepoint },
-            interval_ns, tick_ns, wall_interval_ns, samples, weight_ns, tracker_ns, unwalked_ns, unwalked, cut, lost,
+            interval_ns, tick_ns, wall_interval_ns, samples, weight_ns, tracker_ns, tracker, unwalked_ns, unwalked, cut, lost,
         }
     }
 }

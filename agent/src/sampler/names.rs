@@ -9,7 +9,7 @@ use super::forest::{NameNumber, TREE_FULL};
 use crate::frames::numbers::Numbers;
 use crate::frames::symbol::{CopyLoaders, ResolvedFrame, Symbol};
 use crate::instrument::loaders::Loader;
-use crate::tracker::is_trackers;
+use crate::tracker;
 
 /// Limit of the number of names. Methods beyond it are named `(other methods)`.
 const MOST: usize = 1 << 19;
@@ -37,6 +37,8 @@ pub(super) struct Names {
     continuation: HashSet<NameNumber>,
     /// The methods of the tracker's classes.
     trackers: HashSet<NameNumber>,
+    /// The methods of the tracker that the JIT inlines into a counted method.
+    probe: HashSet<NameNumber>,
     pub(super) others: NameNumber,
     pub(super) vm: NameNumber,
     pub(super) interpreter: NameNumber,
@@ -53,6 +55,15 @@ struct Details {
     loader: u32,
 }
 
+/// The innermost frames of a stack, as far as they are the tracker's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TrackerFrames {
+    /// Number of frames.
+    pub(super) count: usize,
+    /// True if they are a counting probe in its usual case, which is inlined.
+    pub(super) is_probe: bool,
+}
+
 impl Names {
     pub(super) fn new() -> Self {
         let mut names = Names {
@@ -62,6 +73,7 @@ impl Names {
             virtual_mounted: None,
             continuation: HashSet::new(),
             trackers: HashSet::new(),
+            probe: HashSet::new(),
             others: TREE_FULL,
             vm: TREE_FULL,
             interpreter: TREE_FULL,
@@ -109,7 +121,8 @@ impl Names {
             line: None,
             ..symbol
         };
-        let in_tracker = is_trackers(&identity.class);
+        let in_tracker = tracker::is_trackers(&identity.class);
+        let in_probe = tracker::is_count_probe(&identity.class, &identity.name);
         let in_continuation = &*identity.class == "jdk.internal.vm.Continuation";
         let number = self.number(Name::Java(identity), Some(details));
         if in_continuation {
@@ -117,6 +130,9 @@ impl Names {
         }
         if in_tracker {
             self.trackers.insert(number);
+        }
+        if in_probe {
+            self.probe.insert(number);
         }
         if is_run {
             self.virtual_run = Some(number);
@@ -137,10 +153,17 @@ impl Names {
         NameNumber(number)
     }
 
-    /// Returns whether a stack is in code of the tracker. The tracker calls no code of the program, so what stands within
-    /// its frames works for it.
-    pub(super) fn is_in_tracker(&self, stack: &[NameNumber]) -> bool {
-        stack.iter().any(|name| self.trackers.contains(name))
+    /// The frames of the tracker in a stack (innermost frame first), with those of the JDK that they call; `None` if there
+    /// are none. The tracker calls no code of the program.
+    pub(super) fn of_tracker(&self, stack: &[NameNumber]) -> Option<TrackerFrames> {
+        let outermost = stack
+            .iter()
+            .rposition(|name| self.trackers.contains(name))?;
+        let mut own = stack.iter().filter(|name| self.trackers.contains(name));
+        Some(TrackerFrames {
+            count: outermost + 1,
+            is_probe: own.all(|name| self.probe.contains(name)),
+        })
     }
 
     /// The part of a stack (innermost frame first) that belongs to a virtual thread; `None` if there is no such part.

@@ -25,6 +25,17 @@ pub(crate) fn is_trackers(class: &str) -> bool {
         .is_some_and(|name| name.starts_with("$Loadhook"))
 }
 
+/// Returns whether a method of the tracker, by its class's name with dots, is a part of the counting probe that is
+/// inlined: `Tracker.count`, or what that asks for the thread.
+pub(crate) fn is_count_probe(class: &str, method: &str) -> bool {
+    match class.strip_prefix("java.lang.$Loadhook") {
+        Some("") => method == "count",
+        Some("Carrier") => method == "current",
+        Some("Ids") => method == "of",
+        _ => false,
+    }
+}
+
 /// The internal name in the boot loader of a class that the tracker's code names; `None` if the name stays.
 fn boot_name(name: &str) -> Option<String> {
     match name {

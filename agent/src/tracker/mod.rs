@@ -8,4 +8,4 @@ pub(crate) mod heap_reserve;
 pub(crate) mod sizes;
 pub(crate) mod ticker;
 
-pub(crate) use self::classes::{NAME, classes, is_trackers, owner};
+pub(crate) use self::classes::{NAME, classes, is_count_probe, is_trackers, owner};

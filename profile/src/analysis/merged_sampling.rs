@@ -27,6 +27,7 @@ pub(super) fn sum(
             (&mut sum.samples, part.samples),
             (&mut sum.weight_ns, part.weight_ns),
             (&mut sum.tracker_ns, part.tracker_ns),
+            (&mut sum.tracker, part.tracker),
             (&mut sum.unwalked_ns, part.unwalked_ns),
             (&mut sum.unwalked, part.unwalked),
             (&mut sum.cut, part.cut),

@@ -40,9 +40,12 @@ pub struct Sampling {
     pub samples: u64,
     /// The running time that all samples stand for, in nanoseconds.
     pub weight_ns: u64,
-    /// Running time of the program's threads in the profiler's own code, mostly its probes, by
-    /// samples. It is beside `weight_ns`: no tree contains it.
+    /// The part of `weight_ns` that the profiler's own code took in threads of the program, mostly
+    /// counting probes. No tree contains it.
     pub tracker_ns: u64,
+    /// The number of samples that are in no tree, because they are in the profiler's own code. A
+    /// sample in an inlined probe is in the tree with a part of its weight.
+    pub tracker: u64,
     /// The part of `weight_ns` whose stacks could not be walked to their end.
     pub unwalked_ns: u64,
     /// The number of samples whose stacks could not be walked to their end.
