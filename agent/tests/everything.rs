@@ -7,7 +7,7 @@ use loadhook_text::count;
 use tempfile::TempDir;
 
 mod support;
-use support::marks::{allocations, by_mark, marks};
+use support::marks::{allocations, by_mark, run_kept};
 use support::{Finished, Program};
 
 on_each_jdk!(by_collector by_compiler growth unloading made_by_the_jvm leaving);
@@ -262,25 +262,8 @@ fn unloading(feature: u32) -> Result<()> {
 
 /// Sites with more live objects at the end than at the first snapshot are named, without an error.
 fn growth(feature: u32) -> Result<()> {
-    let folder = TempDir::new()?;
-    let file = folder.path().join("profile.pb.gz");
-    let path = file.display().to_string();
-    let program = Program::new(feature, "Kept")
-        .options("alloc=live=exact,snapshot-every=100ms")
-        .jvm(&["-Xmx600m"])
-        .args(&[&path]);
-    let output = support::finish(&mut program.command(&file)?)?;
-    ensure!(
-        output.status.success() && output.stderr.is_empty(),
-        "{output:?}"
-    );
-    let profile = support::read(&file)?;
-    let line = marks("Kept")?.into_iter().find(|(_, mark)| mark == "grows");
-    let line = line.context("a mark")?.0;
-    let growing = format!(
-        "growing: 47.8 MB more alive than at the first snapshot, of int[] from Kept.main:{line}"
-    );
-    let notes = &profile.header.notes;
+    let (notes, place) = run_kept(feature, "live=exact")?;
+    let growing = format!("growing: 47.8 MB more alive than at the first snapshot, {place}");
     ensure!(notes.contains(&growing), "{growing}: {notes:?}");
     Ok(())
 }

@@ -10,23 +10,12 @@ use std::process::{Command, Output};
 
 use anyhow::{Context, Result, ensure};
 use loadhook_profile::Profile;
-use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::jdk::{Jdk, REPEATABLE};
 use loadhook_testkit::{paths, tomcat};
 use tempfile::TempDir;
 
 mod support;
 use support::{Finished, finish};
-
-/// Options that make the programs do the same in each run. A collection empties weak caches, and values that are not in
-/// them are computed again. Identity hashes are random, and they decide how far hash tables are searched.
-const REPEATABLE: &[&str] = &[
-    "-XX:+UnlockExperimentalVMOptions",
-    "-XX:+UseEpsilonGC",
-    "-Xmx6g",
-    "-XX:hashCode=2",
-    // Epsilon prints advice about the size of the heap.
-    "-Xlog:disable",
-];
 
 macro_rules! on_17_and_25 {
     ($($check:ident)+) => { $(

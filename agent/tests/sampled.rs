@@ -9,7 +9,7 @@ use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::process;
 
 mod support;
-use support::marks::{allocations, by_mark, marks};
+use support::marks::{allocations, by_mark, marks, run_kept};
 use support::{Finished, Program};
 
 fn run(feature: u32, options: &str, jvm: &[&str], args: &[&str]) -> Result<Finished> {
@@ -314,22 +314,7 @@ fn generations(feature: u32) -> Result<()> {
 
 /// Sites with more live objects at the end than at the first snapshot are named.
 fn growth(feature: u32) -> Result<()> {
-    let folder = tempfile::tempdir()?;
-    let file = folder.path().join("profile.pb.gz");
-    let path = file.display().to_string();
-    let program = Program::new(feature, "Kept")
-        .options("alloc=live,snapshot-every=100ms")
-        .jvm(&["-Xmx600m"])
-        .args(&[&path]);
-    let output = support::finish(&mut program.command(&file)?)?;
-    ensure!(
-        output.status.success() && output.stderr.is_empty(),
-        "{output:?}"
-    );
-    let profile = support::read(&file)?;
-    let line = marks("Kept")?.into_iter().find(|(_, mark)| mark == "grows");
-    let place = format!("of int[] from Kept.main:{}", line.context("a mark")?.0);
-    let notes = &profile.header.notes;
+    let (notes, place) = run_kept(feature, "live")?;
     let growing = notes.iter().find(|note| note.contains(&place));
     let growing = growing.with_context(|| format!("{place}: {notes:?}"))?;
     ensure!(growing.starts_with("growing: "), "{growing}");

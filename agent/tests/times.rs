@@ -7,15 +7,16 @@ use loadhook_profile::Profile;
 use loadhook_profile::analysis::figures;
 use loadhook_profile::format::pprof;
 use loadhook_testkit::jdk::Jdk;
-use loadhook_testkit::{paths, process};
+use loadhook_testkit::{paths, process, source};
 
 /// The output of `Times.java` and its profile.
 fn run(feature: u32, options: &str) -> Result<(f64, Profile)> {
     let folder = tempfile::tempdir()?;
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java/Times.java");
-    let mut javac = Jdk::find(17)?.javac()?;
-    javac.args(["-g", "-d"]).arg(folder.path()).arg(source);
-    process::output(&mut javac)?;
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java/Times.java");
+    let classes = source::compile_once("Times", std::slice::from_ref(&program), |javac| {
+        javac.args(["-g", "--release", "17"]).arg(&program);
+        Ok(())
+    })?;
     let file = folder.path().join("profile.pb.gz");
     let mut java = Jdk::find(feature)?.java();
     java.arg(format!(
@@ -23,7 +24,7 @@ fn run(feature: u32, options: &str) -> Result<(f64, Profile)> {
         paths::agent_library()?.display(),
         file.display()
     ));
-    java.arg("-cp").arg(folder.path()).arg("Times");
+    java.arg("-cp").arg(classes).arg("Times");
     let output = process::output(&mut java)?;
     let twin = output.lines().find_map(|line| line.strip_prefix("twin "));
     let twin = twin

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use loadhook_profile::Profile;
-use loadhook_testkit::jdk::Jdk;
-use loadhook_testkit::process;
+use loadhook_testkit::{process, source};
 
 use world::{Program, Ran, agent_library, classes, compiled, expect, read};
 
@@ -46,9 +45,8 @@ fn asm_agent(folder: &Path) -> Result<PathBuf> {
         &manifest,
         format!("Premain-Class: AsmAgent\nCan-Retransform-Classes: true\nClass-Path: file:{ASM}\n"),
     )?;
-    let mut tool = Jdk::find(17)?.tool("jar")?;
-    tool.arg("cfm").arg(&jar).arg(&manifest);
-    process::output(tool.arg("-C").arg(classes).arg("."))?;
+    let manifest = manifest.display().to_string();
+    source::jar(&jar, &["--manifest", &manifest], &classes)?;
     Ok(jar)
 }
 

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use loadhook_profile::Profile;
-use loadhook_testkit::jdk::Jdk;
-use loadhook_testkit::process;
+use loadhook_testkit::{process, source};
 
 use world::{Program, Ran, classes, expect};
 
@@ -26,9 +25,7 @@ const COUNTS: &[(&str, u64)] = &[
 fn archived(feature: u32) -> Result<Program> {
     let mut program = Program::new(feature, &classes("archived")?, &["Archived"])?;
     let jar = program.folder().join("archived.jar");
-    let mut tool = Jdk::find(17)?.tool("jar")?;
-    tool.arg("cf").arg(&jar).arg("-C").arg(classes("archived")?);
-    process::output(tool.arg("."))?;
+    source::jar(&jar, &[], &classes("archived")?)?;
     program.jvm = vec!["-cp".to_owned(), jar.display().to_string()];
     // One class is not instrumented, so that it can come from an archive.
     Ok(program.options("all=true,quiet=true,exclude=Archived$Aside"))

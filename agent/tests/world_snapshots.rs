@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
+use loadhook_testkit::paths;
 use loadhook_testkit::process::{self, PATIENCE};
 use world::{Program, Ran, calls, classes, expect, read};
 
@@ -60,12 +61,11 @@ fn follow(program: &Program, snapshots: usize) -> Result<BTreeMap<String, u64>> 
     Ok(last.1)
 }
 
-fn names(program: &Program) -> Result<Vec<String>> {
-    let entries = fs::read_dir(program.folder())?;
-    let names = entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
-    let mut names = names.collect::<Result<Vec<_>>>()?;
-    names.sort();
-    Ok(names)
+/// Checks that the profile is the only file in the program's folder.
+fn only_the_profile(program: &Program) -> Result<()> {
+    let names = paths::names(program.folder())?;
+    ensure!(names == ["profile.pb.gz"], "{names:?}");
+    Ok(())
 }
 
 fn killed(feature: u32, timing: &str) -> Result<()> {
@@ -117,12 +117,7 @@ fn ends(feature: u32) -> Result<()> {
         ],
     )
     .with_context(|| format!("JDK {feature}"))?;
-    ensure!(
-        names(&program)? == ["profile.pb.gz"],
-        "{:?}",
-        names(&program)?
-    );
-    Ok(())
+    only_the_profile(&program)
 }
 
 #[test]
@@ -147,11 +142,7 @@ fn exits(feature: u32) -> Result<()> {
         ensure!(ran.code == Some(9) && ran.stdout == "ready\n", "{ran}");
         ensure!(!ran.stderr.contains("loadhook"), "{ran}");
         ensure!(calls(&program.profile()?).contains_key("Beats.beat"));
-        ensure!(
-            names(&program)? == ["profile.pb.gz"],
-            "{:?}",
-            names(&program)?
-        );
+        only_the_profile(&program)?;
     }
     Ok(())
 }

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::held::{
-    Held, begun, classes, dump, has, is_whole, names, needs_root, outcome, send, spawned, until,
+    Held, begun, classes, dump, dump_of_killed, has, is_whole, names, needs_root, outcome, send,
+    spawned, until,
 };
 use common::{done, folder, loadhook, mode};
 use loadhook_testkit::jdk::Jdk;
@@ -145,30 +146,7 @@ fn a_stopped_jvm_is_refused_at_once() {
 
 #[test]
 fn a_jvm_that_ends_leaves_no_dump() {
-    let folder = folder();
-    let file = folder.path().join("h");
-    loop {
-        fs::write(&file, "what was there").expect("write test file");
-        let mut jvm = Held::start(21, &[], 400_000);
-        let loadhook = spawned(&mut dump(folder.path(), &jvm.pid(), "h", &[]));
-        begun(folder.path(), &loadhook);
-        jvm.send(Signal::KILL);
-        jvm.0.wait().expect("the process ends");
-        let result = outcome(loadhook);
-        assert_eq!(names(folder.path()), ["h"]);
-        if result.code == Some(0) {
-            // The command had ended before the signal.
-            continue;
-        }
-        let said = format!(
-            "error: h: process {} ended before the dump was done\n",
-            jvm.pid()
-        );
-        result.expect(1, "", &[&said]);
-        let there = fs::read_to_string(&file);
-        assert_eq!(there.expect("the file exists"), "what was there");
-        break;
-    }
+    dump_of_killed(21, &[]);
 }
 
 #[test]

@@ -2,17 +2,14 @@
 //! react to clicks and search texts.
 
 mod common;
-#[path = "../../heap/tests/support/mod.rs"]
-mod support;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use common::{done, folder, loadhook};
 use loadhook_testkit::browser::{run, run_in};
-use support::{OBJECT, Writer};
+use loadhook_testkit::dump::{THREAD, Writer};
 
-const THREAD: u64 = 0x140;
 const EVIL: &str = "</script><img src=x onerror=alert(1)>\u{202e}";
 
 /// The name as the page shows it: the JVM writes `/` for `.`.
@@ -25,18 +22,11 @@ fn evil() -> String {
 fn dump() -> Vec<u8> {
     let mut writer = Writer::new();
     writer.strings();
-    for (id, name) in [
-        (40, "name"),
-        (41, "java/lang/Thread"),
-        (42, "park"),
-        (43, "Thread.java"),
-        (44, EVIL),
-    ] {
+    writer.threads();
+    for (id, name) in [(42, "park"), (43, "Thread.java"), (44, EVIL)] {
         writer.text(id, name);
     }
-    writer.load_class(40, THREAD, 41);
     writer.load_class(41, 0x150, 44);
-    writer.class(THREAD, 0, &[(40, OBJECT)], &[]);
     writer.class(0x150, 0, &[], &[]);
     writer.frame(0x51, 42, 43, 40, 7);
     writer.stack(2, 1, &[0x51]);

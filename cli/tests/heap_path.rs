@@ -1,8 +1,6 @@
 //! Tests of `loadhook heap FILE --path`: the path to a root, and the description of the root.
 
 mod common;
-#[path = "../../heap/tests/support/mod.rs"]
-mod support;
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -12,10 +10,8 @@ use common::held::{Held, dump};
 use common::{done, folder, loadhook};
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use loadhook_testkit::dump::{THREAD, Writer};
 use serde_json::Value;
-use support::{OBJECT, Writer};
-
-const THREAD: u64 = 0x140;
 
 fn path(folder: &Path, of: &str, options: &[&str]) -> String {
     let mut command = loadhook(folder, &["heap", "h.hprof", "--path", of]);
@@ -103,9 +99,8 @@ fn every_kind_of_root_is_described() {
     let folder = folder();
     let mut writer = Writer::new();
     writer.strings();
+    writer.threads();
     for (id, name) in [
-        (40, "name"),
-        (41, "java/lang/Thread"),
         (43, "run"),
         (44, "park"),
         (45, "Thread.java"),
@@ -113,8 +108,6 @@ fn every_kind_of_root_is_described() {
     ] {
         writer.text(id, name);
     }
-    writer.load_class(40, THREAD, 41);
-    writer.class(THREAD, 0, &[(40, OBJECT)], &[]);
     writer.frame(0x51, 44, 0, 40, -3);
     writer.frame(0x52, 43, 45, 40, 17);
     writer.stack(2, 1, &[0x51, 0x52]);
@@ -172,18 +165,11 @@ fn every_kind_of_root_is_described() {
 fn named(name: &str, class: &str, file: &str) -> Writer {
     let mut writer = Writer::new();
     writer.strings();
-    for (id, text) in [
-        (40, "name"),
-        (41, "java/lang/Thread"),
-        (42, class),
-        (43, "awaitNanos"),
-        (44, file),
-    ] {
+    writer.threads();
+    for (id, text) in [(42, class), (43, "awaitNanos"), (44, file)] {
         writer.text(id, text);
     }
-    writer.load_class(40, THREAD, 41);
     writer.load_class(41, 0x150, 42);
-    writer.class(THREAD, 0, &[(40, OBJECT)], &[]);
     writer.class(0x150, 0, &[], &[]);
     writer.frame(0x51, 43, 44, 41, 1797);
     writer.stack(2, 1, &[0x51]);

@@ -1,8 +1,6 @@
 //! Tests of `loadhook heap FILE` with files that are no dumps, cut-off dumps, and pipes.
 
 mod common;
-#[path = "../../heap/tests/support/mod.rs"]
-mod support;
 
 use std::fs::{self, Permissions};
 use std::io::Write;
@@ -16,8 +14,8 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use loadhook_profile::Profile;
 use loadhook_profile::format::pprof;
+use loadhook_testkit::dump::Writer;
 use loadhook_testkit::process;
-use support::Writer;
 
 /// A dump without objects.
 fn nothing() -> Vec<u8> {

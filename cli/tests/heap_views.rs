@@ -1,8 +1,6 @@
 //! Tests of the views of `loadhook heap FILE` with dumps that the tests write.
 
 mod common;
-#[path = "../../heap/tests/support/mod.rs"]
-mod support;
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -11,26 +9,17 @@ use std::path::Path;
 use common::{done, folder, loadhook};
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use loadhook_testkit::dump::{INT, THREAD, Writer};
 use serde_json::{Value, json};
-use support::{INT, OBJECT, Writer};
-
-const THREAD: u64 = 0x140;
 
 /// Names and texts contain control characters that would move a terminal's cursor.
 fn dump(strings: u64) -> Vec<u8> {
     let mut writer = Writer::new();
     writer.strings();
-    for (id, name) in [
-        (40, "name"),
-        (41, "java/lang/Thread"),
-        (43, "run\u{1b}[2J"),
-        (44, "park"),
-        (45, "Thread.java"),
-    ] {
+    writer.threads();
+    for (id, name) in [(43, "run\u{1b}[2J"), (44, "park"), (45, "Thread.java")] {
         writer.text(id, name);
     }
-    writer.load_class(40, THREAD, 41);
-    writer.class(THREAD, 0, &[(40, OBJECT)], &[]);
     writer.frame(0x51, 44, 0, 40, -3);
     writer.frame(0x52, 43, 45, 40, 17);
     writer.stack(2, 1, &[0x51, 0x52]);
@@ -229,11 +218,8 @@ fn identifiers_are_whole_in_narrow_terminals() {
     writer.strings();
     let long = "t".repeat(100);
     let class = format!("com/example/{}", "Long".repeat(20));
-    for (id, name) in [(40, "name"), (41, "java/lang/Thread"), (42, &class)] {
-        writer.text(id, name);
-    }
-    writer.load_class(40, THREAD, 41);
-    writer.class(THREAD, 0, &[(40, OBJECT)], &[]);
+    writer.threads();
+    writer.text(42, &class);
     writer.load_class(41, 0x150, 42);
     writer.class(0x150, THREAD, &[], &[]);
     writer.frame(0x51, 40, 41, 41, 123);
@@ -377,12 +363,9 @@ fn long_names_are_not_repeated_in_memory() {
     let folder = folder();
     let mut writer = Writer::new();
     writer.strings();
-    for (id, name) in [(40, "name"), (41, "java/lang/Thread"), (42, "park")] {
-        writer.text(id, name);
-    }
+    writer.threads();
+    writer.text(42, "park");
     writer.text(50, &"L".repeat(60_000));
-    writer.load_class(40, THREAD, 41);
-    writer.class(THREAD, 0, &[(40, OBJECT)], &[]);
     writer.frame(0x51, 50, 0, 40, -3);
     writer.stack(2, 1, &[0x51; 100]);
     for at in 0..300 {

@@ -12,19 +12,14 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use common::{classes, done, folder, loadhook};
 use loadhook_testkit::jdk::Jdk;
-use loadhook_testkit::{corpus, process};
+use loadhook_testkit::paths::names;
+use loadhook_testkit::{corpus, process, source};
 use zip::write::SimpleFileOptions;
 
 /// A jar of the program's classes, made by the JDK's tool.
 fn jar(folder: &Path, name: &str) -> Result<PathBuf> {
     let jar = folder.join(name);
-    let mut tool = Jdk::find(17)?.tool("jar")?;
-    tool.arg("--create").arg("--file").arg(&jar);
-    process::output(
-        tool.args(["--main-class", "shop.Shop", "-C"])
-            .arg(classes())
-            .arg("."),
-    )?;
+    source::jar(&jar, &["--main-class", "shop.Shop"], &classes())?;
     Ok(jar)
 }
 
@@ -46,15 +41,6 @@ fn entry(jar: &Path, name: &str) -> Result<Vec<u8>> {
     let mut content = Vec::new();
     archive.by_name(name)?.read_to_end(&mut content)?;
     Ok(content)
-}
-
-fn names(folder: &Path) -> Result<Vec<String>> {
-    let mut names = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        names.push(entry?.file_name().to_string_lossy().into_owned());
-    }
-    names.sort();
-    Ok(names)
 }
 
 #[test]

@@ -17,6 +17,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context, Result, ensure};
 use common::{classes, done, folder, loadhook};
 use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::paths::names;
 use loadhook_testkit::process;
 
 /// The kind and content of a path in a folder.
@@ -108,16 +109,6 @@ fn check(before: &BTreeMap<PathBuf, Thing>, after: &BTreeMap<PathBuf, Thing>) ->
         ensure!(ours.iter().any(|ours| path.starts_with(ours)), "{path:?}");
     }
     Ok(())
-}
-
-/// The names of temporary files beside the output.
-fn names(folder: &Path) -> Result<Vec<String>> {
-    let mut names = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        names.push(entry?.file_name().to_string_lossy().into_owned());
-    }
-    names.sort();
-    Ok(names)
 }
 
 #[test]

@@ -12,6 +12,7 @@ use anyhow::{Context, Result, ensure};
 use common::{classes, done, folder, loadhook};
 use loadhook_testkit::corpus;
 use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::paths::names;
 use zip::write::SimpleFileOptions;
 
 /// The command `loadhook rewrite ARGUMENTS --verify`, with a JDK that has the verifier.
@@ -44,17 +45,6 @@ fn jar(path: &Path, change: impl Fn(&str, Vec<u8>) -> Vec<u8>) -> Result<usize> 
     }
     fs::remove_file(inner)?;
     Ok(2 * files.len())
-}
-
-fn names(folder: &Path) -> Result<Vec<String>> {
-    let entries = fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name()));
-    let names: Result<Vec<_>> = entries.collect();
-    let mut names: Vec<String> = names?
-        .iter()
-        .map(|n| n.to_string_lossy().into_owned())
-        .collect();
-    names.sort();
-    Ok(names)
 }
 
 #[test]

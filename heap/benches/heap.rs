@@ -7,16 +7,13 @@
 //! output is `RESULT heap_…`. A megabyte is 1,000,000 bytes. Memory is the peak resident size of
 //! the process.
 
-#[path = "../tests/support/mod.rs"]
-mod support;
-
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use loadhook_heap::{Graph, histogram};
-use support::Writer;
+use loadhook_testkit::dump::Writer;
 
 const OBJECTS: u64 = 10_000_000;
 

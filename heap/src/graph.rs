@@ -365,7 +365,7 @@ fn at(error: io::Error, at: u64) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::support::Writer;
+    use loadhook_testkit::dump::Writer;
 
     fn dump() -> Vec<u8> {
         let mut writer = Writer::new();

@@ -59,9 +59,6 @@ mod stack_chunks;
 mod stack_tables;
 mod store;
 mod strings;
-#[cfg(test)]
-#[path = "../tests/support/mod.rs"]
-mod support;
 mod survey;
 mod suspects;
 mod thread_objects;

@@ -1,9 +1,7 @@
 //! Tests of objects' fields, of references to objects, and of paths to the roots.
 
-mod support;
-
 use loadhook_heap::{Details, FieldValue, Graph, Preview, Type};
-use support::{BYTE, CHAR, INT, LONG, OBJECT, Writer};
+use loadhook_testkit::dump::{BYTE, CHAR, INT, LONG, OBJECT, Writer};
 
 const PARENT: u64 = 0x200;
 const CHILD: u64 = 0x210;

@@ -1,10 +1,8 @@
 //! Tests of equal strings and arrays, in dumps whose duplicates are known. Where bytes are tested,
 //! arrays lie far apart, since the size of headers is inferred from distances.
 
-mod support;
-
 use loadhook_heap::{Duplicate, Duplicates, ErrorKind, ProfilerObjects, Waste};
-use support::{CHAR, INT, OBJECT, Writer};
+use loadhook_testkit::dump::{CHAR, INT, OBJECT, Writer};
 
 fn duplicates(dump: &[u8]) -> Duplicates {
     let (found, cut_off) = Duplicates::read(|| Ok(dump), 100, u64::MAX, ProfilerObjects::Shown)

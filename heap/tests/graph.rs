@@ -1,12 +1,10 @@
 //! Tests of retained sizes, in graphs whose dominators are known.
 
-mod support;
-
 use std::collections::BTreeSet;
 
 use loadhook_heap::{Graph, RootKind};
+use loadhook_testkit::dump::{OBJECT, OBJECTS, Writer};
 use proptest::prelude::*;
-use support::{OBJECT, Writer};
 
 /// Identifier of the object with this number. Objects have 32 bytes: two references and an int.
 fn at(number: usize) -> u64 {
@@ -126,7 +124,7 @@ fn sizes_add_up_to_what_is_kept() {
     assert_eq!(largest, [at(0), at(3)]);
     // All objects have one class, so only the topmost counts.
     let by_class = found.by_class();
-    assert_eq!(by_class[&support::OBJECTS], 112);
+    assert_eq!(by_class[&OBJECTS], 112);
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Tests that hostile dumps cannot make the reader take much memory.
 
-use std::fs;
 use std::io::{self, Read};
 
 use loadhook_heap::{Graph, histogram};
+use loadhook_testkit::process;
 
 /// A dump whose parts are generated while it is read.
 struct Parts<I> {
@@ -61,11 +61,7 @@ fn instance(id: u32, class: u32, bytes: u32) -> Vec<u8> {
 
 /// Peak memory of the process.
 fn peak() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").expect("Linux has this file");
-    let mut lines = status.lines();
-    let line = lines.find_map(|line| line.strip_prefix("VmHWM:"));
-    let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-    kilobytes.expect("a number") * 1024
+    process::peak_memory("self").expect("Linux tells the peak")
 }
 
 // All cases are one test, because the peak is that of the process.

@@ -1,12 +1,10 @@
 //! The profiler's own objects are left out, and no others.
 
-mod support;
-
 use loadhook_heap::{
     Duplicates, Graph, Histogram, LeftOut, ProfilerObjects, Threads, histogram,
     histogram_without_tracker,
 };
-use support::{LONG, OBJECT, Writer};
+use loadhook_testkit::dump::{LONG, OBJECT, Writer};
 
 const TRACKER: u64 = 0x200;
 const PATH: u64 = 0x210;

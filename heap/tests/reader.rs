@@ -1,13 +1,11 @@
 //! Tests of complete, cut-off and hostile dumps.
 
-mod support;
-
 use std::io::Write;
 
 use loadhook_heap::{Error, ErrorKind, Histogram, histogram};
 use loadhook_hprof::{Visitor, read};
+use loadhook_testkit::dump::Writer;
 use proptest::prelude::*;
-use support::Writer;
 
 /// A visitor that receives everything, contents included, and stores nothing.
 struct All;

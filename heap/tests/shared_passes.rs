@@ -1,7 +1,5 @@
 //! Tests that the views of four shared passes equal the views that are read separately.
 
-mod support;
-
 use std::cell::Cell;
 use std::io;
 
@@ -9,7 +7,7 @@ use loadhook_heap::{
     BYTES_OF_HASHES, Details, Duplicates, Field, Graph, ProfilerObjects, SharedPasses, Threads,
     ViewRequest,
 };
-use support::{OBJECT, PAIR, Writer};
+use loadhook_testkit::dump::{OBJECT, PAIR, Writer};
 
 const THREAD: u64 = 0x140;
 const TRACKER: u64 = 0x200;

@@ -1,11 +1,8 @@
 //! Tests of threads, in dumps whose threads are known.
 
-mod support;
-
 use loadhook_heap::{ProfilerObjects, Thread, Threads};
-use support::{OBJECT, PAIR, Writer};
+use loadhook_testkit::dump::{OBJECT, PAIR, THREAD, Writer};
 
-const THREAD: u64 = 0x140;
 const WORKER: u64 = 0x150;
 
 /// A dump with two threads: `main`, and one of a subclass of `Thread` that has a field `name` of
@@ -13,9 +10,8 @@ const WORKER: u64 = 0x150;
 fn dump() -> Vec<u8> {
     let mut writer = Writer::new();
     writer.strings();
+    writer.threads();
     for (id, name) in [
-        (40, "name"),
-        (41, "java/lang/Thread"),
         (42, "test/Worker"),
         (43, "run"),
         (44, "wait0"),
@@ -23,14 +19,12 @@ fn dump() -> Vec<u8> {
     ] {
         writer.text(id, name);
     }
-    writer.load_class(40, THREAD, 41);
     writer.load_class(41, WORKER, 42);
     writer.frame(0x51, 44, 0, 40, -3);
     writer.frame(0x52, 43, 45, 41, 17);
     writer.frame(0x53, 43, 45, 41, -1);
     writer.stack(8, 7, &[0x51, 0x52, 0x53]);
     writer.stack(9, 3, &[]);
-    writer.class(THREAD, 0, &[(40, OBJECT)], &[]);
     writer.class(WORKER, THREAD, &[(40, OBJECT)], &[]);
     // Some strings and arrays are written before the objects that refer to them, some behind.
     writer.bytes(0x2000, b"worker 1");

@@ -1,21 +1,14 @@
 //! Tests of duplicates and threads in broken dumps, and in dumps with 4-byte identifiers.
 
-mod support;
-
 use loadhook_heap::{Duplicates, ProfilerObjects, SharedPasses, Threads, ViewRequest};
+use loadhook_testkit::dump::{BYTE, INT, OBJECT, THREAD, Writer};
 use proptest::prelude::*;
-use support::{BYTE, INT, OBJECT, Writer};
-
-const THREAD: u64 = 0x140;
 
 fn small() -> Vec<u8> {
     let mut writer = Writer::new();
     writer.strings();
-    for (id, name) in [(40, "name"), (41, "java/lang/Thread"), (42, "park")] {
-        writer.text(id, name);
-    }
-    writer.load_class(40, THREAD, 41);
-    writer.class(THREAD, 0, &[(40, OBJECT)], &[]);
+    writer.threads();
+    writer.text(42, "park");
     writer.frame(0x51, 42, 41, 40, 7);
     writer.stack(2, 1, &[0x51, 0x51, 0x52]);
     writer.instance(0x1200, THREAD, &0x1000_u64.to_be_bytes());
@@ -78,11 +71,7 @@ fn a_name_of_threads_that_is_no_string_takes_no_gigabytes() {
     const MANY: u64 = 50_000;
     let mut writer = Writer::new();
     writer.strings();
-    for (id, name) in [(40, "name"), (41, "java/lang/Thread")] {
-        writer.text(id, name);
-    }
-    writer.load_class(40, THREAD, 41);
-    writer.class(THREAD, 0, &[(40, OBJECT)], &[]);
+    writer.threads();
     let arrays: Vec<u64> = (0..MANY).map(|at| 0x100_0000 + 32 * at).collect();
     writer.object_array(0x1000, &arrays);
     for array in &arrays {

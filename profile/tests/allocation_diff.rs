@@ -6,7 +6,7 @@ use common::{allocations, alone, pair, sampled};
 use loadhook_profile::analysis::diff::allocations::{Change, compare};
 use loadhook_profile::format::diff::allocations::{write, write_json};
 use loadhook_profile::format::{Options, Sort};
-use loadhook_profile::{Measure, MergeError, Profile, Seen};
+use loadhook_profile::{Measure, MergeError, Profile, Seen, Site};
 use serde_json::Value;
 
 fn table(before: &Profile, after: &Profile, options: &Options<'_>) -> String {
@@ -37,6 +37,11 @@ fn later() -> Profile {
     later.sites[3].frame = Some(0);
     later.sites.truncate(4);
     alone(later)
+}
+
+fn sites(profile: &mut Profile) -> &mut Vec<Site> {
+    let allocations = profile.allocations.as_mut();
+    &mut allocations.expect("the profile has allocations").sites
 }
 
 #[test]
@@ -142,11 +147,7 @@ fn names_sort_by_method_line_and_type() {
 fn objects_of_unknown_size_are_mentioned() {
     let before = alone(allocations());
     let mut after = before.clone();
-    let sites = &mut after
-        .allocations
-        .as_mut()
-        .expect("the profile has allocations")
-        .sites;
+    let sites = sites(&mut after);
     sites[1].allocated.objects = 5_000.0;
     sites[4].allocated.bytes = Some(5_096.0);
     // Only some of the arrays at one line have known sizes.
@@ -202,11 +203,7 @@ fn methods_match_by_name_and_not_by_number() {
 fn estimates_are_marked_within_their_error() {
     let before = alone(sampled());
     let mut after = before.clone();
-    let sites = &mut after
-        .allocations
-        .as_mut()
-        .expect("the profile has allocations")
-        .sites;
+    let sites = sites(&mut after);
     sites[0].live.bytes = Some(54_000.0);
     sites[4].live.bytes = Some(90_000.0);
     let options = Options {

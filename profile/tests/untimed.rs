@@ -120,6 +120,21 @@ fn callees_times_are_known() {
     );
 }
 
+/// A thread that was in the method 1 when the program ended, after a call of the method 2 that took `ns`.
+fn thread_under_way(ns: u64) -> ThreadTree {
+    let under_way = Node {
+        timed: 0,
+        ..node(None, 1, 1, [0, 0, 0])
+    };
+    ThreadTree {
+        name: "daemon".into(),
+        id: Some(2),
+        kind: ThreadKind::Platform,
+        cpu_ns: None,
+        nodes: vec![under_way, node(Some(0), 2, 1, [ns, ns, 0])],
+    }
+}
+
 /// The time of the callees of untimed calls is part of the total, but not of the mean.
 #[test]
 fn means_are_of_timed_calls() {
@@ -133,18 +148,7 @@ fn means_are_of_timed_calls() {
     );
     profile.header.timing = Timing::Exact;
     profile.header.clock = Clock::Cpu;
-    // When the program ended, another thread was in the method.
-    let under_way = Node {
-        timed: 0,
-        ..node(None, 1, 1, [0, 0, 0])
-    };
-    profile.threads.push(ThreadTree {
-        name: "daemon".into(),
-        id: Some(2),
-        kind: ThreadKind::Platform,
-        cpu_ns: None,
-        nodes: vec![under_way, node(Some(0), 2, 1, [800, 800, 0])],
-    });
+    profile.threads.push(thread_under_way(800));
     let table = text_of(&profile, Format::Table);
     let serve = cells(&table, "X.serve");
     assert_eq!(serve[2..], ["≥5", "≥820", "2", "20 ns", "X.serve"]);
@@ -189,17 +193,7 @@ fn means_are_of_timed_calls() {
 fn means_in_recursions_are_of_timed_calls() {
     let mut profile = common::recursion_by_two_ways();
     profile.header.timing = Timing::Exact;
-    let under_way = Node {
-        timed: 0,
-        ..node(None, 1, 1, [0, 0, 0])
-    };
-    profile.threads.push(ThreadTree {
-        name: "daemon".into(),
-        id: Some(2),
-        kind: ThreadKind::Platform,
-        cpu_ns: None,
-        nodes: vec![under_way, node(Some(0), 2, 1, [700, 700, 0])],
-    });
+    profile.threads.push(thread_under_way(700));
     let table = text_of(&profile, Format::Table);
     assert_eq!(
         cells(&table, "X.b")[2..],

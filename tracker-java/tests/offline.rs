@@ -11,6 +11,7 @@ use anyhow::{Context, Result, ensure};
 use loadhook_profile::analysis::figures;
 use loadhook_profile::{Clock, Header, Node, ProbeCosts, ThreadKind, Timing};
 use loadhook_testkit::process;
+use support::chance::Chance;
 use support::checks::{JDKS, check_public, check_work, schema, similar};
 use support::offline::{self, Run, work};
 
@@ -166,17 +167,7 @@ fn other_tools_see_the_same() -> Result<()> {
     Ok(())
 }
 
-/// Pseudo-random numbers, the same in each run (Marsaglia's xorshift).
-struct Chance(u64);
-
 impl Chance {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % limit
-    }
-
     /// A node with inconsistent times; sampled times are inconsistent, too, but less.
     fn node(&mut self, at: u64) -> Node {
         let parent = (at > 0 && self.below(8) > 0).then(|| self.below(at) as u32);

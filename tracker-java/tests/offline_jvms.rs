@@ -7,10 +7,9 @@ use std::fs;
 
 use anyhow::{Context, Result, ensure};
 use loadhook_profile::Clock;
-use loadhook_testkit::jdk::Jdk;
-use loadhook_testkit::process;
+use loadhook_testkit::source;
 use support::checks::{JDKS, check_public, check_work, total};
-use support::offline::{self, Run, calls, work};
+use support::offline::{self, Run, calls, check_edges, work};
 use tempfile::TempDir;
 
 #[test]
@@ -109,13 +108,7 @@ fn a_tracker_above_two_loaders() -> Result<()> {
         offline::PACKAGE,
     )?;
     let jar = above.path().join("below # 1.jar");
-    let mut tool = Jdk::find(17)?.tool("jar")?;
-    tool.arg("cf")
-        .arg(&jar)
-        .arg("-C")
-        .arg(below.path())
-        .arg(".");
-    process::output(&mut tool)?;
+    source::jar(&jar, &[], below.path())?;
     let places = [below.path(), &jar].map(|place| place.to_string_lossy());
     for (jdk, place) in [
         (17, &places[0]),
@@ -177,19 +170,7 @@ fn two_archives_with_the_same_ids() -> Result<()> {
         let names = check_public(&run.bytes("loadhook-%p.pb.gz")?)?.names;
         let overload = "Alpha.one(int, int[][], String, double, Object[])";
         ensure!(names.iter().any(|name| name == overload), "{names:?}");
-        let edges = [
-            ("", "Alpha.main", 1),
-            ("Alpha.main", "Alpha.one", 11),
-            ("Alpha.main", "Alpha.<init>", 1),
-            ("Alpha.one", "Beta.two", 20),
-            ("Beta.two", "Beta.three", 20),
-            ("Beta.two", "Alpha.back", 20),
-        ];
-        for (caller, method, expected) in edges {
-            let found = calls(&profile, caller, method);
-            ensure!(found == expected, "{jdk}: {caller} {method} {found}");
-        }
-        ensure!(profile.calls() == 73, "{}", profile.calls());
+        check_edges(&profile).with_context(|| format!("JDK {jdk}"))?;
         ensure!(profile.header.left_alone["a reason"] == 14);
     }
     Ok(())

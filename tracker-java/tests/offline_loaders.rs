@@ -5,8 +5,7 @@ mod support;
 use std::fs;
 
 use anyhow::{Context, Result, ensure};
-use loadhook_testkit::jdk::Jdk;
-use loadhook_testkit::process;
+use loadhook_testkit::source;
 use support::offline::{self, Run, calls};
 use tempfile::TempDir;
 
@@ -25,9 +24,7 @@ fn rounds(embedded: bool) -> Result<TempDir> {
         "0123456789abcdef",
         offline::PACKAGE,
     )?;
-    let mut jar = Jdk::find(17)?.tool("jar")?;
-    jar.arg("cf").arg(folder.path().join("alpha.jar"));
-    process::output(jar.arg("-C").arg(archive.path()).arg("."))?;
+    source::jar(&folder.path().join("alpha.jar"), &[], archive.path())?;
     Ok(folder)
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use loadhook_profile::{Profile, ThreadKind};
-use support::offline::{self, Run, calls};
+use support::offline::{self, Run, calls, check_edges};
 use tempfile::TempDir;
 
 const JDKS: [u32; 2] = [17, 25];
@@ -35,22 +35,6 @@ fn class_path(folders: &[TempDir; 2], swapped: bool) -> PathBuf {
     }
 }
 
-fn check_edges(profile: &Profile) -> Result<()> {
-    for (caller, method, expected) in [
-        ("", "Alpha.main", 1),
-        ("Alpha.main", "Alpha.one", 11),
-        ("Alpha.main", "Alpha.<init>", 1),
-        ("Alpha.one", "Beta.two", 20),
-        ("Beta.two", "Beta.three", 20),
-        ("Beta.two", "Alpha.back", 20),
-    ] {
-        let found = calls(profile, caller, method);
-        ensure!(found == expected, "{caller} {method} {found}");
-    }
-    ensure!(profile.calls() == 73, "{}", profile.calls());
-    Ok(())
-}
-
 /// One tracker counts for both archives, whichever packages their trackers are in and whichever comes first.
 #[test]
 fn archives_of_a_loader_share_a_tracker() -> Result<()> {
@@ -73,13 +57,18 @@ fn archives_of_a_loader_share_a_tracker() -> Result<()> {
     Ok(())
 }
 
+/// Folders with trackers in the usual package and in another one.
+fn trackers() -> Result<(TempDir, TempDir)> {
+    let (usual, other) = (tempfile::tempdir()?, tempfile::tempdir()?);
+    offline::tracker(usual.path(), offline::PACKAGE)?;
+    offline::tracker(other.path(), "loadhook/aa")?;
+    Ok((usual, other))
+}
+
 /// The probes of constructors pass their keys to the other tracker.
 #[test]
 fn constructors_of_an_archive_with_another_tracker() -> Result<()> {
-    let usual = tempfile::tempdir()?;
-    offline::tracker(usual.path(), offline::PACKAGE)?;
-    let other = tempfile::tempdir()?;
-    offline::tracker(other.path(), "loadhook/aa")?;
+    let (usual, other) = trackers()?;
     offline::archive(
         other.path(),
         &["../Constructors"],
@@ -123,10 +112,7 @@ fn constructors_of_an_archive_with_another_tracker() -> Result<()> {
 /// A key keeps its sign on the way to the other tracker, so that failed constructors leave the path.
 #[test]
 fn keys_of_an_archive_with_another_tracker() -> Result<()> {
-    let usual = tempfile::tempdir()?;
-    offline::tracker(usual.path(), offline::PACKAGE)?;
-    let other = tempfile::tempdir()?;
-    offline::tracker(other.path(), "loadhook/aa")?;
+    let (usual, other) = trackers()?;
     let sources = ["Keys", "PlainKeys"];
     offline::archive(other.path(), &sources, "0123456789abcdef", "loadhook/aa")?;
     let path: PathBuf = format!("{}:{}", other.path().display(), usual.path().display()).into();

@@ -21,7 +21,7 @@ use loadhook_profile::format::pprof;
 use loadhook_profile::snapshot::Decoder;
 use loadhook_profile::{Method, Profile, Symbols};
 use loadhook_testkit::process;
-use support::{checks::JDKS, offline};
+use support::{chance::Chance, checks::JDKS, offline};
 
 /// Profiles of each timing with each clock.
 const ROUNDS: u64 = 4;
@@ -31,21 +31,7 @@ const COMMAND: &str = "/opt/app/bin/run.jar --name 店 \"quoted\"";
 const JVM_NAME: &str = "A \\ VM\t1";
 const JVM_VERSION: &str = "17+é";
 
-/// Pseudo-random numbers, the same in each run (Marsaglia's xorshift).
-struct Chance(u64);
-
 impl Chance {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % limit
-    }
-
-    fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
-        choices[self.below(choices.len() as u64) as usize]
-    }
-
     /// A NODE record. Its times are inconsistent; those of a sample are, too, but less.
     fn node(&mut self, at: u64, ids: u64, timed: bool) -> Vec<i64> {
         let parent = if at > 0 && self.below(6) > 0 {

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use loadhook_profile::{Allocations, Amount, Frame, Profile, Site};
+
+use super::{Program, finish, read};
 
 /// The lines of a program that a comment `// @mark` marks, with the names of the marks.
 pub(crate) fn marks(program: &str) -> Result<BTreeMap<u32, String>> {
@@ -19,6 +21,25 @@ pub(crate) fn marks(program: &str) -> Result<BTreeMap<u32, String>> {
 
 pub(crate) fn allocations(profile: &Profile) -> Result<&Allocations> {
     profile.allocations.as_ref().context("no allocations")
+}
+
+/// Runs `Kept` under `alloc=MODE` with snapshots. Returns the profile's notes, and how they name the site that grows.
+pub(crate) fn run_kept(feature: u32, mode: &str) -> Result<(Vec<String>, String)> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("profile.pb.gz");
+    let path = file.display().to_string();
+    let program = Program::new(feature, "Kept")
+        .options(&format!("alloc={mode},snapshot-every=100ms"))
+        .jvm(&["-Xmx600m"])
+        .args(&[&path]);
+    let output = finish(&mut program.command(&file)?)?;
+    ensure!(
+        output.status.success() && output.stderr.is_empty(),
+        "{output:?}"
+    );
+    let line = marks("Kept")?.into_iter().find(|(_, mark)| mark == "grows");
+    let place = format!("of int[] from Kept.main:{}", line.context("a mark")?.0);
+    Ok((read(&file)?.header.notes, place))
 }
 
 /// Sums of the allocated or of the live objects, by mark and type.

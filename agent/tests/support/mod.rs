@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -15,7 +14,7 @@ use loadhook_profile::{Profile, Timing};
 use loadhook_testkit::jdk::Jdk;
 pub(crate) use loadhook_testkit::paths::agent_library as agent;
 pub(crate) use loadhook_testkit::process::finish;
-use loadhook_testkit::{paths, process};
+use loadhook_testkit::{process, source};
 use tempfile::TempDir;
 
 pub(crate) mod marks;
@@ -58,18 +57,10 @@ macro_rules! on_jdks {
 /// because the other JDKs may be runtimes without a compiler.
 pub(crate) fn compiled(name: &str) -> Result<PathBuf> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/java/{name}.java"));
-    let text = fs::read(&source).with_context(|| source.display().to_string())?;
-    let mut hash = DefaultHasher::new();
-    text.hash(&mut hash);
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
-        .join("java")
-        .join(format!("{name}-{:016x}", hash.finish()));
-    paths::make_once(&folder, |folder| {
-        let mut javac = Jdk::find(17)?.javac()?;
-        javac.args(["-g", "-nowarn", "--release", "11", "-d"]);
-        process::output(javac.arg(folder).arg(&source)).map(drop)
-    })?;
-    Ok(folder)
+    source::compile_once(name, std::slice::from_ref(&source), |javac| {
+        javac.args(["-g", "--release", "11"]).arg(&source);
+        Ok(())
+    })
 }
 
 /// An archive that makes a class of the program a Java agent. The program can then ask for the sizes of objects.

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -12,7 +11,7 @@ use loadhook_profile::Profile;
 use loadhook_profile::format::pprof;
 use loadhook_testkit::jdk::Jdk;
 pub(crate) use loadhook_testkit::paths::agent_library;
-use loadhook_testkit::{corpus, paths, process};
+use loadhook_testkit::{corpus, process, source};
 
 /// The folder with the Java programs of the tests.
 pub(crate) fn sources() -> PathBuf {
@@ -34,20 +33,9 @@ pub(crate) fn compiled(
     arguments: impl FnOnce(&mut Command, &[PathBuf]) -> Result<()>,
 ) -> Result<PathBuf> {
     let files = corpus::files(&sources().join(group), "java")?;
-    ensure!(!files.is_empty(), "no programs in {group}");
-    let mut hasher = DefaultHasher::new();
-    for file in &files {
-        fs::read(file)?.hash(&mut hasher);
-    }
-    let name = format!("world-{group}-{:016x}", hasher.finish());
-    let folder = paths::target().join("loadhook-tests").join(name);
-    paths::make_once(&folder, |into| {
-        let mut javac = Jdk::find(17)?.javac()?;
-        javac.args(["--release", "11", "-g", "-nowarn", "-Xlint:none", "-d"]);
-        arguments(javac.arg(into), &files)?;
-        process::output(&mut javac).map(drop)
-    })?;
-    Ok(folder)
+    source::compile_once(&format!("world-{group}"), &files, |javac| {
+        arguments(javac.args(["--release", "11", "-g"]), &files)
+    })
 }
 
 /// A program on a JDK.

@@ -5,39 +5,33 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
 use std::thread;
 use std::time::Duration;
 
 use loadhook_testkit::jdk::Jdk;
-use loadhook_testkit::process;
+use loadhook_testkit::{paths, process, source};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, geteuid, kill_process, waitid};
 use tempfile::TempDir;
 
 use super::{Done, ended, folder, loadhook};
 
-pub(crate) fn classes() -> &'static Path {
-    static CLASSES: OnceLock<PathBuf> = OnceLock::new();
-    CLASSES.get_or_init(|| {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
-            .join(concat!("heap-classes-", env!("CARGO_CRATE_NAME")));
-        let jdk = Jdk::find(17).expect("JDK 17");
-        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java/heap");
-        let mut javac = jdk.javac().expect("javac");
-        javac.args(["--release", "11", "-d"]).arg(&folder);
-        for program in [
-            "Crowd.java",
-            "Defining.java",
-            "Held.java",
-            "Leaking.java",
-            "Parked.java",
-            "Walked.java",
-        ] {
-            javac.arg(sources.join(program));
-        }
-        process::output(&mut javac).expect("the programs compile");
-        folder
-    })
+/// The folder of the programs' class files.
+pub(crate) fn classes() -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java/heap");
+    let programs = [
+        "Crowd.java",
+        "Defining.java",
+        "Held.java",
+        "Leaking.java",
+        "Parked.java",
+        "Walked.java",
+    ];
+    let sources = programs.map(|program| folder.join(program));
+    let compiled = source::compile_once("heap", &sources, |javac| {
+        javac.args(["--release", "11"]).args(&sources);
+        Ok(())
+    });
+    compiled.expect("the programs compile")
 }
 
 /// A JVM that holds objects and waits, in a folder of its own. It is ended when this is dropped.
@@ -115,14 +109,7 @@ pub(crate) fn dump(folder: &Path, pid: &str, file: &str, options: &[&str]) -> Co
 }
 
 pub(crate) fn names(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder)
-        .expect("list test folder")
-        .map(|entry| entry.expect("the folder is readable"));
-    let mut names: Vec<String> = entries
-        .map(|entry| entry.file_name().into_string().expect("UTF-8"))
-        .collect();
-    names.sort();
-    names
+    paths::names(folder).expect("list test folder")
 }
 
 pub(crate) fn has(dump: &[u8], text: &str) -> bool {
@@ -181,6 +168,34 @@ pub(crate) fn spawned(command: &mut Command) -> Child {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     command.spawn().expect("the process starts")
+}
+
+/// Kills a JVM while the command with these options dumps its heap. The file that was there stays as it was.
+pub(crate) fn dump_of_killed(feature: u32, options: &[&str]) {
+    let folder = folder();
+    let file = folder.path().join("h");
+    loop {
+        fs::write(&file, "what was there").expect("write test file");
+        let mut jvm = Held::start(feature, &[], 400_000);
+        let loadhook = spawned(&mut dump(folder.path(), &jvm.pid(), "h", options));
+        begun(folder.path(), &loadhook);
+        jvm.send(Signal::KILL);
+        jvm.0.wait().expect("the process ends");
+        let result = outcome(loadhook);
+        assert_eq!(names(folder.path()), ["h"]);
+        if result.code == Some(0) {
+            // The command had ended before the signal.
+            continue;
+        }
+        let said = format!(
+            "error: h: process {} ended before the dump was done\n",
+            jvm.pid()
+        );
+        result.expect(1, "", &[&said]);
+        let there = fs::read_to_string(&file);
+        assert_eq!(there.expect("the file exists"), "what was there");
+        break;
+    }
 }
 
 pub(crate) fn outcome(child: Child) -> Done {

@@ -13,12 +13,14 @@ use anyhow::{Context, anyhow, ensure};
 use loadhook_profile::Profile;
 use loadhook_profile::format::pprof;
 use loadhook_testkit::jdk::Jdk;
-use loadhook_testkit::process;
+use loadhook_testkit::{paths, process, source};
 use tempfile::TempDir;
 
 /// Files that are made once for all tests of a file. The folder exists as long as the tests run.
 struct Shared {
     folder: PathBuf,
+    /// The program's class files.
+    classes: PathBuf,
     java: PathBuf,
 }
 
@@ -27,7 +29,7 @@ fn shared() -> &'static Shared {
     SHARED.get_or_init(|| {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(env!("CARGO_CRATE_NAME"));
         let _ = fs::remove_dir_all(&folder);
-        for part in ["bin", "lib", "classes"] {
+        for part in ["bin", "lib"] {
             fs::create_dir_all(folder.join(part)).expect("create test folder");
         }
         let test = std::env::current_exe().expect("a test has an executable");
@@ -39,15 +41,16 @@ fn shared() -> &'static Shared {
         ] {
             executable(from, &folder.join(to));
         }
+        let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java/Shop.java");
+        let classes = source::compile_once("shop", std::slice::from_ref(&program), |javac| {
+            // The names of some class files are not ASCII.
+            javac.env("LC_ALL", "C.UTF-8").arg(&program);
+            Ok(())
+        });
         let jdk = Jdk::find(17).expect("JDK 17");
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java/Shop.java");
-        let mut javac = jdk.javac().expect("javac");
-        javac.env("LC_ALL", "C.UTF-8");
-        javac.args(["-encoding", "UTF-8", "-d"]);
-        javac.arg(folder.join("classes")).arg(source);
-        process::output(&mut javac).expect("the program compiles");
         Shared {
             folder,
+            classes: classes.expect("the program compiles"),
             java: jdk.home.join("bin"),
         }
     })
@@ -68,7 +71,7 @@ pub(crate) fn agent() -> PathBuf {
 
 /// The folder of the program's class files.
 pub(crate) fn classes() -> PathBuf {
-    shared().folder.join("classes")
+    shared().classes.clone()
 }
 
 /// A new temporary folder.
@@ -146,15 +149,8 @@ impl Done {
 
 /// The names of the profiles in a folder.
 pub(crate) fn profiles(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).expect("list test folder");
-    let names = entries.map(|e| {
-        e.expect("the folder is readable")
-            .file_name()
-            .into_string()
-            .expect("UTF-8")
-    });
-    let mut names: Vec<String> = names.filter(|name| name.contains(".pb.gz")).collect();
-    names.sort();
+    let mut names = paths::names(folder).expect("list test folder");
+    names.retain(|name| name.contains(".pb.gz"));
     names
 }
 
@@ -188,18 +184,15 @@ pub(crate) fn most_memory(command: &mut Command) -> anyhow::Result<(String, u64)
     let _limit = process::limit(&child);
     let mut stdout = child.stdout.take().context("piped")?;
     let reader = thread::spawn(move || io::read_to_string(&mut stdout));
-    let status = format!("/proc/{}/status", child.id());
+    let id = child.id().to_string();
     let mut peak = 0;
     let code = loop {
         if let Some(code) = child.try_wait()? {
             break code;
         }
-        // The file is missing when the process has ended. Until then it is read again and again for
-        // the peak.
-        let text = fs::read_to_string(&status).unwrap_or_default();
-        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        if let Some(kilobytes) = line.and_then(|line| line.split_whitespace().next()) {
-            peak = kilobytes.parse::<u64>()? / 1000;
+        // Nothing is known of a process that has ended. Until then it is asked again and again for the peak.
+        if let Some(bytes) = process::peak_memory(&id) {
+            peak = bytes / 1024 / 1000;
         }
         thread::sleep(Duration::from_millis(5));
     };

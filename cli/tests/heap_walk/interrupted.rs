@@ -11,7 +11,9 @@ use loadhook_testkit::jdk::Jdk;
 use rustix::process::Signal;
 
 use crate::WALK;
-use crate::common::held::{Held, begun, classes, dump, names, outcome, send, spawned, until};
+use crate::common::held::{
+    Held, begun, classes, dump, dump_of_killed, names, outcome, send, spawned, until,
+};
 use crate::common::{self, done, folder};
 use crate::dump_in_memory::Dump;
 
@@ -63,30 +65,7 @@ fn a_disk_that_is_full_from_the_start_is_reported() {
 
 #[test]
 fn a_jvm_that_ends_leaves_no_dump() {
-    let folder = folder();
-    let file = folder.path().join("h");
-    loop {
-        fs::write(&file, "what was there").expect("write test file");
-        let mut jvm = Held::start(17, &[], 400_000);
-        let loadhook = spawned(&mut dump(folder.path(), &jvm.pid(), "h", WALK));
-        begun(folder.path(), &loadhook);
-        jvm.send(Signal::KILL);
-        jvm.0.wait().expect("the process ends");
-        let result = outcome(loadhook);
-        assert_eq!(names(folder.path()), ["h"]);
-        if result.code == Some(0) {
-            // The command had ended before the signal.
-            continue;
-        }
-        let said = format!(
-            "error: h: process {} ended before the dump was done\n",
-            jvm.pid()
-        );
-        result.expect(1, "", &[&said]);
-        let there = fs::read_to_string(&file);
-        assert_eq!(there.expect("the file exists"), "what was there");
-        break;
-    }
+    dump_of_killed(17, WALK);
 }
 
 #[test]

@@ -6,21 +6,12 @@ use std::process::{Command, Output};
 
 use anyhow::{Context, Result, ensure};
 use loadhook_profile::Profile;
-use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::jdk::{Jdk, REPEATABLE};
 use loadhook_testkit::{paths, process, tomcat};
 use tempfile::TempDir;
 
 use crate::Archives;
 use crate::common::{done, loadhook, read};
-
-/// Options that make programs do the same in each run: see `agent/tests/real_programs.rs`.
-const REPEATABLE: &[&str] = &[
-    "-XX:+UnlockExperimentalVMOptions",
-    "-XX:+UseEpsilonGC",
-    "-Xmx6g",
-    "-XX:hashCode=2",
-    "-Xlog:disable",
-];
 
 /// The output of a program on JDK 17, and its profile.
 struct Run {

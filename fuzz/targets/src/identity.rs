@@ -26,6 +26,25 @@ pub fn identity(data: &[u8]) {
     }
 }
 
+/// The result of a call of the rewriter, which asked the allocator for `asked` bytes: for as many as it filled, or for
+/// none if there is nothing to do.
+pub(crate) fn used(outcome: Outcome<Vec<u8>>, asked: Option<usize>) -> Option<Vec<u8>> {
+    match outcome {
+        Outcome::Unchanged => {
+            assert_eq!(asked, None, "a buffer was allocated but not used");
+            None
+        }
+        Outcome::Rewritten(output) => {
+            assert_eq!(
+                asked,
+                Some(output.len()),
+                "the buffer has another length than the result"
+            );
+            Some(output)
+        }
+    }
+}
+
 /// Copies a class; `None` when there is nothing to do. Checks the calls of the allocator.
 pub(crate) fn copy(
     rewriter: &mut Rewriter,
@@ -36,20 +55,7 @@ pub(crate) fn copy(
         asked = Some(len);
         Some(vec![0xAA; len])
     })?;
-    Ok(match outcome {
-        Outcome::Unchanged => {
-            assert_eq!(asked, None, "a buffer was allocated but not used");
-            None
-        }
-        Outcome::Rewritten(copy) => {
-            assert_eq!(
-                asked,
-                Some(copy.len()),
-                "the buffer has another length than the result"
-            );
-            Some(copy)
-        }
-    })
+    Ok(used(outcome, asked))
 }
 
 /// Fails with the first byte that differs.

@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 
 use loadhook_rewrite::class::Member;
-use loadhook_rewrite::{ClassFile, CpIndex, Error, ErrorKind, Outcome, Report, Rewriter};
+use loadhook_rewrite::{ClassFile, CpIndex, Error, ErrorKind, Report, Rewriter};
 
 use crate::code;
-use crate::identity::{copy, same};
+use crate::identity::{copy, same, used};
 use crate::options::OptionSet;
 
 /// Totals of rewriting one input.
@@ -150,20 +150,7 @@ fn run(rewriter: &mut Rewriter, data: &[u8], set: OptionSet) -> Result<Option<Ve
         asked = Some(len);
         Some(vec![0xAA; len])
     })?;
-    Ok(match outcome {
-        Outcome::Unchanged => {
-            assert_eq!(asked, None, "a buffer was allocated but not used");
-            None
-        }
-        Outcome::Rewritten(output) => {
-            assert_eq!(
-                asked,
-                Some(output.len()),
-                "the buffer has another length than the result"
-            );
-            Some(output)
-        }
-    })
+    Ok(used(outcome, asked))
 }
 
 /// Checks all invariants between a class and its rewritten form.

@@ -4,6 +4,8 @@ use std::fs;
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 
+use loadhook_testkit::process;
+
 fn files(folder: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let entries = fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
@@ -14,11 +16,7 @@ fn files(folder: &str) -> Vec<PathBuf> {
 
 /// Peak memory of the process.
 fn peak() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").expect("Linux has this file");
-    let mut lines = status.lines();
-    let line = lines.find_map(|line| line.strip_prefix("VmHWM:"));
-    let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-    kilobytes.expect("a number") * 1024
+    process::peak_memory("self").expect("Linux tells the peak")
 }
 
 fn random(state: &mut u64) -> u8 {

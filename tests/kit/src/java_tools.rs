@@ -1,22 +1,18 @@
 //! The kit's own Java programs (`tests/kit/java`), which verify, link and run class files: compiled once, run on any
 //! JDK from 17 on.
 
-use std::fs;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
 use crate::jdk::Jdk;
-use crate::{paths, process};
+use crate::{paths, source};
 
 /// The folder of the compiled programs, for a class path.
 ///
-/// JDK 17's `javac --release 17` compiles them, so that every JDK from 17 on runs them. The
-/// folder's name contains a hash of the sources, and the folder appears complete or not at all, so
-/// several test processes may make it at the same time.
+/// JDK 17's `javac --release 17` compiles them, so that every JDK from 17 on runs them.
 ///
 /// # Errors
 ///
@@ -60,34 +56,9 @@ pub(crate) fn unescape(field: &str) -> String {
 }
 
 fn compile() -> Result<PathBuf> {
-    let sources = sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("java"))?;
-    let mut hasher = DefaultHasher::new();
-    for (path, text) in &sources {
-        path.file_name().hash(&mut hasher);
-        text.hash(&mut hasher);
-    }
-    let folder = paths::target()
-        .join("loadhook-tests")
-        .join(format!("java-{:016x}", hasher.finish()));
-    paths::make_once(&folder, |classes| {
-        let mut javac = Jdk::find(17)?.javac()?;
-        javac.args(["--release", "17", "-encoding", "UTF-8"]);
-        javac
-            .args(["-Xlint:-options", "-nowarn", "-d"])
-            .arg(classes);
-        javac.args(sources.iter().map(|(path, _)| path));
-        process::output(&mut javac).context("tests/kit/java does not compile")?;
+    let sources = paths::files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("java"), "java")?;
+    source::compile_once("java", &sources, |javac| {
+        javac.args(["--release", "17"]).args(&sources);
         Ok(())
-    })?;
-    Ok(folder)
-}
-
-/// Every `.java` file below a folder with its text, sorted by path.
-fn sources(folder: &Path) -> Result<Vec<(PathBuf, Vec<u8>)>> {
-    let mut found = Vec::new();
-    for path in paths::files(folder, "java")? {
-        let text = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        found.push((path, text));
-    }
-    Ok(found)
+    })
 }

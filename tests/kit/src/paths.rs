@@ -87,3 +87,19 @@ pub fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
     found.sort();
     Ok(found)
 }
+
+/// The names of the files and folders in a folder, sorted.
+///
+/// # Errors
+///
+/// When the folder cannot be read.
+pub fn names(folder: &Path) -> Result<Vec<String>> {
+    let entries =
+        fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
+    let mut names = Vec::new();
+    for entry in entries {
+        names.push(entry?.file_name().to_string_lossy().into_owned());
+    }
+    names.sort();
+    Ok(names)
+}

@@ -1,5 +1,6 @@
 //! Runs programs to their end; a program that hangs is killed and makes the test fail.
 
+use std::fs;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -55,6 +56,17 @@ pub fn end(child: Child) -> Result<Output> {
         "the process hangs: {output:?}"
     );
     Ok(output)
+}
+
+/// The peak memory of a process in bytes, by its number or as `self`; `None` if it has ended.
+#[must_use]
+pub fn peak_memory(process: &str) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kilobytes: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kilobytes * 1024)
 }
 
 /// Kills a child after [`PATIENCE`], unless it is dropped before.

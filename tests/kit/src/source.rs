@@ -1,11 +1,61 @@
-//! Java sources written inside a test, compiled where it runs.
+//! Java sources of tests, in files or written inside a test: JDK 17 compiles them where the test runs.
 
-use anyhow::{Context, Result};
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
 use tempfile::TempDir;
 
 use crate::jdk::Jdk;
-use crate::process;
+use crate::{paths, process};
+
+/// Compiles source files once for all tests and all runs. Returns the folder of the classes.
+///
+/// `name` begins the folder's name, which ends in a hash of the sources. The folder appears complete or not at all, so
+/// several test processes may make it at the same time. `arguments` gives the compiler its other arguments: `--release`,
+/// a class path, and which of the files it gets by name.
+///
+/// # Errors
+///
+/// When JDK 17 is missing, there is no source, or one does not compile.
+pub fn compile_once(
+    name: &str,
+    sources: &[PathBuf],
+    arguments: impl FnOnce(&mut Command) -> Result<()>,
+) -> Result<PathBuf> {
+    ensure!(!sources.is_empty(), "{name}: no sources");
+    let mut hasher = DefaultHasher::new();
+    for source in sources {
+        let text = fs::read(source).with_context(|| format!("cannot read {}", source.display()))?;
+        source.file_name().hash(&mut hasher);
+        text.hash(&mut hasher);
+    }
+    let folder = paths::target()
+        .join("loadhook-tests")
+        .join(format!("{name}-{:016x}", hasher.finish()));
+    paths::make_once(&folder, |classes| {
+        let mut javac = Jdk::find(17)?.javac()?;
+        javac.args(["-nowarn", "-Xlint:-options", "-encoding", "UTF-8"]);
+        arguments(javac.arg("-d").arg(classes))?;
+        let compiled = process::output(&mut javac);
+        compiled.with_context(|| format!("{name} does not compile"))?;
+        Ok(())
+    })?;
+    Ok(folder)
+}
+
+/// Makes an archive of the files below `content`, by JDK 17's `jar --create`. `options` are further options of the tool.
+///
+/// # Errors
+///
+/// When JDK 17 is missing, or the tool fails.
+pub fn jar(archive: &Path, options: &[&str], content: &Path) -> Result<()> {
+    let mut jar = Jdk::find(17)?.tool("jar")?;
+    jar.arg("--create").arg("--file").arg(archive).args(options);
+    process::output(jar.arg("-C").arg(content).arg(".")).map(drop)
+}
 
 /// Compiles sources, each with its file name, by JDK 17's `javac -g`. Returns the folder of the
 /// classes.

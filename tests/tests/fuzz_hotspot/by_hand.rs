@@ -50,42 +50,20 @@ pub(crate) const ODDITIES: &[Change] = &[
         }
     }),
     ("two lines begin at each place", |class| {
-        let names = class.constants(1);
-        let is_table = |class: &Class, it: u16| class.utf8(it) == b"LineNumberTable";
-        let tables: Vec<u16> = names
-            .into_iter()
-            .filter(|&it| is_table(class, it))
-            .collect();
-        let codes = class.methods.iter_mut().filter_map(Member::code_mut);
-        for attribute in codes.flat_map(|it| &mut it.attributes) {
-            if let (true, Info::Bytes(bytes)) =
-                (tables.contains(&attribute.name), &mut attribute.info)
-            {
-                let mut entries = Vec::new();
-                for entry in bytes[2..].chunks(4) {
-                    entries.push([entry[0], entry[1], entry[2], entry[3]]);
-                    entries.push([entry[0], entry[1], entry[2] + 4, entry[3]]);
-                }
-                *bytes = (entries.len() as u16).to_be_bytes().to_vec();
-                bytes.extend_from_slice(entries.as_flattened());
+        for bytes in line_tables(class) {
+            let mut entries = Vec::new();
+            for entry in bytes[2..].chunks(4) {
+                entries.push([entry[0], entry[1], entry[2], entry[3]]);
+                entries.push([entry[0], entry[1], entry[2] + 4, entry[3]]);
             }
+            *bytes = (entries.len() as u16).to_be_bytes().to_vec();
+            bytes.extend_from_slice(entries.as_flattened());
         }
     }),
     ("lines from last to first", |class| {
-        let tables: Vec<u16> = class
-            .constants(1)
-            .into_iter()
-            .filter(|&it| class.utf8(it) == b"LineNumberTable")
-            .collect();
-        let codes = class.methods.iter_mut().filter_map(Member::code_mut);
-        for attribute in codes
-            .flat_map(|it| &mut it.attributes)
-            .filter(|it| tables.contains(&it.name))
-        {
-            if let Info::Bytes(bytes) = &mut attribute.info {
-                bytes[2..].reverse();
-                bytes[2..].chunks_mut(4).for_each(<[u8]>::reverse);
-            }
+        for bytes in line_tables(class) {
+            bytes[2..].reverse();
+            bytes[2..].chunks_mut(4).for_each(<[u8]>::reverse);
         }
     }),
     ("every method is synchronized", |class| {
@@ -106,19 +84,8 @@ pub(crate) const SABOTAGE: &[Change] = &[
     ("no exit probes", |class| replace_calls(class, b"exit")),
     ("no entry probes", |class| replace_calls(class, b"enter")),
     ("other lines", |class| {
-        let tables: Vec<u16> = class
-            .constants(1)
-            .into_iter()
-            .filter(|&it| class.utf8(it) == b"LineNumberTable")
-            .collect();
-        let codes = class.methods.iter_mut().filter_map(Member::code_mut);
-        for attribute in codes
-            .flat_map(|it| &mut it.attributes)
-            .filter(|it| tables.contains(&it.name))
-        {
-            if let Info::Bytes(bytes) = &mut attribute.info {
-                (5..bytes.len()).step_by(4).for_each(|at| bytes[at] ^= 1);
-            }
+        for bytes in line_tables(class) {
+            (5..bytes.len()).step_by(4).for_each(|at| bytes[at] ^= 1);
         }
     }),
     ("less stack", |class| {
@@ -127,6 +94,18 @@ pub(crate) const SABOTAGE: &[Change] = &[
         }
     }),
 ];
+
+/// The bytes of all `LineNumberTable`s: a count, then 4 bytes for each entry.
+fn line_tables(class: &mut Class) -> impl Iterator<Item = &mut Vec<u8>> {
+    let mut names = class.constants(1);
+    names.retain(|&name| class.utf8(name) == b"LineNumberTable");
+    let codes = class.methods.iter_mut().filter_map(Member::code_mut);
+    let attributes = codes.flat_map(|code| &mut code.attributes);
+    attributes.filter_map(move |attribute| match &mut attribute.info {
+        Info::Bytes(bytes) if names.contains(&attribute.name) => Some(bytes),
+        _ => None,
+    })
+}
 
 /// Replaces calls of the tracker by `pop` and `nop`s.
 fn replace_calls(class: &mut Class, name: &[u8]) {

@@ -1,6 +1,7 @@
 //! Runs instrumented Java programs and reads the snapshots they print.
 #![allow(dead_code, unreachable_pub)] // a module of test programs, each of which uses a part
 
+pub mod chance;
 pub mod checks;
 pub mod offline;
 pub mod profile;

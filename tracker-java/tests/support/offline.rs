@@ -257,3 +257,20 @@ pub fn calls(profile: &Profile, caller: &str, method: &str) -> u64 {
     }
     calls
 }
+
+/// Checks the calls of the programs `Alpha` and `Beta`.
+pub fn check_edges(profile: &Profile) -> Result<()> {
+    for (caller, method, expected) in [
+        ("", "Alpha.main", 1),
+        ("Alpha.main", "Alpha.one", 11),
+        ("Alpha.main", "Alpha.<init>", 1),
+        ("Alpha.one", "Beta.two", 20),
+        ("Beta.two", "Beta.three", 20),
+        ("Beta.two", "Alpha.back", 20),
+    ] {
+        let found = calls(profile, caller, method);
+        ensure!(found == expected, "{caller} {method} {found}");
+    }
+    ensure!(profile.calls() == 73, "{}", profile.calls());
+    Ok(())
+}

@@ -1,25 +1,41 @@
-//! A writer of dumps.
-#![allow(dead_code)]
+//! Writes heap dumps for tests, record by record, without the code under test.
 
 /// The bytes of a dump with 8-byte identifiers.
-pub(crate) struct Writer {
+pub struct Writer {
     bytes: Vec<u8>,
     heap: Vec<u8>,
 }
 
-pub(crate) const OBJECT: u8 = 2;
-pub(crate) const CHAR: u8 = 5;
-pub(crate) const BYTE: u8 = 8;
-pub(crate) const INT: u8 = 10;
-pub(crate) const LONG: u8 = 11;
+/// Type of a field: a reference.
+pub const OBJECT: u8 = 2;
+/// Type of a field: `char`.
+pub const CHAR: u8 = 5;
+/// Type of a field: `byte`.
+pub const BYTE: u8 = 8;
+/// Type of a field: `int`.
+pub const INT: u8 = 10;
+/// Type of a field: `long`.
+pub const LONG: u8 = 11;
 
 /// Identifier of the class of most test objects, with the fields `left`, `right` and a number.
-pub(crate) const PAIR: u64 = 0x100;
-pub(crate) const OBJECTS: u64 = 0x110;
-pub(crate) const STRING: u64 = 0x130;
+pub const PAIR: u64 = 0x100;
+/// Identifier of the class `Object[]`.
+pub const OBJECTS: u64 = 0x110;
+/// Identifier of `java.lang.String`, once [`Writer::strings`] has written it.
+pub const STRING: u64 = 0x130;
+/// Identifier of `java.lang.Thread`, once [`Writer::threads`] has written it.
+pub const THREAD: u64 = 0x140;
+
+impl Default for Writer {
+    fn default() -> Writer {
+        Writer::new()
+    }
+}
 
 impl Writer {
-    pub(crate) fn new() -> Writer {
+    /// Begins a dump with the classes `Pair` and `Object[]`, which are roots.
+    #[must_use]
+    pub fn new() -> Writer {
         let mut bytes = b"JAVA PROFILE 1.0.2\0".to_vec();
         bytes.extend(8_u32.to_be_bytes());
         bytes.extend(1_000_000_000_000_u64.to_be_bytes());
@@ -49,18 +65,21 @@ impl Writer {
         writer
     }
 
-    pub(crate) fn record(&mut self, tag: u8, body: &[u8]) {
+    /// Writes a record with this tag.
+    pub fn record(&mut self, tag: u8, body: &[u8]) {
         self.bytes.push(tag);
         self.bytes.extend([0; 4]);
         self.bytes.extend((body.len() as u32).to_be_bytes());
         self.bytes.extend(body);
     }
 
-    pub(crate) fn text(&mut self, id: u64, text: &str) {
+    /// Writes a text, to which other records refer by its identifier.
+    pub fn text(&mut self, id: u64, text: &str) {
         self.record(1, &[&id.to_be_bytes(), text.as_bytes()].concat());
     }
 
-    pub(crate) fn load_class(&mut self, serial: u32, id: u64, name: u64) {
+    /// Writes that the class `id` has this serial number and the text `name` as its name.
+    pub fn load_class(&mut self, serial: u32, id: u64, name: u64) {
         let [id, name] = [id, name].map(u64::to_be_bytes);
         self.record(
             2,
@@ -69,17 +88,12 @@ impl Writer {
     }
 
     /// Writes a class, whose static fields are references.
-    pub(crate) fn class(
-        &mut self,
-        id: u64,
-        above: u64,
-        fields: &[(u64, u8)],
-        statics: &[(u64, u64)],
-    ) {
+    pub fn class(&mut self, id: u64, above: u64, fields: &[(u64, u8)], statics: &[(u64, u64)]) {
         self.class_of(0, id, above, fields, statics);
     }
 
-    pub(crate) fn class_of(
+    /// Writes a class of a class loader.
+    pub fn class_of(
         &mut self,
         loader: u64,
         id: u64,
@@ -106,7 +120,8 @@ impl Writer {
         }
     }
 
-    pub(crate) fn root(&mut self, tag: u8, id: u64, words: &[u32]) {
+    /// Writes a root: the kind, the object, and further words, which depend on the kind.
+    pub fn root(&mut self, tag: u8, id: u64, words: &[u32]) {
         self.heap.push(tag);
         self.heap.extend(id.to_be_bytes());
         for word in words {
@@ -114,7 +129,8 @@ impl Writer {
         }
     }
 
-    pub(crate) fn instance(&mut self, id: u64, class: u64, fields: &[u8]) {
+    /// Writes an instance with the bytes of its fields.
+    pub fn instance(&mut self, id: u64, class: u64, fields: &[u8]) {
         self.heap.push(0x21);
         self.heap.extend(id.to_be_bytes());
         self.heap.extend([0; 4]);
@@ -123,16 +139,19 @@ impl Writer {
         self.heap.extend(fields);
     }
 
-    pub(crate) fn pair(&mut self, id: u64, left: u64, right: u64) {
+    /// Writes an instance of the class [`PAIR`] that refers to two objects.
+    pub fn pair(&mut self, id: u64, left: u64, right: u64) {
         let fields = [&left.to_be_bytes()[..], &right.to_be_bytes(), &[0; 4]].concat();
         self.instance(id, PAIR, &fields);
     }
 
-    pub(crate) fn object_array(&mut self, id: u64, elements: &[u64]) {
+    /// Writes an `Object[]`.
+    pub fn object_array(&mut self, id: u64, elements: &[u64]) {
         self.array_of(id, OBJECTS, elements);
     }
 
-    pub(crate) fn array_of(&mut self, id: u64, class: u64, elements: &[u64]) {
+    /// Writes an array of references, of this class.
+    pub fn array_of(&mut self, id: u64, class: u64, elements: &[u64]) {
         self.heap.push(0x22);
         self.heap.extend(id.to_be_bytes());
         self.heap.extend([0; 4]);
@@ -142,7 +161,8 @@ impl Writer {
             .extend(elements.iter().flat_map(|id| id.to_be_bytes()));
     }
 
-    pub(crate) fn primitive_array(&mut self, id: u64, of: u8, length: u32, values: &[u8]) {
+    /// Writes an array of the type `of`. The bytes of its values need not fit its length.
+    pub fn primitive_array(&mut self, id: u64, of: u8, length: u32, values: &[u8]) {
         self.heap.push(0x23);
         self.heap.extend(id.to_be_bytes());
         self.heap.extend([0; 4]);
@@ -152,20 +172,21 @@ impl Writer {
     }
 
     /// Writes a frame in `class`, which is a serial number.
-    pub(crate) fn frame(&mut self, id: u64, method: u64, file: u64, class: u32, line: i32) {
+    pub fn frame(&mut self, id: u64, method: u64, file: u64, class: u32, line: i32) {
         let ids = [id, method, 0, file].map(u64::to_be_bytes).concat();
         let numbers = [class.to_be_bytes(), line.to_be_bytes()].concat();
         self.record(4, &[ids, numbers].concat());
     }
 
-    pub(crate) fn stack(&mut self, serial: u32, thread: u32, frames: &[u64]) {
+    /// Writes a thread's stack trace.
+    pub fn stack(&mut self, serial: u32, thread: u32, frames: &[u64]) {
         let numbers = [serial, thread, frames.len() as u32].map(u32::to_be_bytes);
         let frames: Vec<u8> = frames.iter().flat_map(|id| id.to_be_bytes()).collect();
         self.record(5, &[numbers.concat(), frames].concat());
     }
 
     /// Writes the class `java.lang.String` of JDK 9 and later.
-    pub(crate) fn strings(&mut self) {
+    pub fn strings(&mut self) {
         for (id, name) in [(30, "value"), (31, "coder"), (32, "java/lang/String")] {
             self.text(id, name);
         }
@@ -173,27 +194,39 @@ impl Writer {
         self.class(STRING, 0, &[(30, OBJECT), (31, BYTE)], &[]);
     }
 
+    /// Writes the class `java.lang.Thread` with its field `name`. Its name is the text 41, its serial number 40.
+    pub fn threads(&mut self) {
+        self.text(40, "name");
+        self.text(41, "java/lang/Thread");
+        self.load_class(40, THREAD, 41);
+        self.class(THREAD, 0, &[(40, OBJECT)], &[]);
+    }
+
     /// Writes a string. The test also has to write its array.
-    pub(crate) fn string(&mut self, id: u64, array: u64, coder: u8) {
+    pub fn string(&mut self, id: u64, array: u64, coder: u8) {
         self.instance(id, STRING, &[&array.to_be_bytes()[..], &[coder]].concat());
     }
 
-    pub(crate) fn bytes(&mut self, id: u64, bytes: &[u8]) {
+    /// Writes a `byte[]`.
+    pub fn bytes(&mut self, id: u64, bytes: &[u8]) {
         self.primitive_array(id, BYTE, bytes.len() as u32, bytes);
     }
 
     /// Ends a segment.
-    pub(crate) fn segment(&mut self) {
+    pub fn segment(&mut self) {
         let heap = std::mem::take(&mut self.heap);
         self.record(0x1c, &heap);
     }
 
     /// The bytes so far.
-    pub(crate) fn take(&mut self) -> Vec<u8> {
+    #[must_use]
+    pub fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.bytes)
     }
 
-    pub(crate) fn finish(mut self) -> Vec<u8> {
+    /// Ends the dump, and returns its bytes.
+    #[must_use]
+    pub fn finish(mut self) -> Vec<u8> {
         self.segment();
         self.record(0x2c, &[]);
         self.bytes
