@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::frames::numbers::Numbers;
 use crate::frames::symbol::{CopyLoaders, ResolvedFrame, Symbol};
-use crate::jvm::jvmti::StackFrame;
+use crate::jvm::jvmti_stacks::StackFrame;
 
 /// Limits of the tables. Samples beyond them lose their callers or their methods.
 #[derive(Clone, Copy, Debug)]

@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 
 use super::sample_tables::EventSource;
 use super::samples::Samples;
-use crate::jvm::jni::{Argument, Jni, JniError};
+use crate::jvm::jni::{Jni, JniError};
+use crate::jvm::jni_calls::Argument;
 use crate::jvm::jvmti::{self, Jvmti};
 use crate::jvm::reference::Global;
 use crate::jvm::sys::event;

@@ -10,7 +10,8 @@ use crate::instrument::hidden_names::without_address;
 use crate::instrument::instrumentation::Instrumentation;
 use crate::instrument::weak_values::{JvmObjects, WeakValues};
 use crate::jvm::jni::Jni;
-use crate::jvm::jvmti::{Jvmti, StackFrame};
+use crate::jvm::jvmti::Jvmti;
+use crate::jvm::jvmti_stacks::StackFrame;
 use crate::jvm::reference::Local;
 
 /// Resolves a frame that is on the stack of the calling thread.

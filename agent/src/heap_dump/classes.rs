@@ -5,9 +5,10 @@ use std::collections::HashSet;
 use super::cancellable::Cancellable;
 use super::fault::Fault;
 use super::tags::{class_number, id_in, id_of_class, tag_of};
-use crate::jvm::heap_walk::{FieldInfo, size_of};
+use crate::jvm::heap_walk::size_of;
 use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::{self, Jvmti};
+use crate::jvm::jvmti_classes::FieldInfo;
 use crate::jvm::reference::Local;
 
 /// `JVMTI_ERROR_CLASS_NOT_PREPARED`: JVM TI does not list the fields of the class. Such a class has

@@ -10,7 +10,8 @@ use super::fault::Fault;
 use super::tags::{ANNOUNCED, Ids, id_in, tag_of};
 use crate::jvm::heap_walk::Variable;
 use crate::jvm::jni::Jni;
-use crate::jvm::jvmti::{self, Jvmti, MethodKey, StackFrame};
+use crate::jvm::jvmti::{self, Jvmti, MethodKey};
+use crate::jvm::jvmti_stacks::StackFrame;
 use crate::jvm::reference::Local;
 use crate::jvm::sys::Long;
 

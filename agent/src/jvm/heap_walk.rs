@@ -1,32 +1,16 @@
 //! Heap functions of JVM TI, which show every object and every reference.
 
 use std::cell::Cell;
-use std::ffi::{c_char, c_int, c_uchar, c_void};
+use std::ffi::{c_int, c_uchar, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{null, null_mut};
 
-use super::jni::Jni;
-use super::jvmti::{Env, Jvmti, MethodKey, Result, StackFrame, check};
+use super::jvmti::{Env, Jvmti, MethodKey, Result, check};
 use super::reference::{Local, Reference};
 use super::sys::{
-    FILTER_UNTAGGED, FieldId, FrameInfo, HeapCallbacks, Int, JvmtiError, Long, Object,
-    ReferenceInfo, StackInfo, StackLocal, VISIT_ABORT, VISIT_OBJECTS, Value, jvmti, reference,
+    FILTER_UNTAGGED, HeapCallbacks, Int, JvmtiError, Long, Object, ReferenceInfo, StackLocal,
+    VISIT_ABORT, VISIT_OBJECTS, Value, jvmti, reference,
 };
-
-/// A field of a class.
-#[derive(Clone, Debug)]
-pub(crate) struct FieldInfo {
-    /// Name in modified UTF-8.
-    pub(crate) name: Vec<u8>,
-    pub(crate) descriptor: Vec<u8>,
-    pub(crate) is_static: bool,
-}
-
-/// A thread and its innermost frames.
-pub(crate) struct ThreadStack<'f> {
-    pub(crate) thread: Local<'f>,
-    pub(crate) frames: Vec<StackFrame>,
-}
 
 /// A local variable on the stack of a thread, or a JNI local reference.
 #[derive(Clone, Copy, Debug)]
@@ -112,146 +96,6 @@ pub(crate) fn size_of(descriptor: u8) -> usize {
 }
 
 impl Jvmti {
-    /// The fields that a class declares, in the order of the class file.
-    pub(crate) fn class_fields(self, class: Local<'_>) -> Result<Vec<FieldInfo>> {
-        type F = unsafe extern "system" fn(Env, Object, *mut Int, *mut *mut FieldId) -> JvmtiError;
-        let (mut count, mut fields): (Int, *mut FieldId) = (0, null_mut());
-        // SAFETY: both are written before success is reported.
-        check(unsafe {
-            self.function::<F>(jvmti::GET_CLASS_FIELDS)(
-                self.env,
-                class.object(),
-                &mut count,
-                &mut fields,
-            )
-        })?;
-        // SAFETY: the JVM wrote `count` ids.
-        let ids = unsafe { self.take_array(count, fields) };
-        ids.into_iter()
-            .map(|field| self.field(class, field))
-            .collect()
-    }
-
-    fn field(self, class: Local<'_>, field: FieldId) -> Result<FieldInfo> {
-        const ACC_STATIC: Int = 8;
-        type Name = unsafe extern "system" fn(
-            Env,
-            Object,
-            FieldId,
-            *mut *mut c_char,
-            *mut *mut c_char,
-            *mut *mut c_char,
-        ) -> JvmtiError;
-        type Modifiers = unsafe extern "system" fn(Env, Object, FieldId, *mut Int) -> JvmtiError;
-        let (mut name, mut descriptor): (*mut c_char, *mut c_char) = (null_mut(), null_mut());
-        let mut modifiers: Int = 0;
-        // SAFETY: the field belongs to the class; null means that the generic signature is not
-        // requested.
-        check(unsafe {
-            self.function::<Name>(jvmti::GET_FIELD_NAME)(
-                self.env,
-                class.object(),
-                field,
-                &mut name,
-                &mut descriptor,
-                null_mut(),
-            )
-        })?;
-        let (name, descriptor) = (self.take_string(name), self.take_string(descriptor));
-        // SAFETY: as above.
-        check(unsafe {
-            self.function::<Modifiers>(jvmti::GET_FIELD_MODIFIERS)(
-                self.env,
-                class.object(),
-                field,
-                &mut modifiers,
-            )
-        })?;
-        Ok(FieldInfo {
-            name,
-            descriptor,
-            is_static: modifiers & ACC_STATIC != 0,
-        })
-    }
-
-    /// The direct superinterfaces of a class.
-    pub(crate) fn interfaces<'f>(self, jni: Jni<'f>, class: Local<'_>) -> Result<Vec<Local<'f>>> {
-        type F = unsafe extern "system" fn(Env, Object, *mut Int, *mut *mut Object) -> JvmtiError;
-        let (mut count, mut classes): (Int, *mut Object) = (0, null_mut());
-        // SAFETY: both are written before success is reported.
-        check(unsafe {
-            self.function::<F>(jvmti::GET_IMPLEMENTED_INTERFACES)(
-                self.env,
-                class.object(),
-                &mut count,
-                &mut classes,
-            )
-        })?;
-        Ok(self.take_references(jni, count, classes))
-    }
-
-    /// The platform threads that are alive.
-    pub(crate) fn threads<'f>(self, jni: Jni<'f>) -> Result<Vec<Local<'f>>> {
-        type F = unsafe extern "system" fn(Env, *mut Int, *mut *mut Object) -> JvmtiError;
-        let (mut count, mut threads): (Int, *mut Object) = (0, null_mut());
-        // SAFETY: both are written before success is reported.
-        check(unsafe {
-            self.function::<F>(jvmti::GET_ALL_THREADS)(self.env, &mut count, &mut threads)
-        })?;
-        Ok(self.take_references(jni, count, threads))
-    }
-
-    /// At most `most` frames of each of some threads, innermost first. A thread that has ended has none.
-    pub(crate) fn stacks<'f>(
-        self,
-        _jni: Jni<'f>,
-        threads: &[Local<'_>],
-        most: Int,
-    ) -> Result<Vec<ThreadStack<'f>>> {
-        type F = unsafe extern "system" fn(
-            Env,
-            Int,
-            *const Object,
-            Int,
-            *mut *mut StackInfo,
-        ) -> JvmtiError;
-        let threads: Vec<Object> = threads.iter().map(|thread| thread.object()).collect();
-        let mut stacks: *mut StackInfo = null_mut();
-        // SAFETY: the JVM reads the given number of references, and writes `stacks` before it
-        // reports success.
-        check(unsafe {
-            self.function::<F>(jvmti::GET_THREAD_LIST_STACK_TRACES)(
-                self.env,
-                threads.len() as Int,
-                threads.as_ptr(),
-                most,
-                &mut stacks,
-            )
-        })?;
-        let found = if stacks.is_null() {
-            &[][..]
-        } else {
-            // SAFETY: the JVM wrote a stack for each thread.
-            unsafe { std::slice::from_raw_parts(stacks, threads.len()) }
-        };
-        let stack = |info: &StackInfo| {
-            let frames: &[FrameInfo] = if info.frame_buffer.is_null() {
-                &[]
-            } else {
-                let count = info.frame_count.max(0) as usize;
-                // SAFETY: the JVM wrote `count` frames in the same memory.
-                unsafe { std::slice::from_raw_parts(info.frame_buffer, count) }
-            };
-            ThreadStack {
-                thread: Local::new(info.thread),
-                frames: frames.iter().map(StackFrame::of).collect(),
-            }
-        };
-        let all = found.iter().map(stack).collect();
-        self.deallocate(stacks.cast());
-        Ok(all)
-    }
-
     /// The tag of an object in this environment; 0 if it has none.
     pub(crate) fn tag(self, object: Local<'_>) -> Result<Long> {
         type F = unsafe extern "system" fn(Env, Object, *mut Long) -> JvmtiError;

@@ -9,7 +9,7 @@ use loadhook_rewrite::symbol;
 use thiserror::Error;
 
 use super::reference::{Global, Local, Reference, Weak};
-use super::sys::{self, Boolean, FieldId, Int, Long, MethodId, Object, Value, jni};
+use super::sys::{self, Boolean, FieldId, Int, Long, Object, jni};
 
 /// The class `java.lang.OutOfMemoryError`, once [`Jni::find_out_of_memory_error`] has found it.
 static OUT_OF_MEMORY_ERROR: OnceLock<Global> = OnceLock::new();
@@ -28,19 +28,6 @@ pub(crate) enum JniError {
     Refused,
 }
 
-/// A method of a class that is never unloaded.
-#[derive(Clone, Copy)]
-pub(crate) struct StaticMethod {
-    class: Global,
-    method: MethodId,
-}
-
-// SAFETY: method ids are valid on every thread as long as their class is
-// loaded, and `class` is a global reference.
-unsafe impl Send for StaticMethod {}
-// SAFETY: as above.
-unsafe impl Sync for StaticMethod {}
-
 /// A field of a class that is never unloaded.
 #[derive(Clone, Copy)]
 pub(crate) struct Field(FieldId);
@@ -50,30 +37,7 @@ unsafe impl Send for Field {}
 // SAFETY: as above.
 unsafe impl Sync for Field {}
 
-/// An argument of a call.
-#[derive(Clone, Copy)]
-pub(crate) enum Argument<'f> {
-    /// An `int`.
-    Int(Int),
-    /// A `long`.
-    Long(Long),
-    /// A reference.
-    Object(Local<'f>),
-}
-
-impl Argument<'_> {
-    fn value(self) -> Value {
-        match self {
-            Argument::Int(i) => Value { i },
-            Argument::Long(j) => Value { j },
-            Argument::Object(reference) => Value {
-                l: reference.object(),
-            },
-        }
-    }
-}
-
-type Env = *mut sys::Table;
+pub(super) type Env = *mut sys::Table;
 
 /// The JNI environment of a thread, in the frame `'e` of local references: a callback, or the closure of
 /// [`framed`](Jni::framed).
@@ -256,31 +220,6 @@ impl<'e> Jni<'e> {
         }
     }
 
-    /// A static method of `class`, to which it keeps a global reference.
-    pub(crate) fn static_method(
-        self,
-        class: impl Reference,
-        name: &CStr,
-        descriptor: &CStr,
-    ) -> Result<StaticMethod, JniError> {
-        type F = unsafe extern "system" fn(Env, Object, *const c_char, *const c_char) -> MethodId;
-        // SAFETY: both strings end in a zero byte.
-        let method = unsafe {
-            self.function::<F>(jni::GET_STATIC_METHOD_ID)(
-                self.env,
-                class.object(),
-                name.as_ptr(),
-                descriptor.as_ptr(),
-            )
-        };
-        let method = self.unless_thrown(method)?;
-        if method.is_null() {
-            return Err(JniError::Refused);
-        }
-        let class = self.global(class)?;
-        Ok(StaticMethod { class, method })
-    }
-
     /// An instance field of a class that the JVM never unloads.
     pub(crate) fn field(
         self,
@@ -360,140 +299,6 @@ impl<'e> Jni<'e> {
         type F = unsafe extern "system" fn(Env, Object) -> Object;
         // SAFETY: the reference is a class's.
         Local::new(unsafe { self.function::<F>(jni::GET_SUPERCLASS)(self.env, class.object()) })
-    }
-
-    /// Calls a static method that returns nothing.
-    pub(crate) fn call_void(
-        self,
-        callee: StaticMethod,
-        arguments: &[Argument<'_>],
-    ) -> Result<(), JniError> {
-        type F = unsafe extern "system" fn(Env, Object, MethodId, *const Value);
-        let values: Vec<Value> = arguments.iter().map(|a| a.value()).collect();
-        // SAFETY: callers pass what the descriptor they looked up says.
-        unsafe {
-            self.function::<F>(jni::CALL_STATIC_VOID_METHOD_A)(
-                self.env,
-                callee.class.object(),
-                callee.method,
-                values.as_ptr(),
-            );
-        }
-        self.unless_thrown(())
-    }
-
-    /// Calls a static method that returns an `int`.
-    pub(crate) fn call_int(
-        self,
-        callee: StaticMethod,
-        arguments: &[Argument<'_>],
-    ) -> Result<Int, JniError> {
-        type F = unsafe extern "system" fn(Env, Object, MethodId, *const Value) -> Int;
-        let values: Vec<Value> = arguments.iter().map(|a| a.value()).collect();
-        // SAFETY: as in `call_void`.
-        let result = unsafe {
-            self.function::<F>(jni::CALL_STATIC_INT_METHOD_A)(
-                self.env,
-                callee.class.object(),
-                callee.method,
-                values.as_ptr(),
-            )
-        };
-        self.unless_thrown(result)
-    }
-
-    /// Calls a static method that returns a `long`.
-    pub(crate) fn call_long(
-        self,
-        callee: StaticMethod,
-        arguments: &[Argument<'_>],
-    ) -> Result<Long, JniError> {
-        type F = unsafe extern "system" fn(Env, Object, MethodId, *const Value) -> Long;
-        let values: Vec<Value> = arguments.iter().map(|a| a.value()).collect();
-        // SAFETY: as in `call_void`.
-        let result = unsafe {
-            self.function::<F>(jni::CALL_STATIC_LONG_METHOD_A)(
-                self.env,
-                callee.class.object(),
-                callee.method,
-                values.as_ptr(),
-            )
-        };
-        self.unless_thrown(result)
-    }
-
-    /// Calls a static method that returns a `boolean`.
-    pub(crate) fn call_boolean(
-        self,
-        callee: StaticMethod,
-        arguments: &[Argument<'_>],
-    ) -> Result<bool, JniError> {
-        type F = unsafe extern "system" fn(Env, Object, MethodId, *const Value) -> Boolean;
-        let values: Vec<Value> = arguments.iter().map(|a| a.value()).collect();
-        // SAFETY: as in `call_void`.
-        let result = unsafe {
-            self.function::<F>(jni::CALL_STATIC_BOOLEAN_METHOD_A)(
-                self.env,
-                callee.class.object(),
-                callee.method,
-                values.as_ptr(),
-            )
-        };
-        self.unless_thrown(result != 0)
-    }
-
-    /// Calls a static method that returns an object.
-    pub(crate) fn call_object(
-        self,
-        callee: StaticMethod,
-        arguments: &[Argument<'_>],
-    ) -> Result<Local<'e>, JniError> {
-        type F = unsafe extern "system" fn(Env, Object, MethodId, *const Value) -> Object;
-        let values: Vec<Value> = arguments.iter().map(|a| a.value()).collect();
-        // SAFETY: as in `call_void`.
-        let result = unsafe {
-            self.function::<F>(jni::CALL_STATIC_OBJECT_METHOD_A)(
-                self.env,
-                callee.class.object(),
-                callee.method,
-                values.as_ptr(),
-            )
-        };
-        self.unless_thrown(Local::new(result))
-    }
-
-    /// Makes an object of `class` with the constructor of this descriptor.
-    pub(crate) fn new_object(
-        self,
-        class: impl Reference,
-        descriptor: &CStr,
-        arguments: &[Argument<'_>],
-    ) -> Result<Local<'e>, JniError> {
-        type GetMethod =
-            unsafe extern "system" fn(Env, Object, *const c_char, *const c_char) -> MethodId;
-        type New = unsafe extern "system" fn(Env, Object, MethodId, *const Value) -> Object;
-        let values: Vec<Value> = arguments.iter().map(|a| a.value()).collect();
-        // SAFETY: the strings end in a zero byte, and callers pass what the
-        // descriptor says.
-        let object = unsafe {
-            let constructor = self.function::<GetMethod>(jni::GET_METHOD_ID)(
-                self.env,
-                class.object(),
-                c"<init>".as_ptr(),
-                descriptor.as_ptr(),
-            );
-            let constructor = self.unless_thrown(constructor)?;
-            if constructor.is_null() {
-                return Err(JniError::Refused);
-            }
-            self.function::<New>(jni::NEW_OBJECT_A)(
-                self.env,
-                class.object(),
-                constructor,
-                values.as_ptr(),
-            )
-        };
-        self.local(object)
     }
 
     /// Allocates an object of `class` without running a constructor.

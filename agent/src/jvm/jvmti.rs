@@ -10,10 +10,7 @@ use thiserror::Error;
 
 use super::jni::Jni;
 use super::reference::{Local, Reference};
-use super::sys::{
-    self, Boolean, Callbacks, Capabilities, FrameInfo, Int, JvmtiError, LineNumberEntry, Long,
-    MethodId, Object, jvmti,
-};
+use super::sys::{self, Callbacks, Capabilities, Int, JvmtiError, Long, MethodId, Object, jvmti};
 
 /// A JVM TI environment. The JVM allows its use on every thread.
 #[derive(Clone, Copy)]
@@ -59,23 +56,6 @@ impl MethodKey {
     /// A method that no JVM knows.
     pub(crate) fn unknown(number: usize) -> Self {
         MethodKey(std::ptr::without_provenance_mut(number))
-    }
-}
-
-/// A frame of a stack: a method and a location in its code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct StackFrame {
-    pub(crate) method: MethodKey,
-    /// The offset in the code; −1 in a native method.
-    pub(crate) location: Long,
-}
-
-impl StackFrame {
-    pub(super) fn of(info: &FrameInfo) -> Self {
-        StackFrame {
-            method: MethodKey(info.method),
-            location: info.location,
-        }
     }
 }
 
@@ -202,39 +182,6 @@ impl Jvmti {
         text
     }
 
-    /// The classes loaded so far.
-    pub(crate) fn loaded_classes<'f>(self, jni: Jni<'f>) -> Result<Vec<Local<'f>>> {
-        type F = unsafe extern "system" fn(Env, *mut Int, *mut *mut Object) -> JvmtiError;
-        let (mut count, mut classes): (Int, *mut Object) = (0, null_mut());
-        // SAFETY: both are written before success is reported.
-        check(unsafe {
-            self.function::<F>(jvmti::GET_LOADED_CLASSES)(self.env, &mut count, &mut classes)
-        })?;
-        Ok(self.take_references(jni, count, classes))
-    }
-
-    /// The classes of which a loader is an initiating loader (JVMS 5.3): those that it has defined or has found in
-    /// another loader.
-    pub(crate) fn class_loader_classes<'f>(
-        self,
-        jni: Jni<'f>,
-        loader: Local<'_>,
-    ) -> Result<Vec<Local<'f>>> {
-        type F = unsafe extern "system" fn(Env, Object, *mut Int, *mut *mut Object) -> JvmtiError;
-        let (mut count, mut classes): (Int, *mut Object) = (0, null_mut());
-        // SAFETY: null is the boot loader; both are written before success is
-        // reported.
-        check(unsafe {
-            self.function::<F>(jvmti::GET_CLASS_LOADER_CLASSES)(
-                self.env,
-                loader.object(),
-                &mut count,
-                &mut classes,
-            )
-        })?;
-        Ok(self.take_references(jni, count, classes))
-    }
-
     /// Copies an array that the JVM allocated, and gives its memory back.
     ///
     /// # Safety
@@ -275,112 +222,6 @@ impl Jvmti {
         Ok(size)
     }
 
-    /// A class's descriptor, `Ljava/lang/String;`, in modified UTF-8.
-    pub(crate) fn class_signature(self, class: Local<'_>) -> Result<Vec<u8>> {
-        type F = unsafe extern "system" fn(
-            Env,
-            Object,
-            *mut *mut c_char,
-            *mut *mut c_char,
-        ) -> JvmtiError;
-        let mut signature: *mut c_char = null_mut();
-        // SAFETY: a null generic signature is not asked for.
-        check(unsafe {
-            self.function::<F>(jvmti::GET_CLASS_SIGNATURE)(
-                self.env,
-                class.object(),
-                &mut signature,
-                null_mut(),
-            )
-        })?;
-        Ok(self.take_string(signature))
-    }
-
-    /// Returns whether the initialiser of a class has completed normally.
-    pub(crate) fn is_initialised(self, class: Local<'_>) -> Result<bool> {
-        const INITIALIZED: i32 = 4;
-        const ERROR: i32 = 8;
-        type F = unsafe extern "system" fn(Env, Object, *mut i32) -> JvmtiError;
-        let mut status = 0;
-        // SAFETY: `status` is written before success is reported.
-        check(unsafe {
-            self.function::<F>(jvmti::GET_CLASS_STATUS)(self.env, class.object(), &mut status)
-        })?;
-        Ok(status & (INITIALIZED | ERROR) == INITIALIZED)
-    }
-
-    /// The defining loader of a class; null for the boot loader.
-    pub(crate) fn class_loader<'f>(self, _jni: Jni<'f>, class: Local<'_>) -> Result<Local<'f>> {
-        type F = unsafe extern "system" fn(Env, Object, *mut Object) -> JvmtiError;
-        let mut loader: Object = null_mut();
-        // SAFETY: `loader` is written before success is reported.
-        check(unsafe {
-            self.function::<F>(jvmti::GET_CLASS_LOADER)(self.env, class.object(), &mut loader)
-        })?;
-        Ok(Local::new(loader))
-    }
-
-    /// The named module that `package` of `loader` belongs to; `None` if it belongs to an unnamed module.
-    pub(crate) fn named_module<'f>(
-        self,
-        _jni: Jni<'f>,
-        loader: Local<'_>,
-        package: &[u8],
-    ) -> Option<Local<'f>> {
-        type F = unsafe extern "system" fn(Env, Object, *const c_char, *mut Object) -> JvmtiError;
-        let package = CString::new(package).ok()?;
-        let mut module: Object = null_mut();
-        // SAFETY: the package's name ends in a zero byte.
-        let error = unsafe {
-            self.function::<F>(jvmti::GET_NAMED_MODULE)(
-                self.env,
-                loader.object(),
-                package.as_ptr(),
-                &mut module,
-            )
-        };
-        check(error).ok()?;
-        (!module.is_null()).then_some(Local::new(module))
-    }
-
-    /// Returns whether a class can be retransformed.
-    pub(crate) fn is_modifiable(self, class: Local<'_>) -> bool {
-        type F = unsafe extern "system" fn(Env, Object, *mut Boolean) -> JvmtiError;
-        let mut modifiable: Boolean = 0;
-        // SAFETY: `modifiable` is written before success is reported.
-        let error = unsafe {
-            self.function::<F>(jvmti::IS_MODIFIABLE_CLASS)(
-                self.env,
-                class.object(),
-                &mut modifiable,
-            )
-        };
-        error == 0 && modifiable != 0
-    }
-
-    /// Retransforms the classes, all or none.
-    pub(crate) fn retransform(self, classes: &[Local<'_>]) -> Result<()> {
-        type F = unsafe extern "system" fn(Env, Int, *const Object) -> JvmtiError;
-        let raw: Vec<Object> = classes.iter().map(|class| class.object()).collect();
-        let count = raw.len() as Int;
-        // SAFETY: `raw` holds `count` references.
-        check(unsafe {
-            self.function::<F>(jvmti::RETRANSFORM_CLASSES)(self.env, count, raw.as_ptr())
-        })
-    }
-
-    /// The top-level thread group, `system`, to which the JVM's own threads belong.
-    pub(crate) fn system_thread_group<'f>(self, jni: Jni<'f>) -> Result<Local<'f>> {
-        type F = unsafe extern "system" fn(Env, *mut Int, *mut *mut Object) -> JvmtiError;
-        let (mut count, mut groups): (Int, *mut Object) = (0, null_mut());
-        // SAFETY: both are written before success is reported.
-        check(unsafe {
-            self.function::<F>(jvmti::GET_TOP_THREAD_GROUPS)(self.env, &mut count, &mut groups)
-        })?;
-        let groups = self.take_references(jni, count, groups);
-        Ok(groups.first().copied().unwrap_or(Local::NULL))
-    }
-
     /// The identity hash code of an object.
     pub(crate) fn hash_code(self, object: Local<'_>) -> Int {
         type F = unsafe extern "system" fn(Env, Object, *mut Int) -> JvmtiError;
@@ -399,124 +240,6 @@ impl Jvmti {
         check(unsafe { self.function::<F>(jvmti::SET_HEAP_SAMPLING_INTERVAL)(self.env, bytes) })
     }
 
-    /// At most `most` frames of the calling thread, innermost first.
-    pub(crate) fn stack_trace(self, most: usize) -> Vec<StackFrame> {
-        self.stack_trace_of(Local::NULL, most)
-    }
-
-    /// At most `most` frames of a thread, innermost first. Null is the calling thread.
-    pub(crate) fn stack_trace_of(self, thread: Local<'_>, most: usize) -> Vec<StackFrame> {
-        type F = unsafe extern "system" fn(
-            Env,
-            Object,
-            Int,
-            Int,
-            *mut FrameInfo,
-            *mut Int,
-        ) -> JvmtiError;
-        let mut frames: Vec<FrameInfo> = Vec::with_capacity(most);
-        let mut count: Int = 0;
-        // SAFETY: the thread is null or a valid reference; there is room for `most` frames.
-        let error = unsafe {
-            self.function::<F>(jvmti::GET_STACK_TRACE)(
-                self.env,
-                thread.object(),
-                0,
-                most as Int,
-                frames.as_mut_ptr(),
-                &mut count,
-            )
-        };
-        if check(error).is_err() {
-            return Vec::new();
-        }
-        // SAFETY: the JVM wrote `count` frames, at most `most`.
-        unsafe { frames.set_len((count.max(0) as usize).min(most)) };
-        frames.iter().map(StackFrame::of).collect()
-    }
-
-    /// The state of a thread: bits of [`thread_state`](sys::thread_state), 0 if it has ended.
-    pub(crate) fn thread_state(self, thread: Local<'_>) -> Int {
-        type F = unsafe extern "system" fn(Env, Object, *mut Int) -> JvmtiError;
-        let mut state: Int = 0;
-        // SAFETY: the thread is a valid reference, and `state` is written before success is reported.
-        let error = unsafe {
-            self.function::<F>(jvmti::GET_THREAD_STATE)(self.env, thread.object(), &mut state)
-        };
-        if error == 0 { state } else { 0 }
-    }
-
-    /// Name and descriptor of a method, in modified UTF-8.
-    pub(crate) fn method_name(self, method: MethodKey) -> Result<(Vec<u8>, Vec<u8>)> {
-        type F = unsafe extern "system" fn(
-            Env,
-            MethodId,
-            *mut *mut c_char,
-            *mut *mut c_char,
-            *mut *mut c_char,
-        ) -> JvmtiError;
-        let (mut name, mut descriptor): (*mut c_char, *mut c_char) = (null_mut(), null_mut());
-        // SAFETY: a null generic signature is not asked for.
-        check(unsafe {
-            self.function::<F>(jvmti::GET_METHOD_NAME)(
-                self.env,
-                method.0,
-                &mut name,
-                &mut descriptor,
-                null_mut(),
-            )
-        })?;
-        Ok((self.take_string(name), self.take_string(descriptor)))
-    }
-
-    /// The class that declares a method.
-    pub(crate) fn declaring_class<'f>(self, _jni: Jni<'f>, method: MethodKey) -> Result<Local<'f>> {
-        type F = unsafe extern "system" fn(Env, MethodId, *mut Object) -> JvmtiError;
-        let mut class: Object = null_mut();
-        // SAFETY: `class` is written before success is reported.
-        check(unsafe {
-            self.function::<F>(jvmti::GET_METHOD_DECLARING_CLASS)(self.env, method.0, &mut class)
-        })?;
-        Ok(Local::new(class))
-    }
-
-    /// A class's `SourceFile`, in modified UTF-8.
-    pub(crate) fn source_file_name(self, class: Local<'_>) -> Result<Vec<u8>> {
-        type F = unsafe extern "system" fn(Env, Object, *mut *mut c_char) -> JvmtiError;
-        let mut name: *mut c_char = null_mut();
-        // SAFETY: `name` is written before success is reported.
-        check(unsafe {
-            self.function::<F>(jvmti::GET_SOURCE_FILE_NAME)(self.env, class.object(), &mut name)
-        })?;
-        Ok(self.take_string(name))
-    }
-
-    /// The `LineNumberTable` of a method: offsets in the code, and the lines that begin there.
-    pub(crate) fn line_numbers(self, method: MethodKey) -> Result<Vec<(Long, Int)>> {
-        type F = unsafe extern "system" fn(
-            Env,
-            MethodId,
-            *mut Int,
-            *mut *mut LineNumberEntry,
-        ) -> JvmtiError;
-        let (mut count, mut entries): (Int, *mut LineNumberEntry) = (0, null_mut());
-        // SAFETY: both are written before success is reported.
-        check(unsafe {
-            self.function::<F>(jvmti::GET_LINE_NUMBER_TABLE)(
-                self.env,
-                method.0,
-                &mut count,
-                &mut entries,
-            )
-        })?;
-        // SAFETY: the JVM wrote `count` entries.
-        let entries = unsafe { self.take_array(count, entries) };
-        let lines = entries
-            .iter()
-            .map(|entry| (entry.start_location, entry.line_number));
-        Ok(lines.collect())
-    }
-
     /// Sets the tag of an object in this environment.
     pub(crate) fn set_tag(self, object: Local<'_>, tag: Long) -> Result<()> {
         type F = unsafe extern "system" fn(Env, Object, Long) -> JvmtiError;
@@ -529,28 +252,6 @@ impl Jvmti {
         type F = unsafe extern "system" fn(Env) -> JvmtiError;
         // SAFETY: no pointer but the environment.
         check(unsafe { self.function::<F>(jvmti::FORCE_GARBAGE_COLLECTION)(self.env) })
-    }
-
-    /// The processor time of the calling thread, in nanoseconds; −1 if it is not known.
-    pub(crate) fn current_thread_cpu_time(self) -> Long {
-        type F = unsafe extern "system" fn(Env, *mut Long) -> JvmtiError;
-        let mut nanos: Long = -1;
-        // SAFETY: `nanos` is written before success is reported.
-        let error =
-            unsafe { self.function::<F>(jvmti::GET_CURRENT_THREAD_CPU_TIME)(self.env, &mut nanos) };
-        if error == 0 { nanos } else { -1 }
-    }
-
-    /// The processor time of a platform thread, in nanoseconds; −1 if it is not known.
-    pub(crate) fn thread_cpu_time(self, thread: Local<'_>) -> Long {
-        type F = unsafe extern "system" fn(Env, Object, *mut Long) -> JvmtiError;
-        let mut nanos: Long = -1;
-        // SAFETY: the thread is a reference of this thread's, and `nanos` is written
-        // before success is reported.
-        let error = unsafe {
-            self.function::<F>(jvmti::GET_THREAD_CPU_TIME)(self.env, thread.object(), &mut nanos)
-        };
-        if error == 0 { nanos } else { -1 }
     }
 }
 

@@ -7,7 +7,8 @@ use super::parts::Shared;
 use crate::frames::resolve::{self, UnloadableClasses};
 use crate::instrument::instrumentation::Instrumentation;
 use crate::jvm::jni::Jni;
-use crate::jvm::jvmti::{MethodKey, StackFrame};
+use crate::jvm::jvmti::MethodKey;
+use crate::jvm::jvmti_stacks::StackFrame;
 use crate::jvm::reference::Global;
 use crate::jvm::sampling::MethodNumber;
 

@@ -3,7 +3,8 @@
 use std::ffi::CStr;
 use std::sync::Mutex;
 
-use crate::jvm::jni::{Argument, Jni, JniError};
+use crate::jvm::jni::{Jni, JniError};
+use crate::jvm::jni_calls::Argument;
 use crate::jvm::jvmti::Jvmti;
 use crate::jvm::reference::{Global, Local};
 use crate::locks::lock;

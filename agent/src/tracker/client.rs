@@ -4,7 +4,8 @@ use thiserror::Error;
 
 use super::heap_reserve::HeapReserve;
 use super::sizes::Sizes;
-use crate::jvm::jni::{Argument, Jni, JniError, StaticMethod};
+use crate::jvm::jni::{Jni, JniError};
+use crate::jvm::jni_calls::{Argument, StaticMethod};
 use crate::jvm::reference::{Global, Local};
 
 /// The number of words that are fetched at a time. The longest record has fewer words.

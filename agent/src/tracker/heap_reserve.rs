@@ -5,7 +5,8 @@
 
 use std::fs;
 
-use crate::jvm::jni::{Argument, Jni, JniError, StaticMethod};
+use crate::jvm::jni::{Jni, JniError};
+use crate::jvm::jni_calls::{Argument, StaticMethod};
 use crate::jvm::jvmti::Jvmti;
 
 /// Bytes that a snapshot allocates at a time, rounded up.

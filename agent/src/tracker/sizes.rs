@@ -9,7 +9,8 @@ use loadhook_rewrite::Allocation;
 
 use super::array_kinds::REFERENCES;
 use crate::instrument::loaders::Loaders;
-use crate::jvm::jni::{Argument, Jni, JniError, StaticMethod};
+use crate::jvm::jni::{Jni, JniError};
+use crate::jvm::jni_calls::{Argument, StaticMethod};
 use crate::jvm::jvmti::Jvmti;
 use crate::jvm::reference::Local;
 use crate::locks::lock;

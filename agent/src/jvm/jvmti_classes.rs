@@ -1,0 +1,236 @@
+//! JVM TI functions for classes: which are loaded, how they look, and changing them.
+
+use std::ffi::{CString, c_char};
+use std::ptr::null_mut;
+
+use super::jni::Jni;
+use super::jvmti::{Env, Jvmti, Result, check};
+use super::reference::{Local, Reference};
+use super::sys::{Boolean, FieldId, Int, JvmtiError, Object, jvmti};
+
+/// A field of a class.
+#[derive(Clone, Debug)]
+pub(crate) struct FieldInfo {
+    /// Name in modified UTF-8.
+    pub(crate) name: Vec<u8>,
+    pub(crate) descriptor: Vec<u8>,
+    pub(crate) is_static: bool,
+}
+
+impl Jvmti {
+    /// The classes loaded so far.
+    pub(crate) fn loaded_classes<'f>(self, jni: Jni<'f>) -> Result<Vec<Local<'f>>> {
+        type F = unsafe extern "system" fn(Env, *mut Int, *mut *mut Object) -> JvmtiError;
+        let (mut count, mut classes): (Int, *mut Object) = (0, null_mut());
+        // SAFETY: both are written before success is reported.
+        check(unsafe {
+            self.function::<F>(jvmti::GET_LOADED_CLASSES)(self.env, &mut count, &mut classes)
+        })?;
+        Ok(self.take_references(jni, count, classes))
+    }
+
+    /// The classes of which a loader is an initiating loader (JVMS 5.3): those that it has defined or has found in
+    /// another loader.
+    pub(crate) fn class_loader_classes<'f>(
+        self,
+        jni: Jni<'f>,
+        loader: Local<'_>,
+    ) -> Result<Vec<Local<'f>>> {
+        type F = unsafe extern "system" fn(Env, Object, *mut Int, *mut *mut Object) -> JvmtiError;
+        let (mut count, mut classes): (Int, *mut Object) = (0, null_mut());
+        // SAFETY: null is the boot loader; both are written before success is
+        // reported.
+        check(unsafe {
+            self.function::<F>(jvmti::GET_CLASS_LOADER_CLASSES)(
+                self.env,
+                loader.object(),
+                &mut count,
+                &mut classes,
+            )
+        })?;
+        Ok(self.take_references(jni, count, classes))
+    }
+
+    /// A class's descriptor, `Ljava/lang/String;`, in modified UTF-8.
+    pub(crate) fn class_signature(self, class: Local<'_>) -> Result<Vec<u8>> {
+        type F = unsafe extern "system" fn(
+            Env,
+            Object,
+            *mut *mut c_char,
+            *mut *mut c_char,
+        ) -> JvmtiError;
+        let mut signature: *mut c_char = null_mut();
+        // SAFETY: a null generic signature is not asked for.
+        check(unsafe {
+            self.function::<F>(jvmti::GET_CLASS_SIGNATURE)(
+                self.env,
+                class.object(),
+                &mut signature,
+                null_mut(),
+            )
+        })?;
+        Ok(self.take_string(signature))
+    }
+
+    /// Returns whether the initialiser of a class has completed normally.
+    pub(crate) fn is_initialised(self, class: Local<'_>) -> Result<bool> {
+        const INITIALIZED: i32 = 4;
+        const ERROR: i32 = 8;
+        type F = unsafe extern "system" fn(Env, Object, *mut i32) -> JvmtiError;
+        let mut status = 0;
+        // SAFETY: `status` is written before success is reported.
+        check(unsafe {
+            self.function::<F>(jvmti::GET_CLASS_STATUS)(self.env, class.object(), &mut status)
+        })?;
+        Ok(status & (INITIALIZED | ERROR) == INITIALIZED)
+    }
+
+    /// The defining loader of a class; null for the boot loader.
+    pub(crate) fn class_loader<'f>(self, _jni: Jni<'f>, class: Local<'_>) -> Result<Local<'f>> {
+        type F = unsafe extern "system" fn(Env, Object, *mut Object) -> JvmtiError;
+        let mut loader: Object = null_mut();
+        // SAFETY: `loader` is written before success is reported.
+        check(unsafe {
+            self.function::<F>(jvmti::GET_CLASS_LOADER)(self.env, class.object(), &mut loader)
+        })?;
+        Ok(Local::new(loader))
+    }
+
+    /// The named module that `package` of `loader` belongs to; `None` if it belongs to an unnamed module.
+    pub(crate) fn named_module<'f>(
+        self,
+        _jni: Jni<'f>,
+        loader: Local<'_>,
+        package: &[u8],
+    ) -> Option<Local<'f>> {
+        type F = unsafe extern "system" fn(Env, Object, *const c_char, *mut Object) -> JvmtiError;
+        let package = CString::new(package).ok()?;
+        let mut module: Object = null_mut();
+        // SAFETY: the package's name ends in a zero byte.
+        let error = unsafe {
+            self.function::<F>(jvmti::GET_NAMED_MODULE)(
+                self.env,
+                loader.object(),
+                package.as_ptr(),
+                &mut module,
+            )
+        };
+        check(error).ok()?;
+        (!module.is_null()).then_some(Local::new(module))
+    }
+
+    /// Returns whether a class can be retransformed.
+    pub(crate) fn is_modifiable(self, class: Local<'_>) -> bool {
+        type F = unsafe extern "system" fn(Env, Object, *mut Boolean) -> JvmtiError;
+        let mut modifiable: Boolean = 0;
+        // SAFETY: `modifiable` is written before success is reported.
+        let error = unsafe {
+            self.function::<F>(jvmti::IS_MODIFIABLE_CLASS)(
+                self.env,
+                class.object(),
+                &mut modifiable,
+            )
+        };
+        error == 0 && modifiable != 0
+    }
+
+    /// Retransforms the classes, all or none.
+    pub(crate) fn retransform(self, classes: &[Local<'_>]) -> Result<()> {
+        type F = unsafe extern "system" fn(Env, Int, *const Object) -> JvmtiError;
+        let raw: Vec<Object> = classes.iter().map(|class| class.object()).collect();
+        let count = raw.len() as Int;
+        // SAFETY: `raw` holds `count` references.
+        check(unsafe {
+            self.function::<F>(jvmti::RETRANSFORM_CLASSES)(self.env, count, raw.as_ptr())
+        })
+    }
+
+    /// A class's `SourceFile`, in modified UTF-8.
+    pub(crate) fn source_file_name(self, class: Local<'_>) -> Result<Vec<u8>> {
+        type F = unsafe extern "system" fn(Env, Object, *mut *mut c_char) -> JvmtiError;
+        let mut name: *mut c_char = null_mut();
+        // SAFETY: `name` is written before success is reported.
+        check(unsafe {
+            self.function::<F>(jvmti::GET_SOURCE_FILE_NAME)(self.env, class.object(), &mut name)
+        })?;
+        Ok(self.take_string(name))
+    }
+
+    /// The fields that a class declares, in the order of the class file.
+    pub(crate) fn class_fields(self, class: Local<'_>) -> Result<Vec<FieldInfo>> {
+        type F = unsafe extern "system" fn(Env, Object, *mut Int, *mut *mut FieldId) -> JvmtiError;
+        let (mut count, mut fields): (Int, *mut FieldId) = (0, null_mut());
+        // SAFETY: both are written before success is reported.
+        check(unsafe {
+            self.function::<F>(jvmti::GET_CLASS_FIELDS)(
+                self.env,
+                class.object(),
+                &mut count,
+                &mut fields,
+            )
+        })?;
+        // SAFETY: the JVM wrote `count` ids.
+        let ids = unsafe { self.take_array(count, fields) };
+        ids.into_iter()
+            .map(|field| self.field(class, field))
+            .collect()
+    }
+
+    fn field(self, class: Local<'_>, field: FieldId) -> Result<FieldInfo> {
+        const ACC_STATIC: Int = 8;
+        type Name = unsafe extern "system" fn(
+            Env,
+            Object,
+            FieldId,
+            *mut *mut c_char,
+            *mut *mut c_char,
+            *mut *mut c_char,
+        ) -> JvmtiError;
+        type Modifiers = unsafe extern "system" fn(Env, Object, FieldId, *mut Int) -> JvmtiError;
+        let (mut name, mut descriptor): (*mut c_char, *mut c_char) = (null_mut(), null_mut());
+        let mut modifiers: Int = 0;
+        // SAFETY: the field belongs to the class; null means that the generic signature is not
+        // requested.
+        check(unsafe {
+            self.function::<Name>(jvmti::GET_FIELD_NAME)(
+                self.env,
+                class.object(),
+                field,
+                &mut name,
+                &mut descriptor,
+                null_mut(),
+            )
+        })?;
+        let (name, descriptor) = (self.take_string(name), self.take_string(descriptor));
+        // SAFETY: as above.
+        check(unsafe {
+            self.function::<Modifiers>(jvmti::GET_FIELD_MODIFIERS)(
+                self.env,
+                class.object(),
+                field,
+                &mut modifiers,
+            )
+        })?;
+        Ok(FieldInfo {
+            name,
+            descriptor,
+            is_static: modifiers & ACC_STATIC != 0,
+        })
+    }
+
+    /// The direct superinterfaces of a class.
+    pub(crate) fn interfaces<'f>(self, jni: Jni<'f>, class: Local<'_>) -> Result<Vec<Local<'f>>> {
+        type F = unsafe extern "system" fn(Env, Object, *mut Int, *mut *mut Object) -> JvmtiError;
+        let (mut count, mut classes): (Int, *mut Object) = (0, null_mut());
+        // SAFETY: both are written before success is reported.
+        check(unsafe {
+            self.function::<F>(jvmti::GET_IMPLEMENTED_INTERFACES)(
+                self.env,
+                class.object(),
+                &mut count,
+                &mut classes,
+            )
+        })?;
+        Ok(self.take_references(jni, count, classes))
+    }
+}

@@ -1,0 +1,239 @@
+//! JVM TI functions for threads, their stacks, and the methods of stack frames.
+
+use std::ffi::c_char;
+use std::ptr::null_mut;
+
+use super::jni::Jni;
+use super::jvmti::{Env, Jvmti, MethodKey, Result, check};
+use super::reference::{Local, Reference};
+use super::sys::{
+    FrameInfo, Int, JvmtiError, LineNumberEntry, Long, MethodId, Object, StackInfo, jvmti,
+};
+
+/// A frame of a stack: a method and a location in its code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct StackFrame {
+    pub(crate) method: MethodKey,
+    /// The offset in the code; −1 in a native method.
+    pub(crate) location: Long,
+}
+
+impl StackFrame {
+    pub(super) fn of(info: &FrameInfo) -> Self {
+        StackFrame {
+            method: MethodKey(info.method),
+            location: info.location,
+        }
+    }
+}
+
+/// A thread and its innermost frames.
+pub(crate) struct ThreadStack<'f> {
+    pub(crate) thread: Local<'f>,
+    pub(crate) frames: Vec<StackFrame>,
+}
+
+impl Jvmti {
+    /// The platform threads that are alive.
+    pub(crate) fn threads<'f>(self, jni: Jni<'f>) -> Result<Vec<Local<'f>>> {
+        type F = unsafe extern "system" fn(Env, *mut Int, *mut *mut Object) -> JvmtiError;
+        let (mut count, mut threads): (Int, *mut Object) = (0, null_mut());
+        // SAFETY: both are written before success is reported.
+        check(unsafe {
+            self.function::<F>(jvmti::GET_ALL_THREADS)(self.env, &mut count, &mut threads)
+        })?;
+        Ok(self.take_references(jni, count, threads))
+    }
+
+    /// The top-level thread group, `system`, to which the JVM's own threads belong.
+    pub(crate) fn system_thread_group<'f>(self, jni: Jni<'f>) -> Result<Local<'f>> {
+        type F = unsafe extern "system" fn(Env, *mut Int, *mut *mut Object) -> JvmtiError;
+        let (mut count, mut groups): (Int, *mut Object) = (0, null_mut());
+        // SAFETY: both are written before success is reported.
+        check(unsafe {
+            self.function::<F>(jvmti::GET_TOP_THREAD_GROUPS)(self.env, &mut count, &mut groups)
+        })?;
+        let groups = self.take_references(jni, count, groups);
+        Ok(groups.first().copied().unwrap_or(Local::NULL))
+    }
+
+    /// The state of a thread: bits of [`thread_state`](sys::thread_state), 0 if it has ended.
+    pub(crate) fn thread_state(self, thread: Local<'_>) -> Int {
+        type F = unsafe extern "system" fn(Env, Object, *mut Int) -> JvmtiError;
+        let mut state: Int = 0;
+        // SAFETY: the thread is a valid reference, and `state` is written before success is reported.
+        let error = unsafe {
+            self.function::<F>(jvmti::GET_THREAD_STATE)(self.env, thread.object(), &mut state)
+        };
+        if error == 0 { state } else { 0 }
+    }
+
+    /// At most `most` frames of the calling thread, innermost first.
+    pub(crate) fn stack_trace(self, most: usize) -> Vec<StackFrame> {
+        self.stack_trace_of(Local::NULL, most)
+    }
+
+    /// At most `most` frames of a thread, innermost first. Null is the calling thread.
+    pub(crate) fn stack_trace_of(self, thread: Local<'_>, most: usize) -> Vec<StackFrame> {
+        type F = unsafe extern "system" fn(
+            Env,
+            Object,
+            Int,
+            Int,
+            *mut FrameInfo,
+            *mut Int,
+        ) -> JvmtiError;
+        let mut frames: Vec<FrameInfo> = Vec::with_capacity(most);
+        let mut count: Int = 0;
+        // SAFETY: the thread is null or a valid reference; there is room for `most` frames.
+        let error = unsafe {
+            self.function::<F>(jvmti::GET_STACK_TRACE)(
+                self.env,
+                thread.object(),
+                0,
+                most as Int,
+                frames.as_mut_ptr(),
+                &mut count,
+            )
+        };
+        if check(error).is_err() {
+            return Vec::new();
+        }
+        // SAFETY: the JVM wrote `count` frames, at most `most`.
+        unsafe { frames.set_len((count.max(0) as usize).min(most)) };
+        frames.iter().map(StackFrame::of).collect()
+    }
+
+    /// At most `most` frames of each of some threads, innermost first. A thread that has ended has none.
+    pub(crate) fn stacks<'f>(
+        self,
+        _jni: Jni<'f>,
+        threads: &[Local<'_>],
+        most: Int,
+    ) -> Result<Vec<ThreadStack<'f>>> {
+        type F = unsafe extern "system" fn(
+            Env,
+            Int,
+            *const Object,
+            Int,
+            *mut *mut StackInfo,
+        ) -> JvmtiError;
+        let threads: Vec<Object> = threads.iter().map(|thread| thread.object()).collect();
+        let mut stacks: *mut StackInfo = null_mut();
+        // SAFETY: the JVM reads the given number of references, and writes `stacks` before it
+        // reports success.
+        check(unsafe {
+            self.function::<F>(jvmti::GET_THREAD_LIST_STACK_TRACES)(
+                self.env,
+                threads.len() as Int,
+                threads.as_ptr(),
+                most,
+                &mut stacks,
+            )
+        })?;
+        let found = if stacks.is_null() {
+            &[][..]
+        } else {
+            // SAFETY: the JVM wrote a stack for each thread.
+            unsafe { std::slice::from_raw_parts(stacks, threads.len()) }
+        };
+        let stack = |info: &StackInfo| {
+            let frames: &[FrameInfo] = if info.frame_buffer.is_null() {
+                &[]
+            } else {
+                let count = info.frame_count.max(0) as usize;
+                // SAFETY: the JVM wrote `count` frames in the same memory.
+                unsafe { std::slice::from_raw_parts(info.frame_buffer, count) }
+            };
+            ThreadStack {
+                thread: Local::new(info.thread),
+                frames: frames.iter().map(StackFrame::of).collect(),
+            }
+        };
+        let all = found.iter().map(stack).collect();
+        self.deallocate(stacks.cast());
+        Ok(all)
+    }
+
+    /// Name and descriptor of a method, in modified UTF-8.
+    pub(crate) fn method_name(self, method: MethodKey) -> Result<(Vec<u8>, Vec<u8>)> {
+        type F = unsafe extern "system" fn(
+            Env,
+            MethodId,
+            *mut *mut c_char,
+            *mut *mut c_char,
+            *mut *mut c_char,
+        ) -> JvmtiError;
+        let (mut name, mut descriptor): (*mut c_char, *mut c_char) = (null_mut(), null_mut());
+        // SAFETY: a null generic signature is not asked for.
+        check(unsafe {
+            self.function::<F>(jvmti::GET_METHOD_NAME)(
+                self.env,
+                method.0,
+                &mut name,
+                &mut descriptor,
+                null_mut(),
+            )
+        })?;
+        Ok((self.take_string(name), self.take_string(descriptor)))
+    }
+
+    /// The class that declares a method.
+    pub(crate) fn declaring_class<'f>(self, _jni: Jni<'f>, method: MethodKey) -> Result<Local<'f>> {
+        type F = unsafe extern "system" fn(Env, MethodId, *mut Object) -> JvmtiError;
+        let mut class: Object = null_mut();
+        // SAFETY: `class` is written before success is reported.
+        check(unsafe {
+            self.function::<F>(jvmti::GET_METHOD_DECLARING_CLASS)(self.env, method.0, &mut class)
+        })?;
+        Ok(Local::new(class))
+    }
+
+    /// The `LineNumberTable` of a method: offsets in the code, and the lines that begin there.
+    pub(crate) fn line_numbers(self, method: MethodKey) -> Result<Vec<(Long, Int)>> {
+        type F = unsafe extern "system" fn(
+            Env,
+            MethodId,
+            *mut Int,
+            *mut *mut LineNumberEntry,
+        ) -> JvmtiError;
+        let (mut count, mut entries): (Int, *mut LineNumberEntry) = (0, null_mut());
+        // SAFETY: both are written before success is reported.
+        check(unsafe {
+            self.function::<F>(jvmti::GET_LINE_NUMBER_TABLE)(
+                self.env,
+                method.0,
+                &mut count,
+                &mut entries,
+            )
+        })?;
+        // SAFETY: the JVM wrote `count` entries.
+        let entries = unsafe { self.take_array(count, entries) };
+        let lines = entries
+            .iter()
+            .map(|entry| (entry.start_location, entry.line_number));
+        Ok(lines.collect())
+    }
+
+    /// The processor time of the calling thread, in nanoseconds; −1 if it is not known.
+    pub(crate) fn current_thread_cpu_time(self) -> Long {
+        type F = unsafe extern "system" fn(Env, *mut Long) -> JvmtiError;
+        let mut nanos: Long = -1;
+        // SAFETY: `nanos` is written before success is reported.
+        let error =
+            unsafe { self.function::<F>(jvmti::GET_CURRENT_THREAD_CPU_TIME)(self.env, &mut nanos) };
+        if error == 0 { nanos } else { -1 }
+    }
+
+    /// The processor time of a platform thread, in nanoseconds; −1 if it is not known.
+    pub(crate) fn thread_cpu_time(self, thread: Local<'_>) -> Long {
+        type F = unsafe extern "system" fn(Env, Object, *mut Long) -> JvmtiError;
+        let mut nanos: Long = -1;
+        // SAFETY: the thread is a reference of this thread's, and `nanos` is written
+        // before success is reported.
+        let error = unsafe {
+            self.function::<F>(jvmti::GET_THREAD_CPU_TIME)(self.env, thread.object(), &mut nanos)
+        };
+        if error == 0 { nanos } else { -1 }
+    }
+}
