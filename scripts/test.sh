@@ -20,7 +20,7 @@ cd "$root"
 # here fails, because the test kit starts no JVM and no browser while LOADHOOK_FAST_TESTS is set.
 fast_tests='
 allocation_diff allocations architecture archives details dumps duplicates formats golden graph hostile loaders
-offline_words pprof profiler reader replay round_trip runs shared_passes threads untimed views_of_broken_dumps
+merging offline_words pprof profiler reader replay round_trip runs shared_passes threads untimed views_of_broken_dumps
 '
 
 # Unit tests of all crates, but for those that need a JVM, then the integration tests above. Both take the whole

@@ -388,3 +388,10 @@ impl Random {
 pub(crate) fn pair<'p>(before: &'p Profile, after: &'p Profile) -> [&'p [Profile]; 2] {
     [before, after].map(std::slice::from_ref)
 }
+
+/// [`small`] without times.
+pub(crate) fn counted() -> Profile {
+    let mut profile = small();
+    profile.header.timing = Timing::Count;
+    profile
+}

@@ -1,26 +1,21 @@
 //! Makes, rewrites and judges mutants, in several JVMs at a time.
 
 use anyhow::{Context, Result};
-use loadhook_rewrite::class::Member;
-use loadhook_rewrite::{
-    CallShape, Options, Outcome, Probes, Reason, Report, Rewriter, Selector, Site,
-    UnknownCodeAttributes,
-};
+use loadhook_rewrite::{Reason, Report, Rewriter};
 use loadhook_testclasses::mutate::class::Class;
 use loadhook_testclasses::mutate::{Kind, Mutant, Mutator};
 use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::pairs::{Outcome as PairOutcome, Run, Runner, Verdict};
 use loadhook_testkit::paths;
-use std::collections::BTreeMap;
-use std::fmt;
 use std::fs;
-use std::ops::AddAssign;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use crate::counts::Counts;
+use crate::probing::{Probing, rewrite};
 use crate::seeds::{handmade_seeds, jdk_runner, jdk_seeds, own_seeds};
 use crate::verdicts::{fault, is_overflowed, locks_differ, short};
 
@@ -31,164 +26,6 @@ pub(crate) const TIME_LIMIT: Duration = Duration::from_millis(60);
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 /// Maximum number of findings. More would not be more informative.
 pub(crate) const ENOUGH: usize = 20;
-
-/// The sets of probes, which alternate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Probing {
-    All,
-    /// All probes, with unknown attributes dropped.
-    AllDropping,
-    Timing,
-    TimingByClass,
-    Count,
-}
-
-impl Probing {
-    fn of(number: u64) -> Probing {
-        match number % 5 {
-            0 => Probing::All,
-            1 => Probing::AllDropping,
-            2 => Probing::Timing,
-            3 => Probing::TimingByClass,
-            _ => Probing::Count,
-        }
-    }
-
-    pub(crate) fn rewriter(self) -> Rewriter {
-        let mut options = Options {
-            allow_huge_methods: true,
-            ..Options::default()
-        };
-        if self == Probing::TimingByClass {
-            options.call_shape = CallShape::ClassAndMethod { class: 40_000 };
-        }
-        if self == Probing::AllDropping {
-            options.unknown_code_attributes = UnknownCodeAttributes::Drop;
-        }
-        Rewriter::new(options)
-    }
-}
-
-/// A selector whose method ids are positions, so that the tracker's log identifies methods.
-struct ByPosition {
-    probing: Probing,
-    sites: u32,
-}
-
-impl Selector for ByPosition {
-    fn method(&mut self, method: &Member<'_, '_>) -> Probes {
-        let id = Some(u32::from(method.index()));
-        let has_all = matches!(self.probing, Probing::All | Probing::AllDropping);
-        let only_counts = self.probing == Probing::Count;
-        Probes {
-            timing: id.filter(|_| !only_counts),
-            count: id.filter(|_| only_counts),
-            allocations: has_all,
-            objects: has_all,
-        }
-    }
-
-    fn site(&mut self, _: &Member<'_, '_>, _: &Site<'_>) -> u32 {
-        self.sites += 1;
-        self.sites
-    }
-}
-
-/// Rewrites a class. Returns the new bytes, or `None` if nothing changed, and the report on its
-/// methods.
-pub(crate) fn rewrite(
-    rewriter: &mut Rewriter,
-    class: &[u8],
-    probing: Probing,
-) -> Result<(Option<Vec<u8>>, Report)> {
-    let mut selector = ByPosition { probing, sites: 0 };
-    let outcome = rewriter.rewrite(class, &mut selector, |len| Some(vec![0; len]))?;
-    let bytes = match outcome {
-        Outcome::Rewritten(bytes) => Some(bytes),
-        Outcome::Unchanged => None,
-    };
-    Ok((bytes, rewriter.report().clone()))
-}
-
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Counts {
-    mutants: u64,
-    pub(crate) accepted: u64,
-    /// Mutants whose two runs ended and were compared.
-    pub(crate) compared: u64,
-    /// Mutants that were compared although no method was instrumented.
-    pub(crate) unchanged: u64,
-    timed_out: u64,
-    died: u64,
-    nondeterministic: u64,
-    /// Mutants that were so slow with probes that they got more time.
-    slow: u64,
-    /// Mutants whose locks may be out of balance.
-    unlocked: u64,
-    /// Mutants whose stack or heap overflowed.
-    overflowed: u64,
-    /// Methods of accepted mutants that were not instrumented, by reason.
-    left_alone: BTreeMap<String, u64>,
-    /// Numbers of accepted mutants and of all mutants, by the kind of their last step.
-    by_step: BTreeMap<String, (u64, u64)>,
-    by_version: BTreeMap<u16, (u64, u64)>,
-}
-
-impl AddAssign for Counts {
-    fn add_assign(&mut self, other: Counts) {
-        self.mutants += other.mutants;
-        self.accepted += other.accepted;
-        self.compared += other.compared;
-        self.unchanged += other.unchanged;
-        self.timed_out += other.timed_out;
-        self.died += other.died;
-        self.nondeterministic += other.nondeterministic;
-        self.slow += other.slow;
-        self.unlocked += other.unlocked;
-        self.overflowed += other.overflowed;
-        for (reason, times) in other.left_alone {
-            *self.left_alone.entry(reason).or_default() += times;
-        }
-        let add = |to: &mut (u64, u64), more: (u64, u64)| *to = (to.0 + more.0, to.1 + more.1);
-        other
-            .by_step
-            .into_iter()
-            .for_each(|(step, more)| add(self.by_step.entry(step).or_default(), more));
-        other
-            .by_version
-            .into_iter()
-            .for_each(|(version, more)| add(self.by_version.entry(version).or_default(), more));
-    }
-}
-
-impl fmt::Display for Counts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Counts {
-            mutants,
-            accepted,
-            compared,
-            unchanged,
-            timed_out,
-            died,
-            nondeterministic,
-            slow,
-            unlocked,
-            overflowed,
-            ..
-        } = self;
-        writeln!(
-            f,
-            "{mutants} mutants, {accepted} accepted, {compared} compared ({unchanged} without a probe, {overflowed} up to an overflow, {slow} slowly)"
-        )?;
-        writeln!(
-            f,
-            "left out: {timed_out} ran too long, {died} ended the JVM, {nondeterministic} by chance, {unlocked} for their locks"
-        )?;
-        writeln!(f, "methods not instrumented: {:?}", self.left_alone)?;
-        writeln!(f, "accepted by version: {:?}", self.by_version)?;
-        write!(f, "accepted by last step: {:?}", self.by_step)
-    }
-}
 
 pub(crate) struct Finding {
     pub(crate) number: u64,

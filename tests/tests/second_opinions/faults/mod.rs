@@ -4,11 +4,13 @@
 //!
 //! The classes are in `tests/second_opinions`. `BLESS=1` writes them again.
 
+mod classes;
+
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use classfile_parser::attribute_info::{code_attribute_parser, stack_map_table_attribute_parser};
 use loadhook_rewrite::constant_pool::Constant;
 use loadhook_rewrite::{ClassFile, CpIndex};
-use loadhook_testclasses::mutate::class::{Attribute, Class, Code, Constant as Raw, Info, Member};
+use loadhook_testclasses::mutate::class::{Class, Info, Member};
 use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::pairs::Runner;
 use std::fs;
@@ -45,7 +47,7 @@ enum Ours {
 const FAULTS: &[Fault] = &[
     Fault {
         fixture: "DynamicArgument",
-        make: dynamic_argument,
+        make: classes::dynamic_argument,
         what: "cafebabe refuses a dynamic constant as argument of a bootstrap method (JVMS §4.7.23 allows it)",
         shows: |class| cafebabe_refuses(class, "Unexpected constant pool reference type"),
         ours: Ours::Agrees,
@@ -56,7 +58,7 @@ const FAULTS: &[Fault] = &[
     },
     Fault {
         fixture: "DynamicArgument",
-        make: dynamic_argument,
+        make: classes::dynamic_argument,
         what: "classfile-parser does not know CONSTANT_Dynamic (tag 17)",
         shows: nom_refuses,
         ours: Ours::Agrees,
@@ -64,7 +66,7 @@ const FAULTS: &[Fault] = &[
     },
     Fault {
         fixture: "module-info",
-        make: module_info,
+        make: classes::module_info,
         what: "classfile-parser does not know CONSTANT_Module and CONSTANT_Package (tags 19, 20)",
         shows: nom_refuses,
         ours: Ours::Agrees,
@@ -77,7 +79,7 @@ const FAULTS: &[Fault] = &[
     },
     Fault {
         fixture: "LoneSurrogate",
-        make: lone_surrogate,
+        make: classes::lone_surrogate,
         what: "cafebabe refuses names that are not valid UTF-16, which JVMS §4.2.2 allows",
         shows: |class| cafebabe_refuses(class, ""),
         ours: Ours::Agrees,
@@ -85,7 +87,7 @@ const FAULTS: &[Fault] = &[
     },
     Fault {
         fixture: "UnknownFlags",
-        make: unknown_flags,
+        make: classes::unknown_flags,
         what: "both drop flags without a name, which JVMS §4.6 allows to be set",
         shows: |class| {
             let theirs = cafebabe::parse_class(class).map_err(|it| anyhow!("{it}"))?;
@@ -112,7 +114,7 @@ const FAULTS: &[Fault] = &[
     },
     Fault {
         fixture: "WholeRangeSwitch",
-        make: whole_range_switch,
+        make: classes::whole_range_switch,
         what: "cafebabe computes `high - low + 1` in 32 bits: it panics, or reads a switch without cases; so does javap",
         shows: |class| {
             let class = class.to_vec();
@@ -130,7 +132,7 @@ const FAULTS: &[Fault] = &[
     },
     Fault {
         fixture: "WholeRangeSwitch",
-        make: whole_range_switch,
+        make: classes::whole_range_switch,
         what: "classfile-parser also computes `high - low + 1` in 32 bits",
         shows: |class| {
             let code = code_of(class)?;
@@ -164,7 +166,7 @@ const FAULTS: &[Fault] = &[
     },
     Fault {
         fixture: "CutFrame",
-        make: cut_frame,
+        make: classes::cut_frame,
         what: "classfile-parser panics where a frame's types are cut off",
         shows: |class| {
             let info = attribute_of_code(class, b"StackMapTable")?;
@@ -177,7 +179,7 @@ const FAULTS: &[Fault] = &[
     },
     Fault {
         fixture: "TrailingBytes",
-        make: trailing_bytes,
+        make: classes::trailing_bytes,
         what: "classfile-parser accepts bytes behind the class (JVMS §4.8); so does javap",
         shows: |class| {
             let (rest, _) =
@@ -190,7 +192,7 @@ const FAULTS: &[Fault] = &[
     },
     Fault {
         fixture: "LongAtEnd",
-        make: long_at_end,
+        make: classes::long_at_end,
         what: "both accept a pool whose last entry is the first half of a long (JVMS §4.4.5); so does javap",
         shows: |class| {
             cafebabe::parse_class(class).map_err(|it| anyhow!("cafebabe: {it}"))?;
@@ -203,7 +205,7 @@ const FAULTS: &[Fault] = &[
     },
     Fault {
         fixture: "BadOpcode",
-        make: bad_opcode,
+        make: classes::bad_opcode,
         what: "classfile-parser gives the instructions before one that it does not know, and no error",
         shows: |class| {
             let code = code_of(class)?;
@@ -217,7 +219,7 @@ const FAULTS: &[Fault] = &[
     },
     Fault {
         fixture: "SurrogateType",
-        make: surrogate_type,
+        make: classes::surrogate_type,
         what: "cafebabe accepts a descriptor that is not valid UTF-16, and panics when it is read",
         shows: |class| {
             let class = class.to_vec();
@@ -352,203 +354,4 @@ fn attribute_of_code(class: &[u8], name: &[u8]) -> Result<Vec<u8>> {
         Info::Bytes(bytes) => Ok(bytes.clone()),
         Info::Code(_) => bail!("code inside code"),
     }
-}
-
-// The functions below make the classes.
-
-fn constant(class: &mut Class, tag: u8, bytes: &[u8]) -> u16 {
-    let known = class
-        .pool
-        .iter()
-        .position(|it| it.tag == tag && it.bytes == bytes);
-    known.unwrap_or_else(|| {
-        class.pool.push(Raw {
-            tag,
-            bytes: bytes.to_vec(),
-        });
-        class.pool.len() - 1
-    }) as u16
-}
-
-fn indexes(class: &mut Class, tag: u8, indexes: &[u16]) -> u16 {
-    let bytes: Vec<u8> = indexes.iter().flat_map(|it| it.to_be_bytes()).collect();
-    constant(class, tag, &bytes)
-}
-
-fn utf8(class: &mut Class, text: &[u8]) -> u16 {
-    let mut bytes = (text.len() as u16).to_be_bytes().to_vec();
-    bytes.extend_from_slice(text);
-    constant(class, 1, &bytes)
-}
-
-/// A `CONSTANT_Class`, or another constant that has only a name.
-fn named(class: &mut Class, tag: u8, name: &str) -> u16 {
-    let name = utf8(class, name.as_bytes());
-    indexes(class, tag, &[name])
-}
-
-fn name_and_type(class: &mut Class, name: &str, descriptor: &str) -> u16 {
-    let (name, descriptor) = (
-        utf8(class, name.as_bytes()),
-        utf8(class, descriptor.as_bytes()),
-    );
-    indexes(class, 12, &[name, descriptor])
-}
-
-fn attribute(class: &mut Class, name: &str, info: &[u8]) -> Attribute {
-    Attribute {
-        name: utf8(class, name.as_bytes()),
-        info: Info::Bytes(info.to_vec()),
-    }
-}
-
-fn empty(name: &str, major: u16) -> Class {
-    let mut class = Class {
-        minor: 0,
-        major,
-        pool: vec![Raw {
-            tag: 0,
-            bytes: Vec::new(),
-        }],
-        access: 0x0421,
-        this_class: 0,
-        super_class: 0,
-        interfaces: Vec::new(),
-        fields: Vec::new(),
-        methods: Vec::new(),
-        attributes: Vec::new(),
-    };
-    class.this_class = named(&mut class, 7, name);
-    class.super_class = named(&mut class, 7, "java/lang/Object");
-    class
-}
-
-fn member(
-    class: &mut Class,
-    access: u16,
-    name: &[u8],
-    descriptor: &str,
-    attributes: Vec<Attribute>,
-) -> Member {
-    Member {
-        access,
-        name: utf8(class, name),
-        descriptor: utf8(class, descriptor.as_bytes()),
-        attributes,
-    }
-}
-
-/// `static void code()` with this code.
-fn with_code(name: &str, bytes: &[u8], frames: Option<&[u8]>) -> Vec<u8> {
-    let mut class = empty(name, 52);
-    let attributes = frames
-        .map(|it| attribute(&mut class, "StackMapTable", it))
-        .into_iter()
-        .collect();
-    let code = Code {
-        max_stack: 1,
-        max_locals: 0,
-        bytes: bytes.to_vec(),
-        handlers: Vec::new(),
-        attributes,
-    };
-    let code = Attribute {
-        name: utf8(&mut class, b"Code"),
-        info: Info::Code(code),
-    };
-    let method = member(&mut class, 0x0008, b"code", "()V", vec![code]);
-    class.methods.push(method);
-    class.write()
-}
-
-fn dynamic_argument() -> Vec<u8> {
-    let mut class = empty("DynamicArgument", 55);
-    let owner = named(&mut class, 7, "java/lang/invoke/ConstantBootstraps");
-    let signature = "(Ljava/lang/invoke/MethodHandles$Lookup;Ljava/lang/String;Ljava/lang/Class;)Ljava/lang/Object;";
-    let bootstrap = name_and_type(&mut class, "nullConstant", signature);
-    let [high, low] = indexes(&mut class, 10, &[owner, bootstrap]).to_be_bytes();
-    let handle = constant(&mut class, 15, &[6, high, low]);
-    let inner = name_and_type(&mut class, "inner", "Ljava/lang/Object;");
-    let inner = indexes(&mut class, 17, &[0, inner]);
-    let outer = name_and_type(&mut class, "outer", "Ljava/lang/Object;");
-    indexes(&mut class, 17, &[1, outer]);
-    let methods: Vec<u8> = [2, handle, 0, handle, 1, inner]
-        .iter()
-        .flat_map(|it: &u16| it.to_be_bytes())
-        .collect();
-    let methods = attribute(&mut class, "BootstrapMethods", &methods);
-    class.attributes.push(methods);
-    class.write()
-}
-
-fn module_info() -> Vec<u8> {
-    let mut class = empty("module-info", 53);
-    (class.access, class.super_class) = (0x8000, 0);
-    let (module, base) = (
-        named(&mut class, 19, "demo"),
-        named(&mut class, 19, "java.base"),
-    );
-    let (package, version) = (named(&mut class, 20, "demo/api"), utf8(&mut class, b"1.0"));
-    // The module requires one module, and exports one package to all.
-    let module = [
-        module, 0, version, 1, base, 0x8000, 0, 1, package, 0, 0, 0, 0, 0,
-    ];
-    let module: Vec<u8> = module
-        .iter()
-        .flat_map(|it: &u16| it.to_be_bytes())
-        .collect();
-    let module = attribute(&mut class, "Module", &module);
-    class.attributes.push(module);
-    class.write()
-}
-
-fn lone_surrogate() -> Vec<u8> {
-    let mut class = empty("LoneSurrogate", 52);
-    let field = member(&mut class, 0, b"\xed\xa0\x80", "I", Vec::new());
-    class.fields.push(field);
-    class.write()
-}
-
-fn unknown_flags() -> Vec<u8> {
-    let mut class = empty("UnknownFlags", 52);
-    let method = member(&mut class, 0xa409, b"method", "()V", Vec::new());
-    class.methods.push(method);
-    class.write()
-}
-
-fn whole_range_switch() -> Vec<u8> {
-    let mut code = vec![0x03, 0xaa, 0, 0];
-    for word in [15, i32::MIN, i32::MAX] {
-        code.extend_from_slice(&i32::to_be_bytes(word));
-    }
-    code.push(0xb1);
-    with_code("WholeRangeSwitch", &code, None)
-}
-
-fn cut_frame() -> Vec<u8> {
-    // One frame with one stack entry, whose type is missing.
-    with_code("CutFrame", &[0xb1], Some(&[0, 1, 64]))
-}
-
-fn trailing_bytes() -> Vec<u8> {
-    let mut class = empty("TrailingBytes", 52).write();
-    class.extend_from_slice(&[1, 2, 3]);
-    class
-}
-
-fn long_at_end() -> Vec<u8> {
-    let mut class = empty("LongAtEnd", 52);
-    constant(&mut class, 5, &[0, 0, 0, 0, 0, 0, 0, 1]);
-    class.write()
-}
-
-fn bad_opcode() -> Vec<u8> {
-    with_code("BadOpcode", &[0x00, 0x00, 0xdb, 0xb1], None)
-}
-
-fn surrogate_type() -> Vec<u8> {
-    let mut class = empty("SurrogateType", 52);
-    let (name, descriptor) = (utf8(&mut class, b"name"), utf8(&mut class, b"\xed\xa0\x80"));
-    indexes(&mut class, 12, &[name, descriptor]);
-    class.write()
 }

@@ -20,13 +20,11 @@
 //! longer; `LOADHOOK_HOTSPOT_MUTANT=<trial>:<number>` repeats one mutant. Mutants that disagree are
 //! written to `target/fuzz-findings`.
 
-#[path = "fuzz_hotspot/by_hand.rs"]
 mod by_hand;
-#[path = "fuzz_hotspot/seeds.rs"]
+mod counts;
+mod probing;
 mod seeds;
-#[path = "fuzz_hotspot/trials.rs"]
 mod trials;
-#[path = "fuzz_hotspot/verdicts.rs"]
 mod verdicts;
 
 use anyhow::{Context, Result, ensure};
@@ -36,10 +34,10 @@ use loadhook_testkit::pairs::Runner;
 use std::time::Instant;
 
 use by_hand::{ODDITIES, SABOTAGE};
+use counts::Counts;
+use probing::{Probing, rewrite};
 use seeds::own_seeds;
-use trials::{
-    Counts, ENOUGH, PATIENCE, Probing, Seeds, Trial, explain, judge_all, rewrite, write_down,
-};
+use trials::{ENOUGH, PATIENCE, Seeds, Trial, explain, judge_all, write_down};
 use verdicts::{fault, short};
 
 /// Number of mutants. HotSpot accepts about six of ten.

@@ -4,17 +4,11 @@
 //! Both crates read every class of both JDKs, `javap` a sample. The known faults of the crates are
 //! in [`faults`], each with a class that shows it and the output of `javap`.
 
-#[path = "second_opinions/cafe.rs"]
 mod cafe;
-#[path = "second_opinions/faults.rs"]
 mod faults;
-#[path = "second_opinions/javap.rs"]
 mod javap;
-#[path = "second_opinions/javap_text.rs"]
 mod javap_text;
-#[path = "second_opinions/names.rs"]
 mod names;
-#[path = "second_opinions/nom_parser.rs"]
 mod nom_parser;
 
 use anyhow::{Context, Result, ensure};

@@ -1,6 +1,8 @@
 //! Tests that rewritten programs run without an agent on JDK 17 and 25, and write exact profiles.
 
+#[path = "../common/mod.rs"]
 mod common;
+mod modules;
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -8,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use common::{calls, classes, done, folder, loadhook, profiles, read};
-use loadhook_profile::{Profile, Timing};
+use loadhook_profile::Profile;
 use loadhook_testkit::jdk::Jdk;
-use loadhook_testkit::process;
+use loadhook_testkit::{process, source};
 use zip::write::SimpleFileOptions;
 
 const JDKS: [u32; 2] = [17, 25];
@@ -60,12 +62,21 @@ fn modules(folder: &Path, with_descriptions: bool) -> Result<()> {
     Ok(())
 }
 
-/// Makes a jar of a folder by the JDK's tool, which adds the list of a module's packages.
+/// Makes a jar of a folder. The JDK's tool adds the list of a module's packages.
 fn jar(folder: &Path, name: &str, of: &Path) -> Result<()> {
-    let mut jar = Jdk::find(17)?.tool("jar")?;
-    jar.current_dir(folder)
-        .args(["--create", "--file", name, "-C"]);
-    process::output(jar.arg(of).arg("."))?;
+    source::jar(&folder.join(name), &[], of)
+}
+
+/// Compiles both modules and makes a jar of each.
+fn module_jars(folder: &Path) -> Result<()> {
+    modules(folder, true)?;
+    for module in ["app", "lib"] {
+        jar(
+            folder,
+            &format!("{module}.jar"),
+            &folder.join("modules").join(module),
+        )?;
+    }
     Ok(())
 }
 
@@ -113,10 +124,8 @@ fn check_one(profiles: &[Profile]) -> Result<()> {
 #[test]
 fn a_jar_counts_by_itself() -> Result<()> {
     let folder = folder();
-    let mut tool = Jdk::find(17)?.tool("jar")?;
-    tool.current_dir(folder.path())
-        .args(["--create", "--file", "shop.jar", "--main-class"]);
-    process::output(tool.arg("shop.Shop").arg("-C").arg(classes()).arg("."))?;
+    let shop = folder.path().join("shop.jar");
+    source::jar(&shop, &["--main-class", "shop.Shop"], &classes())?;
     rewrite(folder.path(), &["shop.jar", "-o", "counted.jar"]);
     for feature in JDKS {
         let (plain, none) = run(feature, folder.path(), &["-jar", "shop.jar", "serve"])?;
@@ -161,10 +170,8 @@ fn check_counted(profile: &Profile, class: &str, method: &str, expected: u64) ->
 #[test]
 fn a_jar_can_only_count() -> Result<()> {
     let folder = folder();
-    let mut tool = Jdk::find(17)?.tool("jar")?;
-    tool.current_dir(folder.path())
-        .args(["--create", "--file", "shop.jar", "--main-class"]);
-    process::output(tool.arg("shop.Shop").arg("-C").arg(classes()).arg("."))?;
+    let shop = folder.path().join("shop.jar");
+    source::jar(&shop, &["--main-class", "shop.Shop"], &classes())?;
     let arguments = [
         "rewrite",
         "shop.jar",
@@ -211,114 +218,6 @@ fn a_folder_counts_by_itself() -> Result<()> {
     Ok(())
 }
 
-/// The JVM refuses two modules with one package. So each module has a tracker in a package of its
-/// own, and the first tracker counts for both.
-#[test]
-fn modules_start_together() -> Result<()> {
-    let folder = folder();
-    modules(folder.path(), true)?;
-    for module in ["app", "lib"] {
-        jar(
-            folder.path(),
-            &format!("{module}.jar"),
-            &folder.path().join("modules").join(module),
-        )?;
-    }
-    rewrite(folder.path(), &["app.jar", "lib.jar", "-o", "out"]);
-    rewrite(folder.path(), &["modules", "-o", "exploded"]);
-    for feature in JDKS {
-        for path in ["out", "exploded"] {
-            let args = ["-p", path, "-m", "app/app.Main"];
-            let (out, profiles) = run(feature, folder.path(), &args)?;
-            ensure!(out == "sum 501500 in module app and module lib\n", "{out}");
-            check_one(&profiles)?;
-        }
-        for path in ["out/app.jar:out/lib.jar", "out/lib.jar:out/app.jar"] {
-            let (_, profiles) = run(feature, folder.path(), &["-cp", path, "app.Main"])?;
-            check_one(&profiles)?;
-        }
-    }
-    Ok(())
-}
-
-/// A module's own settings file takes precedence over that on the class path.
-#[test]
-fn modules_find_settings() -> Result<()> {
-    let folder = folder();
-    modules(folder.path(), true)?;
-    rewrite(folder.path(), &["modules", "-o", "out"]);
-    let file = |place: &str| folder.path().join(place).join("loadhook.properties");
-    fs::create_dir(folder.path().join("settings"))?;
-    fs::write(file("settings"), "timing=count\n")?;
-    let args = ["-p", "out", "-cp", "settings", "-m", "app/app.Main"];
-    for (own, expected) in [
-        (None, Timing::Count),
-        (Some("timing=exact\n"), Timing::Exact),
-    ] {
-        if let Some(own) = own {
-            fs::write(file("out/app"), own)?;
-        }
-        for feature in JDKS {
-            let (_, profiles) = run(feature, folder.path(), &args)?;
-            check_one(&profiles)?;
-            let found = profiles[0].header.timing;
-            ensure!(found == expected, "{feature}: {found:?}, not {expected:?}");
-        }
-    }
-    Ok(())
-}
-
-/// Archives without a module description are automatic modules on a module path. Their packages are
-/// the same as on the class path.
-#[test]
-fn automatic_modules_start_together() -> Result<()> {
-    let folder = folder();
-    modules(folder.path(), false)?;
-    let at = |name: &str| folder.path().join(name);
-    let jdk = Jdk::find(17)?;
-    for module in ["app", "lib"] {
-        fs::create_dir(at(module))?;
-        fs::rename(at("modules").join(module), at(module).join(module))?;
-        fs::write(at("mf"), format!("Automatic-Module-Name: {module}\n"))?;
-        let name = format!("{module}.jar");
-        let mut tool = jdk.tool("jar")?;
-        tool.current_dir(folder.path());
-        tool.args(["--create", "--file", &name, "--manifest", "mf"]);
-        process::output(tool.args(["-C", module, "."]))?;
-    }
-    let mut javac = jdk.javac()?;
-    javac.arg("-cp").arg(at("app")).arg("-d").arg(at("start"));
-    process::output(javac.args(java_files(&sources("plain"))?))?;
-    jar(folder.path(), "start.jar", &at("start"))?;
-    rewrite(
-        folder.path(),
-        &["app.jar", "lib.jar", "start.jar", "-o", "out"],
-    );
-    for feature in JDKS {
-        let args = ["-p", "out/app.jar:out/lib.jar", "-m", "app/app.Main"];
-        let (out, profiles) = run(feature, folder.path(), &args)?;
-        ensure!(out == "sum 501500 in module app and module lib\n", "{out}");
-        check_one(&profiles)?;
-        for jars in [["app", "lib", "start"], ["start", "app", "lib"]] {
-            let path = jars.map(|jar| format!("out/{jar}.jar")).join(":");
-            let (_, profiles) = run(feature, folder.path(), &["-cp", &path, "start.Start"])?;
-            check_one(&profiles)?;
-            let name = |at: u32| &*profiles[0].methods[at as usize].name;
-            let is_below = |thread: &loadhook_profile::ThreadTree| {
-                thread.nodes.iter().any(|node| {
-                    let parent = node.parent.map(|at| thread.nodes[at as usize].method);
-                    name(node.method) == "main" && parent.is_some_and(|at| name(at) == "main")
-                })
-            };
-            ensure!(
-                profiles[0].threads.iter().any(is_below),
-                "no call of app is below start"
-            );
-        }
-    }
-    Ok(())
-}
-
 /// Archives with trackers in unrelated class loaders. The parts of one run are merged into one
 /// profile.
 #[test]
@@ -353,168 +252,6 @@ fn parts_of_a_run_are_merged() -> Result<()> {
     let merged = done(&mut loadhook(folder.path(), &merge));
     let note = "2 trackers in this process";
     ensure!(merged.out.matches(note).count() == 1, "{}", merged.out);
-    Ok(())
-}
-
-#[test]
-fn modules_share_a_tracker_in_a_jar() -> Result<()> {
-    let folder = folder();
-    modules(folder.path(), true)?;
-    for module in ["app", "lib"] {
-        jar(
-            folder.path(),
-            &format!("{module}.jar"),
-            &folder.path().join("modules").join(module),
-        )?;
-    }
-    let args = [
-        "app.jar",
-        "lib.jar",
-        "-o",
-        "out",
-        "--tracker",
-        "jar:out/tracker.jar",
-    ];
-    rewrite(folder.path(), &args);
-    for feature in JDKS {
-        for args in [
-            ["-p", "out", "-m", "app/app.Main"],
-            [
-                "-cp",
-                "out/app.jar:out/lib.jar:out/tracker.jar",
-                "-Dx=y",
-                "app.Main",
-            ],
-        ] {
-            let (_, profiles) = run(feature, folder.path(), &args)?;
-            let [profile] = profiles.as_slice() else {
-                anyhow::bail!("{args:?}: {} profiles", profiles.len());
-            };
-            check_calls(std::slice::from_ref(profile))?;
-            // There is one tracker, so the callback is below the library.
-            let thread = profile
-                .threads
-                .iter()
-                .find(|thread| &*thread.name == "main");
-            let nodes = &thread.context("main")?.nodes;
-            let name = |at: u32| &*profile.methods[nodes[at as usize].method as usize].name;
-            let below = (0..nodes.len() as u32).filter(|at| name(*at) == "increment");
-            for at in below {
-                let parent = nodes[at as usize].parent.context("a caller")?;
-                ensure!(
-                    name(parent) == "twice" || name(parent).contains("lambda"),
-                    "{}",
-                    name(parent)
-                );
-            }
-        }
-    }
-    Ok(())
-}
-
-/// A jlink image cannot contain automatic modules, so the tracker must not be one.
-#[test]
-fn images_are_linked_of_rewritten_modules() -> Result<()> {
-    let folder = folder();
-    modules(folder.path(), true)?;
-    for module in ["app", "lib"] {
-        let place = folder.path().join("modules").join(module);
-        jar(folder.path(), &format!("{module}.jar"), &place)?;
-    }
-    rewrite(folder.path(), &["app.jar", "lib.jar", "-o", "embedded"]);
-    let shared = [
-        "app.jar",
-        "lib.jar",
-        "-o",
-        "shared",
-        "--tracker",
-        "jar:shared/tracker.jar",
-    ];
-    rewrite(folder.path(), &shared);
-    for feature in JDKS {
-        for path in ["embedded", "shared"] {
-            let image = folder.path().join(format!("{path}{feature}"));
-            let mut jlink = Jdk::find(feature)?.tool("jlink")?;
-            jlink.current_dir(folder.path());
-            jlink.args(["--module-path", path, "--add-modules", "app", "--output"]);
-            process::output(jlink.arg(&image))?;
-            for old in profiles(folder.path()) {
-                fs::remove_file(folder.path().join(old))?;
-            }
-            let mut java = std::process::Command::new(image.join("bin/java"));
-            java.current_dir(folder.path()).args(["-m", "app/app.Main"]);
-            let out = process::output(&mut java)?;
-            ensure!(out == "sum 501500 in module app and module lib\n", "{out}");
-            let found = profiles(folder.path());
-            let found: Vec<Profile> = found
-                .iter()
-                .map(|file| read(&folder.path().join(file)))
-                .collect();
-            check_one(&found).with_context(|| format!("{path} {feature}"))?;
-        }
-    }
-    Ok(())
-}
-
-/// After rewriting, hashes of other modules and an index of packages are wrong, so they are
-/// removed.
-#[test]
-fn outdated_hashes_and_indexes_are_removed() -> Result<()> {
-    let folder = folder();
-    modules(folder.path(), true)?;
-    let jdk = Jdk::find(17)?;
-    jar(folder.path(), "app.jar", &folder.path().join("modules/app"))?;
-    let mut tool = jdk.tool("jar")?;
-    tool.current_dir(folder.path())
-        .args(["--create", "--file", "lib.jar"]);
-    tool.args(["--hash-modules", "app", "--module-path", "."]);
-    process::output(tool.args(["-C", "modules/lib", "."]))?;
-    rewrite(folder.path(), &["app.jar", "lib.jar", "-o", "out"]);
-    // Hashes are also removed from a module that is otherwise unchanged.
-    let args = [
-        "rewrite",
-        "--all",
-        "--include",
-        "app.**",
-        "app.jar",
-        "lib.jar",
-        "-o",
-        "some",
-    ];
-    let said = ["hashes of other modules removed: lib.jar"];
-    done(&mut loadhook(folder.path(), &args)).expect(0, "", &said);
-    for feature in JDKS {
-        let (_, profiles) = run(feature, folder.path(), &["-p", "out", "-m", "app/app.Main"])?;
-        check_calls(&profiles)?;
-        let (_, profiles) = run(
-            feature,
-            folder.path(),
-            &["-p", "some", "-m", "app/app.Main"],
-        )?;
-        ensure!(profiles.len() == 1 && calls(&profiles[0], "app.Main", "increment") == 2000);
-    }
-
-    modules(folder.path(), false)?;
-    fs::write(
-        folder.path().join("mf"),
-        "Class-Path: lib2.jar\nMain-Class: app.Main\n",
-    )?;
-    for (part, more) in [("lib", None), ("app", Some("mf"))] {
-        let name = format!("{part}2.jar");
-        let mut tool = jdk.tool("jar")?;
-        tool.current_dir(folder.path())
-            .args(["--create", "--file", &name]);
-        tool.args(more.iter().flat_map(|manifest| ["--manifest", manifest]));
-        process::output(tool.args(["-C", "modules", part]))?;
-    }
-    let mut tool = jdk.tool("jar")?;
-    process::output(tool.current_dir(folder.path()).args(["-i", "app2.jar"]))?;
-    let args = ["rewrite", "--all", "app2.jar", "lib2.jar", "-o", "out2"];
-    done(&mut loadhook(folder.path(), &args)).expect(0, "", &["INDEX.LIST removed: app2.jar"]);
-    for feature in JDKS {
-        let (_, profiles) = run(feature, folder.path(), &["-jar", "out2/app2.jar"])?;
-        check_calls(&profiles)?;
-    }
     Ok(())
 }
 

@@ -1,0 +1,138 @@
+//! Checks that the rewritten code of a method preserves the original code and its tables.
+
+mod probes;
+mod side;
+mod tables;
+
+use loadhook_rewrite::UnknownCodeAttributes;
+use loadhook_rewrite::class::Member;
+use loadhook_rewrite::code::handlers::ExceptionHandler;
+use loadhook_rewrite::code::instructions::Instruction;
+use loadhook_rewrite::opcode::Opcode;
+
+use self::probes::{count, is_call, is_constant, timing};
+use self::side::Side;
+use crate::options::OptionSet;
+
+/// HotSpot does not compile longer methods.
+const HUGE: usize = 8_000;
+
+/// Checks an instrumented method.
+pub(crate) fn check(old: &Member<'_, '_>, new: &Member<'_, '_>, set: OptionSet) {
+    let options = set.options();
+    let is_constructor = old.name() == b"<init>";
+    let has_others = old.index() % 2 == 1;
+    let (old, new) = (Side::new(old), Side::new(new));
+    assert!(new.len() <= 65_535, "code of {} bytes", new.len());
+    assert!(
+        options.allow_huge_methods || new.len() <= HUGE || old.len() > HUGE,
+        "pushed over {HUGE} bytes"
+    );
+    assert!(old.code.max_stack <= new.code.max_stack, "max_stack");
+    assert!(old.code.max_locals <= new.code.max_locals, "max_locals");
+    kept(&old, &new);
+    let targets = new.targets();
+    let table: Vec<_> = new.code.exception_table().collect();
+    let added = table.iter().rev().take_while(|it| is_block(&new, it));
+    // Without timing probes no handler is added. One of the method's own handlers may look like an
+    // added one.
+    let known = (table.len() - added.count()).max(old.code.exception_table().len());
+    handlers(&old, &new, &table, known);
+    let entered = targets.iter().chain(table.iter().map(|it| &it.handler_pc));
+    if matches!(set, OptionSet::Allocations | OptionSet::Counts) {
+        let own = old.code.exception_table().len();
+        assert_eq!(table.len(), own, "handlers without timing probes");
+    } else {
+        timing(&new, entered.clone(), &table[known..], is_constructor);
+    }
+    if set == OptionSet::Counts {
+        count(&old, &new, entered, has_others);
+    }
+    let drop_unknown = options.unknown_code_attributes == UnknownCodeAttributes::Drop;
+    tables::check(&old, &new, drop_unknown);
+}
+
+/// Checks that the method's own instructions are preserved in order, with their operands. Jumps and
+/// switches are compared by their targets.
+fn kept(old: &Side<'_, '_>, new: &Side<'_, '_>) {
+    let is_jump = |it: &&Instruction<'_>| it.jump_target().is_some() || it.switch().is_some();
+    let mut rest = new.instructions.iter();
+    for instruction in old.instructions.iter().filter(|it| !is_jump(it)) {
+        assert!(
+            rest.any(|it| it.bytes == instruction.bytes),
+            "the instruction at {} is missing",
+            instruction.bci
+        );
+    }
+    let jumps = |side: &Side<'_, '_>| side.instructions.iter().filter(is_jump).count();
+    assert!(jumps(old) <= jumps(new), "jumps are missing");
+}
+
+/// Returns whether an entry's handler was added. An added handler consists of the probe and
+/// `athrow`. The method's own handlers begin with a call of `caught`, or call nothing.
+fn is_block(new: &Side<'_, '_>, entry: &ExceptionHandler) -> bool {
+    let from = new
+        .instructions
+        .partition_point(|it| it.bci < entry.handler_pc);
+    let mut rest = new.instructions[from..]
+        .iter()
+        .skip_while(|it| is_constant(it));
+    entry.catch_type.is_none()
+        && rest.next().is_some_and(is_call)
+        && rest.next().is_some_and(|it| it.opcode == Opcode::Athrow)
+}
+
+/// Checks the exception table: the method's own entries come first and in order, each whole or in
+/// pieces.
+fn handlers(old: &Side<'_, '_>, new: &Side<'_, '_>, table: &[ExceptionHandler], known: usize) {
+    for entry in table {
+        assert!(
+            new.is_start(entry.start_pc)
+                && new.is_end(entry.end_pc)
+                && new.is_start(entry.handler_pc),
+            "{entry:?} is no range of instructions"
+        );
+    }
+    let olds: Vec<_> = old.code.exception_table().collect();
+    let any_empty = olds.iter().any(|it| it.start_pc >= it.end_pc);
+    let (own, added) = table.split_at(known);
+    for entry in own {
+        assert!(
+            entry.start_pc < entry.end_pc || any_empty,
+            "{entry:?} is empty"
+        );
+    }
+    for entry in added {
+        assert!(entry.start_pc < entry.end_pc, "{entry:?} is empty");
+        assert!(
+            entry.catch_type.is_none(),
+            "an added handler has a catch type"
+        );
+    }
+    assert!(
+        are_pieces(&olds, own),
+        "{own:?} are not the pieces of {olds:?}"
+    );
+}
+
+/// Returns whether the new entries are the old ones, each whole or in consecutive pieces. Old
+/// entries may be equal, so all assignments of pieces are followed at the same time.
+fn are_pieces(olds: &[ExceptionHandler], news: &[ExceptionHandler]) -> bool {
+    // The old entries of which the previous new entry may be a piece.
+    let mut owners: Option<Vec<bool>> = None;
+    for (i, entry) in news.iter().enumerate() {
+        let continues = i > 0 && {
+            let before = &news[i - 1];
+            before.handler_pc == entry.handler_pc && before.end_pc <= entry.start_pc
+        };
+        let can_own = |j: usize| match &owners {
+            None => j == 0,
+            Some(owners) => continues && owners[j] || j > 0 && owners[j - 1],
+        };
+        let next = (0..olds.len())
+            .map(|j| olds[j].catch_type == entry.catch_type && can_own(j))
+            .collect();
+        owners = Some(next);
+    }
+    owners.map_or(olds.is_empty(), |it| it.last() == Some(&true))
+}
