@@ -1,6 +1,9 @@
 //! Threads that a debugger, `Thread.suspend` or `Thread.stop` stops inside the tracker. The program
 //! continues without them and ends.
 
+use std::panic::resume_unwind;
+use std::thread;
+
 use anyhow::{Result, ensure};
 
 mod support;
@@ -31,9 +34,13 @@ fn ends(feature: u32, mode: &str, code: i32) -> Result<()> {
     Ok(())
 }
 
+/// At its end the agent waits ten seconds for the lock, so both programs run at the same time.
 fn the_program_ends(feature: u32) -> Result<()> {
-    ends(feature, "return", 0)?;
-    ends(feature, "exit", 7)
+    thread::scope(|scope| {
+        let exits = scope.spawn(|| ends(feature, "exit", 7));
+        ends(feature, "return", 0)?;
+        exits.join().unwrap_or_else(|panic| resume_unwind(panic))
+    })
 }
 
 fn really_suspended(feature: u32) -> Result<()> {
