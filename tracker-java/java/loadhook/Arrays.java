@@ -20,6 +20,12 @@ final class Arrays {
         return longer;
     }
 
+    static byte[] longer(byte[] array) {
+        byte[] longer = new byte[array.length * 2];
+        System.arraycopy(array, 0, longer, 0, array.length);
+        return longer;
+    }
+
     static long[] copy(long[] array, int length) {
         long[] copy = new long[length];
         System.arraycopy(array, 0, copy, 0, array.length);

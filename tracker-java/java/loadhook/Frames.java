@@ -7,9 +7,9 @@ final class Frames {
     final int[] callers;
     /** The last tick before each frame. */
     final int[] began;
-    /** The starts and weights of timed frames, as in the path's stamps; 0 for untimed frames. */
+    /** The starts and weights of timed frames; 0 for untimed frames. */
     final long[] starts;
-    final long[] weights;
+    final int[] weights;
     private final int tick = Ticker.last();
     /** The number of frames that add time: timed ones, and those with a tick. */
     int told;
@@ -17,13 +17,12 @@ final class Frames {
     Frames(Path path) {
         long[] back = path.back;
         long[] stamps = path.stamps;
-        depth = Math.min(path.depth, back.length - 1);
+        depth = Math.min(path.depth, Math.min(back.length, stamps.length) - 1);
         nodes = new int[depth];
         callers = new int[depth];
         began = new int[depth];
         starts = new long[depth];
-        weights = new long[depth];
-        int stamp = 0;
+        weights = new int[depth];
         int caller = Tree.ROOT;
         for (int frame = 0; frame < depth; frame++) {
             long word = back[frame + 1];
@@ -31,12 +30,9 @@ final class Frames {
             caller = Path.node(word);
             nodes[frame] = caller;
             began[frame] = Path.began(word);
-            if (Path.isOdd(word)) {
-                if (stamp + 2 <= stamps.length) {
-                    starts[frame] = stamps[stamp];
-                    weights[frame] = stamps[stamp + 1];
-                }
-                stamp += 2;
+            weights[frame] = Path.isTimed(word) ? path.weight(frame + 1, caller) : 0;
+            if (weights[frame] != 0) {
+                starts[frame] = stamps[frame + 1];
             }
             told += tells(frame) ? 1 : 0;
         }

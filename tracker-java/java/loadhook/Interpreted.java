@@ -4,9 +4,12 @@ package loadhook;
  * The probes for a JVM without a compiler ({@code -Xint}). The agent has injected code call this class instead of
  * {@link Tracker}, from which it inherits the probes that it does not define.
  *
- * An interpreted call costs 20 to 70 ns, many times the work of a probe. So the frequent cases are written out here, with
- * calls for the thread and the clock only. All other cases go to the {@link Path}, which does the same in methods that a
- * compiler inlines. A path is found by its thread, because reading a thread's id would take a call.
+ * An interpreted call costs 10 to 100 ns, and a bytecode about 1 ns. So the frequent cases are written out here, with calls
+ * for the thread and the clock only, and with few bytecodes: a value that is used once is in no variable. All other cases go
+ * to the {@link Path}, which does the same in methods that a compiler inlines. A path is found by its thread, because reading
+ * a thread's id would take a call.
+ *
+ * A frame of a path that times every call is the node and nothing else. A counted frame is odd, which no node is.
  */
 public final class Interpreted extends Tracker {
     /** The path of the thread that ran a probe last. At first it is a path of no thread. */
@@ -23,58 +26,95 @@ public final class Interpreted extends Tracker {
             Tracker.enter(method);
             return;
         }
-        long[] back = path.back;
-        int[] rows = path.rows;
-        int frame = path.depth;
-        int from = (int) (back[frame++] >> 32);
-        int node = rows[from + Tree.LAST];
-        // javac would add the METHOD offset, 0, to the node. The method is the
-        // first word of the row, so the addition is left out.
-        if (rows[node] != method) {
-            node = rows[node + Tree.NEXT];
-            if (rows[node] != method) {
-                path.enterSlowly(method);
-                return;
-            }
-            rows[from + Tree.LAST] = node;
-        }
-        long[] stamps = path.stamps;
-        int stamp = path.stamped << 1;
-        if (frame + 1 >= back.length || path.mode != Timing.EXACT || stamp == stamps.length) {
-            enter(path, method, node);
+        int depth = path.depth;
+        if (depth >= path.exactly) {
+            enter(path, method);
             return;
         }
-        long[] times = path.times;
-        int work = rows[node + Tree.WORK];
-        stamps[stamp + 1] = work < Tree.CALL ? 1 : -1;
-        stamps[stamp] = System.nanoTime();
-        // No call or jump below: an exception there would leave the update half
-        // done. This is Path.enterExactly, except for one thing: the bits of
-        // GRANTS stay. They tell a reader that a grant changed LEFT, but LEFT
-        // is always 0 on a path that times every call.
-        times[node << 1] += Tree.CALL;
-        rows[node + Tree.WORK] = work + Tree.CALL;
-        path.stamped++;
-        back[frame] = (long) node << 32 | 1;
-        path.depth = frame;
+        long[] back = path.back;
+        int[] rows = path.rows;
+        int node = rows[(int) back[depth] + Tree.LAST];
+        // A row's first word is its method, which javac would add to the node as 0.
+        if (rows[node] != method) {
+            node = rows[node + Tree.NEXT];
+            if (rows[node] == method) {
+                rows[(int) back[depth] + Tree.LAST] = node;
+            } else {
+                node = unforeseen(path, method);
+                if (node == Tree.ROOT) {
+                    path.enterSlowly(method);
+                    return;
+                }
+                rows = path.rows;
+            }
+        }
+        path.stamps[++depth] = System.nanoTime();
+        // No call or jump below: an exception there would leave the update half done. This is Path.enterExactly, except for one
+        // thing: the bits of GRANTS stay. They tell a reader that a grant changed LEFT, but LEFT is always 0 on a path that
+        // times every call.
+        path.times[node << 1] += Tree.CALL;
+        rows[node + Tree.WORK] += Tree.CALL;
+        back[depth] = node;
+        path.depth = depth;
     }
 
-    /**
-     * Enters a call that is only counted, if the path is not timed and the node has calls left of
-     * its last grant.
-     */
-    private static void enter(Path path, int method, int node) {
+    /** Enters a call on a path that does not time every call, or that has no room. The usual case is that it only counts. */
+    private static void enter(Path path, int method) {
         long[] back = path.back;
-        int frame = path.depth + 1;
-        int work = path.rows[node + Tree.WORK];
-        if (frame + 1 >= back.length || path.mode != Timing.COUNT || (work & Tree.LEFT) == 0) {
+        int[] rows = path.rows;
+        int depth = path.depth + 1;
+        int from = (int) back[depth - 1] & ~1;
+        int node = rows[from + Tree.LAST];
+        if (rows[node] != method) {
+            node = rows[node + Tree.NEXT];
+        }
+        int work = rows[node + Tree.WORK];
+        if (rows[node] != method || depth + 1 >= back.length || path.mode != Timing.COUNT || (work & Tree.LEFT) == 0) {
             path.enter(method);
             return;
         }
         // No call below: a StackOverflowError would leave the update half done.
-        path.rows[node + Tree.WORK] = work + Tree.CALL - 1;
-        back[frame] = (long) node << 32;
-        path.depth = frame;
+        rows[from + Tree.LAST] = node;
+        rows[node + Tree.WORK] = work + Tree.CALL - 1;
+        back[depth] = node | 1;
+        path.depth = depth;
+    }
+
+    /**
+     * Finds or makes the node of a call for which neither foreseen callee is the right one, on a path that times every call.
+     * Returns the root if there is no room for the node.
+     */
+    private static int unforeseen(Path path, int method) {
+        int[] rows = path.rows;
+        int from = (int) path.back[path.depth];
+        if (rows[from] == method) {
+            return from;
+        }
+        int last = rows[from + Tree.LAST];
+        int node = last;
+        for (int step = 0; step < Path.FAR && node != Tree.ROOT; step++) {
+            node = rows[node + Tree.NEXT];
+            if (rows[node] == method) {
+                rows[from + Tree.LAST] = node;
+                return node;
+            }
+        }
+        node = path.known(from, method);
+        if (node == Tree.ROOT) {
+            node = path.unknown(from, method);
+            if (node == path.overflow) {
+                return Tree.ROOT;
+            }
+            rows = path.rows;
+        }
+        // The same as Tree.foresee.
+        if ((int) (path.times[(node << 1) + Tree.LINK] >> 32) == from) {
+            if (last != Tree.ROOT) {
+                rows[last + Tree.NEXT] = node;
+            }
+            rows[from + Tree.LAST] = node;
+        }
+        return node;
     }
 
     /**
@@ -88,48 +128,72 @@ public final class Interpreted extends Tracker {
             Tracker.ended(method, 0);
             return;
         }
+        int depth = path.depth;
         long[] back = path.back;
         int[] rows = path.rows;
-        int depth = path.depth;
-        long frame = back[depth];
-        int node = (int) (frame >> 32);
-        if (rows[node] != method || path.marked != 0 && path.isMarked()) {
+        int node = (int) back[depth];
+        if ((node & 1) != 0) {
+            exit(path, method, node & ~1);
+            return;
+        }
+        if (rows[node] != method || path.marked != 0 && path.marks[3 * path.marked - 3] == depth) {
             path.ended(method, 0);
             return;
         }
-        if (((int) frame & 1) == 0) {
-            exit(path, method, node);
-            return;
-        }
-        // An odd frame that has a node is timed. Each timed call has weight 1
-        // here.
+        // Only a path that times every call has such a frame of a method: other paths get no timed calls without a compiler.
         long[] times = path.times;
-        int stamp = path.stamped - 1;
         int at = node << 1;
-        int work = rows[node + Tree.WORK];
-        int to = (int) (back[--depth] >> 32) << 1;
-        long nanos = System.nanoTime() - path.stamps[stamp << 1];
-        // No call below: a StackOverflowError would leave the update half done.
-        // This is TimedTree.book and UnwindingPath.end, but without the moving
-        // mean by which calls are chosen.
-        if (work < 2 * Tree.CALL) {
-            times[at + Tree.OUTERMOST] += nanos;
+        int work = rows[node + Tree.WORK] - Tree.CALL;
+        long nanos = System.nanoTime() - path.stamps[depth--];
+        // No call below: a StackOverflowError would leave the update half done. No jump stands behind a write. This is
+        // TimedTree.book and UnwindingPath.end, but without the moving mean by which calls are chosen.
+        if (work >= Tree.CALL) {
+            times[at + Tree.NESTED] += nanos;
         }
         times[at + Tree.ALL] += nanos;
         times[at + Tree.TIMED]++;
-        times[to + Tree.CHILD] += nanos;
-        rows[node + Tree.WORK] = work - Tree.CALL;
-        path.stamped = stamp;
+        times[((int) back[depth] << 1) + Tree.CHILD] += nanos;
+        rows[node + Tree.WORK] = work;
         path.depth = depth;
     }
 
-    /** Exits a call that is only counted, if the path does not time. */
+    /** Exits a call that was only counted. */
     private static void exit(Path path, int method, int node) {
-        if (path.mode == Timing.COUNT) {
-            path.rows[node + Tree.WORK] -= Tree.CALL;
-            path.depth--;
+        int[] rows = path.rows;
+        if (rows[node] != method || path.mode != Timing.COUNT || path.marked != 0) {
+            path.ended(method, 0);
+            return;
+        }
+        // No call below: a StackOverflowError would leave the update half done.
+        rows[node + Tree.WORK] -= Tree.CALL;
+        path.depth--;
+    }
+
+    /** Does what {@link Tracker#construct} does. */
+    public static void construct(int method, int key, int other) {
+        Path path = recent;
+        int[] marks = path.marks;
+        int at = 3 * path.marked;
+        if (marks == null || path.held != Thread.currentThread() || path.rows[(int) path.back[path.depth] & ~1] != method
+                || at == marks.length || at != 0 && marks[at - 3] == path.depth) {
+            Tracker.construct(method, key, other);
+            return;
+        }
+        // No call or jump below: an exception there would leave the update half done.
+        marks[at] = path.depth;
+        marks[at + 1] = key;
+        marks[at + 2] = other;
+        path.marked++;
+    }
+
+    /** Does what {@link Tracker#constructed} does. */
+    public static void constructed(int method) {
+        Path path = recent;
+        if (path.held == Thread.currentThread() && path.marked != 0 && path.marks[3 * path.marked - 3] == path.depth
+                && path.rows[(int) path.back[path.depth] & ~1] == method) {
+            path.marked--;
         } else {
-            path.exit(method);
+            Tracker.constructed(method);
         }
     }
 

@@ -16,21 +16,21 @@ class Path extends UnwindingPath {
      * The number of siblings that are searched after the expected callee. Half of the calls of
      * other callees are found within this number.
      */
-    private static final int FAR = 5;
+    static final int FAR = 5;
 
     Path(int mode, int nodes, int frames, long seed) {
         super(mode, nodes, frames, seed);
     }
 
     private static long frame(int node) {
-        return (long) node << 32 | Ticker.last() & 0xFFFFFFFFL;
+        return (long) Ticker.last() << 32 | node;
     }
 
     final void enter(int method) {
         long[] back = this.back;
         int[] rows = this.rows;
         int depth = this.depth;
-        int from = (int) (back[depth] >> 32);
+        int from = node(back[depth]);
         int node = rows[from + LAST];
         if (rows[node + METHOD] != method) {
             // The next callee is probably the one that followed last time, since a method's code
@@ -51,7 +51,7 @@ class Path extends UnwindingPath {
             enterTimed(node);
             return;
         }
-        long frame = frame(node);
+        long frame = frame(node | 1);
         // No call below: a StackOverflowError would leave the update half done.
         rows[node + WORK] = work + CALL - 1;
         back[depth + 1] = frame;
@@ -61,11 +61,11 @@ class Path extends UnwindingPath {
     final void exit(int method) {
         int depth = this.depth;
         long frame = back[depth];
-        int node = (int) (frame >> 32);
+        int node = node(frame);
         int[] rows = this.rows;
         if (rows[node + METHOD] != method) {
             heal(method, true);
-        } else if ((frame & 1) != 0 || (int) frame != Ticker.last()) {
+        } else if (isTimed(frame) || began(frame) != Ticker.last()) {
             end(isClockNeeded(frame) ? Clock.now() : 0);
         } else {
             rows[node + WORK] -= CALL;
@@ -168,7 +168,7 @@ class Path extends UnwindingPath {
         } else if ((rows[node + WORK] & LEFT) == 0) {
             enterTimed(node);
         } else {
-            long frame = frame(node);
+            long frame = frame(node | 1);
             // No call below: a StackOverflowError would leave the update half done.
             rows[node + WORK] += CALL - 1;
             back[depth + 1] = frame;
@@ -194,66 +194,52 @@ class Path extends UnwindingPath {
     }
 
     private void enterTimed(int node) {
-        if (mode == Timing.EXACT && 2 * stamped < stamps.length) {
+        if (mode == Timing.EXACT) {
             enterExactly(node);
             return;
         }
-        if (mode == Timing.COUNT || 2 * stamped == stamps.length && !moreStamps()) {
+        if (mode == Timing.COUNT) {
             enterUntimed(node);
             return;
         }
         int weight = weight(node);
         long block = nextBlock(node);
-        long frame = frame(node) | 1;
-        long signed = rows[node + WORK] < CALL ? weight : -weight;
+        long frame = frame(node);
+        int depth = this.depth + 1;
         long start = Clock.now();
         grantBlock(node, block);
         // No call below: a StackOverflowError would leave the update half done.
-        int at = 2 * stamped++;
-        stamps[at] = start;
-        stamps[at + 1] = signed;
-        back[depth + 1] = frame;
-        depth++;
+        stamps[depth] = start;
+        weights[depth] = (byte) weight;
+        back[depth] = frame;
+        this.depth = depth;
     }
 
     /** Enters a call on a path that times every call, without a draw and without ticks. */
     private void enterExactly(int node) {
-        int depth = this.depth;
-        int at = 2 * stamped;
-        long signed = rows[node + WORK] < CALL ? 1 : -1;
+        int depth = this.depth + 1;
         long start = Clock.now();
         grant(node, 0);
         // No call below: a StackOverflowError would leave the update half done.
-        stamps[at] = start;
-        stamps[at + 1] = signed;
-        stamped = at / 2 + 1;
-        back[depth + 1] = (long) node << 32 | 1;
-        this.depth = depth + 1;
+        stamps[depth] = start;
+        back[depth] = node;
+        this.depth = depth;
     }
 
-    /**
-     * Enters a call that gets no time although its grant was used up. In count mode this happens
-     * every 256 calls.
-     */
+    /** Enters a call on a path that only counts, and grants further calls. This happens every 256 calls. */
     private void enterUntimed(int node) {
-        long frame = frame(node);
-        grant(node, mode == Timing.COUNT ? LEFT : 0);
+        long frame = frame(node | 1);
+        grant(node, LEFT);
         // No call below: a StackOverflowError would leave the update half done.
         back[depth + 1] = frame;
         depth++;
     }
 
     private void enterOverflow(int node, int method) {
-        if (2 * stamped == stamps.length && !moreStamps()) {
-            enterBeyond();
-            return;
-        }
-        long frame = frame(node) | 1;
+        long frame = frame(node);
         // No call below: a StackOverflowError would leave the update half done.
         times[2 * node + GRANTED] += CALL;
-        int at = 2 * stamped++;
-        stamps[at] = method;
-        stamps[at + 1] = 0;
+        stamps[depth + 1] = method;
         rows[node + WORK] += CALL;
         back[depth + 1] = frame;
         depth++;
@@ -262,7 +248,7 @@ class Path extends UnwindingPath {
     /** Counts a call for which there is no frame. */
     private void enterBeyond() {
         int node = overflow();
-        long frame = frame(node) | 1;
+        long frame = frame(node);
         // No call below: a StackOverflowError would leave the update half done.
         times[2 * node + GRANTED] += CALL;
         if (beyond++ == 0) {

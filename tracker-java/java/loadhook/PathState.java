@@ -6,9 +6,9 @@ import java.lang.ref.WeakReference;
  * The data of a path: its owner, its frames, and the growth of their arrays. {@link Path} explains
  * paths.
  *
- * A frame is one long: its upper half is the node, its lower half the last tick before the call. Ticks are even. A frame is
- * odd if it has two more words in {@code stamps}, because it is timed or has no node. So a frame that is neither touches
- * little memory. Frame 0 is the root.
+ * A frame is one long: its lower half is the node, its upper half the last tick before the call. Nodes are even. A frame is
+ * odd if its call is only counted, which touches no memory but the frame. The others have a word in {@code stamps}, too. So a
+ * frame of a path that times every call is the node, and nothing needs to be shifted. Frame 0 is the root.
  *
  * Fields of subclasses are in this class too, so that all fields have the order in memory with
  * which performance was measured. Only the last ones in memory are in {@link UnwindingPath}.
@@ -16,6 +16,8 @@ import java.lang.ref.WeakReference;
 class PathState extends AllocatingTree {
     /** Value of {@link #owner} that is no thread's id. */
     static final long NOBODY = -1;
+
+    private static final byte[] NO_WEIGHTS = {};
 
     /**
      * Half of the maximum number of frames. The maximum exceeds the depth of most stacks, and the
@@ -62,14 +64,15 @@ class PathState extends AllocatingTree {
      */
     long[] back;
 
-    /**
-     * Two words for each odd frame. For a timed frame: the time at which it
-     * began, and its weight, which is negative if the frame runs inside another
-     * call of its node. For a frame without a node: its method, and 0.
-     */
+    /** For each timed frame, when it began; for a frame of the overflow, its method. As long as {@code back}. */
     long[] stamps;
-    /** Number of odd frames on the path. */
-    int stamped;
+    /** For each timed frame its weight, if the path draws the calls to time; otherwise empty, since all weights are 1. */
+    byte[] weights;
+    /**
+     * The depth below which an interpreted probe may enter a call and time it: there is room, and the path times every call.
+     * See {@link Interpreted}.
+     */
+    int exactly;
 
     /** The last tick that was given to a node, see {@link UnwindingPath#attribute}; 0 if there was none. */
     int seen;
@@ -90,19 +93,36 @@ class PathState extends AllocatingTree {
     PathState(int mode, int nodes, int frames, long seed) {
         super(mode, nodes, seed);
         back = new long[frames + 2];
-        stamps = new long[2 * frames];
+        stamps = new long[frames + 2];
+        weights = mode == Timing.ADAPTIVE ? new byte[frames + 2] : NO_WEIGHTS;
+        setMode(mode);
+    }
+
+    /** Sets the mode, and what follows from it and the length of the path. */
+    final void setMode(int mode) {
+        this.mode = mode;
+        exactly = mode == Timing.EXACT ? back.length - 2 : 0;
     }
 
     static int node(long frame) {
-        return (int) (frame >> 32);
-    }
-
-    static int began(long frame) {
         return (int) frame & ~1;
     }
 
-    static boolean isOdd(long frame) {
-        return (frame & 1) != 0;
+    /** The last tick before the call; 0 on a path that times every call. */
+    static int began(long frame) {
+        return (int) (frame >> 32);
+    }
+
+    static boolean isTimed(long frame) {
+        return (frame & 1) == 0;
+    }
+
+    /** The weight of a timed frame; 0 if the frame is that of the overflow. */
+    final int weight(int frame, int node) {
+        if (node == overflow) {
+            return 0;
+        }
+        return mode == Timing.ADAPTIVE ? weights[frame] & 0xFF : 1;
     }
 
     final int method(int frame) {
@@ -136,17 +156,24 @@ class PathState extends AllocatingTree {
     /** Returns whether the arrays have about the length of those of a new path. */
     final boolean isSmall() {
         int[] marks = this.marks;
-        return rows.length <= 64 * STRIDE && back.length <= 256 && stamps.length <= 256 && (marks == null || marks.length <= 256);
+        return rows.length <= 64 * STRIDE && back.length <= 256 && (marks == null || marks.length <= 256);
     }
 
     // The methods below make room before anything is written.
 
     final boolean lengthen() {
-        if (back.length > MOST_FRAMES || !hasRoom(16L * back.length)) {
+        int length = back.length;
+        if (length > MOST_FRAMES || !hasRoom((weights == NO_WEIGHTS ? 32L : 34L) * length)) {
             return false;
         }
         try {
-            back = Arrays.longer(back);
+            long[] longerBack = Arrays.longer(back);
+            long[] longerStamps = Arrays.longer(stamps);
+            byte[] longerWeights = weights == NO_WEIGHTS ? NO_WEIGHTS : Arrays.longer(weights);
+            stamps = longerStamps;
+            weights = longerWeights;
+            back = longerBack;
+            setMode(mode);
             grown();
             return true;
         } catch (OutOfMemoryError error) {
@@ -192,25 +219,11 @@ class PathState extends AllocatingTree {
         }
     }
 
-    final boolean moreStamps() {
-        if (!hasRoom(16L * stamps.length)) {
-            return false;
-        }
-        try {
-            stamps = Arrays.longer(stamps);
-            grown();
-            return true;
-        } catch (OutOfMemoryError error) {
-            return false;
-        }
-    }
-
     /** Forgets all frames and nodes. The times of the frames are not booked. */
     @Override
     void clear() {
         super.clear();
         depth = 0;
-        stamped = 0;
         marked = 0;
         beyond = 0;
         seen = 0;
@@ -219,6 +232,6 @@ class PathState extends AllocatingTree {
     @Override
     long bytes() {
         int[] marks = this.marks;
-        return super.bytes() + 232 + 8L * back.length + 8L * stamps.length + (marks == null ? 0 : 4L * marks.length);
+        return super.bytes() + 232 + 16L * back.length + weights.length + (marks == null ? 0 : 4L * marks.length);
     }
 }

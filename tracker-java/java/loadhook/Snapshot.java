@@ -177,7 +177,7 @@ final class Snapshot {
         buffer[at + 3] = reader.calls(node);
         buffer[at + 4] = reader.value(node, Tree.TIMED);
         buffer[at + 5] = reader.value(node, Tree.ALL);
-        buffer[at + 6] = reader.value(node, Tree.OUTERMOST);
+        buffer[at + 6] = reader.outermost(node);
         buffer[at + 7] = reader.value(node, Tree.CHILD);
         buffer[at + 8] = Double.doubleToRawLongBits(reader.variance(node));
         buffer[at + 9] = reader.ticks(node, 0);

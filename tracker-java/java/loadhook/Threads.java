@@ -240,7 +240,7 @@ final class Threads {
             EndedPaths.pooled--;
         }
         path.virtual = virtual;
-        path.mode = virtual && Clock.kind == Clock.CPU ? Timing.COUNT : Timing.paths;
+        path.setMode(virtual && Clock.kind == Clock.CPU ? Timing.COUNT : Timing.paths);
         path.misses = 0;
         seed += 0x9E3779B97F4A7C15L;
         path.id = id;

@@ -66,29 +66,29 @@ class TimedTree extends Tree {
     }
 
     /** Books a timed call of weight 1. */
-    final void book(int node, int from, long nanos, boolean outermost) {
+    final void book(int node, int from, long nanos) {
         long[] times = this.times;
         int at = 2 * node;
         // The clock of a thread may fail and go back.
         long sample = nanos < 0 ? 0 : nanos;
         long timed = times[at + TIMED];
         long recent = times[at + RECENT];
+        int work = rows[node + WORK];
         // No call below: a StackOverflowError would leave the update half done.
         times[at + ALL] += sample;
-        if (outermost) {
-            times[at + OUTERMOST] += sample;
+        if (work >= 2 * CALL) {
+            times[at + NESTED] += sample;
         }
         times[2 * from + CHILD] += sample;
         times[at + RECENT] = timed == 0 ? sample : recent + (sample - recent >> 4);
         times[at + TIMED] = timed + 1;
     }
 
-    /** Books a timed call. The weight is negative if the call ran inside another call of its node. */
-    final void book(int node, int from, long nanos, long signed, int began, long now) {
+    /** Books a timed call. */
+    final void book(int node, int from, long nanos, long weight, int began, long now) {
         long[] times = this.times;
         int at = 2 * node;
-        long weight = signed < 0 ? -signed : signed;
-        // The clock of a thread may fail and go back.
+        // A thread's clock may fail.
         long sample = Timing.sample(nanos < 0 ? 0 : nanos, weight, began);
         long beyond = weight == 1 ? 0 : Ticker.beyond(began, now);
         long estimate = weight * sample + beyond;
@@ -100,10 +100,11 @@ class TimedTree extends Tree {
             variance = widened(variance, Ticker.variance(began, beyond, now));
         }
         long recent = Timing.recent(times[at + RECENT], times[at + TIMED], sample);
+        int work = rows[node + WORK];
         // No call below: a StackOverflowError would leave the update half done.
         times[at + ALL] += estimate;
-        if (signed > 0) {
-            times[at + OUTERMOST] += estimate;
+        if (work >= 2 * CALL) {
+            times[at + NESTED] += estimate;
         }
         times[2 * from + CHILD] += estimate;
         times[at + VARIANCE] = variance;
@@ -196,10 +197,11 @@ class TimedTree extends Tree {
             long[] times = this.times;
             int at = 2 * node;
             long variance = widened(times[at + VARIANCE], Ticker.variance(began, beyond, now));
+            int work = rows[node + WORK];
             // No call below: a StackOverflowError would leave the update half done.
             times[at + ALL] += beyond;
-            if (rows[node + WORK] < 2 * CALL) {
-                times[at + OUTERMOST] += beyond;
+            if (work >= 2 * CALL) {
+                times[at + NESTED] += beyond;
             }
             times[2 * from + CHILD] += beyond;
             times[at + VARIANCE] = variance;

@@ -47,9 +47,9 @@ class Tree {
     static final int TIMED = 1;
     /** Weighted sum of the nanoseconds of all calls. */
     static final int ALL = 2;
-    /** As {@link #ALL}, for calls that were not inside another call of the node. */
-    static final int OUTERMOST = 3;
-    /** As {@link #ALL}, for the calls made from this node. */
+    /** The same sum for calls inside another call of the node. */
+    static final int NESTED = 3;
+    /** The same sum for the calls made from this node. */
     static final int CHILD = 4;
     /** The variance of ALL, as the bits of a double. */
     static final int VARIANCE = 5;
@@ -118,8 +118,14 @@ class Tree {
     final int callee(int from, int method) {
         int node = known(from, method);
         if (node == 0) {
-            node = isFull(from, method) ? overflow() : missing(from, method);
+            node = unknown(from, method);
         }
+        foresee(from, node);
+        return node;
+    }
+
+    /** Expects the callee next time, if it is a child of its caller. */
+    private void foresee(int from, int node) {
         if (parent(node) == from && node != overflow) {
             int[] rows = this.rows;
             int last = rows[from + LAST];
@@ -128,7 +134,6 @@ class Tree {
             }
             rows[from + LAST] = node;
         }
-        return node;
     }
 
     /**
@@ -147,7 +152,7 @@ class Tree {
     }
 
     /** The node that a known edge leads to, or 0. */
-    private int known(int from, int method) {
+    final int known(int from, int method) {
         Edges edges = this.edges;
         if (edges != null) {
             return edges.node(Edges.key(from, method));
@@ -162,7 +167,11 @@ class Tree {
         return 0;
     }
 
-    private int missing(int from, int method) {
+    /** The node for a call along an edge that is not known: a node higher up, a new child, or the overflow. */
+    final int unknown(int from, int method) {
+        if (isFull(from, method)) {
+            return overflow();
+        }
         int[] rows = this.rows;
         long[] times = this.times;
         // The loop reads the parent directly: without a compiler, calls of

@@ -44,7 +44,7 @@ final class TreeMerge {
             long calls = source.calls(node) * Tree.CALL;
             long timed = source.value(node, Tree.TIMED);
             long all = source.value(node, Tree.ALL);
-            long outermost = source.value(node, Tree.OUTERMOST);
+            long nested = source.value(node, Tree.NESTED);
             long child = source.value(node, Tree.CHILD);
             long tickNanos = source.ticks(node, 0);
             long tickSquares = source.ticks(node, 1);
@@ -65,7 +65,7 @@ final class TreeMerge {
             times[at + Tree.GRANTED] += calls;
             times[at + Tree.TIMED] += timed;
             times[at + Tree.ALL] += all;
-            times[at + Tree.OUTERMOST] += outermost;
+            times[at + Tree.NESTED] += nested;
             times[at + Tree.CHILD] += child;
             times[at + Tree.VARIANCE] = bits;
             if (ticked) {

@@ -19,8 +19,8 @@ final class TreeReader {
     private final int[] rows;
     private final long[] times;
 
-    // The nodes with running timed calls, and for each of them TIMED, ALL,
-    // OUTERMOST and CHILD, all read while those calls were running.
+    // The nodes with running timed calls, and their TIMED, ALL, NESTED and CHILD, read while those
+    // calls were running.
     private int[] nodes = new int[0];
     private long[] values;
     private int count;
@@ -111,7 +111,17 @@ final class TreeReader {
         return rows[node + Tree.WORK] & Tree.LEFT;
     }
 
-    /** One of TIMED, ALL, OUTERMOST and CHILD. */
+    /** The nanoseconds of the calls that were not inside another call of the node; 0 for a leaf, whose ALL is bytes. */
+    long outermost(int node) {
+        if (isLeaf(node)) {
+            return 0;
+        }
+        // The thread may book a call in between.
+        long nested = value(node, Tree.NESTED);
+        return Math.max(0, value(node, Tree.ALL) - nested);
+    }
+
+    /** One of TIMED, ALL, NESTED and CHILD. */
     long value(int node, int which) {
         int at = find(node);
         return at < 0 ? times[2 * node + which] : values[VALUES * at + which - Tree.TIMED];
@@ -188,18 +198,17 @@ final class TreeReader {
 
     private void addUnderWay(Frames frames, int depth, long now) {
         for (int frame = 0; frame < depth; frame++) {
-            long signed = frames.weights[frame];
-            long weight = Math.abs(signed);
+            long weight = frames.weights[frame];
             int began = frames.began[frame];
             int node = find(frames.nodes[frame]);
             if (node >= 0 && frames.nodes[frame] != tree.overflow) {
                 long nanos = Math.max(0, now - frames.starts[frame]);
                 long estimate = weight * Timing.sample(nanos, weight, began);
                 estimate += weight == 1 ? 0 : Ticker.beyond(began, now);
-                add(node, Tree.TIMED, signed == 0 ? 0 : 1);
+                add(node, Tree.TIMED, weight == 0 ? 0 : 1);
                 add(node, Tree.ALL, estimate);
-                if (signed > 0 || signed == 0 && isOutermost(frames, frame)) {
-                    add(node, Tree.OUTERMOST, estimate);
+                if (!isOutermost(frames, frame)) {
+                    add(node, Tree.NESTED, estimate);
                 }
                 add(find(frames.callers[frame]), Tree.CHILD, estimate);
             }

@@ -29,7 +29,7 @@ class UnwindingPath extends PathState {
      * The CPU clock is slow, so it is not read otherwise.
      */
     final boolean isClockNeeded(long frame) {
-        return Clock.kind == Clock.WALL || isOdd(frame) || mode == Timing.ADAPTIVE && seen != Ticker.last();
+        return Clock.kind == Clock.WALL || isTimed(frame) || mode == Timing.ADAPTIVE && seen != Ticker.last();
     }
 
     /** Ends the uppermost frame. {@code now} is 0 if {@link #isClockNeeded} returned false. */
@@ -40,16 +40,14 @@ class UnwindingPath extends PathState {
         if (last != seen && now != 0 && mode == Timing.ADAPTIVE) {
             attribute(last, now);
         }
-        int node = (int) (frame >> 32);
-        int from = (int) (back[depth - 1] >> 32);
-        int stamps = stamped;
-        if ((frame & 1) != 0) {
-            int at = 2 * --stamps;
-            long weight = this.stamps[at + 1];
-            if (weight == 1 || weight == -1) {
-                book(node, from, now - this.stamps[at], weight == 1);
+        int node = node(frame);
+        int from = node(back[depth - 1]);
+        if (isTimed(frame)) {
+            int weight = weight(depth, node);
+            if (weight == 1) {
+                book(node, from, now - stamps[depth]);
             } else if (weight != 0) {
-                book(node, from, now - this.stamps[at], weight, began(frame), now);
+                book(node, from, now - stamps[depth], weight, began(frame), now);
             }
         } else {
             bookTicks(node, from, began(frame), now);
@@ -61,7 +59,6 @@ class UnwindingPath extends PathState {
         // No call below, and none while book writes: so a frame is both booked
         // and ended, or neither.
         rows[node + WORK] -= CALL;
-        stamped = stamps;
         this.marked = marked;
         this.depth = depth - 1;
     }
@@ -104,7 +101,7 @@ class UnwindingPath extends PathState {
             // No call below: a StackOverflowError would leave the update half done.
             given += nanos;
             for (int frame = depth; frame > 0 && upTo - from > 0; frame--) {
-                int began = (int) back[frame] & ~1;
+                int began = (int) (back[frame] >> 32);
                 if (began == 0) {
                     break;
                 }
@@ -114,7 +111,7 @@ class UnwindingPath extends PathState {
                 if (upTo - began > 0) {
                     double units = upTo - began;
                     double time = nanos * (units / span);
-                    int at = (int) (back[frame] >> 32) / 2;
+                    int at = ((int) back[frame] & ~1) / 2;
                     ticks[at] += (long) time;
                     // Each tick either hits the node or not, so its variance is the square of the
                     // time that it stands for.
@@ -161,18 +158,12 @@ class UnwindingPath extends PathState {
                 return;
             }
         }
-        int[] rows = this.rows;
-        int at = 2 * stamped;
         int mark = 3 * marked - 3;
         for (int frame = depth; frame > 0; frame--) {
-            long word = back[frame];
-            if (isOdd(word)) {
-                at -= 2;
-            }
-            int found = rows[node(word) + METHOD];
+            int found = method(frame);
             if (mark >= 0 && marks[mark] == frame) {
                 mark -= 3;
-            } else if (found == method || found == OVERFLOW && stamps[at] == method) {
+            } else if (found == method || found == OVERFLOW && stamps[frame] == method) {
                 unwind(itself ? frame - 1 : frame, Clock.now());
                 return;
             }
@@ -221,9 +212,7 @@ class UnwindingPath extends PathState {
     final void keepOneOfEach() {
         int[] rows = this.rows;
         int kept = 0;
-        int keptStamps = 0;
         int keptMarks = 0;
-        int stamp = 0;
         int mark = 0;
         for (int frame = 1; frame <= depth; frame++) {
             long word = back[frame];
@@ -233,10 +222,9 @@ class UnwindingPath extends PathState {
             if (rows[node + WORK] >= 0) {
                 rows[node + WORK] |= Integer.MIN_VALUE;
                 back[++kept] = word;
-                if (isOdd(word)) {
-                    stamps[keptStamps] = stamps[stamp];
-                    stamps[keptStamps + 1] = stamps[stamp + 1];
-                    keptStamps += 2;
+                stamps[kept] = stamps[frame];
+                if (mode == Timing.ADAPTIVE) {
+                    weights[kept] = weights[frame];
                 }
                 if (isMarked) {
                     marks[keptMarks] = kept;
@@ -245,7 +233,6 @@ class UnwindingPath extends PathState {
                     keptMarks += 3;
                 }
             }
-            stamp += isOdd(word) ? 2 : 0;
             mark += isMarked ? 3 : 0;
         }
         for (int frame = 1; frame <= kept; frame++) {
@@ -253,7 +240,6 @@ class UnwindingPath extends PathState {
             rows[node + WORK] = rows[node + WORK] & CALL - 1 | CALL;
         }
         depth = kept;
-        stamped = keptStamps / 2;
         marked = keptMarks / 3;
     }
 }

@@ -61,10 +61,9 @@ public final class Estimates {
             TreeReader reader = new TreeReader(run.path);
             // The last node is the one that the workload tests.
             int node = reader.end - Tree.STRIDE;
-            int which = workload == 7 ? Tree.OUTERMOST : Tree.ALL;
-            double estimate = reader.value(node, which);
+            double estimate = nanos(reader, workload, node);
             double variance = reader.variance(node);
-            truth = new TreeReader(run.truths).value(node, which);
+            truth = nanos(new TreeReader(run.truths), workload, node);
             calls = reader.calls(node);
             sum += estimate;
             squares += (estimate - truth) * (estimate - truth);
@@ -77,6 +76,10 @@ public final class Estimates {
         System.out.println("RESULT " + workload + " " + ticking + " " + truth + " " + sum / SEEDS + " "
                 + Math.sqrt(variance / SEEDS) + " " + stated / SEEDS + " " + variance + " " + timed / SEEDS / calls + " "
                 + (double) covered / SEEDS);
+    }
+
+    private static long nanos(TreeReader reader, int workload, int node) {
+        return workload == 7 ? reader.outermost(node) : reader.value(node, Tree.ALL);
     }
 
     private void work(int workload) {

@@ -39,7 +39,6 @@ public final class Heal {
         for (int node = 0; node < path.end; node += Tree.STRIDE) {
             is(0, path.rows[node + Tree.WORK] / Tree.CALL, "active " + node);
         }
-        is(0, path.stamped, "stamped");
         is(0, path.marked, "marked");
         Run.dump();
         System.exit(0);
