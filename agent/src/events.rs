@@ -7,6 +7,7 @@ use loadhook_settings::Timing;
 
 use crate::agent::Agent;
 use crate::allocations::{AllocationEvent, Samples};
+use crate::budget::keeper;
 use crate::instrument::{hidden_classes, retransform};
 use crate::jvm::jni::{Jni, JniError};
 use crate::jvm::jvmti::VmBuffer;
@@ -82,6 +83,14 @@ pub(crate) fn vm_init(agent: &'static Agent, jni: Jni<'_>, current: Local<'_>) {
         // the thread is not a call of the program.
         start_snapshots(agent, jni, interval.duration());
     }
+    let parts = keeper::Parts {
+        instrumentation: &agent.instrumentation,
+        own_threads: &agent.own_threads,
+        gate: &agent.gate,
+        tracker,
+    };
+    // Started before any class has probes, as above.
+    keeper::start(parts, jni);
     begin_instrumenting(agent, jni, tracker);
     // Sampling begins after retransformation, which is not work of the program.
     begin_sampling(agent, jni, current);

@@ -6,6 +6,7 @@
 
 mod agent;
 mod allocations;
+mod budget;
 mod diagnostics;
 mod events;
 mod frames;

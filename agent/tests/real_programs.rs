@@ -233,7 +233,7 @@ fn javac(feature: u32) -> Result<()> {
         Ok(run)
     };
     let counted = repeated("timing=count")?;
-    counted.as_in(&repeated("timing=adaptive,all=true")?)?;
+    counted.as_in(&repeated("timing=adaptive,budget=none,all=true")?)?;
     counted.as_in(&repeated("timing=exact")?)?;
     // The whole JDK is instrumented too, which needs more nodes than the program alone.
     let options = "include=**,all=true,max-nodes=5000000";

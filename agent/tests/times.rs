@@ -59,7 +59,7 @@ fn pauses_in_short_calls_are_seen() -> Result<()> {
     for feature in [17, 25] {
         let mut unseen = Vec::new();
         loop {
-            let (_, profile) = run(feature, "timing=adaptive")?;
+            let (_, profile) = run(feature, "timing=adaptive,budget=none")?;
             let (time, error) = total(&profile, "pausing");
             println!("{feature}: {time:.0} ns ± {error:.0}");
             let (least, most) = (time - 3.0 * error, time + 3.0 * error);
@@ -79,7 +79,7 @@ fn pauses_in_short_calls_are_seen() -> Result<()> {
 #[test]
 fn estimates_fit_into_a_caller_that_is_timed() -> Result<()> {
     for feature in [17, 25] {
-        let (_, profile) = run(feature, "timing=adaptive")?;
+        let (_, profile) = run(feature, "timing=adaptive,budget=none")?;
         let of = |name: &'static str| {
             let profile = &profile;
             let nodes = profile.threads.iter().flat_map(|thread| &thread.nodes);
@@ -122,7 +122,7 @@ fn sleep_takes_no_processor_time() -> Result<()> {
 fn an_outer_operation_takes_what_it_takes_unobserved() -> Result<()> {
     let mut ratios: Vec<f64> = Vec::new();
     while ratios.len() < 20 {
-        let (twin, profile) = run(17, "timing=adaptive")?;
+        let (twin, profile) = run(17, "timing=adaptive,budget=none")?;
         let (time, error) = total(&profile, "compiledWork");
         println!(
             "{time:.0} ns ± {error:.0}, unobserved {twin:.0}, {:?}",

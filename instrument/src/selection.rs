@@ -72,6 +72,12 @@ pub trait Ids {
     /// method after all, the id is unused.
     fn method(&mut self, method: &Member<'_, '_>) -> u32;
 
+    /// Returns whether the method of this id gets [`CallProbes::Count`] where the selection says
+    /// [`CallProbes::Timing`].
+    fn is_only_counted(&self, _id: u32) -> bool {
+        false
+    }
+
     /// Returns the id of an allocation site.
     fn site(&mut self, _method: &Member<'_, '_>, _site: &Site<'_>) -> u32 {
         0
@@ -119,7 +125,12 @@ impl<I: Ids, F: FnMut(&Filter)> Selector for ClassSelector<'_, I, F> {
                 if !self.selection.all && method.is_trivial(MAX_TRIVIAL_INSTRUCTIONS) {
                     self.trivial.push(method.index());
                 } else {
-                    probes.timing = Some(self.ids.method(method));
+                    let id = Some(self.ids.method(method));
+                    if id.is_some_and(|id| self.ids.is_only_counted(id)) {
+                        probes.count = id;
+                    } else {
+                        probes.timing = id;
+                    }
                 }
             }
         }

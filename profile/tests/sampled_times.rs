@@ -163,7 +163,11 @@ fn shop() -> Profile {
             thread("[GC]", None, ThreadKind::Platform, vec![collector]),
         ],
         method_calls: counted
-            .map(|(calls, method)| MethodCalls { method, calls })
+            .map(|(calls, method)| MethodCalls {
+                method,
+                calls,
+                since_ns: None,
+            })
             .collect(),
         sampling: Some(Sampling {
             engine: Engine::Async,
@@ -369,12 +373,14 @@ fn written_samples_are_read_back() {
     }
     let mut twice = shop();
     twice.method_calls.push(MethodCalls {
+        since_ns: None,
         method: 0,
         calls: 1,
     });
     assert!(matches!(read(&written(&twice)), Err(ReadError::Damaged(_))));
     let mut missing = shop();
     missing.method_calls.push(MethodCalls {
+        since_ns: None,
         method: 99,
         calls: 1,
     });
@@ -657,7 +663,7 @@ proptest! {
         let mut profile = shop();
         profile.threads[0].nodes = sampled_tree(&stacks);
         profile.sampling = sampling;
-        profile.method_calls = calls.into_iter().map(|(method, calls)| MethodCalls { method, calls }).collect();
+        profile.method_calls = calls.into_iter().map(|(method, calls)| MethodCalls { method, calls, since_ns: None }).collect();
         prop_assert_eq!(&read(&written(&profile)).expect("ours"), &profile);
         for format in Format::ALL {
             let mut out = std::io::sink();

@@ -9,8 +9,8 @@
 //! - [`manifest`]: the list of profiles that agents leave for `loadhook run`.
 //! - [`Pattern`] and [`Filter`]: the choice of classes and methods to instrument.
 //! - [`AllocationMode`], [`CallTiming`], [`Sampler`], [`SamplingInterval`],
-//!   [`ClockSource`], [`SnapshotInterval`], [`units`], [`mod@list`]: the words, numbers and
-//!   lists that options are made of.
+//!   [`ClockSource`], [`ProbeBudget`], [`SnapshotInterval`], [`units`], [`mod@list`]: the words,
+//!   numbers and lists that options are made of.
 //!
 //! Patterns are here and not in the rewriter, because they are a language for users; the rewriter
 //! only calls a [`Selector`](loadhook_rewrite::Selector). Each profile records the timing of calls
@@ -24,6 +24,7 @@
 
 mod agent_options;
 mod allocation_mode;
+mod budget;
 mod call_timing;
 mod filter;
 mod glob;
@@ -38,9 +39,11 @@ mod snapshot_interval;
 pub mod units;
 
 pub use agent_options::{
-    AgentOptions, Conflict, DEFAULT_FILE, DEFAULT_NODES, HELP, MAX_NODES, NONE, OptionsError,
+    AgentOptions, Conflict, DEFAULT_BUDGET, DEFAULT_FILE, DEFAULT_NODES, HELP, MAX_NODES, NONE,
+    OptionsError,
 };
 pub use allocation_mode::{AllocationMode, AllocationModeError};
+pub use budget::{ProbeBudget, ProbeBudgetError};
 pub use call_timing::{CallTiming, CallTimingError, parse_clock};
 pub use filter::Filter;
 pub use heap_dump::HeapDumpRequest;

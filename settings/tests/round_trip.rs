@@ -2,7 +2,7 @@
 
 use loadhook_settings::{
     AgentOptions, AllocationMode, CallTiming, Clock, ClockSource, HeapDumpRequest, MAX_NODES, NONE,
-    Pattern, Sampler, SamplingInterval, SnapshotInterval, Timing, list, units,
+    Pattern, ProbeBudget, Sampler, SamplingInterval, SnapshotInterval, Timing, list, units,
 };
 use proptest::prelude::*;
 
@@ -44,6 +44,11 @@ fn sampling_interval() -> impl Strategy<Value = SamplingInterval> {
     micros.prop_filter_map("out of bounds", SamplingInterval::from_micros)
 }
 
+fn budget() -> impl Strategy<Value = ProbeBudget> {
+    let percent = (1..=10_000u32).prop_filter_map("out of bounds", ProbeBudget::from_percent);
+    prop_oneof![percent, Just(ProbeBudget::None)]
+}
+
 prop_compose! {
     fn sampling()(
         sampler in prop::sample::select(&Sampler::ALL[..]),
@@ -62,7 +67,10 @@ prop_compose! {
         [all, alloc_context, explain, quiet] in any::<[bool; 4]>(),
         include_none in prop::bool::weighted(0.1),
         call_timing in prop::option::of(prop::sample::select(&CallTiming::ALL[..])),
-        clock in prop::sample::select(&[Clock::Wall, Clock::Cpu][..]),
+        (clock, budget) in (
+            prop::sample::select(&[Clock::Wall, Clock::Cpu][..]),
+            prop::option::weighted(0.2, budget()),
+        ),
         (sampler, interval, clock_source) in prop_oneof![
             4 => Just((Sampler::Auto, SamplingInterval::default(), ClockSource::Timer)),
             1 => sampling(),
@@ -74,8 +82,8 @@ prop_compose! {
         manifest in prop::option::of(path()),
     ) -> AgentOptions {
         AgentOptions {
-            include, include_none, include_files, exclude, all, call_timing, clock, sampler, interval,
-            clock_source, alloc, alloc_context, max_nodes, file, snapshot_every, explain, quiet, manifest,
+            include, include_none, include_files, exclude, all, call_timing, clock, budget, sampler,
+            interval,            clock_source, alloc, alloc_context, max_nodes, file, snapshot_every, explain, quiet, manifest,
         }
     }
 }

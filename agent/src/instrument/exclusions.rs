@@ -70,5 +70,20 @@ pub(crate) fn has_method(class: &[u8], name: &[u8], descriptor: &[u8]) -> bool {
     })
 }
 
+/// Packages with the methods of the JDK that the tracker calls while it has marked its thread.
+const CALLED: &[&str] = &[
+    "java.lang",
+    "java.lang.ref",
+    "java.util.concurrent.atomic",
+    "jdk.internal.misc",
+];
+
+/// Returns whether the tracker may call methods of this class, of which it would then count its own calls: the probe that
+/// only counts does not see that the tracker has marked its thread.
+pub(crate) fn is_called_by_tracker(class: &str) -> bool {
+    let package = class.rsplit_once('.').map_or("", |(package, _)| package);
+    CALLED.contains(&package)
+}
+
 #[cfg(test)]
 mod tests;

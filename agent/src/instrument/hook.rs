@@ -16,6 +16,7 @@ use loadhook_rewrite::{ClassFile, Site, symbol};
 use loadhook_settings::Timing;
 
 use super::exclusions;
+use super::levels::Levels;
 use super::loaders::{Loader, Origin};
 use super::registry::{Entry, Registry, Symbol};
 use crate::locks::lock;
@@ -32,6 +33,7 @@ pub(crate) struct Hook {
     /// The internal name of the class that probes call, once it is known.
     owner: OnceLock<&'static str>,
     pub(crate) registry: Registry,
+    pub(crate) levels: Levels,
     instrumenter: Instrumenter,
     tally: Mutex<Tally>,
 }
@@ -84,6 +86,7 @@ impl Hook {
             options,
             owner: OnceLock::new(),
             registry: Registry::new(),
+            levels: Levels::default(),
             tally: Mutex::default(),
         }
     }
@@ -119,6 +122,7 @@ impl Hook {
             let owner = self.owner.get_or_init(|| tracker::NAME);
             let mut ids = ClassIds {
                 registry: &self.registry,
+                levels: &self.levels,
                 loader: origin.loader,
                 entry: None,
                 is_new: false,
@@ -221,6 +225,7 @@ fn explain<'r>(
 /// Gives ids to the methods of one class.
 struct ClassIds<'h> {
     registry: &'h Registry,
+    levels: &'h Levels,
     loader: Loader,
     /// The class in the registry, set once the class is known to be selected.
     entry: Option<Entry>,
@@ -255,6 +260,10 @@ impl Ids for ClassIds<'_> {
         let id = entry.id(method.index());
         self.methods.push((method.index(), Symbol::of(id, method)));
         id
+    }
+
+    fn is_only_counted(&self, id: u32) -> bool {
+        self.levels.is_only_counted(id)
     }
 
     fn site(&mut self, method: &Member<'_, '_>, site: &Site<'_>) -> u32 {

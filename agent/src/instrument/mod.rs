@@ -1,13 +1,15 @@
 //! Instrumentation of classes as they are loaded.
 
 mod copies;
-mod exclusions;
+pub(crate) mod exclusions;
 pub(crate) mod hidden_classes;
 pub(crate) mod hidden_names;
 pub(crate) mod hook;
 pub(crate) mod instrumentation;
+pub(crate) mod levels;
 mod loader_kinds;
 pub(crate) mod loaders;
+pub(crate) mod lowering;
 mod numbered_names;
 pub(crate) mod registry;
 pub(crate) mod retransform;

@@ -60,6 +60,15 @@ pub(crate) struct ClassSymbols {
     pub(crate) sites: Vec<SiteSymbol>,
 }
 
+/// The class of a method.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ClassOfMethod {
+    /// The same as [`ClassSymbols::name`].
+    pub(crate) name: Arc<str>,
+    /// The same as [`ClassSymbols::is_folded`].
+    pub(crate) is_folded: bool,
+}
+
 /// The id of a method, the offset in its code, and the allocated type. The type is part of the key because another agent
 /// may have changed the code.
 type SiteKey = (u32, u16, Arc<str>);
@@ -182,6 +191,17 @@ impl Registry {
         let index = classes.copies.latest(loader, self.hashers.name(name))?;
         let (_, class) = classes.all.get(index)?;
         Some((class.loader, class.name.clone()))
+    }
+
+    /// The class of the method with this id.
+    pub(crate) fn class_of(&self, id: u32) -> Option<ClassOfMethod> {
+        let classes = self.lock();
+        let index = classes.all.partition_point(|(first, _)| *first <= id);
+        let (_, class) = classes.all.get(index.checked_sub(1)?)?;
+        Some(ClassOfMethod {
+            name: class.name.clone(),
+            is_folded: class.is_folded,
+        })
     }
 
     /// Forgets the classes of a collected loader.
@@ -346,6 +366,21 @@ mod tests {
             classes[1].name.as_ptr(),
             "names are shared"
         );
+    }
+
+    #[test]
+    fn a_method_leads_to_its_class() {
+        let registry = Registry::new();
+        assert!(registry.class_of(0).is_none());
+        let first = define(&registry, loader(3, 3), GREETER);
+        let second = define(&registry, loader(4, 4), &named("Gretels"));
+        let class_of = |entry: Entry, method| registry.class_of(entry.id(method));
+        for (entry, name) in [(first, "Greeter"), (second, "Gretels")] {
+            for method in [0, 2] {
+                let class = class_of(entry, method).expect("the class is known");
+                assert_eq!((&*class.name, class.is_folded), (name, false));
+            }
+        }
     }
 
     /// A copy that another agent changes later keeps its ids. A copy that was changed before it was

@@ -1,5 +1,7 @@
 //! Classes that were loaded before the agent could instrument them.
 
+use loadhook_rewrite::symbol::java_name;
+
 use super::hidden_classes::HiddenClasses;
 use super::hidden_names::plain_name;
 use super::instrumentation::Instrumentation;
@@ -32,10 +34,8 @@ pub(crate) fn loaded_classes(
             .into_iter()
             .filter(|&class| is_wanted(instrumentation, hidden_classes, jni, class))
             .collect();
-        wanted
-            .chunks(BATCH)
-            .map(|batch| retransform(jvmti, batch))
-            .sum()
+        let batches = wanted.chunks(BATCH);
+        batches.map(|batch| retransform(jvmti, batch).len()).sum()
     });
     if let Some(refused) = refused.filter(|&refused| refused != 0) {
         diagnostics::once(&format!(
@@ -77,15 +77,35 @@ fn is_wanted(
     instrumentation.hook.wants(origin) && jvmti.is_modifiable(class)
 }
 
-/// Retransforms a batch and returns the number of classes that were refused. One class that the JVM refuses makes it
-/// refuse the batch, so halves are tried until the class is alone.
-fn retransform(jvmti: Jvmti, batch: &[Local<'_>]) -> usize {
+/// The classes of the Java names that `is_wanted` accepts, with these names. Hidden classes, which the JVM does not
+/// retransform, are left out.
+pub(super) fn classes_named<'f>(
+    jvmti: Jvmti,
+    jni: Jni<'f>,
+    is_wanted: impl Fn(&str) -> bool,
+) -> Vec<(String, Local<'f>)> {
+    let classes = jvmti.loaded_classes(jni).unwrap_or_default();
+    let wanted = classes.into_iter().filter_map(|class| {
+        let signature = jvmti.class_signature(class).ok()?;
+        let name = signature.strip_prefix(b"L")?.strip_suffix(b";")?;
+        let name = java_name(name);
+        (is_wanted(&name) && jvmti.is_modifiable(class)).then_some((name, class))
+    });
+    wanted.collect()
+}
+
+/// Retransforms a batch and returns the places of the classes that were refused. One class that the JVM refuses makes
+/// it refuse the batch, so halves are tried until the class is alone.
+pub(super) fn retransform(jvmti: Jvmti, batch: &[Local<'_>]) -> Vec<usize> {
     if batch.is_empty() || jvmti.retransform(batch).is_ok() {
-        return 0;
+        return Vec::new();
     }
     if batch.len() == 1 {
-        return 1;
+        return vec![0];
     }
-    let (first, second) = batch.split_at(batch.len() / 2);
-    retransform(jvmti, first) + retransform(jvmti, second)
+    let half = batch.len() / 2;
+    let (first, second) = batch.split_at(half);
+    let mut refused = retransform(jvmti, first);
+    refused.extend(retransform(jvmti, second).iter().map(|at| at + half));
+    refused
 }

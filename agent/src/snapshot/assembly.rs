@@ -1,11 +1,13 @@
 //! Assembly of a profile from the tracker's snapshot, the samples and the registry.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use loadhook_profile::snapshot::{Decoder, Snapshot, SnapshotError};
-use loadhook_profile::{Header, Profile, ThreadKind, ThreadTree};
+use loadhook_profile::{Header, MethodCalls, Profile, ThreadKind, ThreadTree};
 use loadhook_settings::{Clock, Timing};
+use loadhook_text::units;
 use thiserror::Error;
 
 use super::gate::SnapshotGate;
@@ -165,7 +167,27 @@ impl<'a> Sources<'a> {
         if let Some(malformed) = malformed {
             return Err(malformed.into());
         }
-        Ok(decoder.finish()?)
+        let mut counted = decoder.finish()?;
+        self.mark_only_counted(&mut counted.method_calls);
+        Ok(counted)
+    }
+
+    /// Marks the methods that were only counted from some moment on, also those without calls since.
+    fn mark_only_counted(&self, counted: &mut Vec<MethodCalls>) {
+        let only_counted = self.instrumentation.hook.levels.only_counted();
+        let nanos = |since: Duration| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
+        let mut since: BTreeMap<u32, u64> = only_counted
+            .into_iter()
+            .map(|(id, since)| (id, nanos(since)))
+            .collect();
+        for method in counted.iter_mut() {
+            method.since_ns = since.remove(&method.method);
+        }
+        counted.extend(since.into_iter().map(|(method, since)| MethodCalls {
+            method,
+            calls: 0,
+            since_ns: Some(since),
+        }));
     }
 
     /// Measures the objects of the classes that the sites in the snapshot allocate.
@@ -186,6 +208,7 @@ impl<'a> Sources<'a> {
         let hook = &self.instrumentation.hook;
         let has_untimed_threads = self.has_untimed_threads(profile);
         let property = |name| self.jvmti.system_property(name).unwrap_or_default();
+        let methods = profile.methods.len();
         let header = &mut profile.header;
         header.command = property("sun.java.command");
         header.jvm = format!(
@@ -210,8 +233,23 @@ impl<'a> Sources<'a> {
             notes.push(note.to_owned());
         }
         notes.extend(hook.registry.notes());
+        notes.extend(self.only_counted(methods, &profile.method_calls));
         notes.extend(self.instrumentation.loaders.note());
         header.notes = notes;
+    }
+
+    /// The note about methods that were only counted from some moment on, to keep the budget of probes. The profile has
+    /// `methods` called methods.
+    fn only_counted(&self, methods: usize, counted: &[MethodCalls]) -> Option<String> {
+        let percent = self.options().settings.budget_percent()?;
+        let since = counted.iter().filter_map(|method| method.since_ns);
+        let first = since.clone().min()?;
+        let seconds = first as f64 / 1e9;
+        Some(format!(
+            "--budget {percent} %: {} of {} methods are counted only, the first since {seconds:.1} s; their time is then in their callers' self time (--budget none keeps all)",
+            units::count(since.count() as u64),
+            units::count(methods as u64),
+        ))
     }
 
     /// Returns whether there were virtual threads under the CPU clock. That clock would measure

@@ -60,10 +60,13 @@ impl SnapshotGate {
         self.wait_until(time, |state| state.is_ending)
     }
 
-    /// Takes the right to write; `None` if another thread writes or the JVM is about to end.
+    /// Takes the right to write. Waits while another thread has it; `None` if the JVM is about to end.
     pub(crate) fn enter(&self) -> Option<Pass<'_>> {
         let mut state = self.lock();
-        let is_free = !state.is_ending && !state.is_writing;
+        while state.is_writing && !state.is_ending {
+            state = wait(&self.changed, state, Duration::MAX);
+        }
+        let is_free = !state.is_ending;
         state.is_writing |= is_free;
         // `then_some` would make a pass, and drop it, even if the gate is not
         // free.
@@ -102,9 +105,13 @@ mod tests {
     fn one_thread_writes_at_a_time() {
         let gate = SnapshotGate::default();
         let pass = gate.enter();
-        assert!(pass.is_some() && gate.enter().is_none());
-        drop(pass);
-        assert!(gate.enter().is_some());
+        std::thread::scope(|scope| {
+            let second = scope.spawn(|| gate.enter().is_some());
+            assert!(!gate.wait_for_end(Duration::from_millis(50)));
+            assert!(!second.is_finished(), "the first has the right");
+            drop(pass);
+            assert!(second.join().expect("the thread did not panic"));
+        });
         assert!(gate.enter().is_some(), "a pass ends where it is dropped");
     }
 

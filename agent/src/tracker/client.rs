@@ -16,6 +16,8 @@ pub(crate) struct TrackerClient {
     configure: StaticMethod,
     begin_snapshot: StaticMethod,
     snapshot: StaticMethod,
+    sum_up_methods: StaticMethod,
+    method_sums: StaticMethod,
     thread_end: StaticMethod,
     bind: StaticMethod,
     /// A `long[]` for snapshots. It is made at the start, because the heap may be full when the program ends.
@@ -23,6 +25,17 @@ pub(crate) struct TrackerClient {
     lost_allocations: StaticMethod,
     pub(crate) reserve: HeapReserve,
     pub(crate) sizes: Sizes,
+}
+
+/// Calls and time of a method in all trees.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct MethodSum {
+    /// The method's id.
+    pub(crate) id: u32,
+    /// The calls that the trees have.
+    pub(crate) calls: u64,
+    /// The time of these calls, callees included; of recursive calls each counts.
+    pub(crate) nanos: u64,
 }
 
 /// The reason why there is no snapshot.
@@ -59,6 +72,8 @@ impl TrackerClient {
             configure: jni.static_method(class, c"configure", c"(III)V")?,
             begin_snapshot: jni.static_method(class, c"beginSnapshot", c"()Z")?,
             snapshot: jni.static_method(class, c"snapshot", c"([J)I")?,
+            sum_up_methods: jni.static_method(class, c"sumUpMethods", c"()Z")?,
+            method_sums: jni.static_method(class, c"methodSums", c"([J)I")?,
             thread_end: jni.static_method(class, c"threadEnd", c"(Ljava/lang/Thread;)V")?,
             bind: jni.static_method(class, c"bind", c"()V")?,
             buffer: jni.global(jni.new_long_array(BUFFER_WORDS)?)?,
@@ -104,14 +119,40 @@ impl TrackerClient {
         jni: Jni<'_>,
         mut take: impl FnMut(&[i64]) -> bool,
     ) -> Result<(), NoSnapshot> {
+        self.fetch(jni, self.begin_snapshot, self.snapshot, &mut take)
+    }
+
+    /// Sums up calls and times by method. The sums are about right, since the program runs on meanwhile.
+    pub(crate) fn method_sums(&self, jni: Jni<'_>) -> Result<Vec<MethodSum>, NoSnapshot> {
+        let mut sums = Vec::new();
+        self.fetch(jni, self.sum_up_methods, self.method_sums, &mut |words| {
+            let records = words.chunks_exact(3);
+            sums.extend(records.map(|record| MethodSum {
+                id: u32::try_from(record[0]).unwrap_or(0),
+                calls: u64::try_from(record[1]).unwrap_or(0),
+                nanos: u64::try_from(record[2]).unwrap_or(0),
+            }));
+            true
+        })?;
+        Ok(sums)
+    }
+
+    /// Calls `begin`, and then `next` until it has no words. Passes the words to `take` until that returns false.
+    fn fetch(
+        &self,
+        jni: Jni<'_>,
+        begin: StaticMethod,
+        next: StaticMethod,
+        take: &mut dyn FnMut(&[i64]) -> bool,
+    ) -> Result<(), NoSnapshot> {
         let fetched = jni.framed(|jni| {
             let mut words = vec![0; BUFFER_WORDS as usize];
-            if !jni.call_boolean(self.begin_snapshot, &[])? {
+            if !jni.call_boolean(begin, &[])? {
                 return Err(NoSnapshot::Locked);
             }
             let buffer = [Argument::Object(self.buffer.local())];
             loop {
-                let count = jni.call_int(self.snapshot, &buffer)?;
+                let count = jni.call_int(next, &buffer)?;
                 let count = usize::try_from(count).ok();
                 let part = count.and_then(|count| words.get_mut(..count));
                 let part = part.ok_or(NoSnapshot::Failed)?;

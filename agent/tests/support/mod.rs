@@ -11,6 +11,7 @@ use anyhow::{Context, Result, ensure};
 use loadhook_profile::analysis::figures;
 use loadhook_profile::format::pprof;
 use loadhook_profile::{Profile, Timing};
+use loadhook_settings::AgentOptions;
 use loadhook_testkit::jdk::Jdk;
 pub(crate) use loadhook_testkit::paths::agent_library as agent;
 pub(crate) use loadhook_testkit::process::finish;
@@ -145,7 +146,7 @@ impl Program {
             "-agentpath:{}=quiet=true,file={},{}",
             agent()?.display(),
             file.display(),
-            self.options
+            keeping_probes(&self.options)
         ));
         java.arg(self.main).args(&self.args);
         Ok(java)
@@ -175,6 +176,17 @@ impl Program {
             self.main,
             self.args.join(" ")
         )
+    }
+}
+
+/// The options with `budget=none`, unless they have a budget or their timing has none: most tests check probes, so hot
+/// methods must not lose theirs.
+pub(crate) fn keeping_probes(options: &str) -> String {
+    match options.parse::<AgentOptions>() {
+        Ok(parsed) if parsed.budget.is_none() && parsed.budget_percent().is_some() => {
+            format!("{options},budget=none")
+        }
+        _ => options.to_owned(),
     }
 }
 

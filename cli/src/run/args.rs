@@ -10,8 +10,8 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use loadhook_settings::{
     AgentOptions, AllocationMode, CallTiming, Clock, ClockSource, Conflict, DEFAULT_NODES,
-    MAX_NODES, NONE, Pattern, PatternError, Sampler, SamplingInterval, SnapshotInterval, Timing,
-    parse_clock, patterns_in_file,
+    MAX_NODES, NONE, Pattern, PatternError, ProbeBudget, Sampler, SamplingInterval,
+    SnapshotInterval, Timing, parse_clock, patterns_in_file,
 };
 
 use crate::agent_path::utf8;
@@ -108,6 +108,16 @@ pub(crate) struct RunArgs {
     #[arg(long, value_parser = clocks(), default_value = "wall")]
     clock: Clock,
 
+    /// Processor time that probes may take, in percent of what the program takes
+    /// without them, or none (default: 25 with --timing adaptive, none with
+    /// exact)
+    ///
+    /// Where probes take more, the calls of short hot methods are only counted
+    /// from then on: their counts stay exact, and their time is in the self time
+    /// of their callers.
+    #[arg(long, value_name = "PERCENT")]
+    budget: Option<ProbeBudget>,
+
     /// Engine that samples stacks (only with --timing sampled)
     #[arg(long, value_parser = samplers(), default_value = "auto")]
     sampler: Sampler,
@@ -188,6 +198,7 @@ impl RunArgs {
                 self.alloc.is_some() || *timing != CallTiming::Record(Timing::Adaptive)
             }),
             clock: self.clock,
+            budget: self.budget,
             sampler: self.sampler,
             interval: self.interval,
             clock_source: self.clock_source,
@@ -209,6 +220,9 @@ impl RunArgs {
             Conflict::NoneAndPatterns => none_and_patterns(),
             Conflict::NoneAndExactAllocations => anyhow!(
                 "--include none cannot be combined with --alloc exact, which instruments classes; use --alloc sampled or live"
+            ),
+            Conflict::BudgetWithoutTimes => anyhow!(
+                "--budget needs --timing adaptive or exact: count keeps the callers of every call, and the other timings have no probes at a method's exit"
             ),
             Conflict::SamplerWithoutSamples => {
                 anyhow!("--sampler, --interval and --clock-source need --timing sampled")

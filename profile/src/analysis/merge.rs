@@ -114,7 +114,7 @@ fn add<'p>(
     let mut methods: HashMap<Key<'_>, u32> = HashMap::new();
     let mut threads: HashMap<(ThreadKind, &str), (usize, Paths)> = HashMap::new();
     let mut allocated = Allocated::default();
-    let mut calls: BTreeMap<u32, u64> = BTreeMap::new();
+    let mut calls: BTreeMap<u32, MethodCalls> = BTreeMap::new();
     for profile in profiles {
         let mut places = Vec::with_capacity(profile.threads.len());
         let indexes: Vec<u32> = profile
@@ -151,8 +151,14 @@ fn add<'p>(
             add_tree(&mut into.nodes, &thread.nodes, paths, &indexes);
         }
         for counted in &profile.method_calls {
-            let calls = calls.entry(indexes[counted.method as usize]).or_default();
-            *calls = calls.saturating_add(counted.calls);
+            let method = indexes[counted.method as usize];
+            let sum = calls.entry(method).or_insert(MethodCalls {
+                method,
+                ..MethodCalls::default()
+            });
+            sum.calls = sum.calls.saturating_add(counted.calls);
+            // From the earliest time on, some process only counted.
+            sum.since_ns = [sum.since_ns, counted.since_ns].into_iter().flatten().min();
         }
         if let Some(allocations) = &profile.allocations {
             allocated.add(allocations, &places, &indexes)?;
@@ -163,10 +169,7 @@ fn add<'p>(
     merged.header = header(profiles, sort)?;
     merged.header.notes.splice(..0, without_live(profiles));
     merged.allocations = allocated.sum;
-    let counted = calls.into_iter();
-    merged.method_calls = counted
-        .map(|(method, calls)| MethodCalls { method, calls })
-        .collect();
+    merged.method_calls = calls.into_values().collect();
     Ok(merged)
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::recursion::RecursiveTotal;
 use super::tree::{Entry, Step, Tree};
+use crate::model::MethodCalls;
 
 /// One method in all its calling contexts.
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,6 +36,8 @@ pub(crate) struct Row {
     pub(crate) is_estimated: bool,
     /// Set when `total` is an upper bound: calls may have run inside each other.
     pub(crate) total_is_bound: bool,
+    /// The same as [`MethodCalls::since_ns`]: calls have no times from then on.
+    pub(crate) counted_since_ns: Option<u64>,
 }
 
 /// A time is mostly error if its standard error is larger than this share of it.
@@ -85,9 +88,9 @@ impl Row {
     }
 
     /// Adds calls that were counted without their callers.
-    pub(crate) fn add_calls(&mut self, calls: u64) {
+    pub(crate) fn add_calls(&mut self, counted: &MethodCalls) {
         self.is_counted = true;
-        self.count = self.count.saturating_add(calls);
+        self.count = self.count.saturating_add(counted.calls);
         if self.is_sampled {
             // Samples cover all time of these calls.
             self.known_count = self.count;
@@ -102,7 +105,7 @@ impl Row {
 
     /// Returns whether the weight of some calls or objects is unknown.
     pub(crate) fn is_partial(&self) -> bool {
-        self.known_count < self.count
+        self.known_count < self.count || self.counted_since_ns.is_some()
     }
 
     /// Standard error of `own`.

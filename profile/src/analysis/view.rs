@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::collections::HashMap;
 
 use loadhook_text::java::in_loaders;
 use loadhook_text::printable;
@@ -43,6 +44,9 @@ pub(crate) struct View<'p> {
     /// Calls that were counted without their callers, and that the options keep. They are of all
     /// threads and all callers together.
     pub(crate) method_calls: Vec<MethodCalls>,
+    /// The methods that were only counted from some moment on, in any thread; see
+    /// [`MethodCalls::since_ns`]. Objects and bytes do not tell of it.
+    pub(crate) counted_since: HashMap<u32, u64>,
 }
 
 impl<'p> View<'p> {
@@ -81,6 +85,10 @@ impl<'p> View<'p> {
         let methods = Cow::Borrowed(&*profile.methods);
         let mut view = View::empty(profile, methods, Quantity::Time, options);
         view.has_nodes = profile.has_calls();
+        let counted_since = profile.method_calls.iter();
+        view.counted_since = counted_since
+            .filter_map(|counted| Some((counted.method, counted.since_ns?)))
+            .collect();
         let waited = only_waited(profile);
         let focused = view.focused(options);
         if options.thread.is_none() {
@@ -137,6 +145,7 @@ impl<'p> View<'p> {
             whole: 0.0,
             waiting: Waiting::default(),
             method_calls: Vec::new(),
+            counted_since: HashMap::new(),
         }
     }
 
@@ -263,7 +272,7 @@ impl<'p> View<'p> {
             rows.iter_mut().for_each(Row::count_samples);
         }
         for counted in &self.method_calls {
-            rows[counted.method as usize].add_calls(counted.calls);
+            rows[counted.method as usize].add_calls(counted);
         }
         rows.retain(Row::is_shown);
         self.sort(&mut rows, sort);
@@ -294,7 +303,9 @@ impl<'p> View<'p> {
     }
 
     fn empty_row(&self, method: u32) -> Row {
-        Row::empty(method, self.is_sampled())
+        let mut row = Row::empty(method, self.is_sampled());
+        row.counted_since_ns = self.counted_since.get(&method).copied();
+        row
     }
 
     fn sort(&self, rows: &mut [Row], sort: Sort) {

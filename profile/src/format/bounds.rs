@@ -1,4 +1,6 @@
-//! Marks of numbers that are upper or lower bounds.
+//! Marks of numbers that are upper or lower bounds, and of methods that were only counted from some moment on.
+
+use loadhook_text::units;
 
 /// The mark before an upper or a lower bound; empty for other numbers.
 pub(super) fn mark(is_most: bool, is_least: bool) -> &'static str {
@@ -7,4 +9,15 @@ pub(super) fn mark(is_most: bool, is_least: bool) -> &'static str {
         (false, true) => "≥",
         (false, false) => "",
     }
+}
+
+/// The mark before the calls of a method that was only counted from some moment on.
+pub(super) const COUNTED: &str = "‡";
+
+/// The explanation of this mark, if the first of these methods was only counted from this moment on.
+pub(super) fn counted_only(first_ns: u64) -> String {
+    format!(
+        "{COUNTED} counted only from some moment on, the first since {}: the time of later calls is in their callers' self time",
+        units::time(first_ns as f64)
+    )
 }

@@ -179,6 +179,8 @@ struct JsonMethod<'a> {
     self_error_ns: Option<u64>,
     total_error_ns: Option<u64>,
     total_is_bound: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    counted_since_ns: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -269,6 +271,7 @@ impl Serialize for Methods<'_, '_> {
                 self_error_ns: row.known_own().map(|_| whole(row.own_error())),
                 total_error_ns: row.some_total().map(|_| whole(row.total_error())),
                 total_is_bound: row.total_is_bound,
+                counted_since_ns: row.counted_since_ns,
             }
         }))
     }

@@ -37,7 +37,7 @@ pub(super) fn write(
     } else {
         let full: Vec<String> = lines
             .iter()
-            .map(|line| line.branch.clone() + &line.name(&view))
+            .map(|line| line.branch.clone() + &line.name(&view) + &line.counted_only(&view))
             .collect();
         let columns = fitted(columns(&view, &lines), &full, options.width);
         let room = name_width(&columns, options.width);
@@ -108,6 +108,14 @@ impl Line<'_> {
         view.shown(self.entry.method)
     }
 
+    /// The text behind the name of a method that was only counted from some moment on; else empty.
+    fn counted_only(&self, view: &View<'_>) -> String {
+        let since = view.counted_since.get(&self.entry.method);
+        since.map_or(String::new(), |ns| {
+            format!(" (counted only since {})", units::time(*ns as f64))
+        })
+    }
+
     /// Returns whether the branch lines leave too few of `room` columns for the
     /// name.
     fn is_too_deep(&self, view: &View<'_>, room: usize) -> bool {
@@ -123,7 +131,13 @@ impl Line<'_> {
             Cow::Borrowed(&*self.branch)
         };
         let left = room.saturating_sub(branch.width());
-        format!("{branch}{}", shorten(&self.name(view), left))
+        let behind = self.counted_only(view);
+        match left.checked_sub(behind.width()) {
+            Some(left) if left >= NARROWEST_NAME => {
+                format!("{branch}{}{behind}", shorten(&self.name(view), left))
+            }
+            _ => format!("{branch}{}", shorten(&self.name(view), left)),
+        }
     }
 }
 

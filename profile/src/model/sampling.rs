@@ -2,13 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-/// All calls of a method in all threads, counted by probes without a call tree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Calls of a method in all threads, counted by probes without a call tree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MethodCalls {
     /// Index into [`Profile::methods`](super::Profile::methods).
     pub method: u32,
     /// The exact number of calls.
     pub calls: u64,
+    /// The time from the start until the method was only counted, if its calls were in the trees
+    /// before. Its later time is in the self time of its callers.
+    pub since_ns: Option<u64>,
 }
 
 /// The way in which stacks were sampled.

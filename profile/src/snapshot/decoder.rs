@@ -178,6 +178,7 @@ impl Decoder {
             CALLS => self.snapshot.method_calls.push(MethodCalls {
                 method: u32::try_from(record.word()?).map_err(|_| Stop::Bad("a bad method id"))?,
                 calls: record.natural("a negative count")?,
+                since_ns: None,
             }),
             END => self.ended = true,
             _ => return Err(Stop::Bad("an unknown record tag")),

@@ -224,7 +224,11 @@ mod tests {
                 nodes: [9, 7, 9, OVERFLOW].map(call).to_vec(),
             }],
             method_calls: [(7, 5), (8, 1)]
-                .map(|(method, calls)| MethodCalls { method, calls })
+                .map(|(method, calls)| MethodCalls {
+                    method,
+                    calls,
+                    since_ns: None,
+                })
                 .to_vec(),
         };
         let profile = symbols.profile(snapshot);

@@ -23,6 +23,11 @@ loadhook agent: -agentpath:PATH/libloadhook_agent.so=OPTION,OPTION...
   timing=none               do not count calls (default with alloc=)
   clock=wall|cpu            time calls by elapsed time (wall, default) or by
                             processor time of the thread (cpu)
+  budget=PERCENT|none       with timing=adaptive or exact: probes may take this
+                            part of the processor time that the program takes
+                            without them (default 25 with adaptive, none with
+                            exact); of short hot methods beyond, calls are only
+                            counted from then on
   sampler=auto|async|safepoint
                             with timing=sampled: sample threads where they are
                             (async), at the next safepoint (safepoint), or by

@@ -8,6 +8,7 @@ use loadhook_profile::{Clock, Timing};
 use thiserror::Error;
 
 use crate::allocation_mode::AllocationMode;
+use crate::budget::ProbeBudget;
 use crate::call_timing::CallTiming;
 use crate::pattern::Pattern;
 use crate::sampling::{ClockSource, Sampler, SamplingInterval};
@@ -21,6 +22,10 @@ pub const DEFAULT_FILE: &str = "loadhook-%p.pb.gz";
 
 /// Maximum number of call-tree nodes if the user gives none.
 pub const DEFAULT_NODES: u32 = 1_000_000;
+
+/// The processor time that probes may take with [`Timing::Adaptive`] if the user gives no budget,
+/// in percent of the program's own.
+pub const DEFAULT_BUDGET: u32 = 25;
 
 /// The word instead of patterns that stands for no class.
 pub const NONE: &str = "none";
@@ -71,6 +76,9 @@ pub struct AgentOptions {
     pub call_timing: Option<CallTiming>,
     /// Clock used to time calls.
     pub clock: Clock,
+    /// The processor time that probes may take, if the user gave a limit; see
+    /// [`AgentOptions::budget_percent`].
+    pub budget: Option<ProbeBudget>,
     /// The engine that samples stacks, with [`Timing::Sampled`].
     pub sampler: Sampler,
     /// Processor time between two samples of a thread.
@@ -106,6 +114,7 @@ impl Default for AgentOptions {
             all: false,
             call_timing: None,
             clock: Clock::Wall,
+            budget: None,
             sampler: Sampler::default(),
             interval: SamplingInterval::default(),
             clock_source: ClockSource::default(),
@@ -147,6 +156,11 @@ pub enum Conflict {
     /// An option of the sampler without samples.
     #[error("sampler=, interval= and clock-source= need timing=sampled")]
     SamplerWithoutSamples,
+    /// A budget for probes without probes that can be taken away.
+    #[error(
+        "budget= needs timing=adaptive or exact: count keeps the callers of every call, and the other timings have no probes at a method's exit"
+    )]
+    BudgetWithoutTimes,
 }
 
 impl AgentOptions {
@@ -168,6 +182,18 @@ impl AgentOptions {
     /// not expect.
     pub fn alloc_drops_timing(&self) -> bool {
         self.call_timing.is_none() && self.alloc.is_some()
+    }
+
+    /// The processor time that entry and exit probes may take, in percent of the program's own;
+    /// `None` without a limit.
+    ///
+    /// By default [`Timing::Adaptive`] has one, unless the callers of allocations are asked for.
+    pub fn budget_percent(&self) -> Option<u32> {
+        match (self.timing()?, self.budget) {
+            (Timing::Adaptive | Timing::Exact, Some(budget)) => budget.percent(),
+            (Timing::Adaptive, None) if !self.alloc_context => Some(DEFAULT_BUDGET),
+            _ => None,
+        }
     }
 
     /// Returns whether stacks are sampled.
@@ -214,6 +240,10 @@ impl AgentOptions {
             return Err(Conflict::NoneWithoutSamples);
         } else if self.has_sampler_options() {
             return Err(Conflict::SamplerWithoutSamples);
+        }
+        if self.budget.is_some() && !matches!(self.timing(), Some(Timing::Adaptive | Timing::Exact))
+        {
+            return Err(Conflict::BudgetWithoutTimes);
         }
         if self.include_none {
             if self.counts_allocations() {

@@ -82,6 +82,7 @@ impl AgentOptions {
             "all" => self.all = boolean(key, value)?,
             "timing" => self.call_timing = Some(parsed(key, value)?),
             "clock" => self.clock = clock(key, value)?,
+            "budget" => self.budget = Some(parsed(key, value)?),
             "sampler" => self.sampler = parsed(key, value)?,
             "interval" => self.interval = parsed(key, value)?,
             "clock-source" => self.clock_source = parsed(key, value)?,

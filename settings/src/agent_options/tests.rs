@@ -110,7 +110,7 @@ fn help_lists_the_options() {
     });
     let mut keys: Vec<&str> = keys.collect();
     keys.dedup();
-    assert_eq!(keys.len(), 17, "{keys:?}");
+    assert_eq!(keys.len(), 18, "{keys:?}");
     for key in keys {
         let fault = fault(&format!("{key}=,x=y"));
         assert!(fault.contains(&format!("option {key} has no value")));
@@ -156,4 +156,38 @@ fn samples_have_options_of_their_own() {
     ] {
         assert_eq!(fault(text), expected, "{text}");
     }
+}
+
+#[test]
+fn probes_of_timed_calls_have_a_budget() {
+    let budget = |text| options(text).budget_percent();
+    assert_eq!(budget("timing=adaptive"), Some(25));
+    assert_eq!(budget("timing=adaptive,budget=10"), Some(10));
+    assert_eq!(budget("budget=5%,timing=exact"), Some(5));
+    assert_eq!(budget("alloc=exact,timing=adaptive"), Some(25));
+    for unlimited in [
+        "timing=exact",
+        "timing=adaptive,budget=none",
+        "timing=count",
+        "timing=sampled",
+        "alloc=exact",
+        "alloc=exact,alloc-context=true,timing=adaptive",
+    ] {
+        assert_eq!(budget(unlimited), None, "{unlimited}");
+    }
+    for text in [
+        "timing=count,budget=25",
+        "budget=none,timing=sampled",
+        "alloc=exact,budget=25",
+    ] {
+        let fault = fault(text);
+        assert!(
+            fault.starts_with("budget= needs timing=adaptive or exact: "),
+            "{fault}"
+        );
+    }
+    assert_eq!(
+        fault("budget=0"),
+        "budget=0: expected a number of percent from 1 to 10000, or none"
+    );
 }

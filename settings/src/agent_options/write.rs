@@ -60,6 +60,9 @@ impl fmt::Display for AgentOptions {
         if self.clock != Clock::Wall {
             items.add("clock", self.clock.as_str())?;
         }
+        if let Some(budget) = self.budget {
+            items.add("budget", budget)?;
+        }
         if self.sampler != Sampler::default() {
             items.add("sampler", self.sampler)?;
         }

@@ -97,7 +97,7 @@ fn data(views: &[View<'_>; 2], runs: [usize; 2], options: &Options<'_>) -> Value
         "samplingFacts": sampling_facts(after),
         // A page of differences compares samples. The table of `--diff` has the
         // calls.
-        "methodCalls": Vec::<(u32, u64)>::new(),
+        "methodCalls": Vec::<(u32, u64, Option<u64>)>::new(),
         "measure": after.measure.as_str(),
         "sort": options.sort.as_str(),
         "whole": (after.whole / runs[1].max(1) as f64).round(),

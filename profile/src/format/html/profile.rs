@@ -87,11 +87,11 @@ pub(super) fn sampling_facts(view: &View<'_>) -> Vec<String> {
     sampling.flat_map(sampled::facts).collect()
 }
 
-/// Pairs of a method and the calls of it that were counted without their callers.
-fn method_calls(view: &View<'_>) -> Vec<(u32, u64)> {
+/// Methods, the calls of them that were counted without their callers, and since when.
+fn method_calls(view: &View<'_>) -> Vec<(u32, u64, Option<u64>)> {
     let counted = view.method_calls.iter();
     counted
-        .map(|counted| (counted.method, counted.calls))
+        .map(|counted| (counted.method, counted.calls, counted.since_ns))
         .collect()
 }
 

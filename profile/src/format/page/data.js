@@ -193,6 +193,14 @@ function addCounted(rows) {
       row.now.partial ||= !counts;
     }
   }
+  // Methods that were only counted from some moment on have no times since.
+  for (const [method, , since] of data.methodCalls) {
+    const row = since === null ? undefined : rows.get(method);
+    if (row) {
+      row.since = since;
+      row.now.partial = true;
+    }
+  }
   for (const thread of chosenThreads()) {
     for (const [method, ns] of thread.waiting) {
       const row = rows.get(method);

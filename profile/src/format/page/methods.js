@@ -43,7 +43,7 @@ const sampledMean = ({ now, counted }) => (counted && now.total ? now.total / co
 const COLUMNS = [
   ...(counts ? (difference ? [] : COUNTS) : difference ? CHANGES : TIMES),
   ...(difference ? [CHANGE_OF_CALLS] : []),
-  ...(sampled && !difference ? SAMPLED : [{ title: COUNTED, value: ({ now }) => now.calls, cell: ({ now }) => grouped.format(now.calls) }]),
+  ...(sampled && !difference ? SAMPLED : [{ title: COUNTED, value: ({ now }) => now.calls, cell: ({ now, since }) => (since === undefined ? "" : "‡") + grouped.format(now.calls) }]),
   ...(counts || difference || sampled ? [] : [{ title: "mean", minor: true, value: ({ now }) => meanOf(now) ?? 0, cell: ({ now }) => meanText(now) }]),
   { title: "method", value: ({ method }) => methods.name[method], cell: ({ method }) => element("td", {}, nameOf(method)) },
 ];

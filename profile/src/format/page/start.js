@@ -27,6 +27,8 @@ function remarks() {
   if (some((cost) => cost.bound)) made.push("≤ upper bound: recursive calls may be counted twice");
   made.push(...((allocations ?? data).unsized));
   if (!ofBytes && !counts && some((cost) => cost.partial && cost.total !== null)) made.push("≥ lower bound: the time of some calls is unknown; means are of the other calls");
+  const since = rows.flatMap((row) => (row.since === undefined ? [] : [row.since]));
+  if (since.length) made.push(`‡ counted only from some moment on, the first since ${time(Math.min(...since))}: the time of later calls is in their callers' self time`);
   const alone = Object.entries(header.left_alone).map(([reason, count]) => `${grouped.format(count)} ${reason}`);
   if (alone.length) made.push(`Methods not instrumented: ${alone.join(", ")}`);
   return made;

@@ -19,7 +19,7 @@
 //! | 1003, once if allocations were looked at | 1 mean bytes between samples, 0 if exact, 2 whether what is alive was followed; of calling contexts 3 distance to the parent, 0 for roots, 4 method, 5 line + 1, 6 bci + 1 |
 //! | 1004, with it | of sites 1 thread, 2 calling context + 1, 3 type, 4 bits of objects, 5 of bytes (all ones: unknown), 6 of the objects' variance, 7 of the bytes', 8 to 11 the same of what is alive, 12 bits of its age |
 //! | 1005, once if threads were sampled | the circumstances of samples as JSON, with the names of [`crate::Sampling`] |
-//! | 1006, once if calls were counted without callers | 1 method, 2 calls |
+//! | 1006, once if calls were counted without callers | 1 method, 2 calls, 3 the time + 1 since which it is only counted, absent if no method has one |
 //!
 //! So a written profile can be read back without loss. A file that another tool has rewritten may have lost
 //! these fields; it is refused.

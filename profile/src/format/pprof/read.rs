@@ -209,6 +209,9 @@ fn methods(strings: &Strings, bytes: &[u8]) -> Result<Vec<Method>, ReadError> {
 /// number of methods in the profile.
 fn method_calls(bytes: &[u8], methods: usize) -> Result<Vec<MethodCalls>, ReadError> {
     let message: Message<'_, 2> = Message::read(bytes)?;
+    // Only written if a method was not only counted from the start on.
+    let with_since: Message<'_, 3> = Message::read(bytes)?;
+    let mut since = with_since.rows(3);
     let mut is_counted = vec![false; methods];
     let counted = |row: Result<[u64; 2], ReadError>| {
         let [method, calls] = row?;
@@ -218,7 +221,13 @@ fn method_calls(bytes: &[u8], methods: usize) -> Result<Vec<MethodCalls>, ReadEr
             Some(_) => return Err(ReadError::Damaged("a method is counted twice")),
             None => return Err(ReadError::Damaged("a method is missing")),
         }
-        Ok(MethodCalls { method, calls })
+        let since = since.next().transpose()?;
+        let since = since.and_then(|[.., since]| since.checked_sub(1));
+        Ok(MethodCalls {
+            method,
+            calls,
+            since_ns: since,
+        })
     };
     message.rows(1).map(counted).collect()
 }

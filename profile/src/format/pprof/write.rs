@@ -251,7 +251,8 @@ impl<W: Write> File<W> {
             .iter()
             .flat_map(allocations::values)
             .count();
-        for MethodCalls { method, calls } in counted {
+        let are_called = counted.iter().filter(|counted| counted.calls > 0);
+        for MethodCalls { method, calls, .. } in are_called {
             self.writer.message(fields::SAMPLE, |sample| {
                 sample.packed(1, [u64::from(*method) + 1]);
                 let mut values = vec![0; of_calls.len() + others];
@@ -265,6 +266,10 @@ impl<W: Write> File<W> {
         self.writer.message(fields::LOADHOOK_METHOD_CALLS, |own| {
             own.packed(1, counted.iter().map(|counted| counted.method.into()));
             own.packed(2, counted.iter().map(|counted| counted.calls));
+            if counted.iter().any(|counted| counted.since_ns.is_some()) {
+                let since = |counted: &MethodCalls| counted.since_ns.map_or(0, |ns| ns + 1);
+                own.packed(3, counted.iter().map(since));
+            }
         });
         self.flush(0)
     }

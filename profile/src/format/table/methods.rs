@@ -8,7 +8,7 @@ use crate::analysis::method_rows::Row;
 use crate::analysis::options::{Explain, Options};
 use crate::analysis::view::View;
 use crate::analysis::waiting_methods::mostly_waiting;
-use crate::format::bounds::mark;
+use crate::format::bounds::{COUNTED, counted_only, mark};
 use crate::format::notes::FEW_NOTES;
 use crate::model::{Clock, Header, Method, Profile, Timing};
 use loadhook_text::clipped;
@@ -74,10 +74,14 @@ pub(super) fn write(
         .iter()
         .any(|row| row.is_partial() && row.some_total().is_some());
     let marks = [estimated, has_errors, has_bounds, has_partial];
-    let sampled = sampled::remark(&view, &rows);
+    let counted_since = rows.iter().filter_map(|row| row.counted_since_ns).min();
+    let first = [
+        sampled::remark(&view, &rows),
+        counted_since.map(counted_only),
+    ];
     remarks(
         &profile.header,
-        sampled,
+        first.into_iter().flatten().collect(),
         marks,
         options.explain != Explain::No,
         out,
@@ -215,9 +219,12 @@ fn columns(view: &View<'_>, rows: &[Row]) -> Vec<Column> {
     let cells = |cell: &dyn Fn(&Row) -> String| rows.iter().map(cell).collect::<Vec<_>>();
     let ranks = (1..=rows.len()).map(|rank| rank.to_string());
     let mut columns = vec![column("#", ranks.collect())];
-    let calls = |row: &Row| {
-        row.known_calls()
-            .map_or(units::UNKNOWN.to_owned(), units::count)
+    let calls = |row: &Row| match row.known_calls() {
+        Some(calls) if row.counted_since_ns.is_some() => {
+            format!("{COUNTED}{}", units::count(calls))
+        }
+        Some(calls) => units::count(calls),
+        None => units::UNKNOWN.to_owned(),
     };
     let calls = column("calls", cells(&calls));
     if view.counts_only() {
@@ -328,12 +335,12 @@ fn names(view: &View<'_>, rows: &[Row]) -> Vec<String> {
 /// Writes the explanations of marks, the number of methods not instrumented, and notes.
 pub(super) fn remarks(
     header: &Header,
-    sampled: Option<String>,
+    first: Vec<String>,
     [estimated, has_errors, has_bounds, has_partial]: [bool; 4],
     explain: bool,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let mut remarks: Vec<String> = sampled.into_iter().collect();
+    let mut remarks = first;
     if estimated {
         remarks.push("~ estimated from a random sample of the calls; counts are exact".to_owned());
     }

@@ -44,7 +44,7 @@ fn tables(profile: &Profile, options: &Options<'_>, out: &mut dyn Write) -> io::
     } else {
         methods::remarks(
             &profile.header,
-            None,
+            Vec::new(),
             [false; 4],
             options.explain != Explain::No,
             out,

@@ -1,0 +1,131 @@
+//! The choice of the methods that lose their entry and exit probes.
+
+use crate::tracker::client::MethodSum;
+
+/// A call whose mean time is this many times the cost of its probes keeps them: they distort it by two percent at most.
+const LONG: f64 = 50.0;
+
+/// A method whose probes take less than this part of the budget keeps them. That many such methods are within the budget.
+const SMALL: f64 = 1.0 / 2000.0;
+
+/// The part of the budget that the probes may take after methods were chosen. The rest is for methods that become hot later,
+/// so that classes are not changed again for a few calls more.
+const AIM: f64 = 0.5;
+
+/// The least part of the processor time that counts as the program's own, if the probes seem to have taken all.
+const LEAST_OWN: f64 = 0.1;
+
+/// The cost of probes and its limit.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Budget {
+    /// The limit in percent of the program's own processor time.
+    pub(super) percent: u32,
+    /// Nanoseconds that the probes of a call take.
+    pub(super) call_ns: f64,
+}
+
+impl Budget {
+    /// Chooses methods to count only, from the calls in an interval and the processor time of the process in nanoseconds.
+    /// Nothing is chosen within the budget. Otherwise those with the shortest calls are chosen first, until the probes of
+    /// the others take half of the budget. `may_lose` tells whether a method may lose its probes.
+    pub(super) fn choose(
+        self,
+        seen: &[MethodSum],
+        cpu_ns: f64,
+        may_lose: impl Fn(u32) -> bool,
+    ) -> Vec<u32> {
+        let cost = |method: &MethodSum| method.calls as f64 * self.call_ns;
+        // Where many threads share few processors, most of the elapsed time of short calls is that of other threads. But the
+        // calls of no method take more processor time than the process.
+        let mean = |method: &MethodSum| (method.nanos as f64).min(cpu_ns) / method.calls as f64;
+        let mut probes: f64 = seen.iter().map(cost).sum();
+        let own = (cpu_ns - probes).max(cpu_ns * LEAST_OWN);
+        let allowed = own * f64::from(self.percent) / 100.0;
+        if probes <= allowed {
+            return Vec::new();
+        }
+        let is_candidate = |method: &&MethodSum| {
+            cost(method) >= allowed * SMALL
+                && mean(method) < LONG * self.call_ns
+                && may_lose(method.id)
+        };
+        let mut candidates: Vec<&MethodSum> = seen
+            .iter()
+            .filter(|method| method.calls > 0)
+            .filter(is_candidate)
+            .collect();
+        candidates.sort_by(|a, b| mean(a).total_cmp(&mean(b)));
+        let mut chosen = Vec::new();
+        for method in candidates {
+            if probes <= allowed * AIM {
+                break;
+            }
+            probes -= cost(method);
+            chosen.push(method.id);
+        }
+        chosen
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BUDGET: Budget = Budget {
+        percent: 25,
+        call_ns: 20.0,
+    };
+
+    fn method(id: u32, calls: u64, mean: u64) -> MethodSum {
+        MethodSum {
+            id,
+            calls,
+            nanos: calls * mean,
+        }
+    }
+
+    #[test]
+    fn nothing_is_chosen_within_the_budget() {
+        // Probes take 20 ms, the program itself 80 ms.
+        let seen = [method(1, 1_000_000, 5)];
+        assert!(BUDGET.choose(&seen, 100e6, |_| true).is_empty());
+        assert_eq!(BUDGET.choose(&seen, 99e6, |_| true), [1]);
+        assert!(BUDGET.choose(&[], 0.0, |_| true).is_empty());
+    }
+
+    #[test]
+    fn the_shortest_calls_are_chosen_until_half_of_the_budget_is_left() {
+        // 25 % of 80 ms are 20 ms; the probes take 60 ms.
+        let seen = [
+            method(1, 500_000, 400),
+            method(2, 1_000_000, 30),
+            method(3, 500_000, 90),
+            method(4, 1_000_000, 60),
+        ];
+        assert_eq!(BUDGET.choose(&seen, 140e6, |_| true), [2, 4, 3]);
+        assert_eq!(BUDGET.choose(&seen, 140e6, |id| id != 4), [2, 3, 1]);
+    }
+
+    #[test]
+    fn long_calls_and_rare_ones_keep_their_probes() {
+        let seen = [
+            method(1, 100_000, 1000),
+            method(2, 400, 10),
+            method(3, 1_000_000, 99),
+            method(4, 0, 0),
+        ];
+        assert_eq!(BUDGET.choose(&seen, 100e6, |_| true), [3]);
+    }
+
+    #[test]
+    fn calls_are_short_that_only_other_threads_make_long() {
+        let seen = [method(1, 1_000_000, 40_000), method(2, 1000, 40_000)];
+        assert_eq!(BUDGET.choose(&seen, 60e6, |_| true), [1]);
+    }
+
+    #[test]
+    fn probes_cannot_take_more_than_all() {
+        let seen = [method(1, 100_000_000, 3), method(2, 1_000_000, 7)];
+        assert_eq!(BUDGET.choose(&seen, 100e6, |_| true), [1, 2]);
+    }
+}

@@ -1,0 +1,63 @@
+//! Takes entry and exit probes from methods: marks them in [`Levels`](super::levels::Levels), and retransforms their
+//! classes.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::instrumentation::Instrumentation;
+use super::numbered_names::without_numbers;
+use super::retransform;
+use crate::jvm::jni::Jni;
+
+/// Classes in one request. The JVM stops all threads for each request.
+const BATCH: usize = 128;
+
+/// Has the methods of these ids only counted, in all copies of their classes and in those that are loaded later. Ends early
+/// if `goes_on` returns false. A method keeps its probes if the JVM changes no copy of its class.
+pub(crate) fn only_count(
+    instrumentation: &Instrumentation,
+    jni: Jni<'_>,
+    ids: &[u32],
+    since: Duration,
+    goes_on: impl Fn() -> bool,
+) {
+    let mut by_class: HashMap<Arc<str>, Vec<u32>> = HashMap::new();
+    let mut is_any_folded = false;
+    for &id in ids {
+        if let Some(class) = instrumentation.hook.registry.class_of(id) {
+            is_any_folded |= class.is_folded;
+            by_class.entry(class.name).or_default().push(id);
+        }
+    }
+    let levels = &instrumentation.hook.levels;
+    levels.mark(by_class.values().flatten(), since);
+    // The name in the registry: a folded class stands for many, whose names differ by numbers.
+    let known = |name: &str| match by_class.get_key_value(name) {
+        Some((name, _)) => Some(name.clone()),
+        None if is_any_folded => {
+            let folded = by_class.get_key_value(&*without_numbers(name));
+            folded.map(|(name, _)| name.clone())
+        }
+        None => None,
+    };
+    let changed = jni.framed(|jni| {
+        let jvmti = instrumentation.jvmti;
+        let mut changed: HashSet<Arc<str>> = HashSet::new();
+        let classes = retransform::classes_named(jvmti, jni, |name| known(name).is_some());
+        for batch in classes.chunks(BATCH) {
+            if !goes_on() {
+                break;
+            }
+            let references: Vec<_> = batch.iter().map(|(_, class)| *class).collect();
+            let refused = retransform::retransform(jvmti, &references);
+            let accepted = batch.iter().enumerate();
+            let accepted = accepted.filter(|(at, _)| !refused.contains(at));
+            changed.extend(accepted.filter_map(|(_, (name, _))| known(name)));
+        }
+        changed
+    });
+    let changed = changed.unwrap_or_default();
+    let unchanged = by_class.iter().filter(|(name, _)| !changed.contains(*name));
+    levels.unmark(unchanged.flat_map(|(_, ids)| ids));
+}

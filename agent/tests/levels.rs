@@ -1,0 +1,149 @@
+//! Methods that lose their entry and exit probes while the program runs. Every call is counted once, before and after.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, ensure};
+use loadhook_profile::Profile;
+
+mod support;
+use support::{Finished, Program, edges};
+
+on_each_jdk!(one_thread many_threads unlimited allocations);
+on_jdks!(virtual_threads: on_21 21, on_25 25);
+
+fn run(feature: u32, options: &str, args: &[&str]) -> Result<Finished> {
+    Program::new(feature, "Levels")
+        .options(options)
+        .args(args)
+        .run()
+}
+
+/// The calls of methods of the program, as it prints them. Names of constructors are those of their classes.
+fn printed(run: &Finished) -> Result<BTreeMap<String, u64>> {
+    let text = String::from_utf8_lossy(&run.output.stdout);
+    text.lines()
+        .map(|line| {
+            let (name, calls) = line.split_once(' ').context(line.to_owned())?;
+            let name = match name {
+                "base" => "Base.<init>",
+                "derived" => "Derived.<init>",
+                name => name,
+            };
+            Ok((name.to_owned(), calls.parse()?))
+        })
+        .collect()
+}
+
+/// The calls of these methods in the profile, and the methods that were only counted from some moment on.
+fn found(profile: &Profile) -> (BTreeMap<String, u64>, Vec<String>) {
+    let mut calls = BTreeMap::new();
+    for (edge, more) in edges(profile, "Levels") {
+        let callee = edge.rsplit(" > ").next().unwrap_or(&edge).to_owned();
+        *calls.entry(callee).or_default() += more;
+    }
+    let lowered = profile.method_calls.iter().filter(|c| c.since_ns.is_some());
+    let lowered = lowered.map(|c| profile.methods[c.method as usize].name.to_string());
+    (calls, lowered.collect())
+}
+
+/// Checks that all calls are counted, and returns the names of the methods that were only counted.
+fn exact(run: &Finished) -> Result<Vec<String>> {
+    let printed = printed(run)?;
+    let (found, lowered) = found(&run.profile);
+    for (name, calls) in &printed {
+        let found = found.get(name).copied().unwrap_or(0);
+        ensure!(
+            found == *calls,
+            "{}: {name}: {calls} expected, {found} found; only counted: {lowered:?}",
+            run.name
+        );
+    }
+    Ok(lowered)
+}
+
+/// Checks that these methods were only counted, and that calls of others have their callers: no call that has ended stays on
+/// a path.
+fn lowered(run: &Finished, threads: u64, names: &[&str]) -> Result<()> {
+    let lowered = exact(run)?;
+    for name in names {
+        ensure!(
+            lowered.iter().any(|it| it == name),
+            "{}: {name} kept its probes: {lowered:?}",
+            run.name
+        );
+    }
+    let edges = edges(&run.profile, "Levels");
+    ensure!(
+        edges.get("work > after") == Some(&(2 * threads)),
+        "{}: {edges:?}",
+        run.name
+    );
+    let notes = &run.profile.header.notes;
+    ensure!(
+        notes.iter().any(|note| note.starts_with("--budget 5 %: ")),
+        "{}: {notes:?}",
+        run.name
+    );
+    Ok(())
+}
+
+fn one_thread(feature: u32) -> Result<()> {
+    for timing in ["adaptive", "exact"] {
+        let run = run(
+            feature,
+            &format!("timing={timing},budget=5"),
+            &["2000", "1", "0"],
+        )?;
+        lowered(&run, 1, &["leaf", "recurse", "deep"])?;
+    }
+    Ok(())
+}
+
+fn many_threads(feature: u32) -> Result<()> {
+    let run = run(
+        feature,
+        "timing=adaptive,budget=5,snapshot-every=200ms",
+        &["2500", "64", "0"],
+    )?;
+    lowered(&run, 64, &["leaf"])
+}
+
+fn virtual_threads(feature: u32) -> Result<()> {
+    let run = run(feature, "timing=adaptive,budget=5", &["2500", "2", "200"])?;
+    lowered(&run, 202, &["leaf"])
+}
+
+/// Without a budget no method loses its probes.
+fn unlimited(feature: u32) -> Result<()> {
+    for options in ["timing=adaptive,budget=none", "timing=exact"] {
+        let run = run(feature, options, &["500", "2", "0"])?;
+        exact(&run)?;
+        ensure!(run.profile.method_calls.is_empty(), "{}", run.name);
+    }
+    Ok(())
+}
+
+/// Allocations are counted in methods that lost their other probes.
+fn allocations(feature: u32) -> Result<()> {
+    let run = run(
+        feature,
+        "timing=adaptive,alloc=exact,budget=5",
+        &["2000", "1", "0"],
+    )?;
+    let lowered = exact(&run)?;
+    ensure!(
+        lowered.iter().any(|name| name == "make"),
+        "{}: {lowered:?}",
+        run.name
+    );
+    let made = printed(&run)?["make"];
+    let profile = &run.profile;
+    let allocations = profile.allocations.as_ref().context("no allocations")?;
+    let derived = allocations
+        .sites
+        .iter()
+        .filter(|site| &*site.type_name == "Levels$Derived");
+    let derived: f64 = derived.map(|site| site.allocated.objects).sum();
+    ensure!(derived == made as f64, "{}: {derived} of {made}", run.name);
+    Ok(())
+}
