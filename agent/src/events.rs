@@ -13,6 +13,7 @@ use crate::jvm::jni::{Jni, JniError};
 use crate::jvm::jvmti::VmBuffer;
 use crate::jvm::reference::Local;
 use crate::jvm::sys::event;
+use crate::sampler::Sampler;
 use crate::snapshot::periodic;
 use crate::tracker::client::TrackerClient;
 use crate::{diagnostics, tracker};
@@ -26,6 +27,9 @@ thread_local! {
 }
 
 /// Handles `VMStart`: defines the tracker's classes in `java.base`.
+///
+/// They are needed even if no class is instrumented: they keep the heap reserve, without which a program whose heap is full
+/// ends without `VMDeath`, and each profile begins with their snapshot.
 pub(crate) fn vm_start(agent: &'static Agent, jni: Jni<'_>) {
     let defined = jni.framed(|jni| {
         let mut tracker = Err(JniError::Refused);
@@ -55,7 +59,9 @@ pub(crate) fn vm_init(agent: &'static Agent, jni: Jni<'_>, current: Local<'_>) {
         return;
     };
     IS_MAIN.set(true);
-    tracker.reserve.keep(jni);
+    if agent.sampler.is_none() {
+        tracker.reserve.keep(jni);
+    }
     let options = agent.options();
     let configured = tracker.configure(
         jni,
@@ -93,22 +99,38 @@ pub(crate) fn vm_init(agent: &'static Agent, jni: Jni<'_>, current: Local<'_>) {
     keeper::start(parts, jni);
     begin_instrumenting(agent, jni, tracker);
     // Sampling begins after retransformation, which is not work of the program.
-    begin_sampling(agent, jni, current);
+    if let Some(sampler) = &agent.sampler
+        && !begin_sampling(agent, sampler, tracker, jni, current)
+    {
+        tracker.reserve.keep(jni);
+    }
 }
 
-/// Enables the events of threads and begins to sample them.
-fn begin_sampling(agent: &'static Agent, jni: Jni<'_>, current: Local<'_>) {
-    let Some(sampler) = &agent.sampler else {
-        return;
-    };
+/// Enables the events of threads and begins to sample them. The sampler's thread also allocates the heap reserve, whose
+/// memory takes milliseconds to be provided. Returns whether the thread was started.
+fn begin_sampling(
+    agent: &'static Agent,
+    sampler: &'static Sampler,
+    tracker: &'static TrackerClient,
+    jni: Jni<'_>,
+    current: Local<'_>,
+) -> bool {
     let notify = |event| agent.jvmti.notify(event, true);
     if let Err(error) = notify(event::THREAD_START).and_then(|()| notify(event::THREAD_END)) {
         diagnostics::once(&format!(
             "threads are not sampled: the JVM does not report their start and end ({error})"
         ));
-        return;
+        return false;
     }
-    sampler.begin(&agent.instrumentation, &agent.own_threads, jni, current);
+    let keep_reserve = |jni: Jni<'_>| tracker.reserve.keep(jni);
+    let own_threads = &agent.own_threads;
+    sampler.begin(
+        &agent.instrumentation,
+        own_threads,
+        jni,
+        current,
+        keep_reserve,
+    )
 }
 
 fn start_snapshots(agent: &'static Agent, jni: Jni<'_>, interval: Duration) {

@@ -1,12 +1,14 @@
 //! The sampler under a program that does what is hard for it, at the shortest intervals. The program must not notice.
 
 use anyhow::{Context, Result, ensure};
+use loadhook_profile::Engine;
 use tempfile::TempDir;
 
 mod support;
 use support::{Program, finish, read};
 
 on_each_jdk!(programs_do_not_notice the_program_keeps_its_signal);
+on_jdks!(other_profilers_have_sigprof: on_25 25);
 
 /// Options of the JVM that change how code is made or how garbage is collected.
 const JVMS: [&[&str]; 4] = [
@@ -53,27 +55,63 @@ fn programs_do_not_notice(feature: u32) -> Result<()> {
 
 /// The program takes `SIGPROF`, and gets the signals that it raises and no others.
 fn the_program_keeps_its_signal(feature: u32) -> Result<()> {
+    for clock_source in ["timer", "perf"] {
+        let mut outcome = Ok(());
+        // A sampler's thread that gets no processor for long gives the signal up late.
+        for _ in 0..3 {
+            outcome = keeps_its_signal(feature, clock_source);
+            if outcome.is_ok() {
+                break;
+            }
+        }
+        outcome?;
+    }
+    Ok(())
+}
+
+fn keeps_its_signal(feature: u32, clock_source: &str) -> Result<()> {
     let folder = TempDir::new()?;
     let file = folder.path().join("profile.pb.gz");
-    let mut outcome = Ok(());
-    // A sampler's thread that gets no processor for long gives the signal up late.
-    for _ in 0..3 {
-        let program = Program::new(feature, "SampledSignals")
-            .options("timing=sampled,include=none,all=false,sampler=async");
-        let output = finish(&mut program.command(&file)?)?;
-        ensure!(output.status.success(), "JDK {feature}: {output:?}");
-        let notes = read(&file)?.header.notes;
-        outcome = if output.stdout == b"seen 5\n"
-            && notes
-                .iter()
-                .any(|note| note.contains("uses SIGPROF itself"))
-        {
-            return Ok(());
-        } else {
-            Err(anyhow::anyhow!("JDK {feature}: {output:?}, {notes:?}"))
-        };
-    }
-    outcome
+    let options = format!("timing=sampled,include=none,all=false,clock-source={clock_source}");
+    let program = Program::new(feature, "SampledSignals").options(&options);
+    let output = finish(&mut program.command(&file)?)?;
+    let profile = read(&file)?;
+    let notes = &profile.header.notes;
+    let name = format!("JDK {feature}, {clock_source}: {output:?}, {notes:?}");
+    ensure!(
+        output.status.success() && output.stdout == b"seen 5\n",
+        "{name}"
+    );
+    let is_async = profile
+        .sampling
+        .is_some_and(|sampling| sampling.engine == Engine::Async);
+    // The kernel may forbid performance events.
+    ensure!(is_async || clock_source == "perf", "{name}");
+    let has_note = notes
+        .iter()
+        .any(|note| note.contains("uses SIGPROF itself"));
+    let is_expected = is_async && clock_source == "perf";
+    ensure!(has_note == is_expected, "{name}");
+    Ok(())
+}
+
+/// JFR's samples of processor time need `SIGPROF`, and the user may start them when the sampler runs.
+fn other_profilers_have_sigprof(feature: u32) -> Result<()> {
+    let folder = TempDir::new()?;
+    let recording = folder.path().join("recording.jfr");
+    let run = Program::new(feature, "SampledRecording")
+        .options("timing=sampled,include=none,all=false,sampler=async")
+        .args(&[&recording.display().to_string()])
+        .run()?;
+    let printed = String::from_utf8_lossy(&run.output.stdout);
+    let samples: u32 = printed
+        .trim()
+        .parse()
+        .with_context(|| printed.to_string())?;
+    ensure!(samples > 0, "{}: JFR has no samples", run.name);
+    let sampling = run.profile.sampling.context("no samples")?;
+    ensure!(sampling.samples > 0, "{}: {sampling:?}", run.name);
+    Ok(())
 }
 
 /// The same for much longer, for changes of the sampler:

@@ -23,6 +23,7 @@ on_each_jdk!(
     the_end_is_not_missed
     processor_time_only
     probes_cost_is_no_methods_time
+    performance_events_count_system_calls
 );
 on_jdks!(virtual_threads_are_together: on_21 21, on_25 25);
 
@@ -397,6 +398,20 @@ fn probes_cost_is_no_methods_time(feature: u32) -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// The signal of a performance event comes only at the end of a system call, and the event stands still meanwhile.
+fn performance_events_count_system_calls(feature: u32) -> Result<()> {
+    draw(|| {
+        let options = "sampler=auto,clock-source=perf,interval=1ms";
+        let run = program(feature, &["reads", "1000"], options).run()?;
+        sound(&run)?;
+        let known: f64 = measured(&run)?.values().sum();
+        let found = inclusive(&run.profile, "reads") as f64;
+        let ratio = found / known;
+        ensure!((0.8..1.25).contains(&ratio), "{}: {ratio:.3}", run.name);
+        Ok(())
+    })
 }
 
 fn virtual_threads_are_together(feature: u32) -> Result<()> {

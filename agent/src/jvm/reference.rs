@@ -46,7 +46,8 @@ impl<'f> Local<'f> {
 }
 
 /// A global reference: it keeps its object alive and is valid on every thread.
-/// The agent deletes global references to threads that have ended, and no others.
+/// The agent deletes global references to threads that have ended and to classes that
+/// the sampler has listed and noted, and no others.
 #[derive(Clone, Copy)]
 pub(crate) struct Global(Object);
 
@@ -64,6 +65,12 @@ impl Global {
     /// The reference as a local one. A global reference is valid in every frame.
     pub(crate) fn local<'f>(self) -> Local<'f> {
         Local::new(self.0)
+    }
+
+    /// A reference that no JVM knows.
+    #[cfg(test)]
+    pub(crate) fn unknown() -> Self {
+        Global(std::ptr::null_mut())
     }
 }
 

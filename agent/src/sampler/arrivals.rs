@@ -1,14 +1,16 @@
 //! Records the starts and ends of threads. Events of the JVM write the records; the sampler's thread reads them.
 
 use std::cell::Cell;
-use std::collections::HashSet;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fs;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use rustix::time::{ClockId, clock_gettime};
 
+use super::vm_threads::run_delay_ns;
 use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::Jvmti;
 use crate::jvm::reference::{Global, Local};
@@ -34,11 +36,31 @@ pub(super) struct Arrival {
     pub(super) name: String,
     /// The thread's id in the operating system; `None` if it is not known.
     pub(super) tid: Option<u32>,
+    /// The thread's time in the run queue at `at`; `None` if it is not known.
+    pub(super) delay_ns: Option<u64>,
     /// The thread's number in the asynchronous engine; `None` if the engine does not sample the thread.
     pub(super) number: Option<ThreadNumber>,
     pub(super) at: Instant,
     /// The thread's processor time at `at`.
     pub(super) cpu_ns: u64,
+}
+
+#[cfg(test)]
+impl Arrival {
+    /// A thread with a number as its serial number and its Java id.
+    pub(super) fn of_test(number: u64) -> Arrival {
+        Arrival {
+            serial: Serial(number),
+            thread: Global::unknown(),
+            id: Some(number),
+            name: String::new(),
+            tid: None,
+            delay_ns: None,
+            number: None,
+            at: Instant::now(),
+            cpu_ns: 0,
+        }
+    }
 }
 
 /// A thread that has ended.
@@ -61,14 +83,27 @@ pub(super) enum ThreadEvent {
 #[derive(Default)]
 pub(super) struct Arrivals {
     events: Mutex<Vec<ThreadEvent>>,
-    /// Java ids of the live threads that were noted. A thread that starts while `VMInit` lists all threads is in the
-    /// list and has an event too.
-    known: Mutex<HashSet<u64>>,
+    /// The live threads that were noted, by their Java ids. A thread that starts while `VMInit` lists all threads is in
+    /// the list and has an event too.
+    known: Mutex<HashMap<u64, Serial>>,
     next: AtomicU64,
+    /// True if nobody reads the events.
+    is_closed: AtomicBool,
+}
+
+/// The way in which a thread is noted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// The calling thread is about to start.
+    Starting,
+    /// It is the calling thread at `VMInit`.
+    Calling,
+    /// It is another thread at `VMInit`.
+    Listed,
 }
 
 impl Arrivals {
-    /// Notes a thread: the calling one when it starts, or another one at `VMInit`.
+    /// Notes a thread.
     pub(super) fn started(
         &self,
         jvmti: Jvmti,
@@ -76,17 +111,22 @@ impl Arrivals {
         fields: &ThreadFields,
         engine: Option<AsyncEngine>,
         thread: Local<'_>,
-        is_calling: bool,
+        found: Found,
     ) {
+        if self.is_closed.load(Ordering::Acquire) {
+            return;
+        }
+        let serial = Serial(self.next.fetch_add(1, Ordering::Relaxed));
         let id = fields.id(jni, thread);
         if let Some(id) = id
-            && !lock(&self.known).insert(id)
+            && !self.is_new(id, serial)
         {
             return;
         }
         let Ok(reference) = jni.global(thread) else {
             return;
         };
+        let is_calling = found != Found::Listed;
         let name = fields.name(jni, thread);
         let cpu_ns = if is_calling {
             own_cpu_ns().unwrap_or(0)
@@ -94,16 +134,22 @@ impl Arrivals {
             u64::try_from(jvmti.thread_cpu_time(thread)).unwrap_or(0)
         };
         let number = engine.and_then(|engine| engine.thread_started(jni, thread));
-        let serial = Serial(self.next.fetch_add(1, Ordering::Relaxed));
         if is_calling {
             OWN.set(Some(serial));
         }
+        let tid = is_calling.then(own_tid).flatten();
+        let delay_ns = match found {
+            Found::Starting => Some(0),
+            Found::Calling => tid.and_then(run_delay_ns),
+            Found::Listed => None,
+        };
         lock(&self.events).push(ThreadEvent::Started(Arrival {
             serial,
             thread: reference,
             id,
             name,
-            tid: is_calling.then(own_tid).flatten(),
+            tid,
+            delay_ns,
             number,
             at: Instant::now(),
             cpu_ns,
@@ -121,11 +167,9 @@ impl Arrivals {
         if let Some(engine) = engine {
             engine.thread_ended();
         }
-        if let Some(id) = fields.id(jni, thread) {
-            lock(&self.known).remove(&id);
-        }
         // The native thread may attach again, as another Java thread.
-        if let Some(serial) = OWN.take() {
+        let own = OWN.take();
+        if let Some(serial) = self.serial_of_ended(own, fields.id(jni, thread)) {
             let name = fields.name(jni, thread);
             lock(&self.events).push(ThreadEvent::Ended(Departure {
                 serial,
@@ -134,6 +178,35 @@ impl Arrivals {
                 cpu_ns: own_cpu_ns(),
             }));
         }
+    }
+
+    /// Notes the serial number of a thread, unless its Java id is known.
+    fn is_new(&self, id: u64, serial: Serial) -> bool {
+        match lock(&self.known).entry(id) {
+            Entry::Occupied(_) => false,
+            Entry::Vacant(place) => {
+                place.insert(serial);
+                true
+            }
+        }
+    }
+
+    /// The serial number of the calling thread, which ends. A thread that `VMInit` has listed does not have it as `own`,
+    /// and is found by its Java id.
+    fn serial_of_ended(&self, own: Option<Serial>, id: Option<u64>) -> Option<Serial> {
+        let listed = id.and_then(|id| lock(&self.known).remove(&id));
+        own.or(listed)
+    }
+
+    /// Records nothing from now on, because nobody will read it. Returns the references to delete.
+    pub(super) fn close(&self) -> Vec<Global> {
+        self.is_closed.store(true, Ordering::Release);
+        lock(&self.known).clear();
+        let started = self.take().into_iter().filter_map(|event| match event {
+            ThreadEvent::Started(arrival) => Some(arrival.thread),
+            ThreadEvent::Ended(_) => None,
+        });
+        started.collect()
     }
 
     /// The events since the last call, in their order.
@@ -159,6 +232,19 @@ pub(super) fn own_tid() -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_thread_that_was_listed_is_known_at_its_end() {
+        let arrivals = Arrivals::default();
+        let [main, listed] = [Serial(1), Serial(2)];
+        assert!(arrivals.is_new(1, main));
+        assert!(arrivals.is_new(20, listed));
+        assert!(!arrivals.is_new(20, Serial(3)), "it has an event too");
+        assert_eq!(arrivals.serial_of_ended(None, Some(20)), Some(listed));
+        assert_eq!(arrivals.serial_of_ended(None, Some(20)), None);
+        assert_eq!(arrivals.serial_of_ended(Some(main), Some(1)), Some(main));
+        assert!(arrivals.is_new(1, Serial(4)), "an id that is used again");
+    }
 
     #[test]
     fn a_thread_knows_its_number_and_time() {

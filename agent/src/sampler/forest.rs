@@ -267,8 +267,15 @@ impl Forest {
         self.path = path;
     }
 
-    /// Forgets all running times. Waiting is kept.
+    /// Forgets the running times of all samples. Waiting is kept. Threads that have ended cannot be sampled again, so
+    /// their time counts as not sampled.
     pub(super) fn forget_running(&mut self) {
+        for owner in &mut self.owners {
+            if owner.kind == ThreadKind::Ended {
+                let sampled: u64 = owner.costs.values().map(|cost| cost.self_ns).sum();
+                owner.unsampled_ns = owner.unsampled_ns.saturating_add(sampled.cast_signed());
+            }
+        }
         for cost in self
             .owners
             .iter_mut()
@@ -466,6 +473,30 @@ mod tests {
         forest.end(None, "pool-1-thread-7", -4500);
         let unsampled: Vec<u64> = forest.owners().map(Owner::unsampled_ns).collect();
         assert_eq!(unsampled, [0], "it may be chance");
+    }
+
+    /// A sampler that is not trusted any more has sampled threads that are gone.
+    #[test]
+    fn forgotten_times_of_ended_threads_are_not_sampled() {
+        let mut forest = Forest::new(100);
+        let [ended, alive] = ["a", "b"].map(|name| forest.begin(name.into(), None));
+        for thread in [ended, alive] {
+            forest.run(thread, &names([1, 2]), 100, 1);
+            let node = forest.node(&names([1])).expect("a node");
+            forest.wait(thread, node, Reason::Io, 3);
+        }
+        forest.end(Some(ended), "a", 20);
+        forest.forget_running();
+        let group = forest.group("a");
+        let group = &forest.owners[group.0 as usize];
+        assert_eq!(group.unsampled_ns(), 120);
+        let alive = &forest.owners[alive.0 as usize];
+        assert_eq!(alive.unsampled_ns(), 0, "it will be sampled anew");
+        for owner in [group, alive] {
+            let waited: u64 = owner.costs.values().map(|cost| cost.waiting.io_ns).sum();
+            let ran: u64 = owner.costs.values().map(|cost| cost.all_ns).sum();
+            assert_eq!((waited, ran), (3, 0));
+        }
     }
 
     #[test]

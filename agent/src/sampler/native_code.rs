@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use loadhook_profile::Method;
 
@@ -13,65 +14,109 @@ use super::names::Names;
 /// The name of code whose library or function is not known.
 const NO_SYMBOL: &str = "[native]";
 
+/// The shortest time between two readings of the mappings because of an address that is in none.
+const PAUSE: Duration = Duration::from_secs(1);
+
 /// Limit of the addresses whose names are kept. When it is reached, all of them are forgotten.
 const MOST: usize = 1 << 16;
 
-/// A part of a file that is mapped as code.
+/// Memory that is mapped as code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Mapping {
     start: usize,
     end: usize,
     /// The offset in the file that is mapped to `start`.
     offset: u64,
+    /// The file; empty for code that was generated into memory.
     path: PathBuf,
+}
+
+/// The place of an address.
+#[derive(Clone, Debug)]
+enum Place {
+    Jvm,
+    Function {
+        library: String,
+        function: String,
+    },
+    /// Code in no file.
+    Generated,
 }
 
 /// The libraries of the process.
 #[derive(Default)]
 pub(super) struct NativeCode {
     mappings: Vec<Mapping>,
+    /// The time at which the mappings were read; `None` if they were not.
+    read_at: Option<Instant>,
     libraries: HashMap<PathBuf, Functions>,
+    /// Places that have no name yet.
+    places: HashMap<usize, Place>,
     known: HashMap<usize, NameNumber>,
 }
 
 impl NativeCode {
-    /// The name of the code at an address: its library and function.
+    /// Finds the library and the function of the code at an address. It may read files, so it is called before the lock
+    /// of the names is taken.
+    pub(super) fn look_up(&mut self, pc: usize) {
+        if self.known.contains_key(&pc) || self.places.contains_key(&pc) {
+            return;
+        }
+        if self.known.len() >= MOST {
+            self.known.clear();
+        }
+        if let Some(place) = self.find(pc) {
+            self.places.insert(pc, place);
+        }
+    }
+
+    /// The name of the code at an address that was looked up: its library and function.
     pub(super) fn name(&mut self, pc: usize, names: &mut Names) -> NameNumber {
         if let Some(known) = self.known.get(&pc) {
             return *known;
         }
-        let name = self.find(pc, names);
-        if self.known.len() >= MOST {
-            self.known.clear();
-        }
+        let name = match self.places.remove(&pc) {
+            Some(Place::Jvm) => names.vm,
+            Some(Place::Function { library, function }) => {
+                names.of(Method::native(&library, &function))
+            }
+            Some(Place::Generated) => names.of(Method::native(NO_SYMBOL, "")),
+            // It is not kept: the mappings that are read next may have the address.
+            None => return names.of(Method::native(NO_SYMBOL, "")),
+        };
         self.known.insert(pc, name);
         name
     }
 
-    fn find(&mut self, pc: usize, names: &mut Names) -> NameNumber {
-        let mapping = match self.mapping(pc) {
-            Some(mapping) => mapping,
-            None => {
-                // A library may have been loaded since.
-                self.mappings =
-                    mappings(&fs::read_to_string("/proc/self/maps").unwrap_or_default());
-                match self.mapping(pc) {
-                    Some(mapping) => mapping,
-                    None => return names.of(Method::native(NO_SYMBOL, "")),
-                }
-            }
+    fn find(&mut self, pc: usize) -> Option<Place> {
+        if self.mapping(pc).is_none() {
+            // A library may have been loaded since.
+            self.read_mappings();
+        }
+        let mapping = self.mapping(pc)?;
+        let Some(library) = mapping.path.file_name() else {
+            return Some(Place::Generated);
         };
-        let library = mapping.path.file_name().unwrap_or_default();
         let library = library.to_string_lossy().into_owned();
         if library == "libjvm.so" {
-            return names.vm;
+            return Some(Place::Jvm);
         }
         let offset = mapping.offset.saturating_add((pc - mapping.start) as u64);
         let path = mapping.path.clone();
         let functions = self.libraries.entry(path);
         let functions = functions.or_insert_with_key(|path| read(path));
-        let function = functions.at(offset).unwrap_or(NO_SYMBOL);
-        names.of(Method::native(&library, function))
+        let function = functions.at(offset).unwrap_or(NO_SYMBOL).to_owned();
+        Some(Place::Function { library, function })
+    }
+
+    fn read_mappings(&mut self) {
+        let now = Instant::now();
+        let is_soon = |at: Instant| now.saturating_duration_since(at) < PAUSE;
+        if self.read_at.is_some_and(is_soon) {
+            return;
+        }
+        self.read_at = Some(now);
+        self.mappings = mappings(&fs::read_to_string("/proc/self/maps").unwrap_or_default());
     }
 
     fn mapping(&self, pc: usize) -> Option<&Mapping> {
@@ -90,16 +135,16 @@ fn read(path: &Path) -> Functions {
     }
 }
 
-/// The executable mappings of files in the text of `/proc/self/maps`.
+/// The executable mappings in the text of `/proc/self/maps`.
 fn mappings(text: &str) -> Vec<Mapping> {
     let mapping = |line: &str| {
         let mut fields = line.splitn(6, ' ');
         let (start, end) = fields.next()?.split_once('-')?;
         let is_code = fields.next()?.contains('x');
         let offset = fields.next()?;
-        let path = fields.nth(2)?.trim_start();
+        let path = fields.nth(2).unwrap_or_default().trim_start();
         let number = |text: &str| u64::from_str_radix(text, 16).ok();
-        (is_code && !path.is_empty()).then_some(())?;
+        is_code.then_some(())?;
         Some(Mapping {
             start: usize::try_from(number(start)?).ok()?,
             end: usize::try_from(number(end)?).ok()?,
@@ -114,21 +159,45 @@ fn mappings(text: &str) -> Vec<Mapping> {
 mod tests {
     use super::*;
 
+    fn name(code: &mut NativeCode, names: &mut Names, pc: usize) -> Method {
+        code.look_up(pc);
+        let name = code.name(pc, names);
+        names.method(name, &HashMap::new())
+    }
+
     #[test]
     fn code_is_named_by_library_and_function() {
         let mut names = Names::new();
         let mut code = NativeCode::default();
-        let name = code.name(
-            rustix::time::clock_gettime as *const () as usize,
-            &mut names,
-        );
+        let function = rustix::time::clock_gettime as *const () as usize;
+        let method = name(&mut code, &mut names, function);
         let own = std::env::current_exe().expect("a file");
         let own = own.file_name().expect("a name").to_string_lossy();
-        let method = names.method(name, &HashMap::new());
         assert_eq!(*method.class, *own);
         assert!(method.name.contains("clock_gettime"), "{method:?}");
-        let nowhere = code.name(3, &mut names);
-        assert_eq!(&*names.method(nowhere, &HashMap::new()).class, NO_SYMBOL);
+        let nowhere = name(&mut code, &mut names, 3);
+        assert_eq!(&*nowhere.class, NO_SYMBOL);
+        assert!(code.places.is_empty());
+    }
+
+    /// A JIT of another language runs code that no file has, at many addresses.
+    #[test]
+    fn mappings_are_not_read_again_for_each_unknown_address() {
+        let mut names = Names::new();
+        let mut code = NativeCode::default();
+        name(&mut code, &mut names, 3);
+        let read_at = code.read_at;
+        assert!(read_at.is_some());
+        code.mappings.push(Mapping {
+            start: 0x1000,
+            end: 0x2000,
+            offset: 0,
+            path: PathBuf::new(),
+        });
+        for pc in (4..100).chain(0x1000..0x1100) {
+            assert_eq!(&*name(&mut code, &mut names, pc).class, NO_SYMBOL);
+        }
+        assert_eq!(code.read_at, read_at);
     }
 
     #[test]
@@ -146,6 +215,7 @@ mod tests {
             found,
             [
                 (0x7f00, 0x1000, "/usr/lib/a b.so".to_owned()),
+                (0x7f20, 0, String::new()),
                 (0x7f30, 0, "[vdso]".to_owned())
             ]
         );

@@ -31,6 +31,16 @@ pub(super) struct Taken {
     is_late: bool,
 }
 
+impl Taken {
+    /// The addresses of native code in the sample.
+    pub(super) fn native_code(&self) -> impl Iterator<Item = usize> {
+        self.frames.iter().filter_map(|frame| match frame {
+            SampleFrame::Native { pc } => Some(*pc),
+            _ => None,
+        })
+    }
+}
+
 /// Collects the samples of the asynchronous engine, and finds the names of their methods.
 pub(super) struct Sink<'a> {
     pub(super) instrumentation: &'a Instrumentation,

@@ -63,6 +63,8 @@ pub(super) struct Table {
     by_number: HashMap<ThreadNumber, Serial>,
     /// Index of the record that was visited last. The next visit goes to the record behind it.
     next: usize,
+    /// Index of the record whose name is read next.
+    next_name: usize,
     /// System ids of the threads that have ended since the last call of [`take_tids`](Self::take_tids).
     ended_tids: Vec<u32>,
 }
@@ -82,7 +84,7 @@ impl Table {
             tid: arrival.tid,
             number: arrival.number,
             owner: None,
-            visit: Visit::first(arrival.at, arrival.cpu_ns),
+            visit: Visit::first(arrival.at, arrival.cpu_ns, arrival.delay_ns),
             begun_cpu_ns: arrival.cpu_ns,
             sampled_ns: 0,
             sampled_cpu_ns: arrival.cpu_ns,
@@ -140,6 +142,19 @@ impl Table {
         None
     }
 
+    /// The next threads in turn whose names are to be read again, at most `most`.
+    pub(super) fn next_to_rename(&mut self, most: usize) -> impl Iterator<Item = &mut Record> {
+        let len = self.records.len();
+        let first = if self.next_name < len {
+            self.next_name
+        } else {
+            0
+        };
+        let behind = len.min(first + most);
+        self.next_name = behind;
+        self.records[first..behind].iter_mut()
+    }
+
     pub(super) fn len(&self) -> usize {
         self.records.len()
     }
@@ -154,5 +169,28 @@ impl Table {
         let ended = std::mem::take(&mut self.ended_tids);
         let alive = self.records.iter().filter_map(|record| record.tid);
         alive.chain(ended).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_threads_have_their_names_read_in_turn() {
+        let mut table = Table::default();
+        for number in 0..5 {
+            table.add(Arrival::of_test(number));
+        }
+        let mut read = |most| -> Vec<u64> {
+            let records = table.next_to_rename(most);
+            records.filter_map(|record| record.id).collect()
+        };
+        assert_eq!(read(2), [0, 1]);
+        assert_eq!(read(2), [2, 3]);
+        assert_eq!(read(2), [4]);
+        assert_eq!(read(1000), [0, 1, 2, 3, 4]);
+        assert_eq!(read(1000), [0, 1, 2, 3, 4]);
+        assert_eq!(Table::default().next_to_rename(2).count(), 0);
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use loadhook_profile::{Engine, Sampling};
 use loadhook_settings::Sampler as EngineChoice;
 
-use super::arrivals::Arrivals;
+use super::arrivals::{Arrivals, Found};
 use super::forest::Forest;
 use super::names::Names;
 use super::parts::{Parts, Shared, SharedState};
@@ -89,24 +89,26 @@ impl Sampler {
         sampler
     }
 
-    /// Begins to sample, at `VMInit`. `current` is the calling thread.
+    /// Begins to sample, at `VMInit`. `current` is the calling thread. `other_work` is done by the sampler's thread, unless
+    /// the JVM ends before. Returns whether that thread was started.
     pub(crate) fn begin(
         &'static self,
         instrumentation: &'static Instrumentation,
         own_threads: &OwnThreads,
         jni: Jni<'_>,
         current: Local<'_>,
-    ) {
+        other_work: impl FnOnce(Jni<'_>) + Send + 'static,
+    ) -> bool {
         let Some(fields) = ThreadFields::find(jni) else {
             diagnostics::once(
                 "threads are not sampled: java.lang.Thread of this JVM has no fields tid and name",
             );
-            return;
+            return false;
         };
         let begun = self.parts.engine.map(|engine| engine.begin(jni));
         let is_async = match &begun {
             Some(Err(reason)) => {
-                self.not_begun(reason);
+                self.not_begun(jni, reason);
                 false
             }
             begun => begun.is_some(),
@@ -118,11 +120,15 @@ impl Sampler {
             jni.ensure_local_capacity();
             for thread in jvmti.threads(jni).unwrap_or_default() {
                 if !own_threads.contains(jni, thread) {
-                    let is_calling = jni.is_same(thread, current);
+                    let found = if jni.is_same(thread, current) {
+                        Found::Calling
+                    } else {
+                        Found::Listed
+                    };
                     let engine = self.parts.engine.filter(|_| is_async);
                     self.parts
                         .arrivals
-                        .started(jvmti, jni, fields, engine, thread, is_calling);
+                        .started(jvmti, jni, fields, engine, thread, found);
                 }
             }
         });
@@ -132,6 +138,7 @@ impl Sampler {
             VISIT_INTERVAL
         };
         let run = move |jni: Jni<'_>| {
+            self.prepare(instrumentation, jni, other_work);
             while !self.gate.wait_for_end(interval) {
                 let Some(_pass) = self.gate.enter() else {
                     return;
@@ -141,15 +148,44 @@ impl Sampler {
         };
         if noted.is_none() || !own_threads.start(jvmti, jni, c"loadhook sampler", run) {
             if let Some(engine) = self.parts.engine {
-                engine.give_up();
+                engine.give_up(jni);
+            }
+            for thread in self.parts.arrivals.close() {
+                jni.delete_global(thread);
             }
             diagnostics::once("the sampler's thread cannot be started; no time is measured");
+            return false;
+        }
+        true
+    }
+
+    /// Does the work of the beginning that the starting thread need not wait for. It stops when the JVM ends.
+    fn prepare(
+        &self,
+        instrumentation: &Instrumentation,
+        jni: Jni<'_>,
+        other_work: impl FnOnce(Jni<'_>),
+    ) {
+        if let Some(_pass) = self.gate.enter() {
+            self.turn(instrumentation, jni, Turns::begin);
+        }
+        let note_some = || {
+            let pass = self.gate.enter();
+            pass.is_some()
+                && self
+                    .parts
+                    .engine
+                    .is_some_and(|engine| engine.note_some(jni))
+        };
+        while note_some() {}
+        if let Some(_pass) = self.gate.enter() {
+            other_work(jni);
         }
     }
 
-    fn not_begun(&self, reason: &NotAsync) {
+    fn not_begun(&self, jni: Jni<'_>, reason: &NotAsync) {
         if let Some(engine) = self.parts.engine {
-            engine.give_up();
+            engine.give_up(jni);
         }
         self.parts.fall_back(&reason.to_string());
         let mut shared = self.parts.shared.lock();
@@ -191,9 +227,9 @@ impl Sampler {
             && !own_threads.contains(jni, thread)
         {
             let jvmti = instrumentation.jvmti;
-            self.parts
-                .arrivals
-                .started(jvmti, jni, fields, self.parts.engine, thread, true);
+            let engine = self.parts.engine;
+            let arrivals = &self.parts.arrivals;
+            arrivals.started(jvmti, jni, fields, engine, thread, Found::Starting);
         }
     }
 

@@ -36,7 +36,8 @@ pub(super) struct Turns {
     table: Table,
     methods: Methods,
     native: NativeCode,
-    vm_threads: VmThreads,
+    /// The threads of the JVM; `None` before the sampler's thread has begun.
+    vm_threads: Option<VmThreads>,
     /// The number of the sampler's thread in the system.
     own_tid: Option<u32>,
     /// Samples of threads that are not known yet.
@@ -50,20 +51,23 @@ pub(super) struct Turns {
 
 impl Turns {
     pub(super) fn new(is_async: bool) -> Self {
-        let mut vm_threads = VmThreads::default();
-        vm_threads.begin();
         Turns {
             is_async,
             table: Table::default(),
             methods: Methods::default(),
             native: NativeCode::default(),
-            vm_threads,
+            vm_threads: None,
             own_tid: None,
             early: Vec::new(),
             ended: Vec::new(),
             drained_at: Instant::now(),
             looked_at: None,
         }
+    }
+
+    /// Does the first work of the sampler's thread.
+    pub(super) fn begin(&mut self, _turn: &Turn<'_>) {
+        self.vm_threads = Some(VmThreads::begin());
     }
 
     fn engine(&self, turn: &Turn<'_>) -> Option<AsyncEngine> {
@@ -75,6 +79,8 @@ impl Turns {
         let now = Instant::now();
         let mut ended = self.note_threads(turn);
         if self.engine(turn).is_none() {
+            // Those that ended before the engine was given up are among them.
+            ended.splice(0..0, std::mem::take(&mut self.ended));
             self.part(turn, ended);
         } else if now.saturating_duration_since(self.drained_at) >= DRAIN_INTERVAL {
             self.drained_at = now;
@@ -105,6 +111,7 @@ impl Turns {
             // The second call adds the samples whose threads have remained unknown.
             self.add(turn, Vec::new());
         }
+        ended.append(&mut self.ended);
         self.part(turn, ended);
         let jvmti = turn.instrumentation.jvmti;
         let shared = &turn.parts.shared;
@@ -169,6 +176,9 @@ impl Turns {
     fn add(&mut self, turn: &Turn<'_>, taken: Vec<Taken>) {
         let mut all = std::mem::take(&mut self.early);
         all.extend(taken);
+        for pc in all.iter().flat_map(Taken::native_code) {
+            self.native.look_up(pc);
+        }
         let shared = &turn.parts.shared;
         self.early = running::add(
             all,
@@ -181,13 +191,15 @@ impl Turns {
 
     /// Stops the asynchronous engine, and goes on at safepoints.
     fn fall_back(&mut self, turn: &Turn<'_>, engine: AsyncEngine, reason: &str) {
-        engine.give_up();
+        engine.give_up(turn.jni);
         turn.parts.fall_back(reason);
         self.is_async = false;
         self.early.clear();
         running::begin_anew(&turn.parts.shared);
         let jvmti = turn.instrumentation.jvmti;
         for record in self.table.all() {
+            // All running time so far is booked anew.
+            record.sampled_ns = 0;
             let cpu_ns = u64::try_from(jvmti.thread_cpu_time(record.thread.local()));
             running::run_to(record, &turn.parts.shared, cpu_ns.unwrap_or(0));
         }
@@ -267,9 +279,13 @@ impl Turns {
     fn look(&mut self, turn: &Turn<'_>) {
         let mut java = self.table.take_tids();
         java.extend(self.own_tid);
-        self.vm_threads.look(&java);
+        let vm_threads = self.vm_threads.as_mut();
+        let vm_threads = vm_threads.map_or_else(Vec::new, |threads| {
+            threads.look(&java);
+            threads.sums().collect()
+        });
         let mut renamed = Vec::new();
-        for record in self.table.all().iter_mut().take(MOST_NAMES) {
+        for record in self.table.next_to_rename(MOST_NAMES) {
             let name = turn.fields.name(turn.jni, record.thread);
             if record.name != name {
                 record.name.clone_from(&name);
@@ -277,7 +293,7 @@ impl Turns {
             }
         }
         let mut shared = turn.parts.shared.lock();
-        shared.vm_threads = self.vm_threads.sums().collect();
+        shared.vm_threads = vm_threads;
         for (owner, name) in renamed {
             shared.forest.rename(owner, &name);
         }

@@ -12,7 +12,7 @@ pub(super) struct Visit {
     pub(super) cpu_ns: u64,
     /// Time in which the thread did not run, and which is not booked yet.
     pub(super) pending_ns: u64,
-    /// The thread's whole time in the run queue when it was last read; `None` if it was not read yet.
+    /// The thread's whole time in the run queue when it was last read; `None` if it is not known.
     pub(super) delay_ns: Option<u64>,
     /// The place where the thread was found waiting; `None` if the last visit found it running.
     pub(super) found: Option<Found>,
@@ -29,12 +29,12 @@ pub(super) struct Found {
 
 impl Visit {
     /// The state before any visit.
-    pub(super) fn first(at: Instant, cpu_ns: u64) -> Self {
+    pub(super) fn first(at: Instant, cpu_ns: u64, delay_ns: Option<u64>) -> Self {
         Visit {
             at,
             cpu_ns,
             pending_ns: 0,
-            delay_ns: None,
+            delay_ns,
             found: None,
         }
     }

@@ -105,7 +105,8 @@ fn settle_run_delay(record: &mut Record, shared: &Shared) {
     let Some(delay_ns) = record.tid.and_then(run_delay_ns) else {
         return;
     };
-    let before = record.visit.delay_ns.replace(delay_ns).unwrap_or(0);
+    // Without an earlier reading, it is not known which part of the delay is new.
+    let before = record.visit.delay_ns.replace(delay_ns).unwrap_or(delay_ns);
     let delayed = delay_ns.saturating_sub(before).min(record.visit.pending_ns);
     if delayed == 0 {
         return;
@@ -150,7 +151,7 @@ mod tests {
     #[test]
     fn time_without_running_is_pending() {
         let begin = Instant::now();
-        let mut visit = Visit::first(begin, 5_000);
+        let mut visit = Visit::first(begin, 5_000, None);
         assert!(visit.advance(begin + Duration::from_micros(10), 9_000));
         assert_eq!(visit.pending_ns, 6_000);
         assert!(!visit.advance(begin + Duration::from_micros(15), 9_000));

@@ -70,13 +70,15 @@ pub(super) struct VmThreads {
 }
 
 impl VmThreads {
-    /// Notes the threads that exist at `VMInit`. A thread without a name of the JVM's own threads is a Java thread, or
-    /// the native thread that has started the JVM.
-    pub(super) fn begin(&mut self) {
+    /// Notes the threads that exist right after `VMInit`. A thread without a name of the JVM's own threads is a Java
+    /// thread, or the native thread that has started the JVM.
+    pub(super) fn begin() -> Self {
+        let mut threads = VmThreads::default();
         for (tid, name, cpu_ns) in tasks(Path::new("/proc/self/task")) {
             let kind = VmThreadKind::named(&name);
-            self.tasks.insert(tid, Task { kind, cpu_ns });
+            threads.tasks.insert(tid, Task { kind, cpu_ns });
         }
+        threads
     }
 
     /// Adds the processor time that threads have used since the last call. `is_java` has the system ids of Java

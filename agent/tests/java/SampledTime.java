@@ -2,6 +2,11 @@ import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 import java.net.ServerSocket;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
@@ -38,6 +43,9 @@ public class SampledTime {
             case "collect":
                 collect(millis);
                 break;
+            case "reads":
+                reads(millis);
+                break;
             case "virtual":
                 virtualThreads(millis);
                 break;
@@ -51,6 +59,24 @@ public class SampledTime {
             default:
                 throw new IllegalArgumentException(args[0]);
         }
+    }
+
+    /** Reads of a file in memory that take milliseconds each. No signal interrupts them. */
+    private static void reads(long millis) throws IOException {
+        long before = THREADS.getCurrentThreadCpuTime();
+        Path file = Files.createTempFile("reads", null);
+        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+            ByteBuffer buffer = ByteBuffer.allocateDirect(32 << 20);
+            channel.write(buffer, 0);
+            long end = System.nanoTime() + millis * 1_000_000;
+            while (System.nanoTime() - end < 0) {
+                buffer.clear();
+                channel.read(buffer, 0);
+            }
+        } finally {
+            Files.delete(file);
+        }
+        System.out.println("reads " + (THREADS.getCurrentThreadCpuTime() - before));
     }
 
     /** Some 100 microseconds of work, without any call. */

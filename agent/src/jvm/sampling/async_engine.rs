@@ -11,6 +11,7 @@ use super::sample::{
     ClockSource, NotAsync, SampleSink, SamplingCounts, SamplingSettings, ThreadNumber, Trust,
 };
 use super::shared::Shared;
+use super::signals;
 use super::timers::Timer;
 use super::vm_structs::VmStructs;
 use crate::jvm::jni::Jni;
@@ -34,7 +35,7 @@ impl AsyncEngine {
             settings.clock_source,
             own_tid(),
             0,
-            libc::SIGPROF,
+            signals::any(settings.clock_source),
             settings.interval,
         );
         probe.map_err(|error| match settings.clock_source {
@@ -68,13 +69,14 @@ impl AsyncEngine {
         Ok(AsyncEngine(engine))
     }
 
-    /// Notes classes and code that exist at `VMInit`, and installs the signal handler. After that,
-    /// [`thread_started`](Self::thread_started) can start to sample threads.
+    /// Lists the classes and notes the code that exist at `VMInit`, and installs the signal handler. After that,
+    /// [`thread_started`](Self::thread_started) can start to sample threads. [`note_some`](Self::note_some) must then
+    /// be called until it returns false.
     pub(crate) fn begin(self, jni: Jni<'_>) -> Result<(), NotAsync> {
         let AsyncEngine(engine) = self;
         engine.find_thread_field(jni)?;
-        engine.note_loaded_classes(jni);
-        // The JVM reports again the code that it reported before the classes were noted.
+        engine.list_loaded_classes(jni);
+        // The JVM has compiled some methods before it posts events for them.
         class_methods::generate_events(engine.jvmti, event::COMPILED_METHOD_LOAD);
         if engine.shared.code.get().is_none() {
             return Err(NotAsync::NoStructure("code cache"));
@@ -83,6 +85,12 @@ impl AsyncEngine {
             return Err(NotAsync::NoSignal);
         }
         Ok(())
+    }
+
+    /// Notes some of the classes that were loaded at `VMInit`. Returns whether there are more. It and
+    /// [`drain`](Self::drain) must be called by one thread at a time.
+    pub(crate) fn note_some(self, jni: Jni<'_>) -> bool {
+        self.0.note_some(jni)
     }
 
     /// Starts to sample a platform thread: the calling one at `ThreadStart`, or another one at `VMInit`. `None` if the
@@ -104,8 +112,9 @@ impl AsyncEngine {
 
     /// Stops all timers and events for ever. Nothing reads the samples any more,
     /// so the tables would only grow.
-    pub(crate) fn give_up(self) {
+    pub(crate) fn give_up(self, jni: Jni<'_>) {
         self.stop();
+        self.0.forget_listed(jni);
         for event in events::EVENTS {
             // An event that cannot be disabled costs memory, and no more.
             let _ = self.0.jvmti.notify(event, false);
@@ -132,10 +141,11 @@ impl AsyncEngine {
         }
     }
 
-    /// A note for the user if the signal is not `SIGPROF`.
+    /// A note for the user if the program handles the signal that the sampler would use.
     pub(crate) fn signal_note(self) -> Option<String> {
-        let number = self.0.signal.number();
-        (number != 0 && number != libc::SIGPROF).then(|| {
+        let signal = &self.0.signal;
+        signal.avoids_sigprof().then(|| {
+            let number = signal.number();
             format!("the program uses SIGPROF itself, so the sampler uses signal {number}")
         })
     }

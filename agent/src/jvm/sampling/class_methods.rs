@@ -18,18 +18,50 @@ pub(super) struct ClassMethods {
     pub(super) continuation_entry: Option<MethodKey>,
 }
 
-/// The methods of a class; `None` if the class is not prepared, or if its methods
-/// cannot be read.
-pub(super) fn class_methods(
+/// The methods of classes. Classes without methods, and those that are not prepared or cannot be read, are left out.
+pub(super) fn class_methods<'f>(
     jvmti: Jvmti,
     memory: &SafeMemory,
-    class: Local<'_>,
-) -> Option<ClassMethods> {
-    let keys = jvmti.class_methods(class)?;
+    classes: &[Local<'f>],
+) -> Vec<(Local<'f>, ClassMethods)> {
+    let mut found: Vec<(Local<'f>, Vec<MethodKey>)> = Vec::new();
+    for class in classes {
+        let keys = jvmti.class_methods(*class).unwrap_or_default();
+        if !keys.is_empty() {
+            found.push((*class, keys));
+        }
+    }
     // Up to JDK 25, a method id points to the address of HotSpot's `Method`. On a JVM where that is not so, this read
     // or the self-check fails.
-    let ids: Vec<usize> = keys.iter().map(|key| key.0.expose_provenance()).collect();
-    let addresses = memory.words(&ids)?;
+    let address_of = |key: &MethodKey| key.0.expose_provenance();
+    let ids: Vec<usize> = found
+        .iter()
+        .flat_map(|(_, keys)| keys)
+        .map(address_of)
+        .collect();
+    // One call reads the addresses for all classes. If it fails, each class is tried by itself.
+    let all = memory.words(&ids);
+    let mut at = 0;
+    let mut read = Vec::new();
+    for (class, keys) in found {
+        let behind = at + keys.len();
+        let addresses = match &all {
+            Some(all) => all.get(at..behind).map(<[usize]>::to_vec),
+            None => memory.words(&ids[at..behind]),
+        };
+        at = behind;
+        let methods = addresses.and_then(|addresses| of_class(jvmti, class, keys, addresses));
+        read.extend(methods.map(|methods| (class, methods)));
+    }
+    read
+}
+
+fn of_class(
+    jvmti: Jvmti,
+    class: Local<'_>,
+    keys: Vec<MethodKey>,
+    addresses: Vec<usize>,
+) -> Option<ClassMethods> {
     let signature = jvmti.class_signature(class).ok()?;
     let is_boot = jvmti.is_of_boot_loader(class);
     let continuation_entry = if signature == b"Ljdk/internal/vm/Continuation;" {

@@ -1,9 +1,11 @@
 //! Frame sizes of compiled code: from the header that HotSpot keeps before the code, and from its first instructions.
 
-use std::sync::OnceLock;
+use std::ops::Range;
+use std::sync::{Mutex, OnceLock};
 
 use super::memory::SafeMemory;
 use super::vm_structs::CodeOffsets;
+use crate::locks::lock;
 
 /// The maximum number of heaps of a code cache.
 const MAX_HEAPS: usize = 8;
@@ -20,6 +22,9 @@ pub(super) struct CodeCache {
     memory: SafeMemory,
     offsets: CodeOffsets,
     heaps: OnceLock<Vec<Heap>>,
+    /// The last block with stubs without a frame size. Most stubs lie one behind the other in a few such blocks, and the
+    /// start of the JVM would take longer if each of them were looked up.
+    last_frameless: Mutex<Range<usize>>,
 }
 
 /// A heap of the code cache: reserved memory, which does not move.
@@ -46,6 +51,7 @@ impl CodeCache {
             memory,
             offsets,
             heaps: OnceLock::new(),
+            last_frameless: Mutex::new(0..0),
         }
     }
 
@@ -93,10 +99,21 @@ impl CodeCache {
 
     /// The header of the code at `pc`. Only a compiled method has a place for the original return address.
     pub(super) fn header(&self, pc: usize, is_compiled: bool) -> Option<Header> {
-        let blob = self.heaps().iter().find_map(|heap| self.blob(heap, pc))?;
+        if !is_compiled && lock(&self.last_frameless).contains(&pc) {
+            return Some(Header::default());
+        }
+        let mut heaps = self.heaps().iter();
+        let (heap, block) = heaps.find_map(|heap| Some((heap, self.block(heap, pc)?)))?;
+        // The blob begins behind the header, at a multiple of 8.
+        let blob = (block + self.offsets.block_used + 8) & !7;
         let size = self.memory.int(blob + self.offsets.frame_size)?;
         if !(0..MAX_FRAME).contains(&size) {
             return None;
+        }
+        if size == 0 && !is_compiled {
+            let segments = self.memory.int(block + self.offsets.block_length)?;
+            let bytes = usize::try_from(segments).ok()? << heap.log2_segment_size;
+            *lock(&self.last_frameless) = block..block.saturating_add(bytes).min(heap.high);
         }
         let orig_pc = if is_compiled {
             self.memory.int(blob + self.offsets.orig_pc)?
@@ -111,9 +128,9 @@ impl CodeCache {
         })
     }
 
-    /// The start of the code blob that contains `pc`. The heap has a byte for each of its segments: the number of
+    /// The start of the block that contains `pc`. The heap has a byte for each of its segments: the number of
     /// segments to go back towards the first segment of the block, which has 0.
-    fn blob(&self, heap: &Heap, pc: usize) -> Option<usize> {
+    fn block(&self, heap: &Heap, pc: usize) -> Option<usize> {
         const FREE: u8 = 0xff;
         if pc < heap.low || pc >= heap.high {
             return None;
@@ -122,10 +139,7 @@ impl CodeCache {
         for _ in 0..MAX_STEPS {
             match self.memory.byte(heap.segments + segment)? {
                 FREE => return None,
-                0 => {
-                    let block = heap.low + (segment << heap.log2_segment_size);
-                    return Some((block + self.offsets.block_used + 8) & !7);
-                }
+                0 => return Some(heap.low + (segment << heap.log2_segment_size)),
                 back => segment = segment.checked_sub(usize::from(back))?,
             }
         }

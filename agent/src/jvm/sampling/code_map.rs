@@ -4,10 +4,10 @@
 //! share a granule, the others are found through that one: each piece has the numbers of such neighbours.
 
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock};
 
-use super::reclaim::zeroed;
+use super::blocks::Blocks;
 use crate::locks::lock;
 
 /// Bytes of a granule, as a power of two.
@@ -151,8 +151,10 @@ impl Place {
 pub(super) struct CodeMap {
     low: usize,
     high: usize,
-    pages: Box<[OnceLock<Box<[AtomicU32]>>]>,
-    blocks: Box<[OnceLock<Box<[Place]>>]>,
+    /// For each granule the number of a piece of code in it; 0 for none. A page of granules is one block.
+    granules: Blocks<AtomicU32, GRANULES>,
+    /// Descriptions by number minus 1.
+    places: Blocks<Place, BLOCK>,
     /// All code by its first address. Only changes of the map use it.
     order: Mutex<BTreeMap<usize, CodeId>>,
 }
@@ -169,8 +171,8 @@ impl CodeMap {
         Some(CodeMap {
             low,
             high,
-            pages: (0..pages).map(|_| OnceLock::new()).collect(),
-            blocks: (0..BLOCKS).map(|_| OnceLock::new()).collect(),
+            granules: Blocks::new(pages),
+            places: Blocks::new(BLOCKS),
             order: Mutex::default(),
         })
     }
@@ -186,9 +188,10 @@ impl CodeMap {
             return None;
         }
         let offset = pc.wrapping_sub(self.low);
-        let page = self.pages.get(offset >> PAGE)?.get()?;
-        let granule = (offset >> GRANULE) & (GRANULES - 1);
-        let mut id = page.get(granule)?.load(Ordering::Acquire);
+        let mut id = self
+            .granules
+            .get(offset >> GRANULE)?
+            .load(Ordering::Acquire);
         let mut side = None;
         for _ in 0..MAX_NEIGHBOURS {
             let place = self.place(CodeId(id))?;
@@ -210,19 +213,14 @@ impl CodeMap {
 
     /// The description with a number. No code has the number 0.
     fn place(&self, id: CodeId) -> Option<&Place> {
-        let index = (id.0 as usize).checked_sub(1)?;
-        self.blocks.get(index / BLOCK)?.get()?.get(index % BLOCK)
+        self.places.get((id.0 as usize).checked_sub(1)?)
     }
 
-    /// The granules of `code`, as places in the pages. Pages that do not exist yet are made.
+    /// The granules of `code`. Those that do not exist yet are made.
     fn granules(&self, code: &Code) -> impl Iterator<Item = &AtomicU32> {
         let first = code.low.saturating_sub(self.low) >> GRANULE;
         let last = (code.high - 1).saturating_sub(self.low) >> GRANULE;
-        (first..=last).filter_map(move |granule| {
-            let page = self.pages.get(granule / GRANULES)?;
-            page.get_or_init(|| zeroed(GRANULES))
-                .get(granule % GRANULES)
-        })
+        (first..=last).filter_map(|granule| self.granules.get_or_make(granule, AtomicU32::default))
     }
 
     /// Enters `code` under a number that is not in use. Returns the numbers of the code that it replaces, which is no
@@ -232,10 +230,7 @@ impl CodeMap {
             return None;
         }
         let index = (id.0 as usize).checked_sub(1)?;
-        let block = self.blocks.get(index / BLOCK)?;
-        let place = block
-            .get_or_init(|| (0..BLOCK).map(|_| Place::default()).collect())
-            .get(index % BLOCK)?;
+        let place = self.places.get_or_make(index, Place::default)?;
         place.write(code);
         let mut order = lock(&self.order);
         let below = order.range(..code.low).next_back();

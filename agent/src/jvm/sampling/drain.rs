@@ -32,14 +32,21 @@ pub(super) fn drain(engine: &Engine, jni: Jni<'_>, sink: &mut dyn SampleSink) {
     let mut unknown = 0;
     // Samples that are written meanwhile wait for the next call. Otherwise this call might never end.
     let until = engine.shared.ring.head();
+    if engine.shared.ring.tail() < until {
+        engine.note_rest(jni);
+    }
     while engine.shared.ring.tail() < until {
         let Some(record) = engine.shared.ring.take(&mut words) else {
             break;
         };
-        let end = end_of(record.end);
-        unknown += u32::from(end == StackEnd::Unwalked(Unwalked::UnknownMethod));
         found.clear();
-        expand(engine, &words, &mut found);
+        let is_sound = expand(engine, &words, &mut found);
+        let end = if is_sound {
+            end_of(record.end)
+        } else {
+            StackEnd::Unwalked(Unwalked::UnknownMethod)
+        };
+        unknown += u32::from(end == StackEnd::Unwalked(Unwalked::UnknownMethod));
         frames.clear();
         for frame in &found {
             frames.push(match *frame {
@@ -64,13 +71,23 @@ pub(super) fn drain(engine: &Engine, jni: Jni<'_>, sink: &mut dyn SampleSink) {
     engine.free_retired();
 }
 
-/// Finds the methods of a sample's frames, with inlined ones.
-fn expand(engine: &Engine, words: &[u64], found: &mut Vec<Frame>) {
+/// Finds the methods of a sample's frames, with inlined ones. Returns false if it ends at a frame that is no method's, as
+/// the walk would have done if the table of methods had been complete.
+fn expand(engine: &Engine, words: &[u64], found: &mut Vec<Frame>) -> bool {
     let known = engine.known();
     let last = words.len().saturating_sub(1);
     for (index, word) in words.iter().enumerate() {
         match RawFrame::of(*word) {
             RawFrame::Interpreted { method } => found.push(Frame::Noted { method, bci: None }),
+            RawFrame::Method(address) => match engine.shared.methods.find(address) {
+                Some(method) => found.push(Frame::Noted { method, bci: None }),
+                None => {
+                    if index == 0 {
+                        found.push(Frame::Known(SampleFrame::Stub(StubKind::Interpreter)));
+                    }
+                    return false;
+                }
+            },
             RawFrame::Compiled { code, offset } => {
                 expand_compiled(&known, code, offset, found);
             }
@@ -97,6 +114,7 @@ fn expand(engine: &Engine, words: &[u64], found: &mut Vec<Frame>) {
             }))),
         }
     }
+    true
 }
 
 fn expand_compiled(known: &Known, code: CodeId, offset: u32, found: &mut Vec<Frame>) {

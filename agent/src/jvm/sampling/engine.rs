@@ -2,18 +2,17 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use super::class_methods::class_methods;
 use super::code_cache::CodeCache;
 use super::code_map::{Code, CodeId, CodeKind};
 use super::codes::{Codes, Compiled};
 use super::handler::OwnThread;
 use super::method_table::OldTable;
-use super::noted::NotedMethods;
+use super::noted::{NotedMethods, ToNote};
 use super::raw_frame::RawFrame;
 use super::reclaim::{Epoch, zeroed};
-use super::sample::{MethodNumber, NotAsync, SamplingSettings, ThreadNumber};
+use super::sample::{NotAsync, SamplingSettings, ThreadNumber};
 use super::self_check::{MAX_CHECKED, SelfCheck};
 use super::shared::Shared;
 use super::signals::Signal;
@@ -21,12 +20,12 @@ use super::threads::{ThreadWords, Threads};
 use super::walker::{Tables, walk_from_anchor};
 use crate::jvm::jni::{Field, Jni};
 use crate::jvm::jvmti::{Jvmti, MethodKey};
-use crate::jvm::reference::{Local, Weak};
+use crate::jvm::reference::Local;
 use crate::locks::lock;
 
 /// Something that was taken out of its table, but that handlers or samples may
 /// still refer to.
-enum Thing {
+pub(super) enum Thing {
     Table(OldTable),
     Code(CodeId),
     Methods(Vec<u32>),
@@ -48,9 +47,9 @@ pub(super) struct Known {
     pub(super) methods: NotedMethods,
     retired: Vec<Retired>,
     /// `Continuation.enterSpecial`.
-    continuation_entry: Option<MethodKey>,
+    pub(super) continuation_entry: Option<MethodKey>,
     /// The last time at which all classes were noted again.
-    noted_again: Option<Instant>,
+    pub(super) noted_again: Option<Instant>,
 }
 
 /// The parts of the engine.
@@ -61,6 +60,7 @@ pub(super) struct Engine {
     pub(super) shared: &'static Shared,
     cache: CodeCache,
     known: Mutex<Known>,
+    pub(super) to_note: Mutex<ToNote>,
     threads: Mutex<Threads>,
     pub(super) signal: Signal,
     /// `Thread.eetop`, which holds the address of the `JavaThread`.
@@ -81,8 +81,9 @@ impl Engine {
             shared,
             cache,
             known: Mutex::default(),
+            to_note: Mutex::default(),
             threads: Mutex::default(),
-            signal: Signal::new(),
+            signal: Signal::new(settings.clock_source),
             eetop: OnceLock::new(),
             check: SelfCheck::default(),
         }
@@ -141,7 +142,7 @@ impl Engine {
         &self.cache
     }
 
-    fn retire(&self, known: &mut Known, thing: Thing) {
+    pub(super) fn retire(&self, known: &mut Known, thing: Thing) {
         known.retired.push(Retired {
             thing,
             epoch: self.shared.desks.retire(),
@@ -171,89 +172,6 @@ impl Engine {
             }
             known.retired.push(retired);
         }
-    }
-
-    /// Notes a class and its methods.
-    pub(super) fn note_class(&self, jni: Jni<'_>, class: Local<'_>) {
-        let Some(methods) = class_methods(self.jvmti, self.cache.memory(), class) else {
-            return;
-        };
-        if methods.methods.is_empty() {
-            return;
-        }
-        let weak = if methods.stays {
-            None
-        } else {
-            match jni.weak(class) {
-                Ok(weak) => Some(weak),
-                Err(_) => return,
-            }
-        };
-        let mut known = self.known();
-        if let Some(entry) = methods.continuation_entry {
-            known.continuation_entry = Some(entry);
-        }
-        let (old, is_new) = known
-            .methods
-            .note(&self.shared.methods, weak, &methods.methods);
-        for table in old {
-            self.retire(&mut known, Thing::Table(table));
-        }
-        drop(known);
-        if !is_new && let Some(weak) = weak {
-            jni.delete_weak(weak);
-        }
-    }
-
-    /// Notes all classes that are loaded, also those that are noted already.
-    pub(super) fn note_loaded_classes(&self, jni: Jni<'_>) {
-        jni.framed(|jni| {
-            for class in self.jvmti.loaded_classes(jni).unwrap_or_default() {
-                self.note_class(jni, class);
-            }
-        });
-    }
-
-    /// Notes all classes again if some samples had interpreted methods that are not known. A class that was redefined
-    /// has other methods, and the JVM posts no event for it.
-    pub(super) fn note_redefined(&self, jni: Jni<'_>, unknown: u32) {
-        /// A smaller number of samples of unknown methods may be chance.
-        const CHANCE: u32 = 20;
-        const PAUSE: Duration = Duration::from_secs(5);
-        if unknown < CHANCE {
-            return;
-        }
-        let now = Instant::now();
-        {
-            let mut known = self.known();
-            let is_soon = |at: Instant| now.saturating_duration_since(at) < PAUSE;
-            if known.noted_again.is_some_and(is_soon) {
-                return;
-            }
-            known.noted_again = Some(now);
-        }
-        self.note_loaded_classes(jni);
-    }
-
-    /// Forgets classes that are unloaded; each call checks some of the classes. Returns the numbers of their methods
-    /// that samples have shown.
-    pub(super) fn forget_gone(&self, jni: Jni<'_>) -> Vec<MethodNumber> {
-        let to_check: Vec<(u32, Weak)> = self.known().methods.classes_to_check();
-        let mut numbers = Vec::new();
-        for (class, weak) in to_check {
-            if !jni.is_gone(weak) {
-                continue;
-            }
-            let mut known = self.known();
-            let gone = known.methods.forget(&self.shared.methods, class);
-            if let Some(gone) = gone {
-                numbers.extend(gone.numbers);
-                self.retire(&mut known, Thing::Methods(gone.methods));
-                drop(known);
-                jni.delete_weak(gone.weak);
-            }
-        }
-        numbers
     }
 
     /// Starts to sample a platform thread.
@@ -322,6 +240,9 @@ impl Engine {
         let (Some(record), Some(code)) = (record, self.shared.code.get()) else {
             return;
         };
+        if self.shared.methods.is_filling() {
+            return;
+        }
         let stack_high = record.stack_high.load(Ordering::Relaxed);
         if sp < record.stack_low.load(Ordering::Relaxed) || sp >= stack_high || !self.check.is_due()
         {
@@ -375,7 +296,7 @@ impl Engine {
                         keys.push(compiled.method);
                     }
                 }
-                RawFrame::Address(_) | RawFrame::Stub(_) => {}
+                RawFrame::Method(_) | RawFrame::Address(_) | RawFrame::Stub(_) => {}
             }
         }
         keys

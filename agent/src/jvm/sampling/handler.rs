@@ -81,16 +81,12 @@ unsafe fn handle(shared: &Shared, info: *const libc::siginfo_t, context: *const 
     let is_timer = timer.code == libc::SI_TIMER;
     // POLL_IN to POLL_HUP.
     let is_file = (1..=6).contains(&timer.code);
-    let (record, ticks) = if is_timer {
-        let record = timers::record_index(timer.value).and_then(|index| shared.record(index));
-        (
-            record,
-            u64::try_from(timer.overrun).unwrap_or(0).saturating_add(1),
-        )
+    let record = if is_timer {
+        timers::record_index(timer.value).and_then(|index| shared.record(index))
     } else if is_file {
-        (shared.record_of_file(file.file), 1)
+        shared.record_of_file(file.file)
     } else {
-        (None, 0)
+        None
     };
     let Some(record) = record else {
         return;
@@ -98,13 +94,22 @@ unsafe fn handle(shared: &Shared, info: *const libc::siginfo_t, context: *const 
     if !record.is_armed.load(Ordering::Acquire) {
         return;
     }
+    let weight_ns = if is_timer {
+        let ticks = u64::try_from(timer.overrun).unwrap_or(0).saturating_add(1);
+        shared.interval_ns.saturating_mul(ticks)
+    } else {
+        // The event stands still from its signal on until it is refreshed, which may be after a long system call.
+        let now = timers::own_clock_ns();
+        now.wrapping_sub(record.sampled_to.swap(now, Ordering::Relaxed))
+    };
     // SAFETY: the caller's promise.
     let registers = unsafe { registers(context) };
     match shared.desks.claim() {
-        Some(desk) => sample(shared, record, &registers, &desk, ticks),
+        Some(desk) => sample(shared, record, &registers, &desk, weight_ns),
         None => shared.ring.count_lost(),
     }
     if is_file {
+        timers::set_period(file.file, shared.interval_ns);
         timers::refresh(file.file);
     }
 }
@@ -114,11 +119,10 @@ fn sample(
     record: &ThreadRecord,
     registers: &Registers,
     desk: &Desk<'_>,
-    ticks: u64,
+    weight_ns: u64,
 ) {
     let stack_low = record.stack_low.load(Ordering::Relaxed);
     let stack_high = record.stack_high.load(Ordering::Relaxed);
-    let weight_ns = shared.interval_ns.saturating_mul(ticks);
     let number = record.number.load(Ordering::Relaxed);
     if registers.sp < stack_low || registers.sp >= stack_high {
         let sample = Record {

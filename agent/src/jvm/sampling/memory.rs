@@ -53,9 +53,10 @@ impl SafeMemory {
             .then(|| usize::from_ne_bytes(bytes))
     }
 
-    /// The words at addresses, all or none.
+    /// The words at addresses, all or none. Words that lie one behind the other are read at once.
     pub(super) fn words(&self, addresses: &[usize]) -> Option<Vec<usize>> {
-        /// Addresses that one call takes: `UIO_MAXIOV`.
+        const WORD: usize = size_of::<usize>();
+        /// Parts of the memory that one call takes: `UIO_MAXIOV`.
         const MOST: usize = 1024;
         if self.file.is_some() {
             return addresses
@@ -64,14 +65,20 @@ impl SafeMemory {
                 .collect();
         }
         let mut words = vec![0_usize; addresses.len()];
-        for (part, into) in addresses.chunks(MOST).zip(words.chunks_mut(MOST)) {
+        let mut left = &mut words[..];
+        let is_next = |before: &usize, next: &usize| *next == before.wrapping_add(WORD);
+        let runs: Vec<&[usize]> = addresses.chunk_by(is_next).collect();
+        for part in runs.chunks(MOST) {
             let remote: Vec<libc::iovec> = part
                 .iter()
-                .map(|address| libc::iovec {
-                    iov_base: std::ptr::without_provenance_mut(*address),
-                    iov_len: size_of::<usize>(),
+                .map(|run| libc::iovec {
+                    iov_base: std::ptr::without_provenance_mut(run[0]),
+                    iov_len: size_of_val(*run),
                 })
                 .collect();
+            let words_of_part = part.iter().map(|run| run.len()).sum();
+            let (into, behind) = std::mem::take(&mut left).split_at_mut(words_of_part);
+            left = behind;
             let local = libc::iovec {
                 iov_base: into.as_mut_ptr().cast(),
                 iov_len: size_of_val(into),
@@ -119,7 +126,15 @@ mod tests {
             .iter()
             .map(|word| std::ptr::from_ref(word).expose_provenance())
             .collect();
-        assert_eq!(memory.words(&addresses), Some(many));
+        assert_eq!(memory.words(&addresses), Some(many.clone()));
+        let backwards: Vec<usize> = addresses.iter().rev().copied().collect();
+        assert_eq!(
+            memory.words(&backwards),
+            Some(many.iter().rev().copied().collect()),
+            "more parts than one call takes"
+        );
+        let mixed = [addresses[7], addresses[8], addresses[2], addresses[3]];
+        assert_eq!(memory.words(&mixed), Some(vec![7, 8, 2, 3]));
         assert_eq!(memory.words(&[]), Some(vec![]));
     }
 

@@ -1,7 +1,7 @@
 //! The table by which a signal handler finds the method of an interpreted frame: from the address of HotSpot's `Method`
 //! to the number of a noted method.
 
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use super::reclaim::zeroed;
 
@@ -9,7 +9,7 @@ use super::reclaim::zeroed;
 const PROBES: usize = 64;
 
 /// Places of the first table.
-const FIRST_LEN: usize = 1 << 14;
+const FIRST_LEN: usize = 1 << 15;
 
 struct Slots {
     /// Addresses; 0 for a free place. An address stays in its place.
@@ -80,6 +80,8 @@ pub(super) struct MethodTable {
     slots: AtomicPtr<Slots>,
     /// The number of places in use, including those of methods that are gone.
     used: AtomicU32,
+    /// True while methods are missing that were loaded at `VMInit`.
+    is_filling: AtomicBool,
 }
 
 /// A table that was replaced, and that handlers may still read.
@@ -90,7 +92,23 @@ impl MethodTable {
         MethodTable {
             slots: AtomicPtr::new(Box::into_raw(Slots::new(FIRST_LEN))),
             used: AtomicU32::new(0),
+            is_filling: AtomicBool::new(false),
         }
+    }
+
+    /// Notes that methods are missing in the table, which will be entered soon.
+    pub(super) fn begin_filling(&self) {
+        self.is_filling.store(true, Ordering::Release);
+    }
+
+    /// Notes that all methods are entered.
+    pub(super) fn end_filling(&self) {
+        self.is_filling.store(false, Ordering::Release);
+    }
+
+    /// Returns whether methods are missing in the table, which will be entered soon.
+    pub(super) fn is_filling(&self) -> bool {
+        self.is_filling.load(Ordering::Acquire)
     }
 
     fn slots(&self) -> &Slots {

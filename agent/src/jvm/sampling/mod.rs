@@ -4,6 +4,7 @@
 //! only these tables, the registers, the interrupted thread's stack, its state and last Java frame, and generated code.
 
 mod async_engine;
+mod blocks;
 mod class_methods;
 mod code_cache;
 mod code_map;
@@ -16,6 +17,7 @@ mod inlining;
 mod memory;
 mod method_table;
 mod noted;
+mod noting;
 mod raw_frame;
 mod reclaim;
 mod ring;

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use super::method_table::{MethodTable, OldTable};
 use super::sample::MethodNumber;
 use crate::jvm::jvmti::MethodKey;
-use crate::jvm::reference::Weak;
+use crate::jvm::reference::{Global, Weak};
 
 /// A noted method.
 #[derive(Clone, Copy)]
@@ -39,6 +39,15 @@ pub(super) enum ClassOf {
     Stays,
     /// The class is loaded as long as the object of the reference is not gone.
     Weak(Weak),
+}
+
+/// The classes that were loaded at `VMInit` and are not noted yet.
+#[derive(Default)]
+pub(super) struct ToNote {
+    /// References that keep the classes loaded: a sample may name their methods by address.
+    pub(super) classes: Vec<Global>,
+    /// True after the classes were listed and before the last one was noted.
+    pub(super) is_begun: bool,
 }
 
 /// Methods and classes noted so far, with free places for reuse.

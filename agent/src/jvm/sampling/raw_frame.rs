@@ -9,6 +9,8 @@ pub(super) enum RawFrame {
     Compiled { code: CodeId, offset: u32 },
     /// An interpreted method, by the number of a noted method.
     Interpreted { method: u32 },
+    /// An interpreted method, by the address of HotSpot's `Method`, while the table of methods is being filled.
+    Method(usize),
     /// An address outside known code.
     Address(usize),
     /// Generated code that belongs to no method.
@@ -18,13 +20,20 @@ pub(super) enum RawFrame {
 /// Bits of a word below the kind of the frame.
 const KIND: u32 = 62;
 
+/// The bit that tells the address of a method from that of code. Addresses are shorter.
+const IS_METHOD: u64 = 1 << 61;
+
+/// The bits of an address.
+const ADDRESS: u64 = IS_METHOD - 1;
+
 impl RawFrame {
     /// The frame as a word.
     pub(super) fn word(self) -> u64 {
         match self {
             RawFrame::Compiled { code, offset } => u64::from(code.0) << 32 | u64::from(offset),
             RawFrame::Interpreted { method } => 1 << KIND | u64::from(method),
-            RawFrame::Address(pc) => 2 << KIND | (pc as u64 & ((1 << KIND) - 1)),
+            RawFrame::Method(address) => 2 << KIND | IS_METHOD | (address as u64 & ADDRESS),
+            RawFrame::Address(pc) => 2 << KIND | (pc as u64 & ADDRESS),
             RawFrame::Stub(kind) => 3 << KIND | kind as u64,
         }
     }
@@ -39,7 +48,8 @@ impl RawFrame {
             1 => RawFrame::Interpreted {
                 method: word as u32,
             },
-            2 => RawFrame::Address((word & ((1 << KIND) - 1)) as usize),
+            2 if word & IS_METHOD != 0 => RawFrame::Method((word & ADDRESS) as usize),
+            2 => RawFrame::Address((word & ADDRESS) as usize),
             _ => RawFrame::Stub(CodeKind::of(word as u32)),
         }
     }
@@ -57,6 +67,7 @@ mod tests {
                 offset: u32::MAX,
             },
             RawFrame::Interpreted { method: u32::MAX },
+            RawFrame::Method(0x7fff_ffff_fff8),
             RawFrame::Address(0x7fff_ffff_ffff),
             RawFrame::Stub(CodeKind::Interpreter),
             RawFrame::Stub(CodeKind::Dispatch),

@@ -4,7 +4,7 @@
 //! table then begins a new epoch. The thing may be freed when every desk is empty or was claimed in the new epoch or
 //! later.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
 
 /// Number of handlers that can run at a time. If more threads are interrupted at once, their samples are lost.
 const DESKS: usize = 64;
@@ -101,6 +101,8 @@ pub(super) unsafe trait Word {}
 unsafe impl Word for AtomicU32 {}
 // SAFETY: as above.
 unsafe impl Word for AtomicU64 {}
+// SAFETY: it is the null pointer.
+unsafe impl<T> Word for AtomicPtr<T> {}
 
 /// An array of zeroed words. The kernel provides the pages of a large array only when they are first written.
 pub(super) fn zeroed<T: Word>(len: usize) -> Box<[T]> {

@@ -1,8 +1,9 @@
 //! Data that the signal handler shares with the rest of the engine.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
+use super::blocks::Blocks;
 use super::code_map::CodeMap;
 use super::method_table::MethodTable;
 use super::reclaim::{Desks, zeroed};
@@ -28,7 +29,7 @@ pub(super) struct Shared {
     pub(super) desks: Desks,
     pub(super) ring: Ring,
     pub(super) interval_ns: u64,
-    records: Box<[OnceLock<Box<[ThreadRecord]>>]>,
+    records: Blocks<ThreadRecord, BLOCK>,
     /// Indexes of records plus 1, by the file descriptors of their performance events.
     files: Box<[AtomicU32]>,
 }
@@ -43,6 +44,8 @@ pub(super) struct ThreadRecord {
     pub(super) stack_high: AtomicUsize,
     /// The address of the `JavaThread`.
     pub(super) java_thread: AtomicUsize,
+    /// With performance events: the thread's processor time up to which samples stand for it, in nanoseconds.
+    pub(super) sampled_to: AtomicU64,
     /// True while the thread is sampled. Signals that come later do nothing.
     pub(super) is_armed: AtomicBool,
 }
@@ -56,24 +59,20 @@ impl Shared {
             desks: Desks::new(),
             ring: Ring::new(RING),
             interval_ns,
-            records: (0..BLOCKS).map(|_| OnceLock::new()).collect(),
+            records: Blocks::new(BLOCKS),
             files: zeroed(FILES),
         }
     }
 
     /// The record with an index, if it was ever in use.
     pub(super) fn record(&self, index: u32) -> Option<&ThreadRecord> {
-        let index = index as usize;
-        self.records.get(index / BLOCK)?.get()?.get(index % BLOCK)
+        self.records.get(index as usize)
     }
 
     /// The record with an index, which is made if it does not exist; `None` if there are too many.
     pub(super) fn make_record(&self, index: u32) -> Option<&ThreadRecord> {
-        let index = index as usize;
-        let block = self.records.get(index / BLOCK)?;
-        block
-            .get_or_init(|| (0..BLOCK).map(|_| ThreadRecord::default()).collect())
-            .get(index % BLOCK)
+        self.records
+            .get_or_make(index as usize, ThreadRecord::default)
     }
 
     /// The record of the thread whose performance events have this file descriptor.

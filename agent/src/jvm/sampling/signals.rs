@@ -4,17 +4,39 @@ use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use super::handler::on_signal;
+use super::sample::ClockSource;
 
 /// The signal and its handler.
 pub(super) struct Signal {
     /// The number; 0 before it was installed.
     number: AtomicI32,
+    source: ClockSource,
+}
+
+/// The signals that may be used for a clock, the best one first.
+///
+/// `SIGPROF` is left to other profilers: JFR's `CPUTimeSample` works only if nobody else handles it. Performance events
+/// use it if they can. When the limit of pending signals is reached, the kernel sends `SIGIO` in place of their real-time
+/// signal, and `SIGIO` ends the process.
+fn candidates(source: ClockSource) -> impl Iterator<Item = i32> {
+    let real_time = (libc::SIGRTMIN()..=libc::SIGRTMAX()).rev();
+    let (first, last) = match source {
+        ClockSource::Timer => (None, Some(libc::SIGPROF)),
+        ClockSource::Perf => (Some(libc::SIGPROF), None),
+    };
+    first.into_iter().chain(real_time).chain(last)
+}
+
+/// A signal with which a timer can be tried that is never started.
+pub(super) fn any(source: ClockSource) -> i32 {
+    candidates(source).next().unwrap_or(libc::SIGPROF)
 }
 
 impl Signal {
-    pub(super) const fn new() -> Self {
+    pub(super) const fn new(source: ClockSource) -> Self {
         Signal {
             number: AtomicI32::new(0),
+            source,
         }
     }
 
@@ -23,17 +45,21 @@ impl Signal {
         self.number.load(Ordering::Relaxed)
     }
 
-    /// Installs the handler for `SIGPROF`, or for a real-time signal if the program handles `SIGPROF` itself.
-    /// Returns whether a signal was free.
+    /// Installs the handler for the first signal that the program does not handle itself. Returns whether there was one.
     pub(super) fn install(&self) -> bool {
-        let real_time = (libc::SIGRTMIN()..=libc::SIGRTMAX()).rev();
-        for number in std::iter::once(libc::SIGPROF).chain(real_time) {
+        for number in candidates(self.source) {
             if has_default_action(number) && install(number) {
                 self.number.store(number, Ordering::Relaxed);
                 return true;
             }
         }
         false
+    }
+
+    /// Returns whether the program's use of `SIGPROF` has decided which signal is used.
+    pub(super) fn avoids_sigprof(&self) -> bool {
+        let number = self.number();
+        self.source == ClockSource::Perf && number != 0 && number != libc::SIGPROF
     }
 
     /// Returns whether the signal still has our handler.
@@ -69,4 +95,20 @@ fn install(number: i32) -> bool {
     action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
     // SAFETY: the handler is async-signal-safe, and lives as long as the process.
     unsafe { libc::sigaction(number, &action, null_mut()) == 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_signal_of_other_profilers_is_the_last_one_for_timers() {
+        let for_timers: Vec<i32> = candidates(ClockSource::Timer).collect();
+        assert_eq!(for_timers.first(), Some(&libc::SIGRTMAX()));
+        assert_eq!(for_timers.last(), Some(&libc::SIGPROF));
+        assert!(for_timers.contains(&libc::SIGRTMIN()));
+        let for_events: Vec<i32> = candidates(ClockSource::Perf).collect();
+        assert_eq!(for_events.first(), Some(&libc::SIGPROF));
+        assert_eq!(for_events.len(), for_timers.len());
+    }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::sample::{SamplingSettings, ThreadNumber};
 use super::shared::{Shared, ThreadRecord};
-use super::timers::Timer;
+use super::timers::{Timer, thread_clock_ns};
 
 /// A thread as the JVM and the system know it.
 #[derive(Clone, Copy, Debug)]
@@ -124,14 +124,24 @@ impl Threads {
     ) -> Option<Timer> {
         let interval = settings.interval;
         let timer = Timer::new(settings.clock_source, tid, index, signal, interval).ok()?;
+        // The first interval is random, so that threads that do the same do not tick together, and so that short-lived
+        // threads get their share of samples.
+        let interval_ns = interval.as_nanos().max(1) as u64;
+        let first_ns = self.random() % interval_ns;
+        if let Some(record) = shared.record(index)
+            && timer.file().is_some()
+        {
+            // The first sample stands for a whole interval, as that of a POSIX timer does, plus the time by which it is late.
+            let now = thread_clock_ns(tid)?;
+            let to = now.wrapping_add(first_ns).wrapping_sub(interval_ns);
+            record.sampled_to.store(to, Ordering::Relaxed);
+        }
         if let Some(file) = timer.file()
             && !shared.set_file(file, Some(index))
         {
             return None;
         }
-        // The first interval is random, so that threads that do the same do not tick together, and so that short-lived
-        // threads get their share of samples.
-        let first = Duration::from_nanos(self.random() % interval.as_nanos().max(1) as u64);
+        let first = Duration::from_nanos(first_ns);
         if timer.start(first, interval).is_err() {
             if let Some(file) = timer.file() {
                 shared.set_file(file, None);

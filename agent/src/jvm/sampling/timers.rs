@@ -81,6 +81,7 @@ impl Timer {
                 }
             }
             Timer::Perf(file) => {
+                set_period(file.as_raw_fd(), first.as_nanos() as u64);
                 refresh(file.as_raw_fd());
                 Ok(())
             }
@@ -189,6 +190,34 @@ pub(super) fn refresh(file: i32) {
     unsafe { libc::ioctl(file, REFRESH as _, 1) };
 }
 
+/// Sets the time after which a performance event sends its next signals. The signal handler calls it.
+pub(super) fn set_period(file: i32, nanos: u64) {
+    const PERIOD: libc::c_ulong = 0x4008_2404;
+    let nanos = nanos.max(1);
+    // SAFETY: the kernel reads the number. A descriptor that is no performance event's is refused.
+    unsafe { libc::ioctl(file, PERIOD as _, &nanos) };
+}
+
+/// The processor time of the calling thread. The signal handler calls it.
+pub(super) fn own_clock_ns() -> u64 {
+    clock_ns(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or(0)
+}
+
+/// The processor time of a thread; `None` if the thread has ended.
+pub(super) fn thread_clock_ns(tid: i32) -> Option<u64> {
+    clock_ns(cpu_clock(tid))
+}
+
+fn clock_ns(clock: libc::clockid_t) -> Option<u64> {
+    let mut time = timespec(Duration::ZERO);
+    // SAFETY: the time is written if the call succeeds.
+    let error = unsafe { libc::clock_gettime(clock, &mut time) };
+    let nanos = (time.tv_sec as u64)
+        .wrapping_mul(1_000_000_000)
+        .wrapping_add(time.tv_nsec as u64);
+    (error == 0).then_some(nanos)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -198,6 +227,17 @@ mod tests {
         assert_eq!(record_index(MARK << 32 | 7), Some(7));
         assert_eq!(record_index(7), None);
         assert_eq!(record_index(0x7fff_0000_1000), None);
+    }
+
+    #[test]
+    fn a_thread_has_a_clock() {
+        // SAFETY: the call has no arguments.
+        let tid = unsafe { libc::gettid() };
+        let before = own_clock_ns();
+        let from_outside = std::thread::spawn(move || thread_clock_ns(tid)).join();
+        let from_outside = from_outside.unwrap().expect("the thread lives");
+        assert!(before > 0 && before <= from_outside && from_outside <= own_clock_ns());
+        assert_eq!(thread_clock_ns(i32::MAX >> 4), None);
     }
 
     #[test]

@@ -53,6 +53,8 @@ pub(super) struct CodeOffsets {
     pub(super) segment_map: usize,
     /// `CodeHeap::_log2_segment_size`.
     pub(super) log2_segment_size: usize,
+    /// `HeapBlock::Header::_length`, in segments.
+    pub(super) block_length: usize,
     /// `HeapBlock::Header::_used`. The code blob begins behind the header, at a multiple of 8.
     pub(super) block_used: usize,
     /// `CodeBlob::_frame_size`, in words.
@@ -104,6 +106,7 @@ impl VmStructs {
                 heap_high: memory + exported.offset("VirtualSpace", "_high_boundary")?,
                 segment_map: exported.offset("CodeHeap", "_segmap")? + low,
                 log2_segment_size: exported.offset("CodeHeap", "_log2_segment_size")?,
+                block_length: exported.offset("HeapBlock::Header", "_length")?,
                 block_used: exported.offset("HeapBlock::Header", "_used")?,
                 frame_size: exported.offset("CodeBlob", "_frame_size")?,
                 orig_pc: exported.offset("nmethod", "_orig_pc_offset")?,

@@ -360,6 +360,19 @@ impl<M: ThreadMemory> Walk<'_, M> {
         self.go_to_anchor(Anchor { sp, pc, fp })
     }
 
+    /// The frame of the interpreted method at `address`; `None` if there is no method. While the table is being filled,
+    /// the reader of the sample finds out whether there is one.
+    fn interpreted_frame(&self, address: usize) -> Option<RawFrame> {
+        if let Some(method) = self.tables.methods.find(address) {
+            return Some(RawFrame::Interpreted { method });
+        }
+        // The user half of the address space. HotSpot keeps methods outside the stack.
+        let is_plausible = (1 << 16..1 << 47).contains(&address)
+            && address.is_multiple_of(WORD)
+            && !(self.registers.sp..self.high).contains(&address);
+        (is_plausible && self.tables.methods.is_filling()).then_some(RawFrame::Method(address))
+    }
+
     fn step_interpreted(&mut self) -> Step {
         let Place { pc: _, sp, fp } = self.at;
         let frame_method = if fp >= sp && fp.wrapping_sub(sp) < MAX_INTERPRETED {
@@ -367,14 +380,14 @@ impl<M: ThreadMemory> Walk<'_, M> {
         } else {
             None
         };
-        if let Some(method) = frame_method.and_then(|address| self.tables.methods.find(address)) {
+        if let Some(frame) = frame_method.and_then(|address| self.interpreted_frame(address)) {
             let caller = self.word_below(fp, SENDER_SP);
             let (Some(caller_sp), Some(pc), Some(caller_fp)) =
                 (caller, self.word(fp, 1), self.word(fp, 0))
             else {
                 return unwalked(Unwalked::BadPointer);
             };
-            if !self.emit(RawFrame::Interpreted { method }) {
+            if !self.emit(frame) {
                 return Step::End(StackEnd::Cut);
             }
             if caller_sp <= sp {
@@ -385,10 +398,10 @@ impl<M: ThreadMemory> Walk<'_, M> {
         if self.is_top {
             // The interpreter has not made the method's frame yet, or has removed
             // it already.
-            let entered = self.tables.methods.find(self.registers.rbx);
+            let entered = self.interpreted_frame(self.registers.rbx);
             let caller = self.return_address(sp, 0);
             let frame = match (entered, caller) {
-                (Some(method), Some(_)) => RawFrame::Interpreted { method },
+                (Some(frame), Some(_)) => frame,
                 _ => RawFrame::Stub(CodeKind::Interpreter),
             };
             self.emit(frame);

@@ -1,0 +1,153 @@
+//! Notes classes and their methods, so that samples can name them.
+//!
+//! The classes that are loaded at `VMInit` are only listed there, because to note them takes milliseconds. The agent's
+//! thread notes them a little later. Until then the handler writes the address of a method that is not in the table.
+
+use std::time::{Duration, Instant};
+
+use super::class_methods::{ClassMethods, class_methods, generate_events};
+use super::engine::{Engine, Thing};
+use super::noted::ToNote;
+use super::sample::MethodNumber;
+use crate::jvm::jni::Jni;
+use crate::jvm::reference::{Local, Weak};
+use crate::jvm::sys::event;
+use crate::locks::lock;
+
+/// The most classes of `VMInit` that one step notes.
+const STEP: usize = 64;
+
+impl Engine {
+    /// Lists the classes that are loaded at `VMInit`, for [`note_some`](Self::note_some).
+    pub(super) fn list_loaded_classes(&self, jni: Jni<'_>) {
+        self.shared.methods.begin_filling();
+        let classes = jni.framed(|jni| {
+            let classes = self.jvmti.loaded_classes(jni).unwrap_or_default();
+            let kept = classes.into_iter().map(|class| jni.global(class));
+            kept.filter_map(Result::ok).collect()
+        });
+        *lock(&self.to_note) = ToNote {
+            classes: classes.unwrap_or_default(),
+            is_begun: true,
+        };
+    }
+
+    /// Notes some of the listed classes. Returns whether there are more. One thread at a time may call it.
+    pub(super) fn note_some(&self, jni: Jni<'_>) -> bool {
+        let (some, is_last) = {
+            let mut to_note = lock(&self.to_note);
+            if !to_note.is_begun {
+                return false;
+            }
+            let rest = to_note.classes.len().saturating_sub(STEP);
+            let some = to_note.classes.split_off(rest);
+            to_note.is_begun = rest > 0;
+            (some, rest == 0)
+        };
+        let classes: Vec<Local<'_>> = some.iter().map(|class| class.local()).collect();
+        self.note_classes(jni, &classes);
+        for class in some {
+            jni.delete_global(class);
+        }
+        if is_last {
+            self.shared.methods.end_filling();
+            if self.known().continuation_entry.is_some() {
+                // Code of this method that was reported before has the kind of other methods.
+                generate_events(self.jvmti, event::COMPILED_METHOD_LOAD);
+            }
+        }
+        !is_last
+    }
+
+    /// Notes all listed classes that are not noted yet.
+    pub(super) fn note_rest(&self, jni: Jni<'_>) {
+        while self.note_some(jni) {}
+    }
+
+    /// Gives up the listed classes, because there will be no samples.
+    pub(super) fn forget_listed(&self, jni: Jni<'_>) {
+        let to_note = std::mem::take(&mut *lock(&self.to_note));
+        for class in to_note.classes {
+            jni.delete_global(class);
+        }
+    }
+
+    /// Notes classes and their methods, also those that are noted already.
+    pub(super) fn note_classes(&self, jni: Jni<'_>, classes: &[Local<'_>]) {
+        for (class, methods) in class_methods(self.jvmti, self.cache().memory(), classes) {
+            self.note_methods(jni, class, &methods);
+        }
+    }
+
+    fn note_methods(&self, jni: Jni<'_>, class: Local<'_>, methods: &ClassMethods) {
+        let weak = if methods.stays {
+            None
+        } else {
+            match jni.weak(class) {
+                Ok(weak) => Some(weak),
+                Err(_) => return,
+            }
+        };
+        let mut known = self.known();
+        if let Some(entry) = methods.continuation_entry {
+            known.continuation_entry = Some(entry);
+        }
+        let (old, is_new) = known
+            .methods
+            .note(&self.shared.methods, weak, &methods.methods);
+        for table in old {
+            self.retire(&mut known, Thing::Table(table));
+        }
+        drop(known);
+        if !is_new && let Some(weak) = weak {
+            jni.delete_weak(weak);
+        }
+    }
+
+    /// Notes all classes again if some samples had interpreted methods that are not known. A class that was redefined
+    /// has other methods, and the JVM posts no event for it.
+    pub(super) fn note_redefined(&self, jni: Jni<'_>, unknown: u32) {
+        /// A smaller number of samples of unknown methods may be chance.
+        const CHANCE: u32 = 20;
+        const PAUSE: Duration = Duration::from_secs(5);
+        if unknown < CHANCE {
+            return;
+        }
+        let now = Instant::now();
+        {
+            let mut known = self.known();
+            let is_soon = |at: Instant| now.saturating_duration_since(at) < PAUSE;
+            if known.noted_again.is_some_and(is_soon) {
+                return;
+            }
+            known.noted_again = Some(now);
+        }
+        jni.framed(|jni| {
+            let classes = self.jvmti.loaded_classes(jni).unwrap_or_default();
+            for some in classes.chunks(STEP) {
+                self.note_classes(jni, some);
+            }
+        });
+    }
+
+    /// Forgets classes that are unloaded; each call checks some of the classes. Returns the numbers of their methods
+    /// that samples have shown.
+    pub(super) fn forget_gone(&self, jni: Jni<'_>) -> Vec<MethodNumber> {
+        let to_check: Vec<(u32, Weak)> = self.known().methods.classes_to_check();
+        let mut numbers = Vec::new();
+        for (class, weak) in to_check {
+            if !jni.is_gone(weak) {
+                continue;
+            }
+            let mut known = self.known();
+            let gone = known.methods.forget(&self.shared.methods, class);
+            if let Some(gone) = gone {
+                numbers.extend(gone.numbers);
+                self.retire(&mut known, Thing::Methods(gone.methods));
+                drop(known);
+                jni.delete_weak(gone.weak);
+            }
+        }
+        numbers
+    }
+}
