@@ -30,7 +30,7 @@ on_jdks!(virtual_threads_are_together: on_21 21, on_25 25);
 /// The options of a pure sampler.
 const SAMPLED: &str = "timing=sampled,include=none,all=false";
 
-/// Times that a check that depends on chance is tried.
+/// The number of attempts of a check that depends on chance.
 const DRAWS: usize = 3;
 
 fn program(feature: u32, args: &[&str], options: &str) -> Program {

@@ -52,7 +52,7 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// If the temporary file has no room, or cannot be read.
+    /// Fails if the temporary file has no room or cannot be read.
     pub fn dominators(&self) -> Result<Dominators<'_>> {
         let store = &mut *self.store.borrow_mut();
         self.dominators_in(store).map_err(|error| Error {

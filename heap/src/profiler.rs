@@ -70,7 +70,7 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// If the temporary file has no room, or cannot be read.
+    /// Fails if the temporary file has no room or cannot be read.
     pub fn leave_out_profiler(&mut self) -> Result<()> {
         let Some(is_tracker) = self.survey.tracker_classes() else {
             return Ok(());

@@ -26,7 +26,7 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// If the temporary file has no room, or cannot be read.
+    /// Fails if the temporary file has no room or cannot be read.
     pub fn shortest_paths(&self) -> Result<ShortestPaths<'_>> {
         let found = {
             let store = &mut *self.store.borrow_mut();

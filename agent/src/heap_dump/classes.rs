@@ -112,7 +112,7 @@ impl Classes {
             all: Vec::new(),
             of_classes: usize::MAX,
         };
-        // Further classes are loaded while the classes are listed.
+        // The program may load classes during the listing, so it is repeated until it finds none that is new.
         let mut lists = MOST_LISTS;
         while classes.add_new(jvmti, jni)? {
             file.check()?;

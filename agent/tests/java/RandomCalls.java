@@ -41,8 +41,8 @@ public final class RandomCalls {
     }
 
     /**
-     * Where a call is: the methods above it, each once. A method called below itself goes back to where it was, as the
-     * profile has it. Handed down as an argument, so that no exit of any kind can leave it wrong.
+     * The path of a call: the methods above it, each once. A recursive call goes back to the place of its method, as in
+     * the profile. The path is handed down as an argument, so that no exit of any kind can leave it wrong.
      */
     static final class Trail {
         final Trail above;
