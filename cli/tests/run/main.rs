@@ -156,7 +156,9 @@ fn tables_fit_the_terminal() {
             assert!(line.width() <= columns, "{columns}: {line}");
         }
         // Columns are dropped before the method's name.
-        let names = table.iter().filter(|line| line.contains("合計する"));
+        // On a busy machine the line of methods that mostly waited names one of them again.
+        let rows = table.iter().filter(|line| line.contains(" % "));
+        let names = rows.filter(|line| line.contains("合計する"));
         assert_eq!(names.count(), 2, "{columns}: {}", result.err);
     }
 }
