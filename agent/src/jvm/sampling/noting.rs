@@ -22,6 +22,7 @@ impl Engine {
     pub(super) fn list_loaded_classes(&self, jni: Jni<'_>) {
         self.shared.methods.begin_filling();
         let classes = jni.framed(|jni| {
+            jni.ensure_local_capacity();
             let classes = self.jvmti.loaded_classes(jni).unwrap_or_default();
             let kept = classes.into_iter().map(|class| jni.global(class));
             kept.filter_map(Result::ok).collect()
@@ -123,6 +124,7 @@ impl Engine {
             known.noted_again = Some(now);
         }
         jni.framed(|jni| {
+            jni.ensure_local_capacity();
             let classes = self.jvmti.loaded_classes(jni).unwrap_or_default();
             for some in classes.chunks(STEP) {
                 self.note_classes(jni, some);
