@@ -6,7 +6,7 @@ use std::str::FromStr;
 use loadhook_profile::{Clock, Timing};
 use thiserror::Error;
 
-/// The recording of calls: value of `timing=` and `--timing`.
+/// How calls are recorded: the value of the options `timing=` and `--timing`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallTiming {
     /// `adaptive`, `exact`, `count` or `sampled`: calls are counted, and timed in this way.

@@ -85,7 +85,7 @@ fn type_end(text: &str, at: usize) -> Result<usize, (usize, &'static str)> {
                 Some('.') => Err((at + end, "packages are separated by slashes in descriptors")),
                 _ => Err((
                     at + end,
-                    "a class ends with ; here, as in (Ljava/lang/String;)",
+                    "a class name in a descriptor ends with ';', as in (Ljava/lang/String;)",
                 )),
             }
         }

@@ -41,9 +41,9 @@ impl Estimate {
 
     /// The estimate on JDK 11 from one sampled object of `size` bytes, after a sampled object of `previous` bytes.
     ///
-    /// JDK 11 subtracts the size of the previous object from the distance only if the distance is greater, so that the
-    /// next sample comes too soon. A factor corrects this. It is exact if all objects since the previous sample have
-    /// the same size.
+    /// After a sample, JDK 11 draws the distance in bytes to the next one, and subtracts the size of the object that it
+    /// has just sampled. If the distance is smaller than that, it subtracts nothing, so the next sample comes too soon.
+    /// A factor corrects the estimate. It is exact if all objects since the previous sample have the same size.
     pub(super) fn following(previous: u64, size: u64, interval: i32) -> Self {
         let interval_bytes = f64::from(interval);
         let beyond = (-(previous as f64) / interval_bytes).exp();

@@ -14,8 +14,8 @@ pub(super) const WRITTEN: Long = 1 << 62;
 pub(super) const ANNOUNCED: Long = 1 << 61;
 /// Width of the lower part of a tag, which holds the identifier divided by [`STEP`].
 const ID_BITS: u32 = 43;
-/// Width of the part above it, which holds the length of an array of references. JVM TI reports the
-/// length of the array with a reference to it, and not with its elements.
+/// Width of the tag's upper part, which holds the length of an array of references. JVM TI reports
+/// this length with a reference to the array, but not with the array's elements.
 const LENGTH_BITS: u32 = ANNOUNCED.ilog2() - ID_BITS;
 /// Stands for all lengths from this one on.
 pub(super) const LONG: u32 = (1 << LENGTH_BITS) - 1;

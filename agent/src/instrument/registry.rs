@@ -135,8 +135,8 @@ impl Registry {
     /// many classes have come and gone.
     pub(crate) fn entry(&self, loader: Loader, class: &ClassFile<'_>) -> Option<(Entry, bool)> {
         let identity = self.hashers.identity(class);
-        // The class is read before anything changes, because an index of `copies` must always be an
-        // index of `all`.
+        // Each index in `copies` must exist in `all`. So the class is read first: a failure there must
+        // not leave an index in `copies` without its class in `all`.
         let (name, source_file) = (java_name(class.name()), source_file(class));
         let mut classes = self.lock();
         let next = classes.all.len();

@@ -210,7 +210,8 @@ impl<'e> Jni<'e> {
         }
     }
 
-    /// Announces that many local references will be made. Otherwise `-Xcheck:jni` warns of those that JVM TI returns.
+    /// Tells the JVM to expect a large number of local references. Otherwise `-Xcheck:jni` warns of those that functions
+    /// of JVM TI return.
     pub(crate) fn ensure_local_capacity(self) {
         type F = unsafe extern "system" fn(Env, Int) -> Int;
         let most = 1 << 16;

@@ -137,7 +137,8 @@ impl TrackerClient {
         Ok(sums)
     }
 
-    /// Calls `begin`, and then `next` until it has no words. Passes the words to `take` until that returns false.
+    /// Calls `begin` once, then `next` again and again until it returns no words. Each part of the words goes to `take`.
+    /// Fails if `take` returns false.
     fn fetch(
         &self,
         jni: Jni<'_>,

@@ -109,7 +109,7 @@ pub(super) fn check_complete(
     }
     if !wants_part {
         bail!(
-            "{name}: {error}; to show the {} objects of {} before that, add --partial",
+            "{name}: {error}; the part before it has {} objects, {} in total; add --partial to show them",
             count(histogram.instances()),
             bytes(histogram.bytes())
         );

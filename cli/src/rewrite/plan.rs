@@ -89,7 +89,7 @@ fn check_jar(path: &Path, inputs: &[Input]) -> Result<()> {
         return Ok(());
     };
     usage_error(format!(
-        "{}: the tracker jar would replace {}; give jar: another path",
+        "{}: the tracker jar would replace {}; choose another path in --tracker jar:PATH",
         path.display(),
         input.from.display()
     ))

@@ -80,7 +80,7 @@ fn publish(new: NewFolder, quiet: bool, progress: &Progress) -> Result<()> {
     if let Some(path) = foreign?.filter(|_| !quiet) {
         let path = path.display();
         say!(
-            "warning: the owner of {path} could not be kept: it belongs to you now, as do all other files of other users; run loadhook as root to keep owners"
+            "warning: {path} belonged to another user and now belongs to you, as do all other such files of the output; run loadhook as root to keep owners"
         );
     }
     Ok(())

@@ -27,7 +27,7 @@ fn call_timings() -> impl TypedValueParser<Value = CallTiming> {
             CallTiming::Record(Timing::Exact) => "Count and time every call",
             CallTiming::Record(Timing::Count) => "Count every call, time none",
             CallTiming::Record(Timing::Sampled) => {
-                "Count every call, but not from where; take times from samples of stacks"
+                "Count the calls of each method, without callers; take times from samples of stacks"
             }
             CallTiming::None => "Do not count calls (only with --alloc)",
         };
@@ -222,7 +222,7 @@ impl RunArgs {
                 "--include none cannot be combined with --alloc exact, which instruments classes; use --alloc sampled or live"
             ),
             Conflict::BudgetWithoutTimes => anyhow!(
-                "--budget needs --timing adaptive or exact: count keeps the callers of every call, and the other timings have no probes at a method's exit"
+                "--budget needs --timing adaptive or exact: it removes the timing of short hot methods, and no other timing has any to remove"
             ),
             Conflict::SamplerWithoutSamples => {
                 anyhow!("--sampler, --interval and --clock-source need --timing sampled")

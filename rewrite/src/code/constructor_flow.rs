@@ -38,8 +38,8 @@ struct Flow<'m, 'c, 'a> {
     work: &'m mut WorkBudget,
 }
 
-/// Labels the instructions by data flow. An instruction that no path reaches is
-/// not covered.
+/// Finds by data flow which handler may cover each instruction. No handler covers
+/// an instruction that no path reaches.
 pub(crate) fn by_data_flow<'a>(
     method: &MethodBody<'_, 'a>,
     table: ExceptionTable<'a>,

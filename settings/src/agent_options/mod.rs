@@ -158,7 +158,7 @@ pub enum Conflict {
     SamplerWithoutSamples,
     /// A budget for probes without probes that can be taken away.
     #[error(
-        "budget= needs timing=adaptive or exact: count keeps the callers of every call, and the other timings have no probes at a method's exit"
+        "budget= needs timing=adaptive or exact: it removes the timing of short hot methods, and no other timing has any to remove"
     )]
     BudgetWithoutTimes,
 }

@@ -12,9 +12,9 @@ final class ThisProcess {
      */
     private static final String TRACKERS = "loadhook trackers of this process";
     /**
-     * The maximum number of trackers that count. A tracker's exit hook keeps the tracker and its
-     * class loader as long as the JVM runs. Without a limit, a host that loads an archive with a
-     * tracker over and over would run out of memory.
+     * The maximum number of trackers that record calls; later ones record nothing. A tracker's exit
+     * hook keeps the tracker and its class loader as long as the JVM runs. Without a limit, a host
+     * that loads an archive with a tracker over and over would run out of memory.
      */
     static final int MOST_TRACKERS = 16;
 

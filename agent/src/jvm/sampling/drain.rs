@@ -71,8 +71,8 @@ pub(super) fn drain(engine: &Engine, jni: Jni<'_>, sink: &mut dyn SampleSink) {
     engine.free_retired();
 }
 
-/// Finds the methods of a sample's frames, with inlined ones. Returns false if it ends at a frame that is no method's, as
-/// the walk would have done if the table of methods had been complete.
+/// Finds the methods of a sample's frames, inlined methods included. A frame whose address is no method's ends the stack,
+/// and the function returns false. The signal handler kept such a frame, because its table was not complete yet.
 fn expand(engine: &Engine, words: &[u64], found: &mut Vec<Frame>) -> bool {
     let known = engine.known();
     let last = words.len().saturating_sub(1);

@@ -103,7 +103,7 @@ pub(crate) enum NotAsync {
     #[error("sampling by signals works on x86-64 Linux only")]
     Platform,
     /// The JVM does not export the place of a structure.
-    #[error("this JVM does not export the place of its {0}")]
+    #[error("this JVM does not export where its {0} is in memory")]
     NoStructure(&'static str),
     /// The JVM does not report compiled methods.
     #[error("this JVM does not report compiled methods ({0})")]

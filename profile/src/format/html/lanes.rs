@@ -20,8 +20,8 @@ pub(super) struct Lane {
     nodes: Vec<Node>,
     rows: Vec<(u32, Sides)>,
     edges: Vec<(Ends, Sides)>,
-    /// For each method, the nanoseconds for which the thread waited in it and its
-    /// callees. In a page of differences, only the present ones.
+    /// For each method, the nanoseconds for which the thread waited in the method and its
+    /// callees. Empty in a page of differences, which shows only running time.
     waiting: Vec<(u32, f64)>,
 }
 

@@ -20,7 +20,7 @@ pub enum ReadError {
     #[error("damaged gzip data; copy the file again, or profile again")]
     Gzip(#[source] io::Error),
     /// The profile takes more than 1 GiB.
-    #[error("the profile takes more than 1 GiB unpacked; profile again with fewer --max-nodes")]
+    #[error("the profile takes more than 1 GiB unpacked; profile again with a lower --max-nodes")]
     TooLarge,
     /// The bytes are no protobuf.
     #[error("not a profile; loadhook report reads the .pb.gz files that loadhook run writes")]

@@ -10,7 +10,7 @@ use crate::model::Header;
 use loadhook_text::printable;
 use loadhook_text::units;
 
-/// The reason of trivial methods, the only one that an option (`--all`) removes.
+/// The reason given for trivial methods. It is the only one that the user can override: `--all` instruments them.
 const TRIVIAL: &str = "trivial";
 
 /// The maximum number of rows in the summary by class.
