@@ -46,7 +46,7 @@ else
     need_jdk_25
     need_chromium
     need_asm
-    # Many tests wait for a JVM, so more of them run at a time than there are processors.
-    export RUST_TEST_THREADS="${RUST_TEST_THREADS:-$(($(nproc) + 2))}"
+    # Many tests wait for a JVM, so one more of them runs at a time than there are processors.
+    export RUST_TEST_THREADS="${RUST_TEST_THREADS:-$(($(nproc) + 1))}"
     exec cargo test --workspace --locked "$@"
 fi
