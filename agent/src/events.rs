@@ -59,9 +59,8 @@ pub(crate) fn vm_init(agent: &'static Agent, jni: Jni<'_>, current: Local<'_>) {
         return;
     };
     IS_MAIN.set(true);
-    if agent.sampler.is_none() {
-        tracker.reserve.keep(jni);
-    }
+    // Before the events of allocations, which would report the reserve as the program's.
+    tracker.reserve.keep(jni);
     let options = agent.options();
     let configured = tracker.configure(
         jni,
@@ -99,38 +98,26 @@ pub(crate) fn vm_init(agent: &'static Agent, jni: Jni<'_>, current: Local<'_>) {
     keeper::start(parts, jni);
     begin_instrumenting(agent, jni, tracker);
     // Sampling begins after retransformation, which is not work of the program.
-    if let Some(sampler) = &agent.sampler
-        && !begin_sampling(agent, sampler, tracker, jni, current)
-    {
-        tracker.reserve.keep(jni);
+    if let Some(sampler) = &agent.sampler {
+        begin_sampling(agent, sampler, jni, current);
     }
 }
 
-/// Enables the events of threads and begins to sample them. The sampler's thread also allocates the heap reserve, whose
-/// memory takes milliseconds to be provided. Returns whether the thread was started.
+/// Enables the events of threads and begins to sample them.
 fn begin_sampling(
     agent: &'static Agent,
     sampler: &'static Sampler,
-    tracker: &'static TrackerClient,
     jni: Jni<'_>,
     current: Local<'_>,
-) -> bool {
+) {
     let notify = |event| agent.jvmti.notify(event, true);
     if let Err(error) = notify(event::THREAD_START).and_then(|()| notify(event::THREAD_END)) {
         diagnostics::once(&format!(
             "threads are not sampled: the JVM does not report their start and end ({error})"
         ));
-        return false;
+        return;
     }
-    let keep_reserve = |jni: Jni<'_>| tracker.reserve.keep(jni);
-    let own_threads = &agent.own_threads;
-    sampler.begin(
-        &agent.instrumentation,
-        own_threads,
-        jni,
-        current,
-        keep_reserve,
-    )
+    sampler.begin(&agent.instrumentation, &agent.own_threads, jni, current);
 }
 
 fn start_snapshots(agent: &'static Agent, jni: Jni<'_>, interval: Duration) {

@@ -85,21 +85,23 @@ impl Keeper {
         self.budget.call_ns += clock_readings_ns(self.parts.instrumentation.hook.options());
         let mut wait = FIRST;
         while !self.parts.gate.wait_for_end(wait) {
-            let Some(_pass) = self.parts.gate.enter() else {
+            let Some(pass) = self.parts.gate.enter() else {
                 return;
             };
-            wait = match self.look(jni) {
-                Some(change) => AFTER_CHANGE.max(change * CHANGES_TO_REST),
+            let chosen = self.look(jni);
+            // The end of the JVM waits for a pass, and classes may take long to change: transformers of other agents run.
+            drop(pass);
+            wait = match chosen {
+                Some(chosen) => AFTER_CHANGE.max(self.only_count(jni, chosen) * CHANGES_TO_REST),
                 None => LONGEST.min(wait * 2),
             };
         }
     }
 
-    /// Looks at what the probes cost. Returns how long a change of classes took, if there was one.
-    fn look(&mut self, jni: Jni<'_>) -> Option<Duration> {
+    /// Looks at what the probes cost, and chooses the methods that shall lose them; `None` if there are none.
+    fn look(&mut self, jni: Jni<'_>) -> Option<Vec<u32>> {
         let Parts {
             instrumentation,
-            gate,
             tracker,
             ..
         } = self.parts;
@@ -119,14 +121,21 @@ impl Keeper {
                 && class.is_some_and(|class| !exclusions::is_called_by_tracker(&class.name))
         };
         let chosen = self.budget.choose(&seen, cpu_ns, may_lose);
-        if chosen.is_empty() {
-            return None;
-        }
+        (!chosen.is_empty()).then_some(chosen)
+    }
+
+    /// Has the calls of these methods only counted from now on. Returns how long the change took.
+    fn only_count(&mut self, jni: Jni<'_>, chosen: Vec<u32>) -> Duration {
+        let Parts {
+            instrumentation,
+            gate,
+            ..
+        } = self.parts;
         let begin = Instant::now();
         let since = begin.duration_since(self.began);
         lowering::only_count(instrumentation, jni, &chosen, since, || !gate.is_ending());
         self.settled.extend(chosen);
-        Some(begin.elapsed())
+        begin.elapsed()
     }
 
     fn since_the_last_look(&mut self, sums: Vec<MethodSum>) -> Vec<MethodSum> {

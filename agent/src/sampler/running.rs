@@ -132,7 +132,7 @@ pub(super) fn add(
         }
         if matches!(sample.end, StackEnd::Unwalked(_)) {
             sampling.unwalked += 1;
-            sampling.unwalked_ns += sample.weight_ns;
+            sampling.unwalked_ns += weight_ns;
             stack.push(names.unwalked);
         }
         let is_cut = sample.end == StackEnd::Cut;

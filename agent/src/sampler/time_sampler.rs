@@ -89,21 +89,19 @@ impl Sampler {
         sampler
     }
 
-    /// Begins to sample, at `VMInit`. `current` is the calling thread. `other_work` is done by the sampler's thread, unless
-    /// the JVM ends before. Returns whether that thread was started.
+    /// Begins to sample, at `VMInit`. `current` is the calling thread.
     pub(crate) fn begin(
         &'static self,
         instrumentation: &'static Instrumentation,
         own_threads: &OwnThreads,
         jni: Jni<'_>,
         current: Local<'_>,
-        other_work: impl FnOnce(Jni<'_>) + Send + 'static,
-    ) -> bool {
+    ) {
         let Some(fields) = ThreadFields::find(jni) else {
             diagnostics::once(
                 "threads are not sampled: java.lang.Thread of this JVM has no fields tid and name",
             );
-            return false;
+            return;
         };
         let begun = self.parts.engine.map(|engine| engine.begin(jni));
         let is_async = match &begun {
@@ -138,7 +136,7 @@ impl Sampler {
             VISIT_INTERVAL
         };
         let run = move |jni: Jni<'_>| {
-            self.prepare(instrumentation, jni, other_work);
+            self.prepare(instrumentation, jni);
             while !self.gate.wait_for_end(interval) {
                 let Some(_pass) = self.gate.enter() else {
                     return;
@@ -154,18 +152,11 @@ impl Sampler {
                 jni.delete_global(thread);
             }
             diagnostics::once("the sampler's thread cannot be started; no time is measured");
-            return false;
         }
-        true
     }
 
     /// Does the work of the beginning that the starting thread need not wait for. It stops when the JVM ends.
-    fn prepare(
-        &self,
-        instrumentation: &Instrumentation,
-        jni: Jni<'_>,
-        other_work: impl FnOnce(Jni<'_>),
-    ) {
+    fn prepare(&self, instrumentation: &Instrumentation, jni: Jni<'_>) {
         if let Some(_pass) = self.gate.enter() {
             self.turn(instrumentation, jni, Turns::begin);
         }
@@ -178,9 +169,6 @@ impl Sampler {
                     .is_some_and(|engine| engine.note_some(jni))
         };
         while note_some() {}
-        if let Some(_pass) = self.gate.enter() {
-            other_work(jni);
-        }
     }
 
     fn not_begun(&self, jni: Jni<'_>, reason: &NotAsync) {

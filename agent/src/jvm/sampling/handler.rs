@@ -100,7 +100,9 @@ unsafe fn handle(shared: &Shared, info: *const libc::siginfo_t, context: *const 
     } else {
         // The event stands still from its signal on until it is refreshed, which may be after a long system call.
         let now = timers::own_clock_ns();
-        now.wrapping_sub(record.sampled_to.swap(now, Ordering::Relaxed))
+        let since = now.wrapping_sub(record.sampled_to.swap(now, Ordering::Relaxed));
+        // If the file was closed and another thread's has its number, the clocks are those of two threads.
+        if since > i64::MAX as u64 { 0 } else { since }
     };
     // SAFETY: the caller's promise.
     let registers = unsafe { registers(context) };

@@ -46,7 +46,11 @@ impl Engine {
             (some, rest == 0)
         };
         let classes: Vec<Local<'_>> = some.iter().map(|class| class.local()).collect();
-        self.note_classes(jni, &classes);
+        // The frame frees the references to the loaders of the classes.
+        jni.framed(|jni| {
+            jni.ensure_local_capacity();
+            self.note_classes(jni, &classes);
+        });
         for class in some {
             jni.delete_global(class);
         }

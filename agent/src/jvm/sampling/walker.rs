@@ -363,6 +363,8 @@ impl<M: ThreadMemory> Walk<'_, M> {
     /// The frame of the interpreted method at `address`; `None` if there is no method. While the table is being filled,
     /// the reader of the sample finds out whether there is one.
     fn interpreted_frame(&self, address: usize) -> Option<RawFrame> {
+        // Read before the table, which may be complete by the time that it is searched.
+        let is_filling = self.tables.methods.is_filling();
         if let Some(method) = self.tables.methods.find(address) {
             return Some(RawFrame::Interpreted { method });
         }
@@ -370,7 +372,7 @@ impl<M: ThreadMemory> Walk<'_, M> {
         let is_plausible = (1 << 16..1 << 47).contains(&address)
             && address.is_multiple_of(WORD)
             && !(self.registers.sp..self.high).contains(&address);
-        (is_plausible && self.tables.methods.is_filling()).then_some(RawFrame::Method(address))
+        (is_plausible && is_filling).then_some(RawFrame::Method(address))
     }
 
     fn step_interpreted(&mut self) -> Step {
