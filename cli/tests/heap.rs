@@ -72,7 +72,7 @@ fn shows_a_dump_and_the_readable_part_of_a_cut_off_one() {
     for part in [
         "cut.hprof: the dump is cut off: it ends in ",
         " at byte ",
-        "; to show the ",
+        "; add --partial to show them",
     ] {
         assert!(cut.err.contains(part), "{}", cut.err);
     }
