@@ -1,0 +1,90 @@
+//! Tables, trees and collapsed stacks.
+
+use loadhook_profile::format::{Format, Options, write_waiting};
+use loadhook_profile::{Method, Profile, Waiting};
+
+use crate::common::text;
+use crate::shop::{counted, shop, wide};
+
+#[test]
+fn table_of_samples() {
+    insta::assert_snapshot!(text(Format::Table, &shop(), &wide(120)));
+}
+
+#[test]
+fn table_of_samples_on_a_narrow_terminal() {
+    insta::assert_snapshot!(text(Format::Table, &shop(), &wide(80)));
+}
+
+/// Calls, self, total and the method are left.
+#[test]
+fn table_of_samples_on_a_very_narrow_terminal() {
+    insta::assert_snapshot!(text(Format::Table, &shop(), &wide(60)));
+}
+
+/// Calls are of all threads together.
+#[test]
+fn one_thread_has_no_calls() {
+    let is_main = |name: &str| name == "main";
+    let options = Options {
+        thread: Some(&is_main),
+        ..wide(120)
+    };
+    insta::assert_snapshot!(text(Format::Table, &shop(), &options));
+}
+
+/// All time of a focused method is kept, so that its calls go with it. Others' calls do not.
+#[test]
+fn focused_methods_keep_their_calls() {
+    let is_cart = |method: &Method| &*method.class == "com.example.shop.Cart";
+    let options = Options {
+        focus: Some(&is_cart),
+        ..wide(120)
+    };
+    insta::assert_snapshot!(text(Format::Table, &shop(), &options));
+}
+
+#[test]
+fn table_of_counts_alone() {
+    insta::assert_snapshot!(text(Format::Table, &counted(), &wide(100)));
+}
+
+#[test]
+fn tree_of_samples() {
+    insta::assert_snapshot!(text(Format::Tree, &shop(), &wide(100)));
+}
+
+#[test]
+fn places_of_waiting() {
+    let mut out = Vec::new();
+    write_waiting(&shop(), &wide(100), &mut out).expect("a vector takes all");
+    insta::assert_snapshot!(String::from_utf8(out).expect("UTF-8"));
+}
+
+/// Without counts, the program's classes are known by their names.
+#[test]
+fn places_of_waiting_without_counts() {
+    let table = |profile: &Profile| {
+        let mut out = Vec::new();
+        write_waiting(profile, &wide(100), &mut out).expect("a vector takes all");
+        String::from_utf8(out).expect("UTF-8")
+    };
+    let mut uncounted = shop();
+    uncounted.method_calls.clear();
+    assert_eq!(table(&uncounted), table(&shop()));
+    for node in uncounted.threads.iter_mut().flat_map(|t| &mut t.nodes) {
+        node.waiting = Waiting::default();
+    }
+    assert!(table(&uncounted).ends_with("No sample met a waiting thread\n"));
+    uncounted
+        .sampling
+        .as_mut()
+        .expect("sampled")
+        .wall_interval_ns = 0;
+    assert!(table(&uncounted).ends_with("run again with --clock wall\n"));
+}
+
+#[test]
+fn collapsed_stacks_of_samples() {
+    insta::assert_snapshot!(text(Format::Collapsed, &shop(), &Options::default()));
+}
