@@ -120,6 +120,17 @@ fn counts_are_whole_in_the_midst_of_a_grant() -> Result<()> {
     Ok(())
 }
 
+/// A path is read at one moment while its thread changes it.
+#[test]
+fn times_and_frames_are_of_one_moment() -> Result<()> {
+    let program = Program::new("Nothing")?.with("loadhook/Moments.java")?;
+    for jdk in [17, 25] {
+        let output = process::output(program.java(jdk, &[])?.arg("loadhook.Moments"))?;
+        ensure!(output.trim() == "whole", "{jdk}: {output}");
+    }
+    Ok(())
+}
+
 #[test]
 fn paths_heal() -> Result<()> {
     let program = Program::new("Nothing")?.with("loadhook/Heal.java")?;

@@ -17,7 +17,13 @@ final class Frames {
     Frames(Path path) {
         long[] back = path.back;
         long[] stamps = path.stamps;
-        depth = Math.min(path.depth, Math.min(back.length, stamps.length) - 1);
+        // The thread may replace its arrays by longer ones, one after the other.
+        byte[] drawn = path.weights;
+        int shortest = Math.min(back.length, stamps.length);
+        if (drawn.length != 0) {
+            shortest = Math.min(shortest, drawn.length);
+        }
+        depth = Math.max(0, Math.min(path.depth, shortest - 1));
         nodes = new int[depth];
         callers = new int[depth];
         began = new int[depth];
@@ -30,12 +36,17 @@ final class Frames {
             caller = Path.node(word);
             nodes[frame] = caller;
             began[frame] = Path.began(word);
-            weights[frame] = Path.isTimed(word) ? path.weight(frame + 1, caller) : 0;
+            weights[frame] = Path.isTimed(word) && caller != path.overflow ? weight(drawn, frame + 1) : 0;
             if (weights[frame] != 0) {
                 starts[frame] = stamps[frame + 1];
             }
             told += tells(frame) ? 1 : 0;
         }
+    }
+
+    /** The weight of a timed frame. Paths without an array of weights time every call. */
+    private static int weight(byte[] drawn, int frame) {
+        return drawn.length == 0 ? 1 : drawn[frame] & 0xFF;
     }
 
     /** Returns whether a frame adds time. */

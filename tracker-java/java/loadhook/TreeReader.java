@@ -25,6 +25,10 @@ final class TreeReader {
     private long[] values;
     private int count;
 
+    /** TIMED, ALL, NESTED and CHILD of {@link #chosen}, read at one moment. */
+    private final long[] words = new long[VALUES];
+    private int chosen;
+
     /** Reads a tree that no thread changes. */
     TreeReader(TimedTree tree) {
         this.tree = tree;
@@ -111,14 +115,52 @@ final class TreeReader {
         return rows[node + Tree.WORK] & Tree.LEFT;
     }
 
-    /** The nanoseconds of the calls that were not inside another call of the node; 0 for a leaf, whose ALL is bytes. */
-    long outermost(int node) {
-        if (isLeaf(node)) {
-            return 0;
+    /**
+     * Chooses the node of {@link #now} and {@link #outermost}, and reads its times at one moment: a
+     * thread that books calls meanwhile makes the reader read again. If the thread is stopped while
+     * it books a call, that call may be in some of the times only.
+     */
+    TreeReader choose(int node) {
+        chosen = node;
+        int at = find(node);
+        if (at < 0) {
+            read(node, words, 0);
+        } else {
+            System.arraycopy(values, VALUES * at, words, 0, VALUES);
         }
-        // The thread may book a call in between.
-        long nested = value(node, Tree.NESTED);
-        return Math.max(0, value(node, Tree.ALL) - nested);
+        return this;
+    }
+
+    /** One of TIMED, ALL, NESTED and CHILD of the chosen node. */
+    long now(int which) {
+        return words[which - Tree.TIMED];
+    }
+
+    /**
+     * The nanoseconds of the chosen node's calls that were not inside another call of the node; 0
+     * for a leaf, whose ALL is bytes.
+     */
+    long outermost() {
+        return isLeaf(chosen) ? 0 : Math.max(0, now(Tree.ALL) - now(Tree.NESTED));
+    }
+
+    /** Reads TIMED, ALL, NESTED and CHILD until two readings agree. */
+    private void read(int node, long[] into, int at) {
+        long[] times = this.times;
+        int from = 2 * node + Tree.TIMED;
+        boolean isSame = false;
+        for (int tries = 0; tries < TRIES && !isSame; tries++) {
+            isSame = tries != 0;
+            for (int value = 0; value < VALUES; value++) {
+                long word = times[from + value];
+                isSame &= into[at + value] == word;
+                into[at + value] = word;
+            }
+            // Reading the volatile end makes the JVM read the words again.
+            if (tree.end == 0) {
+                return;
+            }
+        }
     }
 
     /** One of TIMED, ALL, NESTED and CHILD. */
@@ -189,9 +231,7 @@ final class TreeReader {
 
     private void take(int node) {
         if (node < end && find(node) < 0) {
-            for (int value = 0; value < VALUES; value++) {
-                values[VALUES * count + value] = times[2 * node + Tree.TIMED + value];
-            }
+            read(node, values, VALUES * count);
             nodes[count++] = node;
         }
     }

@@ -58,7 +58,7 @@ public final class Costs {
         for (int node = Tree.STRIDE; node < reader.end; node += Tree.STRIDE) {
             System.out.println(timing + " " + (reader.parent(node) / Tree.STRIDE - 1) + " " + reader.calls(node) + " "
                     + reader.value(node, Tree.TIMED) + " " + reader.value(node, Tree.ALL) + " "
-                    + reader.outermost(node) + " " + reader.value(node, Tree.CHILD));
+                    + reader.choose(node).outermost() + " " + reader.value(node, Tree.CHILD));
         }
     }
 }

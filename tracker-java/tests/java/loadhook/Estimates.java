@@ -79,7 +79,7 @@ public final class Estimates {
     }
 
     private static long nanos(TreeReader reader, int workload, int node) {
-        return workload == 7 ? reader.outermost(node) : reader.value(node, Tree.ALL);
+        return workload == 7 ? reader.choose(node).outermost() : reader.value(node, Tree.ALL);
     }
 
     private void work(int workload) {

@@ -34,7 +34,7 @@ public final class Totals {
         TreeReader reader = TreeReader.of(path);
         for (int node = Tree.STRIDE; node < reader.end; node += Tree.STRIDE) {
             System.out.println(reader.calls(node) + " " + reader.value(node, Tree.ALL) + " "
-                    + reader.outermost(node) + " " + reader.value(node, Tree.CHILD));
+                    + reader.choose(node).outermost() + " " + reader.value(node, Tree.CHILD));
         }
     }
 }
