@@ -7,10 +7,9 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::rc::Rc;
 
-use loadhook_hprof::{
-    ClassDump, Constant, InstanceField, LONGEST_RECORD, Root, RootKind, StaticField, Type, Writer,
-};
+use loadhook_hprof::{Constant, LONGEST_RECORD, Root, RootKind, Type, Writer};
 
+use super::class_record::ClassRecord;
 use super::classes::{Classes, ObjectKind, RecordLayout};
 use super::fault::Fault;
 use super::tags::{
@@ -19,19 +18,6 @@ use super::tags::{
 use super::threads::Threads;
 use crate::jvm::heap_walk::{Source, Tagged, Visitor, size_of};
 use crate::jvm::sys::Long;
-
-/// The parts of a class that the walk has shown.
-#[derive(Default)]
-struct ClassRecord {
-    loader: u64,
-    signers: u64,
-    domain: u64,
-    constants: Vec<Constant>,
-    /// Values of static fields, by the position of the field in the class.
-    values: Vec<u64>,
-    /// JVM TI's number of the first field that the class declares.
-    first: usize,
-}
 
 /// The object that is being shown.
 enum Current {
@@ -216,11 +202,7 @@ impl<'c, W: Write> Dump<'c, W> {
         from.tag.set(tag | WRITTEN);
         self.current_id = id;
         if let Some(number) = self.classes.number(id) {
-            let record = ClassRecord {
-                values: vec![0; self.classes.all[number].fields.len()],
-                first: self.classes.first_static(number),
-                ..ClassRecord::default()
-            };
+            let record = ClassRecord::new(self.classes, number);
             self.current = Current::Class { number, record };
             return Ok(());
         }
@@ -285,37 +267,7 @@ impl<'c, W: Write> Dump<'c, W> {
 
     fn class(&mut self, number: usize, shown: ClassRecord) -> Result<(), Fault> {
         self.dumped[number] = true;
-        let class = &self.classes.all[number];
-        let size = match class.kind {
-            ObjectKind::Instance => self.classes.layout(number).size,
-            _ => 0,
-        };
-        let mut dump = ClassDump {
-            id: id_of_class(number),
-            super_id: class.superclass.map_or(0, id_of_class),
-            loader: shown.loader,
-            signers: shown.signers,
-            protection_domain: shown.domain,
-            instance_size: size as u32,
-            constants: shown.constants,
-            ..ClassDump::default()
-        };
-        for (at, field) in class.fields.iter().enumerate() {
-            let descriptor = field.descriptor.first().copied().unwrap_or(b'L');
-            let value_type = Type::from_descriptor(descriptor);
-            let name = self.out.name(&field.name)?;
-            if field.is_static {
-                let value = shown.values.get(at).copied().unwrap_or(0);
-                dump.statics.push(StaticField {
-                    name,
-                    value_type,
-                    value,
-                });
-            } else {
-                dump.fields.push(InstanceField { name, value_type });
-            }
-        }
-        Ok(self.out.class(&dump)?)
+        Ok(shown.write(self.classes, number, &mut self.out)?)
     }
 
     /// Sets a field of the current instance, or a static field of the current class.
@@ -337,16 +289,8 @@ impl<'c, W: Write> Dump<'c, W> {
                 Ok(())
             }
             Current::Class { number, record } => {
-                let at = usize::try_from(index).unwrap_or(usize::MAX);
-                let at = at.checked_sub(record.first).ok_or(NONE)?;
-                let field = self.classes.all[*number].fields.get(at).ok_or(NONE)?;
-                let is_it = field.is_static
-                    && match (of, field.descriptor.first()) {
-                        (None, first) => matches!(first, Some(b'L' | b'[')),
-                        (of, first) => of.as_ref() == first,
-                    };
-                record.values[at] = bits;
-                is_it.then_some(()).ok_or(NONE)
+                let class = &self.classes.all[*number];
+                record.set_static(class, index, of, bits).ok_or(NONE)
             }
             _ => Err(NONE),
         }

@@ -5,6 +5,7 @@
 //! its tags at the end. Its answer is a file beside the dump, in the format of [`loadhook_settings::heap_dump`].
 
 mod cancellable;
+mod class_record;
 mod classes;
 mod dump;
 mod fault;

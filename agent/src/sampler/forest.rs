@@ -1,152 +1,36 @@
 //! The trees of sampled stacks: one tree of nodes that all threads share, and the times of each thread at its nodes.
-//!
-//! Recursion is folded as the tracker folds it: a method that is on the path already goes back to its node. So a
-//! recursive program makes no more nodes than it has paths without repetition.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use loadhook_profile::{ThreadKind, Waiting};
+use loadhook_profile::ThreadKind;
 
-use crate::frames::numbers::Numbers;
+use super::owner::{Cost, Owner, OwnerNumber, Reason};
+use super::stack_tree::{NameNumber, Node, Path, StackTree};
 use crate::threads::groups::{Groups, VIRTUAL_THREADS};
-
-/// The number of a method's name in [`Names`](super::names::Names).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct NameNumber(pub(super) u32);
-
-/// The name of a node that stands for methods without room in the tree: those below a node, or a whole stack.
-pub(super) const TREE_FULL: NameNumber = NameNumber(0);
-
-/// The number of an owner of times.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct OwnerNumber(u32);
-
-/// The owner for all virtual threads together.
-pub(super) const VIRTUAL: OwnerNumber = OwnerNumber(0);
-
-/// The reason for which a thread waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reason {
-    Monitor,
-    Parked,
-    Sleeping,
-    Io,
-    Other,
-}
-
-/// A method that was called from its parent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Node {
-    /// Index of the caller's node, lower than this node's.
-    pub(super) parent: Option<u32>,
-    pub(super) name: NameNumber,
-}
-
-/// The times of an owner at a node. All except `waiting` are running times.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Cost {
-    /// Number of samples with the node innermost.
-    pub(super) samples: u64,
-    /// Time with the node innermost.
-    pub(super) self_ns: u64,
-    /// Sum of the squares of the weights in `self_ns`.
-    pub(super) self_squares: f64,
-    /// Time with the node on the stack, counted for each frame at the node.
-    pub(super) all_ns: u64,
-    /// Time with the node on the stack, counted once.
-    pub(super) outermost_ns: u64,
-    /// Time of the calls that were made from the node, recursive ones included.
-    pub(super) child_ns: u64,
-    /// Sum of the squares of the weights in `outermost_ns`.
-    pub(super) squares: f64,
-    /// Waiting with the node innermost.
-    pub(super) waiting: Waiting,
-}
-
-impl Cost {
-    fn add(&mut self, other: &Cost) {
-        self.samples += other.samples;
-        self.self_ns += other.self_ns;
-        self.self_squares += other.self_squares;
-        self.all_ns += other.all_ns;
-        self.outermost_ns += other.outermost_ns;
-        self.child_ns += other.child_ns;
-        self.squares += other.squares;
-        self.waiting.add(&other.waiting);
-    }
-}
-
-/// The owner of times: a thread, or several threads.
-#[derive(Clone, Debug)]
-pub(super) struct Owner {
-    pub(super) name: Arc<str>,
-    pub(super) id: Option<u64>,
-    pub(super) kind: ThreadKind,
-    /// The times by node.
-    pub(super) costs: HashMap<u32, Cost>,
-    /// Processor time of threads that have ended, minus the times of their samples. A thread that ends before its
-    /// first sample has none.
-    unsampled_ns: i64,
-}
-
-impl Owner {
-    fn new(name: Arc<str>, id: Option<u64>, kind: ThreadKind) -> Self {
-        Owner {
-            name,
-            id,
-            kind,
-            costs: HashMap::new(),
-            unsampled_ns: 0,
-        }
-    }
-
-    /// Running time that no sample stands for; 0 if it is so little that it may be the samples' error.
-    pub(super) fn unsampled_ns(&self) -> u64 {
-        /// Samples may miss one part in `LARGE` by chance.
-        const LARGE: u64 = 10;
-        let sampled: u64 = self.costs.values().map(|cost| cost.self_ns).sum();
-        let unsampled = u64::try_from(self.unsampled_ns).unwrap_or(0);
-        if unsampled > (sampled + unsampled) / LARGE {
-            unsampled
-        } else {
-            0
-        }
-    }
-}
-
-/// A stack in the tree.
-#[derive(Clone, Debug, Default)]
-struct Path {
-    /// The frames from the outermost one on: the node of each, and whether it is the first frame of the node.
-    frames: Vec<(u32, bool)>,
-    /// The path in the tree to the last frame of `frames`, with recursion folded: the name and the node of each step.
-    open: Vec<(NameNumber, u32)>,
-    /// The nodes of all frames.
-    met: HashSet<u32>,
-}
 
 /// The tree of stacks, and the times of all owners at its nodes.
 #[derive(Clone, Debug)]
 pub(super) struct Forest {
-    nodes: Numbers<Node>,
+    tree: StackTree,
     owners: Vec<Owner>,
     free: Vec<OwnerNumber>,
     groups: Groups,
     /// Number of costs of all owners together.
     costs: usize,
-    /// Limit of the nodes, and also of the costs.
+    /// Limit of the costs.
     most: usize,
-    /// Number of times that a stack or a time had no room, and was booked at [`TREE_FULL`] in part or as a whole.
+    /// Number of times that a thread's time had no room, and was booked at a node of its own.
     overflowed: u64,
     path: Path,
 }
 
 impl Forest {
+    /// Makes trees with at most so many nodes, and as many costs.
     pub(super) fn new(most: usize) -> Self {
         let virtual_threads = Owner::new(VIRTUAL_THREADS.into(), None, ThreadKind::Virtual);
         Forest {
-            nodes: Numbers::default(),
+            tree: StackTree::new(most),
             owners: vec![virtual_threads],
             free: Vec::new(),
             groups: Groups::default(),
@@ -158,7 +42,7 @@ impl Forest {
     }
 
     pub(super) fn nodes(&self) -> &[Node] {
-        self.nodes.all()
+        self.tree.nodes()
     }
 
     /// The owners that have times.
@@ -167,8 +51,10 @@ impl Forest {
         self.owners.iter().filter(has_times)
     }
 
+    /// Number of times that a stack or a time had no room, and was booked at
+    /// [`TREE_FULL`](super::stack_tree::TREE_FULL) in part or as a whole.
     pub(super) fn overflowed(&self) -> u64 {
-        self.overflowed
+        self.tree.overflowed() + self.overflowed
     }
 
     fn put(&mut self, owner: Owner) -> OwnerNumber {
@@ -233,7 +119,7 @@ impl Forest {
     /// Adds running time to the nodes of a stack, whose innermost frame is first.
     pub(super) fn run(&mut self, owner: OwnerNumber, stack: &[NameNumber], ns: u64, samples: u64) {
         let mut path = std::mem::take(&mut self.path);
-        self.find(stack, &mut path);
+        self.tree.find(stack, &mut path);
         let costs = &self.owners[owner.0 as usize].costs;
         let missing = path
             .frames
@@ -242,7 +128,7 @@ impl Forest {
         if self.costs + missing.count() > self.most {
             self.overflowed += 1;
             path.frames.clear();
-            path.frames.push((self.full_root(), true));
+            path.frames.push((self.tree.full_root(), true));
         }
         let costs = &mut self.owners[owner.0 as usize].costs;
         let before = costs.len();
@@ -291,7 +177,7 @@ impl Forest {
     /// The node of the innermost frame of a stack; `None` without frames.
     pub(super) fn node(&mut self, stack: &[NameNumber]) -> Option<u32> {
         let mut path = std::mem::take(&mut self.path);
-        self.find(stack, &mut path);
+        self.tree.find(stack, &mut path);
         let node = path.frames.last().map(|(node, _)| *node);
         self.path = path;
         node
@@ -304,7 +190,7 @@ impl Forest {
             node
         } else {
             self.overflowed += 1;
-            self.full_root()
+            self.tree.full_root()
         };
         let costs = &mut self.owners[owner.0 as usize].costs;
         let before = costs.len();
@@ -319,57 +205,11 @@ impl Forest {
         *sum += ns;
         self.costs += costs.len() - before;
     }
-
-    /// The node for stacks without room in the tree.
-    fn full_root(&mut self) -> u32 {
-        let root = Node {
-            parent: None,
-            name: TREE_FULL,
-        };
-        // This node is made even beyond the limit.
-        self.nodes.number(root, usize::MAX).unwrap_or(0)
-    }
-
-    /// Finds the nodes of a stack, whose innermost frame is first, and writes them to `path`.
-    fn find(&mut self, stack: &[NameNumber], path: &mut Path) {
-        path.frames.clear();
-        path.open.clear();
-        path.met.clear();
-        for name in stack.iter().rev() {
-            let known = path.open.iter().rposition(|(open, _)| open == name);
-            if let Some(at) = known {
-                path.open.truncate(at + 1);
-                path.frames.push((path.open[at].1, false));
-                continue;
-            }
-            let parent = path.open.last().map(|(_, node)| *node);
-            let node = Node {
-                parent,
-                name: *name,
-            };
-            if let Some(number) = self.nodes.number(node, self.most) {
-                path.open.push((*name, number));
-                // After recursion has gone back to an outer node, a node may come a second time.
-                let is_first = path.met.insert(number);
-                path.frames.push((number, is_first));
-                continue;
-            }
-            self.overflowed += 1;
-            let full = Node {
-                parent,
-                name: TREE_FULL,
-            };
-            // Made even beyond the limit: there is at most one below each node.
-            if let Some(number) = self.nodes.number(full, usize::MAX) {
-                path.frames.push((number, true));
-            }
-            return;
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::owner::VIRTUAL;
     use super::*;
 
     fn names<const N: usize>(outermost_first: [u32; N]) -> Vec<NameNumber> {

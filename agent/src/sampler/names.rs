@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use loadhook_profile::Method;
 
-use super::forest::{NameNumber, TREE_FULL};
+use super::stack_tree::{NameNumber, TREE_FULL};
 use crate::frames::numbers::Numbers;
 use crate::frames::symbol::{CopyLoaders, ResolvedFrame, Symbol};
 use crate::instrument::loaders::Loader;

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use loadhook_profile::Method;
 
 use super::elf::Functions;
-use super::forest::NameNumber;
 use super::names::Names;
+use super::stack_tree::NameNumber;
 
 /// The name of code whose library or function is not known.
 const NO_SYMBOL: &str = "[native]";

@@ -5,8 +5,9 @@ use std::collections::{BTreeSet, HashMap};
 use loadhook_profile::{Engine, Method, Node, Profile, Sampling, ThreadKind, ThreadTree};
 use loadhook_text::count;
 
-use super::forest::{Forest, Owner};
+use super::forest::Forest;
 use super::names::Names;
+use super::owner::Owner;
 use super::time_sampler::Sampler;
 use super::vm_threads::VmThreadKind;
 use crate::frames::profile_parts::{self, ProfileMethods};
@@ -76,7 +77,7 @@ impl TimeSnapshot {
     fn nodes(
         &self,
         owner: &Owner,
-        mut method: impl FnMut(super::forest::NameNumber) -> u32,
+        mut method: impl FnMut(super::stack_tree::NameNumber) -> u32,
     ) -> Vec<Node> {
         let all = self.forest.nodes();
         // If a thread only waited at a node, the callers of the node have no costs, but the tree needs them.
@@ -188,7 +189,8 @@ impl Sampler {
 
 #[cfg(test)]
 mod tests {
-    use super::super::forest::{NameNumber, Reason, VIRTUAL};
+    use super::super::owner::{Reason, VIRTUAL};
+    use super::super::stack_tree::NameNumber;
     use super::*;
 
     #[test]

@@ -4,10 +4,11 @@ use std::time::Instant;
 
 use loadhook_profile::Engine;
 
-use super::forest::{NameNumber, OwnerNumber, VIRTUAL};
 use super::names::TrackerFrames;
 use super::native_code::NativeCode;
+use super::owner::{OwnerNumber, VIRTUAL};
 use super::parts::{Shared, SharedState};
+use super::stack_tree::NameNumber;
 use super::stacks::Methods;
 use super::table::{Record, Table};
 use crate::instrument::instrumentation::Instrumentation;

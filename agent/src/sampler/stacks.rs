@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::forest::NameNumber;
 use super::parts::Shared;
+use super::stack_tree::NameNumber;
 use crate::frames::resolve::{self, UnloadableClasses};
 use crate::instrument::instrumentation::Instrumentation;
 use crate::jvm::jni::Jni;

@@ -4,7 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::time::Instant;
 
 use super::arrivals::{Arrival, Departure, Serial};
-use super::forest::{Forest, NameNumber, OwnerNumber};
+use super::forest::Forest;
+use super::owner::OwnerNumber;
+use super::stack_tree::NameNumber;
 use super::visit::Visit;
 use crate::jvm::reference::Global;
 use crate::jvm::sampling::ThreadNumber;

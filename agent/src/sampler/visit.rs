@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::forest::Reason;
+use super::owner::Reason;
 use crate::jvm::sys::Int;
 
 /// The outcome of a visit to a thread.

@@ -7,8 +7,9 @@
 
 use std::time::Instant;
 
-use super::forest::{NameNumber, Reason};
+use super::owner::Reason;
 use super::parts::Shared;
+use super::stack_tree::NameNumber;
 use super::table::Record;
 use super::visit::Found;
 use super::vm_threads::run_delay_ns;

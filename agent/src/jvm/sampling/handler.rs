@@ -13,8 +13,9 @@ use super::ring::Record;
 use super::sample::StackEnd;
 use super::sample::Unwalked;
 use super::shared::{Shared, ThreadRecord};
+use super::thread_stack::{Anchor, Registers, ThreadMemory};
 use super::timers;
-use super::walker::{self, Anchor, Registers, Tables, ThreadMemory};
+use super::walker::{self, Tables};
 
 /// The tables of the engine of this process.
 static SHARED: OnceLock<&'static Shared> = OnceLock::new();

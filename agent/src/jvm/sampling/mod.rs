@@ -25,6 +25,7 @@ mod sample;
 mod self_check;
 mod shared;
 mod signals;
+mod thread_stack;
 mod threads;
 mod timers;
 mod vm_structs;

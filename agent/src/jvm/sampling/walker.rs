@@ -10,9 +10,8 @@ use super::code_map::{Code, CodeId, CodeKind, CodeMap};
 use super::method_table::MethodTable;
 use super::raw_frame::RawFrame;
 use super::sample::{StackEnd, Unwalked};
+use super::thread_stack::{Anchor, Registers, ThreadMemory, ThreadStack, WORD};
 use super::vm_structs::{AnchorOffsets, VmStructs};
-
-const WORD: usize = size_of::<usize>();
 
 /// Words of the stack that are searched for a return address, if the frame of native code does not lead to one.
 const SCAN: usize = 128;
@@ -23,41 +22,6 @@ const METHOD: usize = 3;
 
 /// The largest interpreted frame.
 const MAX_INTERPRETED: usize = 1 << 20;
-
-/// The registers of a thread that the walk begins with.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Registers {
-    pub(super) pc: usize,
-    pub(super) sp: usize,
-    pub(super) fp: usize,
-    /// The interpreter's method, before its frame is made.
-    pub(super) rbx: usize,
-    /// The caller's stack pointer, before the interpreter's frame is made.
-    pub(super) r13: usize,
-}
-
-/// The last frame of Java, as the JVM notes it when it leaves Java.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Anchor {
-    pub(super) sp: usize,
-    pub(super) pc: usize,
-    pub(super) fp: usize,
-}
-
-/// The memory of the interrupted thread.
-pub(super) trait ThreadMemory {
-    /// The first address behind the stack.
-    fn stack_end(&self) -> usize;
-    /// A word of the stack, which lies between the stack pointer of the interrupted thread and the stack's end.
-    fn stack_word(&self, address: usize) -> usize;
-    /// A byte of the code that the thread runs.
-    fn code_byte(&self, address: usize) -> u8;
-    /// The thread's anchor.
-    fn anchor(&self) -> Anchor;
-    /// Returns whether the thread's state is `_thread_in_Java`. Native code that Java calls without leaving Java has
-    /// this state too.
-    fn is_in_java(&self) -> bool;
-}
 
 /// The tables that the walk reads.
 #[derive(Clone, Copy)]
@@ -76,6 +40,7 @@ pub(super) fn walk<M: ThreadMemory>(
 ) -> (usize, StackEnd) {
     let mut walk = Walk {
         tables,
+        stack: ThreadStack::new(memory, registers.sp),
         memory,
         registers,
         frames,
@@ -86,7 +51,6 @@ pub(super) fn walk<M: ThreadMemory>(
             fp: registers.fp,
         },
         low: registers.sp,
-        high: memory.stack_end(),
         is_top: true,
         is_anchored: false,
     };
@@ -118,6 +82,7 @@ struct Place {
 
 struct Walk<'w, M> {
     tables: Tables<'w>,
+    stack: ThreadStack<'w, M>,
     memory: &'w M,
     registers: &'w Registers,
     frames: &'w [AtomicU64],
@@ -125,7 +90,6 @@ struct Walk<'w, M> {
     at: Place,
     /// The lowest address that belongs to frames not yet followed.
     low: usize,
-    high: usize,
     /// True for the frame that was interrupted.
     is_top: bool,
     /// True after the anchor was used.
@@ -170,26 +134,7 @@ impl<M: ThreadMemory> Walk<'_, M> {
 
     /// Returns whether `address` and the three words behind it can be read as part of frames not yet followed.
     fn is_in_stack(&self, address: usize) -> bool {
-        address >= self.low
-            && address.is_multiple_of(WORD)
-            && address
-                .checked_add(4 * WORD)
-                .is_some_and(|end| end <= self.high)
-    }
-
-    /// The word that lies `words` words above `address`; `None` outside the
-    /// stack.
-    fn word(&self, address: usize, words: usize) -> Option<usize> {
-        let address = address.checked_add(words.checked_mul(WORD)?)?;
-        let end = address.checked_add(WORD)?;
-        let is_inside =
-            address >= self.registers.sp && end <= self.high && address.is_multiple_of(WORD);
-        is_inside.then(|| self.memory.stack_word(address))
-    }
-
-    /// The word that lies `words` words below `address`.
-    fn word_below(&self, address: usize, words: usize) -> Option<usize> {
-        self.word(address.checked_sub(words.checked_mul(WORD)?)?, 0)
+        self.stack.is_frame(address, self.low)
     }
 
     fn is_code(&self, pc: usize) -> bool {
@@ -199,7 +144,9 @@ impl<M: ThreadMemory> Walk<'_, M> {
     /// The word that lies `words` words above `address`, if it is an address of
     /// known code.
     fn return_address(&self, address: usize, words: usize) -> Option<usize> {
-        self.word(address, words).filter(|pc| self.is_code(*pc))
+        self.stack
+            .word(address, words)
+            .filter(|pc| self.is_code(*pc))
     }
 
     /// The next step begins at the caller's frame.
@@ -225,7 +172,7 @@ impl<M: ThreadMemory> Walk<'_, M> {
         }
         // The return address lies below the stack pointer if the JVM did not note it.
         let pc = if anchor.pc == 0 {
-            self.word_below(anchor.sp, 1)
+            self.stack.word_below(anchor.sp, 1)
         } else {
             Some(anchor.pc)
         };
@@ -294,15 +241,15 @@ impl<M: ThreadMemory> Walk<'_, M> {
             return None;
         }
         let pc = self.return_address(fp, 1)?;
-        let caller_fp = self.word(fp, 0)?;
+        let caller_fp = self.stack.word(fp, 0)?;
         Some(self.go(pc, fp.wrapping_add(2 * WORD), caller_fp))
     }
 
     /// Leaves a frame of a known size. With `checked`, the return address must lie in known code.
     fn by_frame_size(&mut self, size: usize, checked: bool) -> Option<Step> {
         let words = (size / WORD).checked_sub(2)?;
-        let pc = self.word(self.at.sp, words.wrapping_add(1))?;
-        let fp = self.word(self.at.sp, words)?;
+        let pc = self.stack.word(self.at.sp, words.wrapping_add(1))?;
+        let fp = self.stack.word(self.at.sp, words)?;
         let known = self.is_code(pc);
         // An unknown address inside the code cache belongs to a method that was
         // compiled a moment ago.
@@ -317,7 +264,7 @@ impl<M: ThreadMemory> Walk<'_, M> {
     fn by_scan(&mut self) -> Step {
         let sp = self.at.sp;
         for words in 0..SCAN {
-            let Some(word) = self.word(sp, words) else {
+            let Some(word) = self.stack.word(sp, words) else {
                 break;
             };
             if !self.tables.code.covers(word) {
@@ -327,7 +274,9 @@ impl<M: ThreadMemory> Walk<'_, M> {
                 matches!(code.kind, CodeKind::Compiled | CodeKind::Interpreter)
             });
             if is_method {
-                let below = words.checked_sub(1).and_then(|words| self.word(sp, words));
+                let below = words
+                    .checked_sub(1)
+                    .and_then(|words| self.stack.word(sp, words));
                 let fp = below.unwrap_or(self.at.fp);
                 let skipped = words.wrapping_add(1).wrapping_mul(WORD);
                 return self.go(word, sp.wrapping_add(skipped), fp);
@@ -340,14 +289,14 @@ impl<M: ThreadMemory> Walk<'_, M> {
     fn step_call_stub(&mut self) -> Step {
         let structs = self.tables.structs;
         let wrapper = self.at.fp.checked_sub(structs.call_wrapper);
-        let Some(wrapper) = wrapper.and_then(|address| self.word(address, 0)) else {
+        let Some(wrapper) = wrapper.and_then(|address| self.stack.word(address, 0)) else {
             return unwalked(Unwalked::BadPointer);
         };
         if wrapper < self.at.fp || !self.is_in_stack(wrapper) {
             return unwalked(Unwalked::BadPointer);
         }
         let AnchorOffsets { sp, pc, fp } = structs.wrapper_anchor;
-        let word = |offset: usize| self.word(wrapper.checked_add(offset)?, 0);
+        let word = |offset: usize| self.stack.word(wrapper.checked_add(offset)?, 0);
         let (Some(sp), Some(pc), Some(fp)) = (word(sp), word(pc), word(fp)) else {
             return unwalked(Unwalked::BadPointer);
         };
@@ -371,21 +320,21 @@ impl<M: ThreadMemory> Walk<'_, M> {
         // The user half of the address space. HotSpot keeps methods outside the stack.
         let is_plausible = (1 << 16..1 << 47).contains(&address)
             && address.is_multiple_of(WORD)
-            && !(self.registers.sp..self.high).contains(&address);
+            && !self.stack.contains(address);
         (is_plausible && is_filling).then_some(RawFrame::Method(address))
     }
 
     fn step_interpreted(&mut self) -> Step {
         let Place { pc: _, sp, fp } = self.at;
         let frame_method = if fp >= sp && fp.wrapping_sub(sp) < MAX_INTERPRETED {
-            self.word_below(fp, METHOD)
+            self.stack.word_below(fp, METHOD)
         } else {
             None
         };
         if let Some(frame) = frame_method.and_then(|address| self.interpreted_frame(address)) {
-            let caller = self.word_below(fp, SENDER_SP);
+            let caller = self.stack.word_below(fp, SENDER_SP);
             let (Some(caller_sp), Some(pc), Some(caller_fp)) =
-                (caller, self.word(fp, 1), self.word(fp, 0))
+                (caller, self.stack.word(fp, 1), self.stack.word(fp, 0))
             else {
                 return unwalked(Unwalked::BadPointer);
             };
@@ -437,7 +386,7 @@ impl<M: ThreadMemory> Walk<'_, M> {
         if let Some(pc) = self.return_address(sp, 0) {
             return self.go(pc, sp.wrapping_add(WORD), fp);
         }
-        if let (Some(pc), Some(caller_fp)) = (self.return_address(sp, 1), self.word(sp, 0)) {
+        if let (Some(pc), Some(caller_fp)) = (self.return_address(sp, 1), self.stack.word(sp, 0)) {
             return self.go(pc, sp.wrapping_add(2 * WORD), caller_fp);
         }
         unwalked(Unwalked::UnknownCode)
@@ -457,7 +406,7 @@ impl<M: ThreadMemory> Walk<'_, M> {
         // A return address behind all sites is one by which deoptimisation has replaced the original.
         let is_replaced = code.orig_pc != 0 && offset > code.last_site;
         let original = if is_replaced {
-            self.word(self.at.sp, code.orig_pc as usize / WORD)
+            self.stack.word(self.at.sp, code.orig_pc as usize / WORD)
         } else {
             None
         };
@@ -481,7 +430,7 @@ impl<M: ThreadMemory> Walk<'_, M> {
                 return None;
             }
             let pc = self.return_address(sp, 1)?;
-            let caller_fp = self.word(sp, 0)?;
+            let caller_fp = self.stack.word(sp, 0)?;
             return Some(self.go(pc, sp.wrapping_add(2 * WORD), caller_fp));
         }
         if pc <= code.low || pc.checked_add(8)? >= code.high {
@@ -511,7 +460,7 @@ impl<M: ThreadMemory> Walk<'_, M> {
         }
         if byte(0) == POP_RBP {
             let pc = self.return_address(sp, 1)?;
-            let caller_fp = self.word(sp, 0)?;
+            let caller_fp = self.stack.word(sp, 0)?;
             return Some(self.go(pc, sp.wrapping_add(2 * WORD), caller_fp));
         }
         None

@@ -8,8 +8,9 @@ use super::method_table::MethodTable;
 use super::raw_frame::RawFrame;
 use super::reclaim::{MAX_FRAMES, zeroed};
 use super::sample::{StackEnd, Unwalked};
+use super::thread_stack::{Anchor, Registers, ThreadMemory};
 use super::vm_structs::{AnchorOffsets, VmStructs};
-use super::walker::{Anchor, Registers, Tables, ThreadMemory, walk};
+use super::walker::{Tables, walk};
 
 const CODE: usize = 0x7f00_0000_0000;
 const STACK: usize = 0x7ffe_0000_0000;
