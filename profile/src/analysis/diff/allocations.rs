@@ -1,14 +1,13 @@
 //! Compares the allocations of two sides; each side has one run or several.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::judgement::{Judgement, Plan, Values, judge, judge_alone};
+use super::sides::{Sides, headers, numbers, sides};
 use crate::analysis::allocation_places::{Place, place_name, places, total};
 use crate::analysis::measure::Measure;
 use crate::analysis::merge::MergeError;
-use crate::analysis::merge::runs;
 use crate::analysis::method_matching::{Key, Matching};
 use crate::analysis::method_names::names;
 use crate::analysis::options::{Options, Sort};
@@ -90,9 +89,8 @@ impl Change {
 /// # Errors
 ///
 /// Fails if the two sides recorded different kinds of allocations.
-pub fn compare(sides: [&[Profile]; 2], options: &Options<'_>) -> Result<Comparison, MergeError> {
-    let [before, after] = sides;
-    let sides = [runs(before)?, runs(after)?];
+pub fn compare(profiles: [&[Profile]; 2], options: &Options<'_>) -> Result<Comparison, MergeError> {
+    let sides = sides(profiles)?;
     let none = Allocations::default();
     let allocations = |profile: &'_ Profile| profile.allocations.clone().unwrap_or_default().seen;
     let seen_by = sides.each_ref().map(|side| {
@@ -113,7 +111,7 @@ pub fn compare(sides: [&[Profile]; 2], options: &Options<'_>) -> Result<Comparis
         Sort::Calls => |amount| Some(amount.objects),
         _ => |amount| amount.bytes,
     };
-    let runs = [sides[0].len(), sides[1].len()];
+    let runs = numbers(&sides);
     let values: Vec<Values> = changes.iter().map(|change| change.values(value)).collect();
     let (judgements, plan) = judge(&values, runs);
     for (change, judgement) in changes.iter_mut().zip(judgements) {
@@ -130,9 +128,7 @@ pub fn compare(sides: [&[Profile]; 2], options: &Options<'_>) -> Result<Comparis
         changes,
         plan,
         whole: judge_alone(&whole, runs),
-        headers: sides
-            .each_ref()
-            .map(|side| side.iter().map(|p| p.header.clone()).collect()),
+        headers: headers(&sides),
         measure,
         sort: options.sort,
         seen: seen_by,
@@ -148,7 +144,7 @@ pub fn compare(sides: [&[Profile]; 2], options: &Options<'_>) -> Result<Comparis
 
 /// The places in all runs, and for each run the sum of its places.
 fn found(
-    sides: &[Vec<Cow<'_, Profile>>; 2],
+    sides: &Sides<'_>,
     none: &Allocations,
     options: &Options<'_>,
     totals: &mut [Vec<(Amount, f64)>; 2],
@@ -231,13 +227,7 @@ fn name(changes: &mut [Change]) {
 
 fn sort(changes: &mut [Change], sort: Sort, plan: &Plan) {
     let mean = mean_size(changes);
-    let group = |change: &Change| {
-        if plan.is_tested() {
-            change.judgement.verdict.group()
-        } else {
-            0
-        }
-    };
+    let group = |change: &Change| plan.group(&change.judgement);
     let objects =
         |change: &Change| difference(change, |amount| Some(amount.objects)).unwrap_or(0.0);
     let bytes = |change: &Change| match difference(change, |amount| amount.bytes) {

@@ -123,6 +123,15 @@ impl Plan {
         self.runs.iter().all(|runs| *runs > 1)
     }
 
+    /// The number of the group in which a value is listed. Without tests there is one group.
+    pub(crate) fn group(&self, judgement: &Judgement) -> u8 {
+        if self.is_tested() {
+            judgement.verdict.group()
+        } else {
+            0
+        }
+    }
+
     /// The smallest p-value that this number of runs can have.
     pub(crate) fn smallest_p(&self) -> f64 {
         smallest_p(self.runs[0], self.runs[1])

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::judgement::{Judgement, Plan, Values, judge, judge_alone};
+use super::sides::{Sides, headers, numbers, sides};
 use crate::analysis::merge::MergeError;
-use crate::analysis::merge::runs;
 use crate::analysis::method_matching::{Key, Matching};
 use crate::analysis::method_names::names;
 use crate::analysis::method_rows::Row;
@@ -132,9 +132,8 @@ impl Change {
 /// # Errors
 ///
 /// Fails if clocks or timing modes cannot be compared, or if the modes of one side differ.
-pub fn compare(sides: [&[Profile]; 2], options: &Options<'_>) -> Result<Comparison, MergeError> {
-    let [before, after] = sides;
-    let sides = [runs(before)?, runs(after)?];
+pub fn compare(profiles: [&[Profile]; 2], options: &Options<'_>) -> Result<Comparison, MergeError> {
+    let sides = sides(profiles)?;
     let all = || sides.iter().flatten().map(Cow::as_ref);
     let timing = alike(&sides)?;
     let matching = Matching::of(all().map(|profile| &*profile.methods));
@@ -173,7 +172,7 @@ pub fn compare(sides: [&[Profile]; 2], options: &Options<'_>) -> Result<Comparis
         change.name = printable(&name).into_owned();
     }
     let quantity = Quantity::of(options.sort, timing);
-    let runs = [sides[0].len(), sides[1].len()];
+    let runs = numbers(&sides);
     let values: Vec<Values> = changes
         .iter()
         .map(|change| change.values(quantity))
@@ -190,22 +189,19 @@ pub fn compare(sides: [&[Profile]; 2], options: &Options<'_>) -> Result<Comparis
         change.judgement = judgement;
     }
     let whole = whole(&changes, quantity, runs);
-    let headers = sides
-        .each_ref()
-        .map(|side| side.iter().map(|p| p.header.clone()).collect());
     sort(&mut changes, options.sort, &plan);
     Ok(Comparison {
         changes,
         plan,
         whole,
-        headers,
+        headers: headers(&sides),
         quantity,
         waiting,
     })
 }
 
 /// The timing of all runs; an error if they cannot be compared.
-fn alike(sides: &[Vec<Cow<'_, Profile>>; 2]) -> Result<Timing, MergeError> {
+fn alike(sides: &Sides<'_>) -> Result<Timing, MergeError> {
     let mut headers = sides.iter().flatten().map(|profile| &profile.header);
     let Some(first) = headers.next() else {
         return Ok(Timing::default());
@@ -267,13 +263,7 @@ fn whole(changes: &[Change], quantity: Quantity, runs: [usize; 2]) -> Judgement 
 
 /// Sorts the changes: by verdict if there are several runs, then the largest first.
 fn sort(changes: &mut [Change], sort: Sort, plan: &Plan) {
-    let group = |change: &Change| {
-        if plan.is_tested() {
-            change.judgement.verdict.group()
-        } else {
-            0
-        }
-    };
+    let group = |change: &Change| plan.group(&change.judgement);
     changes.sort_by(|a, b| {
         let sizes = b.judgement.size().total_cmp(&a.judgement.size());
         let times = |change: &Change| {

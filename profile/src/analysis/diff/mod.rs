@@ -3,6 +3,7 @@
 pub mod allocations;
 pub(crate) mod judgement;
 pub mod methods;
+mod sides;
 
 pub use judgement::{Judgement, Plan, Verdict};
 

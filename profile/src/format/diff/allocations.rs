@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde_json::{Value, json};
 
 use super::cells::{SMALL, growth, is_listed, larger, percent};
-use super::judgement_json::{judgement, test};
+use super::shared_json;
 use super::{groups, sentences};
 use crate::analysis::diff::Verdict;
 use crate::analysis::diff::allocations::{Change, Comparison};
@@ -282,12 +282,7 @@ pub fn write_json(
         side.iter().zip(seen).map(amount).collect()
     };
     let site = |change: &Change| {
-        let method = change.method.as_ref();
-        let mut told = judgement(&change.judgement);
-        told["class"] = json!(method.map(|method| &*method.class));
-        told["method"] = json!(method.map(|method| &*method.name));
-        told["descriptor"] = json!(method.map(|method| &*method.descriptor));
-        told["loader"] = json!(method.map(|method| &*method.loader));
+        let mut told = shared_json::change(change.method.as_ref(), &change.judgement);
         told["line"] = json!(change.line);
         told["type"] = json!(&*change.type_name);
         told["before"] = amounts(&change.before, &comparison.seen[0]);
@@ -306,16 +301,14 @@ pub fn write_json(
         Sort::Calls => "objects",
         _ => "bytes",
     };
-    let file = json!({
-        "version": 3,
-        "before": comparison.headers[0],
-        "after": comparison.headers[1],
-        "measure": comparison.measure.as_str(),
-        "compared": compared,
-        "test": test(&comparison.plan),
-        "all": judgement(&comparison.whole),
-        "allocations": { "before": recordings(0), "after": recordings(1) },
-        "sites": shown.map(site).collect::<Vec<_>>(),
-    });
+    let mut file = shared_json::comparison(
+        &comparison.headers,
+        &comparison.plan,
+        &comparison.whole,
+        comparison.measure.as_str(),
+        compared,
+    );
+    file["allocations"] = json!({ "before": recordings(0), "after": recordings(1) });
+    file["sites"] = shown.map(site).collect();
     writeln!(JsonWriter(out), "{file}")
 }

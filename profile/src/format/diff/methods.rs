@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde_json::json;
 
 use super::cells::{SMALL, growth, is_listed, larger, percent, signed};
-use super::judgement_json::{judgement, test};
+use super::shared_json;
 use super::{groups, sentences};
 use crate::analysis::diff::Verdict;
 use crate::analysis::diff::methods::{Change, Comparison, Cost, Quantity};
@@ -306,11 +306,7 @@ pub fn write_json(
         })
     };
     let method = |change: &Change| {
-        let mut told = judgement(&change.judgement);
-        told["class"] = json!(&*change.method.class);
-        told["method"] = json!(&*change.method.name);
-        told["descriptor"] = json!(&*change.method.descriptor);
-        told["loader"] = json!(&*change.method.loader);
+        let mut told = shared_json::change(Some(&change.method), &change.judgement);
         told["before"] = change.before.iter().map(cost).collect();
         told["after"] = change.after.iter().map(cost).collect();
         told
@@ -319,15 +315,13 @@ pub fn write_json(
         .changes
         .iter()
         .take(options.top.unwrap_or(usize::MAX));
-    let file = json!({
-        "version": 3,
-        "before": comparison.headers[0],
-        "after": comparison.headers[1],
-        "measure": "time",
-        "compared": comparison.quantity.title(),
-        "test": test(&comparison.plan),
-        "all": judgement(&comparison.whole),
-        "methods": shown.map(method).collect::<Vec<_>>(),
-    });
+    let mut file = shared_json::comparison(
+        &comparison.headers,
+        &comparison.plan,
+        &comparison.whole,
+        "time",
+        comparison.quantity.title(),
+    );
+    file["methods"] = shown.map(method).collect();
     writeln!(JsonWriter(out), "{file}")
 }

@@ -3,6 +3,6 @@
 pub mod allocations;
 mod cells;
 mod groups;
-mod judgement_json;
 pub mod methods;
 mod sentences;
+mod shared_json;

@@ -1,12 +1,42 @@
-//! Writes judgements and tests as JSON.
+//! Writes the parts of a comparison that methods and allocations share as JSON.
 
 use serde_json::{Value, json};
 
 use crate::analysis::diff::{Judgement, Plan, Ratio};
 use crate::analysis::statistics::{LEVEL, confidence};
+use crate::model::{Header, Method};
+
+/// A comparison in JSON without its changes. `measure` and `compared` are the words for the compared values.
+pub(super) fn comparison(
+    headers: &[Vec<Header>; 2],
+    plan: &Plan,
+    whole: &Judgement,
+    measure: &str,
+    compared: &str,
+) -> Value {
+    json!({
+        "version": 3,
+        "before": headers[0],
+        "after": headers[1],
+        "measure": measure,
+        "compared": compared,
+        "test": test(plan),
+        "all": judgement(whole),
+    })
+}
+
+/// A change in JSON without its values; the names are null if no Java method was running.
+pub(super) fn change(method: Option<&Method>, of: &Judgement) -> Value {
+    let mut change = judgement(of);
+    change["class"] = json!(method.map(|method| &*method.class));
+    change["method"] = json!(method.map(|method| &*method.name));
+    change["descriptor"] = json!(method.map(|method| &*method.descriptor));
+    change["loader"] = json!(method.map(|method| &*method.loader));
+    change
+}
 
 /// A judgement in JSON; an infinite ratio is null.
-pub(super) fn judgement(judgement: &Judgement) -> Value {
+fn judgement(judgement: &Judgement) -> Value {
     let finite = |of: fn(&Ratio) -> f64| {
         let value = judgement.ratio.as_ref().map(of);
         value.filter(|value| value.is_finite())
@@ -24,7 +54,7 @@ pub(super) fn judgement(judgement: &Judgement) -> Value {
 }
 
 /// The statistical test in JSON; null for single runs.
-pub(super) fn test(plan: &Plan) -> Value {
+fn test(plan: &Plan) -> Value {
     if plan.is_tested() {
         json!({
             "name": "Mann-Whitney U",
