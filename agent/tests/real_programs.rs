@@ -159,12 +159,17 @@ fn files(folder: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
 
 /// How often each method was called, with the calls that were only counted.
 fn calls(profile: &Profile) -> BTreeMap<String, u64> {
-    let nodes = profile.threads.iter().flat_map(|thread| &thread.nodes);
-    let nodes = nodes.map(|node| (node.method, node.calls));
-    let counted = profile.method_calls.iter();
-    let counted = counted.map(|counted| (counted.method, counted.calls));
+    let with_callers = profile
+        .threads
+        .iter()
+        .flat_map(|thread| &thread.nodes)
+        .map(|node| (node.method, node.calls));
+    let only_counted = profile
+        .method_calls
+        .iter()
+        .map(|counted| (counted.method, counted.calls));
     let mut calls = BTreeMap::new();
-    for (method, number) in nodes.chain(counted) {
+    for (method, number) in with_callers.chain(only_counted) {
         let method = &profile.methods[method as usize];
         let name = format!("{}.{}{}", method.class, method.name, method.descriptor);
         *calls.entry(name).or_default() += number;

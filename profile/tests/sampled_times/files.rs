@@ -149,7 +149,7 @@ proptest! {
         }
     }
 
-    /// What the rows of a table add up to is the time of the samples.
+    /// The self times of all methods add up to the time of all samples, and no method's self time is above its total.
     #[test]
     fn self_times_add_up(stacks in any_stacks()) {
         let mut profile = shop();
