@@ -90,8 +90,10 @@ pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, LoadError> {
     };
     // The files of patterns are read only now, so `help` is printed even if one of them is missing.
     let options = Options::resolve(settings, std::process::id())?;
-    if options.settings.alloc_drops_timing() && !options.settings.quiet {
-        diagnostics::line("alloc= turns call timing off; for both, add timing=adaptive");
+    if options.settings.context_drops_times() && !options.settings.quiet {
+        diagnostics::line(
+            "alloc-context=true counts calls and does not time them; for times, add timing=adaptive",
+        );
     }
     add_capabilities(jvmti, &options)?;
     let samples = samples(jvmti, &options)?;

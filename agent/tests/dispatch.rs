@@ -1,12 +1,13 @@
 //! Calls that are not a plain `invoke` instruction: through reflection, lambdas, proxies, bridges, interfaces and hidden
 //! classes, and calls that the JVM makes itself.
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
+use loadhook_profile::Timing;
 
 mod support;
-use support::{Program, TIMINGS};
+use support::{Finished, Program, TIMINGS};
 
-on_each_jdk!(dispatch);
+on_each_jdk!(dispatch by_default);
 
 /// Methods of the JVM and the JDK in between are not shown: a callee is below the method that caused its call.
 const CALLS: &str = "
@@ -98,20 +99,39 @@ const HIDDEN: &str = "
 fn dispatch(feature: u32) -> Result<()> {
     for timing in TIMINGS {
         let program = Program::new(feature, "Dispatch").options(&format!("timing={timing}"));
-        let run = if feature < 15 {
-            let calls = format!("{CALLS}{PUBLIC_PROXY_BEFORE_16}");
-            let run = program.run()?;
-            run.calls("Dispatch", &calls)?
-                .printed("1503500 14010\n", 0)?;
-            run
-        } else {
-            let calls = format!("{CALLS}{PUBLIC_PROXY}{HIDDEN}");
-            let run = program.args(&["hidden"]).run()?;
-            run.calls("Dispatch", &calls)?
-                .printed("1503500 15010\n", 0)?;
-            run
-        };
-        run.sound(1)?;
+        check(feature, program)?.sound(1)?;
     }
     Ok(())
+}
+
+/// Without options, and whatever allocations are recorded, all calls are counted, those of trivial methods too, and times
+/// come from samples.
+fn by_default(feature: u32) -> Result<()> {
+    for options in ["", "alloc=exact", "alloc=sampled=4k", "alloc=live"] {
+        let program = Program::new(feature, "Dispatch").only_options(options);
+        let run = check(feature, program)?;
+        run.sound(1)?;
+        let (profile, name) = (&run.profile, &run.name);
+        ensure!(profile.header.timing == Timing::Sampled, "{name}");
+        ensure!(
+            profile.sampling.as_ref().is_some_and(|it| it.samples > 0),
+            "{name}"
+        );
+        let has_allocations = profile.allocations.is_some();
+        ensure!(has_allocations != options.is_empty(), "{name}");
+    }
+    Ok(())
+}
+
+/// Checks calls and output of the program under the agent.
+fn check(feature: u32, program: Program) -> Result<Finished> {
+    let (run, calls, output) = if feature < 15 {
+        let calls = format!("{CALLS}{PUBLIC_PROXY_BEFORE_16}");
+        (program.run()?, calls, "1503500 14010\n")
+    } else {
+        let calls = format!("{CALLS}{PUBLIC_PROXY}{HIDDEN}");
+        (program.args(&["hidden"]).run()?, calls, "1503500 15010\n")
+    };
+    run.calls("Dispatch", &calls)?.printed(output, 0)?;
+    Ok(run)
 }

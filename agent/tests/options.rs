@@ -13,7 +13,7 @@ fn wrong_options_stop_the_jvm() -> Result<()> {
     for (options, message) in [
         (
             "timing=fast",
-            "timing=fast: expected adaptive, exact, count, sampled or none",
+            "timing=fast: expected sampled, adaptive, exact, count or none",
         ),
         ("include=a/b", "packages are separated by dots here"),
         (

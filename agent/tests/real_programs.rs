@@ -40,7 +40,7 @@ on_17_and_25!(javac closure_compiler tomcat_on_threads);
 #[test]
 #[ignore = "needs scripts/corpora.sh"]
 fn tomcat_on_virtual_threads() -> Result<()> {
-    serve(25, true, &["", "include=**"])
+    serve(25, true, &["timing=adaptive", "timing=adaptive,include=**"])
 }
 
 /// A program, and the folder that it writes into.
@@ -172,7 +172,7 @@ fn calls(profile: &Profile) -> BTreeMap<String, u64> {
     for (method, number) in with_callers.chain(only_counted) {
         let method = &profile.methods[method as usize];
         let name = format!("{}.{}{}", method.class, method.name, method.descriptor);
-        *calls.entry(name).or_default() += number;
+        *calls.entry(support::from_anywhere(&name)).or_default() += number;
     }
     calls
 }
@@ -244,8 +244,11 @@ fn javac(feature: u32) -> Result<()> {
     let counted = repeated("timing=count")?;
     counted.as_in(&repeated("timing=adaptive,budget=none,all=true")?)?;
     counted.as_in(&repeated("timing=exact")?)?;
+    let sampled = javac.observed(&plain, REPEATABLE, own)?;
+    sampled.sound(1)?;
+    counted.as_in(&sampled)?;
     // The whole JDK is instrumented too, which needs more nodes than the program alone.
-    let options = "include=**,all=true,max-nodes=5000000";
+    let options = "include=**,all=true,max-nodes=5000000,timing=adaptive";
     javac
         .observed(&plain, &[], options)?
         .facts(&facts)?
@@ -271,9 +274,12 @@ fn closure_compiler(feature: u32) -> Result<()> {
     let main = [("- > com.google.javascript.jscomp.CommandLineRunner.main", 1)];
     let counted = closure.observed(&plain, REPEATABLE, "timing=count")?;
     counted.facts(&main)?.sound(2)?;
-    let all = closure.observed(&plain, REPEATABLE, "all=true")?;
+    let all = closure.observed(&plain, REPEATABLE, "timing=adaptive,all=true")?;
     all.facts(&main)?.sound(2)?;
     counted.as_in(&all)?;
+    let sampled = closure.observed(&plain, REPEATABLE, "")?;
+    sampled.sound(2)?;
+    counted.as_in(&sampled)?;
     Ok(())
 }
 

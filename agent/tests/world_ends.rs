@@ -99,11 +99,7 @@ fn every_exit_writes_the_profile_on_25() -> Result<()> {
 fn with_file(program: &Program, file: &Path) -> Result<Vec<String>> {
     let plain = program.plain()?;
     let mut command = program.java();
-    command.arg(format!(
-        "-agentpath:{}=all=true,quiet=true,file={}",
-        world::agent_library()?.display(),
-        file.display()
-    ));
+    command.arg(world::agent_option("all=true,quiet=true", file)?);
     let observed: Ran = process::finish(command.args(&program.jvm).args(&program.main))?.into();
     ensure!(
         observed.stdout == plain.stdout && observed.code == plain.code,
@@ -200,11 +196,7 @@ fn the_file_is_tried_again_at_the_end() -> Result<()> {
     // `with_file` is not used, because its plain run would make the folder.
     let mut command = program.java();
     let file = link.join("profile");
-    command.arg(format!(
-        "-agentpath:{}=all=true,quiet=true,file={}",
-        world::agent_library()?.display(),
-        file.display()
-    ));
+    command.arg(world::agent_option("all=true,quiet=true", &file)?);
     let ran: Ran = process::finish(command.args(&program.jvm).args(&program.main))?.into();
     ensure!(
         ran.stdout == "ready\ntrue\n" && ran.code == Some(0),

@@ -175,14 +175,8 @@ fn a_snapshot_is_tried_again() -> Result<()> {
     symlink(&folder, &link)?;
     let mut command = program.java();
     let file = link.join("profile");
-    let options = format!(
-        "all=true,quiet=true,snapshot-every=100ms,file={}",
-        file.display()
-    );
-    command.arg(format!(
-        "-agentpath:{}={options}",
-        world::agent_library()?.display()
-    ));
+    let options = "all=true,quiet=true,snapshot-every=100ms";
+    command.arg(world::agent_option(options, &file)?);
     command.args(&program.jvm).args(&program.main);
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.stderr(Stdio::piped()).spawn()?;

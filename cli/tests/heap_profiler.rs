@@ -40,7 +40,7 @@ fn a_program_under_the_agent_has_the_objects_of_the_plain_one() {
     for feature in [11, 25] {
         let folder = folder();
         let library = agent();
-        let agent = format!("-agentpath:{}", library.display());
+        let agent = format!("-agentpath:{}=timing=adaptive", library.display());
         dumped(feature, &["-XX:+UseSerialGC"], folder.path(), "plain.hprof");
         let options = ["-XX:+UseSerialGC", &agent];
         dumped(feature, &options, folder.path(), "agent.hprof");
@@ -105,7 +105,7 @@ fn a_program_under_the_agent_has_the_objects_of_the_plain_one() {
 fn a_pipe_causes_a_warning() {
     let folder = folder();
     let library = agent();
-    let agent = format!("-agentpath:{}", library.display());
+    let agent = format!("-agentpath:{}=timing=adaptive", library.display());
     dumped(17, &[&agent], folder.path(), "agent.hprof");
     let program = loadhook(folder.path(), &[]);
     let mut command = in_environment(Path::new(program.get_program()), folder.path());

@@ -9,7 +9,7 @@ use thiserror::Error;
 /// How calls are recorded: the value of the options `timing=` and `--timing`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallTiming {
-    /// `adaptive`, `exact`, `count` or `sampled`: calls are counted, and timed in this way.
+    /// `sampled`, `adaptive`, `exact` or `count`: calls are counted, and timed in this way.
     Record(Timing),
     /// `none`: calls are not recorded.
     None,
@@ -17,16 +17,16 @@ pub enum CallTiming {
 
 /// The error for a text that is not a [`CallTiming`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("expected adaptive, exact, count, sampled or none")]
+#[error("expected sampled, adaptive, exact, count or none")]
 pub struct CallTimingError;
 
 impl CallTiming {
-    /// All values.
+    /// All values, the default first.
     pub const ALL: [CallTiming; 5] = [
+        CallTiming::Record(Timing::Sampled),
         CallTiming::Record(Timing::Adaptive),
         CallTiming::Record(Timing::Exact),
         CallTiming::Record(Timing::Count),
-        CallTiming::Record(Timing::Sampled),
         CallTiming::None,
     ];
 

@@ -1,5 +1,6 @@
 //! Tests that the tracker of rewritten archives, which reads its settings in Java, uses the words,
-//! defaults and limits of the agent's options.
+//! defaults and limits of the agent's options. Only the default of `timing` differs: this tracker
+//! cannot take samples.
 
 use std::fs;
 
@@ -39,6 +40,8 @@ fn the_offline_tracker_has_the_same_words() {
             ])
         ),
         list(&timings.map(Timing::as_str)),
+        // Without a setting, the tracker takes the first of these words.
+        "timing = choice(1, \"adaptive, exact or count\", \"adaptive\",".to_owned(),
         list(&clocks.map(Clock::as_str)),
         format!("\"{DEFAULT_FILE}\""),
         format!("return {DEFAULT_NODES};"),

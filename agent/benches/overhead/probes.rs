@@ -54,17 +54,17 @@ fn tiny(bench: &Bench, feature: u32) -> Result<()> {
 fn alloc(bench: &Bench, feature: u32) -> Result<()> {
     let variants = [
         Variant::Plain,
-        Variant::Agent("include=Alloc,alloc=exact"),
+        Variant::Agent("include=Alloc,alloc=exact,timing=none"),
         Variant::Agent("include=Alloc,alloc=exact,alloc-context=true"),
         Variant::Agent("include=Alloc,alloc=exact,timing=adaptive"),
         // Like HPROF's heap=sites, it tags each object and records its stack.
-        Variant::Agent("alloc=live=exact"),
+        Variant::Agent("alloc=live=exact,timing=none"),
         Variant::JfrAllocations,
     ];
     println!("  allocations: ns each; two threads: relative to the plain program's own scaling");
     let rounds = |variant: &Variant| match variant {
         // In this mode an operation takes a thousand times as long, so fewer rounds suffice.
-        Variant::Agent("alloc=live=exact") => "30",
+        Variant::Agent("alloc=live=exact,timing=none") => "30",
         _ => "3000",
     };
     on_two_threads(bench, feature, &variants, "Alloc", rounds)
@@ -103,8 +103,8 @@ fn on_two_threads(
 fn hello(bench: &Bench, feature: u32) -> Result<()> {
     let mut variants = vec![
         Variant::Plain,
-        Variant::Agent("include=nothing.matches.This"),
-        Variant::Agent("include=Hello,all=true"),
+        Variant::Agent("include=nothing.matches.This,timing=adaptive"),
+        Variant::Agent("include=Hello,all=true,timing=adaptive"),
     ];
     if feature >= 25 {
         variants.push(Variant::Jfr("Hello::main".to_owned()));
@@ -129,9 +129,9 @@ fn javac(bench: &Bench, feature: u32) -> Result<()> {
     let mut variants = vec![
         Variant::Plain,
         Variant::Agent("include=com.sun.tools.javac.**,timing=count"),
-        Variant::Agent("include=com.sun.tools.javac.**"),
+        Variant::Agent("include=com.sun.tools.javac.**,timing=adaptive"),
         Variant::Agent("include=com.sun.tools.javac.**,all=true,timing=count"),
-        Variant::Agent("include=com.sun.tools.javac.**,all=true"),
+        Variant::Agent("include=com.sun.tools.javac.**,all=true,timing=adaptive"),
     ];
     if feature >= 25 {
         variants.push(Variant::Jfr(javac_classes(feature)?.join(";")));
@@ -157,8 +157,8 @@ fn javac(bench: &Bench, feature: u32) -> Result<()> {
 fn sampled(bench: &Bench, feature: u32) -> Result<()> {
     let variants = [
         Variant::Plain,
-        Variant::Agent("alloc=sampled"),
-        Variant::Agent("alloc=live"),
+        Variant::Agent("alloc=sampled,timing=none"),
+        Variant::Agent("alloc=live,timing=none"),
         Variant::JfrAllocations,
     ];
     let mut nanos = vec![Vec::new(); variants.len()];
@@ -174,7 +174,7 @@ fn sampled(bench: &Bench, feature: u32) -> Result<()> {
 }
 
 fn virtual_threads(bench: &Bench) -> Result<()> {
-    let variants = [Variant::Plain, Variant::Agent("all=true")];
+    let variants = [Variant::Plain, Variant::Agent("all=true,timing=adaptive")];
     println!(
         "  virtual threads: bytes each of 100,000 live ones; ns each of 10 million; bytes that the heap grew by meanwhile"
     );

@@ -83,6 +83,8 @@ pub(crate) struct Program {
     feature: u32,
     main: &'static str,
     options: String,
+    /// True if the agent gets the options as they are, without those that most tests rely on.
+    is_bare: bool,
     jvm: Vec<String>,
     args: Vec<String>,
 }
@@ -102,6 +104,7 @@ impl Program {
             feature,
             main,
             options: "all=true".to_owned(),
+            is_bare: false,
             jvm: Vec::new(),
             args: Vec::new(),
         }
@@ -110,6 +113,12 @@ impl Program {
     /// Adds options of the agent. In these tests it also instruments trivial methods.
     pub(crate) fn options(mut self, options: &str) -> Self {
         self.options = format!("{},{options}", self.options);
+        self
+    }
+
+    /// Gives the agent these options and no others but those for its file.
+    pub(crate) fn only_options(mut self, options: &str) -> Self {
+        (self.options, self.is_bare) = (options.to_owned(), true);
         self
     }
 
@@ -142,11 +151,15 @@ impl Program {
     /// Starts the program under the agent, which writes the profile to `file`.
     pub(crate) fn command(&self, file: &Path) -> Result<Command> {
         let mut java = self.java()?;
+        let options = if self.is_bare {
+            self.options.clone()
+        } else {
+            with_probes(&self.options)
+        };
         java.arg(format!(
-            "-agentpath:{}=quiet=true,file={},{}",
+            "-agentpath:{}=quiet=true,file={},{options}",
             agent()?.display(),
             file.display(),
-            keeping_probes(&self.options)
         ));
         java.arg(self.main).args(&self.args);
         Ok(java)
@@ -179,14 +192,25 @@ impl Program {
     }
 }
 
-/// The options with `budget=none`, unless they have a budget or their timing has none: most tests check probes, so hot
-/// methods must not lose theirs.
-pub(crate) fn keeping_probes(options: &str) -> String {
+/// The options, with those added by which every call keeps its probes. Most tests check what these count for each caller.
+///
+/// - Without a timing, calls are timed adaptively; if allocations are recorded, they are not recorded.
+/// - Without a budget hot methods could lose their probes, so a timing that has one gets `budget=none`.
+pub(crate) fn with_probes(options: &str) -> String {
+    let has = |key: &str| options.split(',').any(|option| option.starts_with(key));
+    let mut options = options.to_owned();
+    if !has("timing=") {
+        options += match (has("alloc="), has("alloc-context=")) {
+            (_, true) => "",
+            (true, false) => ",timing=none",
+            (false, false) => ",timing=adaptive",
+        };
+    }
     match options.parse::<AgentOptions>() {
         Ok(parsed) if parsed.budget.is_none() && parsed.budget_percent().is_some() => {
-            format!("{options},budget=none")
+            options + ",budget=none"
         }
-        _ => options.to_owned(),
+        _ => options,
     }
 }
 

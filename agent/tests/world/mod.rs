@@ -57,6 +57,21 @@ pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
 }
 
+/// The option that loads the agent. Without a timing, calls are timed adaptively: these tests check the calls of each
+/// thread.
+pub(crate) fn agent_option(options: &str, file: &Path) -> Result<String> {
+    let timing = if options.contains("timing=") {
+        ""
+    } else {
+        ",timing=adaptive"
+    };
+    Ok(format!(
+        "-agentpath:{}={options}{timing},file={}",
+        agent_library()?.display(),
+        file.display()
+    ))
+}
+
 impl Program {
     pub(crate) fn new(feature: u32, classes: &Path, main: &[&str]) -> Result<Self> {
         Ok(Program {
@@ -91,13 +106,7 @@ impl Program {
 
     /// The option that loads the agent.
     pub(crate) fn agent_option(&self) -> Result<String> {
-        let (agent, file) = (agent_library()?, self.file());
-        let options = &self.options;
-        Ok(format!(
-            "-agentpath:{}={options},file={}",
-            agent.display(),
-            file.display()
-        ))
+        agent_option(&self.options, &self.file())
     }
 
     /// The JDK's `java`.

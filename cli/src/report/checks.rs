@@ -209,7 +209,7 @@ impl ReportArgs {
 /// The error that a profile lacks a measure. It names the option that records it.
 fn lacking(measure: Measure) -> &'static str {
     match measure {
-        Measure::Time => "this profile has no calls; run again with --timing adaptive",
+        Measure::Time => "this profile has no calls; run again with --timing sampled",
         Measure::Allocated => {
             "this profile has no allocation data; run again with --alloc exact or sampled"
         }

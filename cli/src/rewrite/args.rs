@@ -44,7 +44,7 @@ impl FromStr for TrackerOption {
 /// Arguments of `loadhook rewrite`.
 #[derive(Debug, Args)]
 pub(crate) struct RewriteArgs {
-    /// Class files, folders and archives (.jar, .war, .ear, .zip) to instrument
+    /// Class files, folders and archives (.jar, .war, .ear, .rar, .zip) to instrument
     #[arg(required = true, value_name = "INPUT")]
     pub(super) inputs: Vec<PathBuf>,
 

@@ -59,13 +59,14 @@ impl Launch<'_> {
         let mut command = Command::new(program);
         // If a JVM is given the agent twice, only the first one counts.
         let other = java_options::with_agent(is_java.then_some(arguments), AGENT);
-        if let Some(place) = &other {
+        let told = if let Some(place) = &other {
             command.args(arguments);
-            say!(
-                "loadhook: {place} already loads the agent; the options given there apply, those of this loadhook run are ignored"
-            );
+            Some(format!(
+                "{place} already loads the agent; the options given there apply, those of this loadhook run are ignored"
+            ))
         } else if is_java {
             command.arg(option).args(arguments);
+            None
         } else {
             // The variable's value may be in any encoding.
             let mut tool_options = env::var_os("JAVA_TOOL_OPTIONS").unwrap_or_default();
@@ -76,10 +77,10 @@ impl Launch<'_> {
             command
                 .args(arguments)
                 .env("JAVA_TOOL_OPTIONS", tool_options);
-            say!(
-                "loadhook: {name} is not the java launcher; every JVM that it starts will be profiled (through JAVA_TOOL_OPTIONS)"
-            );
-        }
+            Some(format!(
+                "{name} is not the java launcher; every JVM that it starts will be profiled (through JAVA_TOOL_OPTIONS)"
+            ))
+        };
         let held = Held::new()?;
         let mut child = match command.spawn() {
             Ok(child) => child,
@@ -92,6 +93,10 @@ impl Launch<'_> {
             }
         };
         let handed_on = held.hand_on(child.id());
+        // A command that cannot be started gets no message but its error.
+        if let Some(told) = told {
+            say!("loadhook: {told}");
+        }
         let status = child.wait()?;
         drop(handed_on);
         let code = status.code().or_else(|| status.signal().map(|s| 128 + s));

@@ -141,24 +141,28 @@ fn table(args: &RunArgs, profile: &Profile) -> Result<()> {
     let mut table = Vec::new();
     Format::Table.write(profile, &options, &mut table)?;
     write_text(&String::from_utf8_lossy(&table));
-    if profile.calls() == 0 && profile.allocations.is_none() && profile.sampling.is_none() {
-        say!("{}", advice(args, profile));
+    if let Some(advice) = advice(args, profile) {
+        say!("{advice}");
     }
     Ok(())
 }
 
-/// A hint for the user if no call was counted.
-fn advice(args: &RunArgs, profile: &Profile) -> String {
-    let trivial = profile.header.left_alone.get(loadhook_instrument::TRIVIAL);
-    let includes = !args.include.is_empty() || !args.include_file.is_empty();
-    let mut advice = if includes {
+/// A hint for the user if a pattern matched nothing, or if no call was counted.
+fn advice(args: &RunArgs, profile: &Profile) -> Option<String> {
+    let header = &profile.header;
+    let is_expected = profile.allocations.is_some() || args.includes_none();
+    let is_empty = profile.calls() == 0 && !is_expected;
+    let has_patterns = !args.include.is_empty() || !args.include_file.is_empty();
+    let mut advice = if !header.unmatched.is_empty() || is_empty && has_patterns {
         "check the patterns: classes are named as in com.example.**, nested classes as in Map$Entry"
-    } else {
+    } else if is_empty {
         "without --include the JDK's own classes are not instrumented; name those you want, for example --include 'com.sun.tools.javac.**'"
+    } else {
+        return None;
     }
     .to_owned();
-    if trivial.is_some() && !args.all {
+    if is_empty && header.left_alone.contains_key(loadhook_instrument::TRIVIAL) && !args.all {
         advice += "; --all also instruments trivial methods";
     }
-    advice
+    Some(advice)
 }

@@ -161,12 +161,15 @@ pub(crate) fn read(file: &Path) -> Profile {
 
 /// The number of calls of a method, in all threads and contexts.
 pub(crate) fn calls(profile: &Profile, class: &str, method: &str) -> u64 {
-    let nodes = profile.threads.iter().flat_map(|thread| &thread.nodes);
     let is_it = |at: u32| {
         let found = &profile.methods[at as usize];
         &*found.class == class && &*found.name == method
     };
-    nodes.filter(|n| is_it(n.method)).map(|n| n.calls).sum()
+    let nodes = profile.threads.iter().flat_map(|thread| &thread.nodes);
+    let of_nodes = nodes.map(|node| (node.method, node.calls));
+    let without_callers = profile.method_calls.iter().map(|it| (it.method, it.calls));
+    let all = of_nodes.chain(without_callers);
+    all.filter(|it| is_it(it.0)).map(|it| it.1).sum()
 }
 
 pub(crate) fn mode(file: &Path) -> u32 {

@@ -52,7 +52,7 @@ fn measures_that_one_profile_lacks_are_not_compared() {
         ),
         (
             &["made.pb.gz", "fewer.pb.gz", "--show=time"],
-            "error: made.pb.gz: --show time: this profile has no calls; run again with --timing adaptive\n",
+            "error: made.pb.gz: --show time: this profile has no calls; run again with --timing sampled\n",
         ),
         (
             &["live.pb.gz", "a.pb.gz"],

@@ -20,13 +20,14 @@ const ORDER: &str = "shop.Shop$Order";
 const CASH: &str = "shop.Shop$注文管理システムの会計処理";
 
 /// A folder with `a.pb.gz` of 1,500 orders, `b.pb.gz` of 10, both with exact timing, and
-/// `counts.pb.gz`; with allocations `made.pb.gz` of 1,500, `fewer.pb.gz` of 10, `sampled.pb.gz` and
+/// `counts.pb.gz`; with allocations alone `made.pb.gz` of 1,500, `fewer.pb.gz` of 10, `sampled.pb.gz` and
 /// `live.pb.gz`.
 fn profiles() -> &'static TempDir {
     static PROFILES: OnceLock<TempDir> = OnceLock::new();
     PROFILES.get_or_init(|| {
         let folder = folder();
         let excluding = ["--exclude", "shop.Gone"];
+        let alone = "--timing=none";
         for (file, options, program) in [
             (
                 "a.pb.gz",
@@ -35,10 +36,10 @@ fn profiles() -> &'static TempDir {
             ),
             ("b.pb.gz", &["--timing=exact"], &["exit", "0"]),
             ("counts.pb.gz", &["--timing=count"], &["serve"]),
-            ("made.pb.gz", &["--alloc=exact"], &["serve"]),
-            ("fewer.pb.gz", &["--alloc=exact"], &["exit", "0"]),
-            ("sampled.pb.gz", &["--alloc=sampled=4k"], &["serve"]),
-            ("live.pb.gz", &["--alloc=live=4k"], &["serve"]),
+            ("made.pb.gz", &["--alloc=exact", alone], &["serve"]),
+            ("fewer.pb.gz", &["--alloc=exact", alone], &["exit", "0"]),
+            ("sampled.pb.gz", &["--alloc=sampled=4k", alone], &["serve"]),
+            ("live.pb.gz", &["--alloc=live=4k", alone], &["serve"]),
         ] {
             let is_rewritten = !file.starts_with(['s', 'l']);
             let excluding = if is_rewritten { &excluding[..] } else { &[] };

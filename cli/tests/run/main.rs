@@ -22,7 +22,13 @@ const SERVED: &str = "served 77461611\n";
 fn the_program_is_untouched_and_a_table_follows() {
     let folder = folder();
     let result = done(&mut run(folder.path(), &[], &["serve"]));
-    result.expect(0, SERVED, &["shop.Shop serve\n", "calls in 2 threads"]);
+    let told = [
+        "shop.Shop serve\n",
+        " · times from samples · 6,004 calls in ",
+        "times are processor time by samples; calls are exact, – where not counted\n",
+        "1 empty-finalize method not instrumented\n",
+    ];
+    result.expect(0, SERVED, &told);
     let files = profiles(folder.path());
     let [file] = &files[..] else {
         panic!("one profile expected: {files:?}");
@@ -33,7 +39,21 @@ fn the_program_is_untouched_and_a_table_follows() {
         last,
         format!("profile: {file} (as a page: loadhook report {file} --format html -o {html})")
     );
-    let title = result.err.lines().find(|line| line.contains("self %"));
+    check_columns(&result.err);
+
+    let profile = read(&folder.path().join(file));
+    assert_eq!(mode(&folder.path().join(file)), 0o600);
+    assert_eq!(calls(&profile, "shop.Shop", "serve"), 2);
+    assert_eq!(calls(&profile, "shop.Shop$Order", "<init>"), 1500);
+    // Trivial methods are counted too.
+    assert_eq!(calls(&profile, "shop.Shop$Order", "first"), 1500);
+    assert!(profile.sampling.is_some_and(|it| it.samples > 0));
+}
+
+/// Checks the columns of a table of methods, and the row of a constructor.
+#[track_caller]
+fn check_columns(table: &str) {
+    let title = table.lines().find(|line| line.contains("self %"));
     let columns = [
         "#", "self %", "self, ", "total, ", "calls", "mean", "method",
     ];
@@ -44,21 +64,73 @@ fn the_program_is_untouched_and_a_table_follows() {
             .unwrap_or_else(|| panic!("{column}: {title:?}"));
         rest = &rest[at + column.len()..];
     }
-    let row = |end: &str| result.err.lines().find(|line| line.ends_with(end));
+    let row = |end: &str| table.lines().find(|line| line.ends_with(end));
     assert!(row("shop.Shop$Order.<init>").is_some_and(|row| row.contains(" 1,500 ")));
-    assert!(
-        result.err.contains(
-            "2 methods not instrumented: 1 empty-finalize, 1 trivial (--all instruments them)"
-        ),
-        "{}",
-        result.err
-    );
+}
 
-    let profile = read(&folder.path().join(file));
-    assert_eq!(mode(&folder.path().join(file)), 0o600);
-    assert_eq!(calls(&profile, "shop.Shop", "serve"), 2);
+#[test]
+fn calls_can_be_timed_by_probes() {
+    let folder = folder();
+    let options = ["--timing", "adaptive", "-o", "x.pb.gz"];
+    let result = done(&mut run(folder.path(), &options, &["serve"]));
+    let told = [
+        "calls in 2 threads",
+        "2 methods not instrumented: 1 empty-finalize, 1 trivial (--all instruments them)",
+    ];
+    result.expect(0, SERVED, &told);
+    check_columns(&result.err);
+    let profile = read(&folder.path().join("x.pb.gz"));
     assert_eq!(calls(&profile, "shop.Shop$Order", "<init>"), 1500);
     assert_eq!(calls(&profile, "shop.Shop$Order", "first"), 0);
+}
+
+/// Samples alone: no class is changed, so no call is counted.
+#[test]
+fn samples_need_no_classes() {
+    let folder = folder();
+    let options = ["--include", "none", "-o", "x.pb.gz"];
+    let result = done(&mut run(folder.path(), &options, &["serve"]));
+    result.expect(0, SERVED, &["times from samples", "calls are not counted"]);
+    assert!(!result.err.contains("the JDK's own"), "{}", result.err);
+    let profile = read(&folder.path().join("x.pb.gz"));
+    assert_eq!(profile.calls(), 0);
+    assert!(profile.sampling.is_some_and(|it| it.samples > 0));
+}
+
+/// Whatever `--alloc` records comes beside calls and times.
+#[test]
+fn allocations_come_with_calls_and_times() {
+    let folder = folder();
+    for mode in ["exact", "sampled=4k", "live=4k"] {
+        let options = ["--alloc", mode, "-o", "x.pb.gz"];
+        let result = done(&mut run(folder.path(), &options, &["serve"]));
+        result.expect(0, SERVED, &["times from samples", "allocated "]);
+        let profile = read(&folder.path().join("x.pb.gz"));
+        assert_eq!(calls(&profile, "shop.Shop$Order", "<init>"), 1500, "{mode}");
+        assert!(profile.sampling.is_some_and(|it| it.samples > 0), "{mode}");
+        let allocations = profile.allocations.expect("allocations");
+        assert!(!allocations.sites.is_empty(), "{mode}");
+
+        let options = ["--alloc", mode, "--timing", "none", "-o", "y.pb.gz"];
+        let result = done(&mut run(folder.path(), &options, &["serve"]));
+        result.expect(0, SERVED, &["allocated "]);
+        let profile = read(&folder.path().join("y.pb.gz"));
+        assert_eq!(profile.calls(), 0, "{mode}");
+        assert!(profile.sampling.is_none(), "{mode}");
+        assert!(profile.allocations.is_some(), "{mode}");
+    }
+}
+
+/// A table that shows no counted method does not say that there is none.
+#[test]
+fn a_short_table_knows_that_calls_are_counted() {
+    let folder = folder();
+    for top in ["0", "1"] {
+        let result = done(&mut run(folder.path(), &["--top", top], &["serve"]));
+        result.expect(0, SERVED, &["calls are exact"]);
+        let wrong = "calls are not counted";
+        assert!(!result.err.contains(wrong), "{}", result.err);
+    }
 }
 
 #[test]
@@ -135,13 +207,17 @@ fn options_reach_the_agent_unchanged() {
 #[test]
 fn tables_fit_the_terminal() {
     let folder = folder();
-    for columns in [60, 80, 100, 200] {
-        let mut command = run(folder.path(), &["-o", "x.pb.gz"], &["serve"]);
+    for (timing, columns) in ["sampled", "adaptive"]
+        .into_iter()
+        .flat_map(|timing| [60, 80, 100, 200].map(|columns| (timing, columns)))
+    {
+        let options = ["-o", "x.pb.gz", "--timing", timing];
+        let mut command = run(folder.path(), &options, &["serve"]);
         let result = done(command.env("COLUMNS", columns.to_string()));
         let table: Vec<&str> = result
             .err
             .lines()
-            .skip_while(|line| !line.contains("self %"))
+            .skip_while(|line| !line.contains("total, "))
             .take_while(|line| !line.is_empty())
             .collect();
         assert!(table.len() >= 6, "{}", result.err);
@@ -151,13 +227,15 @@ fn tables_fit_the_terminal() {
         let facts = result
             .err
             .lines()
-            .skip_while(|line| !line.contains("timing"));
+            .skip_while(|line| !line.contains("timing") && !line.contains("from samples"));
         for line in facts.take_while(|line| !line.is_empty()) {
             assert!(line.width() <= columns, "{columns}: {line}");
         }
         // Columns are dropped before the method's name.
         // On a busy machine the line of methods that mostly waited names one of them again.
-        let rows = table.iter().filter(|line| line.contains(" % "));
+        let rows = table
+            .iter()
+            .filter(|line| timing == "sampled" || line.contains(" % "));
         let names = rows.filter(|line| line.contains("合計する"));
         assert_eq!(names.count(), 2, "{columns}: {}", result.err);
     }
@@ -241,12 +319,11 @@ fn commands_that_cannot_start_are_reported() {
             &[&["run", "--"], command].concat(),
         ))
     };
+    // Nothing else is said of a command that does not run.
     let result = start(&["no-such-program"]);
-    result.expect(
-        127,
-        "",
-        &["error: cannot start no-such-program: No such file"],
-    );
+    result.expect(127, "", &[]);
+    let said = "error: cannot start no-such-program: No such file or directory (os error 2)\n";
+    assert_eq!(result.err, said);
     fs::write(folder.path().join("text"), "").expect("write test file");
     start(&["./text"]).expect(126, "", &["error: cannot start ./text: Permission denied"]);
     let mut command = loadhook(folder.path(), &["run", "--", "java", "Main"]);

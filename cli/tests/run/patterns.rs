@@ -53,7 +53,7 @@ fn patterns_choose_classes_and_methods() {
 fn names_may_have_characters_beyond_the_first_plane() {
     let folder = folder();
     for include in ["shop.Shop$𠮷野", "**::𠮟*", "𠮷野,*野"] {
-        let options = ["--include", include, "-o", "x.pb.gz"];
+        let options = ["--include", include, "-o", "x.pb.gz", "--timing=count"];
         let result = done(&mut run(folder.path(), &options, &["wide"]));
         result.expect(0, "", &["shop.Shop$𠮷野.𠮟る\n"]);
         let profile = read(&folder.path().join("x.pb.gz"));
@@ -137,27 +137,36 @@ fn errors_in_patterns_are_marked() {
     assert!(profiles(folder.path()).is_empty());
 }
 
-/// Samples need no probes, so no class is changed and no pattern can match.
+/// Samples of allocations need no probes, so without calls no class is changed and no pattern can
+/// match.
 #[test]
 fn patterns_without_effect_cause_a_message() {
     let folder = folder();
-    let alloc = ["--alloc", "sampled=4k", "--all", "--include", "shop.Order"];
+    let alloc = [
+        "--alloc",
+        "sampled=4k",
+        "--timing=none",
+        "--all",
+        "--include",
+        "shop.Order",
+    ];
     let said = |option: &str| {
         format!(
-            "loadhook: {option} has no effect: --alloc sampled=4k covers all classes; to choose which calls are timed, add --timing\n"
+            "loadhook: {option} has no effect: --alloc sampled=4k covers all classes; to choose which calls are counted, remove --timing none\n"
         )
     };
     let result = done(&mut run(folder.path(), &alloc, &["serve"]));
     result.expect(0, SERVED, &[&said("--include"), &said("--all")]);
     assert!(!result.err.contains("no class matched"), "{}", result.err);
-    let explained = [&alloc[..2], &["--explain"]].concat();
+    let explained = [&alloc[..3], &["--explain"]].concat();
     let result = done(&mut run(folder.path(), &explained, &["serve"]));
     result.expect(0, SERVED, &[&said("--explain")]);
     let no_clock = "loadhook: --clock has no effect: calls are not timed; add --timing sampled, adaptive or exact\n";
     for (options, is_told) in [
-        (&["--alloc=exact"][..], true),
+        (&["--alloc=exact", "--timing=none"][..], true),
         (&["--timing=count"], true),
         (&["--alloc=exact", "--timing=exact"], false),
+        (&["--alloc=exact"], false),
         (&[], false),
     ] {
         let options = [options, &["--clock", "cpu"]].concat();
@@ -171,28 +180,57 @@ fn patterns_without_effect_cause_a_message() {
         let bounds = "expected exact, sampled, sampled=BYTES, live, live=BYTES or live=exact (BYTES from 1 to 2147483647, for example 64k or 2m)";
         assert_eq!(result.err.contains(bounds), fault, "{}", result.err);
     }
-    for timed in [&["--timing=count"], &["--alloc=exact"]] {
-        let mut options = alloc.to_vec();
-        options.drain(..2 * usize::from(timed[0].starts_with("--alloc")));
-        let result = done(&mut run(
-            folder.path(),
-            &[timed, &options[..]].concat(),
-            &["serve"],
-        ));
+    for recorded in [
+        &["--timing=count"][..],
+        &["--alloc=exact"],
+        &["--alloc=sampled"],
+    ] {
+        let options = [recorded, &["--all", "--include", "shop.Order"]].concat();
+        let result = done(&mut run(folder.path(), &options, &["serve"]));
         result.expect(0, SERVED, &["no class matched `shop.Order`"]);
         assert!(!result.err.contains("no effect"), "{}", result.err);
     }
+}
+
+/// Each refusal says what to do instead.
+#[test]
+fn options_that_exclude_each_other_are_refused() {
+    let folder = folder();
+    let context = ["--alloc=exact", "--alloc-context"];
+    let with_context = |option| [&context[..], &[option]].concat();
     for (options, said) in [
         (
-            &["--timing=none"][..],
-            "error: --timing none measures nothing without --alloc\n",
+            vec!["--timing=none"],
+            "--timing none measures nothing without --alloc",
         ),
         (
-            &["--alloc=sampled", "--alloc-context"],
-            "error: --alloc-context needs --alloc exact\n",
+            vec!["--alloc=sampled", "--alloc-context"],
+            "--alloc-context needs --alloc exact",
+        ),
+        (
+            with_context("--timing=sampled"),
+            "--alloc-context cannot be combined with --timing sampled, which knows no callers; for both times and callers, use --timing adaptive",
+        ),
+        (
+            with_context("--interval=5ms"),
+            "--sampler, --interval and --clock-source need --timing sampled (the default)",
+        ),
+        (
+            vec!["--include=none", "--timing=adaptive"],
+            "--include none needs --timing sampled (the default)",
+        ),
+        (
+            vec!["--include=none", "--alloc=exact"],
+            "--include none cannot be combined with --alloc exact, which instruments classes; use --alloc sampled or live",
+        ),
+        (
+            vec!["--budget=25"],
+            "--budget needs --timing adaptive or exact: it removes the timing of short hot methods, and no other timing has any to remove",
         ),
     ] {
-        done(&mut run(folder.path(), options, &["serve"])).expect(1, "", &[said]);
+        let result = done(&mut run(folder.path(), &options, &["serve"]));
+        result.expect(1, "", &[]);
+        assert_eq!(result.err, format!("error: {said}\n"), "{options:?}");
     }
 }
 
@@ -214,19 +252,32 @@ fn patterns_without_a_match_are_named() {
     );
     assert!(!result.err.contains("`shop.**`"));
 
+    // One line of advice for all patterns.
+    let advice = "check the patterns: classes are named as in com.example.**, nested classes as in Map$Entry\n";
+    assert_eq!(result.err.matches(advice).count(), 1, "{}", result.err);
+    let matched = ["--include", "shop.**"];
+    let result = done(&mut run(folder.path(), &matched, &["serve"]));
+    assert!(!result.err.contains("check the patterns"), "{}", result.err);
+
     let nothing = "No instrumented method was called";
+    let wrong = "no class matched `shop.Order`";
     let options = ["--include", "shop.Order"];
-    done(&mut run(folder.path(), &options, &["serve"])).expect(
+    let result = done(&mut run(folder.path(), &options, &["serve"]));
+    result.expect(0, SERVED, &[wrong, advice]);
+    // The table has the samples.
+    assert!(!result.err.contains(nothing), "{}", result.err);
+    let counted = ["--include", "shop.Order", "--timing", "count"];
+    done(&mut run(folder.path(), &counted, &["serve"])).expect(
         0,
         SERVED,
-        &[
-            nothing,
-            "no class matched `shop.Order`",
-            "check the patterns",
-        ],
+        &[nothing, wrong, advice],
     );
     let only_trivial = ["--include", "shop.Shop$Order::first"];
-    done(&mut run(folder.path(), &only_trivial, &["serve"])).expect(
+    let result = done(&mut run(folder.path(), &only_trivial, &["serve"]));
+    result.expect(0, SERVED, &["calls are exact"]);
+    assert!(!result.err.contains("trivial"), "{}", result.err);
+    let with_probes = [&only_trivial[..], &["--timing", "adaptive"]].concat();
+    done(&mut run(folder.path(), &with_probes, &["serve"])).expect(
         0,
         SERVED,
         &[
@@ -235,13 +286,12 @@ fn patterns_without_a_match_are_named() {
             "--all also instruments trivial methods",
         ],
     );
-    let version = ["run", "--", "java", "-version"];
-    let result = done(&mut loadhook(folder.path(), &version));
-    result.expect(
-        0,
-        "",
-        &[nothing, "the JDK's own classes are not instrumented"],
-    );
+    for (options, is_empty) in [(&[][..], false), (&["--timing=adaptive"], true)] {
+        let command = [&["run"], options, &["--", "java", "-version"]].concat();
+        let result = done(&mut loadhook(folder.path(), &command));
+        result.expect(0, "", &["the JDK's own classes are not instrumented"]);
+        assert_eq!(result.err.contains(nothing), is_empty, "{}", result.err);
+    }
     let empty = folder.path().join("empty");
     fs::write(&empty, "# nothing\n\n").expect("write test file");
     done(&mut run(
@@ -270,7 +320,7 @@ fn methods_not_instrumented_are_listed_by_class() {
     assert!(!result.err.contains(name), "{}", result.err);
     assert!(!result.err.contains("trivial"), "{}", result.err);
 
-    let trivial = ["-o", "y.pb.gz", "--explain"];
+    let trivial = ["-o", "y.pb.gz", "--explain", "--timing=adaptive"];
     let result = done(&mut run(folder.path(), &trivial, &["serve"]));
     let told = [
         "2 methods not instrumented: 1 empty-finalize, 1 trivial (--all instruments them)\n",
@@ -303,39 +353,34 @@ fn methods_not_instrumented_are_listed_by_class() {
 
 /// Without a message, users would miss the times that they expected.
 #[test]
-fn the_timing_that_alloc_turns_off_is_mentioned() {
+fn the_times_that_callers_turn_off_are_mentioned() {
     let folder = folder();
-    let line = "loadhook: --alloc turns call timing off; for both, add --timing adaptive\n";
+    let line = "loadhook: --alloc-context counts calls and does not time them; for times, add --timing adaptive\n";
+    let context = ["--alloc=exact", "--alloc-context"];
     for (options, is_told) in [
-        (&["--alloc=exact"][..], true),
-        (&["--alloc=exact", "--alloc-context"], true),
-        (&["--alloc=live"], true),
-        (&["--alloc=exact", "--timing=adaptive"], false),
-        (&["--alloc=exact", "--timing=none"], false),
-        (&[], false),
+        (context.to_vec(), true),
+        ([&context[..], &["--timing=adaptive"]].concat(), false),
+        ([&context[..], &["--timing=count"]].concat(), false),
+        (vec!["--alloc=exact"], false),
+        (vec![], false),
     ] {
-        let result = done(&mut run(folder.path(), options, &["serve"]));
+        let result = done(&mut run(folder.path(), &options, &["serve"]));
         result.expect(0, SERVED, &[]);
-        assert_eq!(
-            result.err.contains(line),
-            is_told,
-            "{options:?}: {}",
-            result.err
-        );
+        let told = result.err.contains(line);
+        assert_eq!(told, is_told, "{options:?}: {}", result.err);
     }
     // The agent alone prints the same message.
-    for (options, is_told) in [("alloc=exact", true), ("alloc=exact,timing=count", false)] {
+    for (options, is_told) in [
+        ("alloc=exact,alloc-context=true", true),
+        ("alloc=exact", false),
+    ] {
         let mut java = in_environment(Path::new("java"), folder.path());
         java.arg(format!("-agentpath:{}={options}", agent().display()));
         java.arg("-cp").arg(classes()).args(["shop.Shop", "serve"]);
-        let line = "loadhook: alloc= turns call timing off; for both, add timing=adaptive\n";
+        let line = "loadhook: alloc-context=true counts calls and does not time them; for times, add timing=adaptive\n";
         let result = done(&mut java);
-        assert_eq!(
-            result.err.contains(line),
-            is_told,
-            "{options}: {}",
-            result.err
-        );
+        let told = result.err.contains(line);
+        assert_eq!(told, is_told, "{options}: {}", result.err);
     }
 }
 

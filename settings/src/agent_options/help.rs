@@ -8,33 +8,39 @@ loadhook agent: -agentpath:PATH/libloadhook_agent.so=OPTION,OPTION...
                             com.example.*, com.example.**,
                             com.example.Service::handle*, @com.example.Timed
                             (default: every class that is not the JDK's)
-  include=none              instrument no class; only with timing=sampled
+  include=none              instrument no class: samples only, calls are not
+                            counted
   exclude=PATTERN,PATTERN   do not instrument what these patterns name
   include-file=FILE         read patterns to include from FILE, one a line;
                             # begins a comment
   all=true                  also instrument trivial methods: at most 24
-                            instructions, no call, no loop
-  timing=adaptive           count every call; time short hot calls on a random
-                            sample, all others exactly (default without alloc=)
-  timing=exact              count and time every call
-  timing=count              count every call, time none
-  timing=sampled            count every call without its callers; take times
-                            from samples of stacks
-  timing=none               do not count calls (default with alloc=)
-  clock=wall|cpu            time calls by elapsed time (wall, default) or by
-                            processor time of the thread (cpu)
+                            instructions, no call, no loop (timing=sampled
+                            counts them anyway)
+  timing=sampled            exact calls of each method, times from samples: true
+                            shares, about 1 ns a call (default)
+  timing=adaptive           exact calls of each caller, short hot calls timed on
+                            a random sample: 10 to 33 ns a call
+  timing=exact              exact calls of each caller, every call timed: two
+                            readings of the clock more a call
+  timing=count              exact calls of each caller, no times: a little less
+                            than adaptive
+  timing=none               no calls and no times; only with alloc=
+  clock=wall|cpu            with timing=adaptive or exact: time calls by elapsed
+                            time (wall, default) or by processor time of the
+                            thread (cpu); with samples, wall also samples what
+                            waits
   budget=PERCENT|none       with timing=adaptive or exact: probes may take this
                             part of the processor time that the program takes
                             without them (default 25 with adaptive, none with
                             exact); of short hot methods beyond, calls are only
                             counted from then on
   sampler=auto|async|safepoint
-                            with timing=sampled: sample threads where they are
+                            for timing=sampled: sample threads where they are
                             (async), at the next safepoint (safepoint), or by
                             async if the JVM allows it (auto, default)
-  interval=TIME             with timing=sampled: processor time between two
+  interval=TIME             for timing=sampled: processor time between two
                             samples of a thread, 50us to 1s (default 1ms)
-  clock-source=timer|perf   with timing=sampled: measure this time by a timer
+  clock-source=timer|perf   for timing=sampled: measure this time by a timer
                             (default), at the kernel's own tick, or by a
                             performance event, which is precise and costs more
   alloc=exact               count every allocation of the instrumented classes
@@ -46,7 +52,8 @@ loadhook agent: -agentpath:PATH/libloadhook_agent.so=OPTION,OPTION...
                             which objects are still alive; allocations that
                             the JIT compiler removes are not seen
   alloc-context=true        also record the calls that led to each allocation
-                            (only with alloc=exact)
+                            (only with alloc=exact); they are counted, not
+                            timed, unless timing=adaptive or exact is given
   max-nodes=N               maximum number of call-tree nodes (default 1000000)
   file=FILE                 write the profile to FILE; %p in its name is the
                             process id (default loadhook-%p.pb.gz)

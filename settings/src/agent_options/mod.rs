@@ -140,10 +140,12 @@ pub enum Conflict {
     #[error("alloc-context=true needs alloc=exact")]
     ContextWithoutExact,
     /// Samples know no calls that lead to an allocation.
-    #[error("alloc-context=true needs timing=count, adaptive or exact")]
+    #[error(
+        "alloc-context=true cannot be combined with timing=sampled, which knows no callers; for both times and callers, use timing=adaptive"
+    )]
     ContextWithSamples,
     /// Without classes to instrument, only samples can be recorded.
-    #[error("include=none needs timing=sampled")]
+    #[error("include=none needs timing=sampled (the default)")]
     NoneWithoutSamples,
     /// `include=none` beside patterns.
     #[error("include=none cannot be combined with other include, include-file or exclude options")]
@@ -154,7 +156,7 @@ pub enum Conflict {
     )]
     NoneAndExactAllocations,
     /// An option of the sampler without samples.
-    #[error("sampler=, interval= and clock-source= need timing=sampled")]
+    #[error("sampler=, interval= and clock-source= need timing=sampled (the default)")]
     SamplerWithoutSamples,
     /// A budget for probes without probes that can be taken away.
     #[error(
@@ -166,28 +168,27 @@ pub enum Conflict {
 impl AgentOptions {
     /// The timing of calls; `None` if they are not recorded.
     ///
-    /// Calls are recorded by default. If allocations are recorded, calls are recorded only if the
-    /// user chose their timing. Calls that lead to allocations are at least counted.
+    /// By default calls are counted, and times come from samples. Calls that lead to allocations
+    /// are only known if each call is followed: they are at least counted.
     pub fn timing(&self) -> Option<Timing> {
-        let timing = match (self.call_timing, self.alloc) {
-            (Some(CallTiming::Record(timing)), _) => Some(timing),
-            (Some(CallTiming::None), _) | (None, Some(_)) => None,
-            (None, None) => Some(Timing::Adaptive),
-        };
-        let least = self.alloc_context.then_some(Timing::Count);
-        timing.or(least)
+        match self.call_timing {
+            Some(CallTiming::Record(timing)) => Some(timing),
+            Some(CallTiming::None) | None if self.alloc_context => Some(Timing::Count),
+            Some(CallTiming::None) => None,
+            None => Some(Timing::Sampled),
+        }
     }
 
-    /// Returns whether calls are not timed only because allocations are recorded, which users may
-    /// not expect.
-    pub fn alloc_drops_timing(&self) -> bool {
-        self.call_timing.is_none() && self.alloc.is_some()
+    /// Returns whether there are no times only because the calls that lead to allocations are
+    /// recorded, which users may not expect.
+    pub fn context_drops_times(&self) -> bool {
+        self.call_timing.is_none() && self.alloc_context
     }
 
     /// The processor time that entry and exit probes may take, in percent of the program's own;
     /// `None` without a limit.
     ///
-    /// By default [`Timing::Adaptive`] has one, unless the callers of allocations are asked for.
+    /// Of itself only [`Timing::Adaptive`] has one, unless the callers of allocations are asked for.
     pub fn budget_percent(&self) -> Option<u32> {
         match (self.timing()?, self.budget) {
             (Timing::Adaptive | Timing::Exact, Some(budget)) => budget.percent(),
@@ -232,6 +233,9 @@ impl AgentOptions {
         if self.alloc_context && self.alloc != Some(AllocationMode::Exact) {
             return Err(Conflict::ContextWithoutExact);
         }
+        if self.include_none && self.counts_allocations() {
+            return Err(Conflict::NoneAndExactAllocations);
+        }
         if self.samples() {
             if self.alloc_context {
                 return Err(Conflict::ContextWithSamples);
@@ -246,9 +250,6 @@ impl AgentOptions {
             return Err(Conflict::BudgetWithoutTimes);
         }
         if self.include_none {
-            if self.counts_allocations() {
-                return Err(Conflict::NoneAndExactAllocations);
-            }
             let patterns = self.include.len() + self.include_files.len() + self.exclude.len();
             if patterns > 0 {
                 return Err(Conflict::NoneAndPatterns);

@@ -43,28 +43,56 @@ fn times_have_units() {
     assert_eq!(every(""), None);
 }
 
+/// Without options every method is counted and sampled, whatever else is recorded.
+#[test]
+fn samples_are_the_default() {
+    let parsed = options("");
+    assert_eq!(parsed.timing(), Some(Timing::Sampled));
+    assert!(parsed.instruments() && parsed.samples() && parsed.call_timing.is_none());
+    for text in [
+        "include=none",
+        "alloc=exact",
+        "alloc=live,clock=cpu",
+        "interval=5ms",
+    ] {
+        assert_eq!(options(text).timing(), Some(Timing::Sampled), "{text}");
+        let explicit = options(&format!("timing=sampled,{text}"));
+        assert_eq!(explicit.instruments(), options(text).instruments());
+    }
+    assert!(!options("include=none").instruments());
+}
+
 #[test]
 fn allocations_are_asked_for_alone_or_with_timing() {
-    let parsed = options("alloc=exact");
+    let parsed = options("alloc=exact,timing=none");
     assert_eq!(
         (parsed.alloc, parsed.timing()),
         (Some(AllocationMode::Exact), None)
     );
     assert!(parsed.instruments() && parsed.counts_allocations());
     let timing = |text| options(text).timing();
-    assert_eq!(
-        timing("alloc=exact,alloc-context=true"),
-        Some(Timing::Count)
-    );
+    for counted in [
+        "alloc=exact,alloc-context=true",
+        "alloc=exact,alloc-context=true,timing=none",
+        "alloc=sampled,timing=count",
+    ] {
+        assert_eq!(timing(counted), Some(Timing::Count), "{counted}");
+    }
     assert_eq!(
         timing("alloc=exact,alloc-context=true,timing=exact"),
         Some(Timing::Exact)
     );
-    assert_eq!(timing("alloc=sampled,timing=count"), Some(Timing::Count));
-    let is_dropped = |text| options(text).alloc_drops_timing();
-    assert!(is_dropped("alloc=live") && is_dropped("alloc=exact,alloc-context=true"));
-    assert!(!is_dropped("alloc=live,timing=none") && !is_dropped("timing=count"));
-    assert!(!options("alloc=live=exact").instruments());
+    let drops_times = |text| options(text).context_drops_times();
+    assert!(drops_times("alloc=exact,alloc-context=true"));
+    for kept in [
+        "alloc=live",
+        "alloc=exact,alloc-context=true,timing=count",
+        "",
+    ] {
+        assert!(!drops_times(kept), "{kept}");
+    }
+    assert!(options("alloc=live=exact").instruments());
+    assert!(!options("alloc=live=exact,timing=none").instruments());
     for wrong in ["alloc=all", "alloc=sampled=0", "alloc=exact=1"] {
         assert!(
             fault(wrong).ends_with(" (BYTES from 1 to 2147483647, for example 64k or 2m)"),
@@ -86,7 +114,7 @@ fn faults_are_named() {
     assert!(fault("tming=exact").contains("unknown option tming"));
     assert_eq!(
         fault("timing=fast"),
-        "timing=fast: expected adaptive, exact, count, sampled or none"
+        "timing=fast: expected sampled, adaptive, exact, count or none"
     );
     assert_eq!(fault("clock=x"), "clock=x: expected wall or cpu");
     assert_eq!(fault("all=1"), "all=1: expected true or false");
@@ -129,25 +157,32 @@ fn samples_have_options_of_their_own() {
     assert!(!parsed.instruments());
     assert_eq!(parsed.interval.duration(), Duration::from_micros(500));
     let sampled = options("timing=sampled,alloc=live");
-    assert!(sampled.instruments() && sampled.samples() && !sampled.alloc_drops_timing());
+    assert!(sampled.instruments() && sampled.samples());
     assert_eq!(sampled.interval.duration(), Duration::from_millis(1));
     for (text, expected) in [
-        ("include=none", "include=none needs timing=sampled"),
         (
-            "sampler=async",
-            "sampler=, interval= and clock-source= need timing=sampled",
+            "include=none,timing=adaptive",
+            "include=none needs timing=sampled (the default)",
+        ),
+        (
+            "sampler=async,timing=exact",
+            "sampler=, interval= and clock-source= need timing=sampled (the default)",
+        ),
+        (
+            "alloc=exact,alloc-context=true,interval=5ms",
+            "sampler=, interval= and clock-source= need timing=sampled (the default)",
         ),
         (
             "timing=sampled,include=none,include=a",
             "include=none cannot be combined with other include, include-file or exclude options",
         ),
         (
-            "timing=sampled,include=none,alloc=exact",
+            "include=none,alloc=exact,alloc-context=true",
             "include=none cannot be combined with alloc=exact, which instruments classes; use alloc=sampled or alloc=live",
         ),
         (
             "timing=sampled,alloc=exact,alloc-context=true",
-            "alloc-context=true needs timing=count, adaptive or exact",
+            "alloc-context=true cannot be combined with timing=sampled, which knows no callers; for both times and callers, use timing=adaptive",
         ),
         (
             "timing=sampled,interval=1us",
@@ -179,6 +214,7 @@ fn probes_of_timed_calls_have_a_budget() {
         "timing=count,budget=25",
         "budget=none,timing=sampled",
         "alloc=exact,budget=25",
+        "budget=25",
     ] {
         let fault = fault(text);
         assert!(

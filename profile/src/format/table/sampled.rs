@@ -75,15 +75,14 @@ pub(in crate::format) fn waiting_text(ns: f64) -> String {
 /// The remark that says where the numbers come from.
 pub(super) fn remark(view: &View<'_>, rows: &[Row]) -> Option<String> {
     let has_uncounted = rows.iter().any(|row| !row.is_counted);
-    let counts = match (rows.iter().any(|row| row.is_counted), has_uncounted) {
-        (true, true) => "calls are exact, – where not counted",
-        (true, false) => "calls are exact",
-        (false, _) => "calls are not counted",
-    };
-    let calls = if view.profile.method_calls.is_empty() || !view.method_calls.is_empty() {
-        counts
-    } else {
+    let calls = if view.profile.method_calls.is_empty() {
+        "calls are not counted"
+    } else if view.method_calls.is_empty() {
         "calls are of all threads and callers together, so not shown here"
+    } else if has_uncounted {
+        "calls are exact, – where not counted"
+    } else {
+        "calls are exact"
     };
     view.is_sampled()
         .then(|| format!("times are processor time by samples; {calls}"))
