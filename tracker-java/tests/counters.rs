@@ -112,3 +112,19 @@ fn ids(jvm: &[&str], arguments: &[&str]) -> Result<()> {
     }
     Ok(())
 }
+
+/// The mean time of a call is that of timed calls.
+#[test]
+fn calls_without_times_are_left_out_of_sums() -> Result<()> {
+    prints("Untimed", "timed")
+}
+
+fn prints(class: &str, expected: &str) -> Result<()> {
+    let program = Program::plain("Nothing")?.with(&format!("loadhook/{class}.java"))?;
+    for jdk in [17, 25] {
+        let mut java = program.java(jdk, &[])?;
+        let output = process::output(java.arg(format!("loadhook.{class}")))?;
+        ensure!(output.trim() == expected, "{jdk}: {output}");
+    }
+    Ok(())
+}

@@ -26,6 +26,7 @@ final class EndedThreads {
             // Calls without times are kept apart from those of threads that were timed.
             boolean untimed = path.mode != Timing.paths;
             MergedTree sum = TREES[find(untimed ? name.concat(" (virtual)") : name)];
+            sum.isUntimed |= path.mode == Timing.COUNT;
             TreeReader reader = new TreeReader(path);
             merge = new TreeMerge(sum, reader, mapFor(reader));
         }

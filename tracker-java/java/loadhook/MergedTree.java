@@ -8,6 +8,8 @@ final class MergedTree extends TimedTree {
     long given;
     /** The time for which no tick counts, including the whole time of trees whose ticks were not added. */
     long refused;
+    /** True if the calls of an added tree have no times. */
+    boolean isUntimed;
 
     MergedTree() {
         super(Timing.COUNT, 32, 1);

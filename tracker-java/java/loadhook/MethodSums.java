@@ -4,7 +4,8 @@ package loadhook;
  * Calls and times by method, summed over the trees of all threads.
  *
  * The agent chooses by them which methods only to count from then on; no profile has them. The threads run on meanwhile, and
- * calls under way have no time yet.
+ * calls under way have no time yet. Trees without times are left out: by the clock of processor time virtual threads have
+ * none, and their calls would make the mean time of a call too short.
  */
 final class MethodSums {
     /** Nodes that are read between two places where the VM can stop the thread. */
@@ -36,14 +37,14 @@ final class MethodSums {
         }
     }
 
-    private static MethodSums of(Path[] paths) {
+    static MethodSums of(Path[] paths) {
         MethodSums sums = new MethodSums();
         boolean hasRoom = true;
         for (int at = 0; at < paths.length && hasRoom; at++) {
-            hasRoom = sums.add(paths[at]);
+            hasRoom = paths[at].mode == Timing.COUNT || sums.add(paths[at]);
         }
         for (int at = 0; at < EndedThreads.count && hasRoom; at++) {
-            hasRoom = sums.add(EndedThreads.TREES[at]);
+            hasRoom = EndedThreads.TREES[at].isUntimed || sums.add(EndedThreads.TREES[at]);
         }
         return hasRoom ? sums : null;
     }

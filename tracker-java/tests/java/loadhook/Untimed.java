@@ -1,0 +1,43 @@
+package loadhook;
+
+/** Sums up the calls of threads with times and of threads without: the mean time of a call is that of the timed ones. */
+public final class Untimed {
+    private static final int TIMED = 100;
+    private static final int UNTIMED = 10000;
+
+    private Untimed() {
+    }
+
+    public static void main(String[] args) {
+        Tracker.configure(Timing.EXACT, 0, 1000);
+        Path timed = path(Timing.EXACT, TIMED);
+        Path untimed = path(Timing.COUNT, UNTIMED);
+        is(TIMED, MethodSums.of(new Path[] {timed, untimed}));
+        // The threads end.
+        for (Path path : new Path[] {timed, untimed}) {
+            path.name = path == timed ? "a" : "b";
+            EndedThreads.prepare(path);
+            EndedThreads.add(path);
+        }
+        is(TIMED, MethodSums.of(new Path[] {}));
+        System.out.println("timed");
+        System.exit(0);
+    }
+
+    private static Path path(int mode, int calls) {
+        Path path = new Path(mode, 4, 4, 1);
+        for (int call = 0; call < calls; call++) {
+            path.enter(3);
+            path.exit(3);
+        }
+        return path;
+    }
+
+    private static void is(long expected, MethodSums sums) {
+        long[] buffer = new long[4096];
+        int words = sums.fill(buffer);
+        if (words != 3 || buffer[0] != 3 || buffer[1] != expected) {
+            throw new AssertionError(words + " words, " + buffer[1] + " calls of " + buffer[0]);
+        }
+    }
+}
