@@ -113,6 +113,12 @@ fn ids(jvm: &[&str], arguments: &[&str]) -> Result<()> {
     Ok(())
 }
 
+/// What the tracker calls itself is not the program's.
+#[test]
+fn slow_code_of_the_tracker_does_not_count() -> Result<()> {
+    prints("Inside", "80")
+}
+
 /// The mean time of a call is that of timed calls.
 #[test]
 fn calls_without_times_are_left_out_of_sums() -> Result<()> {

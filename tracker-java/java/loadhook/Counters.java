@@ -71,7 +71,7 @@ final class Counters {
     /** Counts a call for which the cache does not have the thread's array, or the array has no place. */
     static void countSlowly(int method) {
         Thread thread = Thread.currentThread();
-        if (Threads.isOurs(thread) || !Threads.isComplete(thread)) {
+        if (Threads.isOurs(thread) || Threads.isInside(thread) || !Threads.isComplete(thread)) {
             return;
         }
         Thread carrier = Carrier.current();
@@ -305,7 +305,10 @@ final class Counters {
 
     // The methods below are for snapshots.
 
-    /** Marks the current thread, which is the reader of a snapshot: its probes do nothing until {@link #comeBack}. */
+    /**
+     * Marks the current thread, which reads a snapshot or is in slow code of its path: its probes do
+     * nothing until {@link #comeBack}.
+     */
     static void leave() {
         MethodCalls own = chained(Carrier.current());
         if (own != null) {

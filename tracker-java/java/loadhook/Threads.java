@@ -125,6 +125,12 @@ final class Threads {
         return Lock.holder == thread || reader == thread;
     }
 
+    /** Returns whether a thread's path is in slow code of the tracker, which may call methods of the JDK. */
+    static boolean isInside(Thread thread) {
+        Path path = chained(thread);
+        return path != null && path.owner == Path.NOBODY;
+    }
+
     /** Searches a thread's path in its chain. Without the lock, the search may miss a path. */
     private static Path chained(Thread thread) {
         Path[] chains = Threads.chains;

@@ -191,12 +191,21 @@ class UnwindingPath extends PathState {
         long thread = owner;
         Interpreted.leave(this);
         owner = NOBODY;
+        boolean looks = false;
         try {
-            if (Stack.isWorthALook(depth) && Stack.isShallowerThan(depth)) {
-                keepOneOfEach();
+            looks = Stack.isWorthALook(depth);
+            if (looks) {
+                // The JVM makes stack traces by methods of the JDK that may have counting probes.
+                Counters.leave();
+                if (Stack.isShallowerThan(depth)) {
+                    keepOneOfEach();
+                }
             }
             return depth + 2 < back.length || lengthen();
         } finally {
+            if (looks) {
+                Counters.comeBack();
+            }
             owner = thread;
         }
     }
