@@ -27,7 +27,8 @@ pub(super) struct Budget {
 impl Budget {
     /// Chooses methods to count only, from the calls in an interval and the processor time of the process in nanoseconds.
     /// Nothing is chosen within the budget. Otherwise those with the shortest calls are chosen first, until the probes of
-    /// the others take half of the budget. `may_lose` tells whether a method may lose its probes.
+    /// the others take half of the budget. `may_lose` tells whether a method may lose its probes; the probes of one that may
+    /// not are left out, because the others cannot make up for them.
     pub(super) fn choose(
         self,
         seen: &[MethodSum],
@@ -38,22 +39,26 @@ impl Budget {
         // Where many threads share few processors, most of the elapsed time of short calls is that of other threads. But the
         // calls of no method take more processor time than the process.
         let mean = |method: &MethodSum| (method.nanos as f64).min(cpu_ns) / method.calls as f64;
-        let mut probes: f64 = seen.iter().map(cost).sum();
-        let own = (cpu_ns - probes).max(cpu_ns * LEAST_OWN);
+        let all: f64 = seen.iter().map(cost).sum();
+        let own = (cpu_ns - all).max(cpu_ns * LEAST_OWN);
         let allowed = own * f64::from(self.percent) / 100.0;
+        if all <= allowed {
+            return Vec::new();
+        }
+        let called = seen.iter().filter(|method| method.calls > 0);
+        let free: Vec<&MethodSum> = called.filter(|method| may_lose(method.id)).collect();
+        let probes: f64 = free.iter().copied().map(cost).sum();
         if probes <= allowed {
             return Vec::new();
         }
         let is_candidate = |method: &&MethodSum| {
-            cost(method) >= allowed * SMALL
-                && mean(method) < LONG * self.call_ns
-                && may_lose(method.id)
+            cost(method) >= allowed * SMALL && mean(method) < LONG * self.call_ns
         };
-        let mut candidates: Vec<&MethodSum> = seen
-            .iter()
-            .filter(|method| method.calls > 0)
-            .filter(is_candidate)
-            .collect();
+        let mut candidates = free;
+        candidates.retain(is_candidate);
+        // Long calls deep below each other may exceed the budget alone. Then the short ones may still take a part of it.
+        let losing: f64 = candidates.iter().copied().map(cost).sum();
+        let mut probes = losing + (probes - losing).min(allowed * AIM / 2.0);
         candidates.sort_by(|a, b| mean(a).total_cmp(&mean(b)));
         let mut chosen = Vec::new();
         for method in candidates {
@@ -103,7 +108,34 @@ mod tests {
             method(4, 1_000_000, 60),
         ];
         assert_eq!(BUDGET.choose(&seen, 140e6, |_| true), [2, 4, 3]);
-        assert_eq!(BUDGET.choose(&seen, 140e6, |id| id != 4), [2, 3, 1]);
+        assert_eq!(BUDGET.choose(&seen, 140e6, |id| id != 4), [2, 3]);
+    }
+
+    #[test]
+    fn others_do_not_make_up_for_a_method_that_must_keep_its_probes() {
+        // Without the method 1, the probes take 4 of 20 ms, then 24.
+        let few = [
+            method(1, 2_000_000, 30),
+            method(2, 100_000, 30),
+            method(3, 100_000, 40),
+        ];
+        assert!(BUDGET.choose(&few, 124e6, |id| id != 1).is_empty());
+        let many = [
+            method(1, 2_000_000, 30),
+            method(2, 700_000, 30),
+            method(3, 500_000, 40),
+        ];
+        assert_eq!(BUDGET.choose(&many, 144e6, |id| id != 1), [2]);
+    }
+
+    #[test]
+    fn short_calls_keep_a_part_of_a_budget_that_long_ones_exceed() {
+        let nested = (3..63).map(|id| method(id, 40_000, 1500));
+        let seen: Vec<MethodSum> = nested
+            .chain([method(1, 100_000, 30), method(2, 500_000, 20)])
+            .collect();
+        // 60 long methods take 48 ms, the short ones 2 and 10; 20 ms are allowed.
+        assert_eq!(BUDGET.choose(&seen, 140e6, |_| true), [2]);
     }
 
     #[test]
