@@ -68,7 +68,9 @@ pub(super) fn drain(engine: &Engine, jni: Jni<'_>, sink: &mut dyn SampleSink) {
     for number in engine.forget_gone(jni) {
         sink.method_gone(number);
     }
-    engine.free_retired();
+    for class in engine.free_retired() {
+        jni.delete_global(class);
+    }
 }
 
 /// Finds the methods of a sample's frames, inlined methods included. A frame whose address is no method's ends the stack,

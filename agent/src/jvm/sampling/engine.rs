@@ -20,7 +20,7 @@ use super::threads::{ThreadWords, Threads};
 use super::walker::{Tables, walk_from_anchor};
 use crate::jvm::jni::{Field, Jni};
 use crate::jvm::jvmti::{Jvmti, MethodKey};
-use crate::jvm::reference::Local;
+use crate::jvm::reference::{Global, Local};
 use crate::locks::lock;
 
 /// Something that was taken out of its table, but that handlers or samples may
@@ -29,6 +29,9 @@ pub(super) enum Thing {
     Table(OldTable),
     Code(CodeId),
     Methods(Vec<u32>),
+    /// Listed classes that are noted by now. While they stay loaded, the JVM gives the addresses of their methods to no
+    /// others.
+    Classes(Vec<Global>),
 }
 
 /// A [`Thing`], with the time from which on it can be freed.
@@ -151,8 +154,9 @@ impl Engine {
     }
 
     /// Frees the things to which neither a handler nor an unread sample can refer
-    /// any more.
-    pub(super) fn free_retired(&self) {
+    /// any more. Returns the references that the caller deletes.
+    pub(super) fn free_retired(&self) -> Vec<Global> {
+        let mut references = Vec::new();
         let mut known = self.known();
         let tail = self.shared.ring.tail();
         let retired = std::mem::take(&mut known.retired);
@@ -162,6 +166,7 @@ impl Engine {
                     Thing::Table(table) => drop(table),
                     Thing::Code(id) => known.codes.free(id),
                     Thing::Methods(methods) => known.methods.free(methods),
+                    Thing::Classes(classes) => references.extend(classes),
                 }
                 continue;
             }
@@ -172,6 +177,19 @@ impl Engine {
             }
             known.retired.push(retired);
         }
+        references
+    }
+
+    /// Takes the classes that wait for unread samples, because none is read any more.
+    pub(super) fn take_retired_classes(&self) -> Vec<Global> {
+        let mut references = Vec::new();
+        let mut known = self.known();
+        for retired in &mut known.retired {
+            if let Thing::Classes(classes) = &mut retired.thing {
+                references.append(classes);
+            }
+        }
+        references
     }
 
     /// Starts to sample a platform thread.

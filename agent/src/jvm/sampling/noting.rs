@@ -51,9 +51,7 @@ impl Engine {
             jni.ensure_local_capacity();
             self.note_classes(jni, &classes);
         });
-        for class in some {
-            jni.delete_global(class);
-        }
+        self.retire(&mut self.known(), Thing::Classes(some));
         if is_last {
             self.shared.methods.end_filling();
             if self.known().continuation_entry.is_some() {
@@ -72,7 +70,8 @@ impl Engine {
     /// Gives up the listed classes, because there will be no samples.
     pub(super) fn forget_listed(&self, jni: Jni<'_>) {
         let to_note = std::mem::take(&mut *lock(&self.to_note));
-        for class in to_note.classes {
+        let noted = self.take_retired_classes();
+        for class in to_note.classes.into_iter().chain(noted) {
             jni.delete_global(class);
         }
     }
