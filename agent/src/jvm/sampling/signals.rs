@@ -1,5 +1,7 @@
-//! The signal of the sampler: one for which the program has no handler.
+//! The signal of the sampler: one for which the program has no handler, and which it does not wait for.
 
+use std::fs;
+use std::path::Path;
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -45,9 +47,13 @@ impl Signal {
         self.number.load(Ordering::Relaxed)
     }
 
-    /// Installs the handler for the first signal that the program does not handle itself. Returns whether there was one.
+    /// Installs the handler for the first signal that the program does not handle itself. Signals that a thread blocks come
+    /// last: the program may take them by `sigwait`. Returns whether there was one.
     pub(super) fn install(&self) -> bool {
-        for number in candidates(self.source) {
+        let blocked = blocked(Path::new("/proc/self/task"), candidates(self.source));
+        let (last, first): (Vec<i32>, Vec<i32>) =
+            candidates(self.source).partition(|number| blocked & bit(*number) != 0);
+        for number in first.into_iter().chain(last) {
             if has_default_action(number) && install(number) {
                 self.number.store(number, Ordering::Relaxed);
                 return true;
@@ -66,6 +72,34 @@ impl Signal {
     pub(super) fn is_ours(&self) -> bool {
         action(self.number()).is_some_and(|action| action.sa_sigaction == address())
     }
+}
+
+/// The place of a signal in a mask.
+fn bit(number: i32) -> u64 {
+    let place = u32::try_from(number - 1).unwrap_or(0);
+    1_u64.checked_shl(place).unwrap_or(0)
+}
+
+/// The mask of the signals that threads block. A thread that blocks all of these signals waits for none of them.
+fn blocked(tasks: &Path, signals: impl Iterator<Item = i32>) -> u64 {
+    let all = signals.fold(0, |mask, number| mask | bit(number));
+    let Ok(tasks) = fs::read_dir(tasks) else {
+        return 0;
+    };
+    let masks = tasks.filter_map(|task| {
+        let status = fs::read(task.ok()?.path().join("status")).ok()?;
+        blocked_mask(&String::from_utf8_lossy(&status))
+    });
+    masks
+        .filter(|mask| mask & all != all)
+        .fold(0, |sum, mask| sum | mask)
+}
+
+/// The blocked signals in the text of `/proc/self/task/TID/status`.
+fn blocked_mask(status: &str) -> Option<u64> {
+    let mut lines = status.lines();
+    let mask = lines.find_map(|line| line.strip_prefix("SigBlk:"))?;
+    u64::from_str_radix(mask.trim(), 16).ok()
 }
 
 fn address() -> libc::sighandler_t {
@@ -100,6 +134,51 @@ fn install(number: i32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::mpsc;
+    use std::thread;
+
+    /// Runs `work` while another thread blocks a signal, or all of them.
+    fn while_blocked(number: Option<i32>, work: impl FnOnce()) {
+        let (says, hears) = mpsc::channel();
+        let (ends, waits) = mpsc::channel::<()>();
+        let thread = thread::spawn(move || {
+            // SAFETY: all bytes zero are a valid value; the calls write the set and read it.
+            unsafe {
+                let mut set: libc::sigset_t = std::mem::zeroed();
+                match number {
+                    Some(number) => libc::sigaddset(&mut set, number),
+                    None => libc::sigfillset(&mut set),
+                };
+                assert_eq!(libc::pthread_sigmask(libc::SIG_BLOCK, &set, null_mut()), 0);
+            }
+            says.send(()).expect("a listener");
+            let _ = waits.recv();
+        });
+        hears.recv().expect("a message");
+        work();
+        drop(ends);
+        thread.join().expect("no panic");
+    }
+
+    #[test]
+    fn a_signal_that_a_thread_blocks_may_be_waited_for() {
+        let all = || candidates(ClockSource::Timer);
+        let of_tasks = || blocked(Path::new("/proc/self/task"), all());
+        let number = libc::SIGRTMAX() - 3;
+        while_blocked(Some(number), || {
+            assert_ne!(of_tasks() & bit(number), 0);
+            assert_eq!(of_tasks() & bit(number - 1), 0);
+        });
+        while_blocked(None, || {
+            assert_eq!(of_tasks() & bit(number), 0, "this thread waits for none");
+        });
+        assert_eq!(blocked(Path::new("/nowhere"), all()), 0);
+        assert_eq!(
+            blocked_mask("Name:\tx\nSigBlk:\t8000000000000001\n"),
+            Some(1 << 63 | 1)
+        );
+        assert_eq!(bit(64), 1 << 63);
+    }
 
     #[test]
     fn the_signal_of_other_profilers_is_the_last_one_for_timers() {
