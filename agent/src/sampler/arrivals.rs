@@ -94,9 +94,7 @@ pub(super) struct Arrivals {
 /// The way in which a thread is noted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// The calling thread is about to start.
-    Starting,
-    /// It is the calling thread at `VMInit`.
+    /// It is the calling thread.
     Calling,
     /// It is another thread at `VMInit`.
     Listed,
@@ -138,11 +136,8 @@ impl Arrivals {
             OWN.set(Some(serial));
         }
         let tid = is_calling.then(own_tid).flatten();
-        let delay_ns = match found {
-            Found::Starting => Some(0),
-            Found::Calling => tid.and_then(run_delay_ns),
-            Found::Listed => None,
-        };
+        // A native thread that attaches has waited for a processor before.
+        let delay_ns = tid.and_then(run_delay_ns);
         lock(&self.events).push(ThreadEvent::Started(Arrival {
             serial,
             thread: reference,

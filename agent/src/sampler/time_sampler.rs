@@ -217,7 +217,7 @@ impl Sampler {
             let jvmti = instrumentation.jvmti;
             let engine = self.parts.engine;
             let arrivals = &self.parts.arrivals;
-            arrivals.started(jvmti, jni, fields, engine, thread, Found::Starting);
+            arrivals.started(jvmti, jni, fields, engine, thread, Found::Calling);
         }
     }
 
