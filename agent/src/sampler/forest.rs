@@ -153,13 +153,15 @@ impl Forest {
         self.path = path;
     }
 
-    /// Forgets the running times of all samples. Waiting is kept. Threads that have ended cannot be sampled again, so
-    /// their time counts as not sampled.
-    pub(super) fn forget_running(&mut self) {
-        for owner in &mut self.owners {
+    /// Forgets the stacks of all samples. Waiting is kept. Threads that have ended cannot be sampled again, so their time
+    /// stays, at the name `unwalked`. Returns the samples and the nanoseconds that stay.
+    pub(super) fn forget_running(&mut self, unwalked: NameNumber) -> (u64, u64) {
+        let mut stays = Vec::new();
+        for (number, owner) in (0..).zip(&self.owners) {
             if owner.kind == ThreadKind::Ended {
-                let sampled: u64 = owner.costs.values().map(|cost| cost.self_ns).sum();
-                owner.unsampled_ns = owner.unsampled_ns.saturating_add(sampled.cast_signed());
+                let samples: u64 = owner.costs.values().map(|cost| cost.samples).sum();
+                let ns: u64 = owner.costs.values().map(|cost| cost.self_ns).sum();
+                stays.push((OwnerNumber(number), samples, ns));
             }
         }
         for cost in self
@@ -172,6 +174,11 @@ impl Forest {
                 ..Cost::default()
             };
         }
+        for &(owner, samples, ns) in stays.iter().filter(|(_, samples, _)| *samples > 0) {
+            self.run(owner, &[unwalked], ns, samples);
+        }
+        let sum = |of: fn(&(OwnerNumber, u64, u64)) -> u64| stays.iter().map(of).sum();
+        (sum(|it| it.1), sum(|it| it.2))
     }
 
     /// The node of the innermost frame of a stack; `None` without frames.
@@ -317,7 +324,7 @@ mod tests {
 
     /// A sampler that is not trusted any more has sampled threads that are gone.
     #[test]
-    fn forgotten_times_of_ended_threads_are_not_sampled() {
+    fn forgotten_times_of_ended_threads_have_no_stack() {
         let mut forest = Forest::new(100);
         let [ended, alive] = ["a", "b"].map(|name| forest.begin(name.into(), None));
         for thread in [ended, alive] {
@@ -326,17 +333,25 @@ mod tests {
             forest.wait(thread, node, Reason::Io, 3);
         }
         forest.end(Some(ended), "a", 20);
-        forest.forget_running();
+        let unwalked = NameNumber(9);
+        assert_eq!(forest.forget_running(unwalked), (1, 100));
         let group = forest.group("a");
         let group = &forest.owners[group.0 as usize];
-        assert_eq!(group.unsampled_ns(), 120);
+        assert_eq!(group.unsampled_ns(), 20);
         let alive = &forest.owners[alive.0 as usize];
         assert_eq!(alive.unsampled_ns(), 0, "it will be sampled anew");
-        for owner in [group, alive] {
+        for (owner, expected) in [(group, 100), (alive, 0)] {
             let waited: u64 = owner.costs.values().map(|cost| cost.waiting.io_ns).sum();
             let ran: u64 = owner.costs.values().map(|cost| cost.all_ns).sum();
-            assert_eq!((waited, ran), (3, 0));
+            assert_eq!((waited, ran), (3, expected));
         }
+        let group = forest.group("a");
+        assert_eq!(cost(&forest, group, &[9]).self_ns, 100);
+        // Threads that end later and are sampled do not hide the time.
+        let later = forest.begin("a".into(), None);
+        forest.run(later, &names([1, 2]), 9000, 1);
+        forest.end(Some(later), "a", 0);
+        assert_eq!(cost(&forest, group, &[9]).self_ns, 100);
     }
 
     #[test]

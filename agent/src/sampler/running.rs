@@ -238,8 +238,11 @@ pub(super) fn begin_anew(shared: &Shared) {
     let mut shared = shared.lock();
     shared.sampling.engine = Engine::Safepoint;
     let sampling = &mut shared.sampling;
-    (sampling.samples, sampling.weight_ns) = (0, 0);
-    (sampling.unwalked, sampling.unwalked_ns, sampling.cut) = (0, 0, 0);
+    sampling.cut = 0;
     (sampling.tracker, sampling.tracker_ns) = (0, 0);
-    shared.forest.forget_running();
+    let unwalked = shared.names.unwalked;
+    let forgotten = shared.forest.forget_running(unwalked);
+    let sampling = &mut shared.sampling;
+    (sampling.samples, sampling.weight_ns) = forgotten;
+    (sampling.unwalked, sampling.unwalked_ns) = forgotten;
 }
