@@ -14,8 +14,10 @@ use super::stack_tree::NameNumber;
 /// The name of code whose library or function is not known.
 const NO_SYMBOL: &str = "[native]";
 
-/// The shortest time between two readings of the mappings because of an address that is in none.
-const PAUSE: Duration = Duration::from_secs(1);
+/// The shortest time between two readings of the mappings because of an address that is in none: this long, and this many
+/// times as long as the last reading took. A library that was loaded meanwhile has no names.
+const PAUSE: Duration = Duration::from_millis(50);
+const READINGS_IN_PAUSE: u32 = 100;
 
 /// Limit of the addresses whose names are kept. When it is reached, all of them are forgotten.
 const MOST: usize = 1 << 16;
@@ -47,8 +49,8 @@ enum Place {
 #[derive(Default)]
 pub(super) struct NativeCode {
     mappings: Vec<Mapping>,
-    /// The time at which the mappings were read; `None` if they were not.
-    read_at: Option<Instant>,
+    /// The time before which the mappings are not read again; `None` if they are read at the next unknown address.
+    read_again: Option<Instant>,
     libraries: HashMap<PathBuf, Functions>,
     /// Places that have no name yet.
     places: HashMap<usize, Place>,
@@ -110,13 +112,19 @@ impl NativeCode {
     }
 
     fn read_mappings(&mut self) {
-        let now = Instant::now();
-        let is_soon = |at: Instant| now.saturating_duration_since(at) < PAUSE;
-        if self.read_at.is_some_and(is_soon) {
+        let begin = Instant::now();
+        if self.read_again.is_some_and(|at| begin < at) {
             return;
         }
-        self.read_at = Some(now);
         self.mappings = mappings(&fs::read_to_string("/proc/self/maps").unwrap_or_default());
+        let end = Instant::now();
+        self.read_again = Some(end + PAUSE.max((end - begin) * READINGS_IN_PAUSE));
+    }
+
+    /// Reads the mappings at the next unknown address, whenever they were read. The last samples need it: there is no later
+    /// reading.
+    pub(super) fn end_pause(&mut self) {
+        self.read_again = None;
     }
 
     fn mapping(&self, pc: usize) -> Option<&Mapping> {
@@ -186,8 +194,9 @@ mod tests {
         let mut names = Names::new();
         let mut code = NativeCode::default();
         name(&mut code, &mut names, 3);
-        let read_at = code.read_at;
-        assert!(read_at.is_some());
+        assert!(code.read_again.is_some());
+        let later = Some(Instant::now() + Duration::from_secs(3600));
+        code.read_again = later;
         code.mappings.push(Mapping {
             start: 0x1000,
             end: 0x2000,
@@ -197,7 +206,23 @@ mod tests {
         for pc in (4..100).chain(0x1000..0x1100) {
             assert_eq!(&*name(&mut code, &mut names, pc).class, NO_SYMBOL);
         }
-        assert_eq!(code.read_at, read_at);
+        assert_eq!(code.read_again, later);
+    }
+
+    /// A library may be loaded right after a reading, and the program may end then.
+    #[test]
+    fn mappings_are_read_once_more_at_the_end() {
+        let mut names = Names::new();
+        let mut code = NativeCode {
+            read_again: Some(Instant::now() + Duration::from_secs(3600)),
+            ..NativeCode::default()
+        };
+        let function = rustix::time::clock_gettime as *const () as usize;
+        let class = |method: Method| method.class.to_string();
+        assert_eq!(class(name(&mut code, &mut names, function)), NO_SYMBOL);
+        code.end_pause();
+        assert_ne!(class(name(&mut code, &mut names, function)), NO_SYMBOL);
+        assert!(code.read_again.is_some());
     }
 
     #[test]

@@ -106,6 +106,7 @@ impl Turns {
     pub(super) fn finish(&mut self, turn: &Turn<'_>) {
         let mut ended = self.note_threads(turn);
         ended.splice(0..0, std::mem::take(&mut self.ended));
+        self.native.end_pause();
         if self.engine(turn).is_some() {
             self.drain(turn);
             // The second call adds the samples whose threads have remained unknown.
