@@ -114,11 +114,16 @@ impl Keeper {
         let cpu_ns = now.saturating_sub(self.cpu).as_nanos() as f64;
         self.cpu = now;
         let seen = self.since_the_last_look(sums);
-        let registry = &instrumentation.hook.registry;
+        let hook = &instrumentation.hook;
+        let constructors = &hook.levels.constructors;
         let may_lose = |id: u32| {
-            let class = registry.class_of(id);
-            !self.settled.contains(&id)
-                && class.is_some_and(|class| !exclusions::is_called_by_tracker(&class.name))
+            let is_settled = self.settled.contains(&id);
+            hook.registry.class_of(id).is_some_and(|class| {
+                !is_settled
+                    && !exclusions::is_called_by_tracker(&class.name)
+                    && !(class.is_constructor
+                        && (class.is_folded || constructors.are_called(&class.name)))
+            })
         };
         let chosen = self.budget.choose(&seen, cpu_ns, may_lose);
         (!chosen.is_empty()).then_some(chosen)

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, OnceLock};
+use std::time::Duration;
 
 use loadhook_instrument::{
     CallProbes, Ids, Instrumented, Instrumenter, NotInstrumented, Selection,
@@ -126,6 +127,7 @@ impl Hook {
                 loader: origin.loader,
                 entry: None,
                 is_new: false,
+                counted_constructors: None,
                 methods: Vec::new(),
             };
             let result = self
@@ -231,6 +233,8 @@ struct ClassIds<'h> {
     entry: Option<Entry>,
     /// True if neither the class nor a copy of it has ids yet.
     is_new: bool,
+    /// The time since which the constructors are only counted; `None` if they are not.
+    counted_constructors: Option<Duration>,
     /// Positions and symbols of the methods that got ids.
     methods: Vec<(u16, Symbol)>,
 }
@@ -249,6 +253,7 @@ impl Ids for ClassIds<'_> {
     fn begin_class(&mut self, class: &ClassFile<'_>) -> bool {
         let entry = self.registry.entry(self.loader, class);
         (self.entry, self.is_new) = (entry.map(|it| it.0), entry.is_some_and(|it| it.1));
+        self.counted_constructors = self.levels.constructors.note(class);
         entry.is_some()
     }
 
@@ -258,6 +263,11 @@ impl Ids for ClassIds<'_> {
             return 0;
         };
         let id = entry.id(method.index());
+        if let Some(since) = self.counted_constructors
+            && method.name() == b"<init>"
+        {
+            self.levels.begin_counted(id, since);
+        }
         self.methods.push((method.index(), Symbol::of(id, method)));
         id
     }
@@ -306,6 +316,45 @@ mod tests {
         let twice = hook.tally();
         assert_eq!((twice.classes, twice.skipped["trivial"]), (2, 2));
         assert_eq!(twice.instrumented, 2 * once.instrumented);
+    }
+
+    /// The constructor of a superclass tells the tracker that it throws, because its caller cannot.
+    #[test]
+    fn constructors_that_others_call_keep_their_probes() {
+        const OBJECT: &[u8] = b"java/lang/Object";
+        let hook = Hook::new(options::for_test("file=unused"));
+        let parent = include_bytes!("../../../rewrite/doc/Greeter.class");
+        let at = parent.windows(OBJECT.len()).position(|it| it == OBJECT);
+        let at = at.expect("a superclass");
+        // The class with another class as its superclass, whose name is as long.
+        let child = |name: &[u8; 16]| [&parent[..at], name, &parent[at + OBJECT.len()..]].concat();
+        let origin = Origin {
+            loader: Loader { number: 3, kind: 3 },
+            is_jdk: false,
+        };
+        let constructors = &hook.levels.constructors;
+        let second = Duration::from_secs(1);
+        hook.instrument(origin, &child(b"early/SuperClass"), |len| {
+            Some(vec![0; len])
+        });
+        assert!(constructors.are_called("early.SuperClass"));
+        assert!(!constructors.count("early.SuperClass", second));
+        assert!(hook.levels.only_counted().is_empty());
+        // A subclass that comes later is counted as its superclass is.
+        assert!(constructors.count("later.SuperClass", second));
+        let loader = Loader { number: 4, kind: 4 };
+        let other = Origin { loader, ..origin };
+        hook.instrument(other, &child(b"later/SuperClass"), |len| Some(vec![0; len]));
+        let counted = hook.levels.only_counted();
+        let (id, level) = counted.first_key_value().expect("a constructor");
+        let class = hook.registry.class_of(*id).expect("a class");
+        assert!(class.is_constructor && level.since == second && !level.had_probes);
+        assert_eq!(counted.len(), 1);
+        constructors.keep("later.SuperClass");
+        let loader = Loader { number: 5, kind: 5 };
+        let other = Origin { loader, ..origin };
+        hook.instrument(other, &child(b"later/SuperClass"), |len| Some(vec![0; len]));
+        assert_eq!(hook.levels.only_counted().len(), 1);
     }
 
     /// A pattern counts as matched already while the class is being instrumented, and also if that

@@ -4,44 +4,132 @@
 //! which counts. A call under way runs on in the old code, which has the exit probe; a call that begins later has neither.
 //! So each entry still has its exit. A method that is only counted stays so.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
+use std::thread::{self, ThreadId};
 use std::time::Duration;
 
+use super::constructors::Constructors;
 use crate::locks::lock;
+
+/// A method that is only counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Level {
+    /// The time since the program's start at which this began.
+    pub(crate) since: Duration,
+    /// True if calls before may have had other probes.
+    pub(crate) had_probes: bool,
+    /// True if code that only counts may run. The mark then stays.
+    is_used: bool,
+}
+
+#[derive(Default)]
+struct State {
+    by_id: HashMap<u32, Level>,
+    /// The thread that is changing classes. Code that it gets instrumented may still be refused.
+    changing: Option<ThreadId>,
+}
 
 /// The methods that are only counted.
 #[derive(Default)]
 pub(crate) struct Levels {
-    /// By id, the time since the program's start at which this began.
-    since: Mutex<HashMap<u32, Duration>>,
+    state: Mutex<State>,
+    pub(crate) constructors: Constructors,
 }
 
 impl Levels {
-    /// Returns whether a method of this id gets no probe but the one that counts.
+    /// Returns whether a method of this id gets no probe but the one that counts. The caller is about to instrument it.
     pub(super) fn is_only_counted(&self, id: u32) -> bool {
-        lock(&self.since).contains_key(&id)
+        let mut state = lock(&self.state);
+        let is_changing = state.changing == Some(thread::current().id());
+        let Some(level) = state.by_id.get_mut(&id) else {
+            return false;
+        };
+        // Another thread loads a copy of the class, or another agent changes it.
+        level.is_used |= !is_changing;
+        true
     }
 
-    /// The methods that are only counted, with the time at which this began, in the order of their ids.
-    pub(crate) fn only_counted(&self) -> Vec<(u32, Duration)> {
-        let since = lock(&self.since);
-        let mut methods: Vec<_> = since.iter().map(|(id, since)| (*id, *since)).collect();
-        drop(since);
-        methods.sort_unstable();
-        methods
+    /// The methods that are only counted, by their ids.
+    pub(crate) fn only_counted(&self) -> BTreeMap<u32, Level> {
+        let state = lock(&self.state);
+        state
+            .by_id
+            .iter()
+            .map(|(id, level)| (*id, *level))
+            .collect()
     }
 
-    /// Has methods only counted from this time on, as soon as their classes are instrumented again.
+    /// Has a method only counted from its first call on.
+    pub(super) fn begin_counted(&self, id: u32, since: Duration) {
+        lock(&self.state).by_id.entry(id).or_insert(Level {
+            since,
+            had_probes: false,
+            is_used: true,
+        });
+    }
+
+    /// Has methods only counted from this time on, as soon as their classes are instrumented again. The calling thread
+    /// instruments them again, and then calls [`end_change`](Self::end_change).
     pub(super) fn mark<'i>(&self, ids: impl Iterator<Item = &'i u32>, since: Duration) {
-        lock(&self.since).extend(ids.map(|id| (*id, since)));
+        let mut state = lock(&self.state);
+        state.changing = Some(thread::current().id());
+        for id in ids {
+            state.by_id.entry(*id).or_insert(Level {
+                since,
+                had_probes: true,
+                is_used: false,
+            });
+        }
     }
 
-    /// Takes marks back: the classes of these methods were not changed.
-    pub(super) fn unmark<'i>(&self, ids: impl Iterator<Item = &'i u32>) {
-        let mut since = lock(&self.since);
-        for id in ids {
-            since.remove(id);
+    /// Ends a change of classes, and takes the marks of methods back whose classes were not changed, unless they are used.
+    pub(super) fn end_change<'i>(&self, unchanged: impl Iterator<Item = &'i u32>) {
+        let mut state = lock(&self.state);
+        state.changing = None;
+        for id in unchanged {
+            if state.by_id.get(id).is_some_and(|level| !level.is_used) {
+                state.by_id.remove(id);
+            }
         }
+        for level in state.by_id.values_mut() {
+            level.is_used = true;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SINCE: Duration = Duration::from_secs(1);
+
+    fn marked(levels: &Levels) -> Vec<u32> {
+        levels.only_counted().into_keys().collect()
+    }
+
+    #[test]
+    fn a_method_that_was_not_changed_keeps_its_probes() {
+        let levels = Levels::default();
+        levels.mark([1, 2].iter(), SINCE);
+        assert!(levels.is_only_counted(1), "the JVM may refuse this code");
+        levels.end_change([1].iter());
+        assert_eq!(marked(&levels), [2]);
+    }
+
+    #[test]
+    fn a_method_that_counts_already_goes_on_counting() {
+        let levels = Levels::default();
+        levels.mark([1, 2, 3].iter(), SINCE);
+        thread::scope(|scope| {
+            let loads = scope.spawn(|| levels.is_only_counted(2));
+            assert!(loads.join().expect("no panic"));
+        });
+        levels.end_change([1, 2].iter());
+        assert_eq!(marked(&levels), [2, 3]);
+        levels.mark([3].iter(), 2 * SINCE);
+        levels.end_change([3].iter());
+        assert_eq!(marked(&levels), [2, 3]);
+        assert!(levels.only_counted().values().all(|it| it.since == SINCE));
     }
 }

@@ -22,15 +22,22 @@ pub(crate) fn only_count(
     since: Duration,
     goes_on: impl Fn() -> bool,
 ) {
+    let levels = &instrumentation.hook.levels;
     let mut by_class: HashMap<Arc<str>, Vec<u32>> = HashMap::new();
     let mut is_any_folded = false;
+    let mut of_constructors: HashSet<Arc<str>> = HashSet::new();
     for &id in ids {
         if let Some(class) = instrumentation.hook.registry.class_of(id) {
+            if class.is_constructor {
+                if !levels.constructors.count(&class.name, since) {
+                    continue;
+                }
+                of_constructors.insert(class.name.clone());
+            }
             is_any_folded |= class.is_folded;
             by_class.entry(class.name).or_default().push(id);
         }
     }
-    let levels = &instrumentation.hook.levels;
     levels.mark(by_class.values().flatten(), since);
     // The name in the registry: a folded class stands for many, whose names differ by numbers.
     let known = |name: &str| match by_class.get_key_value(name) {
@@ -50,7 +57,7 @@ pub(crate) fn only_count(
                 break;
             }
             let references: Vec<_> = batch.iter().map(|(_, class)| *class).collect();
-            let refused = retransform::retransform(jvmti, &references);
+            let refused = retransform::retransform(jvmti, &references, &goes_on);
             let accepted = batch.iter().enumerate();
             let accepted = accepted.filter(|(at, _)| !refused.contains(at));
             changed.extend(accepted.filter_map(|(_, (name, _))| known(name)));
@@ -59,5 +66,10 @@ pub(crate) fn only_count(
     });
     let changed = changed.unwrap_or_default();
     let unchanged = by_class.iter().filter(|(name, _)| !changed.contains(*name));
-    levels.unmark(unchanged.flat_map(|(_, ids)| ids));
+    for (name, _) in unchanged.clone() {
+        if of_constructors.contains(name) {
+            levels.constructors.keep(name);
+        }
+    }
+    levels.end_change(unchanged.flat_map(|(_, ids)| ids));
 }

@@ -1,5 +1,6 @@
 //! Instrumentation of classes as they are loaded.
 
+mod constructors;
 mod copies;
 pub(crate) mod exclusions;
 pub(crate) mod hidden_classes;

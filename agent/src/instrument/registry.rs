@@ -67,6 +67,7 @@ pub(crate) struct ClassOfMethod {
     pub(crate) name: Arc<str>,
     /// The same as [`ClassSymbols::is_folded`].
     pub(crate) is_folded: bool,
+    pub(crate) is_constructor: bool,
 }
 
 /// The id of a method, the offset in its code, and the allocated type. The type is part of the key because another agent
@@ -198,9 +199,12 @@ impl Registry {
         let classes = self.lock();
         let index = classes.all.partition_point(|(first, _)| *first <= id);
         let (_, class) = classes.all.get(index.checked_sub(1)?)?;
+        let method = class.methods.binary_search_by_key(&id, |method| method.id);
+        let method = method.ok().and_then(|at| class.methods.get(at));
         Some(ClassOfMethod {
             name: class.name.clone(),
             is_folded: class.is_folded,
+            is_constructor: method.is_some_and(|method| &*method.name == "<init>"),
         })
     }
 

@@ -35,7 +35,9 @@ pub(crate) fn loaded_classes(
             .filter(|&class| is_wanted(instrumentation, hidden_classes, jni, class))
             .collect();
         let batches = wanted.chunks(BATCH);
-        batches.map(|batch| retransform(jvmti, batch).len()).sum()
+        batches
+            .map(|batch| retransform(jvmti, batch, &|| true).len())
+            .sum()
     });
     if let Some(refused) = refused.filter(|&refused| refused != 0) {
         diagnostics::once(&format!(
@@ -94,10 +96,21 @@ pub(super) fn classes_named<'f>(
     wanted.collect()
 }
 
-/// Retransforms a batch and returns the places of the classes that were refused. One class that the JVM refuses makes
-/// it refuse the batch, so halves are tried until the class is alone.
-pub(super) fn retransform(jvmti: Jvmti, batch: &[Local<'_>]) -> Vec<usize> {
-    if batch.is_empty() || jvmti.retransform(batch).is_ok() {
+/// Retransforms a batch and returns the places of the classes that were not changed. One class that the JVM refuses makes
+/// it refuse the batch, so halves are tried until the class is alone. Once `goes_on` returns false, no more are tried.
+pub(super) fn retransform(
+    jvmti: Jvmti,
+    batch: &[Local<'_>],
+    goes_on: &dyn Fn() -> bool,
+) -> Vec<usize> {
+    unchanged(batch, &|batch| {
+        goes_on() && jvmti.retransform(batch).is_ok()
+    })
+}
+
+/// The places in a batch of the items that `change` refuses.
+fn unchanged<T>(batch: &[T], change: &dyn Fn(&[T]) -> bool) -> Vec<usize> {
+    if batch.is_empty() || change(batch) {
         return Vec::new();
     }
     if batch.len() == 1 {
@@ -105,7 +118,34 @@ pub(super) fn retransform(jvmti: Jvmti, batch: &[Local<'_>]) -> Vec<usize> {
     }
     let half = batch.len() / 2;
     let (first, second) = batch.split_at(half);
-    let mut refused = retransform(jvmti, first);
-    refused.extend(retransform(jvmti, second).iter().map(|at| at + half));
+    let mut refused = unchanged(first, change);
+    refused.extend(unchanged(second, change).iter().map(|at| at + half));
     refused
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    #[test]
+    fn a_refused_class_is_found_by_halves() {
+        let refused = |batch: &[u32]| !batch.contains(&3) && !batch.contains(&6);
+        assert_eq!(unchanged(&[1, 2, 3, 4, 5, 6, 7], &refused), [2, 5]);
+        assert_eq!(unchanged(&[], &refused), [0; 0]);
+    }
+
+    #[test]
+    fn nothing_is_changed_after_the_end() {
+        let changes = Cell::new(0);
+        let change = |batch: &[u32]| {
+            let goes_on = changes.get() < 3;
+            changes.set(changes.get() + u32::from(goes_on));
+            goes_on && !batch.contains(&1)
+        };
+        assert_eq!(
+            unchanged(&[1, 2, 3, 4, 5, 6, 7, 8], &change),
+            [0, 1, 2, 3, 4, 5, 6, 7]
+        );
+    }
 }

@@ -1,6 +1,5 @@
 //! Assembly of a profile from the tracker's snapshot, the samples and the registry.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -172,21 +171,19 @@ impl<'a> Sources<'a> {
         Ok(counted)
     }
 
-    /// Marks the methods that were only counted from some moment on, also those without calls since.
+    /// Marks the methods that were only counted from some moment on, also those that have calls from before alone.
     fn mark_only_counted(&self, counted: &mut Vec<MethodCalls>) {
-        let only_counted = self.instrumentation.hook.levels.only_counted();
+        let mut levels = self.instrumentation.hook.levels.only_counted();
         let nanos = |since: Duration| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
-        let mut since: BTreeMap<u32, u64> = only_counted
-            .into_iter()
-            .map(|(id, since)| (id, nanos(since)))
-            .collect();
         for method in counted.iter_mut() {
-            method.since_ns = since.remove(&method.method);
+            let level = levels.remove(&method.method);
+            method.since_ns = level.map(|level| nanos(level.since));
         }
-        counted.extend(since.into_iter().map(|(method, since)| MethodCalls {
+        levels.retain(|_, level| level.had_probes);
+        counted.extend(levels.into_iter().map(|(method, level)| MethodCalls {
             method,
             calls: 0,
-            since_ns: Some(since),
+            since_ns: Some(nanos(level.since)),
         }));
     }
 
