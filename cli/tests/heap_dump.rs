@@ -6,12 +6,12 @@ mod common;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use common::held::{
-    Held, begun, classes, dump, dump_of_killed, has, is_whole, names, needs_root, outcome, send,
-    spawned, until,
+    Held, begun, classes, dump, dump_of_killed, has, interrupted_dump, is_whole, names, needs_root,
+    outcome, send, spawned, until,
 };
 use common::{done, folder, loadhook, mode};
 use loadhook_testkit::jdk::Jdk;
@@ -155,29 +155,7 @@ fn an_interrupted_command_leaves_nothing_behind() {
     // The first signal comes before the JVM listens, the others while the JVM writes.
     // A SIGQUIT that the JVM handles after the command has ended does no harm.
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
-        let folder = folder();
-        let mut inner = dump(folder.path(), &jvm.pid(), "h", &[]);
-        let result = loop {
-            let mut command = common::in_environment(Path::new("env"), folder.path());
-            command.arg("--default-signal=HUP,INT,TERM");
-            command.arg(inner.get_program()).args(inner.get_args());
-            let loadhook = spawned(&mut command);
-            begun(folder.path(), &loadhook);
-            jvm.send(Signal::STOP);
-            send(&loadhook, signal);
-            let result = outcome(loadhook);
-            jvm.send(Signal::CONT);
-            if result.code != Some(0) {
-                break result;
-            }
-            // The command had ended before the signal.
-            fs::remove_file(folder.path().join("h")).expect("remove test file");
-        };
-        result.expect(code, "", &["loadhook: interrupted; "]);
-        assert_eq!(names(folder.path()), [""; 0]);
-        // When this command is answered, the JVM has finished the earlier one.
-        done(&mut inner).expect(0, "", &[]);
-        assert_eq!(names(folder.path()), ["h"]);
+        interrupted_dump(&jvm, &[], signal, code);
     }
     jvm.ends_well();
 }

@@ -13,7 +13,7 @@ use loadhook_testkit::{paths, process, source};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, geteuid, kill_process, waitid};
 use tempfile::TempDir;
 
-use super::{Done, ended, folder, loadhook};
+use super::{Done, done, ended, folder, in_environment, loadhook};
 
 /// The folder of the programs' class files.
 pub(crate) fn classes() -> PathBuf {
@@ -196,6 +196,34 @@ pub(crate) fn dump_of_killed(feature: u32, options: &[&str]) {
         assert_eq!(there.expect("the file exists"), "what was there");
         break;
     }
+}
+
+/// Sends a signal to the command with these options while it dumps the heap of a JVM. Nothing stays behind, and the next
+/// command is answered.
+pub(crate) fn interrupted_dump(jvm: &Held, options: &[&str], signal: Signal, code: i32) {
+    let folder = folder();
+    let mut inner = dump(folder.path(), &jvm.pid(), "h", options);
+    let result = loop {
+        let mut command = in_environment(Path::new("env"), folder.path());
+        command.arg("--default-signal=HUP,INT,TERM");
+        command.arg(inner.get_program()).args(inner.get_args());
+        let loadhook = spawned(&mut command);
+        begun(folder.path(), &loadhook);
+        jvm.send(Signal::STOP);
+        send(&loadhook, signal);
+        let result = outcome(loadhook);
+        jvm.send(Signal::CONT);
+        if result.code != Some(0) {
+            break result;
+        }
+        // The command had ended before the signal.
+        fs::remove_file(folder.path().join("h")).expect("remove test file");
+    };
+    result.expect(code, "", &["loadhook: interrupted; "]);
+    assert_eq!(names(folder.path()), [""; 0]);
+    // When this command is answered, the JVM has finished the earlier one.
+    done(&mut inner).expect(0, "", &[]);
+    assert_eq!(names(folder.path()), ["h"]);
 }
 
 pub(crate) fn outcome(child: Child) -> Done {

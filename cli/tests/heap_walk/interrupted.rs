@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{BufReader, Read};
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use loadhook_hprof::{Root, RootKind};
@@ -12,9 +12,9 @@ use rustix::process::Signal;
 
 use crate::WALK;
 use crate::common::held::{
-    Held, begun, classes, dump, dump_of_killed, names, outcome, send, spawned, until,
+    Held, classes, dump, dump_of_killed, interrupted_dump, names, outcome, send, spawned, until,
 };
-use crate::common::{self, done, folder};
+use crate::common::{done, folder};
 use crate::dump_in_memory::Dump;
 
 #[test]
@@ -71,29 +71,7 @@ fn a_jvm_that_ends_leaves_no_dump() {
 #[test]
 fn an_interrupt_ends_the_walk() {
     let jvm = Held::start(25, &[], 400_000);
-    let folder = folder();
-    let mut inner = dump(folder.path(), &jvm.pid(), "h", WALK);
-    let result = loop {
-        let mut command = common::in_environment(Path::new("env"), folder.path());
-        command.arg("--default-signal=TERM");
-        command.arg(inner.get_program()).args(inner.get_args());
-        let loadhook = spawned(&mut command);
-        begun(folder.path(), &loadhook);
-        jvm.send(Signal::STOP);
-        send(&loadhook, Signal::TERM);
-        let result = outcome(loadhook);
-        jvm.send(Signal::CONT);
-        if result.code != Some(0) {
-            break result;
-        }
-        // The command had ended before the signal.
-        fs::remove_file(folder.path().join("h")).expect("remove test file");
-    };
-    result.expect(143, "", &["loadhook: interrupted; "]);
-    assert_eq!(names(folder.path()), [""; 0]);
-    // When this command is answered, the JVM has finished the earlier one.
-    done(&mut inner).expect(0, "", &[]);
-    assert_eq!(names(folder.path()), ["h"]);
+    interrupted_dump(&jvm, WALK, Signal::TERM, 143);
     jvm.ends_well();
 }
 
