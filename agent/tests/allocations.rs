@@ -1,4 +1,5 @@
-//! Allocations counted at their sites, compared in number and bytes with the program's own counts.
+//! Tests allocations that are counted at their sites: number and bytes must equal the program's own
+//! counts.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,10 +16,10 @@ on_jdks!(compact_headers: on_25 25);
 on_jdks!(wide_class_pointers: on_17 17);
 on_jdks!(reflected: on_11 11, on_17 17, on_21 21);
 
-/// Objects and bytes. The key is `Class.method:line < caller < …`, a tab, and the type.
+/// Objects and bytes by site. The key is `Class.method:line < caller < …`, a tab, and the type.
 type Book = BTreeMap<String, (u64, u64)>;
 
-/// The program with a Java agent that tells it the sizes of its objects.
+/// The program. It is also a Java agent, so that it can ask for the sizes of its objects.
 struct Booked {
     feature: u32,
     jar: PathBuf,
@@ -46,7 +47,7 @@ impl Booked {
             .jvm(&["-Xmx64m", "-Xcheck:jni", &java_agent])
             .jvm(jvm)
             .args(args);
-        // Virtual threads.
+        // These sites are reached only on JDKs with virtual threads.
         if self.feature >= 21 {
             program.args(&["virtual"]).run()
         } else {
@@ -87,7 +88,7 @@ fn counted(profile: &Profile) -> Result<Book> {
     let mut book = Book::new();
     for site in &allocations.sites {
         let frame = site.frame.map(|at| &allocations.frames[at as usize]);
-        // The object was allocated by no instruction.
+        // An object that no instruction allocated: the JVM itself made it.
         if frame.is_some_and(|frame| frame.bci.is_none()) {
             continue;
         }
@@ -129,7 +130,7 @@ fn agrees(run: &Finished, with_callers: bool) -> Result<()> {
     Ok(())
 }
 
-/// Without callers, the profile has the sites alone, and no methods in the tree.
+/// Counts without callers: the profile has only sites, and no methods in the call tree.
 fn by_site(feature: u32, jvm: &[&str]) -> Result<()> {
     let run = Booked::new(feature)?.run("", jvm)?;
     agrees(&run, false)?;
@@ -164,7 +165,8 @@ fn wide_class_pointers(feature: u32) -> Result<()> {
     )
 }
 
-/// With callers, also sites in methods that are not timed have them, with every timing.
+/// Counts with callers, under every timing. Sites in methods that are not timed also have their
+/// callers.
 fn contexts(feature: u32) -> Result<()> {
     let program = Booked::new(feature)?;
     for options in [
@@ -186,7 +188,7 @@ fn contexts(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// A class that is retransformed keeps its sites.
+/// A class that is retransformed keeps its allocation sites.
 fn retransformed(feature: u32) -> Result<()> {
     let program = Booked::new(feature)?;
     for (options, with_callers) in [("", false), ("alloc-context=true", true)] {
@@ -196,8 +198,9 @@ fn retransformed(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// A program that ends with a full heap ends as without the agent, with each collector. From JDK 17 on, ZGC's threads
-/// have ended then, and a collection would never come.
+/// A program that ends with a full heap ends in the same way with and without the agent, under each
+/// collector. ZGC is a special case from JDK 17 on: its threads end before the agent acts, so
+/// waiting for a collection would last for ever.
 fn full_at_the_end(feature: u32) -> Result<()> {
     let collectors: &[&str] = match feature {
         11 => &["-XX:+UseSerialGC", "-XX:+UseG1GC"],
@@ -216,7 +219,7 @@ fn full_at_the_end(feature: u32) -> Result<()> {
                 output.status.code() == Some(3),
                 "JDK {feature}, {collector}, {options}: {output:?}"
             );
-            // The tracker needs room in that heap only for the sites that it counts.
+            // In that heap the tracker has room only for the sites that it counts.
             ensure!(
                 file.is_file()
                     || options != "alloc=live"
@@ -230,7 +233,7 @@ fn full_at_the_end(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Notes mention the allocations for which the tables had no room.
+/// Notes in the profile say how many allocations are missing because the tables were full.
 fn full(feature: u32) -> Result<()> {
     let program = Booked::new(feature)?;
     for options in ["max-nodes=20", "max-nodes=30,timing=count"] {
@@ -253,8 +256,8 @@ fn full(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// A site allocates the class that its own loader finds. If that loader was collected, the sizes
-/// are unknown, except for the JDK's classes.
+/// The type of a site is the class that the site's own loader finds. If that loader was collected,
+/// the sizes of its classes are unknown; the sizes of the JDK's classes are still known.
 fn loaders(feature: u32) -> Result<()> {
     let run = Program::new(feature, "AllocatingLoaders")
         .options("include=AllocatingLoaders$Plugin,alloc=exact")
@@ -265,7 +268,7 @@ fn loaders(feature: u32) -> Result<()> {
     let mut found = Vec::new();
     for site in &allocations.sites {
         let frame = allocations.frames[site.frame.context("a frame")? as usize];
-        // Objects that the JVM makes when it loads a class.
+        // Leave out the objects that the JVM makes when it loads a class.
         if frame.bci.is_none() {
             continue;
         }
@@ -285,8 +288,8 @@ fn loaders(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Only the second of two loaders with one name allocates. None of its allocations is shown for the first loader, and no
-/// method is shown under the names of both.
+/// Two loaders have the same name, and only the second allocates. The profile shows no allocation
+/// for the first loader, and no method under the names of both.
 fn same_names(feature: u32) -> Result<()> {
     const OF_SECOND: &str = "plugins#2";
     for options in [
@@ -306,7 +309,7 @@ fn same_names(feature: u32) -> Result<()> {
             let path =
                 std::iter::successors(site.frame, |at| allocations.frames[*at as usize].parent);
             let mut path = path.map(|at| &methods[allocations.frames[at as usize].method as usize]);
-            // Without the objects that loading the classes makes.
+            // Leave out the objects that are made when the classes are loaded.
             if site.type_name.starts_with("SameNames$Made")
                 && let Some(method) = path.find(|method| &*method.class == "SameNames$Plugin")
             {
@@ -322,7 +325,7 @@ fn same_names(feature: u32) -> Result<()> {
 
         let is_apply = |at: u32| {
             let method = &methods[at as usize];
-            // Without the bridge method.
+            // Leave out the bridge method.
             (&*method.name == "apply" && method.descriptor.starts_with("(["))
                 .then_some(&*method.loader)
         };
@@ -346,7 +349,8 @@ fn same_names(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Code that reflection generates is in a loader of its own that defines no other classes.
+/// Reflection generates code, in a loader that defines only that code. Allocations there are
+/// counted too.
 fn reflected(feature: u32) -> Result<()> {
     let run = Program::new(feature, "Reflected")
         .options("include=jdk.internal.reflect.Generated*,alloc=exact")
@@ -359,7 +363,7 @@ fn reflected(feature: u32) -> Result<()> {
     let frame = allocations.frames[site.frame.context("a frame")? as usize];
     let class = &*run.profile.methods[frame.method as usize].class;
     let amount = (site.allocated.objects, site.allocated.bytes);
-    // The first calls are made by native code.
+    // Reflection makes the first calls in native code, before it generates code.
     ensure!(
         class == "jdk.internal.reflect.GeneratedConstructorAccessor1"
             && 900.0 < amount.0
@@ -370,8 +374,7 @@ fn reflected(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// The agent does not instantiate a class whose initialiser is running, since it would wait for
-/// ever.
+/// The agent must not instantiate a class whose initialiser is running: it would wait for ever.
 fn initialising(feature: u32) -> Result<()> {
     let run = Program::new(feature, "Initialising")
         .options("include=Initialising$Server,alloc=exact")
@@ -387,8 +390,8 @@ fn initialising(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// A method whose allocations the compiler removes allocates nothing with probes either. Otherwise it would allocate 32
-/// MB and more.
+/// The compiler removes the allocations of a method. They must also be removed when the method has
+/// probes; otherwise it would allocate 32 MB and more.
 fn vanishing(feature: u32) -> Result<()> {
     let run = Program::new(feature, "Vanishing")
         .options("include=Vanishing,alloc=exact")
@@ -409,7 +412,8 @@ fn vanishing(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// An object whose instrumented caller may be beyond the recorded frames is counted under `(deeper)`.
+/// If the instrumented caller of an allocation may be beyond the recorded frames, the object is
+/// counted under `(deeper)`.
 fn beyond(feature: u32) -> Result<()> {
     for (options, places) in [
         ("", ["(deeper)", "all", "all"]),

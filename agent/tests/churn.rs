@@ -1,4 +1,5 @@
-//! Class loaders and threads that come and go by the thousand. The agent's memory must not grow with them.
+//! Class loaders and threads that start and end by the thousand. The agent's memory must not grow
+//! with their number.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,8 +14,8 @@ use support::{Program, finish, read};
 on_each_jdk!(copies_share_rows);
 on_jdks!(every_mode generated_classes: on_17 17, on_25 25);
 
-/// Options that make the whole heap resident from the start, so that only native memory grows, and that use one
-/// compiler, which takes less native memory.
+/// JVM options. The whole heap is resident from the start, so that only native memory can grow; and
+/// there is only one compiler, which takes less native memory.
 const JVM: [&str; 5] = [
     "-Xms48m",
     "-Xmx48m",
@@ -23,7 +24,7 @@ const JVM: [&str; 5] = [
     "-XX:TieredStopAtLevel=1",
 ];
 
-/// Rows of `Churn` and its nested classes, once each.
+/// Number of rows of `Churn` and its nested classes if each class has its rows once.
 const ROWS: usize = 60;
 
 /// The result of a run.
@@ -109,19 +110,19 @@ impl Churned {
             .count();
         ensure!(
             rows <= most && (nodes <= 2 * most || self.profile.header.timing == Timing::Sampled),
-            "{}: {rows} rows, {nodes} nodes, not {most}",
+            "{}: {rows} rows and {nodes} nodes, but at most {most} rows expected",
             self.name
         );
         let heap = self.profile.header.tracker_bytes;
         ensure!(
             heap < 100_000 + 400 * most as u64,
-            "{}: {heap} bytes of the heap",
+            "{}: the tracker used {heap} bytes of the heap",
             self.name
         );
         Ok(self)
     }
 
-    /// The number of loaders that the only row of `step` stands for.
+    /// Number of loaders that share the only row of `step`.
     fn loaders(&self) -> Result<u64> {
         let mut steps = self
             .profile
@@ -140,8 +141,8 @@ impl Churned {
     }
 }
 
-/// One class in 6000 loaders has one row, and native memory does not grow with them. (It once grew by 3.7 MB a
-/// thousand.)
+/// 6,000 loaders load the same class. The class has one row, and native memory does not grow with
+/// the loaders. (It once grew by 3.7 MB for each thousand.)
 fn copies_share_rows(feature: u32) -> Result<()> {
     let run = churn(feature, "same", "loaders 6000", "4", "timing=adaptive")?;
     run.counts_all()?.has_rows(ROWS)?;
@@ -153,11 +154,15 @@ fn copies_share_rows(feature: u32) -> Result<()> {
         run.file
     );
     let grown = run.grown(2, 4);
-    ensure!(grown < 5500, "{}: {grown} KB more", run.name);
+    ensure!(
+        grown < 5500,
+        "{}: native memory grew by {grown} KB",
+        run.name
+    );
     Ok(())
 }
 
-/// The same with each timing, with followed allocations, and with snapshots.
+/// The same test under each timing, with allocations, and with snapshots.
 fn every_mode(feature: u32) -> Result<()> {
     for options in [
         "timing=exact",
@@ -193,8 +198,8 @@ fn every_mode(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Each loader has another class, or another name. After some hundreds were collected, further ones
-/// share rows.
+/// Each loader loads a class of another name, or has another name itself. After some hundreds of
+/// loaders were collected, further ones share rows.
 fn generated_classes(feature: u32) -> Result<()> {
     for (mode, name, expected) in [
         (
@@ -209,7 +214,7 @@ fn generated_classes(feature: u32) -> Result<()> {
         ),
     ] {
         let run = churn(feature, mode, "loaders 3000", "10", "timing=count")?;
-        // The heap is collected after each part, so that two parts at most are alive at a time.
+        // The heap is collected after each part, so at most two parts are alive at a time.
         run.counts_all()?.has_rows(42 * 1300)?;
         let steps = run
             .profile
@@ -234,7 +239,8 @@ fn generated_classes(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Runs for ten minutes, or for `LOADHOOK_SOAK_SECONDS` seconds. After the first minute the memory does not grow.
+/// Runs for ten minutes, or for `LOADHOOK_SOAK_SECONDS` seconds. Memory must not grow after the
+/// first minute.
 #[test]
 #[ignore = "takes ten minutes for each of LOADHOOK_SOAK_OPTIONS"]
 fn soak() -> Result<()> {
@@ -259,7 +265,11 @@ fn soak() -> Result<()> {
         }
         run.counts_all()?;
         let grown = run.grown(1, 10);
-        ensure!(grown < 30_000, "{}: {grown} KB more", run.name);
+        ensure!(
+            grown < 30_000,
+            "{}: native memory grew by {grown} KB",
+            run.name
+        );
     }
     Ok(())
 }

@@ -9,7 +9,8 @@ use support::{Finished, Program, TIMINGS};
 
 on_each_jdk!(dispatch by_default);
 
-/// Methods of the JVM and the JDK in between are not shown: a callee is below the method that caused its call.
+/// The expected calls. Methods of the JVM and the JDK in between are not shown: a method stands
+/// below the instrumented method that caused its call.
 const CALLS: &str = "
     - > main 1
     main > reflection 1
@@ -76,7 +77,8 @@ const CALLS: &str = "
     Colour.paint > leaf 2000
 ";
 
-/// The proxy of a public interface is in a module of the JDK from JDK 16 on, and in no named module before.
+/// Expected calls of the proxy of a public interface. Its class is in a module of the JDK from JDK
+/// 16 on, and in no named module before.
 const PUBLIC_PROXY_BEFORE_16: &str = "
     proxy > com.sun.proxy.$Proxy0.<clinit> 1
     proxy > com.sun.proxy.$Proxy0.<init> 1
@@ -87,7 +89,7 @@ const PUBLIC_PROXY: &str = "
     proxy > lambda$proxy$1 1000
 ";
 
-/// Hidden classes exist from JDK 15 on.
+/// Expected calls of hidden classes, which exist from JDK 15 on.
 const HIDDEN: &str = "
     main > hidden 1
     hidden > hide 1

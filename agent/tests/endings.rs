@@ -1,4 +1,4 @@
-//! Programs and threads that end inside methods. Every call is in the profile once.
+//! Programs and threads that end inside methods. Every call must be counted once.
 
 use anyhow::{Result, ensure};
 
@@ -35,7 +35,7 @@ fn programs(feature: u32) -> Result<()> {
             .sound(1)?;
         let exception = run(feature, timing, "exception")?;
         ensure!(exception.output.status.code() == Some(1));
-        // Both `finally` blocks ran on the way out.
+        // Both `finally` blocks have run when the program ends.
         let calls = format!("{UNDER_WAY}below > leaf 2");
         exception.calls("Endings", &calls)?.sound(1)?;
     }
@@ -45,7 +45,7 @@ fn programs(feature: u32) -> Result<()> {
 fn daemons(feature: u32) -> Result<()> {
     for timing in TIMINGS {
         let run = run(feature, timing, "daemons")?;
-        // The number of calls of the thread at work is not known.
+        // The number of calls of the busy thread is not known.
         let found = edges(&run.profile, "Endings");
         let spins = ["spins > spin", &from_anywhere("spin")]
             .into_iter()
@@ -65,12 +65,12 @@ fn daemons(feature: u32) -> Result<()> {
                 waits > parks 3"
             ),
         )?;
-        ensure!(spins > 0, "{}: it did not spin", run.name);
+        ensure!(spins > 0, "{}: the busy thread made no calls", run.name);
     }
     Ok(())
 }
 
-/// The handler of uncaught exceptions is called by the JVM, so it has no caller.
+/// The JVM calls the handler of uncaught exceptions, so the handler has no caller in the profile.
 fn threads(feature: u32) -> Result<()> {
     for timing in TIMINGS {
         run(feature, timing, "threads")?

@@ -1,5 +1,5 @@
-//! Every allocation, the live objects, and objects that the JVM itself makes, compared in number, bytes and age with the
-//! program's own counts.
+//! Every allocation, all live objects, and objects that the JVM itself makes. Their number, bytes
+//! and age must equal the program's own counts.
 
 use anyhow::{Context, Result, ensure};
 use loadhook_profile::{Amount, Seen, Site};
@@ -14,8 +14,8 @@ on_each_jdk!(by_collector by_compiler growth unloading made_by_the_jvm leaving);
 
 const EXACT: &str = "alloc=live=exact";
 
-/// The note about JDK 11, which reports no allocations after an object too large for a thread's buffer, until the next
-/// buffer.
+/// The note about JDK 11: after an object too large for a thread's allocation buffer, it reports no
+/// allocations until the thread gets its next buffer.
 fn buffers(feature: u32) -> &'static [&'static str] {
     match feature {
         11 => &["-XX:-UseTLAB"],
@@ -36,7 +36,7 @@ fn run(feature: u32, options: &str, count: &str, jvm: &[&str]) -> Result<Finishe
         .run()
 }
 
-/// The numbers of a line that the program printed.
+/// The numbers in the line that the program printed for `key`.
 fn printed(run: &Finished, key: &str) -> Result<Vec<u64>> {
     let stdout = String::from_utf8_lossy(&run.output.stdout).into_owned();
     let mut lines = stdout.lines();
@@ -65,7 +65,7 @@ fn agrees(run: &Finished) -> Result<()> {
     agrees_except_for(run, &[])
 }
 
-/// The same, except for these marks.
+/// Checks the same as [`agrees`], except for the given marks.
 fn agrees_except_for(run: &Finished, unseen: &[&str]) -> Result<()> {
     let found = by_mark(&run.profile, "Everything", |site| site.allocated)?;
     let stdout = String::from_utf8_lossy(&run.output.stdout).into_owned();
@@ -89,11 +89,14 @@ fn agrees_except_for(run: &Finished, unseen: &[&str]) -> Result<()> {
     }
     ensure!(all >= 22, "{}: {:?}", run.name, run.output);
     ensure!(wrong.is_empty(), "{}:\n{}", run.name, wrong.join("\n"));
-    println!("{}: {all} kinds agree", run.name);
+    println!(
+        "{}: all {all} kinds of objects agree with the program's counts",
+        run.name
+    );
     Ok(())
 }
 
-/// Objects that the program keeps are alive, and objects that it drops are not.
+/// Live objects in the profile are the objects that the program keeps, and none that it drops.
 fn lives(run: &Finished) -> Result<()> {
     let [objects, bytes] = printed(run, "KEPT")?[..] else {
         anyhow::bail!("{:?}", run.output);
@@ -136,7 +139,7 @@ fn lives(run: &Finished) -> Result<()> {
         "{}: the heap is too small",
         run.name
     );
-    // The program asks for four collections, and one more is at the end.
+    // The program asks for four collections, and the agent for one at the end.
     ensure!(found == [5.0], "{}: {found:?}", run.name);
     println!("{}: {objects} alive, five collections old", run.name);
     Ok(())
@@ -144,12 +147,14 @@ fn lives(run: &Finished) -> Result<()> {
 
 fn by_collector(feature: u32) -> Result<()> {
     let collectors: &[&str] = match feature {
-        // Without buffers, compiled code allocates without a report in the heaps of the other collectors.
+        // With the other collectors, compiled code allocates without a report if there are no
+        // allocation buffers.
         11 => &["G1GC"],
         _ => &["SerialGC", "ParallelGC", "G1GC"],
     };
     for collector in collectors {
-        // The heap has room for all objects between the collections that the program asks for.
+        // The heap is so large that there are no collections except those that the program asks
+        // for.
         let collector = format!("-XX:+Use{collector}");
         let run = run(feature, EXACT, "300", &[&collector, "-Xms300m", "-Xmn100m"])?;
         agrees(&run)?;
@@ -173,9 +178,10 @@ fn by_compiler(feature: u32) -> Result<()> {
 
 /// With `alloc=exact`, objects that the JVM makes are counted beside those of instructions.
 fn made_by_the_jvm(feature: u32) -> Result<()> {
-    // Objects that instructions of the JDK make. Up to JDK 17, lambdas and objects made by reflection are among them.
+    // Marks of objects that instructions of the JDK make. Up to JDK 17, these include lambdas and
+    // objects made by reflection.
     let mut unseen = vec!["boxed", "concatenated+"];
-    // All arrays of an instruction are counted under its type.
+    // All arrays that one instruction makes are counted under the instruction's type.
     unseen.extend(["shorts", "deep"]);
     if feature < 21 {
         unseen.extend(["lambda", "reflected"]);
@@ -220,7 +226,7 @@ fn made_by_the_jvm(feature: u32) -> Result<()> {
             run.name
         );
     }
-    // Compiled code makes some of them without a report.
+    // Compiled code makes some of the objects without a report.
     let run = run(feature, "include=Everything,alloc=exact", "3000", &[])?;
     unseen.extend([
         "clone",
@@ -235,7 +241,7 @@ fn made_by_the_jvm(feature: u32) -> Result<()> {
     agrees_except_for(&run, &unseen)
 }
 
-/// Classes that come and go with the objects that they made.
+/// Classes are loaded, allocate and are unloaded. Their allocations stay in the profile.
 fn unloading(feature: u32) -> Result<()> {
     let run = Program::new(feature, "Unloaded")
         .options(EXACT)
@@ -243,7 +249,8 @@ fn unloading(feature: u32) -> Result<()> {
         .jvm(buffers(feature))
         .run()?;
     run.printed("unloaded\n", 0)?;
-    // If C2 compiles a method of the library that is called there, strings of that method's class are made, too.
+    // If C2 compiles the library method that is called there, more strings are counted for that
+    // method.
     let allocations = allocations(&run.profile)?;
     let is_made = |site: &&Site| {
         let frame = site.frame.map(|at| allocations.frames[at as usize]);
@@ -253,14 +260,15 @@ fn unloading(feature: u32) -> Result<()> {
     };
     let sites = || allocations.sites.iter().filter(is_made);
     let made: f64 = sites().map(|site| site.allocated.objects).sum();
-    // Each loader has one with the name of the class that has the field.
+    // Each loader has its own class with the name of the class that declares the field.
     ensure!(made == 200_100.0, "{}: {made:?}", run.name);
     let left: f64 = sites().map(|site| site.live.objects).sum();
     ensure!(left <= 1.0, "{}: {left:?} alive", run.name);
     Ok(())
 }
 
-/// Sites with more live objects at the end than at the first snapshot are named, without an error.
+/// A note names the sites that have more live objects at the end than at the first snapshot,
+/// without an error of estimation.
 fn growth(feature: u32) -> Result<()> {
     let (notes, place) = run_kept(feature, "live=exact")?;
     let growing = format!("growing: 47.8 MB more alive than at the first snapshot, {place}");
@@ -268,7 +276,8 @@ fn growth(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Threads allocate and collections go on while the program ends. They must not wait for each other.
+/// The program ends while threads allocate and collections run. The threads, the collector and the
+/// agent must not wait for each other.
 fn leaving(feature: u32) -> Result<()> {
     for jvm in [&["-Xmx32m"][..], &["-Xmx32m", "-XX:+UseSerialGC"]] {
         for _ in 0..3 {

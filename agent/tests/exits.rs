@@ -1,4 +1,5 @@
-//! Every way out of a method. Calls and callers are exact, and later calls are below the right method.
+//! Every way to leave a method. Calls and callers must be exact, and later calls must stand below
+//! the right method.
 
 use anyhow::{Result, ensure};
 
@@ -7,7 +8,8 @@ use support::{Program, TIMINGS, compiled_and_interpreted};
 
 on_each_jdk!(methods constructors);
 
-/// Half of the 10,000 rounds throw, in 12 of 16 ways. `Outside` is not instrumented, so its callees are below its caller.
+/// Expected calls. Half of the 10,000 rounds throw, in 12 of 16 ways. `Outside` is not
+/// instrumented, so the methods that it calls stand below its caller.
 const METHODS: &str = "
     - > main 1
     main > round 10000
@@ -63,7 +65,7 @@ fn methods(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Every odd round throws.
+/// Expected calls of constructors. Every second round throws.
 const CONSTRUCTORS: &str = "
     - > main 1
     - > <clinit> 1
@@ -124,8 +126,8 @@ const CONSTRUCTORS: &str = "
     outside > leaf 1
 ";
 
-/// A million constructors whose `super(…)` throws leave nothing on the tracker's path, from an instrumented caller and
-/// from another one.
+/// A million constructors whose `super(…)` throws leave no entry on the tracker's path, whether or
+/// not their caller is instrumented.
 fn constructors(feature: u32) -> Result<()> {
     let modes = TIMINGS.map(|timing| (timing, "-Xmixed"));
     for (timing, compiler) in modes.into_iter().chain([("exact", "-Xint")]) {

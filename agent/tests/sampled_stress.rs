@@ -1,4 +1,5 @@
-//! The sampler under a program that does what is hard for it, at the shortest intervals. The program must not notice.
+//! Samples a program that does things that are hard for a sampler, at the shortest intervals. The
+//! program must not notice.
 
 use anyhow::{Context, Result, ensure};
 use loadhook_profile::Engine;
@@ -10,7 +11,7 @@ use support::{Program, finish, read};
 on_each_jdk!(programs_do_not_notice the_program_keeps_its_signal);
 on_jdks!(other_profilers_have_sigprof: on_25 25);
 
-/// Options of the JVM that change how code is made or how garbage is collected.
+/// JVM options that change how code is compiled or how garbage is collected.
 const JVMS: [&[&str]; 4] = [
     &["-XX:+UseG1GC"],
     &["-XX:+UseSerialGC", "-Xint"],
@@ -18,7 +19,7 @@ const JVMS: [&[&str]; 4] = [
     &["-XX:+UseSerialGC", "-Xcomp"],
 ];
 
-/// Collectors that move objects while the program runs.
+/// JVM options for collectors that move objects while the program runs.
 const CONCURRENT: [&[&str]; 2] = [
     &["-XX:+UnlockExperimentalVMOptions", "-XX:+UseZGC"],
     &["-XX:+UnlockExperimentalVMOptions", "-XX:+UseShenandoahGC"],
@@ -53,11 +54,12 @@ fn programs_do_not_notice(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// The program takes `SIGPROF`, and gets the signals that it raises and no others.
+/// The program installs its own handler for `SIGPROF`. It must get all signals that it raises, and
+/// no others.
 fn the_program_keeps_its_signal(feature: u32) -> Result<()> {
     for clock_source in ["timer", "perf"] {
         let mut outcome = Ok(());
-        // A sampler's thread that gets no processor for long gives the signal up late.
+        // If the sampler's thread gets no processor for a long time, it notices the handler late.
         for _ in 0..3 {
             outcome = keeps_its_signal(feature, clock_source);
             if outcome.is_ok() {
@@ -85,7 +87,7 @@ fn keeps_its_signal(feature: u32, clock_source: &str) -> Result<()> {
     let is_async = profile
         .sampling
         .is_some_and(|sampling| sampling.engine == Engine::Async);
-    // The kernel may forbid performance events.
+    // The kernel may forbid performance events; then there is another clock source.
     ensure!(is_async || clock_source == "perf", "{name}");
     let has_note = notes
         .iter()
@@ -95,7 +97,7 @@ fn keeps_its_signal(feature: u32, clock_source: &str) -> Result<()> {
     Ok(())
 }
 
-/// JFR's samples of processor time need `SIGPROF`, and the user may start them when the sampler runs.
+/// JFR needs `SIGPROF` to sample processor time. The user may start JFR while the sampler runs.
 fn other_profilers_have_sigprof(feature: u32) -> Result<()> {
     let folder = TempDir::new()?;
     let recording = folder.path().join("recording.jfr");
@@ -114,8 +116,8 @@ fn other_profilers_have_sigprof(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// The same for much longer, for changes of the sampler:
-/// `cargo test -p loadhook-agent --test sampled_stress -- --ignored`.
+/// Runs the same test for much longer. Run it after changes of the sampler: `cargo test -p
+/// loadhook-agent --test sampled_stress -- --ignored`.
 #[test]
 #[ignore = "takes half an hour"]
 fn programs_do_not_notice_for_long() -> Result<()> {
@@ -130,7 +132,7 @@ fn programs_do_not_notice_for_long() -> Result<()> {
     Ok(())
 }
 
-/// Returns whether the JVM has a collector. Not every build of a JDK has all.
+/// Returns whether this JVM has the collector that the options select. Some builds lack one.
 fn has_option(feature: u32, jvm: &[&str]) -> Result<bool> {
     let mut java = loadhook_testkit::jdk::Jdk::find(feature)?.java();
     Ok(finish(java.args(jvm).arg("-version"))?.status.success())

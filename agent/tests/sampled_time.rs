@@ -1,7 +1,7 @@
-//! Samples of threads: shares of running time, reasons of waiting, and what is kept beside them.
+//! Samples of threads: shares of running time, reasons of waiting, and further data about samples.
 //!
-//! Where a share is statistical, a test draws again before it fails. Times are compared with what the program measured
-//! itself in the same run, so a slow machine changes both.
+//! Where a share is statistical, a test repeats the run before it fails. Times are compared with
+//! the program's own measurements in the same run, so a slow machine changes both.
 
 use std::collections::BTreeMap;
 
@@ -27,10 +27,10 @@ on_each_jdk!(
 );
 on_jdks!(virtual_threads_are_together: on_21 21, on_25 25);
 
-/// The options of a pure sampler.
+/// Agent options for sampling without probes.
 const SAMPLED: &str = "timing=sampled,include=none,all=false";
 
-/// The number of attempts of a check that depends on chance.
+/// The number of attempts of a check whose result depends on chance.
 const DRAWS: usize = 3;
 
 fn program(feature: u32, args: &[&str], options: &str) -> Program {
@@ -60,12 +60,12 @@ fn measured(run: &Finished) -> Result<BTreeMap<String, f64>> {
         .collect()
 }
 
-/// The time with a method of the program on the stack, in all threads.
+/// Time during which a method of the program was on the stack, summed over all threads.
 fn inclusive(profile: &Profile, method: &str) -> u64 {
     nodes(profile, method).map(|node| node.outermost_ns).sum()
 }
 
-/// The nodes of a method of the program.
+/// The nodes of a method of the program in all threads.
 fn nodes<'p>(profile: &'p Profile, name: &'p str) -> impl Iterator<Item = &'p Node> {
     let all = profile.threads.iter().flat_map(|thread| &thread.nodes);
     all.filter(move |node| {
@@ -135,7 +135,7 @@ fn sound(run: &Finished) -> Result<()> {
     Ok(())
 }
 
-/// The options of each engine.
+/// Agent options that select each sampling engine.
 const ENGINES: [&str; 2] = ["sampler=auto", "sampler=safepoint"];
 
 fn shares_are_those_of_the_program(feature: u32) -> Result<()> {
@@ -157,11 +157,11 @@ fn shares_are_those_of_the_program(feature: u32) -> Result<()> {
                     run.name
                 );
             }
-            // Nearly all of the time is in these methods.
+            // The program spends nearly all of its time in these methods.
             let ratio = sum / all;
             ensure!(
                 (0.8..1.2).contains(&ratio),
-                "{}: {ratio:.3} of the time",
+                "{}: the methods have {ratio:.3} of the time",
                 run.name
             );
             Ok(())
@@ -181,7 +181,7 @@ fn threads_have_their_own_times(feature: u32) -> Result<()> {
             ensure!((share - 0.75).abs() < 0.12, "{}: {share:.3}", run.name);
             ensure!(
                 inclusive(&run.profile, "one") <= running(one),
-                "{}: one is not in its thread",
+                "{}: a method is missing in its thread",
                 run.name
             );
             Ok(())
@@ -190,7 +190,7 @@ fn threads_have_their_own_times(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Each nanosecond of a platform thread is running or waiting, for a known reason.
+/// Each nanosecond of a platform thread is counted as running, or as waiting for a known reason.
 fn waiting_has_a_reason(feature: u32) -> Result<()> {
     for engine in ENGINES {
         draw(|| {
@@ -234,7 +234,7 @@ fn waiting_has_a_reason(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Threads that have ended leave nothing but their group.
+/// Threads that have ended leave only the tree of their group.
 fn short_threads_are_one_group(feature: u32) -> Result<()> {
     for engine in ENGINES {
         let run = program(feature, &["short", "5000"], engine).run()?;
@@ -255,7 +255,7 @@ fn short_threads_are_one_group(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Returns whether signals took the samples of a run.
+/// Returns whether the samples of a run were taken by signals.
 fn is_async(run: &Finished) -> bool {
     run.profile
         .sampling
@@ -296,7 +296,7 @@ fn collectors_have_their_time(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Each snapshot is a whole profile, and the last one has everything.
+/// Each snapshot is a complete profile, and the last one has all data.
 fn samples_and_allocations_in_snapshots(feature: u32) -> Result<()> {
     for engine in ENGINES {
         let options = format!("{engine},alloc=sampled=64k,snapshot-every=300ms");
@@ -340,7 +340,7 @@ fn samples_and_allocations_in_snapshots(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// What ran just before `System.exit` is in the profile.
+/// A method that runs just before `System.exit` is in the profile.
 fn the_end_is_not_missed(feature: u32) -> Result<()> {
     for engine in ENGINES {
         draw(|| {
@@ -370,7 +370,8 @@ fn processor_time_only(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Samples in a probe are counted apart, and no row of the tracker's classes is shown.
+/// Samples taken inside a probe are counted separately, and no method of the tracker's classes is
+/// shown.
 fn probes_cost_is_no_methods_time(feature: u32) -> Result<()> {
     for engine in ENGINES {
         let run = Program::new(feature, "SampledTime")
@@ -400,7 +401,8 @@ fn probes_cost_is_no_methods_time(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// The signal of a performance event comes only at the end of a system call, and the event stands still meanwhile.
+/// With performance events, the signal comes only at the end of a system call, and the event does
+/// not count during the call. The time must nevertheless be right.
 fn performance_events_count_system_calls(feature: u32) -> Result<()> {
     draw(|| {
         let options = "sampler=auto,clock-source=perf,interval=1ms";
@@ -427,7 +429,8 @@ fn virtual_threads_are_together(feature: u32) -> Result<()> {
             let share = running(virtual_threads) as f64 / all as f64;
             ensure!(share > 0.6, "{}: {share:.3}", run.name);
             if is_async(&run) {
-                // Behind the innermost frames of a thread that has waited the stack may be cut.
+                // Beyond its innermost frames, the stack of a thread that has waited may be cut
+                // off.
                 let share = inclusive(&run.profile, "work") as f64 / all as f64;
                 ensure!(share > 0.5, "{}: work has {share:.3}", run.name);
             }

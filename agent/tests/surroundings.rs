@@ -6,7 +6,8 @@ mod support;
 use support::{Program, edges};
 
 on_each_jdk!(properties traces);
-// The heap of JDK 25's serial collector cannot be filled to the last byte that it reports as free.
+// Not on JDK 25: the heap of its serial collector cannot be filled to the last byte that it reports
+// as free.
 on_jdks!(ends: on_11 11, on_17 17, on_21 21);
 
 fn program(feature: u32, args: &[&str]) -> Program {
@@ -16,7 +17,8 @@ fn program(feature: u32, args: &[&str]) -> Program {
         .args(args)
 }
 
-/// A program may replace the system properties. The agent calls no method of the replacement.
+/// A program may replace the system properties by an object of its own. The agent must call no
+/// method of this object.
 fn properties(feature: u32) -> Result<()> {
     for how in ["throw", "hang"] {
         let run = program(feature, &["properties", how]).run()?;
@@ -29,7 +31,8 @@ fn properties(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// The tracker compares paths deeper than 256 with the stack, if a stack trace is complete.
+/// The tracker checks paths deeper than 256 against a stack trace, if the trace is complete.
+/// Programs may change this by JVM options.
 fn traces(feature: u32) -> Result<()> {
     for option in [
         "-XX:-StackTraceInThrowable",

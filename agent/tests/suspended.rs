@@ -1,5 +1,5 @@
-//! Threads that a debugger, `Thread.suspend` or `Thread.stop` stops inside the tracker. The program
-//! continues without them and ends.
+//! A debugger, `Thread.suspend` or `Thread.stop` stops threads inside the tracker. The program must
+//! continue without these threads, and end.
 
 use std::panic::resume_unwind;
 use std::thread;
@@ -19,7 +19,8 @@ fn program(feature: u32, mode: &str) -> Program {
         .args(&[mode])
 }
 
-/// Checks that the program ends with this exit code and all of its output, one message of the agent, and no profile.
+/// Checks that the program ends with this exit code and all of its output, that the agent prints
+/// one message, and that there is no profile.
 fn ends(feature: u32, mode: &str, code: i32) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("profile.pb.gz");
@@ -34,7 +35,8 @@ fn ends(feature: u32, mode: &str, code: i32) -> Result<()> {
     Ok(())
 }
 
-/// At its end the agent waits ten seconds for the lock, so both programs run at the same time.
+/// At the end, the agent waits ten seconds for the lock. Both programs run at the same time to save
+/// time.
 fn the_program_ends(feature: u32) -> Result<()> {
     thread::scope(|scope| {
         let exits = scope.spawn(|| ends(feature, "exit", 7));
@@ -47,8 +49,7 @@ fn really_suspended(feature: u32) -> Result<()> {
     ends(feature, "suspend", 0)
 }
 
-/// A note has the number of calls that the thread made without being counted. Later calls are
-/// counted.
+/// A note says how many calls of the suspended thread were not counted. Later calls are counted.
 fn counting_goes_on_afterwards(feature: u32) -> Result<()> {
     let run = program(feature, "give").run()?;
     let calls = "
@@ -60,7 +61,8 @@ fn counting_goes_on_afterwards(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// An exception from another thread comes after the lock is taken and before that is noted.
+/// Another thread's exception stops a thread after it took the lock and before it noted this. The
+/// lock must be released.
 fn an_abandoned_lock_is_released(feature: u32) -> Result<()> {
     let run = program(feature, "left").run()?;
     let calls = "
@@ -72,13 +74,15 @@ fn an_abandoned_lock_is_released(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Interpreted code checks for such an exception at each jump and return.
+/// `Thread.stop` really stops threads inside the tracker. Interpreted code checks for this at each
+/// jump and return.
 fn really_stopped(feature: u32) -> Result<()> {
     let run = Program::new(feature, "StoppedInside")
         .options("include=StoppedInside::works,include=StoppedInside::leaf")
         .jvm(&["-Xint"])
         .run()?;
-    // The JVM reports a thread that is stopped twice.
+    // The JVM prints a message about a thread that is stopped twice, so only standard output is
+    // checked.
     ensure!(run.output.stdout == b"works\n", "{}", run.name);
     let calls = edges(&run.profile, "StoppedInside");
     let lost = run.profile.header.overflowed_calls;
@@ -91,7 +95,8 @@ fn really_stopped(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Threads that are suspended while they tag an object prevent neither allocations nor liveness scans.
+/// Threads are suspended for ever while they tag an object. Other threads can still allocate, and
+/// liveness scans still work.
 fn suspended_tagging(feature: u32) -> Result<()> {
     let run = Program::new(feature, "SuspendedTagging")
         .options("alloc=live=exact,snapshot-every=100ms")

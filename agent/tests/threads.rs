@@ -1,4 +1,5 @@
-//! Many platform and virtual threads. Every call is counted once, below methods of its own thread.
+//! Many platform and virtual threads. Every call is counted once, below the methods of its own
+//! thread.
 
 use anyhow::{Result, ensure};
 
@@ -8,8 +9,8 @@ use support::{Program, TIMINGS};
 on_each_jdk!(platform);
 on_jdks!(virtual_threads: on_21 21, on_25 25);
 
-/// 150 threads work from `many`, three are impostors, `renamed` works 100 times, `erased` 20 times, `parent`, its child
-/// and `main` once each.
+/// Expected calls: 150 threads work in `many`, three are impostors, `renamed` works 100 times,
+/// `erased` 20 times; `parent`, its child and `main` work once each.
 const PLATFORM: &str = "
     - > main 1
     main > many 8
@@ -61,7 +62,8 @@ fn platform(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// 100,000 virtual threads, of which 20,000 are alive at once. Each waits for the others, and then in one of four ways.
+/// Expected calls of 100,000 virtual threads, 20,000 of which are alive at once. Each waits for the
+/// others, and then in one of four ways.
 const VIRTUAL: &str = "
     - > main 1
     - > <clinit> 1
@@ -93,12 +95,12 @@ fn virtual_threads(feature: u32) -> Result<()> {
             .calls("VirtualThreads", VIRTUAL)?
             .sound(100_000)?;
     }
-    // The CPU times of virtual threads would be those of their carriers.
+    // The CPU time of a virtual thread would be that of its carrier, so it is not measured.
     let run = Program::new(feature, "VirtualThreads")
         .options("timing=exact,clock=cpu")
         .run()?;
     let run = run.printed("", 0)?.calls("VirtualThreads", VIRTUAL)?;
-    // They are kept apart from platform threads of the same name, which have CPU times.
+    // Virtual threads are kept apart from platform threads of the same name, which have CPU times.
     for thread in &run.profile.threads {
         let timed = thread.nodes.iter().any(|node| node.timed > 0);
         let is_virtual = thread.name.ends_with("(virtual)");

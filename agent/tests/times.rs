@@ -1,4 +1,4 @@
-//! Times in real JVMs, compared with the program's own measurements.
+//! Compares times measured in real JVMs with the program's own measurements.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use loadhook_profile::format::pprof;
 use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::{paths, process, source};
 
-/// The output of `Times.java` and its profile.
+/// Runs `Times.java`. Returns the number that it printed, and the profile.
 fn run(feature: u32, options: &str) -> Result<(f64, Profile)> {
     let folder = tempfile::tempdir()?;
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java/Times.java");
@@ -52,8 +52,9 @@ fn total(profile: &Profile, method: &str) -> (f64, f64) {
     (sum.0, sum.1.sqrt())
 }
 
-/// Twenty sleeps in a method of which one call in 128 is timed. Ticks show the sleeps, whichever calls are timed. One run
-/// of three must show them, because ticks are late on a busy machine.
+/// A method sleeps in twenty of its calls, and one call in 128 is timed. Ticks of the sampler show
+/// the sleeps, whichever calls are timed. One run of three must show them, because ticks are late
+/// on a busy machine.
 #[test]
 fn pauses_in_short_calls_are_seen() -> Result<()> {
     for feature in [17, 25] {
@@ -74,8 +75,9 @@ fn pauses_in_short_calls_are_seen() -> Result<()> {
     Ok(())
 }
 
-/// 60,000 calls of some 10 µs with estimated times, in a caller whose calls are all timed. The callees take no longer
-/// than the caller before any times are adjusted. Each call is shorter than the limit from which on ticks count.
+/// 60,000 calls of some 10 µs with estimated times, in a caller whose calls are all timed. Even
+/// before times are adjusted, the callees must not take longer than the caller. Each call is
+/// shorter than the least time for which ticks count.
 #[test]
 fn estimates_fit_into_a_caller_that_is_timed() -> Result<()> {
     for feature in [17, 25] {
@@ -88,7 +90,7 @@ fn estimates_fit_into_a_caller_that_is_timed() -> Result<()> {
         ensure!(of("longWork").all(|node| node.timed == node.calls));
         ensure!(
             of("longer").any(|node| node.timed < node.calls),
-            "none is estimated"
+            "no node has an estimated time"
         );
         let time: u64 = of("longWork").map(|node| node.all_ns).sum();
         let callees: u64 = of("longWork").map(|node| node.child_ns).sum();
@@ -102,22 +104,23 @@ fn estimates_fit_into_a_caller_that_is_timed() -> Result<()> {
     Ok(())
 }
 
-/// The CPU clock stands still while a method sleeps.
+/// The CPU clock does not advance while a method sleeps.
 #[test]
 fn sleep_takes_no_processor_time() -> Result<()> {
     let (_, profile) = run(17, "timing=exact,clock=cpu")?;
     let (time, _) = total(&profile, "pausing");
     println!("{time:.0} ns");
-    // With the sleeps, the time would be 400 ms at least.
+    // If the sleeps were counted, the time would be at least 400 ms.
     ensure!(time < 400e6, "{time}");
     let notes = &profile.header.notes;
     ensure!(notes.is_empty(), "there are no virtual threads: {notes:?}");
     Ok(())
 }
 
-/// The time of an outer method that calls small methods 20,000 times is compared with the same methods without probes in
-/// the same run. It must be within 20 % in three runs of twenty, because other work of the machine slows down one of the
-/// two: half of the runs with four other processes on two processors.
+/// Compares the time of a method that calls small methods 20,000 times with the time of the same
+/// methods without probes, in the same run. The two must differ by less than 20 % in three runs of
+/// twenty. Most runs may fail because other processes slow down one of the two: with four other
+/// processes on two processors, half of the runs do.
 #[test]
 fn an_outer_operation_takes_what_it_takes_unobserved() -> Result<()> {
     let mut ratios: Vec<f64> = Vec::new();
@@ -134,5 +137,5 @@ fn an_outer_operation_takes_what_it_takes_unobserved() -> Result<()> {
             return Ok(());
         }
     }
-    anyhow::bail!("reported over unobserved: {ratios:?}")
+    anyhow::bail!("ratios of reported and unobserved time: {ratios:?}")
 }

@@ -1,4 +1,5 @@
-//! The processor time of threads, which tells threads that only waited from threads that worked.
+//! The processor time of threads. It distinguishes threads that only waited from threads that
+//! worked.
 
 use anyhow::{Context, Result, ensure};
 use loadhook_profile::ThreadTree;
@@ -15,7 +16,8 @@ fn thread<'r>(run: &'r Finished, name: &str) -> Result<&'r ThreadTree> {
     found.with_context(|| format!("{}: no thread {name}", run.name))
 }
 
-/// One thread still waits when the program ends, another has ended.
+/// Two threads wait for work. One of them still waits when the program ends, the other has ended
+/// before.
 fn idle_threads(feature: u32) -> Result<()> {
     for timing in ["adaptive", "exact"] {
         let run = Program::new(feature, "Waiting")
@@ -50,7 +52,7 @@ fn idle_threads(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Without elapsed times to compare them with, processor times are not read.
+/// Processor times are not read if no elapsed times are measured with which they could be compared.
 fn no_time_without_a_wall_clock(feature: u32) -> Result<()> {
     for options in ["timing=count", "clock=cpu"] {
         let run = Program::new(feature, "Waiting").options(options).run()?;

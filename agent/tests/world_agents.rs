@@ -1,4 +1,5 @@
-//! Other agents beside Loadhook's. Neither disturbs the other, and the counts are exact.
+//! Other agents in the same JVM as Loadhook's. Neither disturbs the other, and the counts are
+//! exact.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,7 +15,7 @@ mod world;
 
 const ASM: &str = "/usr/share/java/asm.jar";
 
-/// The calls of `Work`, with any other agent.
+/// The calls of `Work`, which are the same with any other agent.
 const COUNTS: &[(&str, u64)] = &[
     ("Work.main", 1),
     ("Work.rounds", 2),
@@ -30,7 +31,7 @@ fn work(feature: u32) -> Result<Program> {
     Program::new(feature, &classes("work")?, &["Work"])
 }
 
-/// The jar of the Java agent, made by JDK 17.
+/// Makes the jar of the Java agent with JDK 17's `jar`.
 fn asm_agent(folder: &Path) -> Result<PathBuf> {
     ensure!(
         Path::new(ASM).is_file(),
@@ -50,7 +51,8 @@ fn asm_agent(folder: &Path) -> Result<PathBuf> {
     Ok(jar)
 }
 
-/// Runs with these options before and after Loadhook's agent.
+/// Runs the program; `before` and `after` are options before and after the option of Loadhook's
+/// agent.
 fn run(program: &Program, before: &[String], ours: bool, after: &[String]) -> Result<Ran> {
     let ours = ours.then(|| program.agent_option()).transpose()?;
     let mut java = program.java();
@@ -59,7 +61,7 @@ fn run(program: &Program, before: &[String], ours: bool, after: &[String]) -> Re
     Ok(process::finish(java.current_dir(program.folder()))?.into())
 }
 
-/// The output of the program without the process id that JDK 11's flight recorder prints.
+/// The lines that the program printed, without the process id that JDK 11's flight recorder prints.
 fn printed(ran: &Ran) -> Vec<&str> {
     let lines = ran.stdout.lines();
     lines.filter(|line| !line.starts_with("Use jcmd")).collect()
@@ -89,7 +91,8 @@ fn beside(program: &Program, theirs: &str, properties: &[String]) -> Result<()> 
     Ok(())
 }
 
-/// Checks that each method is in the profile once, since a class that is retransformed keeps its ids.
+/// Checks that each method is in the profile only once: a class that is retransformed keeps its
+/// ids.
 fn once(profile: &Profile) -> Result<()> {
     let mut keys = BTreeSet::new();
     for method in &profile.methods {
@@ -98,8 +101,8 @@ fn once(profile: &Profile) -> Result<()> {
     Ok(())
 }
 
-/// An agent that adds a call to every method, loaded before or after Loadhook's. It also does so
-/// while methods are running, by retransforming all loaded classes.
+/// The other agent adds a call to every method, and is loaded before or after Loadhook's. It also
+/// changes methods that are running, by retransforming all loaded classes.
 fn asm(feature: u32, kinds: &[(&str, Option<&str>)]) -> Result<()> {
     let options = "all=true,quiet=true,exclude=org.objectweb.**";
     let program = work(feature)?.options(options);
@@ -114,9 +117,9 @@ fn asm(feature: u32, kinds: &[(&str, Option<&str>)]) -> Result<()> {
     Ok(())
 }
 
-/// Transforms all classes halfway, from then on.
+/// From halfway on, the other agent transforms all classes.
 const LATE: (&str, Option<&str>) = ("late", Some("late"));
-/// Transforms classes as they are loaded and again halfway.
+/// The other agent transforms classes as they are loaded, and all of them again halfway.
 const AGAIN: (&str, Option<&str>) = ("retransforms", Some("again"));
 const KINDS: &[(&str, Option<&str>)] = &[
     ("once", None),
@@ -146,7 +149,8 @@ fn an_asm_agent_beside_loadhook_on_25() -> Result<()> {
     asm(25, &[AGAIN, LATE])
 }
 
-/// JDK Flight Recorder changes classes of the JDK. With its method timing (JDK 25), it also changes the program's.
+/// JDK Flight Recorder changes classes of the JDK. With its method timing (JDK 25), it also changes
+/// the program's classes.
 fn flight_recorder(feature: u32) -> Result<()> {
     let program = work(feature)?;
     let file = program.folder().join("work.jfr");
@@ -157,7 +161,7 @@ fn flight_recorder(feature: u32) -> Result<()> {
     if feature >= 25 {
         option += ",method-timing=Work";
     }
-    // An option of later JDKs keeps the process id out of the output.
+    // Later JDKs have an option that keeps the process id out of the output.
     beside(&program, &option, &["-Xlog:jfr*=off".to_owned()])?;
     ensure!(
         fs::metadata(&file)?.len() > 10_000,
@@ -182,7 +186,7 @@ fn a_flight_recording_on_25() -> Result<()> {
     flight_recorder(25)
 }
 
-/// A debugger may attach. The runtime of JDK 11 lacks its library.
+/// A debugger may attach to a program with the agent. JDK 11's runtime has no debugger library.
 fn debugged(feature: u32) -> Result<()> {
     let option =
         "-agentlib:jdwp=transport=dt_socket,server=y,suspend=n,quiet=y,address=127.0.0.1:0";
@@ -204,8 +208,8 @@ fn a_debugger_beside_loadhook_on_25() -> Result<()> {
     debugged(25)
 }
 
-/// Loadhook's agent is loaded twice, from one file or from two. The first counts, the second reports that it does not,
-/// and the program runs.
+/// Loadhook's agent is loaded twice, from one file or from two. The first agent counts, the second
+/// reports that it does not, and the program runs.
 fn loaded_twice(feature: u32) -> Result<()> {
     let program = work(feature)?;
     let copy = program.folder().join("libother.so");

@@ -1,4 +1,5 @@
-//! Class data archives stay in use, and classes from them are counted like any other.
+//! Class data archives are still used with the agent, and classes from them are counted like other
+//! classes.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +13,7 @@ use world::{Program, Ran, classes, expect};
 
 mod world;
 
-/// The calls of `Archived`.
+/// The expected calls of `Archived`.
 const COUNTS: &[(&str, u64)] = &[
     ("Archived.main", 1),
     ("Archived$Square.<init>", 100),
@@ -21,23 +22,23 @@ const COUNTS: &[(&str, u64)] = &[
     ("Archived$Aside.text", 0),
 ];
 
-/// The program in a jar, since classes in folders are not archived.
+/// Puts the program into a jar, since the JVM does not archive classes from folders.
 fn archived(feature: u32) -> Result<Program> {
     let mut program = Program::new(feature, &classes("archived")?, &["Archived"])?;
     let jar = program.folder().join("archived.jar");
     source::jar(&jar, &[], &classes("archived")?)?;
     program.jvm = vec!["-cp".to_owned(), jar.display().to_string()];
-    // One class is not instrumented, so that it can come from an archive.
+    // `Archived$Aside` is not instrumented, so that the JVM can load it from an archive.
     Ok(program.options("all=true,quiet=true,exclude=Archived$Aside"))
 }
 
-/// The names of the classes that came from an archive, and of the others.
+/// The names of the classes that were loaded from an archive, and of the other classes.
 struct Sources {
     shared: BTreeSet<String>,
     other: BTreeSet<String>,
 }
 
-/// Runs with these options. The JVM logs the source of each class.
+/// Runs the program with these options. The JVM logs the source of each class.
 fn logged(program: &Program, agent: bool, options: &[&str]) -> Result<(Ran, Sources)> {
     let log = program.folder().join("classes.log");
     let mut java = program.java();
@@ -67,8 +68,8 @@ fn logged(program: &Program, agent: bool, options: &[&str]) -> Result<(Ran, Sour
     Ok((ran, sources))
 }
 
-/// Runs with these options with and without the agent. Output and exit code are the same, and all classes of the JDK that
-/// came from the archive still do.
+/// Runs the program with these options, with and without the agent. Output and exit code must be
+/// the same, and all classes of the JDK that came from the archive must still do so.
 fn same(program: &Program, options: &[&str]) -> Result<(Profile, Sources)> {
     let (plain, before) = logged(program, false, options)?;
     let (observed, after) = logged(program, true, options)?;
@@ -93,14 +94,18 @@ fn same(program: &Program, options: &[&str]) -> Result<(Profile, Sources)> {
         .filter(|name| after.other.contains(*name) && !name.starts_with("Archived"))
         .filter(|name| !is_regenerated(name))
         .collect();
-    ensure!(lost.is_empty(), "{}: no longer shared: {lost:?}", what());
+    ensure!(
+        lost.is_empty(),
+        "{}: no longer loaded from the archive: {lost:?}",
+        what()
+    );
     let profile = program.profile()?;
     expect(&profile, COUNTS).with_context(what)?;
     Ok((profile, after))
 }
 
-/// JDK 25 takes these four classes from its image if an agent has a class file hook, whatever the hook does. The default
-/// archive has other versions of them.
+/// Returns whether the JVM takes the class from its image because an agent has a class file hook.
+/// JDK 25 does so for these four classes, of which the default archive has other versions.
 fn is_regenerated(name: &str) -> bool {
     name.starts_with("java.lang.invoke.") && name.ends_with("$Holder")
 }
@@ -129,7 +134,7 @@ fn the_default_archive_stays_in_use_on_25() -> Result<()> {
     default_archive(25)
 }
 
-/// Makes an archive by a run without the agent.
+/// Makes an archive in a run without the agent.
 fn made(program: &Program, option: &str, file: &Path) -> Result<PathBuf> {
     let mut java = program.java();
     java.arg(format!("{option}={}", file.display()));

@@ -1,4 +1,4 @@
-//! Unusual classes: hidden, generated for lambdas, without a name, and malformed.
+//! Unusual classes: hidden, generated for lambdas, unnamed, and malformed.
 
 use anyhow::{Context, Result, ensure};
 
@@ -12,8 +12,8 @@ fn odd(feature: u32, mode: &str) -> Result<Program> {
     Program::new(feature, &folder, &["Odd", mode, &name])
 }
 
-/// The bodies of lambdas are methods of the class in which they are written. The classes that the JVM generates for
-/// lambdas are neither shown nor changed.
+/// The body of a lambda is counted as a method of the class in which it is written. The classes
+/// that the JVM generates for lambdas are neither shown nor changed.
 fn lambdas(feature: u32) -> Result<()> {
     let profile = odd(feature, "lambdas")?.unchanged()?;
     expect(&profile, &[("Odd.lambdas", 1), ("Odd.twice", 300)])?;
@@ -22,7 +22,7 @@ fn lambdas(feature: u32) -> Result<()> {
         .filter(|(name, _)| name.starts_with("Odd.lambda$lambdas$"))
         .map(|(_, calls)| calls)
         .sum();
-    // 100 calls for the sum, 100 for the text, and the calls by the sort.
+    // 100 calls for the sum, 100 for the text, and those made by the sort.
     ensure!(bodies > 200, "{bodies}");
     let profile = odd(feature, "handles")?.unchanged()?;
     expect(&profile, &[("Odd.twice", 200)])
@@ -35,13 +35,13 @@ fn proxies(feature: u32) -> Result<()> {
         .iter()
         .find(|(name, _)| name.starts_with("Odd.lambda$proxies$"));
     ensure!(body.is_some_and(|(_, calls)| *calls == 50), "{calls:#?}");
-    // The proxy class has a class file, so its method is counted like any other.
+    // The JVM reports the class file of a proxy class, so its method is counted like any other.
     let greet = calls.iter().find(|(name, _)| name.ends_with(".greet"));
     ensure!(greet.is_some_and(|(_, calls)| *calls == 50), "{calls:#?}");
     Ok(())
 }
 
-/// Three hidden classes made of the same bytes are one row.
+/// Three hidden classes made of the same bytes share one row.
 fn hidden(feature: u32) -> Result<()> {
     let program = odd(feature, "hidden")?;
     let profile = program.prints(&"true 3\n".repeat(3), 0)?;
@@ -53,7 +53,7 @@ fn nameless(feature: u32) -> Result<()> {
     let profile = program.prints("Hideable 3\n", 0)?;
     let counts = [("Hideable.get", 1), ("Hideable.up", 2)];
     expect(&profile, &counts)?;
-    // The name of the class is not known when patterns are first tried.
+    // The class has no name yet when the patterns are tried for the first time.
     let by_name = odd(feature, "nameless")?.options("all=true,quiet=true,include=Hideable");
     expect(&by_name.prints("Hideable 3\n", 0)?, &counts)?;
     let other = odd(feature, "nameless")?.options("all=true,quiet=true,include=Odd");
@@ -63,10 +63,10 @@ fn nameless(feature: u32) -> Result<()> {
     )
 }
 
-/// The result of loading malformed bytes.
+/// The outcome of loading malformed bytes.
 #[derive(Debug, PartialEq)]
 enum Fate<'o> {
-    /// The JVM refused the bytes with this error. Offsets in its message may differ.
+    /// The JVM refused the bytes with this error. Offsets in the message may differ.
     Refused(&'o str),
     /// The verifier or the linker refused the class. If it has two faults, the first one differs from run to run, since
     /// methods are verified in the order of their addresses.
@@ -83,15 +83,16 @@ fn fate(line: &str) -> Fate<'_> {
     }
 }
 
-/// Faults that the rewriter repairs or changes: a line that begins at the end of the code, and an index beyond the
-/// constant pool, which the rewriter extends.
+/// Faults that rewriting repairs or changes: a line number for the end of the code, and an index
+/// beyond the constant pool, which the rewriter extends.
 const MENDED: [&str; 3] = [
     "Invalid pc in LineNumberTable",
     "Invalid code attribute name index",
     "Invalid constant pool index",
 ];
 
-/// Malformed bytes are refused with the same error as without the agent, and all other classes load.
+/// The JVM refuses malformed bytes with the same error as without the agent, and loads all other
+/// classes.
 fn garbage(feature: u32) -> Result<()> {
     let program = odd(feature, "garbage")?;
     let (plain, observed) = (program.plain()?, program.observed()?);
@@ -111,12 +112,12 @@ fn garbage(feature: u32) -> Result<()> {
             "plain: {plain}\nwith the agent: {observed}"
         );
     }
-    ensure!(mended < 10, "{mended} classes mended");
+    ensure!(mended < 10, "rewriting repaired {mended} classes");
     for outcome in ["good", "refused: java.lang.ClassFormatError", "unlinked"] {
         let count = plain.stdout.matches(outcome).count();
-        ensure!(count > 100, "{count} times {outcome}");
+        ensure!(count > 100, "the outcome {outcome} occurred {count} times");
     }
-    // Messages are printed, but only a limited number.
+    // The agent prints messages about such classes, but only a limited number.
     for line in observed.stderr.lines() {
         ensure!(
             line.starts_with("loadhook: a class is not instrumented: "),
@@ -127,7 +128,8 @@ fn garbage(feature: u32) -> Result<()> {
     expect(&program.profile()?, &[("Odd.garbage", 1)])
 }
 
-/// Classes are loaded, and so rewritten, near the end of the stack. The rest of the stack is enough for both.
+/// Classes are loaded, and thus rewritten, near the end of the stack. The remaining stack must
+/// suffice for loading and rewriting.
 fn deep(feature: u32) -> Result<()> {
     let folder = classes("odd")?;
     let class = folder.join("Varied.class").display().to_string();

@@ -1,5 +1,5 @@
-//! Ends of programs. The profile is written, and the exit code is the program's own. If the profile cannot be written, a
-//! message tells it, and nothing else changes.
+//! The ends of programs. The profile is written, and the exit code is the program's own. If the
+//! profile cannot be written, the agent prints a message, and nothing else changes.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -20,7 +20,7 @@ fn program(feature: u32, how: &[&str]) -> Result<Program> {
     Program::new(feature, &classes("ends")?, &main)
 }
 
-/// Waits until the program is ready, and sends it a signal.
+/// Waits until the program is ready, and sends it the signal.
 fn signalled(program: &Program, signal: &str) -> Result<Ran> {
     let mut command = program.command(true)?;
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -95,7 +95,7 @@ fn every_exit_writes_the_profile_on_25() -> Result<()> {
     exits(25)
 }
 
-/// Runs the program with another `file` and returns the agent's messages.
+/// Runs the program with `file` as the agent's file, and returns the agent's messages.
 fn with_file(program: &Program, file: &Path) -> Result<Vec<String>> {
     let plain = program.plain()?;
     let mut command = program.java();
@@ -113,7 +113,8 @@ fn with_file(program: &Program, file: &Path) -> Result<Vec<String>> {
         .collect())
 }
 
-/// If the file cannot be written, a message tells it before the program starts and after it has ended. The program runs.
+/// If the file cannot be written, the agent says so before the program starts and after it has
+/// ended. The program runs.
 #[test]
 fn unwritable_files_are_reported() -> Result<()> {
     let program = program(17, &["exit"])?;
@@ -146,7 +147,8 @@ fn unwritable_files_are_reported() -> Result<()> {
     Ok(())
 }
 
-/// Two JVMs have one name for their profiles, as in two containers. The second takes another name.
+/// Two JVMs use the same name for their profiles, as in two containers. The second JVM takes
+/// another name.
 #[test]
 fn a_noted_name_is_not_taken_again() -> Result<()> {
     let program = program(17, &["exit"])?;
@@ -172,7 +174,7 @@ fn a_noted_name_is_not_taken_again() -> Result<()> {
     ensure!(fs::read_to_string(&manifest)? == listed);
     ensure!(fs::read_dir(program.folder())?.count() == 3);
 
-    // The command that made the manifest sets `quiet`, and may have exited.
+    // The command that made the manifest sets `quiet`, and may have exited before the JVM.
     let missing = program.folder().join("missing/list");
     for (quiet, lines) in [("true", 0), ("false", 2)] {
         let ran = with_list(&missing, &format!(",quiet={quiet}"))?;
@@ -184,11 +186,12 @@ fn a_noted_name_is_not_taken_again() -> Result<()> {
     Ok(())
 }
 
-/// A folder that was missing at the start may be there at the end.
+/// A folder that does not exist at the start may exist at the end; then the profile is written.
 #[test]
 fn the_file_is_tried_again_at_the_end() -> Result<()> {
     let folder = tempfile::tempdir()?;
-    // The link is dangling until the program has made the folder, which the agent cannot make.
+    // The link leads to nothing until the program has made the folder. The agent cannot make this
+    // folder.
     let [made, link] = ["made", "link"].map(|name| folder.path().join(name));
     symlink(&made, &link)?;
     let made_text = made.display().to_string();
@@ -206,7 +209,7 @@ fn the_file_is_tried_again_at_the_end() -> Result<()> {
     expect(&read(&file)?, &[("Ends.step", 1000)])
 }
 
-/// If the file is a link, its target is replaced and the link stays.
+/// If the file is a link, the agent replaces the file that the link leads to, and keeps the link.
 #[test]
 fn a_link_stays_a_link() -> Result<()> {
     let program = program(17, &["exit"])?;
@@ -222,20 +225,23 @@ fn a_link_stays_a_link() -> Result<()> {
     expect(&read(&target)?, &[("Ends.step", 1000)])
 }
 
-/// If there is no room for the profile, one message tells it, the exit code is the program's, the earlier file stays, and
-/// no temporary file is left. A limit on the size of files stands for a full disk.
+/// If there is no room for the profile, the agent prints one message, the exit code is the
+/// program's, the earlier file stays, and no temporary file is left. A limit on the size of files
+/// stands for a full disk.
 #[test]
 fn a_full_disk_is_reported() -> Result<()> {
     let program = program(17, &["exit"])?;
     fs::write(program.file(), "earlier")?;
     let mut command = without_options(Command::new("sh"));
-    // The unit of the limit is 512 or 1024 bytes, depending on the shell. The JVM's performance data is a file too.
+    // The unit of the limit is 512 or 1,024 bytes, depending on the shell. The JVM's file of
+    // performance data also needs room.
     command.args(["-c", "ulimit -f 1; exec \"$@\"", "sh"]);
     command.arg(program.jdk.home.join("bin/java"));
     command.arg("-XX:-UsePerfData");
     command.arg(program.agent_option()?);
     command.args(&program.jvm).args(&program.main);
-    // The profile has the command, so a random argument makes it large: it does not compress.
+    // The profile contains the command, so an argument of random letters, which cannot be
+    // compressed, makes it large.
     let mut state = 1_u32;
     let noise: String = (0..8000)
         .map(|_| {
@@ -259,8 +265,9 @@ fn a_full_disk_is_reported() -> Result<()> {
     Ok(())
 }
 
-/// A heap without room for the agent. No allocation of the agent may fail in it, since with this option the JVM would
-/// end with an exit code of its own. (JDK 25's default collector itself ends the program so.)
+/// The heap has no room for the agent. No allocation of the agent may fail, since with this option
+/// the JVM would end with an exit code of its own. (JDK 25's default collector itself ends the
+/// program so.)
 #[test]
 fn a_full_heap_is_reported() -> Result<()> {
     let jvm = ["-Xmx32m", "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError"];
@@ -275,7 +282,7 @@ fn a_full_heap_is_reported() -> Result<()> {
             observed.stdout == plain.stdout && observed.code == plain.code,
             "{observed}"
         );
-        // A collection may find enough room for the profile.
+        // If a collection frees enough memory, a profile is written.
         let told = observed
             .stderr
             .contains("no profile: the heap is full; give the JVM more heap (-Xmx)");

@@ -19,7 +19,7 @@ fn loaders(feature: u32, mode: &str) -> Result<Program> {
     Program::new(feature, &classes("loaders")?, &["Loaders", mode, &a, &b])
 }
 
-/// Calls of a method by loader and line, in the order of their number.
+/// Calls of a method, one number for each loader and line, sorted.
 fn by_loader(profile: &Profile, method: &str) -> Vec<u64> {
     let mut calls: BTreeMap<&str, u64> = BTreeMap::new();
     let nodes = profile.threads.iter().flat_map(|thread| &thread.nodes);
@@ -34,7 +34,7 @@ fn by_loader(profile: &Profile, method: &str) -> Vec<u64> {
     calls
 }
 
-/// The number of loaders of each row of a method.
+/// For each row of a method, the number of loaders that share it.
 fn copies(profile: &Profile, class: &str, name: &str) -> Vec<u32> {
     let found = profile.methods.iter();
     let found = found.filter(|method| &*method.class == class && &*method.name == name);
@@ -43,8 +43,8 @@ fn copies(profile: &Profile, class: &str, name: &str) -> Vec<u32> {
     copies
 }
 
-/// A class of one name in five loaders. Four loaders are of one class, and two and two of them have the same bytes: only
-/// these share their methods.
+/// Five loaders each load a class of the same name. Four of them are instances of one class; two of
+/// these have the same bytes, and the other two also: only these pairs share their methods.
 fn several(feature: u32) -> Result<()> {
     let profile = loaders(feature, "several")?.prints("several\n", 0)?;
     let found = by_loader(&profile, PLUGIN);
@@ -104,7 +104,7 @@ fn child_first(feature: u32) -> Result<()> {
     expect(&profile, &[("plug.Plugin.before", 7)])
 }
 
-/// A class of the boot loader is instrumented when a pattern asks for it.
+/// A class of the boot loader is instrumented if a pattern matches it.
 fn bootstrap(feature: u32) -> Result<()> {
     let boot = format!("-Xbootclasspath/a:{}", classes("plugin-a")?.display());
     for (options, runs) in [
@@ -118,7 +118,7 @@ fn bootstrap(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Loaders come and go. Their classes stay in the profile, each once.
+/// Loaders are made and collected. Their classes stay in the profile, once each.
 fn unload(feature: u32) -> Result<()> {
     for gc in ["-XX:+UseSerialGC", "-XX:+UseG1GC"] {
         let program = loaders(feature, "unload")?.jvm(&["-Xmx64m", gc]);
@@ -150,7 +150,7 @@ fn modules() -> Result<PathBuf> {
     })
 }
 
-/// Named modules on the module path, and two layers with one module each.
+/// Named modules on the module path, and two layers with a module each.
 fn named_modules(feature: u32) -> Result<()> {
     let modules = modules()?;
     let text = |name: &str| modules.join(name).display().to_string();
@@ -167,7 +167,7 @@ fn named_modules(feature: u32) -> Result<()> {
     let layer = "module world.layer true\n";
     let printed = format!("module world.app module world.lib\n{layer}{layer}");
     let profile = program.prints(&printed, 0)?;
-    // The loaders of both layers are of one class and have no names.
+    // The loaders of both layers are instances of one class and have no names.
     let found = by_loader(&profile, "layer.Entry.run");
     ensure!(found == [2], "{found:?}");
     expect(
@@ -180,8 +180,9 @@ fn named_modules(feature: u32) -> Result<()> {
     )
 }
 
-/// The agent reads the names of modules without calling methods: `getName` is called as often, whatever else is
-/// instrumented. (The JVM itself calls other methods for a module of which a class is transformed.)
+/// The agent reads the names of modules without calling their methods: `getName` is called equally
+/// often, whatever else is instrumented. (For a module whose class is transformed, the JVM itself
+/// calls other methods.)
 fn modules_are_not_called(feature: u32) -> Result<()> {
     let modules = modules()?;
     let text = |name: &str| modules.join(name).display().to_string();

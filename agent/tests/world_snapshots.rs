@@ -1,4 +1,5 @@
-//! `snapshot-every`: complete profiles while the program runs. A killed JVM leaves the last one.
+//! `snapshot-every`: complete profiles are written while the program runs. If the JVM is killed,
+//! the last one remains.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -28,14 +29,17 @@ fn start(program: &Program) -> Result<Child> {
     Ok(command.stderr(Stdio::piped()).spawn()?)
 }
 
-/// Reads this number of different snapshots while the program runs. Each must be complete, and no
-/// count may be less than in the previous one.
+/// Reads the given number of different snapshots while the program runs. Each must be complete, and
+/// no count may be less than in the previous one.
 fn follow(program: &Program, snapshots: usize) -> Result<BTreeMap<String, u64>> {
     let begun = Instant::now();
     let mut last = (0, BTreeMap::new());
     let mut seen = 0;
     while seen < snapshots {
-        ensure!(begun.elapsed() < PATIENCE, "{seen} snapshots only");
+        ensure!(
+            begun.elapsed() < PATIENCE,
+            "only {seen} snapshots in the given time"
+        );
         sleep(Duration::from_millis(10));
         if !program.file().exists() {
             continue;
@@ -46,7 +50,7 @@ fn follow(program: &Program, snapshots: usize) -> Result<BTreeMap<String, u64>> 
         }
         ensure!(profile.header.duration_ns > last.0, "an older snapshot");
         let now = calls(&profile);
-        // The tracker uses method 0 to measure its own cost.
+        // Method 0 is the tracker's own, by which it measures the cost of a probe.
         ensure!(!now.contains_key("Beats.<init>"), "{now:#?}");
         for (method, before) in &last.1 {
             let found = now.get(method).copied().unwrap_or(0);
@@ -100,7 +104,7 @@ fn kill_leaves_the_last_snapshot_on_25() -> Result<()> {
     killed(25, "count")
 }
 
-/// The last profile comes after the snapshots and has all calls. No temporary file is left.
+/// The last profile is written after all snapshots and has all calls. No temporary file is left.
 fn ends(feature: u32) -> Result<()> {
     let rounds = 300;
     let program = beats(feature, &[&rounds.to_string()], "adaptive")?;
@@ -130,7 +134,7 @@ fn the_end_has_all_calls_on_25() -> Result<()> {
     ends(25)
 }
 
-/// Programs end while a snapshot is taken, and before the first one.
+/// Programs that end while a snapshot is taken, and before the first snapshot.
 fn exits(feature: u32) -> Result<()> {
     for snapshots in [0, 1, 3] {
         let program = beats(feature, &[], "adaptive")?;
@@ -166,11 +170,12 @@ fn a_sleeping_thread_holds_nothing_up() -> Result<()> {
     expect(&profile, &[("Beats.beat", 5000)])
 }
 
-/// If the file cannot be written, one message tells it. The file is written as soon as that is possible.
+/// If the file cannot be written, the agent prints one message. It writes the file as soon as that
+/// is possible.
 #[test]
 fn a_snapshot_is_tried_again() -> Result<()> {
     let program = beats(17, &[], "count")?;
-    // The link is dangling until the folder exists, which the agent cannot make.
+    // The link leads to nothing until the folder exists. The agent cannot make this folder.
     let [folder, link] = ["later", "link"].map(|name| program.folder().join(name));
     symlink(&folder, &link)?;
     let mut command = program.java();
@@ -180,7 +185,7 @@ fn a_snapshot_is_tried_again() -> Result<()> {
     command.args(&program.jvm).args(&program.main);
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.stderr(Stdio::piped()).spawn()?;
-    // Some snapshots fail. On a slow machine there may be none at all.
+    // Some snapshots fail meanwhile. On a slow machine no snapshot may be tried.
     sleep(Duration::from_secs(1));
     fs::create_dir(&folder)?;
     let begun = Instant::now();

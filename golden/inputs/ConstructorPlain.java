@@ -1,5 +1,5 @@
 // javac 17 flags: -g
-/** Constructors that call super first and nothing odd. */
+/** Constructors that call super first, without conditions or handlers. */
 public class ConstructorPlain extends Exception {
     private final int value;
 

@@ -1,5 +1,5 @@
 // javac 17 flags: -g
-/** An empty finalize, for which the JVM registers no finalizer. This must stay so. */
+/** An empty finalize: the JVM registers no finalizer. With probes it would. */
 public class FinalizeEmpty {
     @Override
     protected void finalize() {

@@ -1,5 +1,5 @@
 // javac 17 flags: -g
-/** Loops whose head is pc 0: the jump back must not count as another call. */
+/** Loops whose head is pc 0: a jump back must not be counted as a call. */
 public class LoopAtZero {
     static int left;
 

@@ -1,5 +1,5 @@
 // javac 17 flags: -g
-/** native and abstract methods beside one with code. */
+/** Native and abstract methods, and a method with code. */
 public abstract class NativeAbstract {
     abstract int open(long wide);
 

@@ -1,5 +1,5 @@
 // javac 17 flags: -g
-/** Methods with nothing to time: getters, setters, constants; and some that are not so. */
+/** Trivial methods: getters, setters, constants; and methods that look trivial but are not. */
 public class Trivial {
     private int value;
     private static long shared;

@@ -69,7 +69,7 @@ mod tests {
 
     use super::*;
 
-    /// If two classes had one name, they would share a snapshot.
+    /// Classes with one name would share a snapshot, so names must be unique.
     #[test]
     fn names_are_unique() {
         let mut names = HashSet::new();
@@ -81,7 +81,7 @@ mod tests {
         }
     }
 
-    /// Each source has a class file, which is missing if it was not compiled.
+    /// Checks that each source has a class file. A source that was never compiled has none.
     #[test]
     fn every_source_has_its_class() {
         for folder in [inputs(), inputs().join("module"), inputs().join("packaged")] {

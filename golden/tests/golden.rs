@@ -1,16 +1,16 @@
 //! Golden files: the rewritten form of each input, as text.
 //!
-//! Inputs are the classes committed in `golden/inputs`, those that
-//! `loadhook_golden::handmade` assembles and a few of `loadhook_testclasses::limits`. For each,
-//! `golden/snapshots` has one file with timing, allocation and object probes, and
-//! `golden/snapshots/count` one with probes that only count calls. A file has the rewriter's
-//! report, and the rewritten class in the form of `loadhook inspect`. Some parts are omitted: the
-//! constants of the original class, the middle of a long sequence of one instruction, and the
-//! bodies of methods that only drive a hand-made class.
+//! The inputs are the classes committed in `golden/inputs`, the classes that
+//! `loadhook_golden::handmade` assembles, and a few of `loadhook_testclasses::limits`. For each
+//! input, `golden/snapshots` has a file that shows the class with timing, allocation and object
+//! probes, and `golden/snapshots/count` a file that shows it with probes that only count calls. A
+//! file has the rewriter's report, and the rewritten class in the form of `loadhook inspect`. Some
+//! parts are omitted: the constants of the original class, the middle of a long sequence of one
+//! instruction, and the bodies of methods that only drive a hand-made class.
 //!
 //! ```text
 //! cargo test -p loadhook-golden                       compare
-//! INSTA_UPDATE=always cargo test -p loadhook-golden   bless: then read the diff
+//! INSTA_UPDATE=always cargo test -p loadhook-golden   accept the new text; then read the diff
 //! ```
 //!
 //! A test also fails if a snapshot belongs to no input: delete such snapshots.
@@ -29,11 +29,11 @@ use loadhook_rewrite::{
 };
 use loadhook_testclasses::limits;
 
-/// Maximum number of lines of a snapshot; a longer one would not be read.
+/// Maximum number of lines of a snapshot. Nobody would read a longer one.
 const LONG: usize = 2_000;
 
-/// Classes of `loadhook_testclasses::limits` whose jumps must be widened. The other classes have no
-/// snapshot, but another test runs them.
+/// The inputs from `loadhook_testclasses::limits`, whose jumps must be widened. The other classes
+/// of that module are run by another test, but have no snapshot.
 const WIDENED: [&str; 16] = [
     "branches_goto_backward_32768_v52",
     "branches_goto_forward_32766_v49",
@@ -53,7 +53,7 @@ const WIDENED: [&str; 16] = [
     "under_values_ifnull_forward_32700_v52",
 ];
 
-/// Inputs whose original text also has a snapshot.
+/// Inputs that have a second snapshot: the text of the original class.
 const ORIGINALS: [&str; 4] = [
     "handmade.type_annotation_all",
     "handmade.cldc_stack_map",
@@ -61,7 +61,7 @@ const ORIGINALS: [&str; 4] = [
     "handmade.lines_out_of_order",
 ];
 
-/// Snapshots of options other than the default.
+/// Options other than the default, each with a snapshot.
 const OPTIONS: [&str; 5] = [
     "allow_huge_methods",
     "class_and_method",
@@ -121,8 +121,7 @@ fn check_in(folder: &str, name: &str, text: &str) {
     settings.bind(|| insta::assert_snapshot!(name, text));
 }
 
-/// Runs `check` on each input and then fails with the names of all that do
-/// not pass.
+/// Runs `check` on each input. At the end, fails with the names of all inputs that did not pass.
 fn each(check: impl Fn(&Input)) {
     let inputs = inputs();
     let failed: Vec<&str> = inputs
@@ -192,7 +191,7 @@ fn readable(input: &Input, bytes: &[u8], mut text: String) -> String {
     text
 }
 
-/// A text without lines that differ from the line before only by their offset.
+/// Shortens a text: omits each line that differs from the previous line only by its offset.
 fn shortened(text: &str) -> String {
     const KEPT: usize = 3;
     let content = |line: &str| {
@@ -278,7 +277,7 @@ fn golden_method(
     out
 }
 
-/// A selector of these probes in the methods with this name.
+/// Selects the given probes in the methods with the given name.
 struct Only {
     method: &'static str,
     probes: Probes,
@@ -320,8 +319,8 @@ fn each_input_with_count_probes_matches_its_snapshot() {
     });
 }
 
-/// The originals of some inputs, for comparison with the snapshots of their rewritten forms. For other inputs,
-/// `javap` shows the original as well.
+/// Compares the originals of some inputs with their snapshots, so that a reader can compare
+/// original and rewritten form. For other inputs, `javap` shows the original.
 #[test]
 fn texts_of_originals_match_their_snapshots() {
     for name in ORIGINALS {
@@ -384,7 +383,8 @@ fn probes_pass_class_and_method_numbers() {
     check("option.class_and_method", &out);
 }
 
-/// Probes of several families in one method, and a call that is only counted with a class number.
+/// A method with probes of several families, and a method whose calls are only counted, identified
+/// by a class number.
 #[test]
 fn probes_that_count_go_with_other_probes() {
     let [count, timing] = [Some(300), Some(70_000)];
@@ -462,8 +462,8 @@ fn huge_methods_are_rewritten_on_request() {
     check("option.allow_huge_methods", &text);
 }
 
-/// Reading and rewriting do not panic on an input that is cut off anywhere, or has any byte
-/// changed.
+/// Reading and rewriting must not panic on an input that is cut off at any place, or that has any
+/// one byte changed.
 #[test]
 fn damaged_inputs_cause_no_panic() {
     for name in ORIGINALS {
@@ -482,7 +482,7 @@ fn damaged_inputs_cause_no_panic() {
     }
 }
 
-/// This test only compares names, so it may run before the other tests.
+/// This test compares only file names, so it does not depend on the other tests.
 #[test]
 fn no_snapshot_is_left_over() {
     let inputs: BTreeSet<String> = inputs().into_iter().map(|input| input.name).collect();
@@ -494,12 +494,15 @@ fn no_snapshot_is_left_over() {
     refuse_others(&folder.join("count"), &inputs);
 }
 
-/// Fails if `folder` has a snapshot whose name is not `wanted`.
+/// Fails if `folder` has a snapshot whose name is not in `wanted`.
 fn refuse_others(folder: &Path, wanted: &BTreeSet<String>) {
     for file in folder.read_dir().unwrap() {
         let file = file.unwrap().file_name().into_string().unwrap();
         if let Some(name) = file.strip_suffix(".snap") {
-            assert!(wanted.contains(name), "{file} has no input");
+            assert!(
+                wanted.contains(name),
+                "the snapshot {file} belongs to no input; delete it"
+            );
         }
     }
 }

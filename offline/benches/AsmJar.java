@@ -12,7 +12,7 @@ import org.objectweb.asm.MethodTooLargeException;
 
 /**
  * Measures a jar transformer on top of ASM: {@code AsmJar IN OUT…} rewrites one archive after the other, and prints
- *  * the seconds of each. All other entries are unpacked and packed again, since {@code java.util.zip} cannot copy them.
+ * the seconds of each. All other entries are unpacked and packed again, since {@code java.util.zip} cannot copy them.
  */
 public final class AsmJar {
     private AsmJar() {}

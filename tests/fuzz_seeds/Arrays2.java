@@ -1,4 +1,4 @@
-/** Arrays of one and more dimensions, of negative length too. */
+/** Arrays of one and more dimensions, also of negative length. */
 public class Arrays2 {
     public static Object run() {
         StringBuilder out = new StringBuilder();

@@ -1,6 +1,6 @@
 import java.util.HashMap;
 
-/** Constructors with much code before and after the call of a super constructor, which stores its argument. */
+/** Constructors with much code around the super call; the super constructor stores its argument. */
 public class Builders extends HashMap<Object, Object> {
     private static final long serialVersionUID = 1;
     static String log = "";

@@ -50,7 +50,9 @@ public final class Busy {
         return sum;
     }
 
-    /** Compiled code must count as exactly as interpreted code, so this method allocates nothing else. */
+    /**
+     * Compiled code must count as exactly as interpreted code. The method allocates nothing else.
+     */
     private static void counters() throws Exception {
         java.lang.reflect.Field init = Class.forName("java.lang.$Loadhook").getField("init");
         long before = init.getLong(null);

@@ -1,6 +1,8 @@
 package java.lang;
 
-/** A minimal tracker: it only counts and calls nothing, so that it works before the JVM is initialised. */
+/**
+ * A minimal tracker that only counts probe calls. It calls nothing: the JVM is not initialised yet.
+ */
 public final class $Loadhook {
     public static long enter, count, exit, caught, construct, constructed, ended, alloc, allocArray, allocDimension, init, newArray;
 

@@ -1,4 +1,4 @@
-//! Rewrites classes and lets a JVM run them before and after.
+//! Rewrites classes, and compares how a JVM runs the original and the rewritten class.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,18 +9,18 @@ use loadhook_rewrite::{Everything, Options, Outcome, Rewriter};
 use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::pairs::{Runner, Verdict};
 
-/// Number of pairs judged at a time. All of the largest pairs together would take half a gigabyte.
+/// Number of pairs of classes that are judged at a time. All of the largest pairs together would
+/// take half a gigabyte.
 const BATCH: usize = 128;
 
-/// Totals over the classes of one group: the number of instrumented methods, and the reasons for
-/// the others.
+/// Totals over the classes of one group.
 #[derive(Debug, Default)]
 pub struct Count {
-    /// Classes judged.
+    /// Number of classes that were judged.
     pub classes: usize,
-    /// Methods that carry probes.
+    /// Number of methods that carry probes.
     pub instrumented: u32,
-    /// Methods without probes, by reason.
+    /// Number of methods without probes, by reason.
     pub left_alone: BTreeMap<&'static str, u32>,
 }
 
@@ -42,7 +42,7 @@ pub struct Case {
     pub original: Vec<u8>,
     /// True if the class has a method to run.
     pub runs: bool,
-    /// True if the rewriter may skip methods of the class as unreadable.
+    /// True if the rewriter may skip methods of the class because it cannot read them.
     pub odd: bool,
 }
 
@@ -63,8 +63,8 @@ impl Judge {
     /// Judges all `cases`, and returns the totals by group.
     ///
     /// # Errors
-    /// At the first class that is not accepted, has another result than its original, or leaves the
-    /// tracker out of balance.
+    /// At the first class that is not accepted, has another result than its original, or leaves
+    /// entries on the tracker's path at the end.
     pub fn judge(
         &mut self,
         cases: impl Iterator<Item = Case>,
@@ -113,7 +113,7 @@ impl Judge {
 fn check(case: &Case, verdict: &Verdict, whole: bool) -> Result<()> {
     let name = &case.name;
     if let Err(error) = &verdict.original.link {
-        bail!("the original of {name} does not link: {error}");
+        bail!("the original class of {name} does not link: {error}");
     }
     ensure!(
         verdict.original.ran().is_some() || !case.runs,
@@ -128,7 +128,8 @@ fn check(case: &Case, verdict: &Verdict, whole: bool) -> Result<()> {
     if let Some(disagreement) = verdict.disagreement() {
         bail!("{name}: {disagreement}");
     }
-    // If a method has no probes, exceptions of its callees leave entries on the path.
+    // A method without probes does not remove the entries of callees that throw, so the path may be
+    // left unbalanced.
     if let Some(unbalanced) = verdict.unbalanced().filter(|_| whole) {
         bail!("{name}: the tracker is out of balance: {unbalanced}");
     }

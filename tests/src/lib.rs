@@ -1,3 +1,4 @@
-//! End-to-end, whole-JDK and differential tests of Loadhook. This library holds what several of them share.
+//! Library of the end-to-end, whole-JDK and differential tests of Loadhook: the code that several
+//! of them share.
 
 pub mod judge;

@@ -1,8 +1,8 @@
-//! Runs the fuzz targets on mutants of real classes, in this process. The targets must not panic,
-//! which they do if an invariant is violated.
+//! Runs the fuzz targets on mutants of real classes, in this process. A target panics if an
+//! invariant is violated; then the test fails.
 //!
-//! `LOADHOOK_MUTANTS=5000000 cargo test -p loadhook-tests --test fuzz_mutants -- --nocapture` runs longer;
-//! `LOADHOOK_MUTANT=<class>:<number>` repeats a mutant that failed.
+//! `LOADHOOK_MUTANTS=5000000 cargo test -p loadhook-tests --test fuzz_mutants -- --nocapture` runs
+//! longer; `LOADHOOK_MUTANT=<class>:<number>` repeats a mutant that failed.
 
 use anyhow::{Context, Result, ensure};
 use loadhook_fuzz::{OptionSet, Targets};
@@ -20,10 +20,12 @@ use std::thread;
 use std::time::Instant;
 
 const MUTANTS: u64 = 400_000;
-/// Sizes of the seed classes. Larger classes take more time, but find no more faults.
+/// Size in bytes of the classes used as seeds. Larger classes take more time, but find no more
+/// faults.
 const SIZES: std::ops::RangeInclusive<u64> = 150..=2_500;
 const FROM_EACH_JDK: usize = 400;
-/// Maximum number of findings whose messages differ in more than numbers.
+/// Maximum number of different findings. Findings whose messages differ only in numbers are the
+/// same.
 const ENOUGH: usize = 20;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -47,7 +49,7 @@ impl AddAssign for Counts {
     }
 }
 
-/// A fixed sample of a folder's small classes, the same on every run.
+/// A fixed sample of the small classes in a folder; it is the same on every run.
 fn sample(folder: &Path, count: usize) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for file in corpus::walk(folder)? {
@@ -92,8 +94,8 @@ fn told(panic: &(dyn Any + Send)) -> String {
         .to_owned()
 }
 
-/// Runs every target on one mutant, with two alternating option sets to save time. Another test
-/// runs the corpus with all option sets.
+/// Runs every target on one mutant. To save time, the mutant is rewritten under only two option
+/// sets, which alternate. Another test runs the corpus under all option sets.
 fn judge(targets: &mut Targets, mutant: &Mutant, number: u64) -> Counts {
     let parsed = loadhook_fuzz::read(&mutant.bytes);
     loadhook_fuzz::identity(&mutant.bytes);
@@ -128,7 +130,7 @@ struct Finding {
     times: usize,
 }
 
-/// The first finding for each message without its numbers.
+/// The first finding for each message; numbers in messages are left out.
 type Findings = BTreeMap<String, Finding>;
 
 fn add(findings: &mut Findings, finding: Finding) {
@@ -202,7 +204,7 @@ fn run(mutator: &Mutator, mutants: u64) -> (Counts, Findings) {
     (counts, findings)
 }
 
-/// Two of three mutants violate rules; HotSpot may accept the third.
+/// The kind of mutation: two of three mutants violate rules, and HotSpot may accept the third.
 fn kind(number: u64) -> Kind {
     if number.is_multiple_of(3) {
         Kind::Runnable
@@ -294,7 +296,7 @@ fn no_target_fails_on_mutants() -> Result<()> {
     Ok(())
 }
 
-/// The mutator reads every class of a JDK, and writes it again unchanged.
+/// The mutator must read every class of a JDK and write the same bytes.
 #[test]
 fn the_mutator_reads_all_classes() -> Result<()> {
     for file in corpus::walk(&corpus::jdk_classes(25)?)?.iter().step_by(7) {

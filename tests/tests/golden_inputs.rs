@@ -1,5 +1,5 @@
-//! Tests the golden inputs on real JVMs: they link under `-Xverify:all`, and give equal results
-//! before and after rewriting. Probes that count see as many calls as entry probes.
+//! Tests the golden inputs on real JVMs. Each class links under `-Xverify:all`, and gives equal
+//! results before and after rewriting. Count probes count as many calls as entry probes.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use loadhook_testkit::pairs::Runner;
 use loadhook_testkit::{java_tools, process};
 use loadhook_tests::judge::{Case, Judge};
 
-/// Hand-made inputs with nothing to run, or whose `run` never ends.
+/// Hand-made inputs that have no `run()`, or whose `run()` never ends.
 const NOT_RUN: &[&str] = &["no_methods", "endless_loop", "constructor_endless"];
 
 fn hand_made_cases() -> Result<Vec<Case>> {
@@ -30,7 +30,7 @@ fn hand_made_cases() -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// Runs each hand-made class by itself. The tracker's path must be empty at the end.
+/// Runs each hand-made class alone. The tracker's path must be empty at the end.
 fn hand_made(feature: u32) -> Result<()> {
     let cases = hand_made_cases()?;
     for probes in [Everything::all(0), Everything::counts(0)] {
@@ -42,7 +42,8 @@ fn hand_made(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Runs each hand-made class with entry probes and with probes that count, and compares the numbers of calls.
+/// Runs each hand-made class twice, with entry probes and with count probes. Both must count the
+/// same number of calls.
 fn counted(feature: u32) -> Result<()> {
     let mut rewriter = Rewriter::new(Options::default());
     let mut rewrite = |class: &[u8], mut probes: Everything| -> Result<(Vec<u8>, u32)> {
@@ -75,7 +76,7 @@ fn counted(feature: u32) -> Result<()> {
         ensure!(entered.calls == counted.calls, "{name}: {verdict:?}");
         ensure!(
             entered.tracker.enters == counted.tracker.counts,
-            "{name}: {} calls, {} counted",
+            "{name}: entry probes saw {} calls, count probes {}",
             entered.tracker.enters,
             counted.tracker.counts
         );
@@ -86,7 +87,7 @@ fn counted(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Runs the compiled classes all together, since some of them are nest mates.
+/// Runs all compiled classes together, since some of them are nest mates.
 fn compiled(feature: u32) -> Result<()> {
     for probes in [Everything::all(0), Everything::counts(0)] {
         compiled_with(feature, &probes)?;
@@ -119,7 +120,10 @@ fn compiled_with(feature: u32, probes: &Everything) -> Result<()> {
     ensure!(ran > 40, "only {ran} classes ran:\n{before}");
     ensure!(!before.contains("\tfailed "), "{before}");
     for (before, after) in before.lines().zip(after.lines()) {
-        ensure!(before == after, "before: {before}\nafter:  {after}");
+        ensure!(
+            before == after,
+            "original classes:  {before}\nrewritten classes: {after}"
+        );
     }
     ensure!(before.lines().count() == after.lines().count());
     Ok(())

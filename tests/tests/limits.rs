@@ -1,5 +1,5 @@
 //! Tests classes at the limits of the format, rewritten with every family of probes. HotSpot links
-//! and runs them before and after, with equal results.
+//! and runs each class before and after rewriting, with equal results.
 
 use anyhow::{Result, ensure};
 use loadhook_rewrite::{CallShape, Everything, Options};
@@ -38,7 +38,8 @@ fn jdk_25_runs_counted_classes_at_the_limits_as_before() -> Result<()> {
     judge(25, Options::default(), Everything::counts(0))
 }
 
-/// Large ids make probes longer: ids are in the constant pool, and methods exceed HotSpot's limit.
+/// Large ids make probes longer: an id takes an entry of the constant pool, and more methods exceed
+/// HotSpot's limit of 8,000 bytes.
 #[test]
 fn jdk_17_runs_classes_at_the_limits_as_before_with_large_ids() -> Result<()> {
     let options = Options {

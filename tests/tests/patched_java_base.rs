@@ -1,5 +1,6 @@
-//! Tests that a JVM starts with a completely rewritten `java.base`, with all probes or with probes
-//! that only count, and verification, and that a program has the same results as without probes.
+//! Tests that a JVM starts with verification on a completely rewritten `java.base`, and that a
+//! program has the same results as without probes. One test uses all probes, another only count
+//! probes.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +12,7 @@ use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::{corpus, paths, process};
 use rayon::prelude::*;
 
-/// The methods of the tracker that all families but the counting one call.
+/// The methods of the tracker that are called by all families of probes except count probes.
 const ALL: [&str; 11] = [
     "enter",
     "exit",
@@ -30,14 +31,16 @@ fn program(name: &str) -> std::path::PathBuf {
     paths::workspace().join("tests/programs").join(name)
 }
 
-/// Compiles the programs with JDK 17, the tracker into `patch` as a class of `java.base`.
+/// Compiles the programs with JDK 17. The tracker is compiled into `patch`, as a class of
+/// `java.base`.
 fn compile(patch: &Path, classes: &Path) -> Result<()> {
     let jdk = Jdk::find(17)?;
     let mut javac = jdk.javac()?;
     javac.arg("-d").arg(classes).arg(program("Busy.java"));
     process::output(&mut javac)?;
 
-    // `$Loadhook` cannot be the name of a committed file on every system.
+    // A committed file cannot be named `$Loadhook.java` on every system, so it is copied to that
+    // name here.
     let sources = classes.join("java-base/java/lang");
     fs::create_dir_all(&sources)?;
     let source = sources.join("$Loadhook.java");
@@ -79,7 +82,8 @@ fn rewrite_java_base(feature: u32, patch: &Path, probes: &Everything) -> Result<
     Ok(rewritten.iter().filter(|&&rewritten| rewritten).count())
 }
 
-/// `called` are the methods of the tracker that must be called with these probes.
+/// Runs a program on a rewritten `java.base`. `called` are the tracker's methods that must have
+/// been called.
 fn run_on_patched(feature: u32, probes: &Everything, called: &[&str]) -> Result<()> {
     let parent = paths::target().join("loadhook-tests");
     fs::create_dir_all(&parent)?;
@@ -93,7 +97,7 @@ fn run_on_patched(feature: u32, probes: &Everything, called: &[&str]) -> Result<
     // JDK 25's Object there.
     compile(&patch, &classes)?;
     let rewritten = rewrite_java_base(feature, &patch, probes)?;
-    ensure!(rewritten > 5_000, "only {rewritten} classes rewritten");
+    ensure!(rewritten > 5_000, "only {rewritten} classes were rewritten");
 
     let jdk = Jdk::find(feature)?;
     let run = |command: &mut Command| process::output(command.arg("-cp").arg(&classes).arg("Busy"));

@@ -1,6 +1,6 @@
-//! Rewrites every class of JDK 17 and 25. Without probes the result must be equal byte for byte.
-//! With all probes, and with probes that only count, it must pass the verifier, and its debug tables
-//! must be consistent.
+//! Rewrites every class of JDK 17 and 25. Without probes, each class must be copied byte for byte.
+//! With all probes, and with probes that only count calls, each class must pass the verifier, and
+//! its debug tables must be consistent.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use loadhook_rewrite::{
 use loadhook_testkit::{corpus, paths, verify};
 use rayon::prelude::*;
 
-/// The classes of a JDK, relative to their folder, and the folder.
+/// The folder with a JDK's classes, and the paths of the classes relative to that folder.
 fn classes(feature: u32) -> Result<(PathBuf, Vec<PathBuf>)> {
     let folder = corpus::jdk_classes(feature)?;
     let classes = corpus::walk(&folder)?;
@@ -74,8 +74,8 @@ fn copies_of_jdk_25_classes_are_identical() -> Result<()> {
     identity(25)
 }
 
-/// Rewrites all classes of a JDK into a folder, verifies them there, and limits the number of
-/// methods that are not instrumented.
+/// Rewrites all classes of a JDK into a folder, and verifies them there. Fails if too many methods
+/// are not instrumented.
 fn verification(
     feature: u32,
     name: &str,
@@ -110,14 +110,14 @@ fn verification(
     );
     let report = verify::verify_tree(tree.path(), &folder)?;
     ensure!(report.classes == classes.len());
-    // Like HotSpot, the verifier skips java.lang.Object and a few other classes.
+    // The JDK's verifier skips java.lang.Object and a few other classes, as HotSpot does.
     ensure!(report.verified + report.below_50 + 10 > report.classes);
     report.require_clean()
 }
 
-/// Writes the rewritten class. Returns the numbers of methods with code and of instrumented
-/// methods, and the methods that are not instrumented for another reason than HotSpot's limit of
-/// 8,000 bytes.
+/// Writes the rewritten class to the folder. Returns the number of methods with code, the number of
+/// instrumented methods, and the methods that are not instrumented for a reason other than
+/// HotSpot's limit of 8,000 bytes.
 fn rewrite_to(
     rewriter: &mut Rewriter,
     selector: &mut Everything,
@@ -184,8 +184,8 @@ fn jdk_25_with_count_probes_verifies() -> Result<()> {
     verification(25, "count", &Options::default(), || Everything::counts(0))
 }
 
-/// Ids above 32,767 are in the constant pool. Probes have two numbers as in an old demo of the JDK,
-/// and methods may become huge.
+/// Rewrites with ids above 32,767, which take an entry of the constant pool. Probes take two
+/// numbers, as in an old demo of the JDK, and methods may become too long for HotSpot's compilers.
 #[test]
 fn jdk_25_with_large_ids_and_two_numbers_verifies() -> Result<()> {
     let options = Options {
@@ -196,7 +196,8 @@ fn jdk_25_with_large_ids_and_two_numbers_verifies() -> Result<()> {
     verification(25, "two-numbers", &options, || Everything::all(40_000))
 }
 
-/// Methods that must never be instrumented are found by their annotations, whose names differ between JDKs.
+/// Checks that methods which must never be instrumented are recognised by their annotations. The
+/// names of the annotations differ between JDKs.
 #[test]
 fn methods_that_must_not_be_instrumented_are_recognised() -> Result<()> {
     struct Timing;

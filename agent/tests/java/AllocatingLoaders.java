@@ -1,7 +1,7 @@
 import java.io.InputStream;
 import java.lang.ref.WeakReference;
 
-/** The same class in two loaders. One loader is collected before the end. */
+/** The same class in two loaders. One of the loaders is collected before the program ends. */
 public class AllocatingLoaders {
     public static class Plugin implements Runnable {
         Object part;

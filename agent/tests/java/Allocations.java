@@ -9,8 +9,8 @@ import java.util.function.IntFunction;
 import java.util.function.Supplier;
 
 /**
- * Allocates in Work and its nested classes, and keeps its own book of what each line made: the stack by a StackWalker,
- * the bytes by Instrumentation. One line makes one type.
+ * Allocates in Work and its nested classes, and records what each line made: its stack (by StackWalker) and bytes (by
+ * Instrumentation). One line makes one type.
  */
 public class Allocations {
     static Instrumentation instrumentation;
@@ -47,7 +47,7 @@ public class Allocations {
         Book.print();
     }
 
-    /** Not instrumented. */
+    /** This class is not instrumented. */
     static class Book {
         private static final TreeMap<String, long[]> ENTRIES = new TreeMap<>();
 
@@ -79,7 +79,7 @@ public class Allocations {
             }
         }
 
-        /** Arrays of one instruction are counted one by one. Null if they belong to another instruction. */
+        /** Records the arrays that one instruction made, one by one; null for another instruction's. */
         private static void add(Object made, long times, long[] entry, Class<?> type) {
             entry[0] += times;
             entry[1] += times * instrumentation.getObjectSize(made);

@@ -1,4 +1,4 @@
-/** Has the JVM make arrays, with an instrumented caller within the recorded frames, and beyond them. */
+/** Makes the JVM allocate arrays; their instrumented caller is within or beyond the recorded frames. */
 public final class Beyond {
     private static final int ROUNDS = 3000;
 

@@ -12,7 +12,7 @@ import java.nio.file.Paths;
  * {@code named}: each has a name of its own; {@code generated}: each time the class has another name.
  */
 public class Churn {
-    /** Digits, which another number of the same length replaces. */
+    /** The digits in the class name, which another number of the same length replaces. */
     public static final class Work000000 implements Runnable {
         private static Object made;
 
@@ -27,7 +27,7 @@ public class Churn {
             m30(); m31(); m32(); m33(); m34(); m35(); m36(); m37(); m38(); m39();
         }
 
-        // Makes the memory that each copy leaves visible.
+        // Makes the memory visible that each copy of the class leaves behind.
         static void m0() { made = null; } static void m1() { made = null; } static void m2() { made = null; } static void m3() { made = null; } static void m4() { made = null; }
         static void m5() { made = null; } static void m6() { made = null; } static void m7() { made = null; } static void m8() { made = null; } static void m9() { made = null; }
         static void m10() { made = null; } static void m11() { made = null; } static void m12() { made = null; } static void m13() { made = null; } static void m14() { made = null; }

@@ -12,7 +12,7 @@ public class Churned {
         }
         for (int i = 0; i < 300_000; i++) {
             sink = new int[2500]; // @dropped
-            // The second collection finds the objects that were made after the first.
+            // The second collection finds the objects made after the first one.
             if (i == 20_000 || i == 40_000) {
                 System.gc();
             }

@@ -1,5 +1,5 @@
 /**
- * Constructors that throw before, in and after {@code super(…)}. {@code Outside…} is left out of the instrumentation.
+ * Constructors that throw before, in and after {@code super(…)}. {@code Outside…} is not instrumented.
  */
 public final class Constructors {
     static final int ROUNDS = 10000;
@@ -91,7 +91,7 @@ public final class Constructors {
             leaf();
         }
 
-        /** An exception that is caught inside while another constructor is calling super. */
+        /** An exception that is thrown and caught inside while another constructor calls super. */
         static int caught(int i) {
             try {
                 new In(i);
@@ -110,7 +110,7 @@ public final class Constructors {
         }
     }
 
-    /** Catches the exception of another instance, which came from the call of super. */
+    /** Catches an exception that came from another instance's call of super. */
     static final class Same extends Says {
         Same(int n) {
             super(n);
@@ -133,7 +133,7 @@ public final class Constructors {
         }
     }
 
-    /** The same, but no probe reports the call of super. */
+    /** Like Same, but no probe reports the call of super. */
     static final class Strict extends OutsideSays {
         Strict(int n) {
             super(n);
@@ -156,7 +156,7 @@ public final class Constructors {
         }
     }
 
-    /** The constructor that it calls for its own object may also throw for another object. */
+    /** Its constructor calls another one for its own object; that one may throw for another object. */
     static final class Wrap extends Deco {
         Wrap(Object object) {
             super(new Deco(object));
@@ -169,13 +169,13 @@ public final class Constructors {
             try {
                 new Fails(i);
             } catch (IllegalStateException e) {
-                // No instrumented code sees it.
+                // The exception passes no instrumented code.
             }
             leaf();
         }
     }
 
-    /** Continues after a constructor that called it throws while calling super. */
+    /** Continues after a constructor that it called has thrown while calling super. */
     static final class Through extends OutsideCatches {
         Through(int i) {
             super(i);
@@ -227,7 +227,7 @@ public final class Constructors {
         return caught;
     }
 
-    /** Calls from code that is not instrumented are below this method, which calls that code. */
+    /** Calls code that is not instrumented. What that code calls stands below this method. */
     static int outside() {
         int caught = Outside.many();
         leaf();

@@ -22,7 +22,7 @@ public final class Dispatch {
         leaves++;
     }
 
-    // Reflection: after some calls the JVM generates classes for it.
+    // Reflection: after some calls of a method, the JDK generates a class that calls it.
 
     public static int reflected(int i) {
         leaf();

@@ -1,4 +1,4 @@
-/** Allocates little, right at the start. */
+/** Allocates a little, right at the start of the program. */
 public class Early {
     static volatile Object sink;
 

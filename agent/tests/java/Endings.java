@@ -40,7 +40,7 @@ public final class Endings {
         leaf();
     }
 
-    // Daemon threads that still run: one waits, one works.
+    // Daemon threads that still run when the program ends: one waits, one works.
 
     static void waits(CountDownLatch ready) {
         for (int i = 0; i < 1000; i++) {
@@ -57,7 +57,7 @@ public final class Endings {
     }
 
     static void spins(CountDownLatch ready) {
-        // One call before the signal, since the program may end right after it.
+        // Make one call before the signal, since the program may end right after it.
         spin();
         ready.countDown();
         while (true) {

@@ -110,7 +110,7 @@ public class Everything {
         }
         known("arrays", count, sink);
         known("arrays", 2L * count, new boolean[3]);
-        // The first time, the JVM makes two and keeps one.
+        // The first call makes two arrays in the JVM, which keeps one of them.
         sink = Pair.class.getInterfaces();
         for (int i = 0; i < count; i++) {
             sink = Pair.class.getInterfaces(); // @native
@@ -133,7 +133,7 @@ public class Everything {
         for (int i = 0; i < count; i++) {
             sink = "of " + i; // @concatenated
         }
-        // Beside the objects of its linkage.
+        // These come in addition to the objects made when the call site is linked.
         known("concatenated+", count, sink);
     }
 
@@ -207,7 +207,7 @@ public class Everything {
                 threads.add((Thread) start.invoke(null, (Runnable) () -> inVirtual(count)));
             }
         } catch (NoSuchMethodException none) {
-            // Before JDK 21.
+            // There are no virtual threads before JDK 21.
         }
         all(threads);
         sink = null;

@@ -13,7 +13,7 @@ import java.util.function.IntUnaryOperator;
 import java.util.function.Supplier;
 
 /**
- * Hidden classes, and before JDK 15 anonymous ones. By reflection, since the compiler is for JDK 11.
+ * Hidden classes; anonymous ones before JDK 15. Reflection is used, since javac compiles for JDK 11.
  */
 public final class Hidden {
     static final boolean ANONYMOUS = Runtime.version().feature() < 15;
@@ -158,7 +158,7 @@ public final class Hidden {
         System.out.println(sum);
     }
 
-    /** Defines a hidden class before an agent that comes later on the command line can act. */
+    /** Defines a hidden class before the agents that follow on the command line can act. */
     public static void premain(String arguments) throws Throwable {
         EARLY.add(define(bytes("Counted"), true, null));
     }
@@ -173,7 +173,7 @@ public final class Hidden {
         System.out.println(sum);
     }
 
-    /** Allocations by instructions of a hidden class. */
+    /** A hidden class whose instructions allocate. */
     static void allocations() throws Throwable {
         Class<?> hidden = define(bytes("Making"), true, null);
         int sum = 0;

@@ -1,4 +1,4 @@
-/** Makes an instance in an initialiser that never ends. The program is ended meanwhile. */
+/** Makes an instance in an initialiser that never ends. Meanwhile another thread ends the program. */
 public final class Initialising {
     private static final class Server {
         static final Server SERVER = new Server();

@@ -24,7 +24,7 @@ public final class JavaBase {
         return queue.size();
     }
 
-    /** Half of the calls throw in a constructor of the JDK. */
+    /** Calls constructors of the JDK, half of which throw. */
     static int constructors(int n) {
         int failed = 0;
         for (int i = 0; i < n; i++) {

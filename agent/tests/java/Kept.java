@@ -4,7 +4,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Keeps a part of its objects to the end, and a larger part after the first snapshot. */
+/** Keeps some of its objects to the end, and more of them after the first snapshot. */
 public class Kept {
     static final Map<Integer, byte[]> KEPT = new HashMap<>();
     static final List<int[]> GROWING = new ArrayList<>();

@@ -1,4 +1,4 @@
-/** A large array and 500 small objects in turn. */
+/** Allocates a large array, then 500 small objects, and so on. */
 public class Large {
     static Object sink;
 

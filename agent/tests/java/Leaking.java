@@ -11,7 +11,7 @@ public class Leaking {
     }
 
     public static void main(String[] args) {
-        // Smaller and smaller arrays, since ParallelGC collects the whole heap for each object of the last two megabytes.
+        // Use ever smaller arrays: ParallelGC collects the whole heap for each object of the last two megabytes.
         for (int size = Integer.parseInt(args[0]);; size /= 10) {
             try {
                 while (true) {

@@ -2,8 +2,9 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Calls short methods on many threads for some time, and counts the calls itself. Prints a line for each method: its name and
- * its calls. Probes of these methods cost more than any budget allows, so they change while calls are under way.
+ * Calls short methods on many threads for some time, and counts the calls itself. Prints a line for each method: its
+ * name and its calls. Probes of these methods cost more than any budget allows, so the agent removes them while calls
+ * are under way.
  *
  * <pre>Levels MILLIS PLATFORM_THREADS VIRTUAL_THREADS</pre>
  */
@@ -111,7 +112,7 @@ public final class Levels {
         }
     }
 
-    /** Short calls, which are hot, and below them a call that lasts until the end and ends by an exception. */
+    /** Short calls, and below them a call that lasts until the end and then throws. */
     int deep(Tally tally, int depth, long end) {
         tally.deep++;
         if (depth > 0) {

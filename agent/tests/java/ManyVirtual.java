@@ -5,7 +5,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** So many virtual threads are alive at once that their paths would fill the heap, which the program needs later. */
+/** Many virtual threads are alive at once. Their paths would fill the heap, which the program needs later. */
 public final class ManyVirtual {
     private static final AtomicInteger ARRIVED = new AtomicInteger();
     private static final CountDownLatch GO = new CountDownLatch(1);

@@ -103,7 +103,7 @@ public final class Memory {
             System.out.println(work());
         } else {
             exhaust();
-            // The tracker must not take the megabytes that are left.
+            // The tracker must not take the megabytes that are free now.
             int kept = HELD.size() - 6000;
             while (HELD.size() > kept) {
                 HELD.remove(HELD.size() - 1);

@@ -1,6 +1,6 @@
 /**
- * Stack overflows in every position. Each method increments a counter of its own right after the
- * entry's probe, without a call between, so both count the same.
+ * Stack overflows in every position. The first code of each method, right after the entry probe and with no call
+ * between, counts the call, so the program and the probe count the same.
  */
 public final class Overflow {
     static long dives;
@@ -35,7 +35,7 @@ public final class Overflow {
         leaf();
     }
 
-    /** Handlers that run at the end of the stack and overflow it again. */
+    /** Handlers that run near the end of the stack, and overflow it again. */
     static void tries(int n) {
         tries++;
         try {
@@ -63,7 +63,7 @@ public final class Overflow {
         }
     }
 
-    /** Handlers that cover their own code: those of {@code synchronized}, and of {@code finally} after {@code catch}. */
+    /** Handlers that cover their own code: those of {@code synchronized} and of {@code finally} after {@code catch}. */
     static void locks(int n) {
         locks++;
         synchronized (Overflow.class) {
@@ -100,7 +100,10 @@ public final class Overflow {
         }
     }
 
-    /** Not instrumented. Has the counters that constructors of other classes increment before they call another one. */
+    /**
+     * Not instrumented. Holds the counters that constructors of other classes increment before they call another
+     * constructor.
+     */
     static class Doll {
         Doll(long counted) {
         }
@@ -146,7 +149,7 @@ public final class Overflow {
     }
 
     public static void main(String[] args) throws Exception {
-        // A stack of a known size, which does not depend on limits of the system.
+        // The thread's stack has a fixed size, which does not depend on limits of the system.
         Thread thread = new Thread(null, Overflow::rounds, "overflows", 512 * 1024);
         thread.start();
         thread.join();

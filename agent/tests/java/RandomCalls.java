@@ -14,8 +14,8 @@ public final class RandomCalls {
     }
 
     /**
-     * All that leaves a super constructor. Only instrumented code catches it: what another method calls after it would
-     * stand below the constructor that failed, as docs/dev/tracker.md says.
+     * The only exception that a super constructor throws. Only instrumented code catches it: docs/dev/tracker.md says
+     * why.
      */
     static final class Unmade extends RuntimeException {
         Unmade() {
@@ -41,8 +41,9 @@ public final class RandomCalls {
     }
 
     /**
-     * The path of a call: the methods above it, each once. A recursive call goes back to the place of its method, as in
-     * the profile. The path is handed down as an argument, so that no exit of any kind can leave it wrong.
+     * The path of a call: the methods that lead to it, each once. A recursive call goes back to the place of its
+     * method, as in the profile. The path is handed down as an argument, so that no exit of any kind can leave it
+     * wrong.
      */
     static final class Trail {
         final Trail above;
@@ -55,7 +56,7 @@ public final class RandomCalls {
             this.dice = dice;
         }
 
-        /** Called by a method before anything else. */
+        /** Each method calls this before anything else. */
         Trail enter(String callee) {
             Trail at = this;
             while (at.above != null && !at.method.equals(callee)) {
@@ -99,7 +100,7 @@ public final class RandomCalls {
     }
 
     static final class Methods {
-        /** Throws nothing. */
+        /** The outermost method, which throws nothing. */
         static void top(Trail trail) {
             Trail here = trail.enter("Methods.top");
             while (here.dice.fuel > 0) {

@@ -51,7 +51,7 @@ public final class Recursion {
         }
     }
 
-    /** Throws at the bottom. Every tenth call catches the exception and throws a new one. */
+    /** Throws at the deepest call. Every tenth call catches the exception and throws a new one. */
     static void descend(int n) {
         if (n == 0) {
             throw new Enough();
@@ -68,7 +68,7 @@ public final class Recursion {
         }
     }
 
-    /** Constructors that run within a constructor of their class, called by the initialiser of a field. */
+    /** A field's initialiser makes another object of the class, so constructors run within each other. */
     static final class Chain {
         final Chain next;
 

@@ -1,6 +1,6 @@
 import java.lang.reflect.Constructor;
 
-/** Makes objects by a constructor that reflection calls so often that it generates code for the calls. */
+/** Makes objects through reflection, so often that the JDK generates code for the constructor's calls. */
 public class Reflected {
     public static class Made {
         long number;

@@ -1,12 +1,12 @@
 import java.io.InputStream;
 import java.util.function.UnaryOperator;
 
-/** One class in two loaders of one name and different classes. Only the second allocates. */
+/** Two loaders of the same name and of different classes load one class. Only the second allocates. */
 public class SameNames {
     public static class Made {}
 
     public static class Plugin implements UnaryOperator<Object[]> {
-        /** Copies the first row to the others, as the JVM itself does. */
+        /** Copies the first row to the other rows, as the JVM itself does. */
         @Override
         public Object[] apply(Object[] rows) {
             Object made = null;

@@ -148,7 +148,7 @@ public class Sampled {
         lambdas(100_000 * scale);
         deep(200, 10_000 * scale);
         middle(500 * scale);
-        // Last, since before JDK 25 the JVM loses count of this thread's bytes with such objects: see Large.
+        // Last: before JDK 25 such objects make the JVM lose count of this thread's bytes (see Large).
         big(2 * scale);
         List<Thread> threads = new ArrayList<>();
         for (int i = 0; i < 3; i++) {
@@ -179,7 +179,7 @@ public class Sampled {
                 }));
             }
         } catch (NoSuchMethodException none) {
-            // Before JDK 21.
+            // There are no virtual threads before JDK 21.
         }
         all(threads);
         KNOWN.forEach((what, sums) -> System.out.println(what + " " + sums.get(0) + " " + sums.get(1)));

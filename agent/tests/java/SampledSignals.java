@@ -3,8 +3,8 @@ import java.lang.reflect.Proxy;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Takes the signal that profilers use, while it is sampled, and raises it. Prints how many signals its handler saw of those that
- * it raised, after the sampler had time to use another one.
+ * Takes SIGPROF, which profilers use, while it is sampled, and raises it. After the sampler had time to change to
+ * another signal, prints how many signals were raised and how many the handler saw.
  */
 public class SampledSignals {
     static final AtomicInteger SEEN = new AtomicInteger();
@@ -20,7 +20,7 @@ public class SampledSignals {
     }
 
     public static void main(String[] args) throws Exception {
-        // By reflection: not every runtime has the module.
+        // Use reflection, since not every runtime has the module.
         Class<?> signal = Class.forName("sun.misc.Signal");
         Class<?> handler = Class.forName("sun.misc.SignalHandler");
         InvocationHandler count = (proxy, method, arguments) -> {
@@ -30,7 +30,7 @@ public class SampledSignals {
         Object counting = Proxy.newProxyInstance(handler.getClassLoader(), new Class<?>[] {handler}, count);
         Object prof = signal.getConstructor(String.class).newInstance("PROF");
         signal.getMethod("handle", signal, handler).invoke(null, prof, counting);
-        // Signals of the sampler's that were under way come first.
+        // First wait for signals of the sampler that are still under way.
         int before;
         int rounds = 0;
         do {

@@ -9,9 +9,9 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Does for some time what is hard for a sampler, on many threads at once: loads and unloads classes, has code deoptimised,
- * throws through many frames, collects garbage, recurses to the end of the stack, calls native code, starts and ends threads,
- * and parks virtual threads. Each part checks its own result.
+ * Does for some time, on many threads at once, things that are hard for a sampler: loads and unloads classes, has code
+ * deoptimised, throws through many frames, collects garbage, recurses to the end of the stack, calls native code,
+ * starts and ends threads, and parks virtual threads. Each part checks its own result.
  *
  * <pre>SampledStress MILLIS</pre>
  */
@@ -40,7 +40,7 @@ public class SampledStress {
         }
     }
 
-    /** Loaded by a loader of its own each time, so that compiled code that assumes one kind of shape is thrown away. */
+    /** Each loader loads this class anew. This discards compiled code that assumes a single kind of shape. */
     public static class Loaded implements Shape {
         public int area(int n) {
             int sum = 0;
@@ -263,7 +263,7 @@ public class SampledStress {
         try {
             startVirtual = Thread.class.getMethod("startVirtualThread", Runnable.class);
         } catch (NoSuchMethodException e) {
-            // Before JDK 21.
+            // There are no virtual threads before JDK 21.
         }
         end = System.nanoTime() + Long.parseLong(args[0]) * 1000000;
         Thread[] all = {
@@ -276,7 +276,7 @@ public class SampledStress {
             thread.join();
         }
         System.out.println("all held");
-        // Threads that still run when the process ends are sampled until then.
+        // Threads that still run at the end are sampled until the process has ended.
         Thread last = new Thread(() -> {
             for (;;) {
                 sink = deep(100);

@@ -79,7 +79,7 @@ public class SampledTime {
         System.out.println("reads " + (THREADS.getCurrentThreadCpuTime() - before));
     }
 
-    /** Some 100 microseconds of work, without any call. */
+    /** Some 100 microseconds of work without a call. */
     private static long work(long seed) {
         long x = seed;
         for (int i = 0; i < 100_000; i++) {
@@ -93,7 +93,7 @@ public class SampledTime {
         return THREADS.getCurrentThreadCpuTime();
     }
 
-    /** Works until the thread has had so much more processor time. The clock is read every few milliseconds. */
+    /** Works until the thread has used this much processor time. Reads the clock every few milliseconds. */
     private static long burn(long nanos) {
         long begin = cpu();
         long now = begin;
@@ -139,7 +139,7 @@ public class SampledTime {
         burn(nanos);
     }
 
-    /** Two threads, of which one works three times as long as the other. */
+    /** Two additions, which cost less than a probe. */
     /** Two additions, which cost less than a probe. */
     static long tiny(long x) {
         return x + 7 + (x >> 3);
@@ -206,7 +206,7 @@ public class SampledTime {
         try {
             server.accept().close();
         } catch (IOException e) {
-            // Closed.
+            // The stream was closed.
         }
     }
 
@@ -222,7 +222,7 @@ public class SampledTime {
         return thread;
     }
 
-    /** Threads that wait for known reasons, and one that works. */
+    /** Threads that wait, each for a known reason, and a thread that works. */
     private static void states(long millis) throws Exception {
         CountDownLatch done = new CountDownLatch(1);
         ServerSocket server = new ServerSocket(0);
@@ -306,7 +306,7 @@ public class SampledTime {
         burnVirtual(nanos);
     }
 
-    /** A virtual thread has no clock of its own. */
+    /** Works in a virtual thread, which has no processor clock of its own. */
     private static void burnVirtual(long millis) {
         for (long i = 0; i < millis * 10; i++) {
             sink += work(sink);

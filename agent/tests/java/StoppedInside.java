@@ -1,7 +1,7 @@
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 
-/** Stops threads inside the tracker, most of them while they hold its lock. */
+/** Stops threads while they are inside the tracker; most of them hold its lock. */
 public final class StoppedInside {
     private static Method threadEnd;
     private static volatile boolean begun;
@@ -13,7 +13,7 @@ public final class StoppedInside {
         leaf();
     }
 
-    /** Acts as a new thread for the tracker again and again, so that it is stopped in the code that registers threads. */
+    /** Runs as a thread new to the tracker, again and again, and so is stopped in the code that registers threads. */
     private static void begins() {
         Thread thread = Thread.currentThread();
         try {
@@ -23,7 +23,7 @@ public final class StoppedInside {
                 threadEnd.invoke(null, thread);
             }
         } catch (InvocationTargetException stopped) {
-            // It was stopped in the right place.
+            // The thread was stopped in the right place.
         } catch (IllegalAccessException e) {
             throw new IllegalStateException(e);
         }

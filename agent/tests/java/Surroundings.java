@@ -1,7 +1,7 @@
 import java.util.Properties;
 import java.util.concurrent.CountDownLatch;
 
-/** Changes that programs make to the JVM around them. */
+/** Programs that change the JVM around them. */
 public class Surroundings {
     static int sink;
     static Object[] held;
@@ -56,7 +56,7 @@ public class Surroundings {
         Gate gate = new Gate();
         Thread[] threads = new Thread[50];
         for (int i = 0; i < threads.length; i++) {
-            // Each name is a group of its own.
+            // The letters at the end of the name put each thread into a group of its own.
             String name = "ends" + (char) ('a' + i % 26) + (char) ('a' + i / 26);
             threads[i] = new Thread(() -> {
                 work();
@@ -95,7 +95,7 @@ public class Surroundings {
             }
         }
 
-        /** Never allocates more than there is, since the first OutOfMemoryError ends the JVM. */
+        /** Fills the heap without exceeding it, since the first OutOfMemoryError would end the JVM. */
         static void fill() {
             Runtime runtime = Runtime.getRuntime();
             Object[] last = null;
@@ -110,7 +110,7 @@ public class Surroundings {
         }
     }
 
-    /** Properties of the program, which replace those of the JVM. Not instrumented. */
+    /** System properties of the program, which replace the JVM's. This class is not instrumented. */
     static class Mine extends Properties {
         private final String how;
 

@@ -2,14 +2,14 @@ import java.lang.reflect.Field;
 import java.lang.reflect.Method;
 import java.util.concurrent.CountDownLatch;
 
-/** A thread that holds the tracker's lock does not run. */
+/** A thread holds the tracker's lock and does not run. */
 public final class Suspended {
     private static Class<?> lock;
 
     static void leaf() {
     }
 
-    /** Runs in a new thread that has not run a probe. */
+    /** Makes calls in a new thread, which has not run a probe before. */
     static void works() throws InterruptedException {
         Thread thread = new Thread(Suspended::leaf);
         thread.start();
@@ -22,7 +22,7 @@ public final class Suspended {
         return field;
     }
 
-    /** Acts as a thread that is suspended as soon as it has the lock. It releases the lock at {@code end}. */
+    /** Acts as a thread that is suspended once it holds the tracker's lock; it releases the lock at {@code end}. */
     static Thread holder(CountDownLatch end) throws Exception {
         CountDownLatch held = new CountDownLatch(1);
         Method take = lock.getDeclaredMethod("take", Thread.class);
@@ -47,8 +47,7 @@ public final class Suspended {
     }
 
     /**
-     * Acts as a thread that an exception stops after it took the lock and before it noted so. Then
-     * it runs its first probe.
+     * Acts as a thread that an exception stops when it holds the lock but has not noted so. Then runs its first probe.
      */
     static void left() throws Exception {
         Method take = lock.getDeclaredMethod("tryTake", Thread.class);
@@ -65,7 +64,7 @@ public final class Suspended {
         thread.join();
     }
 
-    /** Suspends beginning threads until one of them holds the lock. */
+    /** Suspends threads that are starting, until one of them holds the tracker's lock. */
     @SuppressWarnings({"deprecation", "removal"})
     static void suspend() throws Exception {
         Field holder = field("holder");

@@ -1,4 +1,4 @@
-/** Suspends threads that do nothing but allocate, for ever and at any point. */
+/** Suspends threads that only allocate, at any point, and never resumes them. */
 public final class SuspendedTagging {
     static volatile Object sink;
 

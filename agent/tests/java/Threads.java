@@ -34,7 +34,7 @@ public final class Threads {
         leaf();
     }
 
-    /** Overrides the methods that a program may override. None of them tells which thread it is. */
+    /** Overrides every method of Thread that it can. The tracker must not identify threads by these methods. */
     static final class Impostor extends Thread {
         Impostor(String name) {
             super(name);
@@ -63,7 +63,7 @@ public final class Threads {
         }
     }
 
-    /** Clears the thread's fields, as some thread pools do between tasks. */
+    /** Clears the thread's thread-locals, as some thread pools do between tasks. */
     static void erased(Field locals) {
         try {
             for (int i = 0; i < 10; i++) {

@@ -1,4 +1,4 @@
-/** Measures its own times: of pauses in short calls, and of small methods beside copies without probes. */
+/** Measures its own times: pauses in short calls, and small methods beside copies without probes. */
 public class Times {
     static final int ROUNDS = 400;
 
@@ -13,7 +13,7 @@ public class Times {
             work(round);
             long start = System.nanoTime();
             Twin.work(round);
-            // Only the second half counts, when both are compiled.
+            // Count only the second half of the rounds, when both methods are compiled.
             twin += round < ROUNDS / 2 ? 0 : System.nanoTime() - start;
             if (round >= ROUNDS / 2) {
                 compiledWork(round);
@@ -44,7 +44,7 @@ public class Times {
         work(seed);
     }
 
-    /** Calls that last longer than probes, and not long enough for ticks. */
+    /** Calls that last longer than probes, but not long enough for ticks of the sampler. */
     static void longWork(int seed) {
         long sum = seed;
         for (int i = 0; i < 1000; i++) {
@@ -67,7 +67,7 @@ public class Times {
         return x;
     }
 
-    /** The same, not instrumented. */
+    /** The same methods, not instrumented. */
     static class Twin {
         static void work(int seed) {
             long sum = seed;

@@ -3,7 +3,7 @@ import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Runs a class that allocates in loaders that come and go. */
+/** Loads a class that allocates, in loaders that are dropped afterwards. */
 public class Unloaded {
     public static volatile Object sink;
 

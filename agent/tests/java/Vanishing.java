@@ -1,7 +1,7 @@
 import com.sun.management.ThreadMXBean;
 import java.lang.management.ManagementFactory;
 
-/** Allocates objects that never leave their method, so that compiled code allocates none. Prints the bytes of the last rounds. */
+/** Allocates objects that never leave their method: compiled code makes none. Prints the bytes of the last rounds. */
 public class Vanishing {
     private static final ThreadMXBean BEAN = (ThreadMXBean) ManagementFactory.getThreadMXBean();
 

@@ -34,7 +34,7 @@ public final class VirtualThreads {
         }
     }
 
-    /** All threads of a batch are alive at once here. */
+    /** Here, all threads of a batch are alive at the same time. */
     static void waits(CountDownLatch all, int i) {
         leaf();
         try {

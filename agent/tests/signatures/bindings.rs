@@ -1,5 +1,5 @@
-//! Reads the agent's bindings: every type of a function pointer, with the function of the JVM's tables that is called
-//! by it.
+//! Reads the agent's bindings. For each type of a function pointer, finds the function of the JVM's
+//! tables that is called through it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,32 +10,34 @@ use syn::{
     Stmt, Type, TypeBareFn,
 };
 
-/// A function of the JVM, or one that the JVM calls, as the agent declares it.
+/// The signature of a function as the agent declares it: a function of the JVM, or one that the JVM
+/// calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Signature {
     /// The file and function of the agent in which it is declared.
     pub(crate) place: String,
-    /// The parameters: each with all C types that the Rust type stands for.
+    /// The parameters, each with all C types that its Rust type can stand for.
     pub(crate) parameters: Vec<Vec<String>>,
-    /// The return type, in the same way.
+    /// All C types that the Rust return type can stand for.
     pub(crate) result: Vec<String>,
     /// True if the function takes any number of further arguments.
     pub(crate) variadic: bool,
 }
 
-/// All that the sources of the bindings declare.
+/// All declarations in the sources of the bindings.
 #[derive(Debug, Default)]
 pub(crate) struct Bindings {
     /// The signatures by which each function of a table is called; the key is the constant of its slot, such as
     /// `jni::FIND_CLASS`.
     pub(crate) calls: BTreeMap<String, Vec<Signature>>,
-    /// The functions with C linkage, by name: event callbacks and entry points among them.
+    /// The signatures of the functions with C linkage, by name. Event callbacks and entry points
+    /// are among them.
     pub(crate) functions: BTreeMap<String, Signature>,
-    /// The constants of all slots.
+    /// The names of the constants for all slots.
     pub(crate) slots: BTreeSet<String>,
 }
 
-/// The modules of the constants that number the slots of the JVM's tables.
+/// The modules whose constants number the slots of the JVM's tables.
 const TABLES: [&str; 3] = ["invoke", "jni", "jvmti"];
 
 impl Bindings {
@@ -72,7 +74,7 @@ impl Bindings {
     }
 }
 
-/// The named types of a file or of a function.
+/// The named types that are visible in a file or in a function.
 #[derive(Clone, Default)]
 struct Aliases(BTreeMap<String, Type>);
 
@@ -126,7 +128,7 @@ impl Aliases {
                     (None, None) => bail!("no C type is known for {name}"),
                 }
             }
-            _ => bail!("a type of a kind that no function of the JVM has"),
+            _ => bail!("no function of the JVM has a type of this kind"),
         }
     }
 
@@ -151,7 +153,8 @@ impl Aliases {
 }
 
 impl Signature {
-    /// Every C type of this signature, for a declarator such as `*` (a pointer to the function).
+    /// Every C type that this signature can stand for. `declarator` is inserted after the return
+    /// type: `*` for a pointer to the function.
     pub(crate) fn c_types(&self, declarator: &str) -> Vec<String> {
         let mut lists = vec![String::new()];
         for types in &self.parameters {
@@ -191,7 +194,7 @@ fn environments(pointee: &Type) -> Option<&'static [&'static str]> {
 
 fn primitive(name: &str) -> Option<&'static [&'static str]> {
     Some(match name {
-        // Each file names its environment: a pointer to a table.
+        // `Env` is a pointer to a table; its meaning depends on the file.
         "Env" => &["JNIEnv *", "jvmtiEnv *"],
         "Int" | "i32" => &["jint"],
         "Long" | "i64" => &["jlong"],
@@ -288,8 +291,9 @@ impl<'ast> Visit<'ast> for FileReader<'_> {
     }
 }
 
-/// Finds in a function the slots that each named type is cast from: `self.function::<F>(jni::FIND_CLASS)`, the same
-/// through a variable, and `let get_env: GetEnv = … invoke::GET_ENV …`.
+/// Finds, for each named type in a function, the slots that are cast to it. Three forms are
+/// recognised: `self.function::<F>(jni::FIND_CLASS)`, the same through a variable, and `let
+/// get_env: GetEnv = … invoke::GET_ENV …`.
 #[derive(Default)]
 struct CallReader {
     casts: Vec<(String, Vec<String>)>,
@@ -338,7 +342,7 @@ impl<'ast> Visit<'ast> for CallReader {
     }
 }
 
-/// Collects the slots named in an expression.
+/// Collects the slots whose constants occur in an expression.
 #[derive(Default)]
 struct SlotReader(Vec<String>);
 

@@ -1,8 +1,9 @@
-//! The types of the agent's function pointers against the headers of the JDKs.
+//! Compares the types of the agent's function pointers with the headers of the JDKs.
 //!
-//! The agent calls functions of JNI and JVM TI through pointers whose types it declares itself, and the JVM calls
-//! functions of the agent. The test reads these types from the agent's sources, writes each as a C type, and has the
-//! C compiler compare it with the type in `jni.h` and `jvmti.h`. `layout.rs` compares the slots, numbers and structs.
+//! The agent calls functions of JNI and JVM TI through pointers whose types it declares itself, and
+//! the JVM calls functions of the agent. The test reads these types from the agent's sources,
+//! writes each as a C type, and has the C compiler compare it with the type in `jni.h` and
+//! `jvmti.h`. `layout.rs` compares the slots, numbers and structs.
 
 use std::any::TypeId;
 use std::collections::BTreeSet;
@@ -20,8 +21,8 @@ use bindings::{Bindings, Signature};
 
 mod bindings;
 
-/// The functions that the JVM calls, and their types in the headers. Entry points have no named type: theirs is that
-/// of the prototype.
+/// The agent's functions that the JVM calls, each with its type in the headers. An entry point has
+/// no named type, so its prototype is used.
 const CALLED_BY_THE_JVM: &[(&str, &str)] = &[
     ("Agent_OnLoad", "__typeof__(Agent_OnLoad) *"),
     ("Agent_OnAttach", "__typeof__(Agent_OnAttach) *"),
@@ -50,7 +51,7 @@ const CALLED_BY_THE_JVM: &[(&str, &str)] = &[
     ("array_primitive_value", "jvmtiArrayPrimitiveValueCallback"),
 ];
 
-/// The function that the JVM calls from JDK 21 on, and its type in the headers.
+/// The agent's function that the JVM calls from JDK 21 on, with its type in the headers.
 const CALLED_SINCE_21: (&str, &str) = ("virtual_thread_end", "jvmtiEventVirtualThreadEnd");
 
 /// The functions with C linkage that no header declares: they implement native methods of Java classes, or handle a
@@ -66,8 +67,8 @@ fn called_by_the_jvm(feature: u32) -> impl Iterator<Item = (&'static str, &'stat
     CALLED_BY_THE_JVM.iter().copied().chain(since_21)
 }
 
-/// Fails unless the Rust types that stand for C types have their sizes; `jboolean` is an integer, since a `bool` that
-/// holds another byte than 0 and 1 is undefined behaviour.
+/// Checks that the Rust types have the sizes of the C types they stand for. `jboolean` is an
+/// integer, since a `bool` with a byte other than 0 and 1 is undefined behaviour.
 const SIZES: &[(&str, usize)] = &[
     ("jint", size_of::<Int>()),
     ("jlong", size_of::<Long>()),
@@ -89,7 +90,7 @@ fn bindings() -> Result<Bindings> {
     Ok(bindings)
 }
 
-/// The name in the header of the function in a slot: `GetMethodID` of `jni::GET_METHOD_ID`.
+/// The name of a slot's function in the header, for example `GetMethodID` for `jni::GET_METHOD_ID`.
 fn header_name(slot: &str) -> String {
     let (_, name) = slot.split_once("::").unwrap_or(("", slot));
     let word = |word: &str| match word {
@@ -99,7 +100,7 @@ fn header_name(slot: &str) -> String {
     name.split('_').map(word).collect()
 }
 
-/// The struct in the header of the table that a slot is in.
+/// The name of the struct in the header that contains the slot.
 fn table(slot: &str) -> &'static str {
     match slot.split_once("::") {
         Some(("invoke", _)) => "struct JNIInvokeInterface_",
@@ -108,7 +109,8 @@ fn table(slot: &str) -> &'static str {
     }
 }
 
-/// A C assertion that a type of the header is one of those that a signature stands for.
+/// Writes a C assertion: the type in the header is one of the C types that the signature stands
+/// for.
 fn compare(c: &mut String, name: &str, header: &str, signature: &Signature) {
     let same: Vec<String> = signature
         .c_types("*")
@@ -124,7 +126,7 @@ fn compare(c: &mut String, name: &str, header: &str, signature: &Signature) {
     .unwrap();
 }
 
-/// A C file that does not compile if a signature differs from that in the headers of this feature release.
+/// A C source that compiles only if all signatures agree with the headers of this feature release.
 fn c_source(bindings: &Bindings, feature: u32) -> Result<String> {
     let mut c = String::from("#include <jni.h>\n#include <jvmti.h>\n");
     for (name, size) in SIZES {
@@ -167,7 +169,7 @@ fn headers_of(feature: u32) -> Result<Option<Jdk>> {
 }
 
 fn jdk_17() -> Result<Jdk> {
-    headers_of(17)?.context("JDK 17 has no include/jni.h: a whole JDK is needed, not a runtime")
+    headers_of(17)?.context("JDK 17 has no include/jni.h: install a whole JDK, not only a runtime")
 }
 
 #[test]
@@ -181,31 +183,35 @@ fn signatures_are_those_of_every_header() -> Result<()> {
                 check(&jdk, &bindings)?;
                 newest = newest.max(feature);
             }
-            None => println!("JDK {feature} is a runtime without headers: not compared"),
+            None => println!("JDK {feature} is a runtime without headers; nothing is compared"),
         }
     }
     let (function, _) = CALLED_SINCE_21;
     ensure!(
         newest >= 21,
-        "{function} is compared with no header: a whole JDK 21 or 25 is needed, not a runtime"
+        "{function} is compared with no header: install a whole JDK 21 or 25, not only a runtime"
     );
     Ok(())
 }
 
-/// Every slot that the bindings number has a signature, and every function that the JVM may call is compared.
+/// Checks that every slot has a signature, and that every function that the JVM may call is
+/// compared.
 #[test]
 fn no_binding_is_left_out() -> Result<()> {
     let bindings = bindings()?;
     let called: BTreeSet<String> = bindings.calls.keys().cloned().collect();
     ensure!(
         called == bindings.slots,
-        "not called, or called without a number: {:?}",
+        "these slots have no signature, or these signatures no slot: {:?}",
         called.symmetric_difference(&bindings.slots)
     );
     ensure!(called.len() > 70, "only {} functions", called.len());
     let compared: BTreeSet<&str> = called_by_the_jvm(21).map(|(name, _)| name).collect();
     for name in &compared {
-        ensure!(bindings.functions.contains_key(*name), "{name} is gone");
+        ensure!(
+            bindings.functions.contains_key(*name),
+            "no signature of {name} was found"
+        );
     }
     for name in bindings.functions.keys() {
         ensure!(
@@ -258,7 +264,8 @@ fn a_wrong_signature_is_found_and_named() -> Result<()> {
     Ok(())
 }
 
-/// A Rust `bool` has no C type here: it would be undefined behaviour for other bytes than 0 and 1.
+/// A Rust `bool` stands for no C type: with a byte other than 0 and 1 it would be undefined
+/// behaviour.
 #[test]
 fn a_bool_is_refused() -> Result<()> {
     let error = is_same_object("(Env, Object, Object) -> bool").err();

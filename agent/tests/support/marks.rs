@@ -1,4 +1,4 @@
-//! Allocations by the lines that a program marks.
+//! Finds allocations by marks: comments `// @mark` at lines of the program.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use loadhook_profile::{Allocations, Amount, Frame, Profile, Site};
 
 use super::{Program, finish, read};
 
-/// The lines of a program that a comment `// @mark` marks, with the names of the marks.
+/// The marked lines of a program, with the names of their marks.
 pub(crate) fn marks(program: &str) -> Result<BTreeMap<u32, String>> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/java/{program}.java"));
     let text = fs::read_to_string(source)?;
@@ -23,7 +23,8 @@ pub(crate) fn allocations(profile: &Profile) -> Result<&Allocations> {
     profile.allocations.as_ref().context("no allocations")
 }
 
-/// Runs `Kept` under `alloc=MODE` with snapshots. Returns the profile's notes, and how they name the site that grows.
+/// Runs `Kept` under `alloc=MODE` with snapshots. Returns the notes of the profile, and the text by
+/// which they name the growing site.
 pub(crate) fn run_kept(feature: u32, mode: &str) -> Result<(Vec<String>, String)> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("profile.pb.gz");
@@ -53,7 +54,8 @@ pub(crate) fn by_mark(
     let mut found: BTreeMap<(String, String), Amount> = BTreeMap::new();
     for site in &allocations.sites {
         let frame = |at: u32| allocations.frames[at as usize];
-        // The generated code that makes a lambda object has no line, so its callers are searched.
+        // The JDK's generated code that makes a lambda object has no line, so look for a marked
+        // line among its callers.
         let path = std::iter::successors(site.frame.map(frame), |f| f.parent.map(frame));
         let mark = |frame: Frame| {
             let method = &profile.methods[frame.method as usize];
@@ -63,7 +65,7 @@ pub(crate) fn by_mark(
         let Some(mark) = path.take(16).find_map(mark) else {
             continue;
         };
-        // Before JDK 21 the name of a lambda class has a number.
+        // Before JDK 21, the name of a lambda's class contains a number that differs between runs.
         let name = match site.type_name.find("$$Lambda") {
             Some(at) => &site.type_name[..at + "$$Lambda".len()],
             None => &site.type_name,

@@ -23,7 +23,8 @@ pub(crate) mod marks;
 /// The values of the agent's option `timing`.
 pub(crate) const TIMINGS: [&str; 4] = ["adaptive", "exact", "count", "sampled"];
 
-/// Each of [`TIMINGS`] with an option of the JVM: with the compilers, and without them, which uses other probes.
+/// Each of [`TIMINGS`], once with the JVM's compilers and once with `-Xint`; other probes are used
+/// without the compilers.
 pub(crate) fn compiled_and_interpreted() -> impl Iterator<Item = (&'static str, &'static str)> {
     let both = ["-Xmixed", "-Xint"];
     TIMINGS
@@ -54,8 +55,8 @@ macro_rules! on_jdks {
     };
 }
 
-/// The folder with the classes of `tests/java/<name>.java`. They are compiled once for all JDKs, for JDK 11 by JDK 17,
-/// because the other JDKs may be runtimes without a compiler.
+/// The folder with the classes of `tests/java/<name>.java`. JDK 17 compiles them once, for JDK 11
+/// and later, because the other JDKs may be runtimes without a compiler.
 pub(crate) fn compiled(name: &str) -> Result<PathBuf> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/java/{name}.java"));
     source::compile_once(name, std::slice::from_ref(&source), |javac| {
@@ -64,20 +65,21 @@ pub(crate) fn compiled(name: &str) -> Result<PathBuf> {
     })
 }
 
-/// An archive that makes a class of the program a Java agent. The program can then ask for the sizes of objects.
+/// Makes a jar that loads a class of the program as a Java agent, so that the program can ask for
+/// the sizes of objects.
 pub(crate) fn java_agent(main: &str, folder: &Path) -> Result<PathBuf> {
     let (manifest, jar) = (folder.join("manifest"), folder.join("agent.jar"));
     fs::write(
         &manifest,
         format!("Premain-Class: {main}\nCan-Retransform-Classes: true\n"),
     )?;
-    // The archive has only a manifest, since the class is in the folder of the program.
+    // The jar contains only a manifest, since the class is in the program's folder.
     let mut tool = Jdk::find(17)?.tool("jar")?;
     process::output(tool.arg("cfm").arg(&jar).arg(&manifest))?;
     Ok(jar)
 }
 
-/// A program on a JDK.
+/// A Java program, and the JDK and options to run it with.
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
     feature: u32,
@@ -234,9 +236,9 @@ impl Finished {
         Ok(self)
     }
 
-    /// Checks that the profile has these calls and no others, a line each: `caller > callee calls`. The caller is `-` for
-    /// calls from outside. Methods of the program's main class are named without the class, and those of nested classes
-    /// with their own names only.
+    /// Checks that the profile has these calls and no others, a line each: `caller > callee calls`.
+    /// The caller is `-` for calls from outside. Methods of the program's main class are named
+    /// without the class, and methods of nested classes with the simple name of their class.
     pub(crate) fn calls(&self, main: &str, expected: &str) -> Result<&Self> {
         let mut wanted = BTreeMap::new();
         for line in expected.lines().map(str::trim).filter(|l| !l.is_empty()) {
@@ -284,7 +286,8 @@ impl Finished {
             self.name
         );
         let wall = if profile.header.timing == Timing::Sampled {
-            // Samples estimate a thread's time, and the VM's compilers share a tree.
+            // Samples only estimate a thread's time, and all compiler threads of the VM share a
+            // tree.
             f64::INFINITY
         } else {
             profile.header.duration_ns as f64
@@ -332,7 +335,7 @@ impl Finished {
     }
 }
 
-/// The edge of all calls of a method whose callers are unknown.
+/// The edge that stands for all calls of a method whose callers are unknown.
 pub(crate) fn from_anywhere(callee: &str) -> String {
     format!("* > {callee}")
 }
@@ -347,8 +350,8 @@ fn by_callee(edges: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
     sums
 }
 
-/// The number of calls from each method to each other, in all threads together. Calls that were counted without their
-/// callers are [`from_anywhere`].
+/// The number of calls from each method to each other, in all threads together. Calls that were
+/// counted without their callers have the edge [`from_anywhere`].
 pub(crate) fn edges(profile: &Profile, main: &str) -> BTreeMap<String, u64> {
     let name = |method: u32| {
         let method = &profile.methods[method as usize];
@@ -371,7 +374,7 @@ pub(crate) fn edges(profile: &Profile, main: &str) -> BTreeMap<String, u64> {
         }
     }
     if profile.header.timing == Timing::Sampled {
-        // The trees are those of samples, which tell no calls.
+        // These trees are made of samples, which have no numbers of calls.
         edges.retain(|_, calls| *calls > 0);
     }
     for counted in &profile.method_calls {
@@ -382,7 +385,8 @@ pub(crate) fn edges(profile: &Profile, main: &str) -> BTreeMap<String, u64> {
     edges
 }
 
-/// The calls that a program printed, in the form of [`edges`]. Other lines are the JVM's.
+/// The calls that a program printed, in the form of [`edges`]. Other lines were printed by the JVM
+/// and are ignored.
 pub(crate) fn counted(printed: &str) -> Result<BTreeMap<String, u64>> {
     let lines = printed.lines().filter(|line| line.contains(" > "));
     lines

@@ -27,7 +27,7 @@ pub(crate) fn classes(group: &str) -> Result<PathBuf> {
     })
 }
 
-/// The same with further arguments of the compiler, files included.
+/// Compiles the same programs with further arguments of the compiler, which may be files.
 pub(crate) fn compiled(
     group: &str,
     arguments: impl FnOnce(&mut Command, &[PathBuf]) -> Result<()>,
@@ -41,11 +41,11 @@ pub(crate) fn compiled(
 /// A program on a JDK.
 pub(crate) struct Program {
     pub(crate) jdk: Jdk,
-    /// The JVM's options, class path included.
+    /// The JVM's options, including the class path.
     pub(crate) jvm: Vec<String>,
     /// The main class and its arguments.
     pub(crate) main: Vec<String>,
-    /// The agent's options but `file`.
+    /// The agent's options except for `file`.
     pub(crate) options: String,
     folder: tempfile::TempDir,
 }
@@ -94,7 +94,7 @@ impl Program {
         self
     }
 
-    /// A folder of its own.
+    /// A folder that belongs to this run only.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -145,8 +145,8 @@ impl Program {
         self.profile()
     }
 
-    /// Runs the program with the agent only, and returns its profile. Its output and exit code must
-    /// be these, and the agent must print nothing.
+    /// Runs the program with the agent only, and returns its profile. Output and exit code must be
+    /// the given ones, and the agent must print nothing.
     pub(crate) fn prints(&self, stdout: &str, code: i32) -> Result<Profile> {
         let observed = self.observed()?;
         ensure!(
@@ -196,7 +196,7 @@ pub(crate) fn read(file: &Path) -> Result<Profile> {
     pprof::read(&bytes[..]).with_context(|| file.display().to_string())
 }
 
-/// Calls by method, `Class.name`, of all loaders and threads together.
+/// The number of calls of each method (`Class.name`), over all loaders and threads.
 pub(crate) fn calls(profile: &Profile) -> BTreeMap<String, u64> {
     let mut calls = BTreeMap::new();
     for thread in &profile.threads {
@@ -209,7 +209,7 @@ pub(crate) fn calls(profile: &Profile) -> BTreeMap<String, u64> {
     calls
 }
 
-/// Checks calls that are known; a method that is not there was called 0 times.
+/// Checks the given numbers of calls; a method that is not in the profile was called 0 times.
 pub(crate) fn expect(profile: &Profile, expected: &[(&str, u64)]) -> Result<()> {
     let calls = calls(profile);
     for (method, count) in expected {

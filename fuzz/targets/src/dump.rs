@@ -11,7 +11,7 @@ use loadhook_hprof::{Visitor, read};
 
 use crate::shared_passes::shared_passes;
 
-/// Maximum number of objects for which dominators are also computed by the simple method.
+/// Maximum number of objects of graphs whose dominators are also computed by a simple, slow method.
 const FEW: u32 = 64;
 
 /// A visitor that requests contents and ignores them.
@@ -23,14 +23,14 @@ impl Visitor for WithContents {
     }
 }
 
-/// Reads `data` as a dump in all ways, and returns whether it could be read as a graph.
+/// Reads `data` as a dump in all ways. Returns whether it could be read as a graph.
 ///
 /// # Panics
 /// When the reader violates an invariant.
 pub fn dump(data: &[u8]) -> bool {
     let (counts, outcome) = histogram(data);
     let with_contents = read(data, &mut WithContents);
-    // With contents, an object may be longer than the buffer of the reader.
+    // The reader hands out contents, so one object may be longer than its buffer.
     if let (Ok(()), Ok(bytes)) = (&outcome, &with_contents) {
         assert_eq!(counts.dump_bytes, *bytes);
     }
@@ -89,7 +89,7 @@ pub fn dump(data: &[u8]) -> bool {
     true
 }
 
-/// Checks that the data of the page agree with the answers to single questions.
+/// Checks that the data for the HTML page agree with the functions that answer a single question.
 fn page(data: &[u8], graph: &Graph, found: &Dominators) {
     let paths = graph.shortest_paths().expect("shortest paths are computed");
     let objects: Vec<u32> = (0..graph.len()).take(FEW as usize).collect();
@@ -140,7 +140,8 @@ fn left_out(mut graph: Graph) {
     graph.check().expect("there is disk space");
 }
 
-/// The memory for the graph: none, little or much, up to 16 MB. The input decides.
+/// The memory limit for the graph: none, little or much, up to 16 MB. Bytes of the input determine
+/// the limit.
 fn memory(data: &[u8]) -> u64 {
     let mix = |sum: u64, byte: &u8| (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     let sum = data.iter().fold(0xcbf2_9ce4_8422_2325, mix);
@@ -155,7 +156,8 @@ struct Whole<'d> {
 }
 
 impl Whole<'_> {
-    /// Checks that another reader has the same fault, and returns what it read.
+    /// Checks that `read`, the result of another reader, has the same fault as this one. Returns
+    /// the value that the other reader read.
     fn agrees<T>(&self, read: Result<(T, Option<Error>), Error>) -> Option<T> {
         let told = |error: &Error| (error.at, error.to_string());
         let (read, cut_off) = match read {
@@ -174,7 +176,7 @@ impl Whole<'_> {
     }
 }
 
-/// Checks that the sums of the rows equal the totals.
+/// Checks that the sums of the rows of duplicates equal their totals.
 fn duplicates(data: &[u8], whole: &Whole) {
     let read = |top| Duplicates::read(|| Ok(data), top, 1 << 30, ProfilerObjects::Shown);
     let Some(all) = whole.agrees(read(usize::MAX)) else {
@@ -195,7 +197,7 @@ fn duplicates(data: &[u8], whole: &Whole) {
     for row in &all.worst {
         let most = (row.count - 1) * row.bytes;
         assert!(row.count > 1 && row.wasted <= most, "{row:?}");
-        // Strings may share an array.
+        // Several strings may share one array, so the waste is exact only for arrays.
         assert!(row.is_string || row.wasted == most, "{row:?}");
     }
     let few = whole
@@ -221,13 +223,16 @@ fn threads(data: &[u8], whole: &Whole) {
     }
 }
 
-/// Checks that a dump that is cut off before its fault is reported as truncated.
+/// Checks that a dump is reported as truncated if it is cut off anywhere before its fault.
 fn ends(data: &[u8], fault: Option<&Error>) {
     let fault = fault.filter(|fault| !fault.is_truncated());
     let at = fault.map_or(data.len() as u64, |fault| fault.at);
-    assert!(at <= data.len() as u64, "the fault is behind the end");
+    assert!(
+        at <= data.len() as u64,
+        "the fault is after the end of the file"
+    );
     let at = at as usize;
-    // Begin with the end of the header: shorter files have other errors.
+    // Begin after the header (31 bytes): shorter files have other errors.
     for length in [31, at / 2, at.saturating_sub(9), at.saturating_sub(1), at] {
         if (31..=at).contains(&length)
             && let Err(error) = histogram(&data[..length]).1
@@ -270,7 +275,7 @@ fn adds_up(graph: &Graph, found: &Dominators) {
     assert!(by_class.max().unwrap_or(0) >= sizes.first().copied().flatten().unwrap_or(0));
 }
 
-/// The objects that are reached from the roots without going through an object.
+/// For each object, true if it is reachable from the roots without the object `without`.
 fn reached(graph: &Graph, without: Option<u32>) -> Vec<bool> {
     let mut reached = vec![false; graph.len() as usize];
     let is_root = |object: &u32| graph.root(*object).is_some();
@@ -283,7 +288,8 @@ fn reached(graph: &Graph, without: Option<u32>) -> Vec<bool> {
     reached
 }
 
-/// Checks that an object retains the objects that are unreachable without it.
+/// Compares dominators with the definition: an object retains exactly the objects that become
+/// unreachable without it.
 fn simply(graph: &Graph, found: &Dominators) {
     let all = reached(graph, None);
     for object in 0..graph.len() {

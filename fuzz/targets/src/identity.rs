@@ -9,11 +9,11 @@ thread_local! {
     static REWRITER: RefCell<Rewriter> = RefCell::default();
 }
 
-/// Passes `data` through planner and emitter without a probe.
+/// Rewrites `data` without adding a probe: the planner and emitter run, and must return the same
+/// bytes.
 ///
 /// # Panics
-/// When the result differs from `data`, or only one of parser and rewriter
-/// accepts it.
+/// When the result differs from `data`, or only one of parser and rewriter accepts `data`.
 pub fn identity(data: &[u8]) {
     let parsed = ClassFile::parse(data).map(drop);
     let copied = REWRITER.with_borrow_mut(|rewriter| copy(rewriter, data));
@@ -21,13 +21,17 @@ pub fn identity(data: &[u8]) {
         (Ok(()), Ok(None)) => {}
         (Ok(()), Ok(Some(copy))) => same(data, &copy),
         (Err(_), Err(_)) => {}
-        (Ok(()), Err(error)) => panic!("read, but not copied: {error}"),
-        (Err(error), Ok(_)) => panic!("copied, but not read: {error}"),
+        (Ok(()), Err(error)) => {
+            panic!("the parser reads the class, but the rewriter does not copy it: {error}")
+        }
+        (Err(error), Ok(_)) => {
+            panic!("the rewriter copies the class, but the parser does not read it: {error}")
+        }
     }
 }
 
-/// The result of a call of the rewriter, which asked the allocator for `asked` bytes: for as many as it filled, or for
-/// none if there is nothing to do.
+/// Returns the bytes of a rewriter's result. Checks that the rewriter allocated a buffer of exactly
+/// the result's length (`asked`), or none if there was nothing to do.
 pub(crate) fn used(outcome: Outcome<Vec<u8>>, asked: Option<usize>) -> Option<Vec<u8>> {
     match outcome {
         Outcome::Unchanged => {

@@ -1,5 +1,5 @@
-//! The fuzz targets of Loadhook: functions of bytes that panic when the rewriter or the reader of
-//! heap dumps violates an invariant.
+//! The fuzz targets of Loadhook: functions that take arbitrary bytes and panic when the rewriter or
+//! the reader of heap dumps violates an invariant.
 //!
 //! libFuzzer calls them from `fuzz/fuzz_targets`. Tests call them with mutants
 //! (`tests/tests/fuzz_mutants.rs`) and with the files in `fuzz/corpus`
@@ -32,7 +32,7 @@ pub use rewrite::{Rewritten, Targets, rewrite, rewrite_with};
 pub struct InputStatistics {
     /// True if the input could be read as a class file.
     pub parsed: bool,
-    /// The totals of rewriting it, over all option sets.
+    /// The totals of rewriting the input under all option sets.
     pub rewritten: Rewritten,
 }
 

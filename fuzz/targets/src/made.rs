@@ -1,5 +1,5 @@
-//! Target `made`: the input decides which dump is made. The result of reading it is compared with
-//! what was written. Then bytes of the dump are changed, and it is read again.
+//! Target `made`: builds a dump from the bytes of the input, reads it, and compares the result with
+//! the objects that were written. Then it changes bytes of the dump and reads it again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -10,7 +10,7 @@ use loadhook_heap::{ErrorKind, Graph, histogram};
 
 use crate::dump::dump;
 
-/// The bytes that decide; zeros when they are used up.
+/// The bytes of the input, taken one by one for each decision; zeros after the last byte.
 struct Choices<'d>(&'d [u8]);
 
 impl Choices<'_> {
@@ -38,7 +38,7 @@ enum Kind {
     Longs,
 }
 
-/// The heap dump that the input decided on.
+/// The heap dump that was built from the input.
 struct Made {
     kinds: Vec<Kind>,
     edges: Vec<Vec<usize>>,
@@ -54,7 +54,7 @@ struct Made {
 const PAIR: u64 = 0x100;
 const OBJECTS: u64 = 0x110;
 
-/// Makes a dump and reads it.
+/// Builds a dump from `data` and reads it.
 ///
 /// # Panics
 /// When the reader violates an invariant.
@@ -65,8 +65,8 @@ pub fn made(data: &[u8]) {
     let made = make(&mut choices);
     let bytes = packed(&made.bytes, packing);
     agrees(&made, &bytes, memory);
-    // A dump without segments has no end record, so a cut cannot be recognised unless the dump is
-    // one gzip member.
+    // A dump without segments has no end record, so the reader cannot notice that it was cut off.
+    // One gzip member has a checksum at its end, so there the cut is noticed.
     if made.has_end || packing[0] % 3 == 1 {
         let missing = 1 + (choices.below(256) << 8 | choices.below(256)) % bytes.len();
         for missing in [missing, missing % 8 + 1] {
@@ -88,7 +88,7 @@ pub fn made(data: &[u8]) {
     dump(&other);
 }
 
-/// Checks that a file that ends too soon is no dump, or is reported as truncated.
+/// Checks that a file that ends too soon is refused or reported as truncated.
 fn is_cut_off(bytes: &[u8]) {
     let error = histogram(bytes).1.expect_err("the dump is cut off");
     let is_none = matches!(error.kind, ErrorKind::Empty | ErrorKind::NotADump);
@@ -114,7 +114,7 @@ fn address(object: usize) -> u64 {
     0x1000 + 0x40 * object as u64
 }
 
-/// Writes identifiers of 4 or 8 bytes.
+/// Writes a dump whose identifiers have 4 or 8 bytes.
 struct Writer {
     is_wide: bool,
     /// True for heap segments with an end record, false for one heap record without an end record.
@@ -258,8 +258,8 @@ fn make(choices: &mut Choices) -> Made {
     made
 }
 
-/// The objects that are reached from the roots without going through `without`, with the number of
-/// steps to each.
+/// The objects that are reachable from the roots without `without`, each with the least number of
+/// steps.
 fn reached(made: &Made, roots: &BTreeSet<usize>, without: Option<usize>) -> BTreeMap<usize, usize> {
     let mut reached = BTreeMap::new();
     let mut next = roots.clone();
@@ -278,7 +278,7 @@ fn reached(made: &Made, roots: &BTreeSet<usize>, without: Option<usize>) -> BTre
     reached
 }
 
-/// Asserts that reading gives the dump that was made.
+/// Asserts that the reader finds the objects that were written.
 fn agrees(made: &Made, bytes: &[u8], memory: u64) {
     let (counts, outcome) = histogram(bytes);
     outcome.expect("the dump is complete");
@@ -301,7 +301,7 @@ fn agrees(made: &Made, bytes: &[u8], memory: u64) {
     assert_eq!(counts.bytes(), all);
     let kept = reached(made, &made.roots, None);
     let ways = reached(made, &(&made.roots - &made.variables), None);
-    // The two class objects are roots, too.
+    // The graph also has the two class objects, which are roots.
     assert_eq!(found.reachable() as usize, kept.len() + 2);
     let without: Vec<_> = (0..count)
         .map(|n| reached(made, &made.roots, Some(n)))
@@ -315,7 +315,7 @@ fn agrees(made: &Made, bytes: &[u8], memory: u64) {
         let gone = kept.keys().filter(|it| dominates(n, **it));
         let bytes = gone.map(|it| graph.size(object(*it))).sum();
         assert_eq!(found.retained(object(n)), Some(bytes));
-        // The object that all other dominators dominate.
+        // The immediate dominator: the only one that all other dominators dominate.
         let above: Vec<usize> = kept
             .keys()
             .copied()

@@ -8,17 +8,18 @@ use loadhook_rewrite::{
 /// One way to rewrite a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptionSet {
-    /// Every probe, with ids from 0 on.
+    /// Every probe. Ids start at 0.
     All,
-    /// Timing probes with the descriptor `(II)V`, and ids that need constants.
+    /// Timing probes with the descriptor `(II)V`. The ids are so large that they need entries of
+    /// the constant pool.
     TwoIds,
-    /// Every probe, with huge methods allowed and unknown attributes dropped. Some ids need
-    /// `sipush`, others `ldc`.
+    /// Every probe; huge methods are allowed and unknown attributes dropped. Some ids are pushed by
+    /// `sipush`, others by `ldc`.
     Lenient,
-    /// Allocation and object probes in every other method, but no timing probes.
+    /// Allocation and object probes in every second method; no timing probes.
     Allocations,
-    /// Probes that only count calls, and in every other method also allocation probes. Some ids
-    /// need `bipush`, others `sipush`.
+    /// Probes that only count calls; every second method also has allocation probes. Some ids are
+    /// pushed by `bipush`, others by `sipush`.
     Counts,
 }
 
@@ -32,7 +33,7 @@ impl OptionSet {
         OptionSet::Counts,
     ];
 
-    /// The rewriter's options.
+    /// The rewriter's options in this set.
     pub fn options(self) -> Options {
         let mut options = Options::default();
         match self {
@@ -64,7 +65,7 @@ impl OptionSet {
     }
 }
 
-/// A selector for every probe, or for a part of the probes and methods.
+/// Selects the probes of a set for each method: all of them, or some in every second method.
 pub(crate) struct Chosen {
     set: OptionSet,
     everything: Everything,
@@ -92,7 +93,10 @@ impl Selector for Chosen {
     fn site(&mut self, method: &Member<'_, '_>, site: &Site<'_>) -> u32 {
         let code = method.code().ok().flatten();
         let code_length = code.map_or(0, |code| code.len());
-        assert!(site.bci.0 < code_length, "the site is outside the code");
+        assert!(
+            site.bci.0 < code_length,
+            "the selector was called for a site outside the code"
+        );
         self.everything.site(method, site)
     }
 }

@@ -47,7 +47,7 @@ pub fn read(data: &[u8]) -> bool {
 fn place(error: &Error, data: &[u8]) {
     assert!(
         error.offset() <= data.len(),
-        "the position of {error} is outside of the {} bytes",
+        "the position of {error} is outside of the class, which has {} bytes",
         data.len()
     );
     black_box(error.to_string());
@@ -64,7 +64,10 @@ fn pool(class: &ClassFile<'_>) {
     for index in (0..=count).chain([u16::MAX]).map(CpIndex) {
         let constant = pool.get(index);
         let usable = !index.is_none() && index.0 < count;
-        assert!(usable || constant.is_err(), "#{index} of {count}");
+        assert!(
+            usable || constant.is_err(),
+            "constant #{index} was read, but the pool has only {count} entries"
+        );
         let errors = [
             constant.err(),
             pool.utf8(index).err(),
@@ -90,7 +93,9 @@ fn attributes<'a>(class: &ClassFile<'a>, attributes: Attributes<'a>) {
     for attribute in attributes {
         match attribute {
             Ok(attribute) => black_box(class.pool().utf8(attribute.name_index).is_ok()),
-            Err(error) => panic!("{error}, although the class was read"),
+            Err(error) => {
+                panic!("reading a part failed ({error}), although the class was accepted")
+            }
         };
         seen += 1;
     }
@@ -108,7 +113,11 @@ fn read_code(class: &ClassFile<'_>, code: &Code<'_>) {
             whole = false;
             break;
         };
-        assert_eq!(instruction.bci.index(), covered, "instructions have a gap");
+        assert_eq!(
+            instruction.bci.index(),
+            covered,
+            "there is a gap between two instructions"
+        );
         covered += instruction.bytes.len();
         black_box((
             instruction.opcode.mnemonic(),
@@ -134,8 +143,8 @@ fn read_code(class: &ClassFile<'_>, code: &Code<'_>) {
 
 fn table(class: &ClassFile<'_>, attribute: &Attribute<'_>) {
     let reader = || attribute.reader(Structure::Named("table"));
-    // Give each attribute to every reader, whatever its name is: a reader must not panic on any
-    // bytes.
+    // Call every reader on each attribute, whatever the attribute's name is: no reader may panic on
+    // any bytes.
     let errors = [
         line_table::entries(reader()).map(Iterator::count).err(),
         local_table::entries(reader()).map(Iterator::count).err(),

@@ -1,5 +1,5 @@
-//! Target `rewrite`: the result is a class file whose tables are consistent with its code, and only
-//! code has changed.
+//! Target `rewrite`: rewrites a class and checks the result. It must be a class file whose tables
+//! are consistent with its code, and which differs from the original only in code.
 
 use std::collections::BTreeSet;
 
@@ -80,7 +80,9 @@ impl Targets {
                     continue;
                 }
             };
-            let output = result.unwrap_or_else(|error| panic!("read, not rewritten: {error}"));
+            let output = result.unwrap_or_else(|error| {
+                panic!("the parser reads the class, but the rewriter does not rewrite it: {error}")
+            });
             told.instrumented += rewriter.report().instrumented;
             told.left_alone += rewriter.report().left_alone.len() as u32;
             match output {
@@ -134,7 +136,10 @@ impl Targets {
                     wrong.map(|more| vec![0; if more == 0 { len - 1 } else { len + more }])
                 });
                 let (Some(len), Err(error)) = (asked, &result) else {
-                    assert!(asked.is_none(), "a refused buffer gave {result:?}");
+                    assert!(
+                        asked.is_none(),
+                        "the allocator refused the buffer, but the rewriter returned {result:?}"
+                    );
                     continue;
                 };
                 assert_eq!(*error.kind(), ErrorKind::Allocation { len });
@@ -206,9 +211,12 @@ fn frame_of_the_class(old: &ClassFile<'_>, new: &ClassFile<'_>) {
             (None, None) => break,
             (Some(Ok(old)), Some(Ok(new))) => {
                 assert_eq!(old.name_index, new.name_index, "class attributes");
-                assert!(old.info == new.info, "a class attribute's content");
+                assert!(
+                    old.info == new.info,
+                    "the content of a class attribute changed"
+                );
             }
-            other => panic!("class attributes: {other:?}"),
+            other => panic!("the class attributes changed: {other:?}"),
         }
     }
 }
@@ -236,7 +244,7 @@ fn pools(old: &ClassFile<'_>, new: &ClassFile<'_>) {
             Ok(_) => None,
             Err(error) => Some(error),
         };
-        assert_eq!(error, None, "new constant #{index}");
+        assert_eq!(error, None, "the new constant #{index} is not valid");
     }
 }
 
@@ -260,7 +268,7 @@ fn member(old: &Member<'_, '_>, new: &Member<'_, '_>) -> bool {
                     differs = true;
                 }
             }
-            other => panic!("member attributes: {other:?}"),
+            other => panic!("the attributes of a member changed: {other:?}"),
         }
     }
 }

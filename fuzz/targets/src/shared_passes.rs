@@ -1,4 +1,5 @@
-//! Compares the views of four shared passes with the views that are read separately.
+//! Compares two ways to read the views of a dump: all views in four shared passes, and each view by
+//! its own reader.
 
 use std::cell::Cell;
 
@@ -6,13 +7,14 @@ use loadhook_heap::{
     Details, Duplicates, Field, Graph, ProfilerObjects, SharedPasses, Thread, Threads, ViewRequest,
 };
 
-/// Maximum number of fields of an object, and of duplicates.
+/// Maximum number of fields that are read of an object, and of duplicates.
 const FEW: usize = 5;
 
-/// Memory for hashes.
+/// Memory limit for the hashes of arrays.
 const MEMORY: u64 = 1 << 30;
 
-/// Checks that the views of a dump that can be read as `graph` are those of the single readers.
+/// Checks that the shared passes give the same views as the single readers. `data` is a dump that
+/// can be read as `graph`.
 pub(crate) fn shared_passes(data: &[u8], graph: &Graph, memory: u64, pairs: &[(u32, u32)]) {
     let objects: Vec<u32> = (0..graph.len()).take(64).collect();
     let opened = Cell::new(0);
@@ -31,7 +33,7 @@ pub(crate) fn shared_passes(data: &[u8], graph: &Graph, memory: u64, pairs: &[(u
         duplicates: FEW,
         memory: MEMORY,
     };
-    // Move the whole graph from memory to the file.
+    // With this memory limit, the shared passes move the whole graph from memory to a file.
     shared
         .give_back_memory(u64::MAX)
         .expect("there is disk space");
@@ -58,7 +60,7 @@ pub(crate) fn shared_passes(data: &[u8], graph: &Graph, memory: u64, pairs: &[(u
     same_threads(views.threads.threads, threads.threads);
 }
 
-/// The fields of objects with their numbers.
+/// The fields of each object, with the numbers of the objects that they refer to.
 fn fields(details: &Details, objects: &[u32]) -> Vec<Option<(Vec<Field>, u64)>> {
     let fields = objects.iter().map(|object| details.fields.get(object));
     fields
@@ -66,9 +68,10 @@ fn fields(details: &Details, objects: &[u32]) -> Vec<Option<(Vec<Field>, u64)>> 
         .collect()
 }
 
-/// Checks that threads are the same but for names that are missing. The shared passes take the array
-/// of a name from the graph: it is another array than that of the name's fields if the class of strings
-/// has more references, or if two objects have the same identifier.
+/// Checks that both ways give the same threads, except for names that are missing. The shared
+/// passes find the array of a thread's name in the graph. Its number differs from the array in the
+/// name's fields if the class of strings has more references, or if two objects have the same
+/// identifier.
 fn same_threads(mut shared: Vec<Thread>, mut single: Vec<Thread>) {
     for threads in [&mut shared, &mut single] {
         threads.sort_by_key(|thread| thread.serial);

@@ -14,9 +14,9 @@ fn files(folder: &str) -> Vec<PathBuf> {
     files
 }
 
-/// Peak memory of the process.
+/// Peak memory of this process in bytes.
 fn peak() -> u64 {
-    process::peak_memory("self").expect("Linux tells the peak")
+    process::peak_memory("self").expect("Linux reports the peak memory")
 }
 
 fn random(state: &mut u64) -> u8 {
@@ -45,9 +45,9 @@ fn committed_dumps_pass_the_targets() {
             Err(_) => failed.push(file),
         }
     }
-    println!("{count} files, {graphs} of them dumps");
-    assert!(failed.is_empty(), "failed on {failed:#?}");
-    assert!(graphs > 0, "a corpus without a dump proves nothing");
+    println!("{count} files, {graphs} of them readable as dumps");
+    assert!(failed.is_empty(), "a target failed on {failed:#?}");
+    assert!(graphs > 0, "no file of the corpus is a dump");
 }
 
 #[test]
@@ -57,14 +57,14 @@ fn made_dumps_and_their_mutants_pass_the_targets() {
         let length = usize::from(random(&mut state)) + 4;
         let data: Vec<u8> = (0..length).map(|_| random(&mut state)).collect();
         if let Err(fault) = catch_unwind(|| loadhook_fuzz::made(&data)) {
-            println!("decided by {data:?}");
+            println!("failing input: {data:?}");
             std::panic::resume_unwind(fault);
         }
     }
-    // The bound allows a few buffers of the reader, and the threads of the tests.
+    // The bound leaves room for a few buffers of the reader and for the threads of the tests.
     let peak = peak();
     assert!(
         peak < 150_000_000,
-        "{peak} bytes of memory for dumps of some kilobytes"
+        "dumps of some kilobytes took {peak} bytes of memory"
     );
 }

@@ -60,7 +60,7 @@ pub(super) fn add(list: &mut List) {
     );
 }
 
-/// Code that returns 5 if `n == 0`, and else continues. There is a label at each instruction
+/// Code that returns 5 if `n` is 0, and otherwise continues. Returns a label for each instruction
 /// boundary.
 fn body(code: &mut CodeBuilder<'_>) -> Vec<loadhook_testclasses::assembler::Label> {
     let mut at = vec![code.here()];
@@ -158,12 +158,12 @@ fn around_return(code: &mut CodeBuilder<'_>) {
     code.local_variable(LocalTable::Variables, (at[1], at[6]), "after_first", "I", 5);
 }
 
-/// Writes the second table as bytes, with the name `n` and the descriptor `I`.
+/// Writes the second table as raw bytes. Its variable is named `n` and has the descriptor `I`.
 fn two_tables(code: &mut CodeBuilder<'_>) {
     let at = body(code);
     code.local_variable(LocalTable::Variables, (at[0], at[6]), "m", "I", 0);
     let (name, descriptor) = (code.pool().utf8("n"), code.pool().utf8("I"));
-    // The table has one row: local 1 in the first four bytes of code (iload_0, ifne).
+    // The table has one row: local 1 is valid in the first four bytes of code (iload_0, ifne).
     let mut second = Vec::new();
     for value in [1, 0, 4, name, descriptor, 1] {
         second.extend_from_slice(&value.to_be_bytes());

@@ -1,4 +1,5 @@
-//! Every form of frame, and the distances at which a form must become another (JVMS §4.7.4).
+//! Every form of frame, and the greatest offset_delta of each form, beyond which another form is
+//! needed (JVMS §4.7.4).
 
 use loadhook_testclasses::assembler::VerificationTypeInfo as V;
 use loadhook_testclasses::assembler::{CodeBuilder, FrameForm, access, op};
@@ -16,8 +17,8 @@ pub(super) fn add(list: &mut List) {
     at_zero(list);
 }
 
-/// `if (n == 0) return n`, filled up to `length` bytes, then a frame. An exit probe increases the
-/// distance to the frame.
+/// Code of `length` bytes that begins with `if (n == 0) return n`, and then a frame. The exit probe
+/// of the return increases the frame's offset_delta.
 fn return_unless_zero(code: &mut CodeBuilder<'_>, length: usize, form: FrameForm, locals: &[V]) {
     let end = code.pc() + length;
     let next = code.label();
@@ -61,7 +62,7 @@ fn same(list: &mut List) {
     for (name, construct, apart, form) in shapes {
         list.test(name, construct, 52, &[0, 3], |code| {
             let locals = [V::Integer];
-            // The delta of the first frame counts from 0, the delta of the second from the byte
+            // The offset_delta of the first frame counts from 0, that of the second from the byte
             // after the first frame.
             return_unless_zero(code, usize::max(apart - 1, 6), form, &locals);
             match apart {

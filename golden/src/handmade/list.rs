@@ -6,20 +6,21 @@ use loadhook_testclasses::shapes::{Arg, Driver};
 /// One hand-made class.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Handmade {
-    /// A name fit for a file; the class is `handmade/<name>`.
+    /// The name, which is also a valid file name. The class is named `handmade/<name>`.
     pub name: String,
     /// The construct that the class shows.
     pub construct: &'static str,
-    /// True if the text of the class is too long for a golden file.
+    /// True if the text of the class is too long for a golden file. Such a class is run, but not
+    /// printed.
     pub large: bool,
     /// The class file.
     pub bytes: Vec<u8>,
 }
 
-/// `public static`, as most methods here are.
+/// The flags `public static`, which most methods of the hand-made classes have.
 pub(super) const STATIC: u16 = access::PUBLIC | access::STATIC;
 
-/// The list under construction.
+/// The list of hand-made classes while they are added.
 #[derive(Default)]
 pub(super) struct List {
     pub(super) classes: Vec<Handmade>,
@@ -59,7 +60,7 @@ impl List {
         self.push(name, construct, false, bytes);
     }
 
-    /// Like [`List::class`] for a class too long to print.
+    /// Like [`List::class`], but for a class whose text is too long for a golden file.
     pub(super) fn large(
         &mut self,
         name: &str,
@@ -93,7 +94,7 @@ impl List {
     }
 }
 
-/// A class without `run()` if the driver was given no call.
+/// Assembles a class. It has no `run()` if the driver was given no call.
 fn assemble(
     name: &str,
     version: u16,

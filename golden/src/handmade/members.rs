@@ -143,7 +143,8 @@ pub(super) fn add(list: &mut List) {
     );
 }
 
-/// Annotations that have a meaning in the JDK, and one of an application.
+/// Annotations as (name of the class, descriptor, description). The JDK gives most of them a
+/// meaning; one belongs to an application.
 const ANNOTATIONS: [(&str, &str, &str); 7] = [
     (
         "annotated",
@@ -198,7 +199,7 @@ fn two_returns(code: &mut CodeBuilder<'_>) {
         .op(op::IRETURN);
 }
 
-/// A class with a `finalize` and a way to call it that needs no collection.
+/// A class with a `finalize` that `run()` calls directly, without garbage collection.
 fn finalizer(
     class: &mut ClassBuilder,
     driver: &mut Driver,
@@ -247,7 +248,7 @@ fn synchronized(class: &mut ClassBuilder, driver: &mut Driver) {
     });
 }
 
-/// Fills an interface. It cannot have the driver's field, so it has its own `run`.
+/// Fills an interface. An interface cannot have the driver's field, so it has its own `run`.
 fn interface(class: &mut ClassBuilder, _: &mut Driver) {
     class.access(access::PUBLIC | access::INTERFACE | access::ABSTRACT);
     class.method_without_code(access::PUBLIC | access::ABSTRACT, "open", "()V");

@@ -1,8 +1,8 @@
 //! Classes assembled by hand, one construct each.
 //!
-//! Every class is accepted by HotSpot 17 and 25 under `-Xverify:all`, and most
-//! have a `run()` (see [`loadhook_testclasses::shapes::Driver`]). The driver's own methods are
-//! synthetic, and golden files omit their bodies.
+//! HotSpot 17 and 25 accept every class under `-Xverify:all`. Most classes have a method `run()`
+//! (see [`loadhook_testclasses::shapes::Driver`]). The driver's own methods are synthetic, and
+//! golden files omit their bodies.
 
 mod allocations;
 mod constants;

@@ -1,5 +1,5 @@
-//! Frames that the JVM does not read: a stale `StackMapTable` below version 50, and the CLDC's
-//! `StackMap`.
+//! Frames that the JVM does not read: `StackMapTable` in class files below version 50, where it may
+//! be stale, and `StackMap`, which only the small JVMs of the CLDC read.
 
 use loadhook_testclasses::assembler::VerificationTypeInfo as V;
 use loadhook_testclasses::assembler::{CodeBuilder, FrameTable, op};
@@ -24,7 +24,7 @@ pub(super) fn add(list: &mut List) {
         49,
         &[0, 3],
         |code| {
-            // same_frame 2, same_frame_extended 60,000, append_frame of
+            // The entries: same_frame at 2, same_frame_extended at 60,000, append_frame with
             // Uninitialized(3).
             let entries = [0, 3, 2, 251, 0xea, 0x60, 252, 0, 1, 8, 0, 3];
             code.attribute("StackMapTable", &entries);
@@ -121,7 +121,7 @@ pub(super) fn add(list: &mut List) {
     );
 }
 
-/// `new StringBuilder(n == 0 ? 30 : 20).capacity()`, with frames.
+/// The code of `new StringBuilder(n == 0 ? 30 : 20).capacity()`, with frames.
 fn new_across_branch(code: &mut CodeBuilder<'_>) {
     const BUILDER: &str = "java/lang/StringBuilder";
     let new = code.here();

@@ -10,7 +10,8 @@ use super::list::List;
 
 const OBJECT: &str = "java/lang/Object";
 
-/// Offsets in the method that all these classes share.
+/// Labels in the method `test`, which is the same in all these classes. Type annotations point to
+/// these offsets.
 struct Places {
     start: Label,
     /// An `instanceof`.
@@ -19,7 +20,7 @@ struct Places {
     early_return: Label,
     /// A `new`.
     new: Label,
-    /// The call of its constructor.
+    /// The call of the new object's constructor.
     init: Label,
     /// A `checkcast`.
     cast: Label,
@@ -29,7 +30,7 @@ struct Places {
     end: Label,
 }
 
-/// Makes a target from the offsets.
+/// Makes the target of a type annotation from the offsets of the method.
 type Target = fn(&Places) -> TypeTarget;
 
 const TARGETS: [(&str, &str, Target); 14] = [
@@ -128,7 +129,8 @@ pub(super) fn add(list: &mut List) {
     );
 }
 
-/// Three handler entries of which the first two are split; the annotations must follow.
+/// Three handlers. The entries of the first two are split by probes, so the indexes in the
+/// annotations must change.
 fn split(code: &mut CodeBuilder<'_>) {
     let exception = [V::object("java/lang/Exception")];
     let start = code.here();

@@ -1,5 +1,5 @@
-//! Objects not yet initialised across frames: `ITEM_Uninitialized` names the
-//! offset of a `new`, which moves (JVMS §4.7.4).
+//! Frames with uninitialised objects. `ITEM_Uninitialized` has the offset of the `new` that made
+//! the object, and probes change this offset (JVMS §4.7.4).
 
 use loadhook_testclasses::assembler::VerificationTypeInfo as V;
 use loadhook_testclasses::assembler::{CodeBuilder, op};
@@ -57,7 +57,7 @@ fn capacity(code: &mut CodeBuilder<'_>) {
         .op(op::IRETURN);
 }
 
-/// Pushes 20 or 30, depending on the argument, above `stack`.
+/// Pushes 20 or 30 above `stack`, depending on the argument.
 fn choose(code: &mut CodeBuilder<'_>, locals: &[V], stack: &[V]) {
     let (other, joined) = (code.label(), code.label());
     code.iload(0)

@@ -24,8 +24,8 @@ import org.objectweb.asm.Opcodes;
  * with classes in memory.
  *
  * {@code AsmBench DIR PASSES [--out FOLDER] [--leave FILE]}. ASM is used in the fastest way of its API: the writer copies the
- *  * reader's constant pool, so methods without code are copied, frames stay compressed, and nothing is computed that
- *  * the class file already has ({@code ClassWriter} flags 0).
+ * reader's constant pool, so methods without code are copied, frames stay compressed, and nothing is computed that
+ * the class file already has ({@code ClassWriter} flags 0).
  *
  * Differences from Loadhook's rewriter, which make ASM faster: one handler range from the end of
  * the entry probe to the handler, the exit probes inside; a constructor's range begins after its

@@ -6,7 +6,7 @@ import java.util.List;
  * A class file (JVMS §4.1), parsed as far as needed to find every Code attribute and its tables.
  *
  * Independent of the rewriter and of {@code java.lang.classfile}, so that it finds faults that these overlook.
- *  * Anything that does not parse is a {@link Malformed}.
+ * Anything that does not parse is a {@link Malformed}.
  */
 final class ClassBytes {
     /** The bytes are no class file. */
@@ -155,7 +155,10 @@ final class ClassBytes {
         }
     }
 
-    /** Reads a table of attributes, and stores a {@code Code} among them if {@code method} names its owner. */
+    /**
+     * Reads a table of attributes, and keeps each {@code Code} among them if {@code method} is not null, the name of
+     * its method.
+     */
     private List<Attribute> readAttributes(String method) {
         int count = next2();
         List<Attribute> attributes = new ArrayList<>();

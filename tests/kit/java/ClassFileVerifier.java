@@ -14,7 +14,7 @@ import java.util.Set;
  * {@code java.lang.classfile.ClassFile.verify} (JDK 24 and later) with a given class hierarchy.
  *
  * Calls go through method handles, so that JDK 17's javac compiles this class and a JDK 25 runtime without javac
- *  * runs it. A class that the given hierarchy lacks is looked up in the running JDK.
+ * runs it. A class that the given hierarchy lacks is looked up in the running JDK.
  */
 final class ClassFileVerifier {
     private final Object classFile;
@@ -70,7 +70,7 @@ final class ClassFileVerifier {
         return bytes;
     }
 
-    /** A verifier that knows all classes that a scan of the tree has found. */
+    /** Makes a verifier that knows the superclass of each class that a scan of the tree has found. */
     static ClassFileVerifier over(Map<String, String> superclasses, Set<String> interfaces) {
         Map<ClassDesc, ClassDesc> classes = new java.util.HashMap<>();
         superclasses.forEach((name, superclass) -> classes.put(descriptor(name), descriptor(superclass)));

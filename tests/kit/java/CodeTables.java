@@ -7,7 +7,7 @@ import java.util.Map;
  * Checks that the offsets in every table of a Code attribute are those of instructions.
  *
  * A verifier checks only branches, handlers and frames. A line table or a type annotation that points into the
- *  * middle of an instruction makes a debugger wrong without any error, so this class checks these too.
+ * middle of an instruction makes a debugger wrong without any error, so this class checks these too.
  */
 final class CodeTables {
     /** A defect. {@code kind} does not depend on offsets, so that the same defect can be found in the original. */
@@ -42,7 +42,9 @@ final class CodeTables {
         return defects;
     }
 
-    /** The defects of {@code now} that {@code before} did not have, by the number per method and kind. */
+    /**
+     * The defects of {@code now} that {@code before} does not have. For each method and kind, the numbers are compared.
+     */
     static List<Defect> added(List<Defect> now, List<Defect> before) {
         Map<String, Integer> allowed = new HashMap<>();
         for (Defect defect : before) {

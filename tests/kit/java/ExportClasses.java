@@ -13,8 +13,8 @@ import java.util.stream.Stream;
  * Writes every class of a JDK to files: {@code <out>/<module>/<package>/<Name>.class}.
  *
  * The tests need the JDK's classes as plain files. A JDK has them in one image, which only its own {@code jrt:} file
- *  * system reads; another JDK loads that file system from its home. There is a folder for each module, because each
- *  * module has a {@code module-info}, and because {@code --patch-module} needs a tree for each module.
+ * system reads; another JDK loads that file system from its home. There is a folder for each module, because each
+ * module has a {@code module-info}, and because {@code --patch-module} needs a tree for each module.
  */
 public final class ExportClasses {
     private ExportClasses() {}
@@ -35,8 +35,7 @@ public final class ExportClasses {
         try (Stream<Path> all = Files.walk(modules)) {
             classes = all.filter(p -> p.toString().endsWith(".class")).collect(Collectors.toList());
         }
-        // Each folder is made once and first: doing that for each class takes longer than writing
-        // the classes.
+        // Each folder is made once, before any file: checking it for each class takes longer than writing the classes.
         classes.stream().map(p -> place(out, modules, p).getParent()).distinct().forEach(ExportClasses::makeFolder);
         classes.parallelStream().forEach(p -> copy(p, place(out, modules, p)));
         return classes.size();

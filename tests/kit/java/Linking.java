@@ -2,7 +2,7 @@
 final class Linking {
     private Linking() {}
 
-    /** A loader for one class, so that any number of versions of it can be defined. */
+    /** A loader for a single class, so that many versions of the class can be defined. */
     static final class OneClass extends ClassLoader {
         OneClass(ClassLoader parent) {
             super(parent);

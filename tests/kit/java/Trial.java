@@ -12,7 +12,7 @@ import java.util.stream.Stream;
 
 /**
  * Runs a class and records its results in a form that is equal for two versions of a class: without addresses,
- *  * identity hashes and counters of the JVM.
+ * identity hashes and counters of the JVM.
  */
 final class Trial implements Runnable {
     private static final int[] INTS = {0, 1, -1, 7, 1000};
@@ -20,7 +20,7 @@ final class Trial implements Runnable {
     private static final int MAX_TEXT = 2_000;
     private static final int MAX_FRAMES = 20;
     private static final int MAX_CAUSES = 3;
-    /** Identity hashes, addresses, and the number of a lambda's class. */
+    /** Parts of a text that differ from run to run: identity hashes, addresses, and the number of a lambda's class. */
     private static final Pattern VOLATILE = Pattern.compile("@?0x[0-9a-f]+|@[0-9a-f]+|(?<=\\$\\$Lambda)\\$\\d+");
 
     private final Class<?> type;
@@ -113,7 +113,7 @@ final class Trial implements Runnable {
         } catch (InvocationTargetException e) {
             calls.add(name + " threw " + thrown(notStopped(e.getCause())));
         } catch (Throwable e) {
-            // The class's initialiser, or toString of a returned value, has thrown.
+            // The class's initialiser, or toString of a returned value, threw this error.
             calls.add(name + " threw " + thrown(notStopped(e)));
         }
     }

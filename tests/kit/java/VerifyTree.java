@@ -9,8 +9,8 @@ import java.util.stream.Collectors;
  * code.
  *
  * {@code VerifyTree TREE ORIGINAL} distinguishes classes that rewriting made wrong from those that were already
- *  * wrong in ORIGINAL. It uses the class hierarchy of ORIGINAL. {@code VerifyTree --originals TREE} makes no
- *  * comparison. Standard output has one line for each finding, with escaped fields that are separated by tabs:
+ * wrong in ORIGINAL. It uses the class hierarchy of ORIGINAL. {@code VerifyTree --originals TREE} makes no
+ * comparison. Standard output has one line for each finding, with escaped fields that are separated by tabs:
  * {@code FAIL|KNOWN  verify|tables|unreadable  path  message}; the last line counts.
  */
 public final class VerifyTree {

@@ -78,7 +78,7 @@ final class Worker {
             try {
                 wait();
             } catch (InterruptedException e) {
-                // A task has left the interrupt; no other code interrupts this thread.
+                // A task has left this interrupt behind; no other code interrupts this thread.
             }
         }
         return task;

@@ -16,7 +16,7 @@ pub fn run(page: &str, script: &str) -> String {
     run_in(page, script, [1200, 800])
 }
 
-/// Does the same in a window of this width and height.
+/// Does the same as [`run`] in a window of the given width and height.
 ///
 /// # Panics
 ///
@@ -39,7 +39,7 @@ pub fn run_in(page: &str, script: &str, window: [u32; 2]) -> String {
     let dom = chromium(&file, folder.path(), window);
     let (_, result) = dom
         .split_once("data-result=\"")
-        .unwrap_or_else(|| panic!("no result: {dom:.2000}"));
+        .unwrap_or_else(|| panic!("the page has no result: {dom:.2000}"));
     let (result, _) = result
         .split_once('"')
         .expect("the attribute ends with a quote");

@@ -9,7 +9,7 @@ use crate::{java_tools, paths, process};
 
 /// Every class of a JDK, in `target/loadhook-corpus/jdk-<version>/<module>/<package>/<Name>.class`.
 ///
-/// Written on first use, in about three seconds.
+/// The files are written when they are used for the first time, which takes about three seconds.
 ///
 /// # Errors
 ///
@@ -20,7 +20,8 @@ pub fn jdk_classes(feature: u32) -> Result<PathBuf> {
         .join("loadhook-corpus")
         .join(format!("jdk-{}", jdk.version));
     paths::make_once(&folder, |out| {
-        // The Java tools need JDK 17 or later, and a later JDK can read only its own image.
+        // The Java tool that exports classes needs JDK 17 or later, and a later JDK can read only
+        // its own image.
         let runs = if jdk.feature < 17 {
             Jdk::find(17)?
         } else {

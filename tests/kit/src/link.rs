@@ -1,5 +1,5 @@
-//! Makes HotSpot link every class of a tree. HotSpot's verdict is the decisive one, and the only
-//! one for versions below 50.
+//! Makes HotSpot link every class of a tree. HotSpot's verdict decides; below version 50 no other
+//! verifier is available.
 
 use anyhow::{Context, Result, bail, ensure};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,8 @@ use crate::java_tools::{self, unescape};
 use crate::jdk::Jdk;
 use crate::process;
 
-/// A class file, relative to its tree, and the result of linking it; an error has its class and message.
+/// A class file (its path relative to the tree) and the result of linking it. An error consists of
+/// its class and message.
 pub type Linked = (PathBuf, Result<(), String>);
 
 /// Links every class file below `tree` under `-Xverify:all`, without running any.

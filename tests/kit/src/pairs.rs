@@ -135,8 +135,8 @@ impl Runner {
             let Some(&(original, rewritten)) = pairs.get(verdicts.len()) else {
                 break;
             };
-            // The JVM ended on this pair. An earlier pair may have damaged the JVM, so judge this
-            // one again in a new JVM.
+            // The JVM ended during this pair. An earlier pair may have damaged it, so judge this
+            // pair again in a new JVM.
             let before = verdicts.len();
             self.judge_until_death(&[(original, rewritten)], &mut verdicts)?;
             if verdicts.len() == before {
@@ -184,7 +184,7 @@ impl Runner {
         Ok(verdicts.pop())
     }
 
-    /// The verdict on a pair that ended the JVM twice. Finds out which of the two classes does it.
+    /// Judges a pair that ended the JVM twice: finds out which of the two classes ends the JVM.
     fn bury(&mut self, original: &[u8], rewritten: &[u8]) -> Result<Verdict> {
         self.process = None;
         let alone = self

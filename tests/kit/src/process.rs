@@ -69,7 +69,7 @@ pub fn peak_memory(process: &str) -> Option<u64> {
     Some(kilobytes * 1024)
 }
 
-/// Kills a child after [`PATIENCE`], unless it is dropped before.
+/// Kills a child process after [`PATIENCE`], unless the limit is dropped before.
 pub struct Limit {
     ended: mpsc::Sender<()>,
     /// Returns true if the child was killed.

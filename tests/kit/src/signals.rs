@@ -15,12 +15,12 @@ const HANDLED_BY_JVMS: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
 /// Makes every process that this one starts begin with the default dispositions of these signals.
 ///
 /// `nohup`, and a shell that runs a job in the background, ignore some signals. Child processes
-/// inherit this. A JVM then behaves differently: these signals do not end it, and JDK 11 with
+/// inherit this, and a JVM behaves differently then: these signals do not end it, and JDK 11 with
 /// `-Xcheck:jni` prints the dispositions on standard output.
 ///
 /// When a program is executed, a signal with a handler gets the default disposition (POSIX,
-/// `exec`). So each ignored signal gets a handler here that only sets a flag, by which this process
-/// effectively still ignores the signal. Other signals are not changed.
+/// `exec`). So each ignored signal gets a handler here that only sets a flag: this process still
+/// ignores the signal in effect. Other signals are not changed.
 ///
 /// # Errors
 ///
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
     use crate::process;
 
-    /// Set in the second process, which was started with the signals ignored.
+    /// Set in the second process, which starts with these signals ignored.
     const INNER: &str = "LOADHOOK_TEST_WITH_IGNORED_SIGNALS";
 
     fn handled_by_jvms(status: &str) -> Vec<i32> {

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use crate::jdk::Jdk;
 use crate::process;
 
-/// Number of requests of one client.
+/// Number of requests that each client sends.
 pub const REQUESTS: usize = 1000;
 /// Number of clients.
 pub const CLIENTS: usize = 16;
@@ -34,12 +34,12 @@ pub fn class_path(jars: &[PathBuf], folder: &Path) -> Result<String> {
     Ok(format!("{}:{jars}", classes.display()))
 }
 
-/// A server that is killed if the test ends before it does.
+/// A running server. It is killed if the test ends first.
 struct Server(Child);
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // If there was no error, the server has already ended.
+        // An error means that the server has already ended.
         let _ = self.0.kill();
     }
 }
@@ -50,7 +50,8 @@ impl Drop for Server {
 ///
 /// When the server does not answer every request correctly.
 pub fn talk(java: &mut Command, jdk: &Jdk, class_path: &str) -> Result<Output> {
-    // Standard error goes to a file, since a pipe would fill up while nobody reads it.
+    // The server's standard error goes to a file: nobody reads a pipe meanwhile, so a pipe would
+    // fill up.
     let mut errors = tempfile::tempfile()?;
     java.stdout(Stdio::piped()).stderr(errors.try_clone()?);
     let mut server = Server(java.spawn()?);

@@ -1,5 +1,5 @@
-//! Checks rewritten classes with `java.lang.classfile`'s verifier (JDK 25), and the tables of their
-//! code with a Java program of the kit.
+//! Checks rewritten classes with `java.lang.classfile`'s verifier (JDK 25). A Java program of the
+//! kit also checks the tables of their code.
 
 use anyhow::{Context, Result, bail};
 use std::fmt;
@@ -32,7 +32,7 @@ pub struct VerifyReport {
 pub struct Finding {
     /// The class file, relative to the tree.
     pub file: PathBuf,
-    /// The check that found it.
+    /// The check that found the fault.
     pub kind: FindingKind,
     /// The first few messages, one per line.
     pub message: String,

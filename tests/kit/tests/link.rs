@@ -10,9 +10,9 @@ use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::link::{Linked, link_tree, require_all};
 use loadhook_testkit::source::{compile, patch};
 
-/// `Sub` overrides a method with its own type in the signature, and extends a package-private
-/// class. Both work only if all classes of the tree are in one loader. `Loud` must not be
-/// initialised.
+/// Sources. `Sub` overrides a method with its own type in the signature, and extends a
+/// package-private class; both work only if one loader defines all classes of the tree. `Loud` must
+/// not be initialised.
 const SOURCE: &str = "package p;
 class Base<T> { Object same(T t) { return t; } }
 class Sub extends Base<Sub> { @Override Object same(Sub s) { return s; } static int choose(int x) { if (x > 0) return 1; return 2; } }
@@ -22,12 +22,13 @@ class Loud { static { System.out.println(\"initialised\"); System.exit(3); } sta
 fn tree() -> Result<tempfile::TempDir> {
     let tracker = include_str!("../java/loadhook/Tracker.java");
     let folder = compile(8, &[("Base.java", SOURCE), ("Tracker.java", tracker)])?;
-    // The tree under test has no tracker, which is found among the kit's Java programs.
+    // The tree has no tracker. The tool finds the tracker among the kit's Java programs.
     fs::remove_dir_all(folder.path().join("loadhook"))?;
     Ok(folder)
 }
 
-/// `p/Sub` with `fconst_0, ireturn` instead of `iconst_1, ireturn`, and with this version.
+/// Makes `p/Sub` ill-typed (`fconst_0, ireturn` instead of `iconst_1, ireturn`), with this class
+/// file version.
 fn ill_typed(tree: &Path, version: u8) -> Result<Vec<u8>> {
     let good = fs::read(tree.join("p/Sub.class"))?;
     let mut bad = patch(
@@ -105,7 +106,7 @@ fn needed_classes_may_be_on_the_class_path() -> Result<()> {
         error.starts_with("java.lang.NoClassDefFoundError: p/Sub"),
         "{error}"
     );
-    // In another loader the package-private superclass is inaccessible, as in real programs.
+    // A package-private superclass in another loader is not accessible, as in real programs.
     let error = result(
         &link_tree(&jdk, part.path(), &[whole.path()])?,
         "flat/any-name.class",

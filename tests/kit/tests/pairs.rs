@@ -10,7 +10,7 @@ use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::pairs::{Run, Runner};
 use loadhook_testkit::source::{compile_one, patch};
 
-/// A class in which tests patch the constant 11 (`bipush 11`, 0x10 0x0b) and line 3.
+/// A class whose constant 11 (`bipush 11`, 0x10 0x0b) and line number 3 the tests patch.
 const SOURCE: &str = "public class Pair {
     public static Object run() { return 11; }
 }";
@@ -57,7 +57,7 @@ fn another_result_is_a_disagreement() -> Result<()> {
 #[test]
 fn a_class_that_does_not_link_is_a_disagreement() -> Result<()> {
     let class = compile_one(17, "Pair", SOURCE)?;
-    // fconst_0, nop instead of bipush 11: a float where Integer.valueOf needs an int.
+    // Replace `bipush 11` by `fconst_0, nop`: a float, where Integer.valueOf needs an int.
     let bad = patch(&class, &[0x10, 11, 0xb8], &[0x0b, 0, 0xb8])?;
     on_each_jdk(|mut runner| {
         let verdict = runner.judge(&class, &bad)?;
@@ -386,7 +386,8 @@ fn classes_of_the_jdk_link_outside_their_module_when_told() -> Result<()> {
     Ok(())
 }
 
-/// State that the first run leaves in the JVM may change the second: a native library loads only once.
+/// State that the first run leaves in the JVM may change the second run: for example, a native
+/// library can be loaded only once.
 #[test]
 fn a_difference_of_order_is_no_disagreement() -> Result<()> {
     let once = class(

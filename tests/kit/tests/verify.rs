@@ -20,13 +20,13 @@ fn good() -> Result<Vec<u8>> {
     Ok(fs::read(folder.path().join("p/Good.class"))?)
 }
 
-/// `fconst_0, ireturn` instead of `iconst_1, ireturn`.
+/// Makes `choose` ill-typed: `fconst_0, ireturn` instead of `iconst_1, ireturn`.
 fn ill_typed(good: &[u8]) -> Result<Vec<u8>> {
     patch(good, &CODE, &[0x1a, 0x9e, 0, 5, 0x0b, 0xac, 5, 0xac])
 }
 
-/// A folder with one class, in a module's folder as `corpus` exports it, or only in the folder of
-/// its package.
+/// Makes a folder with one class at `place`: in a module's folder as `corpus` exports it, or only
+/// in the folder of its package.
 fn tree(class: &[u8], place: &str) -> Result<tempfile::TempDir> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join(place);
@@ -169,7 +169,7 @@ fn tables_that_miss_instructions_fail() -> Result<()> {
 fn handlers_that_miss_instructions_fail() -> Result<()> {
     let source = "public class Catches { static int run() { try { return Integer.parseInt(\"x\"); }\n catch (RuntimeException e) { return 1; } } }";
     let class = compile_one(17, "Catches", source)?;
-    // ldc "x", invokestatic, ireturn (0, 2, 5), astore_0, iconst_1, ireturn.
+    // The code is ldc "x", invokestatic, ireturn (at 0, 2, 5), astore_0, iconst_1, ireturn.
     for bad in [
         [0, 1, 0, 5, 0, 6],
         [0, 0, 0, 4, 0, 6],
@@ -195,7 +195,7 @@ fn type_annotations_that_miss_instructions_fail() -> Result<()> {
         @Target(ElementType.TYPE_USE) @interface A { String[] value() default {}; }
         static Object run(Object o) { @A({\"v\", \"w\"}) String s = (@A String) o; return new @A Object[s.length()]; } }";
     let class = compile_one(17, "Annotated", source)?;
-    // aload_0, checkcast (1), astore_1 (4): the variable is live from 5.
+    // The code is aload_0, checkcast (at 1), astore_1 (at 4); the variable is live from 5 on.
     judge(&class, &class)?.require_clean()?;
     let cast = patch(&class, &[0x47, 0, 1, 0], &[0x47, 0, 2, 0])?;
     let report = judge(&cast, &class)?;
@@ -233,8 +233,8 @@ fn a_truncated_class_is_unreadable() -> Result<()> {
     Ok(())
 }
 
-/// The class hierarchy is that of the original tree, which here has a class that the running JDK
-/// lacks.
+/// The verifier takes the class hierarchy from the original tree, which here has a class that the
+/// running JDK lacks.
 #[test]
 fn the_hierarchy_comes_from_the_original() -> Result<()> {
     let source = "package p; class Base {} class Left extends Base {} class Right extends Base {}

@@ -1,11 +1,11 @@
-//! Finds circles among files: sets in which each file uses each other file, directly or through
-//! others.
+//! Finds circles among files. A circle is a set of files in which each file uses every other,
+//! directly or through other files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// For each file, the files that it uses, with the names that it takes from each.
+/// For each file, the files that it uses, each with the names that are used.
 pub(crate) type Arrows = BTreeMap<PathBuf, BTreeMap<PathBuf, BTreeSet<String>>>;
 
 /// A circle: the arrows between its files.
@@ -13,7 +13,7 @@ pub(crate) type Arrows = BTreeMap<PathBuf, BTreeMap<PathBuf, BTreeSet<String>>>;
 pub(crate) struct Circle(pub(crate) Arrows);
 
 impl Circle {
-    /// One line for each arrow, with paths below `folder`.
+    /// Describes each arrow in a line, with paths relative to `folder`.
     pub(crate) fn describe(&self, folder: &Path) -> String {
         let short = |path: &Path| {
             path.strip_prefix(folder)
@@ -33,7 +33,7 @@ impl Circle {
     }
 }
 
-/// All circles of a set of arrows, each with all of its files.
+/// Returns all circles of a set of arrows. Each circle is as large as possible.
 pub(crate) fn circles(arrows: &Arrows) -> Vec<Circle> {
     let reached: BTreeMap<&Path, BTreeSet<&Path>> = arrows
         .keys()

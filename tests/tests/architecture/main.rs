@@ -1,5 +1,5 @@
-//! Compares the code with the map: the crates and their dependencies must be those that
-//! `docs/dev/architecture.md` lists, and the files of a crate must not use each other in circles.
+//! Compares the code with the map: the crates and their dependencies must be those listed in
+//! `docs/dev/architecture.md`, and the files of a crate must not use each other in circles.
 //!
 //! The second test reads only Rust. The tracker's Java classes are one package and may use each
 //! other, and so may the scripts of a page, which are one program.
@@ -18,9 +18,9 @@ mod modules;
 
 /// A crate of the workspace, from `cargo metadata`.
 struct Package {
-    /// The crates of the workspace that it depends on, except for dev- and build-dependencies.
+    /// The workspace crates that this crate depends on, without dev- and build-dependencies.
     dependencies: BTreeSet<String>,
-    /// The root files of its library and programs.
+    /// The root files of the crate's library and programs.
     roots: Vec<PathBuf>,
 }
 
@@ -74,10 +74,10 @@ fn package(package: &Value) -> Result<(String, Package)> {
     ))
 }
 
-/// The lines of the block of a page whose info string is `crates`.
+/// The lines of the block ```` ```crates ```` of a page.
 fn listed_crates(page: &str) -> Result<Vec<&str>> {
     let mut lines = page.lines().skip_while(|line| *line != "```crates");
-    lines.next().context("no block of crates")?;
+    lines.next().context("the page has no block ```crates")?;
     Ok(lines.take_while(|line| *line != "```").collect())
 }
 

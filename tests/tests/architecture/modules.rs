@@ -1,10 +1,10 @@
-//! Finds which files of a crate use names of which other files.
+//! For each file of a crate, finds the other files whose names it uses.
 //!
 //! A name is followed to the file that defines it, through `use`, re-exports and globs. A re-export
 //! (`pub use`) does not count as a use: a `mod.rs` that only declares its children and re-exports
 //! their names uses nothing. Tests do not count. In macros, only arguments that are expressions or
-//! paths are read. Methods and fields have no path, so their uses are not found, but usually the
-//! use of their type is.
+//! paths are read. Uses of methods and fields are not found, since they have no path. Usually the
+//! type of the method or field is also named and found.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -19,7 +19,7 @@ use syn::{Attribute, Expr, Item, ItemUse, Macro, Token, UseTree, Visibility};
 
 use crate::circles::Arrows;
 
-/// The arrows between the files of the crate with this root file.
+/// The arrows between the files of the crate whose root file is `root`.
 pub(crate) fn arrows(root: &Path) -> Result<Arrows> {
     let mut krate = Crate::default();
     let folder = root.parent().context("a file has a folder")?;
@@ -69,7 +69,7 @@ struct Module {
     mentions: BTreeSet<Vec<String>>,
 }
 
-/// A module or an item: the end of a path.
+/// The module or item to which a path leads.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Target {
     Module(Number),
@@ -110,7 +110,7 @@ impl Crate {
                     let beside = folder.join(format!("{name}.rs"));
                     let within = below.join("mod.rs");
                     let file = [beside, within].into_iter().find(|path| path.is_file());
-                    let file = file.with_context(|| format!("no file of module {name}"))?;
+                    let file = file.with_context(|| format!("no file for the module {name}"))?;
                     let items = parse(&file)?;
                     self.add_module(Some(number), &file, &below, items)?
                 }
@@ -120,7 +120,8 @@ impl Crate {
         Ok(number)
     }
 
-    /// The files that define the items of a path in a module, with the names of the items.
+    /// The files that define the items to which a path in a module leads, with the names of the
+    /// items.
     fn items(&self, module: Number, path: &[String]) -> Vec<(&PathBuf, String)> {
         let targets = self.resolve(module, path, &mut BTreeSet::new());
         let items = targets.into_iter().filter_map(|target| match target {
@@ -143,7 +144,8 @@ impl Crate {
             let mut next = BTreeSet::new();
             for target in targets {
                 let Target::Module(module) = target else {
-                    // A variant or an associated item belongs to the item.
+                    // The rest of the path is a variant or an associated item, which belongs to
+                    // this item.
                     next.insert(target);
                     continue;
                 };
@@ -159,7 +161,7 @@ impl Crate {
         targets
     }
 
-    /// All meanings of a name in a module.
+    /// All modules and items that a name can mean in a module.
     fn look_up(
         &self,
         number: Number,
@@ -278,7 +280,8 @@ impl Mentions<'_> {
             self.module.mentions.insert(path.clone());
         }
         let imported = renamed.unwrap_or(imported);
-        // If a path begins with the imported name itself, that is a crate or a child module.
+        // A path that begins with the imported name itself, as `use a::b` in a file without `a`,
+        // leads to another crate or a child module.
         if path.len() > 1 || path.first() != Some(&imported) {
             self.module.imports.push((imported, path));
         }
@@ -308,7 +311,8 @@ impl Mentions<'_> {
         self.end_of(&mut path);
     }
 
-    /// Records a path of several segments. A single name is ignored, since it may be a variable.
+    /// Records a path of several segments and empties it. A single name is dropped, since it may be
+    /// a variable.
     fn end_of(&mut self, path: &mut Vec<String>) {
         if path.len() > 1 {
             self.module.mentions.insert(path.clone());
@@ -364,7 +368,7 @@ mod tests {
     use super::*;
     use crate::circles::circles;
 
-    /// Describes the circles of a crate with these files.
+    /// Writes `files` to a folder and describes the circles of that crate.
     fn circles_of(files: &[(&str, &str)]) -> String {
         let folder = tempfile::tempdir().expect("a temporary folder");
         for (name, text) in files {

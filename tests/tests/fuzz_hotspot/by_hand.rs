@@ -1,13 +1,14 @@
-//! Changes of classes that are made on purpose: oddities, which HotSpot accepts, and faults.
+//! Changes of classes that are made on purpose, not at random: oddities that HotSpot accepts, and
+//! faults that the tests must notice.
 
 use loadhook_testclasses::mutate::class::{Attribute, Class, Info, Member};
 use loadhook_testclasses::mutate::instructions::starts;
 
-/// A change and its name.
+/// A change, with its name for messages.
 pub(crate) type Change = (&'static str, fn(&mut Class));
 
-/// Oddities that HotSpot accepts and that random mutations rarely make. Each is applied wherever it
-/// is possible in a class.
+/// Oddities that HotSpot accepts and that random mutations rarely produce. Each oddity is applied
+/// to a class wherever this is possible.
 pub(crate) const ODDITIES: &[Change] = &[
     ("a line begins inside each instruction", |class| {
         let Some(name) = class
@@ -74,7 +75,8 @@ pub(crate) const ODDITIES: &[Change] = &[
     }),
 ];
 
-/// Faults that the rewriter could have. They are made in its output.
+/// Faults that the rewriter could have. They are introduced into its output, to test that the
+/// comparison notices them.
 pub(crate) const SABOTAGE: &[Change] = &[
     ("no handler", |class| {
         for code in class.methods.iter_mut().filter_map(Member::code_mut) {
@@ -107,7 +109,7 @@ fn line_tables(class: &mut Class) -> impl Iterator<Item = &mut Vec<u8>> {
     })
 }
 
-/// Replaces calls of the tracker by `pop` and `nop`s.
+/// Replaces calls of the tracker's method `name` by `pop` and `nop`s.
 fn replace_calls(class: &mut Class, name: &[u8]) {
     let of = |class: &Class, index: u16| {
         let member = &class.pool[usize::from(index)];

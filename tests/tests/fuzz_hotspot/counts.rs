@@ -1,4 +1,4 @@
-//! Numbers of mutants, by what became of them.
+//! Numbers of mutants, by the outcome of judging them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,22 +8,22 @@ use std::ops::AddAssign;
 pub(crate) struct Counts {
     pub(crate) mutants: u64,
     pub(crate) accepted: u64,
-    /// Mutants whose two runs ended and were compared.
+    /// Mutants whose two runs (original and rewritten) ended and were compared.
     pub(crate) compared: u64,
     /// Mutants that were compared although no method was instrumented.
     pub(crate) unchanged: u64,
     pub(crate) timed_out: u64,
     pub(crate) died: u64,
     pub(crate) nondeterministic: u64,
-    /// Mutants that were so slow with probes that they got more time.
+    /// Mutants whose rewritten form was so slow that it got more time.
     pub(crate) slow: u64,
-    /// Mutants whose locks may be out of balance.
+    /// Mutants left out of the comparison because their locks may be unbalanced.
     pub(crate) unlocked: u64,
-    /// Mutants whose stack or heap overflowed.
+    /// Mutants compared only up to a stack overflow or exhausted heap.
     pub(crate) overflowed: u64,
     /// Methods of accepted mutants that were not instrumented, by reason.
     pub(crate) left_alone: BTreeMap<String, u64>,
-    /// Numbers of accepted mutants and of all mutants, by the kind of their last step.
+    /// Numbers of accepted mutants and of all mutants, by the kind of the last mutation.
     pub(crate) by_step: BTreeMap<String, (u64, u64)>,
     pub(crate) by_version: BTreeMap<u16, (u64, u64)>,
 }
@@ -76,10 +76,10 @@ impl fmt::Display for Counts {
         )?;
         writeln!(
             f,
-            "left out: {timed_out} ran too long, {died} ended the JVM, {nondeterministic} by chance, {unlocked} for their locks"
+            "left out: {timed_out} ran too long, {died} ended the JVM, {nondeterministic} had two different results, {unlocked} may have unbalanced locks"
         )?;
         writeln!(f, "methods not instrumented: {:?}", self.left_alone)?;
         writeln!(f, "accepted by version: {:?}", self.by_version)?;
-        write!(f, "accepted by last step: {:?}", self.by_step)
+        write!(f, "accepted by last mutation: {:?}", self.by_step)
     }
 }

@@ -1,24 +1,25 @@
-//! Tests with mutants that HotSpot accepts. It must also accept their rewritten forms. Running both
-//! must give equal values and stack traces, and the tracker must be in balance at the end.
+//! Tests with mutants of classes. If HotSpot accepts a mutant, it must also accept the rewritten
+//! form. Both forms must give equal values and stack traces when they run, and the tracker's path
+//! must be empty at the end.
 //!
 //! There are three kinds of seeds. The first are the sources in `fuzz_seeds`, compiled for several
-//! releases, and the classes of `golden/inputs` that have a `run()`. Each of these is also used
-//! without frames as a class of version 49, of which the old verifier accepts many more mutants.
-//! The second are classes made by hand (`golden::handmade`, `limits`), with constructs that no
-//! compiler writes. The third are a sample of the JDKs' own classes, which are only linked and
-//! initialised.
+//! releases, and the classes of `golden/inputs` that have a `run()`. Each of these is also used as
+//! a class of version 49 without frames: the old verifier, which checks such classes, accepts many
+//! more mutants. The second are classes made by hand (`golden::handmade`, `limits`), with
+//! constructs that no compiler writes. The third are a sample of the JDKs' own classes, which are
+//! only linked and initialised.
 //!
-//! Some mutants are only counted, and their number is bounded: those that exceed the time limit,
-//! that end the JVM, or whose runs differ among themselves. The same holds for mutants in which a
-//! method with `monitorenter` or `monitorexit` was changed. With unbalanced locks a *return* throws
-//! IllegalMonitorStateException (JVMS §2.11.10), after the exit probe, and in HotSpot interpreted
-//! and compiled code differ in this. `StackOverflowError` and `OutOfMemoryError` occur at other
-//! depths with probes, so nothing is compared from the first of these errors on
-//! (`pairs::Verdict::disagreement`).
+//! Some mutants are not compared but only counted, and their number is bounded: mutants that exceed
+//! the time limit, that end the JVM, or whose runs differ among themselves. Nor are mutants
+//! compared in which a method with `monitorenter` or `monitorexit` was changed. If locks are
+//! unbalanced, a *return* throws IllegalMonitorStateException (JVMS §2.11.10) after the exit probe,
+//! and HotSpot's interpreter and compilers differ in this. `StackOverflowError` and
+//! `OutOfMemoryError` occur at other depths with probes, so nothing is compared from the first of
+//! these errors on (`pairs::Verdict::disagreement`).
 //!
-//! `LOADHOOK_HOTSPOT_MUTANTS=1000000 cargo test -p loadhook-tests --test fuzz_hotspot -- --nocapture` runs
-//! longer; `LOADHOOK_HOTSPOT_MUTANT=<trial>:<number>` repeats one mutant. Mutants that disagree are
-//! written to `target/fuzz-findings`.
+//! `LOADHOOK_HOTSPOT_MUTANTS=1000000 cargo test -p loadhook-tests --test fuzz_hotspot --
+//! --nocapture` runs longer; `LOADHOOK_HOTSPOT_MUTANT=<trial>:<number>` repeats one mutant. Mutants
+//! that disagree are written to `target/fuzz-findings`.
 
 mod by_hand;
 mod counts;
@@ -40,22 +41,22 @@ use seeds::own_seeds;
 use trials::{ENOUGH, PATIENCE, Seeds, Trial, explain, judge_all, write_down};
 use verdicts::{fault, short};
 
-/// Number of mutants. HotSpot accepts about six of ten.
+/// Number of mutants. HotSpot accepts about six in ten.
 const MUTANTS: u64 = 64_000;
 const ACCEPTED_AT_LEAST: u64 = 20_000;
-/// Kinds of seeds, and the percentage of mutants of each.
+/// The kinds of seeds, each with its percentage of the mutants.
 const SHARES: [(Seeds, u64); 3] = [
     (Seeds::Sources, 40),
     (Seeds::Handmade, 20),
     (Seeds::Jdk, 40),
 ];
-/// Percentage of the mutants of each kind that run on JDK 25. It cannot stop threads, so a mutant
-/// that hangs costs a JVM; therefore no mutation that makes loops is used there.
+/// Percentage of the mutants of each kind that run on JDK 25. That JDK cannot stop a thread, so a
+/// mutant that hangs costs a JVM; therefore mutations that make loops are not used there.
 const PERCENT_ON_JDK_25: u64 = 10;
-/// Largest percentage of the accepted mutants that may be left out of the comparison.
+/// Largest percentage of accepted mutants that may be left out of the comparison.
 const EXCLUDED_PERCENT: u64 = 10;
 
-/// The seeds, the JDK, and the share of mutants in ten thousandths, for each trial.
+/// For each trial, the seeds, the JDK, and the number of its mutants out of 10,000.
 fn trials() -> impl Iterator<Item = (Seeds, u64, u32)> {
     let jdks = [(17, 100 - PERCENT_ON_JDK_25), (25, PERCENT_ON_JDK_25)];
     let each =
@@ -63,7 +64,7 @@ fn trials() -> impl Iterator<Item = (Seeds, u64, u32)> {
     SHARES.into_iter().flat_map(each)
 }
 
-/// Judges one mutant again, by the name that a finding reports.
+/// Judges one mutant again. Its name is the one that a finding reports.
 fn repeat(one: &str) -> Result<()> {
     let (name, number) = one.split_once(':').context("<trial>:<number>")?;
     for (seeds, _, feature) in trials() {
@@ -146,7 +147,7 @@ fn rewritten_odd_classes_behave_as_before() -> Result<()> {
                 .filter(|it| it.original.link.is_ok())
                 .count();
             println!(
-                "JDK {feature}, {what}: {accepted} of {} classes accepted",
+                "JDK {feature}, {what}: HotSpot accepts {accepted} of {} classes",
                 seeds.len()
             );
             ensure!(
@@ -202,10 +203,13 @@ fn a_faulty_rewrite_is_noticed() -> Result<()> {
             .zip(&reports)
             .filter(|((verdict, pair), report)| fault(verdict, report, &pair.0, true).is_some());
         let noticed = noticed.count();
-        println!("{what}: noticed in {noticed} of {} classes", pairs.len());
+        println!(
+            "{what}: the fault was noticed in {noticed} of {} classes",
+            pairs.len()
+        );
         ensure!(
             noticed * 20 > pairs.len(),
-            "{what}: noticed in {noticed} of {} classes only",
+            "{what}: the fault was noticed in only {noticed} of {} classes",
             pairs.len()
         );
     }

@@ -6,11 +6,11 @@ use loadhook_rewrite::{
     CallShape, Options, Outcome, Probes, Report, Rewriter, Selector, Site, UnknownCodeAttributes,
 };
 
-/// The sets of probes, which alternate.
+/// The sets of probes. Mutants get them in turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Probing {
     All,
-    /// All probes, with unknown attributes dropped.
+    /// All probes; unknown attributes are dropped.
     AllDropping,
     Timing,
     TimingByClass,
@@ -43,7 +43,8 @@ impl Probing {
     }
 }
 
-/// A selector whose method ids are positions, so that the tracker's log identifies methods.
+/// A selector that numbers methods by their position in the class, so that the tracker's log shows
+/// which method was entered.
 struct ByPosition {
     probing: Probing,
     sites: u32,
@@ -68,7 +69,7 @@ impl Selector for ByPosition {
     }
 }
 
-/// Rewrites a class. Returns the new bytes, or `None` if nothing changed, and the report on its
+/// Rewrites a class. Returns the new bytes (`None` if nothing changed) and the report on its
 /// methods.
 pub(crate) fn rewrite(
     rewriter: &mut Rewriter,

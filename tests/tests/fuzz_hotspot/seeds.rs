@@ -27,8 +27,8 @@ fn has_run(class: &[u8]) -> bool {
     })
 }
 
-/// A source with a long method. A jump over its body fits into 16 bits, until probes make the body
-/// longer than 32,767 bytes.
+/// A source with a long method. The offset of a jump over the method's body fits into 16 bits,
+/// until probes make the body longer than 32,767 bytes.
 fn large() -> (String, String) {
     let mut body = String::new();
     for i in 0..4_020 {
@@ -61,7 +61,7 @@ fn large() -> (String, String) {
     ("Large.java".to_owned(), source)
 }
 
-/// The classes of the test's own sources, and the golden inputs.
+/// Seeds from the sources in `fuzz_seeds` and from the golden inputs.
 pub(crate) fn own_seeds() -> Result<Vec<Vec<u8>>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz_seeds");
     let mut sources = vec![large()];
@@ -77,7 +77,8 @@ pub(crate) fn own_seeds() -> Result<Vec<Vec<u8>>> {
     sources.sort();
     let mut seeds = Vec::new();
     for release in [8, 11, 17] {
-        // `Patterns` needs release 17. One release suffices for the large class.
+        // `Patterns` needs release 17. The large class is compiled for one release only, to save
+        // time.
         let fits = |it: &&(String, String)| match it.0.as_str() {
             "Patterns.java" => release == 17,
             "Large.java" => release == 8,
@@ -107,11 +108,12 @@ pub(crate) fn own_seeds() -> Result<Vec<Vec<u8>>> {
             .into_iter()
             .filter(|it| has_run(it) && it.len() < 20_000),
     );
-    // Classes with dynamic call sites cannot have version 49.
+    // Classes with dynamic call sites cannot have version 49, so they are left out.
     good_ones(seeds, Runner::new(&Jdk::find(17)?, &[]))
 }
 
-/// The hand-made golden inputs, and the smaller ones of the classes at the limits.
+/// Seeds from the hand-made golden inputs, and from the smaller classes at the limits of the
+/// format.
 pub(crate) fn handmade_seeds() -> Result<Vec<Vec<u8>>> {
     let golden = loadhook_golden::handmade::all()
         .into_iter()
@@ -136,13 +138,13 @@ fn good_ones(mut seeds: Vec<Vec<u8>>, runner: Runner) -> Result<Vec<Vec<u8>>> {
     Ok(seeds)
 }
 
-/// A fixed sample of a JDK's classes. Each gets a `run()` that does nothing, so that no other
-/// method is called.
+/// A fixed sample of a JDK's classes. Each class gets a `run()` that does nothing, so that none of
+/// its methods is called.
 pub(crate) fn jdk_seeds(feature: u32) -> Result<Vec<Vec<u8>>> {
     let mut files = Vec::new();
     for file in corpus::walk(&corpus::jdk_classes(feature)?)? {
-        // No program may define classes of java.*. Classes of the launcher and of agents have
-        // effects when they are initialised.
+        // A program cannot define classes of java.*. Initialising classes of the launcher or of
+        // agents has side effects.
         let name = file.to_string_lossy();
         let fits = !name.contains("/java/")
             && !name.contains("/sun/launcher")

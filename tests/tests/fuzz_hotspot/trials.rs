@@ -21,10 +21,10 @@ use crate::verdicts::{fault, is_overflowed, locks_differ, short};
 
 const BATCH: u64 = 256;
 pub(crate) const TIME_LIMIT: Duration = Duration::from_millis(60);
-/// Time limit of the second attempt with a rewritten class that was too slow. Probes can make a
-/// loop of millions of calls that slow; an endless loop is still found.
+/// Time limit of the second attempt, for a rewritten class that was too slow. Probes can slow down
+/// a loop of millions of calls that much; an endless loop still exceeds this limit.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
-/// Maximum number of findings. More would not be more informative.
+/// Maximum number of findings. More findings would not tell more.
 pub(crate) const ENOUGH: usize = 20;
 
 pub(crate) struct Finding {
@@ -43,7 +43,7 @@ pub(crate) enum Seeds {
     Jdk,
 }
 
-/// The seeds and the JDK of a series of mutants.
+/// A series of mutants: the kind of seeds, the JDK, and how the mutants are made.
 pub(crate) struct Trial {
     pub(crate) feature: u32,
     pub(crate) seeds: Seeds,
@@ -85,7 +85,8 @@ impl Trial {
         }
     }
 
-    /// Makes a mutant with the steps in `mask`. Returns the number of its seed, and the mutant.
+    /// Makes the mutant `number`, applying only the steps whose bit is set in `mask`. Returns the
+    /// number of its seed, and the mutant.
     fn mutant(&self, number: u64, mask: u32) -> (usize, Mutant) {
         let which = number as usize % self.mutator.seeds();
         (
@@ -152,8 +153,8 @@ impl<'t> Worker<'t> {
             .collect();
         let mut verdicts = match self.runner.judge_all(&pairs) {
             Ok(verdicts) => verdicts,
-            // The protocol failed, perhaps by output of a dying JVM. Judge the pairs one by one to
-            // find the cause.
+            // The protocol with the running JVM failed, perhaps because of the last output of a
+            // dying JVM. Judge the pairs one by one to find the cause.
             Err(_) => pairs
                 .iter()
                 .map(|(original, rewritten)| self.judge_one(original, rewritten))
@@ -201,8 +202,8 @@ impl<'t> Worker<'t> {
         })
     }
 
-    /// Judges a pair again with more time if the rewritten class ran too long and the original did
-    /// not.
+    /// Judges a pair again with more time, if the rewritten class ran too long and the original
+    /// class did not.
     fn look_again(
         &mut self,
         verdict: &mut Verdict,
@@ -321,7 +322,7 @@ pub(crate) fn explain(trial: &Trial, number: u64, message: &str) -> Result<Strin
     ))
 }
 
-/// Writes both classes to folders that can be on a class path.
+/// Writes the original and the rewritten class to two folders, each of which can be a class path.
 pub(crate) fn write_down(name: &str, original: &[u8], rewritten: &[u8]) -> Result<PathBuf> {
     let all = paths::target().join("fuzz-findings").join(name);
     if all.exists() {
@@ -339,7 +340,7 @@ pub(crate) fn write_down(name: &str, original: &[u8], rewritten: &[u8]) -> Resul
     Ok(all)
 }
 
-/// Judges the mutants from 0 on, in two JVMs at a time.
+/// Judges the mutants 0 to `mutants` - 1, in two JVMs at a time.
 pub(crate) fn judge_all(trial: &Trial, mutants: u64) -> Result<(Counts, Vec<Finding>)> {
     let next = AtomicU64::new(0);
     let all = Mutex::new((Counts::default(), Vec::new()));

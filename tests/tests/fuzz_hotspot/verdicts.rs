@@ -1,11 +1,11 @@
-//! Tells faults of the rewriter from differences that the rules of the JVM allow.
+//! Distinguishes faults of the rewriter from differences that the JVM's rules allow.
 
 use loadhook_rewrite::Report;
 use loadhook_testclasses::mutate::class::{Class, Code};
 use loadhook_testclasses::mutate::instructions::starts;
 use loadhook_testkit::pairs::Verdict;
 
-/// Returns whether locks may be out of balance, because the code or the handlers of a method with
+/// Returns whether the mutant's locks may be unbalanced: the code or the handlers of a method with
 /// locks differ from the seed's.
 pub(crate) fn locks_differ(seed: &[u8], mutant: &[u8]) -> bool {
     let locking = |class: &[u8]| -> Vec<(usize, Code)> {
@@ -50,8 +50,8 @@ pub(crate) fn fault(
     unbalanced.or_else(|| unexplained(verdict, report, class))
 }
 
-/// Returns whether entries are left on the path because a constructor's super call threw and `run`
-/// has no probes that would repair the path.
+/// Returns whether entries are left on the path for an allowed reason: a constructor's super call
+/// threw, and `run` has no probes that would remove the entries.
 fn left_behind(verdict: &Verdict, report: &Report, class: &[u8]) -> bool {
     let Some(parsed) = Class::parse(class) else {
         return false;
@@ -94,8 +94,9 @@ fn constructor_ran(verdict: &Verdict, class: &Class) -> bool {
             .any(is_constructor)
 }
 
-/// Returns a fault if entries were removed by repair without a reason. Reasons are a constructor
-/// whose super call threw, and a constructor a part of which has no handler.
+/// Returns a fault if the tracker removed left-over entries without a known reason. Known reasons
+/// are a constructor whose super call threw, and a constructor that the added handlers cover only
+/// in part.
 fn unexplained(verdict: &Verdict, report: &Report, class: &[u8]) -> Option<String> {
     let ran = verdict.rewritten.as_ref()?.ran()?;
     let tracker = &ran.tracker;
@@ -106,7 +107,7 @@ fn unexplained(verdict: &Verdict, report: &Report, class: &[u8]) -> Option<Strin
         return None;
     }
     Some(format!(
-        "{} entries were removed by repair, although no constructor ran: {} ({report:?})",
+        "the tracker removed {} left-over entries, although no constructor ran: {} ({report:?})",
         tracker.healed, ran.log
     ))
 }

@@ -1,5 +1,5 @@
-//! The comparison with `javap -v -p`, the JDK's own disassembler. Its text must equal the text that
-//! is made from Loadhook's parser.
+//! Compares Loadhook's parser with `javap -v -p`, the JDK's own disassembler: the text of `javap`
+//! must equal a text made from Loadhook's parser.
 
 use anyhow::{Context, Result, anyhow, ensure};
 use loadhook_rewrite::class::Member;
@@ -31,10 +31,12 @@ pub(crate) struct Seen {
     pub(crate) frames: usize,
 }
 
-/// The output of `javap` for some files, followed by its error messages, whatever its exit status.
+/// The output of `javap` for some files, followed by its error messages. The exit status is
+/// ignored.
 pub(crate) fn print(jdk: &Jdk, files: &[PathBuf]) -> Result<String> {
     let mut command: Command = jdk.tool("javap")?;
-    // The first two make it start faster, the last two keep `?` out of its text.
+    // The first two options shorten the start of `javap`; the last two prevent a `?` in place of a
+    // letter that is not ASCII.
     command.args(["-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC"]);
     command
         .args([
@@ -151,7 +153,7 @@ fn pool(ours: &ConstantPool<'_>, theirs: &[(u16, String, String)]) -> Result<()>
     Ok(())
 }
 
-/// Returns whether `javap` prints a text without escapes.
+/// Returns the text if `javap` prints it without escapes.
 fn ascii(bytes: &[u8]) -> Option<String> {
     let plain = bytes
         .iter()
@@ -178,7 +180,7 @@ fn member(ours: &Member<'_, '_>, theirs: &text::Member, seen: &mut Seen) -> Resu
     }
 }
 
-/// Fails with the first difference of two lists.
+/// Fails with the first difference between two lists.
 fn lists(what: &str, ours: &[String], theirs: &[String]) -> Result<usize> {
     for (i, (ours, theirs)) in ours.iter().zip(theirs).enumerate() {
         ensure!(
@@ -305,7 +307,9 @@ fn print_type(of: &VerificationType<'_>) -> String {
         VerificationType::UninitializedThis => "this".to_owned(),
         VerificationType::Object(class) => format!("class {}", class_name(class.name)),
         VerificationType::Uninitialized(at) => format!("uninitialized {at}"),
-        VerificationType::ReturnAddress(_) => "no type of a frame".to_owned(),
+        VerificationType::ReturnAddress(_) => {
+            "a return address is not a type of a frame".to_owned()
+        }
     }
 }
 

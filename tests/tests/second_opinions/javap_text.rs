@@ -1,20 +1,20 @@
-//! Parses the text of `javap -v -p`, as far as it is about constants and code.
+//! Parses the part of `javap -v -p`'s text that is about constants and code.
 
 use anyhow::{Context, Result};
 
-/// A class as printed.
+/// A class as `javap` prints it.
 #[derive(Debug, Default)]
 pub(crate) struct Class {
     pub(crate) file: String,
     pub(crate) minor: u16,
     pub(crate) major: u16,
     pub(crate) flags: u16,
-    /// Constants: index, kind, and for Utf8 constants the text.
+    /// The constants: index, kind, and for Utf8 constants the text.
     pub(crate) pool: Vec<(u16, String, String)>,
     pub(crate) members: Vec<Member>,
 }
 
-/// A field or method as printed.
+/// A field or method as `javap` prints it.
 #[derive(Debug, Default)]
 pub(crate) struct Member {
     pub(crate) header: String,
@@ -23,21 +23,22 @@ pub(crate) struct Member {
     pub(crate) code: Option<Code>,
 }
 
-/// Code as printed, words separated by single blanks.
+/// Code as `javap` prints it. Words are separated by single blanks.
 #[derive(Debug, Default)]
 pub(crate) struct Code {
     pub(crate) stack: u16,
     pub(crate) locals: u16,
-    /// `offset: mnemonic operands`; for a switch its `key: target` pairs follow in the same line.
+    /// Each instruction as `offset: mnemonic operands`. The `key: target` pairs of a switch follow
+    /// in the same line.
     pub(crate) instructions: Vec<String>,
-    /// `from to target type`.
+    /// Each exception handler as `from to target type`.
     pub(crate) handlers: Vec<String>,
-    /// `line: offset`.
+    /// Each line number as `line: offset`.
     pub(crate) lines: Vec<String>,
-    /// `start length slot name signature`.
+    /// Each local variable as `start length slot name signature`.
     pub(crate) variables: Vec<String>,
     pub(crate) variable_types: Vec<String>,
-    /// `type delta locals stack`, without the parts that are not printed.
+    /// Each frame as `type delta locals stack`; parts that `javap` does not print are left out.
     pub(crate) frames: Vec<String>,
 }
 
@@ -54,7 +55,7 @@ enum Section {
 }
 
 fn words(line: &str) -> String {
-    // Remove comments, which resolve indexes.
+    // Remove comments, in which `javap` resolves indexes.
     let line = line.split(" //").next().unwrap_or(line);
     line.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -63,7 +64,7 @@ fn flags(line: &str) -> Option<u16> {
     u16::from_str_radix(line.split("(0x").nth(1)?.split(')').next()?, 16).ok()
 }
 
-/// The classes of `javap`'s output, in its order.
+/// The classes in `javap`'s output, in the same order.
 pub(crate) fn parse(text: &str) -> Result<Vec<Class>> {
     let mut classes: Vec<Class> = Vec::new();
     let mut section = Section::None;
@@ -79,7 +80,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Class>> {
         }
         let class = classes
             .last_mut()
-            .with_context(|| format!("before any class: {line}"))?;
+            .with_context(|| format!("this line precedes the first class: {line}"))?;
         match line {
             "{" => in_members = true,
             "}" => in_members = false,

@@ -1,8 +1,8 @@
 //! Compares the class file parser with others: `cafebabe`, `classfile-parser` and `javap` must read
-//! the same facts.
+//! the same facts from each class.
 //!
-//! Both crates read every class of both JDKs, `javap` a sample. The known faults of the crates are
-//! in [`faults`], each with a class that shows it and the output of `javap`.
+//! Both crates read every class of both JDKs; `javap` reads a sample. The known faults of the
+//! crates are in [`faults`], each with a class that shows it and the output of `javap`.
 
 mod cafe;
 mod faults;
@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Instant;
 
-/// Both JDKs on which classes are read.
+/// The JDKs whose classes are read.
 const JDKS: [u32; 2] = [17, 25];
 /// Number of classes of each JDK that `javap` prints.
 const PRINTED: usize = 800;
@@ -40,7 +40,7 @@ struct Opinions {
     classfile_parser: usize,
     instructions: usize,
     frames: usize,
-    /// Classes that one of the crates does not read, by the known fault that causes it.
+    /// Number of classes that one of the crates does not read, by the known fault that causes it.
     excused: BTreeMap<&'static str, usize>,
     disagreements: Vec<String>,
 }
@@ -110,7 +110,7 @@ impl Opinions {
     }
 }
 
-/// The tags of the constants that matter for the known faults.
+/// The tags of the class's constants that cause known faults.
 fn tags<'c>(class: &'c ClassFile<'_>) -> impl Iterator<Item = u8> + 'c {
     class
         .pool()
@@ -192,7 +192,8 @@ fn javap_agrees_on_a_sample() -> Result<()> {
         let mut sample = Vec::new();
         while sample.len() < PRINTED {
             let file = random.pick(&files).context("no classes")?;
-            // Neither empty classes, nor classes that take minutes to print.
+            // Leave out the smallest classes, which contain little, and the largest, which take
+            // minutes to print.
             if (1_500..60_000).contains(&fs::metadata(file)?.len()) && !sample.contains(file) {
                 sample.push(file.clone());
             }

@@ -1,4 +1,4 @@
-//! Compares names of instructions, and text, in the forms of the parsers.
+//! Compares names of instructions, and texts, that two parsers represent in different forms.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -29,7 +29,8 @@ impl<T: Debug> Variants<T> {
     }
 }
 
-/// Text as modified UTF-8 (JVMS §4.4.7), which Loadhook's parser returns.
+/// Converts a text to modified UTF-8 (JVMS §4.4.7), the form in which Loadhook's parser returns
+/// texts.
 pub(crate) fn modified_utf8(text: &str) -> Cow<'_, [u8]> {
     if text.bytes().all(|it| (1..0x80).contains(&it)) {
         return Cow::Borrowed(text.as_bytes());
@@ -49,7 +50,7 @@ pub(crate) fn modified_utf8(text: &str) -> Cow<'_, [u8]> {
     Cow::Owned(out)
 }
 
-/// Fails unless both are equal.
+/// Fails with the given description unless both values are equal.
 macro_rules! same {
     ($what:expr, $ours:expr, $theirs:expr) => {{
         let (ours, theirs) = ($ours, $theirs);
@@ -64,7 +65,7 @@ macro_rules! same {
 }
 pub(crate) use same;
 
-/// Fails unless Loadhook's modified UTF-8 is the other parser's text.
+/// Fails unless Loadhook's modified UTF-8 is the same text as the other parser's.
 pub(crate) fn same_text(what: &str, ours: &[u8], theirs: &str) -> anyhow::Result<()> {
     let equal = *ours == *modified_utf8(theirs);
     anyhow::ensure!(

@@ -14,7 +14,7 @@ use self::probes::{count, is_call, is_constant, timing};
 use self::side::Side;
 use crate::options::OptionSet;
 
-/// HotSpot does not compile longer methods.
+/// Code length from which HotSpot does not compile a method.
 const HUGE: usize = 8_000;
 
 /// Checks an instrumented method.
@@ -23,10 +23,14 @@ pub(crate) fn check(old: &Member<'_, '_>, new: &Member<'_, '_>, set: OptionSet) 
     let is_constructor = old.name() == b"<init>";
     let has_others = old.index() % 2 == 1;
     let (old, new) = (Side::new(old), Side::new(new));
-    assert!(new.len() <= 65_535, "code of {} bytes", new.len());
+    assert!(
+        new.len() <= 65_535,
+        "the method is too long: {} bytes",
+        new.len()
+    );
     assert!(
         options.allow_huge_methods || new.len() <= HUGE || old.len() > HUGE,
-        "pushed over {HUGE} bytes"
+        "the probes made the method longer than {HUGE} bytes"
     );
     assert!(old.code.max_stack <= new.code.max_stack, "max_stack");
     assert!(old.code.max_locals <= new.code.max_locals, "max_locals");
@@ -34,8 +38,8 @@ pub(crate) fn check(old: &Member<'_, '_>, new: &Member<'_, '_>, set: OptionSet) 
     let targets = new.targets();
     let table: Vec<_> = new.code.exception_table().collect();
     let added = table.iter().rev().take_while(|it| is_block(&new, it));
-    // Without timing probes no handler is added. One of the method's own handlers may look like an
-    // added one.
+    // Without timing probes the rewriter adds no handler. But one of the method's own handlers may
+    // look like an added one.
     let known = (table.len() - added.count()).max(old.code.exception_table().len());
     handlers(&old, &new, &table, known);
     let entered = targets.iter().chain(table.iter().map(|it| &it.handler_pc));
@@ -68,8 +72,9 @@ fn kept(old: &Side<'_, '_>, new: &Side<'_, '_>) {
     assert!(jumps(old) <= jumps(new), "jumps are missing");
 }
 
-/// Returns whether an entry's handler was added. An added handler consists of the probe and
-/// `athrow`. The method's own handlers begin with a call of `caught`, or call nothing.
+/// Returns whether the handler of `entry` was added by the rewriter. An added handler consists of
+/// the probe and `athrow`. The method's own handlers begin with a call of `caught`, or with no
+/// call.
 fn is_block(new: &Side<'_, '_>, entry: &ExceptionHandler) -> bool {
     let from = new
         .instructions
@@ -82,15 +87,15 @@ fn is_block(new: &Side<'_, '_>, entry: &ExceptionHandler) -> bool {
         && rest.next().is_some_and(|it| it.opcode == Opcode::Athrow)
 }
 
-/// Checks the exception table: the method's own entries come first and in order, each whole or in
-/// pieces.
+/// Checks the exception table. The method's own entries come first, in their old order; each is
+/// unchanged or split into pieces.
 fn handlers(old: &Side<'_, '_>, new: &Side<'_, '_>, table: &[ExceptionHandler], known: usize) {
     for entry in table {
         assert!(
             new.is_start(entry.start_pc)
                 && new.is_end(entry.end_pc)
                 && new.is_start(entry.handler_pc),
-            "{entry:?} is no range of instructions"
+            "{entry:?} does not begin and end at instructions"
         );
     }
     let olds: Vec<_> = old.code.exception_table().collect();
@@ -115,10 +120,11 @@ fn handlers(old: &Side<'_, '_>, new: &Side<'_, '_>, table: &[ExceptionHandler], 
     );
 }
 
-/// Returns whether the new entries are the old ones, each whole or in consecutive pieces. Old
-/// entries may be equal, so all assignments of pieces are followed at the same time.
+/// Returns whether the new entries are the old ones in order, each whole or in consecutive pieces.
+/// If some old entries are equal, a piece can belong to several of them, so all assignments are
+/// followed at the same time.
 fn are_pieces(olds: &[ExceptionHandler], news: &[ExceptionHandler]) -> bool {
-    // The old entries of which the previous new entry may be a piece.
+    // For each old entry: true if the previous new entry can be a piece of it.
     let mut owners: Option<Vec<bool>> = None;
     for (i, entry) in news.iter().enumerate() {
         let continues = i > 0 && {

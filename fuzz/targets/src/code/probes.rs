@@ -1,4 +1,4 @@
-//! Checks of the injected calls.
+//! Checks the calls that the rewriter added to a method.
 
 use loadhook_rewrite::Bci;
 use loadhook_rewrite::code::handlers::ExceptionHandler;
@@ -33,7 +33,7 @@ pub(super) fn timing<'t>(
         let last = new.instructions.last().map(|it| it.opcode);
         assert!(is_constructor || last.is_some_and(is_return), "no handler");
     }
-    // Added handlers end the code.
+    // The handlers that the rewriter adds stand at the end of the code.
     let blocks = added.iter().map(|it| usize::from(it.handler_pc)).min();
     let blocks = blocks.unwrap_or(new.len());
     let mut wanted = vec![false; new.len()];
@@ -47,8 +47,11 @@ pub(super) fn timing<'t>(
     let mut covered = vec![false; new.len()];
     for entry in added {
         for bci in usize::from(entry.start_pc)..usize::from(entry.end_pc) {
-            assert!(!covered[bci], "covered twice: {bci}");
-            assert!(wanted[bci], "covered for no reason: {bci}");
+            assert!(!covered[bci], "bci {bci} is covered by two added handlers");
+            assert!(
+                wanted[bci],
+                "bci {bci} needs no added handler, but is covered by one"
+            );
             covered[bci] = true;
         }
     }
@@ -58,8 +61,8 @@ pub(super) fn timing<'t>(
     }
 }
 
-/// The count probe is the first call, nothing runs it twice, and without another
-/// probe that is all that the method needs.
+/// Checks the count probe: it is the first call of the method and is executed only once. If the
+/// method has no other probe, nothing else was added.
 pub(super) fn count<'t>(
     old: &Side<'_, '_>,
     new: &Side<'_, '_>,
@@ -74,7 +77,10 @@ pub(super) fn count<'t>(
     assert_eq!((name, descriptor), (&b"count"[..], &b"(I)V"[..]));
     let entry_len = end_of(call);
     for &target in entered {
-        assert!(usize::from(target) >= entry_len, "into the count probe");
+        assert!(
+            usize::from(target) >= entry_len,
+            "a jump leads into the count probe"
+        );
     }
     if !has_others {
         assert!(new.code.max_stack <= old.code.max_stack + 1, "max_stack");
@@ -89,15 +95,21 @@ pub(super) fn is_constant(instruction: &Instruction<'_>) -> bool {
     (Opcode::IconstM1.byte()..=Opcode::LdcW.byte()).contains(&opcode)
 }
 
-/// The position at which the probe before an instruction begins. Its arguments are constants.
+/// Returns the offset at which the probe before an instruction begins: that of the first constant
+/// that the probe pushes.
 fn probe_start(new: &Side<'_, '_>, at: usize) -> usize {
     let call = at.checked_sub(1).map(|call| &new.instructions[call]);
     let call = call.filter(|it| is_call(it));
-    let call = call.unwrap_or_else(|| panic!("no exit probe at {}", new.instructions[at].bci));
+    let call = call.unwrap_or_else(|| {
+        panic!(
+            "no exit probe before the instruction at {}",
+            new.instructions[at].bci
+        )
+    });
     let (_, descriptor) = unwrap(new.class.pool().member(call.constant()));
     let arguments = descriptor.iter().filter(|&&byte| byte == b'I').count();
     let first = (at - 1).checked_sub(arguments);
-    let first = first.unwrap_or_else(|| panic!("no arguments at {}", call.bci));
+    let first = first.unwrap_or_else(|| panic!("the probe at {} has no arguments", call.bci));
     new.instructions[first].bci.index()
 }
 

@@ -19,12 +19,12 @@ impl<'c, 'a> Side<'c, 'a> {
     pub(super) fn new(method: &Member<'c, 'a>) -> Self {
         let code = match method.code() {
             Ok(Some(code)) => code,
-            other => panic!("the code of an instrumented method: {other:?}"),
+            other => panic!("an instrumented method has no readable code: {other:?}"),
         };
         let mut starts = vec![false; code.bytecode.len() + 1];
         let instructions: Vec<_> = code
             .instructions()
-            .map(|it| it.unwrap_or_else(|kind| panic!("an instruction: {kind}")))
+            .map(|it| it.unwrap_or_else(|kind| panic!("cannot decode an instruction: {kind}")))
             .inspect(|it| starts[it.bci.index()] = true)
             .collect();
         Side {
@@ -48,7 +48,7 @@ impl<'c, 'a> Side<'c, 'a> {
         self.is_start(bci) || bci.index() == self.len()
     }
 
-    /// The instruction that contains the offset.
+    /// The instruction that contains the byte at the offset.
     pub(super) fn around(&self, bci: Bci) -> &Instruction<'a> {
         let behind = self.instructions.partition_point(|it| it.bci <= bci);
         &self.instructions[behind - 1]
@@ -86,5 +86,5 @@ impl<'c, 'a> Side<'c, 'a> {
 }
 
 pub(super) fn unwrap<T>(result: Result<T, Error>) -> T {
-    result.unwrap_or_else(|error| panic!("a table of instrumented code: {error}"))
+    result.unwrap_or_else(|error| panic!("cannot read a table of instrumented code: {error}"))
 }

@@ -62,13 +62,15 @@ fn table(
         b"StackMapTable" if old.class.major_version() >= FIRST_WITH_FRAMES => {
             frames(old, new, before, after);
         }
-        // The JVM does not read this table, so it may be stale, and is then kept unchanged.
+        // The JVM does not read this table in classes before version 50. It may be stale there, and
+        // the rewriter copies it unchanged.
         b"StackMapTable" | b"StackMap" => {}
         _ => annotations(old, new, before, after),
     }
 }
 
-/// Checks an offset of a debug table: it still points to the same instruction, or inside it.
+/// Checks an offset in a debug table. After rewriting, it must point to the same instruction as
+/// before, or into the same instruction.
 fn place(old: &Side<'_, '_>, new: &Side<'_, '_>, before: Bci, after: Bci) {
     assert!(usize::from(after) <= new.len(), "{before} → {after}");
     assert!(
@@ -79,11 +81,11 @@ fn place(old: &Side<'_, '_>, new: &Side<'_, '_>, before: Bci, after: Bci) {
         !old.is_start(before) || new.is_start(after),
         "{before} → {after}"
     );
-    // The end of the old code is now the beginning of the added handlers.
+    // This offset is the end of the old code. In the new code, the added handlers begin there.
     assert_eq!(old.is_end(before), new.is_end(after), "{before} → {after}");
     if !old.is_end(before) && usize::from(before) < old.len() {
         let (was, is) = (old.around(before), new.around(after));
-        // A jump may have been widened, perhaps into two instructions.
+        // The rewriter may have widened a jump, for example `ifeq` into `ifne` and `goto_w`.
         let same = was.opcode == is.opcode || was.jump_target().is_some();
         assert!(
             same,

@@ -103,8 +103,8 @@ impl ClassBuilder {
         self
     }
 
-    /// Makes [`ClassBuilder::finish`] pad the pool to exactly `entries`. It is an error if the pool
-    /// already has more.
+    /// Makes [`ClassBuilder::finish`] add constants until the pool has exactly `entries` entries.
+    /// It is an error if the pool already has more.
     pub fn pool_entries(&mut self, entries: u16) -> &mut Self {
         self.pool_entries = Some(entries);
         self

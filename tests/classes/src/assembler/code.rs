@@ -31,9 +31,9 @@ struct Handler {
 
 /// The code of one method under construction.
 ///
-/// Instructions are written at once and never widened, so [`CodeBuilder::pc`] is always known. Only
-/// branch offsets are filled in later, when their labels are bound. The first error is reported
-/// when the class is finished.
+/// Each instruction is written immediately and never widened, so [`CodeBuilder::pc`] is always
+/// known. Only branch offsets are filled in later, when their labels are bound. The first error is
+/// reported when the class is finished.
 #[derive(Debug)]
 pub struct CodeBuilder<'p> {
     pub(crate) pool: &'p mut ConstantPool,
@@ -142,7 +142,8 @@ impl<'p> CodeBuilder<'p> {
         self.offset(from, to, true)
     }
 
-    /// Reserves space for the offset of `to` from the opcode at `from`.
+    /// Reserves space for a branch offset, which counts from the opcode at `from` to the label
+    /// `to`.
     fn offset(&mut self, from: usize, to: Label, wide: bool) -> &mut Self {
         let at = self.pc();
         self.fixups.push(Fixup { at, from, to, wide });
@@ -155,8 +156,8 @@ impl<'p> CodeBuilder<'p> {
     /// §6.5.tableswitch).
     pub fn tableswitch(&mut self, default: Label, low: i32, targets: &[Label]) -> &mut Self {
         let from = self.switch_header(super::op::TABLESWITCH, default);
-        // For an empty table, `high` would be `low - 1`, which is illegal. The wrapped value is
-        // written nevertheless.
+        // An empty table needs `high` = `low - 1`, which is illegal. It is written nevertheless,
+        // wrapped if `low` is the least number.
         let high = low.wrapping_add(targets.len() as i32).wrapping_sub(1);
         self.bytes.u4(low.cast_unsigned());
         self.bytes.u4(high.cast_unsigned());
@@ -247,7 +248,7 @@ impl<'p> CodeBuilder<'p> {
         self
     }
 
-    /// The implicit first frame's locals, to start a frame list from.
+    /// The locals of the implicit first frame, from which a list of frames starts.
     pub fn initial_locals(&self) -> Vec<VerificationTypeInfo> {
         self.initial_locals.clone()
     }
@@ -393,7 +394,7 @@ impl<'p> CodeBuilder<'p> {
 
 /// Writes the offset of a branch to `to` into the code.
 fn patch(bytes: &mut [u8], fixup: &Fixup, to: usize) -> Result<()> {
-    // Code is at most 65,535 bytes long, so both fit.
+    // Code is at most 65,535 bytes long, so both numbers fit.
     let offset = to as i32 - fixup.from as i32;
     if fixup.wide {
         bytes[fixup.at..fixup.at + 4].copy_from_slice(&offset.to_be_bytes());

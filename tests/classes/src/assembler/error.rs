@@ -62,14 +62,17 @@ impl fmt::Display for AssembleError {
             }
             Self::UnboundLabel(label) => write!(f, "label {label} is not bound"),
             Self::LabelBoundTwice(label) => write!(f, "label {label} is bound twice"),
-            Self::CodeLength(length) => write!(f, "code of {length} bytes"),
+            Self::CodeLength(length) => write!(f, "code has {length} bytes"),
             Self::PoolFull => write!(f, "constant pool is full"),
             Self::TooBig { what, value } => write!(f, "{what} {value} does not fit"),
             Self::FrameForm { pc, form } => write!(f, "frame at {pc} cannot be {form:?}"),
             Self::FrameTwice(pc) => write!(f, "two frames at {pc}"),
             Self::Descriptor(text) => write!(f, "bad descriptor {text}"),
             Self::Filler { asked, needed } => {
-                write!(f, "filler of {asked} bytes needs {needed}")
+                write!(
+                    f,
+                    "a filler of {asked} bytes was requested, but its contents need {needed}"
+                )
             }
             Self::In(method, inner) => write!(f, "{method}: {inner}"),
         }

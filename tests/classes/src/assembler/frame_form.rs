@@ -3,7 +3,7 @@
 /// The form in which a frame is written (JVMS §4.7.4, `frame_type`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FrameForm {
-    /// The shortest that fits.
+    /// The shortest form that can express the frame.
     #[default]
     Auto,
     /// `same_frame`, 0–63.

@@ -13,7 +13,7 @@ use super::pool::ConstantPool;
 /// stand for two local variables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VerificationTypeInfo {
-    /// `ITEM_Top`: anything, not usable.
+    /// `ITEM_Top`: a value of unknown type, which cannot be used.
     Top,
     /// `ITEM_Integer`.
     Integer,
@@ -47,7 +47,7 @@ pub enum FrameTable {
     StackMapTable,
     /// The CLDC's `StackMap`: a list of full frames at absolute offsets.
     CldcStackMap,
-    /// Frames are not written, as compilers do below version 50.
+    /// Frames are not written. Compilers write none below version 50.
     None,
 }
 
@@ -73,7 +73,7 @@ fn sorted<'f>(frames: &'f [Frame], resolve: &Resolve<'_>) -> Result<Vec<(usize, 
     Ok(placed)
 }
 
-/// The contents of a `StackMapTable`, `initial` being the implicit first frame.
+/// The contents of a `StackMapTable`. `initial` is the implicit first frame.
 pub(crate) fn stack_map_table(
     frames: &[Frame],
     initial: &[VerificationTypeInfo],
@@ -100,7 +100,7 @@ pub(crate) fn stack_map_table(
     Ok(out)
 }
 
-/// The shortest form of `frame` after a frame with `previous` locals.
+/// The shortest form of `frame` that is possible after a frame with the locals `previous`.
 fn shortest(delta: u16, previous: &[VerificationTypeInfo], frame: &Frame) -> FrameForm {
     use FrameForm::{Append, Chop, Same, SameExtended, SameLocals1, SameLocals1Extended};
     let by_length = [
@@ -117,7 +117,7 @@ fn shortest(delta: u16, previous: &[VerificationTypeInfo], frame: &Frame) -> Fra
         .unwrap_or(FrameForm::Full)
 }
 
-/// Returns whether `form` can express `frame`.
+/// Returns whether `form` can express `frame` after a frame with the locals `previous`.
 fn fits(form: FrameForm, delta: u16, previous: &[VerificationTypeInfo], frame: &Frame) -> bool {
     let same_locals = frame.locals == previous;
     let (now, before) = (frame.locals.len(), previous.len());
@@ -152,7 +152,7 @@ fn write_frame(
 ) -> Result<()> {
     let (now, before) = (frame.locals.len(), previous.len());
     match form {
-        // `fits` has bounded the deltas and counts that are narrowed here.
+        // `fits` has checked that the deltas and counts below fit into the narrower types.
         FrameForm::Same => out.u1(delta as u8),
         FrameForm::SameExtended => {
             out.u1(251);
@@ -201,7 +201,7 @@ pub(crate) fn cldc_stack_map(
     Ok(out)
 }
 
-/// Locals, then stack, each with its count.
+/// Writes the locals, then the stack, each with its count.
 fn write_lists(
     out: &mut Vec<u8>,
     frame: &Frame,

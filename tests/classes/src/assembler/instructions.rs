@@ -1,7 +1,7 @@
 //! Methods that append instructions, with convenient names.
 //!
-//! Each method writes the shortest encoding, unless its name names another. [`CodeBuilder::op`] and
-//! raw operands give all other encodings.
+//! Each method writes the shortest encoding, unless the method's name says otherwise.
+//! [`CodeBuilder::op`] and raw operands give all other encodings.
 
 use super::bytes::Put;
 use super::op;
@@ -48,7 +48,7 @@ impl CodeBuilder<'_> {
         self.ldc(index)
     }
 
-    /// `sipush` for every value, for code of a known length.
+    /// `sipush` for every value, so that the code has a known length.
     pub fn sipush(&mut self, value: i16) -> &mut Self {
         self.op_u2(op::SIPUSH, value.cast_unsigned())
     }
@@ -185,8 +185,8 @@ impl CodeBuilder<'_> {
         self.invokespecial(owner, "<init>", descriptor)
     }
 
-    /// `invokeinterface`, with the argument count in local variables that the
-    /// instruction repeats (JVMS §6.5.invokeinterface).
+    /// `invokeinterface`. The instruction repeats the number of local variables that the arguments
+    /// take (JVMS §6.5.invokeinterface).
     pub fn invokeinterface(&mut self, owner: &str, name: &str, descriptor: &str) -> &mut Self {
         let index = self.pool.interface_method(owner, name, descriptor);
         let count = match super::frames::initial_locals(None, descriptor) {
@@ -221,7 +221,7 @@ impl CodeBuilder<'_> {
         self.typed(op::MULTIANEWARRAY, name).op(dimensions)
     }
 
-    /// `nop` until the code is `length` bytes long.
+    /// Appends `nop`s until the code is `length` bytes long.
     pub fn nops_to(&mut self, length: usize) -> &mut Self {
         if length < self.pc() {
             let needed = self.pc();

@@ -1,9 +1,9 @@
 //! An independent class-file assembler.
 //!
 //! The assembler builds the inputs of the tests and shares no code with the rewriter: if the two
-//! disagree about the class file format, one of them is wrong, and a test fails. It checks label
-//! distances, counts and frame forms, which it needs for writing a class. It does not check the
-//! code itself, since odd classes are its purpose; a JVM decides whether these are valid.
+//! disagree about the class file format, one of them is wrong, and a test fails. It checks only
+//! what it needs for writing a class: label distances, counts and frame forms. It does not check
+//! the code, since tests need odd classes; a JVM decides whether a class is valid.
 //!
 //! ```
 //! use loadhook_testclasses::assembler::{ClassBuilder, access, op};

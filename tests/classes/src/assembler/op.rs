@@ -1,7 +1,7 @@
 //! Constants with the bytes of all opcodes (JVMS §6.5).
 //!
-//! The table is not the rewriter's: a mistake in one of the tables must not be repeated in the
-//! other.
+//! This table is independent of the rewriter's: a mistake in one of them must not be repeated in
+//! the other.
 
 macro_rules! opcodes {
     ($($name:ident $mnemonic:literal $byte:literal;)*) => {

@@ -24,8 +24,8 @@ pub enum ReferenceKind {
 
 /// A constant pool under construction.
 ///
-/// Each method returns the index of its entry, and adds the entry and those that it refers to if
-/// they are missing. If the pool overflows, the methods return 0, and [`ConstantPool::is_overfull`]
+/// Each method returns the index of its entry, and adds missing entries: this one, and those that
+/// it refers to. If the pool overflows, the methods return 0, and [`ConstantPool::is_overfull`]
 /// returns true.
 #[derive(Debug, Clone, Default)]
 pub struct ConstantPool {

@@ -84,7 +84,8 @@ pub struct TypeAnnotation {
 /// An attribute of `Code`, in the order of writing.
 #[derive(Debug, Clone)]
 pub(crate) enum CodeAttribute {
-    /// The position of the attribute with the frames, which are stored separately.
+    /// The place of the frames' attribute in this order; the frames themselves are stored
+    /// separately.
     Frames,
     Lines(Vec<(Label, u16)>),
     Locals(LocalTable, Vec<LocalEntry>),
@@ -95,7 +96,7 @@ pub(crate) enum CodeAttribute {
     Raw(String, Vec<u8>),
 }
 
-/// Name and contents of an attribute; frames are written elsewhere.
+/// Name and contents of an attribute. Not for the frames, which another function writes.
 pub(crate) fn contents(
     attribute: &CodeAttribute,
     pool: &mut ConstantPool,

@@ -3,13 +3,14 @@
 use super::VerificationTypeInfo as V;
 use super::{AssembleError, ClassBuilder, CodeBuilder, FrameForm, access, op};
 
-/// The code and attribute bytes of a static method of a version-52 class, from
-/// `max_stack` on.
+/// Assembles a static method in a class of version 52. Returns the bytes of its `Code` attribute
+/// from `max_stack` on.
 fn assemble(descriptor: &str, build: impl FnOnce(&mut CodeBuilder<'_>)) -> Vec<u8> {
     let mut class = ClassBuilder::new(52, "T");
     class.method(access::STATIC, "m", descriptor, build);
     let bytes = class.finish().expect("assembles");
-    // The method is followed only by attributes_count, so it is found by its limits.
+    // After the method the class has only attributes_count. Find the method by its max_stack and
+    // max_locals.
     let at = bytes
         .windows(4)
         .rposition(|four| four == [0x7e, 0x7e, 0x7d, 0x7d]);
@@ -89,7 +90,8 @@ fn shortest_frames() {
     let frames = [
         0, 6, 5, 251, 0, 64, 252, 0, 0, 4, 250, 0, 0, 64, 2, 255, 0, 0, 0, 0, 0, 2, 2, 0,
     ];
-    // code_length, code, exception_table_length, attributes_count, name, length.
+    // Before the frames come code_length, code, exception_table_length, attributes_count, name and
+    // length.
     assert_eq!(code[4 + 75 + 2 + 2 + 2 + 4..][..frames.len()], frames);
 }
 

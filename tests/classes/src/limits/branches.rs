@@ -6,13 +6,13 @@ use super::scenery::Scenery;
 use crate::assembler::{ClassBuilder, CodeBuilder, VerificationTypeInfo as V, access, op};
 use crate::shapes::{Arg, Driver, Filler, SITE_STACK, mark};
 
-/// The branch distances, and their signs.
+/// The tested distances of branches.
 pub(super) const DISTANCES: [usize; 11] = [
     32_700, 32_740, 32_755, 32_760, 32_761, 32_762, 32_763, 32_764, 32_765, 32_766, 32_767,
 ];
 
-/// A version without frames, one that the JVM verifies with frames or by the old verifier, and one
-/// with frames only.
+/// Class file versions: one without frames; one that the JVM verifies with frames or, failing that,
+/// with the old verifier; and one that is verified only with frames.
 pub(super) const VERSIONS: [u16; 3] = [49, 50, 52];
 
 /// The direction and distance of a branch.
@@ -33,7 +33,7 @@ impl Reach {
         all
     }
 
-    /// Part of a class name.
+    /// The part of a class name that stands for this reach.
     pub(super) fn name(self) -> String {
         match self {
             Self::Forward(distance) => format!("forward_{distance}"),
@@ -48,13 +48,13 @@ impl Reach {
         }
     }
 
-    /// A number of allocation sites whose probes make the branch too long. Each probe has at least
-    /// 4 bytes.
+    /// The number of allocation sites between branch and target. Their probes, of at least 4 bytes
+    /// each, make the branch too long.
     pub(super) fn sites(self) -> usize {
         if self.distance() < 32_755 { 24 } else { 4 }
     }
 
-    /// A filler that ends `rest` bytes before `distance` from `start` is reached.
+    /// A filler that ends `rest` bytes before the distance from `start` is reached.
     pub(super) fn filler(self, code: &CodeBuilder<'_>, start: usize, rest: usize) -> Filler {
         let used = code.pc() - start + rest;
         Filler {
@@ -81,8 +81,8 @@ pub(super) fn cases() -> Vec<LimitCase> {
     {
         for reach in Reach::all() {
             for version in VERSIONS {
-                // JVMS §4.9.1: no jsr from version 51 on; 50 has it only where
-                // a JVM still falls back to the old verifier.
+                // jsr is illegal from version 51 on (JVMS §4.9.1); in version 50 only a JVM that
+                // falls back to the old verifier accepts it.
                 if opcode == op::JSR && version > 49 {
                     continue;
                 }
@@ -112,8 +112,8 @@ fn build(class: &mut ClassBuilder, driver: &mut Driver, opcode: u8, reach: Reach
 
 const FLAGS: u16 = access::PUBLIC | access::STATIC;
 
-/// Adds a conditional branch. The arguments are its operands, then its operands in the second
-/// iteration.
+/// Adds a method with a conditional branch. The method's arguments are the operands of the branch,
+/// then the operands in the second iteration.
 fn conditional(class: &mut ClassBuilder, driver: &mut Driver, opcode: u8, reach: Reach) {
     let condition = Condition::of(opcode);
     let descriptor = format!("({})I", condition.descriptor().repeat(4));
@@ -146,7 +146,7 @@ fn conditional(class: &mut ClassBuilder, driver: &mut Driver, opcode: u8, reach:
                 code.frame(&arguments, &[]);
                 mark(code, 2);
                 scenery.fill(code);
-                // Operands are copied by loads and stores of one byte each.
+                // The operands are copied by loads and stores of one byte each.
                 let rest = usize::from(condition.count) + 4;
                 reach.filler(code, start, rest).emit(code);
                 condition.push(code, 0);
@@ -190,7 +190,7 @@ fn goto(class: &mut ClassBuilder, driver: &mut Driver, reach: Reach) {
                 code.bind(target).frame(&[V::Integer], &[]);
                 scenery.fill(code);
                 mark(code, 2);
-                // iload_0, iinc, ifle.
+                // These instructions follow the filler: iload_0, iinc, ifle.
                 reach.filler(code, start, 1 + 3 + 3).emit(code);
                 code.iload(0)
                     .iinc(0, -1)
@@ -217,7 +217,8 @@ fn jsr(class: &mut ClassBuilder, driver: &mut Driver, reach: Reach) {
                 code.branch(op::JSR, subroutine);
                 scenery.make_use(code);
                 mark(code, 2);
-                // The result is in local 2, so a load of one byte and the return follow.
+                // After the filler follow a load of one byte (the result is local 2) and the
+                // return.
                 reach.filler(code, start, 2).emit(code);
                 code.iload(scenery.result()).op(op::IRETURN);
                 code.bind(subroutine).astore(1);

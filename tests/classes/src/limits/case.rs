@@ -1,4 +1,4 @@
-//! One class of the generator, made on demand.
+//! One class of the limit generator, made on demand.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ type Build = dyn Fn(&mut ClassBuilder, &mut Driver) + Send + Sync;
 /// Makes a complete class with the given name.
 type Make = dyn Fn(&str) -> Vec<u8> + Send + Sync;
 
-/// One class of the generator.
+/// One class of the limit generator.
 pub struct LimitCase {
     /// The limit that the class tests: `branches`, `pools`, …
     pub group: &'static str,
@@ -28,7 +28,7 @@ enum Source {
 }
 
 impl LimitCase {
-    /// A case whose class is `limits/<group>_<what>_v<version>`.
+    /// A case whose class is named `limits/<group>_<what>_v<version>` and filled by `build`.
     pub(super) fn new(
         group: &'static str,
         what: &str,
@@ -44,7 +44,7 @@ impl LimitCase {
         }
     }
 
-    /// A case whose complete class `make` makes, with the given name.
+    /// A case whose complete class is made by `make`, which gets the name.
     pub(super) fn whole(
         group: &'static str,
         name: String,
@@ -59,10 +59,10 @@ impl LimitCase {
         }
     }
 
-    /// The class file.
+    /// Makes the class file.
     ///
     /// # Panics
-    /// If the assembler refuses it: a fault of the generator.
+    /// If the assembler refuses the class, which is a fault of the generator.
     pub fn bytes(&self) -> Vec<u8> {
         match &self.source {
             Source::Whole(make) => make(&self.name),

@@ -1,5 +1,5 @@
-//! Chains of branches in which widening one makes the next too long, and branches over a switch
-//! whose padding changes.
+//! Chains of branches, in which widening one branch makes the next one too long; and branches over
+//! a switch whose padding changes.
 
 use super::case::LimitCase;
 use crate::assembler::{CodeBuilder, Label, VerificationTypeInfo as V, access, op};
@@ -8,7 +8,7 @@ use crate::shapes::{Arg, Driver, Filler, SITE_STACK};
 /// Number of branches in a chain.
 const LINKS: usize = 8;
 const FLAGS: u16 = access::PUBLIC | access::STATIC;
-/// Argument and result.
+/// The two local variables: argument and result.
 const LOCALS: [V; 2] = [V::Integer, V::Integer];
 /// The longest distance backward; the longest distance forward is one less.
 const LIMIT: usize = 32_768;
@@ -60,8 +60,9 @@ fn call_each(driver: &mut Driver, values: impl Iterator<Item = i32>) {
     }
 }
 
-/// Distance of the branch that is `behind` branches after the first that becomes too long. It
-/// becomes too long exactly when each branch between them has grown by `growth`.
+/// Distance of the branch that is `behind` branches after the first one that becomes too long. With
+/// this distance, a branch becomes too long exactly when each branch in between has grown by
+/// `growth`.
 fn distance(limit: usize, behind: usize, growth: usize) -> usize {
     if behind == 0 {
         limit - 1
@@ -70,8 +71,8 @@ fn distance(limit: usize, behind: usize, growth: usize) -> usize {
     }
 }
 
-/// Appends `iinc 1, 1` and fills up to `pc`. With `site`, there is also an allocation, which is the
-/// only code that grows at first.
+/// Appends `iinc 1, 1` and fills the code up to `pc`. With `site`, it also appends an allocation,
+/// the only code that probes make longer at first.
 fn stretch(code: &mut CodeBuilder<'_>, pc: usize, site: bool) {
     let length = pc - code.pc() - 3;
     code.iinc(1, 1);
@@ -120,7 +121,7 @@ fn bind_targets(code: &mut CodeBuilder<'_>, targets: &[Label], ends: &[usize]) {
 /// A chain of `if_icmpeq` back to targets before them. Only the first branch has an allocation
 /// between it and its target.
 fn if_backward(code: &mut CodeBuilder<'_>) {
-    // Each branch is 6 bytes after the one before.
+    // Each branch is 6 bytes after the previous one.
     const STEP: usize = 6;
     let distance = |link| distance(LIMIT + 1, link, 5);
     let branches = code.label();
@@ -150,8 +151,8 @@ fn if_backward(code: &mut CodeBuilder<'_>) {
     }
 }
 
-/// A branch over an allocation and a switch. After the allocation has grown, the padding of the
-/// switch may shrink, or grow by up to three bytes.
+/// A branch over an allocation and a switch. When the allocation's probe is added, the padding of
+/// the switch may shrink, or grow by up to three bytes.
 fn over_switch(code: &mut CodeBuilder<'_>, distance: usize, shift: usize) {
     let (target, one, default) = (code.label(), code.label(), code.label());
     code.limits(SITE_STACK, 2).iconst(0).istore(1);

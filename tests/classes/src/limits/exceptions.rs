@@ -7,7 +7,7 @@ use crate::shapes::{Arg, mark};
 const FLAGS: u16 = access::PUBLIC | access::STATIC;
 const ARITHMETIC: &str = "java/lang/ArithmeticException";
 const NUMBER_FORMAT: &str = "java/lang/NumberFormatException";
-/// Argument and result.
+/// The two local variables: argument and result.
 const LOCALS: [V; 2] = [V::Integer, V::Integer];
 
 pub(super) fn cases() -> Vec<LimitCase> {
@@ -65,8 +65,8 @@ fn rows_for_one_range(code: &mut CodeBuilder<'_>, rows: usize) {
     code.iconst(-5).op(op::IRETURN);
 }
 
-/// All rows contain the beginning of their handler, so the rewriter splits each row. Only the last
-/// row's type matches.
+/// Every row's range contains the beginning of the row's handler, so the rewriter splits each row.
+/// Only the last row's type matches.
 fn rows_over_their_handler(code: &mut CodeBuilder<'_>, rows: usize) {
     let start = code.here();
     code.iconst(8).iload(0).op(op::IDIV).op(op::IRETURN);
@@ -82,8 +82,8 @@ fn rows_over_their_handler(code: &mut CodeBuilder<'_>, rows: usize) {
     code.handler(start, end, handler, Some(ARITHMETIC));
 }
 
-/// Three hundred rows that all have the first handler. Each covers the beginnings of three hundred
-/// other handlers.
+/// Three hundred rows with the same handler. The range of each row covers the beginnings of three
+/// hundred other handlers.
 fn split_often(code: &mut CodeBuilder<'_>) {
     let start = code.here();
     code.iconst(8).iload(0).op(op::IDIV).op(op::IRETURN);
@@ -107,7 +107,7 @@ fn split_often(code: &mut CodeBuilder<'_>) {
     }
 }
 
-/// A range of its own for each of 5,000 instructions.
+/// 5,000 instructions, each with its own range.
 fn ranges(code: &mut CodeBuilder<'_>) {
     let mut rows = Vec::new();
     for _ in 0..5_000 {
@@ -128,11 +128,11 @@ fn ranges(code: &mut CodeBuilder<'_>) {
     code.iload(1).op(op::IRETURN);
 }
 
-/// A thousand handlers, each with a frame, a range and a jump back of its own.
+/// A thousand handlers, each with its own frame, range and jump back.
 fn handlers(code: &mut CodeBuilder<'_>) {
     for step in 0..1_000 {
         let (start, next) = (code.here(), code.label());
-        // Divides by zero in the step with the argument's number.
+        // Divides by zero if the argument is the number of this step.
         code.iload(1)
             .iload(0)
             .sipush(step)
@@ -150,7 +150,7 @@ fn handlers(code: &mut CodeBuilder<'_>) {
     code.iload(1).op(op::IRETURN);
 }
 
-/// A thousand ranges around one another, whose handlers rethrow.
+/// A thousand ranges, each inside the previous one, whose handlers rethrow the exception.
 fn nested(code: &mut CodeBuilder<'_>) {
     let start = code.here();
     code.iconst(8).iload(0).op(op::IDIV).op(op::IRETURN);

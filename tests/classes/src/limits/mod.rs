@@ -1,7 +1,7 @@
 //! Classes at the limits of the class-file format and of the instructions.
 //!
-//! HotSpot 17 and 25 link each class under `-Xverify:all` and run it. The tests check that this is
-//! still so after probes were inserted, which makes branches too long, code longer than 65,535
+//! HotSpot 17 and 25 link each class under `-Xverify:all` and run it. The tests check that HotSpot
+//! also links and runs them with probes, which make branches too long, code longer than 65,535
 //! bytes, and pools too large. Each class has `public static Object run()`, whose result depends on
 //! the path taken.
 //!
@@ -58,7 +58,7 @@ mod tests {
 
     use super::*;
 
-    /// Every case assembles, and its name is its own.
+    /// Every case assembles, and no two cases have the same name.
     #[test]
     fn all_cases_assemble_under_unique_names() {
         let mut names = HashSet::new();
@@ -69,7 +69,7 @@ mod tests {
         assert!(names.len() > 2_500, "only {} cases", names.len());
     }
 
-    /// The bytes are equal each time, so that a failing class can be made again.
+    /// The bytes of a case are the same each time, so that a failing class can be made again.
     #[test]
     fn bytes_do_not_change() {
         for case in all().iter().step_by(50) {

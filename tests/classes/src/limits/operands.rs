@@ -1,4 +1,5 @@
-//! The operands of each conditional branch: their types, and values with which it jumps or does not.
+//! The operands of each conditional branch: their types, values with which the branch jumps, and
+//! values with which it does not.
 
 use crate::assembler::{CodeBuilder, op};
 use crate::shapes::Arg;
@@ -8,18 +9,18 @@ use crate::shapes::Arg;
 pub(super) struct Condition {
     /// The branch.
     pub(super) opcode: u8,
-    /// Number of operands that it pops.
+    /// Number of operands that the branch pops.
     pub(super) count: u16,
     /// True if the operands are references.
     pub(super) references: bool,
-    /// Values with which it jumps.
+    /// Values with which the branch jumps.
     pub(super) jumps: [Arg; 2],
-    /// Values with which it does not jump.
+    /// Values with which the branch does not jump.
     pub(super) stays: [Arg; 2],
 }
 
 impl Condition {
-    /// The condition of `opcode`, which must be a conditional branch.
+    /// The operands of `opcode`, which must be a conditional branch.
     pub(super) fn of(opcode: u8) -> Self {
         let int = |a, b| [Arg::Int(a), Arg::Int(b)];
         let same = [Arg::Text("a"), Arg::Text("a")];

@@ -26,7 +26,7 @@ pub(super) fn cases() -> Vec<LimitCase> {
     for entries in [250, 253, 254, 255, 256, 257] {
         let what = format!("entries_{entries}");
         cases.push(LimitCase::new("pools", &what, 52, move |class, driver| {
-            // Later constants have indexes from here on.
+            // The constants that are added after this have indexes from `entries` on.
             class.pool().pad_to(entries);
             every_probe(class, driver);
         }));
@@ -34,7 +34,7 @@ pub(super) fn cases() -> Vec<LimitCase> {
     cases
 }
 
-/// Methods to which every kind of probe applies.
+/// Adds methods that together get every kind of probe.
 fn every_probe(class: &mut ClassBuilder, driver: &mut Driver) {
     driver
         .call("test", "(I)I", &[Arg::Int(0)])

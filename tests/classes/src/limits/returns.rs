@@ -1,4 +1,4 @@
-//! Methods with many returns, each reached by a branch of its own.
+//! Methods with many returns. A branch leads to each of them.
 
 use super::case::LimitCase;
 use crate::assembler::{CodeBuilder, Label, VerificationTypeInfo as V, access, op};
@@ -12,7 +12,7 @@ const COUNT: i16 = 2_000;
 struct Kind {
     name: &'static str,
     descriptor: &'static str,
-    /// Pushes the value for a branch, then returns.
+    /// Pushes a value that identifies the branch, then returns.
     leave: fn(&mut CodeBuilder<'_>, i16),
 }
 
@@ -79,7 +79,7 @@ pub(super) fn cases() -> Vec<LimitCase> {
                 ));
             }
         }
-        // The returns precede the branches to them.
+        // In this case the returns stand before the branches to them.
         cases.push(LimitCase::new(
             "returns",
             &format!("{}_backward", kind.name),

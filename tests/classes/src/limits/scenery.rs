@@ -1,9 +1,9 @@
-//! Local variables of every kind, so that inserted frames have many types.
+//! Local variables of every kind, so that frames which the rewriter inserts have many types.
 
 use crate::assembler::{ClassBuilder, CodeBuilder, VerificationTypeInfo as V, access, op};
 
-/// The locals from `first` on: `int`, `long`, `Object`, `String`, `int[]`,
-/// `null`, `float`, `double`.
+/// Ten local variables from `first` on: `int`, `long`, `Object`, `String`, `int[]`, `null`,
+/// `float`, `double`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scenery {
     first: u16,
@@ -12,14 +12,14 @@ pub(super) struct Scenery {
 impl Scenery {
     /// Number of local variables.
     pub(super) const SLOTS: u16 = 10;
-    /// Operand stack needed to fill or use them.
+    /// Number of operand stack slots needed to fill or use the variables.
     pub(super) const STACK: u16 = 3;
 
     pub(super) fn at(first: u16) -> Self {
         Self { first }
     }
 
-    /// The `int` that collects results.
+    /// The index of the `int` in which results are summed.
     pub(super) fn result(self) -> u16 {
         self.first
     }
@@ -40,8 +40,8 @@ impl Scenery {
         ]
     }
 
-    /// The types after a join of two paths, which are less exact than [`Scenery::types`]. With a
-    /// frame of these types, [`Scenery::make_use`] does not verify.
+    /// The types after two paths have joined, which are less exact than [`Scenery::types`].
+    /// [`Scenery::make_use`] does not verify with these types.
     pub(super) fn loose_types(self) -> Vec<V> {
         vec![V::Integer, V::Long, V::Top, V::object("java/lang/Object")]
     }
@@ -58,7 +58,7 @@ impl Scenery {
         });
     }
 
-    /// Gives each local its value.
+    /// Gives each local variable its value.
     pub(super) fn fill(self, code: &mut CodeBuilder<'_>) {
         let first = self.first;
         code.iconst(11).istore(first);
@@ -73,8 +73,8 @@ impl Scenery {
         code.op(op::DCONST_1).local(op::DSTORE, first + 8);
     }
 
-    /// Adds a value from every other local to the `int`. This verifies only with the exact types,
-    /// which include `null`.
+    /// Adds a value from every other variable to the `int`. This verifies only if each variable has
+    /// its exact type, including `null`.
     pub(super) fn make_use(self, code: &mut CodeBuilder<'_>) {
         let first = self.first;
         let this_class = code.this_class();

@@ -1,4 +1,4 @@
-//! Code near 65,535 bytes and near HotSpot's compile limit of 8,000; the
+//! Code with nearly 65,535 bytes, or nearly the 8,000 bytes that HotSpot compiles at most; the
 //! greatest `max_stack` and `max_locals`.
 
 use super::case::LimitCase;
@@ -110,7 +110,7 @@ fn handler(code: &mut CodeBuilder<'_>, length: usize) {
     code.local_variable(LocalTable::Variables, (start, end), "n", "I", 0);
 }
 
-/// A loop of all of the code, from pc 0 to a `goto_w` at the end.
+/// A loop that consists of all of the code: from pc 0 to a `goto_w` at the end.
 fn looping(code: &mut CodeBuilder<'_>, length: usize) {
     code.limits(1 + SITE_STACK, 1);
     let start = code.here();
@@ -132,7 +132,7 @@ fn looping(code: &mut CodeBuilder<'_>, length: usize) {
     code.branch_wide(op::GOTO_W, start);
 }
 
-/// A method to which every kind of probe applies, with little room for their operands.
+/// A method that gets every kind of probe, but with little room for the probes' operands.
 fn small(class: &mut ClassBuilder, driver: &mut Driver, max_stack: u16, max_locals: u16) {
     driver
         .call("test", "(I)I", &[Arg::Int(0)])
@@ -157,7 +157,7 @@ fn small(class: &mut ClassBuilder, driver: &mut Driver, max_stack: u16, max_loca
     });
 }
 
-/// A constructor that has `this` in the last possible local when an exception is thrown.
+/// A constructor whose `this` is in the last possible local variable when an exception is thrown.
 fn this_in_last_local(class: &mut ClassBuilder, driver: &mut Driver) {
     driver
         .construct("(I)V", &[Arg::Int(0)])
@@ -178,7 +178,7 @@ fn this_in_last_local(class: &mut ClassBuilder, driver: &mut Driver) {
     });
 }
 
-/// Three hundred uninitialised objects on the stack across a branch.
+/// Three hundred uninitialised objects that are on the stack across a branch.
 fn many_new(class: &mut ClassBuilder, driver: &mut Driver) {
     const BUILDER: &str = "java/lang/StringBuilder";
     driver
@@ -210,7 +210,7 @@ fn many_new(class: &mut ClassBuilder, driver: &mut Driver) {
     });
 }
 
-/// A frame at every other instruction, all of them `full_frame`s.
+/// Code with a `full_frame` at every second instruction.
 fn full_frames(class: &mut ClassBuilder, driver: &mut Driver) {
     driver
         .call("test", "(I)I", &[Arg::Int(0)])

@@ -1,33 +1,33 @@
-//! Instructions that push values, with the types that they leave on the operand stack.
+//! Instructions that push values, with the types of these values on the operand stack.
 
 use crate::assembler::{ClassBuilder, CodeBuilder, ReferenceKind, op};
 
 /// Instructions that push values.
 pub(super) struct Source {
-    /// Part of a class name.
+    /// The part of a class name that stands for this source.
     pub(super) name: &'static str,
-    /// The first class file version that has the instructions.
+    /// The first class file version that allows these instructions.
     pub(super) min_version: u16,
-    /// The exact types left, the top of the stack last. `int` stands for
-    /// `boolean`, `byte`, `char` and `short`.
+    /// The exact types of the pushed values; the last is on top. `int` also stands for `boolean`,
+    /// `byte`, `char` and `short`.
     pub(super) leaves: &'static [&'static str],
     /// Pushes the values.
     pub(super) push: fn(&mut CodeBuilder<'_>, Bootstraps),
 }
 
-/// Entries of `BootstrapMethods` that sources may use.
+/// Indexes in `BootstrapMethods` of the entries that sources may use.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Bootstraps {
-    /// A call site that converts an `int` to a `String`.
+    /// For a call site that converts an `int` to a `String`.
     concat: u16,
-    /// A dynamic constant: `Integer.toString(7)`.
+    /// For a dynamic constant: `Integer.toString(7)`.
     string: u16,
-    /// A dynamic constant: `Long.parseLong("7")`.
+    /// For a dynamic constant: `Long.parseLong("7")`.
     long: u16,
 }
 
 impl Bootstraps {
-    /// Adds the entries that `version` allows.
+    /// Adds the entries that a class of `version` may have.
     pub(super) fn add_to(class: &mut ClassBuilder, version: u16) -> Self {
         const LOOKUP: &str = "Ljava/lang/invoke/MethodHandles$Lookup;Ljava/lang/String;";
         let mut bootstraps = Self::default();
@@ -76,7 +76,8 @@ fn text(code: &mut CodeBuilder<'_>) {
     code.ldc_string("text");
 }
 
-/// Makes the table from rows of name, version, types left, and instructions.
+/// Makes the table of sources. A row has the name, the version, the types pushed, and the
+/// instructions.
 macro_rules! sources {
     ($($name:literal $version:literal [$($leaves:expr),*] |$code:pat_param, $with:pat_param|
         $push:block)*) => {
@@ -122,7 +123,8 @@ pub(super) const SOURCES: &[Source] = sources! {
     "aaload_strings" 50 ["[Ljava/lang/String;"] |c, _| {
         c.iconst(1).typed(op::ANEWARRAY, "[Ljava/lang/String;").iconst(0).op(op::AALOAD);
     }
-    // For the verifier, an element of null is null. At run time an exception is thrown here.
+    // For the verifier, an element of null is null. At run time this instruction throws an
+    // exception.
     "aaload_null" 50 [S] |c, _| { c.op(op::ACONST_NULL).iconst(0).op(op::AALOAD); }
     "checkcast_class" 50 [S] |c, _| { c.op(op::ACONST_NULL).typed(op::CHECKCAST, STRING); }
     "checkcast_array" 50 ["[I"] |c, _| { c.op(op::ACONST_NULL).typed(op::CHECKCAST, "[I"); }

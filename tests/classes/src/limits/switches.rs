@@ -6,10 +6,10 @@ use crate::shapes::Arg;
 
 const FLAGS: u16 = access::PUBLIC | access::STATIC;
 const CASES: i16 = 5_000;
-/// Argument and result.
+/// The two local variables: argument and result.
 const LOCALS: [V; 2] = [V::Integer, V::Integer];
 
-/// One of the two switch instructions; keys are 0 to [`CASES`] − 1.
+/// One of the two switch instructions. Its keys are 0 to [`CASES`] − 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Switch {
     Table,
@@ -80,7 +80,7 @@ pub(super) fn cases() -> Vec<LimitCase> {
     cases
 }
 
-/// Each key has a return of its own.
+/// A switch in which each key leads to its own return.
 fn returns(code: &mut CodeBuilder<'_>, switch: Switch) {
     let default = code.label();
     let targets: Vec<_> = (0..CASES).map(|_| code.label()).collect();
@@ -98,7 +98,7 @@ fn returns(code: &mut CodeBuilder<'_>, switch: Switch) {
         .op(op::IRETURN);
 }
 
-/// Fifty targets for all the keys.
+/// A switch in which all keys share fifty targets.
 fn shared(code: &mut CodeBuilder<'_>, switch: Switch) {
     let default = code.label();
     let targets: Vec<_> = (0..50).map(|_| code.label()).collect();
@@ -114,8 +114,9 @@ fn shared(code: &mut CodeBuilder<'_>, switch: Switch) {
         .op(op::IRETURN);
 }
 
-/// Each key has a `goto` to one return; the first is longer than 30,000 bytes. A `lookupswitch` has
-/// only half of the keys, since its code would otherwise be too long.
+/// A switch in which each key leads to a `goto` to one return. The first `goto` is longer than
+/// 30,000 bytes. A `lookupswitch` has only half of the keys, since its code would be too long
+/// otherwise.
 fn joined(code: &mut CodeBuilder<'_>, switch: Switch) {
     let (default, end) = (code.label(), code.label());
     let own = if switch == Switch::Table {
@@ -138,7 +139,7 @@ fn joined(code: &mut CodeBuilder<'_>, switch: Switch) {
     code.bind(end).frame(&LOCALS, &[V::Integer]).op(op::IRETURN);
 }
 
-/// All targets precede the switch, which is the end of a loop.
+/// A switch at the end of a loop; all of its targets stand before it.
 fn backward(code: &mut CodeBuilder<'_>, switch: Switch) {
     let default = code.label();
     let mut targets = Vec::new();
@@ -146,7 +147,7 @@ fn backward(code: &mut CodeBuilder<'_>, switch: Switch) {
         targets.push(code.here());
         code.frame(&LOCALS, &[]).iinc(1, 1);
     }
-    // The loop begins here with the key, and each key is used once.
+    // The loop counts the key down, so that each key is used once.
     code.iinc(0, -1);
     let by_key: Vec<_> = (0..CASES as usize)
         .map(|key| targets[99 - key % 100])

@@ -1,6 +1,6 @@
-//! Types at long branches. A widened `if` needs a frame after it. Here an instruction of each kind
-//! makes a value before a long branch. The code after the branch needs the exact type, which the
-//! frame at the target does not have.
+//! Types at long branches. A widened `if` needs a frame after it, which must have the exact types.
+//! Here an instruction of each kind makes a value before a long branch. The code after the branch
+//! needs the exact type, which the frame at the target does not have.
 
 use super::branches::{Reach, TELLTALE, telltale};
 use super::case::LimitCase;
@@ -12,7 +12,7 @@ const OBJECT: &str = "java/lang/Object";
 const STRING: &str = "java/lang/String";
 const REACH: Reach = Reach::Forward(32_767);
 const FLAGS: u16 = access::PUBLIC | access::STATIC;
-/// The locals of the argument, which decides the branch, and of the result.
+/// The local variable of the result. Local 0 is the argument, which decides the branch.
 const RESULT: u16 = 1;
 
 /// Adds the method of a special case to a class.
@@ -102,14 +102,15 @@ fn add_take(class: &mut ClassBuilder, descriptor: &str) {
     );
 }
 
-/// Pops a value of exactly this type.
+/// Pops a value, which must have exactly this type to verify.
 fn take(code: &mut CodeBuilder<'_>, descriptor: &str) {
     let this_class = code.this_class();
     code.invokestatic(&this_class, "take", &format!("({descriptor})I"))
         .istore(RESULT);
 }
 
-/// The load of a type; the store is [`op::ISTORE`] - [`op::ILOAD`] further.
+/// The load instruction for a type. The opcode of the store is [`op::ISTORE`] - [`op::ILOAD`]
+/// greater.
 fn load_of(descriptor: &str) -> u8 {
     match descriptor.as_bytes()[0] {
         b'J' => op::LLOAD,
@@ -120,7 +121,7 @@ fn load_of(descriptor: &str) -> u8 {
     }
 }
 
-/// The type after a join of two paths: every reference is an `Object`.
+/// The type after two paths have joined: every reference is an `Object`.
 fn loose(descriptor: &str) -> V {
     match load_of(descriptor) {
         op::LLOAD => V::Long,
@@ -213,8 +214,8 @@ fn across_on_stack(code: &mut CodeBuilder<'_>, source: &Source, bootstraps: Boot
     code.iload(RESULT).op(op::IRETURN);
 }
 
-/// Appends the long branch. `fall_through` may use all types, the target only the argument and the
-/// result.
+/// Appends the long branch. The code `fall_through` may use all types; the code at the target may
+/// use only the argument and the result.
 fn branch_and_return(code: &mut CodeBuilder<'_>, fall_through: impl FnOnce(&mut CodeBuilder<'_>)) {
     let target = code.label();
     code.iload(0);
@@ -259,7 +260,7 @@ fn killed(class: &mut ClassBuilder, wide: u8, at: u16, store: u8, over: u16) {
     });
 }
 
-/// The type comes from a handler's frame.
+/// The type is known only from a handler's frame.
 fn caught(class: &mut ClassBuilder) {
     const NUMBER_FORMAT: &str = "java/lang/NumberFormatException";
     let descriptor = "Ljava/lang/NumberFormatException;";
@@ -282,7 +283,7 @@ fn caught(class: &mut ClassBuilder) {
     });
 }
 
-/// The types come from a chain of frames of several forms.
+/// The types are known only from a chain of frames of several forms.
 fn after_frame(class: &mut ClassBuilder) {
     add_take(class, "[Ljava/lang/String;");
     class.method(FLAGS, "test", "(I)I", |code| {
@@ -295,7 +296,7 @@ fn after_frame(class: &mut ClassBuilder) {
             let next = code.label();
             code.iload(0).branch(op::IFEQ, next).iinc(RESULT, 1);
             if step == 1 {
-                // The long is dead from here on: a chop frame.
+                // From here on the long is not used: a chop frame removes it.
                 locals.pop();
             }
             code.bind(next).frame(&locals, &[]);
@@ -311,7 +312,7 @@ fn after_frame(class: &mut ClassBuilder) {
     });
 }
 
-/// `<init>` turns all copies of an object into initialised ones at once.
+/// A call of `<init>` changes the type of all copies of an object to initialised.
 fn initialized_copies(class: &mut ClassBuilder) {
     const BUILDER: &str = "java/lang/StringBuilder";
     class.method(FLAGS, "test", "(I)I", |code| {
@@ -332,7 +333,7 @@ fn initialized_copies(class: &mut ClassBuilder) {
     });
 }
 
-/// A frame has an interface type for a local that has a class type.
+/// A frame declares an interface type for a local variable that has a class type.
 fn interface_from_frame(class: &mut ClassBuilder) {
     const SEQUENCE: &str = "java/lang/CharSequence";
     class.method(FLAGS, "test", "(I)I", |code| {

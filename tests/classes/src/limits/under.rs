@@ -11,21 +11,21 @@ use crate::shapes::{Driver, SITE_STACK, mark};
 const BUILDER: &str = "java/lang/StringBuilder";
 const OBJECT: &str = "java/lang/Object";
 
-/// The state in which the branch is reached.
+/// The values on the stack, in locals or in between when the long branch is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Under {
-    /// A `String`, a `long` and an `int[]` are under the operands. The frame at the target has less
-    /// exact types.
+    /// A `String`, a `long` and an `int[]` are on the stack under the operands. The frame at the
+    /// target has less exact types.
     Values,
-    /// `new` and its copy under the operands.
+    /// An object made by `new`, and its copy, are under the operands.
     New,
-    /// `new` in a local and on the stack.
+    /// An object made by `new` is in a local and on the stack.
     NewLocal,
-    /// Two objects of the same class from two `new`.
+    /// Two objects of the same class, made by two `new`, are under the operands.
     TwoNew,
-    /// A constructor's `this`, in local 0 only.
+    /// A constructor's uninitialised `this` is in local 0 only.
     This,
-    /// A constructor's `this`, also under the operands.
+    /// A constructor's uninitialised `this` is in local 0 and under the operands.
     ThisBelow,
     /// The stack is empty, but returns are between branch and target.
     Returns,
@@ -91,7 +91,7 @@ fn build(class: &mut ClassBuilder, driver: &mut Driver, opcode: u8, reach: Reach
     }
     let base = u16::from(constructor);
     class.method(flags, name, &descriptor, |code| {
-        // The scenery, then one more local for states such as `New`.
+        // The limits allow for the scenery, and for one more local that states such as `New` need.
         code.limits(
             8 + Scenery::STACK + SITE_STACK,
             base + 4 + Scenery::SLOTS + 1,
@@ -116,16 +116,16 @@ struct Test {
     condition: Condition,
     reach: Reach,
     under: Under,
-    /// The first argument's local.
+    /// Index of the local that holds the first argument.
     base: u16,
     scenery: Scenery,
 }
 
-/// The types of the stack below the operands, before and after the join.
+/// The types of the stack under the operands, before and after two paths join.
 struct Held {
     /// The exact types on the stack.
     exact: Vec<V>,
-    /// The types after a join.
+    /// The types after two paths have joined.
     loose: Vec<V>,
     /// The type of the extra local.
     local: V,
@@ -171,7 +171,8 @@ impl Test {
         }
         self.scenery.fill(code);
         let exact = self.locals(code, &self.scenery.types(), &held);
-        // Loads of locals 0–3 (1–4 in a constructor), and their stores.
+        // The length of the loads and stores: those of locals 0–3 (1–4 in a constructor) have one
+        // byte, others two.
         let operands = usize::from(self.condition.count);
         let rest = operands + if self.base == 0 { 4 } else { 5 };
         self.between(code, start, rest, &exact, &held);
@@ -183,7 +184,7 @@ impl Test {
         mark(code, 3);
     }
 
-    /// The filler up to the branch or target.
+    /// The filler between the branch and its target.
     fn between(
         &self,
         code: &mut CodeBuilder<'_>,
@@ -218,7 +219,7 @@ impl Test {
         filler.emit(code);
     }
 
-    /// The frame's locals: arguments, scenery and the extra local.
+    /// The types of the locals in a frame: arguments, scenery and the extra local.
     fn locals(&self, code: &CodeBuilder<'_>, scenery: &[V], held: &Held) -> Vec<V> {
         let mut locals = [code.initial_locals(), scenery.to_vec()].concat();
         if held.local != V::Top {

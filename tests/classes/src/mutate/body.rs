@@ -6,7 +6,7 @@ use super::frames;
 use super::instructions::starts;
 use super::random::Random;
 
-/// A method of a class, which a mutation changes, and the random numbers by which it does so.
+/// A method of a class that a mutation changes, and the random numbers that determine the change.
 pub(super) struct Body<'m> {
     pub(super) class: &'m mut Class,
     pub(super) method: usize,
@@ -29,7 +29,8 @@ impl Body<'_> {
         starts(&self.code()?.bytes)
     }
 
-    /// The offsets that a jump may lead to: those with a frame, or all if the version has no frames.
+    /// The offsets to which a jump may lead: those with a frame, or all offsets if the class
+    /// version has no frames.
     pub(super) fn landings(&self) -> Option<Vec<usize>> {
         if self.class.major < 50 {
             return self.starts();
@@ -38,7 +39,7 @@ impl Body<'_> {
         Some(frames::parse(info)?.iter().map(|it| it.at).collect())
     }
 
-    /// The offset and opcode of a random instruction whose opcode is `wanted`.
+    /// The offset and opcode of a random instruction for which `wanted` returns true.
     pub(super) fn random_instruction(
         &mut self,
         wanted: impl Fn(u8) -> bool,

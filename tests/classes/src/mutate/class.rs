@@ -7,7 +7,7 @@
 /// A constant: its tag and the bytes behind it. The unusable half of a `Long` or `Double` has tag 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Constant {
-    /// Its tag (JVMS table 4.4-A).
+    /// The tag of the constant (JVMS table 4.4-A).
     pub tag: u8,
     /// The bytes after the tag.
     pub bytes: Vec<u8>,
@@ -28,15 +28,15 @@ pub struct Class {
     pub minor: u16,
     /// `major_version`.
     pub major: u16,
-    /// The constants from index 0 on, which is unusable.
+    /// The constants by index. The first entry, of index 0, is unusable.
     pub pool: Vec<Constant>,
     /// `access_flags`.
     pub access: u16,
-    /// The index of its own `CONSTANT_Class`.
+    /// The index of the `CONSTANT_Class` of this class.
     pub this_class: u16,
-    /// The index of its superclass; 0 for none.
+    /// The index of the superclass; 0 for none.
     pub super_class: u16,
-    /// The indexes of its interfaces.
+    /// The indexes of the interfaces.
     pub interfaces: Vec<u16>,
     /// The fields, in file order.
     pub fields: Vec<Member>,
@@ -51,20 +51,20 @@ pub struct Class {
 pub struct Member {
     /// `access_flags`.
     pub access: u16,
-    /// The index of its name.
+    /// The index of the member's name.
     pub name: u16,
-    /// The index of its descriptor.
+    /// The index of the member's descriptor.
     pub descriptor: u16,
-    /// Its attributes, `Code` among them.
+    /// The member's attributes, `Code` among them.
     pub attributes: Vec<Attribute>,
 }
 
 /// An attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attribute {
-    /// The index of its name.
+    /// The index of the attribute's name.
     pub name: u16,
-    /// Its content.
+    /// The attribute's content.
     pub info: Info,
 }
 
@@ -86,9 +86,9 @@ pub struct Code {
     pub max_locals: u16,
     /// The instructions.
     pub bytes: Vec<u8>,
-    /// `start_pc`, `end_pc`, `handler_pc`, `catch_type` of each.
+    /// For each handler: `start_pc`, `end_pc`, `handler_pc`, `catch_type`.
     pub handlers: Vec<[u16; 4]>,
-    /// The tables.
+    /// The attributes of the code, such as its tables.
     pub attributes: Vec<Attribute>,
 }
 
@@ -234,7 +234,7 @@ impl Class {
         (cursor.0.is_empty() && class.write() == bytes).then_some(class)
     }
 
-    /// The class file.
+    /// The bytes of the class file.
     #[must_use]
     pub fn write(&self) -> Vec<u8> {
         let mut out = vec![0xCA, 0xFE, 0xBA, 0xBE];
@@ -302,7 +302,7 @@ impl Class {
 }
 
 impl Member {
-    /// Its code, if it has any.
+    /// The method's code, if it has any.
     #[must_use]
     pub fn code(&self) -> Option<&Code> {
         self.attributes.iter().find_map(|it| match &it.info {
@@ -311,7 +311,7 @@ impl Member {
         })
     }
 
-    /// Its code, if it has any.
+    /// The method's code for changing, if it has any.
     pub fn code_mut(&mut self) -> Option<&mut Code> {
         self.attributes
             .iter_mut()

@@ -1,5 +1,5 @@
-//! Mutations of a method's instructions and exception table. HotSpot accepts the class after many
-//! of them.
+//! Mutations of a method's instructions and exception table. After many of them, HotSpot still
+//! accepts the class.
 
 use super::body::Body;
 use super::class::u2;
@@ -9,7 +9,7 @@ use super::instructions::{
     ALIKE, ends_block, is_branch2, shorter, starts, switch_offsets, targets,
 };
 
-/// Replaces an instruction by one that has the same effect on types.
+/// Replaces an instruction by another that has the same effect on the types of locals and stack.
 pub(super) fn alike(body: &mut Body<'_>) -> Option<()> {
     let (at, opcode) =
         body.random_instruction(|it| ALIKE.iter().any(|group| group.contains(&it)))?;
@@ -24,7 +24,7 @@ pub(super) fn alike(body: &mut Body<'_>) -> Option<()> {
     (other != opcode).then_some(())
 }
 
-/// Changes a local variable, a number or an increment.
+/// Changes the operand of an instruction: a local variable, a number or an increment.
 pub(super) fn operand(body: &mut Body<'_>) -> Option<()> {
     let has_operand =
         |it| matches!(it, 0x10 | 0x11 | 0x15..=0x19 | 0x36..=0x3a | 0x84 | 0xc4 | 0xa9);
@@ -108,7 +108,7 @@ pub(super) fn swap(body: &mut Body<'_>) -> Option<()> {
 
 fn landing(body: &mut Body<'_>, at: usize) -> Option<i64> {
     let landings = body.landings()?;
-    // Prefer forward jumps, since backward jumps often make endless loops.
+    // Prefer jumps forward, since jumps backward often make endless loops.
     let forward: Vec<usize> = landings.iter().copied().filter(|&it| it > at).collect();
     let of = if forward.is_empty() || body.random.one_in(12) {
         landings
@@ -174,7 +174,8 @@ fn statements(body: &Body<'_>) -> Option<Vec<(usize, usize)>> {
     )
 }
 
-/// Replaces a statement by `nop`s. Its last instruction usually stays, since it may be a return.
+/// Replaces a statement by `nop`s, usually except for its last instruction, since this may be a
+/// return.
 pub(super) fn drop_statement(body: &mut Body<'_>) -> Option<()> {
     let statements = statements(body)?;
     let &(from, mut to) = body.random.pick(&statements)?;
@@ -205,7 +206,8 @@ pub(super) fn copy_statement(body: &mut Body<'_>) -> Option<()> {
     Some(())
 }
 
-/// Replaces a statement by an exit: a return of the method's type, or an exception.
+/// Replaces a statement by an instruction that leaves the method: a return of the method's type, or
+/// an exception.
 pub(super) fn exit_early(body: &mut Body<'_>) -> Option<()> {
     let statements = statements(body)?;
     let descriptor = body
@@ -231,7 +233,8 @@ pub(super) fn exit_early(body: &mut Body<'_>) -> Option<()> {
     let major = body.class.major;
     let place = &mut body.code_mut()?.bytes[from..to];
     let at = place.len() - by.len();
-    // If the JVM reads frames, no unreachable code may follow, so the exit is the last instruction.
+    // If the JVM reads frames, code after an exit must not be unreachable without a frame. So the
+    // exit becomes the last instruction of the statement.
     let at = if major < 50 { 0 } else { at };
     place.fill(0);
     place[at..at + by.len()].copy_from_slice(by);
@@ -295,8 +298,8 @@ pub(super) fn handlers(body: &mut Body<'_>) -> Option<()> {
     Some(())
 }
 
-/// Adds an entry that catches everything. Its handler is that of another entry, or an offset with a
-/// frame.
+/// Adds an entry that catches all exceptions. Its handler is that of another entry, or an offset
+/// with a frame.
 pub(super) fn add_handler(body: &mut Body<'_>) -> Option<()> {
     let starts = body.starts()?;
     let landings = body.landings()?;

@@ -10,7 +10,7 @@ pub(super) fn find<'c>(class: &Class, code: &'c Code, name: &[u8]) -> Option<&'c
     })
 }
 
-/// The content of the attribute of a method's code that has this name, to be changed.
+/// The content of the attribute of a method's code that has this name, for changing.
 pub(super) fn find_mut<'c>(
     class: &'c mut Class,
     method: usize,

@@ -1,4 +1,4 @@
-//! Frames of a `StackMapTable`, parsed as far as needed for moving and rewriting them.
+//! Parses the frames of a `StackMapTable`, as far as needed for moving and rewriting them.
 
 use super::class::u2;
 
@@ -7,7 +7,8 @@ use super::class::u2;
 pub(super) struct Frame {
     pub(super) at: usize,
     pub(super) form: Form,
-    /// True if the frame has the form with an explicit delta although a shorter form would do.
+    /// True if the frame has the form with an explicit offset_delta, although a shorter form would
+    /// do.
     pub(super) extended: bool,
 }
 
@@ -18,11 +19,11 @@ pub(super) enum Form {
     SameLocals1(Vec<u8>),
     Chop(u8),
     Append(u8, Vec<u8>),
-    /// A full frame, with all bytes behind the delta.
+    /// A full frame, with all bytes after its offset_delta.
     Full(Vec<u8>),
 }
 
-/// The length of `count` verification types.
+/// The length in bytes of `count` verification types.
 fn types(bytes: &[u8], count: usize) -> Option<usize> {
     let mut length = 0;
     for _ in 0..count {

@@ -8,7 +8,7 @@ const LENGTHS: &[u8; 256] = &lengths();
 
 const fn lengths() -> [u8; 256] {
     let mut lengths = [1; 256];
-    // From, to (inclusive), length.
+    // Each row has the first and the last opcode, and the length.
     let ranges = [
         (0x10, 0x10, 2), // bipush
         (0x11, 0x11, 3), // sipush
@@ -89,8 +89,8 @@ pub(super) const ALIKE: &[&[u8]] = &[
     &[0xb6, 0xb7],
 ];
 
-/// Sequences of opcodes that may replace an instruction if they are filled up with `nop`. They
-/// leave the stack equally deep.
+/// Sequences of opcodes that may replace an instruction, filled up with `nop`s. They leave the
+/// stack at the same depth.
 pub(super) fn shorter(opcode: u8) -> &'static [&'static [u8]] {
     match opcode {
         0x10..=0x13 => &[&[0x03], &[0x08], &[0x02], &[0x1a], &[0x01]],
@@ -164,7 +164,7 @@ pub(super) fn is_branch2(opcode: u8) -> bool {
     matches!(opcode, 0x99..=0xa8 | 0xc6 | 0xc7)
 }
 
-/// Returns whether the next instruction to run may be another than the following one.
+/// Returns whether another instruction than the following one may be executed next.
 pub(super) fn ends_block(opcode: u8) -> bool {
     is_branch2(opcode) || matches!(opcode, 0xa9..=0xb1 | 0xbf | 0xc8 | 0xc9)
 }

@@ -1,8 +1,8 @@
 //! Mutants of classes. The same seed gives the same mutant on every machine.
 //!
 //! The mutator parses classes with its own reader ([`class::Class`]), independently of the
-//! rewriter. It makes two kinds of mutants: *runnable* ones, many of which HotSpot accepts, and
-//! *any*, which may violate all rules of the format.
+//! rewriter. It makes two kinds of mutants: HotSpot accepts many of the *runnable* ones; mutants of
+//! the kind *any* may violate all rules of the format.
 //!
 //! ```
 //! use loadhook_testclasses::mutate::{Kind, Mutator};
@@ -31,9 +31,9 @@ pub use tables::drop_frames;
 pub enum Kind {
     /// For HotSpot: the mutant is a class file that HotSpot may accept.
     Runnable,
-    /// The same, without mutations that often make endless loops.
+    /// As `Runnable`, without mutations that often make endless loops.
     Straight,
-    /// For readers: anything.
+    /// For tests of parsers: the mutant may violate any rule.
     Any,
 }
 
@@ -48,8 +48,8 @@ pub struct Mutant {
 
 type Mutation = (&'static str, fn(&mut Body<'_>) -> Option<()>);
 
-/// Mutations after which HotSpot often accepts the class. The most useful are listed more than
-/// once.
+/// Mutations after which HotSpot often accepts the class. The most useful ones are listed more than
+/// once, so that they are chosen more often.
 const RUNNABLE: &[Mutation] = &[
     ("alike", code::alike),
     ("alike", code::alike),
@@ -116,7 +116,7 @@ pub struct Mutator {
 }
 
 impl Mutator {
-    /// A mutator of these classes.
+    /// Makes a mutator of these seed classes.
     #[must_use]
     pub fn new(seeds: Vec<Vec<u8>>) -> Mutator {
         let classes = seeds.iter().map(|it| Class::parse(it)).collect();
@@ -129,19 +129,19 @@ impl Mutator {
         self.seeds.len()
     }
 
-    /// The seed class `which`.
+    /// The seed class with the index `which`.
     #[must_use]
     pub fn seed(&self, which: usize) -> &[u8] {
         &self.seeds[which]
     }
 
-    /// Makes the mutant of class `which` with this number.
+    /// Makes the mutant `number` of the seed class `which`.
     #[must_use]
     pub fn mutant(&self, which: usize, number: u64, kind: Kind) -> Mutant {
         self.some_steps(which, number, kind, u32::MAX)
     }
 
-    /// Makes the same mutant with only the steps in `mask`, to find the steps that matter.
+    /// Makes the mutant with only the steps in `mask`, to find the steps that cause a failure.
     #[must_use]
     pub fn some_steps(&self, which: usize, number: u64, kind: Kind, mask: u32) -> Mutant {
         let mut random = Random::new(number ^ (which as u64) << 40);
@@ -173,7 +173,7 @@ impl Mutator {
     }
 }
 
-/// Mutates a class once; `None` if a few tries found nothing to change.
+/// Mutates a class once. Returns `None` if some tries found nothing to change.
 fn mutate(class: &mut Class, kind: Kind, random: &mut Random) -> Option<String> {
     let methods = class.with_code();
     for _ in 0..8 {

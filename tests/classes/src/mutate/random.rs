@@ -5,7 +5,7 @@
 pub struct Random(u64);
 
 impl Random {
-    /// Makes the generator of a seed.
+    /// Makes a generator with this seed.
     #[must_use]
     pub fn new(seed: u64) -> Random {
         Random(seed)
@@ -28,7 +28,7 @@ impl Random {
         }
     }
 
-    /// True with the probability 1 / `times`.
+    /// Returns true with the probability 1 / `times`.
     pub fn one_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
@@ -38,7 +38,7 @@ impl Random {
         self.bits() as u8
     }
 
-    /// A 16-bit number, often at the ends of a range.
+    /// A 16-bit number, often 0, the greatest number or near them.
     pub fn u2(&mut self) -> u16 {
         const BORDERS: [u16; 12] = [
             0, 1, 2, 0x7f, 0x80, 0xff, 0x100, 0x7fff, 0x8000, 0xfffe, 0xffff, 8,
@@ -49,7 +49,7 @@ impl Random {
         }
     }
 
-    /// A random element of `of`; `None` if it is empty.
+    /// A random element of the slice `of`; `None` if the slice is empty.
     pub fn pick<'t, T>(&mut self, of: &'t [T]) -> Option<&'t T> {
         of.get(self.below(of.len()))
     }

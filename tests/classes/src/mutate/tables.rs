@@ -110,7 +110,8 @@ pub(super) fn unknown_attribute(body: &mut Body<'_>) -> Option<()> {
 
 /// Changes a flag of the method.
 pub(super) fn method_flags(body: &mut Body<'_>) -> Option<()> {
-    // public, private, protected, final, synchronized, bridge, varargs, strict, synthetic; 0x8000 is free.
+    // public, private, protected, final, synchronized, bridge, varargs, strict, synthetic, and
+    // 0x8000, which has no meaning.
     let flag = *body.random.pick(&[
         0x0001, 0x0002, 0x0004, 0x0010, 0x0020, 0x0020, 0x0020, 0x0040, 0x0080, 0x0800, 0x1000,
         0x8000,
@@ -131,8 +132,8 @@ pub(super) fn class_flags(body: &mut Body<'_>) -> Option<()> {
     Some(())
 }
 
-/// Changes the version. Below 50 the JVM reads no frames, which are then removed, or stay as stale
-/// frames.
+/// Changes the version. The JVM reads no frames below version 50: they are then removed, or left in
+/// the class as stale frames.
 pub(super) fn version(body: &mut Body<'_>) -> Option<()> {
     let newest = body.class.major.max(52);
     let old = body.random.one_in(2);
@@ -161,7 +162,7 @@ pub fn drop_frames(class: &mut Class) {
     }
 }
 
-/// Changes the value of a number or string.
+/// Changes the value of a constant that is a number or a string.
 pub(super) fn value(body: &mut Body<'_>) -> Option<()> {
     let numbers: Vec<u16> = [3, 4, 5, 6, 8]
         .iter()

@@ -1,4 +1,5 @@
-//! The `run()` of a generated class, which calls its methods and returns their results.
+//! The method `run()` of a generated class, which calls the other methods and returns their
+//! results.
 
 use crate::assembler::VerificationTypeInfo as V;
 use crate::assembler::{ClassBuilder, CodeBuilder, access, op};
@@ -35,7 +36,7 @@ enum Call {
     },
 }
 
-/// Collects calls and adds `public static Object run()`, which makes them.
+/// Collects calls, and adds the method `public static Object run()` that makes these calls.
 ///
 /// The result is one string. For each call it has the value returned or the class of the exception
 /// thrown, then the path taken. The path is a number, to which each [`mark`] appends a digit. So
@@ -99,8 +100,8 @@ impl Driver {
         self
     }
 
-    /// Creates an instance of the class and reads its field `state`, which
-    /// [`Driver::add_to`] adds then.
+    /// Creates an instance of the class and reads its field `state`. [`Driver::add_to`] then adds
+    /// this field.
     pub fn construct(&mut self, descriptor: &str, arguments: &[Arg]) -> &mut Self {
         let descriptor = descriptor.to_owned();
         self.calls.push(Call::New {
@@ -110,7 +111,7 @@ impl Driver {
         self
     }
 
-    /// Adds `run`, `mark` and the fields they need.
+    /// Adds `run`, `mark` and the fields that these need.
     pub fn add_to(&self, class: &mut ClassBuilder) {
         let flags = access::PUBLIC | access::STATIC | access::SYNTHETIC;
         if self
@@ -146,7 +147,7 @@ impl Driver {
     }
 }
 
-/// Makes one call, and appends its result or exception and its path to local 0.
+/// Makes one call. Appends its result or exception, and the path taken, to the text in local 0.
 fn write_call(code: &mut CodeBuilder<'_>, call: &Call) {
     let this_class = code.this_class();
     let locals = [V::object(BUILDER)];
@@ -217,14 +218,14 @@ fn push(code: &mut CodeBuilder<'_>, arguments: &[Arg]) {
     }
 }
 
-/// Appends a value of type `descriptor` to the builder under it.
+/// Appends a value of the type `descriptor` to the string builder that is under it on the stack.
 fn append(code: &mut CodeBuilder<'_>, descriptor: &str) {
     let parameter = match descriptor {
-        // Nothing was pushed.
+        // A `void` method has pushed nothing.
         "V" => return,
         "B" | "S" => "I",
         "Ljava/lang/String;" | "I" | "J" | "F" | "D" | "Z" | "C" => descriptor,
-        // The text of other objects may differ from run to run.
+        // Append only whether it is null: the text of other objects may differ from run to run.
         _ => {
             code.typed(op::INSTANCEOF, "java/lang/Object");
             "Z"

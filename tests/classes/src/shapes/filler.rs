@@ -5,8 +5,8 @@ use crate::assembler::{CodeBuilder, op};
 /// Number of additional operand stack slots that a [`Filler`] needs.
 pub const SITE_STACK: u16 = 2;
 
-/// Straight-line code of an exact length, which does nothing but some allocations. Probes are
-/// inserted at these, so that the code grows although it has no branch, return or frame.
+/// Straight-line code of an exact length, which only makes some allocations. Probes at the
+/// allocations make the code longer, although it has no branch, return or frame.
 ///
 /// It needs no local variable and [`SITE_STACK`] slots of operand stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,7 @@ impl Filler {
     pub fn emit(self, code: &mut CodeBuilder<'_>) {
         let start = code.pc();
         let end = start + self.length;
-        // Sites of the four kinds take 4, 4, 5 and 7 bytes in turn.
+        // Allocations of four kinds take turns; they take 4, 4, 5 and 7 bytes.
         let needed = self.sites / 4 * 20 + [0, 4, 8, 13][self.sites % 4];
         let spare = self.length.saturating_sub(needed);
         let gap = spare / (self.sites + 1);

@@ -6,9 +6,9 @@ import java.util.Arrays;
  * The tracker that probes call in the tests: it records events, and lets a test read them.
  *
  * The path is repaired as in the real tracker: {@code exit}, {@code ended} and {@code caught} of a method that is
- *  * not on top unwind to its nearest entry, because a {@code super(…)} that throws runs no exit probe. Entries of
- *  * constructors inside such a call are not candidates; they are removed when {@code ended} reports that the call
- *  * throws. The tracker never throws; an event during a stack overflow or with a full heap counts as lost.
+ * not on top unwind to its nearest entry, because a {@code super(…)} that throws runs no exit probe. Entries of
+ * constructors inside such a call are not candidates; they are removed when {@code ended} reports that the call
+ * throws. The tracker never throws; an event during a stack overflow or with a full heap counts as lost.
  */
 public final class Tracker {
     /** Maximum number of events that a thread logs; later ones are only counted. */
@@ -25,7 +25,10 @@ public final class Tracker {
 
     private static final class State {
         private long[] path = new long[64];
-        /** The key of an entry that calls another constructor, whose key is in {@code other}; else both are 0. */
+        /**
+         * For an entry that calls another constructor: its own key, and the other constructor's in {@code other}.
+         * Otherwise 0.
+         */
         private long[] own = new long[64];
         private long[] other = new long[64];
         private int depth;
@@ -134,7 +137,7 @@ public final class Tracker {
         try {
             STATE.get().lost++;
         } catch (StackOverflowError | OutOfMemoryError e) {
-            // Not even this event can be counted.
+            // There is not even room to count this event as lost.
         }
     }
 

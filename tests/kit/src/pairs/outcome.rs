@@ -5,7 +5,7 @@
 pub struct Outcome {
     /// Success if HotSpot defined and linked the class, else the error's class and message.
     pub link: Result<(), String>,
-    /// The outcome of running it.
+    /// The outcome of running the class.
     pub run: Run,
 }
 
@@ -22,7 +22,8 @@ pub enum Run {
     /// The run exceeded its time limit and could not be stopped (JVMs from 20 on cannot stop a
     /// thread), or HotSpot hung while linking the class.
     Hung,
-    /// The JVM ended while it linked or ran: `System.exit`, a crash, a heap too full for the runner itself.
+    /// The JVM ended while it linked or ran the class: by `System.exit`, a crash, or a heap too
+    /// full for the runner itself.
     Died,
 }
 
@@ -44,9 +45,9 @@ pub struct TrackerCounts {
     /// Methods that were entered, but neither exited nor removed by repair. 0 if the probes are in
     /// balance.
     pub depth: u64,
-    /// Entries dropped because an outer method's `exit` or `caught` came first.
+    /// Entries that the tracker removed because `exit` or `caught` of an outer method came first.
     pub healed: u64,
-    /// Exits and catches of methods that were not on the path.
+    /// Exits and catches of methods that had no entry on the path.
     pub missing: u64,
     /// Events lost to a full stack or heap.
     pub lost: u64,
@@ -90,7 +91,7 @@ pub struct Verdict {
 }
 
 impl Outcome {
-    /// The observations of the run; `None` if it did not end by itself.
+    /// The observations of the run; `None` if the run did not end by itself.
     #[must_use]
     pub fn ran(&self) -> Option<&Ran> {
         match &self.run {
@@ -99,8 +100,8 @@ impl Outcome {
         }
     }
 
-    /// Returns whether only one of the two links, or whether both runs ended by themselves with
-    /// different observations.
+    /// Returns whether only one of the two classes links, or whether both runs ended by themselves
+    /// with different observations.
     pub(crate) fn differs(&self, other: &Outcome) -> bool {
         self.link.is_ok() != other.link.is_ok()
             || self

@@ -1,4 +1,4 @@
-//! The JVM behind a [`crate::pairs::Runner`], and the frames that go to it and come from it.
+//! The JVM of a [`crate::pairs::Runner`], and the messages between the two.
 
 use anyhow::{Context, Result, bail};
 use std::fs;
@@ -78,8 +78,8 @@ impl Process {
             .take()
             .context("the JVM's standard input is closed")?;
         thread::scope(|scope| {
-            // If the JVM ends, its side of the pipe is closed and the sender stops. `receive`
-            // notices the end itself.
+            // If the JVM ends, the pipe is closed and the sender stops. `receive` notices the end
+            // of the JVM itself.
             let sender = scope.spawn(|| {
                 let mut writer = BufWriter::with_capacity(1 << 16, stdin);
                 let sent = pairs
@@ -90,7 +90,8 @@ impl Process {
             });
             let received = receive(self);
             if received.is_err() {
-                // After an error nobody reads the answers. Kill the JVM, so that the sender ends.
+                // After an error no thread reads the answers. Kill the JVM, so that the sender
+                // ends.
                 drop(self.child.kill());
             }
             self.stdin = sender.join().ok().flatten();
@@ -126,7 +127,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // The JVM ends when its input ends, unless a class hangs. So kill it.
+        // The JVM ends when its input ends, unless a class hangs. So kill the JVM.
         drop(self.child.kill());
         drop(self.child.wait());
     }
@@ -227,7 +228,7 @@ fn decode_ran(fields: &mut Fields<'_>) -> Result<Ran> {
         new_arrays,
     ] = numbers[..]
     else {
-        bail!("{} numbers of the tracker", numbers.len());
+        bail!("the answer has {} numbers of the tracker", numbers.len());
     };
     let tracker = TrackerCounts {
         depth,

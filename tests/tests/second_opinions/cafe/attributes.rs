@@ -1,4 +1,4 @@
-//! Names and order of attributes.
+//! Compares names and order of attributes with those that `cafebabe` reads.
 
 use anyhow::Result;
 use cafebabe::attributes::AttributeInfo;

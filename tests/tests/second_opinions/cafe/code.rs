@@ -1,4 +1,4 @@
-//! The code of methods and the tables inside `Code`.
+//! Compares the code of methods and the tables inside `Code` with those that `cafebabe` reads.
 
 use std::borrow::Cow;
 
@@ -18,7 +18,7 @@ use super::attributes::attributes;
 use super::instructions::{Known, same_instruction};
 use crate::names::{same, same_text};
 
-/// Totals of the comparison.
+/// Totals over all methods that were compared.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) instructions: usize,
@@ -135,7 +135,7 @@ fn locals<'t>(
     Ok(())
 }
 
-/// The offset of the frame.
+/// Compares two frames. Returns the offset of the frame.
 fn frame(ours: &RawFrame<'_>, theirs: &StackMapEntry<'_>, next: usize) -> Result<usize> {
     let none: &[Theirs<'_>] = &[];
     let (delta, locals, stack) = match theirs {

@@ -1,4 +1,5 @@
-//! Constants, and what instructions and bootstrap methods refer to.
+//! Compares constants, and the constants that instructions and bootstrap methods refer to, with
+//! those that `cafebabe` reads.
 
 use anyhow::{Context, Result, bail, ensure};
 use cafebabe::constant_pool::{
@@ -11,7 +12,7 @@ use loadhook_rewrite::constant_pool::{Constant, ConstantPool};
 use crate::names::{same, same_text};
 
 pub(super) fn pool<'a>(ours: &ConstantPool<'_>, theirs: &'a cafebabe::ClassFile<'a>) -> Result<()> {
-    // `cafebabe` leaves out Utf8 constants.
+    // `cafebabe`'s iterator leaves out Utf8 constants.
     let mut rest = theirs.constantpool_iter();
     let mut index = CpIndex(1);
     while index.0 < ours.count() {
@@ -22,7 +23,10 @@ pub(super) fn pool<'a>(ours: &ConstantPool<'_>, theirs: &'a cafebabe::ClassFile<
         }
         index.0 += 1;
         if matches!(constant, Constant::Long(_) | Constant::Double(_)) {
-            ensure!(ours.get(index).is_err(), "#{index} is usable");
+            ensure!(
+                ours.get(index).is_err(),
+                "#{index} is an unusable entry of the pool, but Loadhook reads it"
+            );
             index.0 += 1;
         }
     }
@@ -103,7 +107,7 @@ pub(super) fn member(
     | Constant::Methodref { class, .. }
     | Constant::InterfaceMethodref { class, .. }) = pool.get(index)?
     else {
-        bail!("#{index} is no member");
+        bail!("#{index} is no field or method reference");
     };
     same_text("class", pool.class_name(class)?, &theirs.class_name)?;
     name_and_type(pool.member(index)?, &theirs.name_and_type)

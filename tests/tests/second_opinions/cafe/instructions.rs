@@ -1,4 +1,4 @@
-//! Instructions and their operands.
+//! Compares instructions and their operands with those that `cafebabe` reads.
 
 use std::mem::{Discriminant, discriminant};
 
@@ -11,12 +11,12 @@ use loadhook_rewrite::opcode::Opcode;
 use super::constants::{call_site, class_or_array, loadable, member};
 use crate::names::{same, same_text};
 
-/// Pairs of opcodes that were found to be equal. Comparing the names by `Debug` each time would
-/// take minutes.
+/// Pairs of opcodes whose names were found to be equal. Comparing the names by `Debug` each time
+/// would take minutes.
 pub(super) type Known<'a> = Vec<Option<Discriminant<TheirOpcode<'a>>>>;
 
-/// Fails unless both opcodes are the same instruction. `cafebabe` has one name for narrow, wide and
-/// implied operands.
+/// Fails unless both opcodes are the same instruction. `cafebabe` uses one name for the forms of an
+/// instruction: narrow, wide, and with the operand in the opcode (`iload_0`).
 fn same_name<'a>(opcode: Opcode, theirs: &TheirOpcode<'a>, known: &mut Known<'a>) -> Result<()> {
     let known = known
         .get_mut(usize::from(opcode.byte()))
@@ -29,7 +29,8 @@ fn same_name<'a>(opcode: Opcode, theirs: &TheirOpcode<'a>, known: &mut Known<'a>
             .unwrap_or_default();
         let mnemonic = opcode.mnemonic();
         let ours = match opcode.byte() {
-            // iload_0 to aload_3, istore_0 to astore_3; goto_w, jsr_w.
+            // These opcodes have another name in `cafebabe`: iload_0 to aload_3, istore_0 to
+            // astore_3; goto_w, jsr_w.
             0x1a..=0x2d | 0x3b..=0x4e | 0xc8 | 0xc9 => {
                 mnemonic.split('_').next().unwrap_or(mnemonic).to_owned()
             }
@@ -41,7 +42,7 @@ fn same_name<'a>(opcode: Opcode, theirs: &TheirOpcode<'a>, known: &mut Known<'a>
     Ok(())
 }
 
-/// The local variable that an instruction names by operand or by opcode.
+/// The number of the local variable that an instruction uses, from its operand or its opcode.
 fn local(ours: &Instruction<'_>) -> u16 {
     match ours.opcode.byte() {
         opcode @ 0x1a..=0x2d => u16::from((opcode - 0x1a) % 4),

@@ -1,5 +1,5 @@
-//! The comparison with `cafebabe`, which resolves the constants that a constant refers to, and
-//! parses all of a class.
+//! Compares Loadhook's parser with `cafebabe`, which parses the whole class and resolves the
+//! constants that a constant refers to.
 
 mod attributes;
 mod code;
@@ -32,7 +32,7 @@ pub(crate) fn agree<'a>(ours: &ClassFile<'_>, theirs: &'a cafebabe::ClassFile<'a
         (Some(ours), Some(theirs)) => same_text("superclass", ours, theirs)?,
         (ours, theirs) => ensure!(
             ours.is_none() && theirs.is_none(),
-            "superclass: {ours:?}, {theirs:?}"
+            "superclass: Loadhook: {ours:?}, cafebabe: {theirs:?}"
         ),
     }
     same!(
@@ -91,7 +91,7 @@ fn method<'a>(
         &theirs.descriptor.to_string(),
     )?;
     attributes(ours.class(), ours.attributes(), &theirs.attributes)?;
-    // Order the annotations as Loadhook does: visible ones first.
+    // Put the annotations into Loadhook's order: visible ones first.
     let mut annotations = Vec::new();
     for wanted in ["RuntimeVisibleAnnotations", "RuntimeInvisibleAnnotations"] {
         for attribute in theirs.attributes.iter().filter(|it| it.name == wanted) {

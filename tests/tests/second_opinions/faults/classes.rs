@@ -1,4 +1,4 @@
-//! Makes the classes that show the faults.
+//! Makes the class files that show the known faults of other parsers.
 
 use loadhook_testclasses::mutate::class::{Attribute, Class, Code, Constant, Info, Member};
 
@@ -30,7 +30,7 @@ fn utf8(class: &mut Class, text: &[u8]) -> u16 {
     constant(class, 1, &bytes)
 }
 
-/// A `CONSTANT_Class`, or another constant that has only a name.
+/// Adds a `CONSTANT_Class`, or another constant that consists of a name; returns its index.
 fn named(class: &mut Class, tag: u8, name: &str) -> u16 {
     let name = utf8(class, name.as_bytes());
     indexes(class, tag, &[name])
@@ -87,7 +87,7 @@ fn member(
     }
 }
 
-/// `static void code()` with this code.
+/// A class with the method `static void code()`, which has this code.
 fn with_code(name: &str, bytes: &[u8], frames: Option<&[u8]>) -> Vec<u8> {
     let mut class = empty(name, 52);
     let attributes = frames
@@ -168,7 +168,7 @@ pub(super) fn whole_range_switch() -> Vec<u8> {
 }
 
 pub(super) fn cut_frame() -> Vec<u8> {
-    // One frame with one stack entry, whose type is missing.
+    // The table has one frame with one stack entry, whose type is missing.
     with_code("CutFrame", &[0xb1], Some(&[0, 1, 64]))
 }
 

@@ -1,8 +1,9 @@
-//! The known faults of both crates, each with a class that shows it. A test checks the fault, the
-//! output of `javap` for the class, and that Loadhook reads the class as `javap` does. Where
-//! Loadhook refuses a class that `javap` accepts, HotSpot also refuses it.
+//! The known faults of the crates `cafebabe` and `classfile-parser`, each with a class that shows
+//! the fault. A test checks the fault, the output of `javap` for the class, and that Loadhook reads
+//! the class as `javap` does. HotSpot refuses each class that Loadhook refuses, even if `javap`
+//! accepts it.
 //!
-//! The classes are in `tests/second_opinions`. `BLESS=1` writes them again.
+//! The classes are in `tests/second_opinions`. With `BLESS=1`, the test writes them again.
 
 mod classes;
 
@@ -19,18 +20,18 @@ use std::path::{Path, PathBuf};
 
 use crate::{javap, javap_text};
 
-/// A fault of a crate.
+/// A known fault of `cafebabe` or `classfile-parser`.
 struct Fault {
     /// The name of the class file in `tests/second_opinions`.
     fixture: &'static str,
     make: fn() -> Vec<u8>,
-    /// The crate, and a description of the fault.
+    /// The name of the crate, and a description of the fault.
     what: &'static str,
     /// Fails if the crate no longer has the fault.
     shows: fn(&[u8]) -> Result<()>,
-    /// The result of Loadhook's parser.
+    /// How Loadhook's parser treats the class.
     ours: Ours,
-    /// Some of the lines that `javap` prints.
+    /// Some of the lines that `javap` prints for the class.
     javap: &'static [&'static str],
 }
 
@@ -328,7 +329,7 @@ fn nom_refuses(class: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// The instructions of the first method, by classfile-parser.
+/// The instructions of the first method, as classfile-parser reads them.
 fn code_of(class: &[u8]) -> Result<Vec<u8>> {
     let (_, class) = classfile_parser::class_parser(class).map_err(|_| anyhow!("refused"))?;
     let method = class.methods.first().context("a method")?;

@@ -1,4 +1,4 @@
-//! Names, order and contents of attributes.
+//! Compares names, order and contents of attributes with those that `classfile-parser` reads.
 
 use anyhow::{Result, ensure};
 use loadhook_rewrite::class::Attributes;

@@ -1,4 +1,5 @@
-//! The code of methods, with handlers and frames.
+//! Compares the code of methods, with handlers and frames, with the code that `classfile-parser`
+//! reads.
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use classfile_parser::attribute_info::{
@@ -21,7 +22,7 @@ pub(super) fn code(method: &Member<'_, '_>, info: &[u8]) -> Result<()> {
         .map_err(|_| anyhow!("classfile-parser does not read the code"))?;
     ensure!(
         rest.is_empty(),
-        "classfile-parser leaves {} bytes",
+        "classfile-parser leaves {} bytes of the attribute unread",
         rest.len()
     );
     same!("max_stack", ours.max_stack, theirs.max_stack);
@@ -79,7 +80,7 @@ pub(super) fn code(method: &Member<'_, '_>, info: &[u8]) -> Result<()> {
                 .map_err(|_| anyhow!("classfile-parser does not read the frames"))?;
             ensure!(
                 rest.is_empty(),
-                "classfile-parser leaves {} bytes of frames",
+                "classfile-parser leaves {} bytes of frames unread",
                 rest.len()
             );
             let reader = attribute.reader(Structure::Named("a second opinion"));
@@ -96,7 +97,7 @@ pub(super) fn code(method: &Member<'_, '_>, info: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// The offset of the frame.
+/// Compares two frames. Returns the offset of the frame.
 fn frame(ours: &RawFrame<'_>, theirs: &StackMapFrame, next: usize) -> Result<usize> {
     let none: &[Theirs] = &[];
     let (kind, delta, locals, stack) = match theirs {

@@ -1,4 +1,5 @@
-//! Constants, whose indexes are not resolved.
+//! Compares constants with those that `classfile-parser` reads. That crate does not resolve the
+//! indexes in a constant.
 
 use anyhow::{Context, Result, bail};
 use classfile_parser::ClassFile as TheirClass;

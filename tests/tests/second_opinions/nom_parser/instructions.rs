@@ -1,4 +1,4 @@
-//! Instructions and their operands.
+//! Compares instructions and their operands with those that `classfile-parser` reads.
 
 use std::cell::RefCell;
 
@@ -11,7 +11,7 @@ use crate::names::{Variants, same};
 
 thread_local! {
     static NAMES: RefCell<Variants<TheirInstruction>> = RefCell::default();
-    /// Loadhook's names by opcode, narrow and wide.
+    /// Loadhook's names of each opcode: the narrow and the wide form.
     static OURS: Vec<[String; 2]> = (0..=255)
         .map(|byte| {
             let name = Opcode::from_byte(byte).map_or(String::new(), |it| it.mnemonic().replace('_', ""));

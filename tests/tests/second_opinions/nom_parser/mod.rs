@@ -1,5 +1,5 @@
-//! The comparison with `classfile-parser`, which does not resolve indexes, and leaves the tables
-//! inside `Code` to the caller.
+//! Compares Loadhook's parser with `classfile-parser`, which does not resolve indexes and leaves
+//! the tables inside `Code` to its caller.
 
 mod attributes;
 mod code;
@@ -22,7 +22,7 @@ use crate::names::same;
 pub(crate) fn agree(ours: &ClassFile<'_>, rest: &[u8], theirs: &TheirClass) -> Result<()> {
     ensure!(
         rest.is_empty(),
-        "classfile-parser leaves {} bytes",
+        "classfile-parser leaves {} bytes of the class unread",
         rest.len()
     );
     same!("major version", ours.major_version(), theirs.major_version);

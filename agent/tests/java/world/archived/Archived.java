@@ -2,7 +2,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Collectors;
 
-/** Uses classes of the JDK, so that an archive has some. */
+/** Uses classes of the JDK, so that an archive of its classes contains some. */
 public final class Archived {
     interface Shape {
         double area();
@@ -25,7 +25,7 @@ public final class Archived {
         return a * b;
     }
 
-    /** Excluded by the tests' patterns. */
+    /** The tests' patterns exclude this class. */
     static final class Aside {
         static String text(int i) {
             return "aside " + i;

@@ -32,7 +32,7 @@ public final class AsmAgent {
         System.out.println(hits + " hits");
     }
 
-    /** Retransforms all loaded classes. */
+    /** Retransforms all loaded classes, so that they are changed again. */
     public static void again() throws Exception {
         List<Class<?>> all = new ArrayList<>();
         for (Class<?> loaded : instrumentation.getAllLoadedClasses()) {
@@ -44,7 +44,7 @@ public final class AsmAgent {
         System.out.println(all.size() > 300);
     }
 
-    /** Starts counting. */
+    /** Begins to count now, not at the start of the program. */
     public static void late() throws Exception {
         instrumentation.addTransformer(new Counting(), true);
         again();

@@ -1,4 +1,4 @@
-/** Calls a method in many threads, some of which end, until its standard input ends or for a number of rounds. */
+/** Calls a method in many threads, some of which end, until its input ends or for a number of rounds. */
 public final class Beats {
     static int beats;
 
@@ -28,7 +28,7 @@ public final class Beats {
         }
     }
 
-    /** A thread with the same slot in the tracker's cache as another thread. The slot is the lowest 12 bits of the id. */
+    /** Makes a thread with the same slot in the tracker's cache (the lowest 12 bits of the id) as another. */
     static Thread beside(long id, Runnable body, String name) {
         Thread thread;
         do {
@@ -57,7 +57,7 @@ public final class Beats {
             System.out.println("done");
             return;
         }
-        // Beside all earlier threads, among them the one that takes snapshots.
+        // Choose ids above those of all earlier threads, among them the thread that takes snapshots.
         long first = new Thread().getId();
         for (long id = 1; id < first; id++) {
             Thread thread = beside(id, Beats::forEver, "beside");

@@ -8,7 +8,7 @@ import java.util.List;
 
 /** One class in loaders of every kind. */
 public final class Loaders {
-    /** Loads the classes of its folder itself, and delegates only the classes that {@link #delegates} names. */
+    /** Loads the classes of its folder itself. {@link #delegates} names the classes it leaves to its parent. */
     static class FolderFirst extends ClassLoader {
         private final Path folder;
 
@@ -91,7 +91,7 @@ public final class Loaders {
             if (folder != null) {
                 throw new IllegalStateException("called");
             }
-            // The constructor of ClassLoader calls the method.
+            // The constructor of ClassLoader calls this method.
             return super.getName();
         }
     }

@@ -119,7 +119,7 @@ public final class Odd {
         for (int i = 0; i < count; i++) {
             byte[] mutant = bytes.clone();
             for (int change = random.nextInt(3); change >= 0; change--) {
-                // The version stays: other rules hold for other versions, so the results would differ.
+                // Keep the version: the rules differ between versions, so the results would differ.
                 mutant[8 + random.nextInt(mutant.length - 8)] = (byte) random.nextInt();
             }
             System.out.println(i + " " + tried(mutant));

@@ -349,7 +349,7 @@ fn super_throws(class: &mut ClassBuilder, driver: &mut Driver, filler: Filler) {
         limits(code, 2, 2);
         mark(code, 1);
         filler.emit(code);
-        // A negative capacity is refused with an IllegalArgumentException.
+        // The constructor throws an IllegalArgumentException if the capacity is negative.
         code.aload(0).iload(1).init("java/util/ArrayList", "(I)V");
         mark(code, 2);
         set_state(code, 0, 1);

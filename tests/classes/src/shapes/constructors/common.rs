@@ -6,9 +6,9 @@ use crate::shapes::SITE_STACK;
 pub(super) const OBJECT: &str = "java/lang/Object";
 pub(super) const EXCEPTION: &str = "java/lang/Exception";
 pub(super) const STRING: &str = "java/lang/String";
-/// `UninitializedThis`, in most frames of the shapes.
+/// The type `UninitializedThis`, which is in most frames of the shapes.
 pub(super) const THIS: V = V::UninitializedThis;
-/// `Integer`, the constructors' usual argument.
+/// The type `Integer` of the constructors' usual argument.
 pub(super) const INT: V = V::Integer;
 
 /// The type of `this` once initialised.
@@ -16,7 +16,7 @@ pub(super) fn initialized(code: &CodeBuilder<'_>) -> V {
     V::Object(code.this_class())
 }
 
-/// `this.state = <int local>` for an initialised `this` in local `this`.
+/// Appends `this.state = <int local>`, where local `this` has the initialised `this`.
 pub(super) fn set_state(code: &mut CodeBuilder<'_>, this: u16, value: u16) {
     let this_class = code.this_class();
     code.aload(this)
@@ -24,7 +24,7 @@ pub(super) fn set_state(code: &mut CodeBuilder<'_>, this: u16, value: u16) {
         .field(op::PUTFIELD, &this_class, "state", "I");
 }
 
-/// Limits with room for a filler on top of `stack` slots.
+/// Sets limits with room for a filler and `stack` further slots.
 pub(super) fn limits(code: &mut CodeBuilder<'_>, stack: u16, locals: u16) {
     code.limits(stack + SITE_STACK, locals);
 }

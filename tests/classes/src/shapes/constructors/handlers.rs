@@ -53,7 +53,7 @@ fn string() -> V {
     V::object(STRING)
 }
 
-/// `local 2 = Integer.parseInt(local 1)`, which throws if the string is not a number.
+/// Appends `local 2 = Integer.parseInt(local 1)`, which throws if the string is not a number.
 fn parse(code: &mut CodeBuilder<'_>) -> (Label, Label) {
     let start = code.here();
     code.aload(1)
@@ -62,8 +62,8 @@ fn parse(code: &mut CodeBuilder<'_>) -> (Label, Label) {
     (start, code.here())
 }
 
-/// `try { i = parse(s); } catch (NumberFormatException e) { i = -1; }` before
-/// the super call.
+/// Appends `try { i = parse(s); } catch (NumberFormatException e) { i = -1; }` before the super
+/// call.
 fn parse_then_call(code: &mut CodeBuilder<'_>, filler: Filler) {
     limits(code, 2, 3);
     let (start, end) = parse(code);
@@ -175,8 +175,8 @@ fn rethrows(class: &mut ClassBuilder, driver: &mut Driver, filler: Filler) {
     });
 }
 
-/// `this` moves out of local 0 inside a range, so the handler's frame cannot have it in either
-/// local.
+/// `this` moves out of local 0 inside a range, so in the handler's frame neither local can have
+/// `this`.
 fn moves(class: &mut ClassBuilder, driver: &mut Driver, filler: Filler) {
     good_and_bad(driver);
     constructor(class, DESCRIPTOR, |code| {
@@ -205,8 +205,9 @@ fn moves(class: &mut ClassBuilder, driver: &mut Driver, filler: Filler) {
     });
 }
 
-/// Merging uninitialised and initialised `this` gives an unusable type, so the handler can only
-/// throw. No frame can express this (JVMS §4.10.1.2, flags).
+/// One handler for ranges before and after the super call. Merging uninitialised and initialised
+/// `this` gives an unusable type, so the handler can only throw. No frame can express this (JVMS
+/// §4.10.1.2, flags).
 fn shared(class: &mut ClassBuilder, driver: &mut Driver, filler: Filler) {
     good_and_bad(driver);
     constructor(class, DESCRIPTOR, |code| {

@@ -1,8 +1,8 @@
-//! Constructors as few or no compilers write them.
+//! Constructors of forms that few or no compilers write.
 //!
-//! Between its start and the call of another constructor, a constructor's
-//! `this` has the type `uninitializedThis` (JVMS §4.10.2.4), which restricts
-//! what may be inserted. Each shape has the call, or `this`, where a rewriter might not expect it.
+//! Until a constructor has called another constructor, its `this` has the type `uninitializedThis`
+//! (JVMS §4.10.2.4), which restricts the code that may be inserted. In each shape, the call or
+//! `this` is in a place where a rewriter might not expect it.
 
 mod branches;
 mod common;

@@ -57,8 +57,8 @@ pub(super) const SHAPES: &[ConstructorShape] = &[
     ),
 ];
 
-/// A conditional jump over the filler to a frame with `locals`, which must have `this` in the right
-/// local.
+/// Appends a conditional jump over the filler to a frame with `locals`. These must have `this` in
+/// the right place.
 fn branch_over(code: &mut CodeBuilder<'_>, filler: Filler, locals: &[V], stack: &[V]) {
     let over = code.label();
     code.iload(1).branch(op::IFEQ, over);
@@ -144,7 +144,7 @@ fn high_local(class: &mut ClassBuilder, driver: &mut Driver, filler: Filler) {
     });
 }
 
-/// A call that can throw, at a position where `this` is only on the operand stack.
+/// A call that can throw while `this` is only on the operand stack.
 fn on_stack(class: &mut ClassBuilder, driver: &mut Driver, filler: Filler) {
     driver.construct("(I)V", &[Arg::Int(7)]);
     constructor(class, "(I)V", |code| {
@@ -195,8 +195,8 @@ fn flexible(class: &mut ClassBuilder, driver: &mut Driver, filler: Filler) {
     both(driver);
     constructor(class, "(I)V", |code| {
         limits(code, 2, 2);
-        // This was always legal for a field that the class itself declares (JVMS
-        // §4.10.1.9.putfield). Java compilers use it since version 69.
+        // Setting a field before the super call was always legal if the class itself declares the
+        // field (JVMS §4.10.1.9.putfield). Java compilers do so since version 69.
         set_state(code, 0, 1);
         branch_over(code, filler, &[THIS, INT], &[]);
         code.aload(0).init(OBJECT, "()V").op(op::RETURN);

@@ -10,7 +10,7 @@ pub struct ConstructorShape {
     pub name: &'static str,
     /// The unusual construct that the shape shows.
     pub construct: &'static str,
-    /// The newest class file version whose verifier accepts it.
+    /// The newest class file version whose verifier accepts the shape.
     pub max_version: u16,
     build: fn(&mut ClassBuilder, &mut Driver, Filler),
 }
@@ -30,7 +30,7 @@ impl ConstructorShape {
         }
     }
 
-    /// Makes a shape that only the verifier by type inference accepts (JVMS §4.10.2).
+    /// Makes a shape that only the old verifier, which infers types, accepts (JVMS §4.10.2).
     pub(super) const fn old(
         name: &'static str,
         construct: &'static str,

@@ -39,7 +39,7 @@ fn before(class: &mut ClassBuilder, driver: &mut Driver, filler: Filler) {
     });
 }
 
-/// Two subroutines, one before and one after the call. A shared subroutine would merge
+/// Two subroutines, one called before and one after the super call. A single one would merge
 /// uninitialised and initialised `this`, which no JVM accepts.
 fn both_sides(class: &mut ClassBuilder, driver: &mut Driver, filler: Filler) {
     one(driver);

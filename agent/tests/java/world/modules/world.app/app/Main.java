@@ -6,7 +6,7 @@ import java.nio.file.Paths;
 import java.util.Set;
 import lib.Library;
 
-/** A class in a named module. It loads another module into a new layer. */
+/** A class in a named module. It loads a second module into a new layer. */
 public final class Main {
     static void use() {
         for (int i = 0; i < 10; i++) {
