@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn a_class_that_comes_again_counts_once() {
-        let hook = Hook::new(options::for_test("file=unused"));
+        let hook = Hook::new(options::for_test("timing=adaptive,file=unused"));
         let greeter = include_bytes!("../../../rewrite/doc/Greeter.class");
         let from = |number, kind| Origin {
             loader: Loader { number, kind },
