@@ -126,6 +126,14 @@ fn branches_with_heavy_totals_are_shown() {
         tree.ends_with("1 node below 0.5 % omitted (--top N shows the N heaviest)\n"),
         "{tree}"
     );
+    let options = Options {
+        top: Some(0),
+        ..Options::default()
+    };
+    assert_eq!(
+        text(Format::Tree, &profile, &options),
+        "3 lighter nodes omitted (--top 0)\n"
+    );
 }
 
 #[test]

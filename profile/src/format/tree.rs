@@ -32,9 +32,9 @@ pub(super) fn write(
     let tree = view.overlaid();
     let shown = shown(&heaviest(&view, &tree.entries), options);
     let lines = lines(&tree, &shown);
-    if lines.is_empty() {
+    if tree.entries.is_empty() {
         writeln!(out, "{}", nothing(&view, options))?;
-    } else {
+    } else if !lines.is_empty() {
         let full: Vec<String> = lines
             .iter()
             .map(|line| line.branch.clone() + &line.name(&view) + &line.counted_only(&view))
