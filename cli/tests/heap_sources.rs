@@ -47,9 +47,13 @@ fn files_that_are_no_dumps_are_refused_in_a_line() {
     let mut profile = Vec::new();
     pprof::write(&Profile::default(), &mut profile).expect("write profile to memory");
     fs::write(at("profile"), profile).expect("write test file");
-    let none = "not a heap dump: it does not begin with `JAVA PROFILE 1.0.1` or `1.0.2`";
+    let none = "not a heap dump: it does not begin with `JAVA PROFILE 1.0.1` or `1.0.2` at byte 0; \
+                loadhook heap PID -o FILE dumps a running JVM";
     for (file, says) in [
-        ("empty", "empty: not a heap dump: the file is empty"),
+        (
+            "empty",
+            "empty: not a heap dump: the file is empty at byte 0; loadhook heap PID",
+        ),
         ("core", none),
         ("some.jar", none),
         ("folder", "folder: a folder; give a heap dump file"),

@@ -9,6 +9,7 @@ mod report;
 mod source;
 mod views;
 
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -51,8 +52,11 @@ pub(crate) fn run(args: &HeapArgs) -> Result<ExitCode> {
             let output = args.dump.output.as_deref();
             let outcome = report::run(&args.target, report, output);
             outcome.map_err(|error| {
-                if !is_profile(&args.target, &error) {
+                if !is_no_dump(&error) {
                     return error;
+                }
+                if !is_profile(&args.target) {
+                    return anyhow!("{error:#}; loadhook heap PID -o FILE dumps a running JVM");
                 }
                 anyhow!(
                     "{}: a profile, not a heap dump; to show it: loadhook report {}",
@@ -68,14 +72,16 @@ pub(crate) fn run(args: &HeapArgs) -> Result<ExitCode> {
 /// Larger files are not tried as profiles: profiles are compressed, so none is as large.
 const LARGEST_PROFILE: u64 = 1 << 28;
 
-/// Returns whether a file could not be read as a dump because it is a profile.
-fn is_profile(file: &Path, error: &Error) -> bool {
+/// Returns whether a file could not be read because it is no dump.
+fn is_no_dump(error: &Error) -> bool {
     let error = error.downcast_ref::<loadhook_heap::Error>();
-    error.is_some_and(|error| matches!(error.kind, ErrorKind::NotADump))
-        && file
-            .metadata()
-            .is_ok_and(|file| file.len() <= LARGEST_PROFILE)
-        && crate::report::read(file).is_ok()
+    error.is_some_and(|error| matches!(error.kind, ErrorKind::NotADump | ErrorKind::Empty))
+}
+
+/// Returns whether a file is a profile.
+fn is_profile(file: &Path) -> bool {
+    let small = |file: Metadata| file.len() <= LARGEST_PROFILE;
+    file.metadata().is_ok_and(small) && crate::report::read(file).is_ok()
 }
 
 /// The process id, if the target has only digits. `./1234` is a file.
