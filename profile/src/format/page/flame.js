@@ -222,19 +222,36 @@ stage.addEventListener("pointermove", (event) => {
 stage.addEventListener("pointerleave", () => { outline("hovered", -1); hideTip(); });
 stage.addEventListener("scroll", repaint);
 
-// The first click may open the details and so move the boxes. The second click of a double click
-// therefore counts for the node of the first.
+// The first click may open the details, which move the boxes and can then lie below the pointer. The
+// second click of a double click therefore counts for the node of the first, wherever it lands.
 const DOUBLE_MS = 400;
-let lastClick = { node: -1, time: -DOUBLE_MS };
+const SAME_PLACE = 8;
+const NO_CLICK = { node: -1, time: -DOUBLE_MS, x: 0, y: 0 };
+let lastClick = NO_CLICK;
+const isSecond = (event) => lastClick.node !== -1
+  && event.timeStamp - lastClick.time < DOUBLE_MS
+  && Math.hypot(event.clientX - lastClick.x, event.clientY - lastClick.y) < SAME_PLACE;
+
+document.addEventListener("click", (event) => {
+  if (!isSecond(event)) return;
+  event.stopPropagation();
+  event.preventDefault();
+  // The browser has selected the word below the pointer.
+  getSelection().removeAllRanges();
+  canvas.focus({ preventScroll: true });
+  hideTip();
+  zoomTo(lastClick.node);
+  lastClick = NO_CLICK;
+}, true);
+
 stage.addEventListener("click", (event) => {
-  const again = event.timeStamp - lastClick.time < DOUBLE_MS && lastClick.node !== -1;
-  const node = again ? lastClick.node : boxUnder(event)?.node ?? -1;
-  lastClick = { node: again ? -1 : node, time: event.timeStamp };
+  const node = boxUnder(event)?.node ?? -1;
+  lastClick = NO_CLICK;
   if (node === -1) return;
   canvas.focus({ preventScroll: true });
   hideTip();
   if (isThread(graph.method[node]) && !graph.isCallers) return chooseThread(threadOf(graph.method[node]));
-  if (again) return zoomTo(node);
+  lastClick = { node, time: event.timeStamp, x: event.clientX, y: event.clientY };
   choose(node);
 });
 
