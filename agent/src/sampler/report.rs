@@ -141,6 +141,7 @@ impl Sampler {
     /// A copy of the sampler's result so far.
     pub(crate) fn snapshot(&self) -> TimeSnapshot {
         let signal_note = self.parts.engine.and_then(|engine| engine.signal_note());
+        let unloaded_note = self.parts.engine.and_then(|engine| engine.unloaded_note());
         let shared = self.parts.shared.lock();
         let mut sampling = shared.sampling;
         sampling.tick_ns = sampling
@@ -157,6 +158,7 @@ impl Sampler {
             ));
         } else {
             notes.extend(signal_note);
+            notes.extend(unloaded_note);
         }
         if sampling.lost > 0 {
             notes.push(format!(

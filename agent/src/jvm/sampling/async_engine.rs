@@ -141,6 +141,14 @@ impl AsyncEngine {
         }
     }
 
+    /// A note for the user if too many classes have come and gone.
+    pub(crate) fn unloaded_note(self) -> Option<String> {
+        self.0.known().methods.is_full().then(|| {
+            "so many classes were loaded and unloaded that samples in further ones are shown as (unloaded class)"
+                .to_owned()
+        })
+    }
+
     /// A note for the user if the program handles the signal that the sampler would use.
     pub(crate) fn signal_note(self) -> Option<String> {
         let signal = &self.0.signal;

@@ -4,6 +4,7 @@ use std::ffi::c_int;
 use std::ptr::null_mut;
 
 use super::memory::SafeMemory;
+use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::{Jvmti, MethodKey};
 use crate::jvm::reference::{Local, Reference};
 use crate::jvm::sys::{self, Int, JvmtiError, MethodId, Object, Table};
@@ -78,6 +79,28 @@ fn of_class(
         continuation_entry,
     })
 }
+
+/// Returns whether a class is unloaded at the JVM's end only: its loader is the boot loader, the platform's or that of
+/// the class path, and the class is not hidden.
+pub(super) fn lasts(jvmti: Jvmti, jni: Jni<'_>, class: Local<'_>) -> bool {
+    let (Ok(signature), Ok(loader)) =
+        (jvmti.class_signature(class), jvmti.class_loader(jni, class))
+    else {
+        return false;
+    };
+    let is_common = || {
+        let class = jni.class_of(loader).ok()?;
+        let name = jvmti.class_signature(class).ok()?;
+        Some(COMMON_LOADERS.contains(&&*name))
+    };
+    !is_hidden(&signature) && (loader.is_null() || is_common() == Some(true))
+}
+
+/// The classes of the platform's loader and of the class path's loader.
+const COMMON_LOADERS: [&[u8]; 2] = [
+    b"Ljdk/internal/loader/ClassLoaders$PlatformClassLoader;",
+    b"Ljdk/internal/loader/ClassLoaders$AppClassLoader;",
+];
 
 /// Returns whether a descriptor is that of a hidden class, which may be unloaded before its loader. The JVM appends an
 /// address to the name of a hidden class: after a `.`, or up to JDK 14 after a `/`.

@@ -74,7 +74,8 @@ pub(super) fn drain(engine: &Engine, jni: Jni<'_>, sink: &mut dyn SampleSink) {
 }
 
 /// Finds the methods of a sample's frames, inlined methods included. A frame whose address is no method's ends the stack,
-/// and the function returns false. The signal handler kept such a frame, because its table was not complete yet.
+/// and the function returns false. The signal handler kept such a frame, because its table was not complete yet. If the
+/// table will never be complete, because too many classes have come and gone, the frame is one of an unloaded class.
 fn expand(engine: &Engine, words: &[u64], found: &mut Vec<Frame>) -> bool {
     let known = engine.known();
     let last = words.len().saturating_sub(1);
@@ -83,6 +84,9 @@ fn expand(engine: &Engine, words: &[u64], found: &mut Vec<Frame>) -> bool {
             RawFrame::Interpreted { method } => found.push(Frame::Noted { method, bci: None }),
             RawFrame::Method(address) => match engine.shared.methods.find(address) {
                 Some(method) => found.push(Frame::Noted { method, bci: None }),
+                None if known.methods.is_full() => {
+                    found.push(Frame::Known(SampleFrame::UnloadedJava));
+                }
                 None => {
                     if index == 0 {
                         found.push(Frame::Known(SampleFrame::Stub(StubKind::Interpreter)));

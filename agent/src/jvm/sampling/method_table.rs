@@ -80,7 +80,8 @@ pub(super) struct MethodTable {
     slots: AtomicPtr<Slots>,
     /// The number of places in use, including those of methods that are gone.
     used: AtomicU32,
-    /// True while methods are missing that were loaded at `VMInit`.
+    /// True while methods are missing that were loaded at `VMInit`, and when methods of classes that come and go are
+    /// not entered any more.
     is_filling: AtomicBool,
 }
 
@@ -96,7 +97,7 @@ impl MethodTable {
         }
     }
 
-    /// Notes that methods are missing in the table, which will be entered soon.
+    /// Notes that methods are missing in the table.
     pub(super) fn begin_filling(&self) {
         self.is_filling.store(true, Ordering::Release);
     }
@@ -106,7 +107,7 @@ impl MethodTable {
         self.is_filling.store(false, Ordering::Release);
     }
 
-    /// Returns whether methods are missing in the table, which will be entered soon.
+    /// Returns whether methods are missing in the table.
     pub(super) fn is_filling(&self) -> bool {
         self.is_filling.load(Ordering::Acquire)
     }

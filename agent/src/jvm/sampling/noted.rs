@@ -2,6 +2,9 @@
 //!
 //! JVM TI is asked about a method id only while the class is loaded. A class of the boot loader stays, unless it is
 //! hidden. Every other class has a weak reference; when the class is gone, it is forgotten with its methods.
+//!
+//! The JVM keeps about nine bytes for each method of a class that was noted, also when the class is gone. So after
+//! [`MAX_GONE`] methods only classes that last are noted.
 
 use std::collections::HashMap;
 
@@ -31,6 +34,9 @@ struct Class {
 
 /// The maximum number of old addresses that are kept for a class.
 const MAX_OLD: usize = 4096;
+
+/// Number of methods of unloaded classes from which on only classes that last are noted.
+const MAX_GONE: usize = 1 << 20;
 
 /// The class of a method.
 #[derive(Clone, Copy)]
@@ -62,6 +68,8 @@ pub(super) struct NotedMethods {
     /// Index of the class that was checked last. The next check begins behind it.
     next_class: usize,
     next_number: u32,
+    /// Number of methods of classes that are gone.
+    gone: usize,
 }
 
 /// A class that is gone.
@@ -208,6 +216,7 @@ impl NotedMethods {
         let gone = self.classes.get_mut(class as usize)?.take()?;
         let weak = gone.weak?;
         self.free_classes.push(class);
+        self.gone += gone.methods.len();
         for (address, method) in &gone.old {
             table.remove(*address, *method);
         }
@@ -228,6 +237,11 @@ impl NotedMethods {
             numbers,
             methods: gone.methods,
         })
+    }
+
+    /// Returns whether only classes that last may be noted from now on.
+    pub(super) fn is_full(&self) -> bool {
+        self.gone >= MAX_GONE
     }
 
     /// Frees the places of methods to which no handler and no sample can refer
@@ -278,6 +292,22 @@ mod tests {
         assert_eq!(noted.classes.len(), 1);
         let again = noted.of_key(key(1)).unwrap();
         assert_ne!(noted.give_number(again), Some(number), "numbers are not");
+    }
+
+    #[test]
+    fn the_methods_of_unloaded_classes_are_limited() {
+        let table = MethodTable::new();
+        let mut noted = NotedMethods::default();
+        let weak = Weak::unknown(1);
+        let methods: Vec<(MethodKey, usize)> =
+            (1..=4096).map(|n| (key(n), 0x1000 + 8 * n)).collect();
+        for _ in 0..MAX_GONE / methods.len() {
+            assert!(!noted.is_full());
+            noted.note(&table, Some(weak), &methods);
+            let gone = noted.forget(&table, 0).unwrap();
+            noted.free(gone.methods);
+        }
+        assert!(noted.is_full());
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::class_methods::{ClassMethods, class_methods, generate_events};
+use super::class_methods::{ClassMethods, class_methods, generate_events, lasts};
 use super::engine::{Engine, Thing};
 use super::noted::ToNote;
 use super::sample::MethodNumber;
@@ -76,8 +76,21 @@ impl Engine {
         }
     }
 
-    /// Notes classes and their methods, also those that are noted already.
+    /// Notes classes and their methods, also those that are noted already. Where too many classes have come and gone,
+    /// it notes only those that last.
     pub(super) fn note_classes(&self, jni: Jni<'_>, classes: &[Local<'_>]) {
+        if !self.known().methods.is_full() {
+            self.note_all(jni, classes);
+            return;
+        }
+        // The methods of other classes stay unknown, so the handler writes their addresses.
+        self.shared.methods.begin_filling();
+        let lasts = |class: &Local<'_>| jni.framed(|jni| lasts(self.jvmti, jni, *class));
+        let lasting = classes.iter().filter(|class| lasts(class) == Some(true));
+        self.note_all(jni, &lasting.copied().collect::<Vec<_>>());
+    }
+
+    fn note_all(&self, jni: Jni<'_>, classes: &[Local<'_>]) {
         for (class, methods) in class_methods(self.jvmti, self.cache().memory(), classes) {
             self.note_methods(jni, class, &methods);
         }
