@@ -15,51 +15,22 @@
 //!
 //! A test also fails if a snapshot belongs to no input: delete such snapshots.
 
+mod class_text;
+mod inputs;
+
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use loadhook_golden::{committed, handmade};
+use class_text::{full_text, readable, without_old_pool};
+use inputs::{Input, ORIGINALS, input, inputs};
 use loadhook_rewrite::class::Member;
-use loadhook_rewrite::text::{self, fnv_1a};
+use loadhook_rewrite::text;
 use loadhook_rewrite::{
     CallShape, ClassFile, Everything, Options, Outcome, Probes, Rewriter, Selector,
     UnknownCodeAttributes,
 };
-use loadhook_testclasses::limits;
-
-/// Maximum number of lines of a snapshot. Nobody would read a longer one.
-const LONG: usize = 2_000;
-
-/// The inputs from `loadhook_testclasses::limits`, whose jumps must be widened. The other classes
-/// of that module are run by another test, but have no snapshot.
-const WIDENED: [&str; 16] = [
-    "branches_goto_backward_32768_v52",
-    "branches_goto_forward_32766_v49",
-    "branches_if_icmplt_backward_32768_v52",
-    "branches_ifeq_forward_32766_v49",
-    "branches_ifeq_forward_32766_v50",
-    "branches_ifeq_forward_32766_v52",
-    "branches_ifnull_forward_32766_v52",
-    "branches_jsr_backward_32768_v49",
-    "branches_jsr_forward_32766_v49",
-    "chains_padding_32762_2_v52",
-    "constructors_ternary_32690_v52",
-    "types_aaload_string_stack_v52",
-    "under_new_ifeq_forward_32700_v52",
-    "under_new_local_ifeq_backward_32700_v52",
-    "under_this_ifeq_forward_32767_v52",
-    "under_values_ifnull_forward_32700_v52",
-];
-
-/// Inputs that have a second snapshot: the text of the original class.
-const ORIGINALS: [&str; 4] = [
-    "handmade.type_annotation_all",
-    "handmade.cldc_stack_map",
-    "handmade.frame_full_all_items",
-    "handmade.lines_out_of_order",
-];
 
 /// Options other than the default, each with a snapshot.
 const OPTIONS: [&str; 5] = [
@@ -69,43 +40,6 @@ const OPTIONS: [&str; 5] = [
     "drop_unknown_code_attributes",
     "ids",
 ];
-
-struct Input {
-    name: String,
-    bytes: Vec<u8>,
-    is_handmade: bool,
-    is_large: bool,
-}
-
-fn inputs() -> Vec<Input> {
-    let committed = committed().unwrap().into_iter().map(|class| Input {
-        name: class.name.replace('/', "."),
-        bytes: class.bytes,
-        is_handmade: false,
-        is_large: false,
-    });
-    let handmade = handmade::all().into_iter().map(|class| Input {
-        name: format!("handmade.{}", class.name),
-        bytes: class.bytes,
-        is_handmade: true,
-        is_large: class.large,
-    });
-    let limits = limits::all().into_iter().filter_map(|case| {
-        let name = case.name.strip_prefix("limits/")?;
-        WIDENED.contains(&name).then(|| Input {
-            name: format!("limits.{name}"),
-            bytes: case.bytes(),
-            is_handmade: true,
-            is_large: true,
-        })
-    });
-    committed.chain(handmade).chain(limits).collect()
-}
-
-fn input(name: &str) -> Input {
-    let found = inputs().into_iter().find(|input| input.name == name);
-    found.unwrap_or_else(|| panic!("no input {name}"))
-}
 
 /// Compares `text` with the snapshot `name` in `snapshots`.
 fn check(name: &str, text: &str) {
@@ -129,7 +63,11 @@ fn each(check: impl Fn(&Input)) {
         .filter(|input| catch_unwind(AssertUnwindSafe(|| check(input))).is_err())
         .map(|input| input.name.as_str())
         .collect();
-    assert!(failed.is_empty(), "{} fail: {failed:#?}", failed.len());
+    assert!(
+        failed.is_empty(),
+        "{} inputs do not pass: {failed:#?}",
+        failed.len()
+    );
 }
 
 /// The rewriter's report, and the rewritten class.
@@ -166,94 +104,6 @@ fn rewrite(input: &Input, options: Options, selector: &mut dyn Selector) -> (Str
         }
         Outcome::Rewritten(bytes) => (out, bytes),
     }
-}
-
-fn full_text(bytes: &[u8]) -> String {
-    let mut out = String::new();
-    text::print(&ClassFile::parse(bytes).unwrap(), None, &mut out).unwrap();
-    out
-}
-
-/// The text of a class without the parts that are omitted in snapshots.
-fn readable(input: &Input, bytes: &[u8], mut text: String) -> String {
-    if input.is_handmade {
-        text = without_driver(&text);
-    }
-    if input.is_large || text.lines().count() > LONG {
-        let (len, hash) = (bytes.len(), fnv_1a(bytes));
-        text = format!(
-            "{len} bytes, FNV-1a {hash:016x}, shortened\n{}",
-            shortened(&text)
-        );
-    }
-    let lines = text.lines().count();
-    assert!(lines <= LONG, "{lines} lines in {}", input.name);
-    text
-}
-
-/// Shortens a text: omits each line that differs from the previous line only by its offset.
-fn shortened(text: &str) -> String {
-    const KEPT: usize = 3;
-    let content = |line: &str| {
-        let line = line.trim_start();
-        let content = line.split_once(": ").map_or(line, |(_, content)| content);
-        content.to_owned()
-    };
-    let lines: Vec<&str> = text.lines().collect();
-    let mut out = String::new();
-    for run in lines.chunk_by(|a, b| content(a) == content(b)) {
-        let folded = run.len().saturating_sub(2 * KEPT);
-        for (i, line) in run.iter().enumerate() {
-            if folded < 2 || i < KEPT || i >= KEPT + folded {
-                writeln!(out, "{line}").unwrap();
-            } else if i == KEPT {
-                writeln!(out, "… {folded} more").unwrap();
-            }
-        }
-    }
-    out
-}
-
-/// The text of a rewritten class without the constants of `input`, which keep their indexes.
-fn without_old_pool(text: &str, input: &Input, bytes: &[u8]) -> String {
-    let old = ClassFile::parse(&input.bytes).unwrap();
-    let old_end = old.pool().end();
-    assert!(
-        bytes[10..old_end] == input.bytes[10..old_end],
-        "{}",
-        input.name
-    );
-    let index = |line: &str| {
-        let (index, _) = line.trim_start().strip_prefix('#')?.split_once(" = ")?;
-        index.parse::<u16>().ok()
-    };
-    let mut out = String::new();
-    for line in text.lines() {
-        match index(line) {
-            Some(1) => writeln!(out, "  … #1 to #{} as they were", old.pool().count() - 1),
-            Some(index) if index < old.pool().count() => Ok(()),
-            _ => writeln!(out, "{line}"),
-        }
-        .unwrap();
-    }
-    out
-}
-
-/// The text of a hand-made class without the bodies of synthetic methods, which only call the
-/// others.
-fn without_driver(text: &str) -> String {
-    let mut out = String::new();
-    let mut in_driver = false;
-    for line in text.lines() {
-        if !line.starts_with("    ") {
-            in_driver = false;
-        }
-        if !in_driver {
-            writeln!(out, "{line}").unwrap();
-        }
-        in_driver |= line.starts_with("    access_flags") && line.contains("ACC_SYNTHETIC");
-    }
-    out
 }
 
 fn golden(input: &Input, options: Options, selector: &mut dyn Selector) -> String {
