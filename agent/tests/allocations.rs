@@ -79,7 +79,10 @@ fn printed(run: &Finished, with_callers: bool) -> Result<Book> {
 }
 
 fn allocations(profile: &Profile) -> Result<&Allocations> {
-    profile.allocations.as_ref().context("no allocations")
+    profile
+        .allocations
+        .as_ref()
+        .context("the profile has no allocations")
 }
 
 /// The counts of the profile.
@@ -134,12 +137,20 @@ fn agrees(run: &Finished, with_callers: bool) -> Result<()> {
 fn by_site(feature: u32, jvm: &[&str]) -> Result<()> {
     let run = Booked::new(feature)?.run("", jvm)?;
     agrees(&run, false)?;
-    ensure!(run.profile.calls() == 0, "{}: calls", run.name);
+    ensure!(
+        run.profile.calls() == 0,
+        "{}: the profile has calls, but no method is instrumented for calls",
+        run.name
+    );
     let ended = |name: &str| {
         let threads = run.profile.threads.iter();
         threads.filter(|thread| *thread.name == *name).count()
     };
-    ensure!(ended("worker-#") == 1, "{}: threads", run.name);
+    ensure!(
+        ended("worker-#") == 1,
+        "{}: one group of ended threads named worker-# expected",
+        run.name
+    );
     Ok(())
 }
 
@@ -183,7 +194,11 @@ fn contexts(feature: u32) -> Result<()> {
             "{}: {timed}",
             run.name
         );
-        ensure!(run.profile.calls() > 0, "{}: no calls", run.name);
+        ensure!(
+            run.profile.calls() > 0,
+            "{}: the profile has no calls",
+            run.name
+        );
     }
     Ok(())
 }
@@ -249,7 +264,7 @@ fn full(feature: u32) -> Result<()> {
         ensure!(found > 0 && lost > 0, "{}: {found} {lost}", run.name);
         ensure!(
             found + lost == made,
-            "{}: {found} + {lost}, {made} made",
+            "{}: {made} objects expected, {found} counted and {lost} lost",
             run.name
         );
     }
@@ -267,7 +282,7 @@ fn loaders(feature: u32) -> Result<()> {
     let allocations = allocations(&run.profile)?;
     let mut found = Vec::new();
     for site in &allocations.sites {
-        let frame = allocations.frames[site.frame.context("a frame")? as usize];
+        let frame = allocations.frames[site.frame.context("the site has no frame")? as usize];
         // Leave out the objects that the JVM makes when it loads a class.
         if frame.bci.is_none() {
             continue;
@@ -359,8 +374,12 @@ fn reflected(feature: u32) -> Result<()> {
     run.printed("1000 made\n", 0)?;
     let allocations = allocations(&run.profile)?;
     let made = |site: &&loadhook_profile::Site| &*site.type_name == "Reflected$Made";
-    let site = allocations.sites.iter().find(made).context("objects")?;
-    let frame = allocations.frames[site.frame.context("a frame")? as usize];
+    let site = allocations
+        .sites
+        .iter()
+        .find(made)
+        .context("the profile has no such objects")?;
+    let frame = allocations.frames[site.frame.context("the site has no frame")? as usize];
     let class = &*run.profile.methods[frame.method as usize].class;
     let amount = (site.allocated.objects, site.allocated.bytes);
     // Reflection makes the first calls in native code, before it generates code.
@@ -399,7 +418,11 @@ fn vanishing(feature: u32) -> Result<()> {
         .run()?;
     let bytes = String::from_utf8_lossy(&run.output.stdout);
     let bytes: u64 = bytes.trim().parse().with_context(|| run.name.clone())?;
-    ensure!(bytes < 1 << 20, "{}: {bytes} bytes", run.name);
+    ensure!(
+        bytes < 1 << 20,
+        "{}: less than 1 MiB allocated expected, {bytes} bytes found",
+        run.name
+    );
     let found = counted(&run.profile)?;
     let objects = |made: &str| {
         let places = found.iter().filter(|(place, _)| place.ends_with(made));

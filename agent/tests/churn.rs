@@ -72,7 +72,7 @@ fn churn(feature: u32, mode: &str, count: &str, parts: &str, options: &str) -> R
 impl Churned {
     /// Checks that each call was counted, also calls of unloaded classes.
     fn counts_all(&self) -> Result<&Self> {
-        let [loaders, threads, _] = *self.parts.last().context("nothing printed")?;
+        let [loaders, threads, _] = *self.parts.last().context("the program printed no line")?;
         let mut calls: BTreeMap<&str, u64> = BTreeMap::new();
         for node in self.profile.threads.iter().flat_map(|thread| &thread.nodes) {
             let method = &self.profile.methods[node.method as usize];
@@ -92,7 +92,7 @@ impl Churned {
             let found = calls.get(name).copied();
             ensure!(
                 found == Some(expected),
-                "{}: {name} {found:?}, not {expected}",
+                "{}: {name}: {expected} expected, {found:?} found",
                 self.name
             );
         }
@@ -116,8 +116,9 @@ impl Churned {
         let heap = self.profile.header.tracker_bytes;
         ensure!(
             heap < 100_000 + 400 * most as u64,
-            "{}: the tracker used {heap} bytes of the heap",
-            self.name
+            "{}: less than {} bytes of heap expected for the tracker, {heap} found",
+            self.name,
+            100_000 + 400 * most
         );
         Ok(self)
     }
@@ -129,8 +130,14 @@ impl Churned {
             .methods
             .iter()
             .filter(|method| &*method.name == "step");
-        let step = steps.next().context("no row")?;
-        ensure!(steps.next().is_none(), "{}: two rows", self.name);
+        let step = steps
+            .next()
+            .context("the profile has no row of the method")?;
+        ensure!(
+            steps.next().is_none(),
+            "{}: one row of `step` expected, more found",
+            self.name
+        );
         Ok(step.loaders.into())
     }
 
@@ -149,14 +156,14 @@ fn copies_share_rows(feature: u32) -> Result<()> {
     ensure!(run.loaders()? == 6000, "{}: {}", run.name, run.loaders()?);
     ensure!(
         run.file < 20_000,
-        "{}: a file of {} bytes",
+        "{}: a profile of less than 20,000 bytes expected, but it has {}",
         run.name,
         run.file
     );
     let grown = run.grown(2, 4);
     ensure!(
         grown < 5500,
-        "{}: native memory grew by {grown} KB",
+        "{}: less than 5,500 KB more native memory expected, {grown} KB found",
         run.name
     );
     Ok(())
@@ -180,7 +187,7 @@ fn every_mode(feature: u32) -> Result<()> {
         ensure!(run.loaders()? == 1500, "{}: {}", run.name, run.loaders()?);
         ensure!(
             run.file < 600_000,
-            "{}: a file of {} bytes",
+            "{}: a profile of less than 600,000 bytes expected, but it has {}",
             run.name,
             run.file
         );
@@ -193,7 +200,11 @@ fn every_mode(feature: u32) -> Result<()> {
             .iter()
             .filter(|site| site.type_name.starts_with("Churn$W"));
         let own = own.count();
-        ensure!((0..20).contains(&own), "{}: {own} sites", run.name);
+        ensure!(
+            (0..20).contains(&own),
+            "{}: fewer than 20 sites expected, {own} found",
+            run.name
+        );
     }
     Ok(())
 }
@@ -223,7 +234,7 @@ fn generated_classes(feature: u32) -> Result<()> {
             .filter(|method| &*method.name == "step");
         let most = steps
             .max_by_key(|method| method.loaders)
-            .context("no row")?;
+            .context("the profile has no row of the method")?;
         ensure!(
             &*most.class == name && most.loaders > 1500,
             "{}: {most:?}",
@@ -267,7 +278,7 @@ fn soak() -> Result<()> {
         let grown = run.grown(1, 10);
         ensure!(
             grown < 30_000,
-            "{}: native memory grew by {grown} KB",
+            "{}: less than 30,000 KB more native memory expected, {grown} KB found",
             run.name
         );
     }

@@ -136,7 +136,7 @@ fn lives(run: &Finished) -> Result<()> {
     let found: Vec<f64> = kept.map(|site| site.live_age).collect();
     ensure!(
         printed(run, "MEANWHILE")? == [0],
-        "{}: the heap is too small",
+        "{}: collections ran that the program did not ask for: the heap is too small for this test",
         run.name
     );
     // The program asks for four collections, and the agent for one at the end.
@@ -263,7 +263,11 @@ fn unloading(feature: u32) -> Result<()> {
     // Each loader has its own class with the name of the class that declares the field.
     ensure!(made == 200_100.0, "{}: {made:?}", run.name);
     let left: f64 = sites().map(|site| site.live.objects).sum();
-    ensure!(left <= 1.0, "{}: {left:?} alive", run.name);
+    ensure!(
+        left <= 1.0,
+        "{}: at most one live object expected, {left:?} found",
+        run.name
+    );
     Ok(())
 }
 

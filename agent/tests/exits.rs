@@ -138,7 +138,11 @@ fn constructors(feature: u32) -> Result<()> {
             .calls("Constructors", CONSTRUCTORS)?
             .sound(1)?;
         let bytes = run.profile.header.tracker_bytes;
-        ensure!(bytes < 100_000, "{}: {bytes} bytes", run.name);
+        ensure!(
+            bytes < 100_000,
+            "{}: the tracker used {bytes} bytes, less than 100,000 expected",
+            run.name
+        );
     }
     Ok(())
 }

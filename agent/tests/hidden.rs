@@ -225,7 +225,7 @@ fn arrays_of_the_agent_are_not_counted(feature: u32) -> Result<()> {
         .profile
         .allocations
         .as_ref()
-        .expect("objects are followed");
+        .expect("the profile has allocations");
     let methods: Vec<_> = allocations
         .sites
         .iter()

@@ -94,7 +94,11 @@ fn all_allocations(feature: u32) -> Result<()> {
         let run = program.run()?;
         let stdout = String::from_utf8_lossy(&run.output.stdout);
         ensure!(stdout == PRINTED, "{}: {:?}", run.name, run.output);
-        let allocations = run.profile.allocations.as_ref().context("allocations")?;
+        let allocations = run
+            .profile
+            .allocations
+            .as_ref()
+            .context("the profile has no allocations")?;
         let bit_sets = allocations
             .sites
             .iter()
@@ -132,6 +136,10 @@ fn some_of_it(feature: u32) -> Result<()> {
         .filter(|(edge, _)| edge.ends_with("> java.util.BitSet.<init>"))
         .map(|(_, calls)| calls)
         .sum();
-    ensure!(queued >= 10_000, "{}: {queued} bit sets counted", run.name);
+    ensure!(
+        queued >= 10_000,
+        "{}: at least 10,000 bit sets expected, {queued} counted",
+        run.name
+    );
     Ok(())
 }

@@ -103,7 +103,7 @@ fn lowered(run: &Finished, threads: u64, names: &[&str]) -> Result<()> {
     for name in names {
         ensure!(
             lowered.iter().any(|it| it == name),
-            "{}: {name} kept its probes: {lowered:?}",
+            "{}: {name} should be lowered to a counted method, but only these are: {lowered:?}",
             run.name
         );
     }
@@ -166,7 +166,10 @@ fn allocations(feature: u32) -> Result<()> {
     );
     let made = printed(&run)?["make"];
     let profile = &run.profile;
-    let allocations = profile.allocations.as_ref().context("no allocations")?;
+    let allocations = profile
+        .allocations
+        .as_ref()
+        .context("the profile has no allocations")?;
     let derived = allocations
         .sites
         .iter()
@@ -174,7 +177,7 @@ fn allocations(feature: u32) -> Result<()> {
     let derived: f64 = derived.map(|site| site.allocated.objects).sum();
     ensure!(
         derived == made as f64,
-        "{}: {derived} of {made} allocations have their callers",
+        "{}: callers expected for all {made} allocations, found for {derived}",
         run.name
     );
     Ok(())

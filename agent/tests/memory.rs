@@ -33,7 +33,10 @@ fn nearly_full(feature: u32) -> Result<()> {
             .jvm(&["-Xmx48m", EXIT, gc])
             .args(&["nearly"]);
         let plain = program.plain()?;
-        ensure!(plain.status.success(), "without the agent: {plain:?}");
+        ensure!(
+            plain.status.success(),
+            "the program fails without the agent: {plain:?}"
+        );
         let run = program.run()?;
         run.printed("2000\n", 0)?;
         let (counted, overflowed) = counts(&run);
@@ -62,12 +65,15 @@ fn many_virtual_threads(feature: u32) -> Result<()> {
         .jvm(&["-Xmx128m", "-XX:+UseSerialGC"])
         .args(&["40000", "18"]);
     let plain = program.plain()?;
-    ensure!(plain.status.success(), "without the agent: {plain:?}");
+    ensure!(
+        plain.status.success(),
+        "the program fails without the agent: {plain:?}"
+    );
     let run = program.run()?;
     let (counted, overflowed) = counts(run.printed("18\n", 0)?);
     ensure!(
         counted + overflowed == 3 * 40_000 && overflowed > 0,
-        "{}: {counted} and {overflowed} calls",
+        "{}: 120,000 calls expected, {counted} counted and {overflowed} overflowed",
         run.name
     );
     Ok(())
@@ -101,7 +107,7 @@ fn exhausted(feature: u32) -> Result<()> {
             let plain = program.plain()?;
             ensure!(
                 plain.status.code() == Some(code),
-                "without the agent: {plain:?}"
+                "exit code {code} expected without the agent: {plain:?}"
             );
             let file = folder.path().join("profile.pb.gz");
             let output = finish(&mut program.command(&file)?)?;

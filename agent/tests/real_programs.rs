@@ -80,7 +80,7 @@ impl Program {
         let output = finish(java(&self.jdk).args(jvm).args(&self.arguments))?;
         ensure!(output.status.success(), "{}: {output:?}", self.name);
         let files = files(&self.out)?;
-        ensure!(!files.is_empty(), "{} wrote nothing", self.name);
+        ensure!(!files.is_empty(), "{} wrote no file", self.name);
         Ok(Left { output, files })
     }
 
@@ -93,18 +93,27 @@ impl Program {
         let name = format!("{}, JDK {}, {options}", self.name, self.jdk.feature);
         let same = |a: &[u8], b: &[u8]| -> Result<()> {
             let text = String::from_utf8_lossy;
-            ensure!(a == b, "{name}: {}\nplain: {}", text(b), text(a));
+            ensure!(
+                a == b,
+                "{name}: outputs differ. With the agent: {}\nwithout: {}",
+                text(b),
+                text(a)
+            );
             Ok(())
         };
         same(&plain.output.stdout, &left.output.stdout)?;
         same(&plain.output.stderr, &left.output.stderr)?;
         for (path, bytes) in &plain.files {
             let found = left.files.get(path);
-            ensure!(found == Some(bytes), "{name}: {} differs", path.display());
+            ensure!(
+                found == Some(bytes),
+                "{name}: the file {} is not the same without the agent",
+                path.display()
+            );
         }
         ensure!(
             plain.files.len() == left.files.len(),
-            "{name}: more files than plain"
+            "{name}: with the agent, the program wrote other files"
         );
         Ok(Finished {
             output: left.output,
@@ -159,7 +168,7 @@ fn files(folder: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
     Ok(found)
 }
 
-/// How often each method was called, with the calls that were only counted.
+/// Number of calls of each method. It includes the calls that were counted without their callers.
 fn calls(profile: &Profile) -> BTreeMap<String, u64> {
     let with_callers = profile
         .threads
@@ -187,7 +196,7 @@ impl Finished {
             let found = edges.get(edge).copied().unwrap_or_default();
             ensure!(
                 found == expected as u64,
-                "{}: {edge}: {found}, not {expected}",
+                "{}: {edge}: {found} calls found, {expected} expected",
                 self.name
             );
         }
@@ -209,7 +218,11 @@ impl Finished {
 fn javac(feature: u32) -> Result<()> {
     let sources = corpus("bcel")?;
     let names: Vec<PathBuf> = files(&sources)?.into_keys().collect();
-    ensure!(names.len() > 200, "only {} sources", names.len());
+    ensure!(
+        names.len() > 200,
+        "more than 200 source files expected, {} found",
+        names.len()
+    );
     let mut javac = Program::new("javac", feature)?;
     javac.jdk.javac()?;
     javac.arguments = ["-m", "jdk.compiler/com.sun.tools.javac.Main"]
@@ -345,7 +358,7 @@ fn served(run: &Finished, on_virtual: bool) -> Result<()> {
         });
         ensure!(
             !answered || thread.name.contains(name),
-            "{}: {} answered",
+            "{}: a thread named like {name} should answer, but {} did",
             run.name,
             thread.name
         );

@@ -43,7 +43,11 @@ fn recursion(feature: u32) -> Result<()> {
         if compiler == "-Xint" && !matches!(timing, "count" | "sampled") {
             let nodes = run.profile.threads.iter().flat_map(|t| &t.nodes);
             let sampled = nodes.filter(|n| n.timed != n.calls).count();
-            ensure!(sampled == 0, "{}: {sampled} nodes are not timed", run.name);
+            ensure!(
+                sampled == 0,
+                "{}: every call should be timed, but {sampled} nodes have calls that are not",
+                run.name
+            );
         }
     }
     Ok(())
@@ -98,10 +102,10 @@ fn overflows(feature: u32) -> Result<()> {
             ["tries", "cleans", "both", "guards"]
                 .map(|method| at_the_end(&format!("{method} > leaf")))
         };
-        ensure!(held == 0, "{}: locked {held} times", run.name);
+        ensure!(held == 0, "{}: {held} locks are still held", run.name);
         ensure!(
             t + c + b + g == leaves,
-            "{}: {leaves} leaves: {found:#?}",
+            "{}: {leaves} calls of leaf expected: {found:#?}",
             run.name
         );
         run.calls(

@@ -89,7 +89,10 @@ fn estimates(feature: u32) -> Result<()> {
         return Ok(());
     };
     let again = unlikely(feature)?;
-    ensure!(again.is_none(), "{first}\nand again: {again:?}");
+    ensure!(
+        again.is_none(),
+        "estimates are improbable in two runs: {first}\nand again: {again:?}"
+    );
     Ok(())
 }
 
@@ -130,7 +133,7 @@ fn unlikely(feature: u32) -> Result<Option<String>> {
 fn threads_at(profile: &Profile, mark: &str) -> Result<Vec<(String, ThreadKind, bool)>> {
     let allocations = allocations(profile)?;
     let line = marks("Sampled")?.into_iter().find(|(_, m)| m == mark);
-    let line = line.context("a mark")?.0;
+    let line = line.context("the line has no mark")?.0;
     let mut threads = Vec::new();
     for site in &allocations.sites {
         let frame = site.frame.map(|at| &allocations.frames[at as usize]);
@@ -304,10 +307,18 @@ fn generations(feature: u32) -> Result<()> {
             };
             // The part of the 3 GB that can exist at the time of one collection.
             let dropped = bytes("dropped", "int[]");
-            ensure!(dropped < 1e8, "{}: {dropped} alive", run.name);
+            ensure!(
+                dropped < 1e8,
+                "{}: less than 100 MB of dropped objects expected alive, {dropped} bytes found",
+                run.name
+            );
             // 40 MB give 80 samples.
             let kept = bytes("kept", "byte[]") + bytes("late", "byte[]");
-            ensure!((2e7..6.5e7).contains(&kept), "{}: {kept} alive", run.name);
+            ensure!(
+                (2e7..6.5e7).contains(&kept),
+                "{}: 20 to 65 MB of kept objects expected alive, {kept} bytes found",
+                run.name
+            );
             let notes = &run.profile.header.notes;
             let growing = notes.iter().find(|note| note.contains("int[]"));
             ensure!(growing.is_none(), "{}: {growing:?}", run.name);

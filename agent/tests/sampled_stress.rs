@@ -110,8 +110,8 @@ fn other_profilers_have_sigprof(feature: u32) -> Result<()> {
         .trim()
         .parse()
         .with_context(|| printed.to_string())?;
-    ensure!(samples > 0, "{}: JFR has no samples", run.name);
-    let sampling = run.profile.sampling.context("no samples")?;
+    ensure!(samples > 0, "{}: JFR took no samples", run.name);
+    let sampling = run.profile.sampling.context("the profile has no samples")?;
     ensure!(sampling.samples > 0, "{}: {sampling:?}", run.name);
     Ok(())
 }

@@ -101,7 +101,7 @@ fn waiting(thread: &ThreadTree) -> Waiting {
 fn sound(run: &Finished) -> Result<()> {
     let profile = &run.profile;
     ensure!(profile.header.timing == Timing::Sampled, "{}", run.name);
-    let sampling = profile.sampling.context("no sampling")?;
+    let sampling = profile.sampling.context("the profile has no samples")?;
     let mut sampled = 0;
     for thread in &profile.threads {
         let (mut own, mut roots) = (0, 0);
@@ -122,14 +122,14 @@ fn sound(run: &Finished) -> Result<()> {
         }
         ensure!(
             own == roots,
-            "{}: {}: {own} of {roots}",
+            "{}: {}: the methods' own times sum up to {own}, the roots' times to {roots}",
             run.name,
             thread.name
         );
     }
     ensure!(
         sampled + sampling.tracker == sampling.samples,
-        "{}: {sampled} samples in trees, {sampling:?}",
+        "{}: the trees have {sampled} samples, which disagrees with {sampling:?}",
         run.name
     );
     Ok(())
@@ -153,7 +153,7 @@ fn shares_are_those_of_the_program(feature: u32) -> Result<()> {
                 let (share, expected) = (found / sum, known[*method] / all);
                 ensure!(
                     (share - expected).abs() < 0.12,
-                    "{}: {method} has {share:.3} instead of {expected:.3}",
+                    "{}: {method} should have {expected:.3} of the time, but has {share:.3}",
                     run.name
                 );
             }
@@ -161,7 +161,7 @@ fn shares_are_those_of_the_program(feature: u32) -> Result<()> {
             let ratio = sum / all;
             ensure!(
                 (0.8..1.2).contains(&ratio),
-                "{}: the methods have {ratio:.3} of the time",
+                "{}: the methods should have all of the time, but have {ratio:.3} of it",
                 run.name
             );
             Ok(())
@@ -181,7 +181,7 @@ fn threads_have_their_own_times(feature: u32) -> Result<()> {
             ensure!((share - 0.75).abs() < 0.12, "{}: {share:.3}", run.name);
             ensure!(
                 inclusive(&run.profile, "one") <= running(one),
-                "{}: a method is missing in its thread",
+                "{}: `one` has more time in the trees than its thread ran",
                 run.name
             );
             Ok(())
@@ -214,7 +214,7 @@ fn waiting_has_a_reason(feature: u32) -> Result<()> {
                 );
                 ensure!(
                     nodes(&run.profile, method).next().is_some(),
-                    "{}: {method} is not in the tree",
+                    "{}: {method} is missing in the tree",
                     run.name
                 );
             }
@@ -268,7 +268,11 @@ fn native_code_is_named(feature: u32) -> Result<()> {
         sound(&run)?;
         let all = running(thread(&run, "main")?) as f64;
         let share = inclusive(&run.profile, "compress") as f64 / all;
-        ensure!(share > 0.6, "{}: compress has {share:.3}", run.name);
+        ensure!(
+            share > 0.6,
+            "{}: compress should have more than 0.6 of the time, but has {share:.3}",
+            run.name
+        );
         if is_async(&run) {
             let native = run.profile.threads.iter().flat_map(|thread| &thread.nodes);
             let in_library = native.filter(|node| {
@@ -277,7 +281,11 @@ fn native_code_is_named(feature: u32) -> Result<()> {
             });
             let in_library: u64 = in_library.map(|node| node.ticked_ns).sum();
             let share = in_library as f64 / all;
-            ensure!(share > 0.4, "{}: the library has {share:.3}", run.name);
+            ensure!(
+                share > 0.4,
+                "{}: the library should have more than 0.4 of the time, but has {share:.3}",
+                run.name
+            );
         }
         Ok(())
     })
@@ -290,9 +298,17 @@ fn collectors_have_their_time(feature: u32) -> Result<()> {
         .run()?;
     sound(&run)?;
     let collected = running(thread(&run, "[GC]")?);
-    ensure!(collected > 1_000_000, "{}: {collected} ns", run.name);
+    ensure!(
+        collected > 1_000_000,
+        "{}: more than a millisecond of [GC] expected, {collected} ns found",
+        run.name
+    );
     let compiled = running(thread(&run, "[compiler]")?);
-    ensure!(compiled > 1_000_000, "{}: {compiled} ns", run.name);
+    ensure!(
+        compiled > 1_000_000,
+        "{}: more than a millisecond of [compiler] expected, {compiled} ns found",
+        run.name
+    );
     Ok(())
 }
 
@@ -323,7 +339,11 @@ fn samples_and_allocations_in_snapshots(feature: u32) -> Result<()> {
             run.name,
             run.profile.sampling
         );
-        let allocations = run.profile.allocations.as_ref().context("no allocations")?;
+        let allocations = run
+            .profile
+            .allocations
+            .as_ref()
+            .context("the profile has no allocations")?;
         let of_program = allocations.sites.iter().any(|site| {
             let mut frame = site.frame;
             while let Some(at) = frame.map(|at| allocations.frames[at as usize]) {
@@ -335,7 +355,11 @@ fn samples_and_allocations_in_snapshots(feature: u32) -> Result<()> {
             }
             false
         });
-        ensure!(of_program, "{}: no allocation of the program", run.name);
+        ensure!(
+            of_program,
+            "{}: no sampled allocation belongs to the program",
+            run.name
+        );
     }
     Ok(())
 }
@@ -383,7 +407,7 @@ fn probes_cost_is_no_methods_time(feature: u32) -> Result<()> {
         let ours: Vec<_> = methods.filter(|m| m.class.contains("$Loadhook")).collect();
         ensure!(ours.is_empty(), "{}: {ours:?}", run.name);
         if is_async(&run) {
-            let sampling = run.profile.sampling.context("no sampling")?;
+            let sampling = run.profile.sampling.context("the profile has no samples")?;
             ensure!(sampling.tracker_ns > 0, "{}: {sampling:?}", run.name);
         }
         let calls = &run.profile.method_calls;
@@ -432,7 +456,11 @@ fn virtual_threads_are_together(feature: u32) -> Result<()> {
                 // Beyond its innermost frames, the stack of a thread that has waited may be cut
                 // off.
                 let share = inclusive(&run.profile, "work") as f64 / all as f64;
-                ensure!(share > 0.5, "{}: work has {share:.3}", run.name);
+                ensure!(
+                    share > 0.5,
+                    "{}: `work` should have more than half of the time, but has {share:.3}",
+                    run.name
+                );
             }
             Ok(())
         })?;

@@ -59,11 +59,20 @@ fn ends(feature: u32) -> Result<()> {
     let jvm = ["-Xmx40m", "-XX:+ExitOnOutOfMemoryError", "-XX:+UseSerialGC"];
     let program = program(feature, &["ends"]).jvm(&jvm);
     let plain = program.plain()?;
-    ensure!(plain.status.success(), "without the agent: {plain:?}");
+    ensure!(
+        plain.status.success(),
+        "the program fails without the agent: {plain:?}"
+    );
     let run = program.run()?;
     run.printed("done\n", 0)?;
     let calls = edges(&run.profile, "Surroundings");
-    let leaves = calls.get("work > leaf").context("no calls")?;
-    ensure!(*leaves == 5000, "{}: {leaves} of 5000", run.name);
+    let leaves = calls
+        .get("work > leaf")
+        .context("the profile has no such call")?;
+    ensure!(
+        *leaves == 5000,
+        "{}: 5000 calls of leaf expected, {leaves} found",
+        run.name
+    );
     Ok(())
 }

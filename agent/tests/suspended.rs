@@ -31,7 +31,10 @@ fn ends(feature: u32, mode: &str, code: i32) -> Result<()> {
         output.stdout == b"works\n" && output.status.code() == Some(code) && stderr == line,
         "JDK {feature}, {mode}: {output:?}"
     );
-    ensure!(!file.exists(), "half a profile");
+    ensure!(
+        !file.exists(),
+        "a profile was written, which can only be a half one"
+    );
     Ok(())
 }
 
@@ -57,7 +60,11 @@ fn counting_goes_on_afterwards(feature: u32) -> Result<()> {
         - > leaf 2";
     run.printed("works\n", 0)?.calls("Suspended", calls)?;
     let lost = run.profile.header.overflowed_calls;
-    ensure!(lost == 1, "{}: {lost} calls lost", run.name);
+    ensure!(
+        lost == 1,
+        "{}: one lost call expected, {lost} found",
+        run.name
+    );
     Ok(())
 }
 
@@ -70,7 +77,11 @@ fn an_abandoned_lock_is_released(feature: u32) -> Result<()> {
         - > leaf 3";
     run.printed("works\n", 0)?.calls("Suspended", calls)?;
     let lost = run.profile.header.overflowed_calls;
-    ensure!(lost == 0, "{}: {lost} calls lost", run.name);
+    ensure!(
+        lost == 0,
+        "{}: no lost call expected, {lost} found",
+        run.name
+    );
     Ok(())
 }
 
@@ -88,7 +99,7 @@ fn really_stopped(feature: u32) -> Result<()> {
     let lost = run.profile.header.overflowed_calls;
     ensure!(
         lost == 0 && calls["- > works"] == 2 && calls["works > leaf"] == 2,
-        "{}: {lost} calls lost, {calls:?}",
+        "{}: two calls each of works and leaf and no lost call expected, but {lost} calls lost: {calls:?}",
         run.name
     );
     ensure!(calls["- > leaf"] >= 1000, "{}: {calls:?}", run.name);

@@ -98,7 +98,7 @@ fn estimates_fit_into_a_caller_that_is_timed() -> Result<()> {
         println!("{feature}: {callees} ns ± {error:.0} of {time}");
         ensure!(
             callees as f64 <= 1.1 * time as f64 + 4.0 * error,
-            "{feature}: {callees} ns ± {error:.0} of {time}"
+            "JDK {feature}: the callees have {callees} ns ± {error:.0}, but their caller only {time}"
         );
     }
     Ok(())
@@ -113,7 +113,10 @@ fn sleep_takes_no_processor_time() -> Result<()> {
     // If the sleeps were counted, the time would be at least 400 ms.
     ensure!(time < 400e6, "{time}");
     let notes = &profile.header.notes;
-    ensure!(notes.is_empty(), "there are no virtual threads: {notes:?}");
+    ensure!(
+        notes.is_empty(),
+        "a note mentions virtual threads, but this JDK has none: {notes:?}"
+    );
     Ok(())
 }
 
@@ -137,5 +140,5 @@ fn an_outer_operation_takes_what_it_takes_unobserved() -> Result<()> {
             return Ok(());
         }
     }
-    anyhow::bail!("ratios of reported and unobserved time: {ratios:?}")
+    anyhow::bail!("reported times differ too much from unobserved ones; ratios: {ratios:?}")
 }

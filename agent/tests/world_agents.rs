@@ -96,7 +96,10 @@ fn beside(program: &Program, theirs: &str, properties: &[String]) -> Result<()> 
 fn once(profile: &Profile) -> Result<()> {
     let mut keys = BTreeSet::new();
     for method in &profile.methods {
-        ensure!(keys.insert(method.key()), "twice: {method:?}");
+        ensure!(
+            keys.insert(method.key()),
+            "this method is in the profile twice: {method:?}"
+        );
     }
     Ok(())
 }
@@ -165,7 +168,7 @@ fn flight_recorder(feature: u32) -> Result<()> {
     beside(&program, &option, &["-Xlog:jfr*=off".to_owned()])?;
     ensure!(
         fs::metadata(&file)?.len() > 10_000,
-        "no recording in {}",
+        "JFR wrote no recording to {}",
         file.display()
     );
     Ok(())

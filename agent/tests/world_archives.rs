@@ -74,10 +74,14 @@ fn same(program: &Program, options: &[&str]) -> Result<(Profile, Sources)> {
     let (plain, before) = logged(program, false, options)?;
     let (observed, after) = logged(program, true, options)?;
     let what = || format!("JDK {}: {options:?}", program.jdk.feature);
-    ensure!(plain.code == Some(4), "{}: plain {plain}", what());
+    ensure!(
+        plain.code == Some(4),
+        "{}: exit code 4 expected without the agent: {plain}",
+        what()
+    );
     ensure!(
         plain.stdout == observed.stdout && plain.code == observed.code,
-        "{}: plain {plain}\nwith the agent {observed}",
+        "{}: output or exit code differ. Without the agent: {plain}\nwith the agent: {observed}",
         what()
     );
     ensure!(observed.stderr == plain.stderr, "{}: {observed}", what());
@@ -96,7 +100,7 @@ fn same(program: &Program, options: &[&str]) -> Result<(Profile, Sources)> {
         .collect();
     ensure!(
         lost.is_empty(),
-        "{}: no longer loaded from the archive: {lost:?}",
+        "{}: these classes come from the archive only without the agent: {lost:?}",
         what()
     );
     let profile = program.profile()?;
@@ -141,7 +145,7 @@ fn made(program: &Program, option: &str, file: &Path) -> Result<PathBuf> {
     let ran: Ran = process::finish(java.args(&program.jvm).args(&program.main))?.into();
     ensure!(
         file.is_file(),
-        "JDK {} made no {}: {ran}",
+        "JDK {} did not write the archive {}: {ran}",
         program.jdk.feature,
         file.display()
     );
@@ -158,7 +162,7 @@ fn a_dynamic_archive_stays_in_use_on_17() -> Result<()> {
     let (_, sources) = same(&program, &[&option])?;
     ensure!(
         sources.shared.contains("Archived$Aside"),
-        "the dynamic archive is not used: {:?}",
+        "the class Archived$Aside should come from the dynamic archive; classes not from an archive: {:?}",
         sources.other
     );
     same(&program, &[&option, "-Xshare:on"]).map(drop)
@@ -175,7 +179,7 @@ fn an_aot_cache_stays_in_use_on_25() -> Result<()> {
         let (_, sources) = same(&program, &[&option, mode])?;
         ensure!(
             sources.shared.contains("Archived$Aside"),
-            "the AOT cache is not used: {:?}",
+            "the class Archived$Aside should come from the AOT cache; classes not from it: {:?}",
             sources.other
         );
     }

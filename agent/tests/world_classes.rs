@@ -109,13 +109,19 @@ fn garbage(feature: u32) -> Result<()> {
         }
         ensure!(
             fate(plain) == fate(observed),
-            "plain: {plain}\nwith the agent: {observed}"
+            "the classes end differently. Without the agent: {plain}\nwith the agent: {observed}"
         );
     }
-    ensure!(mended < 10, "rewriting repaired {mended} classes");
+    ensure!(
+        mended < 10,
+        "fewer than 10 broken classes should run after rewriting, but {mended} do"
+    );
     for outcome in ["good", "refused: java.lang.ClassFormatError", "unlinked"] {
         let count = plain.stdout.matches(outcome).count();
-        ensure!(count > 100, "the outcome {outcome} occurred {count} times");
+        ensure!(
+            count > 100,
+            "the outcome {outcome} should occur more than 100 times, but occurred {count} times"
+        );
     }
     // The agent prints messages about such classes, but only a limited number.
     for line in observed.stderr.lines() {

@@ -25,7 +25,12 @@ fn signalled(program: &Program, signal: &str) -> Result<Ran> {
     let mut command = program.command(true)?;
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn()?;
-    let mut stdout = BufReader::new(child.stdout.take().context("no standard output")?);
+    let mut stdout = BufReader::new(
+        child
+            .stdout
+            .take()
+            .context("the process has no standard output")?,
+    );
     let mut line = String::new();
     stdout.read_line(&mut line)?;
     let kill = format!("kill -{signal} {}", child.id());
@@ -80,7 +85,10 @@ fn exits(feature: u32) -> Result<()> {
         let profile = program.prints("ready\n", code).context(how)?;
         expect(&profile, &[("Ends.step", 1000), ("Ends.main", 1)]).context(how)?;
         let mode = fs::metadata(program.file())?.permissions().mode();
-        ensure!(mode & 0o777 == 0o600, "mode {mode:o}");
+        ensure!(
+            mode & 0o777 == 0o600,
+            "the profile should have mode 600, but has {mode:o}"
+        );
     }
     Ok(())
 }
@@ -103,7 +111,7 @@ fn with_file(program: &Program, file: &Path) -> Result<Vec<String>> {
     let observed: Ran = process::finish(command.args(&program.jvm).args(&program.main))?.into();
     ensure!(
         observed.stdout == plain.stdout && observed.code == plain.code,
-        "plain {plain}\n{}: {observed}",
+        "output or exit code differ. Without the agent: {plain}\nwith it, profile {}: {observed}",
         file.display()
     );
     let lines = observed.stderr.lines();
@@ -131,7 +139,7 @@ fn unwritable_files_are_reported() -> Result<()> {
     ] {
         let lines = with_file(&program, file)?;
         let [before, after] = &lines[..] else {
-            anyhow::bail!("two lines expected: {lines:#?}");
+            anyhow::bail!("two lines of output expected: {lines:#?}");
         };
         let name = file.display().to_string();
         ensure!(

@@ -38,7 +38,7 @@ fn follow(program: &Program, snapshots: usize) -> Result<BTreeMap<String, u64>> 
     while seen < snapshots {
         ensure!(
             begun.elapsed() < PATIENCE,
-            "only {seen} snapshots in the given time"
+            "too few snapshots in the given time: {seen}"
         );
         sleep(Duration::from_millis(10));
         if !program.file().exists() {
@@ -48,7 +48,10 @@ fn follow(program: &Program, snapshots: usize) -> Result<BTreeMap<String, u64>> 
         if profile.header.duration_ns == last.0 {
             continue;
         }
-        ensure!(profile.header.duration_ns > last.0, "an older snapshot");
+        ensure!(
+            profile.header.duration_ns > last.0,
+            "a snapshot is older than the one before"
+        );
         let now = calls(&profile);
         // Method 0 is the tracker's own, by which it measures the cost of a probe.
         ensure!(!now.contains_key("Beats.<init>"), "{now:#?}");
@@ -56,7 +59,7 @@ fn follow(program: &Program, snapshots: usize) -> Result<BTreeMap<String, u64>> 
             let found = now.get(method).copied().unwrap_or(0);
             ensure!(
                 found >= *before,
-                "snapshot {seen}: {method} had {before} calls and has {found}"
+                "snapshot {seen} has {found} calls of {method}, the one before had {before}"
             );
         }
         last = (profile.header.duration_ns, now);
@@ -86,7 +89,7 @@ fn killed(feature: u32, timing: &str) -> Result<()> {
         let (before, after) = (followed.get(method), left.get(method));
         ensure!(
             before.is_some() && after >= before,
-            "{method}: {before:?} calls, then {after:?}"
+            "{method}: {before:?} calls in one snapshot, but {after:?} in a later one"
         );
     }
     Ok(())

@@ -7,12 +7,12 @@ use std::process::Command;
 
 use common::{done, folder, in_environment, loadhook};
 
-/// Makes a dump, by a program that dumps itself.
+/// Makes a heap dump: runs a program that dumps its own heap.
 fn dump(folder: &std::path::Path) {
     dump_of(321, "heap.hprof", folder);
 }
 
-/// Makes a dump with this many objects.
+/// Makes a heap dump with `held` objects of the class `Held`.
 fn dump_of(held: u32, file: &str, folder: &std::path::Path) {
     let source = folder.join("Dump.java");
     let text = r#"
@@ -25,7 +25,7 @@ fn dump_of(held: u32, file: &str, folder: &std::path::Path) {
                     com.sun.management.HotSpotDiagnosticMXBean.class).dumpHeap(args[0], true);
             }
         }"#;
-    fs::write(&source, text).expect("write test file");
+    fs::write(&source, text).expect("the test file can be written");
     let mut java: Command = in_environment("java".as_ref(), folder);
     java.args(["-Xshare:auto", &format!("-Dheld={held}"), "Dump.java", file]);
     let made = done(&mut java);
@@ -40,7 +40,10 @@ fn shows_a_dump_and_the_readable_part_of_a_cut_off_one() {
     let shown = done(command.env("COLUMNS", "80"));
     assert_eq!(shown.code, Some(0), "{}", shown.err);
     let held = shown.out.lines().find(|line| line.ends_with("  Dump$Held"));
-    let words: Vec<&str> = held.expect("a row").split_whitespace().collect();
+    let words: Vec<&str> = held
+        .expect("the table has the class")
+        .split_whitespace()
+        .collect();
     assert_eq!(words[3..], ["5.0", "KB", "321", "Dump$Held"], "{words:?}");
     assert!(
         shown.out.lines().all(|line| line.chars().count() <= 80),
@@ -57,16 +60,16 @@ fn shows_a_dump_and_the_readable_part_of_a_cut_off_one() {
         folder.path(),
         &["heap", "heap.hprof", "--format", "json", "--top", "3"],
     ));
-    let json: serde_json::Value = serde_json::from_str(&json.out).expect("JSON");
+    let json: serde_json::Value = serde_json::from_str(&json.out).expect("the text is JSON");
     assert_eq!(json["id_size"], 8);
     assert_eq!(json["classes"].as_array().map(Vec::len), Some(3));
 
-    let whole = fs::read(folder.path().join("heap.hprof")).expect("read test file");
+    let whole = fs::read(folder.path().join("heap.hprof")).expect("the test file can be read");
     fs::write(
         folder.path().join("cut.hprof"),
         &whole[..whole.len() - 1000],
     )
-    .expect("write test file");
+    .expect("the test file can be written");
     let cut = done(&mut loadhook(folder.path(), &["heap", "cut.hprof"]));
     assert_eq!((cut.code, &*cut.out), (Some(1), ""));
     for part in [
@@ -89,7 +92,7 @@ fn shows_a_dump_and_the_readable_part_of_a_cut_off_one() {
     );
     assert!(part.out.contains("  java.lang.String\n"), "{}", part.out);
 
-    fs::write(folder.path().join("none"), "text").expect("write test file");
+    fs::write(folder.path().join("none"), "text").expect("the test file can be written");
     let none = done(&mut loadhook(folder.path(), &["heap", "none"]));
     assert!(
         none.err.starts_with("error: none: not a heap dump: "),
@@ -133,16 +136,22 @@ fn shows_retained_objects_and_paths_to_roots() {
         .expect("the array is listed");
     assert!(shown(&["--path", identifier]).starts_with("Dump$Held[] 0x"));
 
-    // The array has 16 bytes and 321 references; each of its objects has 16 bytes.
+    // The array has a header of 16 bytes and 321 references; each of its objects has 16 bytes.
     let objects = shown(&["--biggest", "--top", "1000000"]);
     let held = objects
         .lines()
         .find(|line| line.ends_with(&format!("{identifier}  Dump$Held[]")));
-    let words: Vec<&str> = held.expect("a row").split_whitespace().collect();
+    let words: Vec<&str> = held
+        .expect("the table has the class")
+        .split_whitespace()
+        .collect();
     assert_eq!(words[3..7], ["6.3", "KB", "1.3", "KB"], "{words:?}");
     let classes = shown(&["--by", "retained", "--top", "1000000"]);
     let held = classes.lines().find(|line| line.ends_with("  Dump$Held"));
-    let words: Vec<&str> = held.expect("a row").split_whitespace().collect();
+    let words: Vec<&str> = held
+        .expect("the table has the class")
+        .split_whitespace()
+        .collect();
     assert_eq!(words[3..8], ["5.0", "KB", "5.0", "KB", "321"], "{words:?}");
 
     for (class, instead) in [
@@ -176,7 +185,10 @@ fn shows_the_changes_between_two_dumps() {
     };
     let held = |shown: &str| {
         let held = shown.lines().find(|line| line.ends_with("  Dump$Held"));
-        let words = held.expect("a row").split_whitespace().skip(1);
+        let words = held
+            .expect("the table has the class")
+            .split_whitespace()
+            .skip(1);
         words.map(str::to_owned).collect::<Vec<_>>()
     };
     let grown = diff(&["heap.hprof", "--diff", "later.hprof", "--top", "1000"]);

@@ -19,14 +19,14 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use rustix::process::Signal;
 
-/// A trigger file that an earlier process with this id has left. The JVM ignores it, so that the
-/// signal would make it print its stacks.
+/// The trigger file of an earlier process with the same id, which another user owned. The JVM
+/// ignores such a file, so SIGQUIT would make it print its stacks instead of listening.
 #[test]
 fn a_trigger_file_of_another_user_is_replaced() {
     needs_root();
     let held = Held::start(17, &[], 10);
     let trigger = held.1.path().join(format!(".attach_pid{}", held.pid()));
-    fs::write(&trigger, "").expect("write test file");
+    fs::write(&trigger, "").expect("the test file can be written");
     chown(&trigger, Some(65_534), None).expect("the test runs as root");
     let folder = folder();
     let result = done(&mut dump(folder.path(), &held.pid(), "h.hprof", &[]));
@@ -40,19 +40,19 @@ fn every_jvm_dumps_its_heap() {
         (11, "-XX:+UseSerialGC", true),
         (17, "-XX:+UseParallelGC", true),
         (21, "-XX:+UseG1GC", true),
-        // The walk finds objects only by following references.
+        // With ZGC, the JVM's own walk follows references, so it finds no unreachable objects.
         (25, "-XX:+UseZGC", false),
     ] {
         let folder = folder();
         let jvm = Held::start(feature, &[collector], 1000);
-        // The unreachable objects are removed by the collection before the second dump.
+        // The second dump is made without --all, so the JVM first collects the unreachable objects.
         for (options, has_dropped) in [(&["--all"][..], knows_the_dead), (&[][..], false)] {
             let result = done(&mut dump(folder.path(), &jvm.pid(), "h.hprof", options));
             result.expect(0, "", &["heap dump: h.hprof ("]);
             let file = folder.path().join("h.hprof");
-            let bytes = fs::read(&file).expect("read test file");
+            let bytes = fs::read(&file).expect("the test file can be read");
             assert!(is_whole(&bytes), "{feature} {options:?}");
-            // The size has the units of all tables.
+            // The message gives the size in a unit, as tables do.
             let said = result.err.trim_end().trim_end_matches(')');
             assert!(said.ends_with(" KB") || said.ends_with(" MB"), "{said}");
             assert!(
@@ -73,8 +73,11 @@ fn every_jvm_dumps_its_heap() {
 #[test]
 fn other_programs_get_no_signal() {
     let folder = folder();
-    // SIGQUIT would kill this process.
-    let mut sleeper = Command::new("sleep").arg("1000").spawn().expect("sleep");
+    // SIGQUIT would kill this process, which is no JVM.
+    let mut sleeper = Command::new("sleep")
+        .arg("1000")
+        .spawn()
+        .expect("sleep starts");
     let pid = sleeper.id().to_string();
     let result = done(&mut dump(folder.path(), &pid, "h", &[]));
     let said = format!("error: process {pid} is not a HotSpot JVM: it has not loaded libjvm.so\n");
@@ -97,7 +100,7 @@ fn other_programs_get_no_signal() {
     assert_eq!(names(folder.path()), [""; 0]);
 }
 
-/// To these processes SIGQUIT means something else: they print all stacks, or end.
+/// These JVMs do not listen after SIGQUIT: they print all stacks, or end.
 #[test]
 fn a_process_that_would_not_listen_gets_no_signal() {
     for (options, said) in [
@@ -109,13 +112,13 @@ fn a_process_that_would_not_listen_gets_no_signal() {
     ] {
         let folder = folder();
         let jvm = Held::start(17, options, 10);
-        // With -Xrs a JVM listens from the start. Remove the socket, as programs that clean up /tmp
-        // do.
+        // With -Xrs a JVM listens from the start. So the test removes the socket, as programs that
+        // clean up /tmp do.
         let socket = PathBuf::from(format!("/tmp/.java_pid{}", jvm.pid()));
         if socket.exists() {
             done(&mut dump(folder.path(), &jvm.pid(), "h", &[])).expect(0, "", &[]);
-            fs::remove_file(&socket).expect("remove test file");
-            fs::remove_file(folder.path().join("h")).expect("remove test file");
+            fs::remove_file(&socket).expect("the test file can be removed");
+            fs::remove_file(folder.path().join("h")).expect("the test file can be removed");
         }
         let result = done(&mut dump(folder.path(), &jvm.pid(), "h", &[]));
         result.expect(1, "", &["error: h: process ", said]);
@@ -152,8 +155,8 @@ fn a_jvm_that_ends_leaves_no_dump() {
 #[test]
 fn an_interrupted_command_leaves_nothing_behind() {
     let jvm = Held::start(25, &[], 400_000);
-    // The first signal comes before the JVM listens, the others while the JVM writes.
-    // A SIGQUIT that the JVM handles after the command has ended does no harm.
+    // The first signal comes before the JVM listens, the others while it writes the dump. If the
+    // JVM handles SIGQUIT only after the command has ended, that does no harm.
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
         interrupted_dump(&jvm, &[], signal, code);
     }
@@ -171,7 +174,7 @@ fn two_dumps_at_once_are_both_whole() {
     assert_eq!(names(folder.path()), ["a", "b"]);
     for name in ["a", "b"] {
         assert!(
-            is_whole(&fs::read(folder.path().join(name)).expect("read test file")),
+            is_whole(&fs::read(folder.path().join(name)).expect("the test file can be read")),
             "{name}"
         );
     }
@@ -183,10 +186,11 @@ fn a_full_disk_leaves_the_old_file() {
     for feature in [11, 17, 21, 25] {
         let folder = folder();
         let file = folder.path().join("h");
-        fs::write(&file, "what was there").expect("write test file");
-        let java = Jdk::find(feature).expect("a JDK").java();
+        fs::write(&file, "what was there").expect("the test file can be written");
+        let java = Jdk::find(feature).expect("the JDK is installed").java();
         let mut command = Command::new("sh");
-        // The unit of `ulimit -f` is 512 bytes, in some shells a kilobyte.
+        // A file may have at most 2000 units of `ulimit -f`: of 512 bytes, or in some shells of a
+        // kilobyte. The dump is larger.
         command.args(["-c", "ulimit -f 2000; exec \"$@\"", "sh"]);
         command.arg(java.get_program());
         let jvm = Held::wait(
@@ -209,15 +213,16 @@ fn a_full_disk_leaves_the_old_file() {
 fn only_files_are_replaced() {
     let folder = folder();
     let jvm = Held::start(17, &[], 10);
-    fs::create_dir(folder.path().join("sub")).expect("create test folder");
+    fs::create_dir(folder.path().join("sub")).expect("the test folder can be created");
     let result = done(&mut dump(folder.path(), &jvm.pid(), "sub", &[]));
     result.expect(1, "", &["error: sub: not a file\n"]);
     // A link stays a link, and missing folders are created.
-    std::os::unix::fs::symlink("sub/to", folder.path().join("link")).expect("create symbolic link");
+    std::os::unix::fs::symlink("sub/to", folder.path().join("link"))
+        .expect("the symbolic link can be created");
     for file in ["link", "new/folder/h"] {
         done(&mut dump(folder.path(), &jvm.pid(), file, &[])).expect(0, "", &[]);
         assert!(
-            is_whole(&fs::read(folder.path().join(file)).expect("read test file")),
+            is_whole(&fs::read(folder.path().join(file)).expect("the test file can be read")),
             "{file}"
         );
     }
@@ -227,22 +232,22 @@ fn only_files_are_replaced() {
     jvm.ends_well();
 }
 
-/// The JVM's queue takes a few clients. The next client used to wait in the kernel, where it could
-/// not be interrupted.
+/// The JVM queues only a few clients. A further client used to wait in the kernel, where a signal
+/// could not interrupt it.
 #[test]
 fn a_command_that_waits_for_others_can_be_interrupted() {
     let folder = folder();
     let jvm = Held::start(17, &[], 10);
     done(&mut dump(folder.path(), &jvm.pid(), "h", &[])).expect(0, "", &[]);
-    fs::remove_file(folder.path().join("h")).expect("remove test file");
+    fs::remove_file(folder.path().join("h")).expect("the test file can be removed");
     let socket = PathBuf::from(format!("/tmp/.java_pid{}", jvm.pid()));
-    // The JVM waits for the command of the first client, which sends none.
-    let address = SocketAddrUnix::new(&socket).expect("a short path");
+    // The first client sends no command, so the JVM waits for it and serves nobody else.
+    let address = SocketAddrUnix::new(&socket).expect("the path of the socket is short");
     let mut others = Vec::new();
     loop {
         let flags = SocketFlags::NONBLOCK;
         let other = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None);
-        let other = other.expect("a socket");
+        let other = other.expect("a socket can be created");
         match connect(&other, &address) {
             Err(Errno::AGAIN) => break,
             connected => connected.expect("the JVM listens"),
@@ -251,32 +256,35 @@ fn a_command_that_waits_for_others_can_be_interrupted() {
     }
     let loadhook = spawned(&mut dump(folder.path(), &jvm.pid(), "h", &[]));
     begun(folder.path(), &loadhook);
-    // The signal may come at any time while the command waits.
+    // The command may be at any point of its wait when the signal comes.
     send(&loadhook, Signal::TERM);
     outcome(loadhook).expect(143, "", &["loadhook: interrupted; "]);
     assert_eq!(names(folder.path()), [""; 0]);
-    // The JVM then serves the next client.
+    // After the other clients have closed their connections, the JVM serves the next one.
     drop(others);
     done(&mut dump(folder.path(), &jvm.pid(), "h", &[])).expect(0, "", &[]);
     jvm.ends_well();
 }
 
-/// Root may dump another user's JVM, which writes into a folder of its own user.
+/// Root may dump another user's JVM. The dump is written first into a folder that belongs to that
+/// user.
 #[test]
 fn the_jvm_of_another_user_writes_into_its_own_folder() {
     needs_root();
     let folder = folder();
-    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("set permissions");
-    let java = Jdk::find(17).expect("JDK 17").java();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755))
+        .expect("the permissions can be set");
+    let java = Jdk::find(17).expect("JDK 17 is installed").java();
     let mut command = Command::new(java.get_program());
     command.uid(65_534).gid(65_534).arg("-cp").arg(classes());
     let jvm = Held::wait(command.args(["heap.Held", "10"]));
     done(&mut dump(folder.path(), &jvm.pid(), "h", &[])).expect(0, "", &["heap dump: h ("]);
-    let metadata = fs::metadata(folder.path().join("h")).expect("read metadata");
+    let metadata = fs::metadata(folder.path().join("h")).expect("the metadata can be read");
     assert_eq!((metadata.uid(), metadata.mode() & 0o777), (0, 0o600));
-    // A link may lead to a file that only root can write.
-    fs::write(folder.path().join("ours"), "what was there").expect("write test file");
-    std::os::unix::fs::symlink("ours", folder.path().join("link")).expect("create symbolic link");
+    // Another user's link is refused, because it may lead to a file that only root can write.
+    fs::write(folder.path().join("ours"), "what was there").expect("the test file can be written");
+    std::os::unix::fs::symlink("ours", folder.path().join("link"))
+        .expect("the symbolic link can be created");
     let result = done(&mut dump(folder.path(), &jvm.pid(), "link", &[]));
     result.expect(
         1,
@@ -292,7 +300,7 @@ fn the_jvm_of_another_user_writes_into_its_own_folder() {
 #[test]
 fn folders_made_for_a_failed_dump_are_removed() {
     let folder = folder();
-    let java = Jdk::find(17).expect("JDK 17").java();
+    let java = Jdk::find(17).expect("JDK 17 is installed").java();
     let mut command = Command::new("sh");
     command.args(["-c", "ulimit -f 1; exec \"$@\"", "sh"]);
     command.arg(java.get_program()).arg("-XX:-UsePerfData");

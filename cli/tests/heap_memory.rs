@@ -1,5 +1,5 @@
-//! Tests of memory with dumps of more than ten million objects. They take gigabytes, so only
-//! `.ci/run` runs them:
+//! Tests how much memory `loadhook heap` takes for dumps of more than ten million objects. The
+//! tests take gigabytes themselves, so only `.ci/run` runs them:
 //!
 //!     cargo test -p loadhook --test heap_memory --release -- --ignored --nocapture
 
@@ -15,10 +15,10 @@ use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::process;
 use serde_json::Value;
 
-/// The maximum memory of reading a histogram, in MB.
+/// Maximum memory for a histogram, in MB.
 const MOST_FOR_HISTOGRAM: u64 = 50;
 const MOST_FOR_GRAPH: u64 = 2000;
-/// Memory for the page, in MB: the graph, and hashes of about ten million arrays.
+/// Maximum memory for the page, in MB. It holds the graph, and hashes of about ten million arrays.
 const MOST_FOR_PAGE: u64 = 3000;
 
 /// The classes of the objects that `heap.Many` retains, with their retained sizes as HotSpot lays
@@ -47,11 +47,14 @@ fn json(folder: &Path, options: &[&str], most: u64) -> Result<Value> {
     let mut command = loadhook(folder, &["heap", "many.hprof", "--format", "json"]);
     let (output, peak) = most_memory(command.args(options))?;
     println!("{options:?}: {peak} MB of memory");
-    ensure!(peak < most, "{options:?}: {peak} MB");
+    ensure!(
+        peak < most,
+        "{options:?}: less than {most} MB of memory expected, {peak} used"
+    );
     Ok(serde_json::from_str(&output)?)
 }
 
-/// The rows of a list that have this class.
+/// The rows of the list named `list` whose class is `class`.
 fn rows<'j>(json: &'j Value, list: &str, class: &str) -> impl Iterator<Item = &'j Value> {
     let rows = json[list].as_array().into_iter().flatten();
     rows.filter(move |row| row["class"] == class)
@@ -71,7 +74,8 @@ fn check(feature: u32) -> Result<()> {
     let mut program = java.spawn()?;
     let _limit = process::limit(&program);
     let mut line = String::new();
-    BufReader::new(program.stdout.take().context("piped")?).read_line(&mut line)?;
+    BufReader::new(program.stdout.take().context("the stream is not piped")?)
+        .read_line(&mut line)?;
     ensure!(line == "waiting\n", "{line}");
     let pid = program.id().to_string();
     let dumped = done(&mut loadhook(
@@ -92,7 +96,10 @@ fn check(feature: u32) -> Result<()> {
     ] {
         let mut rows = rows(&histogram, "classes", class);
         let found = &rows.next().with_context(|| class)?["instances"];
-        ensure!(*found == instances, "{class}: {found} instances");
+        ensure!(
+            *found == instances,
+            "{class}: {instances} instances expected, {found} found"
+        );
     }
     let biggest = json(
         folder.path(),
@@ -105,14 +112,20 @@ fn check(feature: u32) -> Result<()> {
             .with_context(|| class)?;
         ensure!(
             found["retained"] == retained,
-            "{class}: {found}, not {retained}"
+            "{class}: {retained} bytes retained expected, {found} found"
         );
     }
     let mut command = loadhook(folder.path(), &["heap", "many.hprof", "--format", "html"]);
     let (page, peak) = most_memory(&mut command)?;
     println!("page: {peak} MB of memory");
-    ensure!(peak < MOST_FOR_PAGE, "page: {peak} MB");
-    ensure!(page.contains("heap.Many$Node"), "the page has no nodes");
+    ensure!(
+        peak < MOST_FOR_PAGE,
+        "page: less than {MOST_FOR_PAGE} MB of memory expected, {peak} used"
+    );
+    ensure!(
+        page.contains("heap.Many$Node"),
+        "the page does not name the class heap.Many$Node"
+    );
     Ok(())
 }
 

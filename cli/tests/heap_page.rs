@@ -12,13 +12,15 @@ use loadhook_testkit::dump::{THREAD, Writer};
 
 const EVIL: &str = "</script><img src=x onerror=alert(1)>\u{202e}";
 
-/// The name as the page shows it: the JVM writes `/` for `.`.
+/// The name of the evil class as the page shows it: class files separate packages with `/`, the
+/// page with `.`.
 fn evil() -> String {
     EVIL.replace('\u{202e}', "\\u{202e}").replace('/', ".")
 }
 
-/// A dump with a root that retains a chain of arrays and two equal strings, and with names that
-/// contain markup. Arrays lie far apart, so that their distances do not suggest large headers.
+/// A dump with a root that retains a chain of arrays and two equal strings. Some names contain
+/// markup. Arrays lie far apart, because the reader infers the size of array headers from the
+/// distances between arrays.
 fn dump() -> Vec<u8> {
     let mut writer = Writer::new();
     writer.strings();
@@ -46,7 +48,7 @@ fn dump() -> Vec<u8> {
 
 fn page(dump: &[u8], options: &[&str]) -> (String, String) {
     let folder = folder();
-    fs::write(folder.path().join("a.hprof"), dump).expect("write test file");
+    fs::write(folder.path().join("a.hprof"), dump).expect("the test file can be written");
     let arguments = ["heap", "a.hprof", "--format", "html", "-o", "page.html"];
     let made = done(&mut loadhook(
         folder.path(),
@@ -54,9 +56,14 @@ fn page(dump: &[u8], options: &[&str]) -> (String, String) {
     ));
     assert_eq!((made.code, &*made.out), (Some(0), ""), "{}", made.err);
     let file = folder.path().join("page.html");
-    let mode = fs::metadata(&file).expect("read metadata").permissions();
+    let mode = fs::metadata(&file)
+        .expect("the metadata can be read")
+        .permissions();
     assert_eq!(mode.mode() & 0o777, 0o600);
-    (fs::read_to_string(&file).expect("UTF-8"), made.err)
+    (
+        fs::read_to_string(&file).expect("the text is UTF-8"),
+        made.err,
+    )
 }
 
 #[test]
@@ -69,7 +76,8 @@ fn nothing_comes_from_outside() {
             "{word}"
         );
     }
-    // The data must end neither its element nor the page.
+    // Markup in the data must end neither the script element nor the page. So only two script
+    // elements end.
     assert_eq!(page.matches("</script>").count(), 2);
     assert!(!page.contains('\u{202e}'));
 }
@@ -142,7 +150,8 @@ fn the_tree_of_objects_opens() {
     assert_eq!(run(&page(&dump(), &[]).0, script), expected);
 }
 
-/// A script that returns the lines of the details panel: headings, paragraphs, rows and items.
+/// A script that returns the lines of the details panel: its headings, paragraphs, rows and list
+/// items.
 const DETAILS: &str = r#"
     const details = () => [...document.querySelectorAll('#details-content :is(h2, h3, p, tr, li)')].map((part) =>
         part.tagName === 'TR' ? [...part.children].map((cell) => cell.textContent).join(' | ') : part.textContent).join('\n');
@@ -205,7 +214,8 @@ true"#;
     assert_eq!(run(&page(&dump(), &[]).0, &script), expected);
 }
 
-/// The dump has a chain to an array with objects of two classes, and many roots of one class.
+/// The dump has a chain that leads to an array with objects of two classes, and many roots of one
+/// class.
 #[test]
 fn suspects_are_shown_with_their_accumulation_point() {
     let mut writer = Writer::new();
@@ -217,7 +227,7 @@ fn suspects_are_shown_with_their_accumulation_point() {
         writer.bytes(*id, &[1; 984]);
     }
     writer.pair(0x3000, 0, 0);
-    // Two arrays refer to all of 100 pairs, so only roots dominate the pairs.
+    // Each of 100 pairs is referred to by two arrays, so neither array dominates it: only roots do.
     let pairs: Vec<u64> = (0..100).map(|at| 0x20_0000 + 0x20 * at).collect();
     writer.object_array(0x4000, &pairs);
     writer.object_array(0x5000, &pairs);
@@ -249,8 +259,8 @@ The largest of them
     );
 }
 
-/// On a narrow screen nothing exceeds the width. A name that does not fit is cut at its front, and
-/// the details panel shows it whole.
+/// On a narrow screen nothing exceeds the width. A name that does not fit is cut at its beginning;
+/// the details panel shows all of it.
 #[test]
 fn a_narrow_screen_shows_names_and_numbers() {
     let long = format!(
@@ -265,7 +275,8 @@ fn a_narrow_screen_shows_names_and_numbers() {
     writer.root(0x03, 0x1000, &[1, 0]);
     let script = DETAILS.to_owned()
         + r#"
-        // Headless browsers have a minimum width of 500 pixels.
+        // Headless browsers have a minimum width of 500 pixels, so the page's body is made
+        // narrower.
         document.body.style.width = '400px';
         const width = document.body.clientWidth;
         const seen = [innerWidth, width];
@@ -276,7 +287,7 @@ fn a_narrow_screen_shows_names_and_numbers() {
             const cell = cells.find((cell) => cell.textContent.includes('very.long'));
             const box = cell.getBoundingClientRect();
             const text = cell.querySelector('bdi').getBoundingClientRect();
-            // The end of the name is visible, its front is not.
+            // The end of the name is inside the box, its beginning outside.
             seen.push(box.left >= 0 && text.right <= box.right + 1, text.left < box.left);
         }
         seen.push(open('#objects/0x1000').split('\n')[0]);
@@ -334,14 +345,15 @@ fn a_later_dump_adds_the_changes() {
     writer.strings();
     writer.bytes(0x2000, &[1; 2000]);
     writer.pair(0x1000, 0, 0);
-    fs::write(folder.path().join("a.hprof"), dump()).expect("write test file");
-    fs::write(folder.path().join("b.hprof"), writer.finish()).expect("write test file");
+    fs::write(folder.path().join("a.hprof"), dump()).expect("the test file can be written");
+    fs::write(folder.path().join("b.hprof"), writer.finish())
+        .expect("the test file can be written");
     let arguments = [
         "heap", "a.hprof", "--diff", "b.hprof", "--format", "html", "-o", "c.html",
     ];
     let made = done(&mut loadhook(folder.path(), &arguments));
     assert_eq!((made.code, &*made.err), (Some(0), ""));
-    let both = fs::read_to_string(folder.path().join("c.html")).expect("UTF-8");
+    let both = fs::read_to_string(folder.path().join("c.html")).expect("the text is UTF-8");
     let expected = format!(
         "false
 6 of 6 classes changed till b.hprof: 2 objects · 2.0 KB · dumped 2001-09-09 01:46:40 UTC. \
@@ -393,7 +405,8 @@ fn the_numbers_of_omitted_rows_are_shown() {
         const all = keptBy(objects.id.indexOf('0x2000'));
         return [document.getElementById('remarks').textContent, rows().length, more, all.length, all.at(-1)].join('\n');
     "#;
-    // Objects of 24 bytes, two classes, and the array that refers to the objects.
+    // The 10,003 rows omitted are objects of 24 bytes, two classes, and the array that refers to
+    // the objects.
     let expected = "10,003 smaller objects omitted (by retained size)
 202
 … 19,800 more
@@ -406,8 +419,8 @@ smaller objects: 234 KB";
 fn options_that_do_not_fit_a_page_are_refused() {
     let folder = folder();
     let path = folder.path().join("a.hprof");
-    fs::write(&path, dump()).expect("write test file");
-    fs::write(folder.path().join("b.hprof"), dump()).expect("write test file");
+    fs::write(&path, dump()).expect("the test file can be written");
+    fs::write(folder.path().join("b.hprof"), dump()).expect("the test file can be written");
     for (options, said) in [
         (
             &["--format", "html", "--threads"][..],
@@ -444,6 +457,6 @@ fn options_that_do_not_fit_a_page_are_refused() {
         &["heap", "a.hprof", "-o", "table"],
     ));
     assert_eq!((table.code, &*table.out), (Some(0), ""), "{}", table.err);
-    let table = fs::read_to_string(folder.path().join("table")).expect("read test file");
+    let table = fs::read_to_string(folder.path().join("table")).expect("the test file can be read");
     assert!(table.contains("  java.lang.Object[]\n"), "{table}");
 }

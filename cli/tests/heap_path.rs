@@ -21,10 +21,10 @@ fn path(folder: &Path, of: &str, options: &[&str]) -> String {
 }
 
 fn parsed(folder: &Path, of: &str) -> Value {
-    serde_json::from_str(&path(folder, of, &["--format", "json"])).expect("JSON")
+    serde_json::from_str(&path(folder, of, &["--format", "json"])).expect("the text is JSON")
 }
 
-/// A class loader leak: the path shows why a plugin's class is still reachable.
+/// A class loader leak: the path from the plugin's class to a root shows why it is still reachable.
 #[test]
 fn paths_from_a_class_and_a_variable_are_shown_on_every_jvm() {
     for (feature, via) in [
@@ -65,7 +65,8 @@ fn paths_from_a_class_and_a_variable_are_shown_on_every_jvm() {
             "\nroot: variable of thread \"the holder\" 0x",
             " in heap.Leaking.hold(Leaking.java:43)\n",
         ];
-        // The frame above it also refers to the object.
+        // The path may also end in `Object.wait`, which the method `hold` called: its frame refers
+        // to the object, too.
         let waits = " in java.lang.Object.wait";
         let is_named = mine.contains(thread) && (mine.ends_with(frame) || mine.contains(waits));
         assert!(is_named, "{feature} {via}: {mine}");
@@ -74,7 +75,7 @@ fn paths_from_a_class_and_a_variable_are_shown_on_every_jvm() {
         assert_eq!(json["thread"]["name"], "the holder");
         assert!(json["frame"]["method"].is_string(), "{json}");
 
-        // Half of the objects shown are at each end.
+        // If a path is cut, half of the objects shown are at each of its ends.
         let long = path(folder.path(), "heap.Leaking$Node", &["--top", "4"]);
         let is_node = |line: &&&str| line.contains("heap.Leaking$Node 0x");
         let lines: Vec<&str> = long.lines().collect();
@@ -140,16 +141,20 @@ fn every_kind_of_root_is_described() {
         writer.pair(0x2000 + 32 * at, 0, 0);
         writer.root(*tag, 0x2000 + 32 * at, words);
     }
-    // The object of a monitor is also referred to by a variable.
+    // A monitor and a variable both keep this object alive. The path must name the variable, which
+    // says more.
     writer.pair(0x3000, 0, 0);
     writer.root(0x07, 0x3000, &[]);
     writer.root(0x03, 0x3000, &[1, 1]);
     writer.root(0x08, 0x1200, &[1, 2]);
-    fs::write(folder.path().join("h.hprof"), writer.finish()).expect("write test file");
+    fs::write(folder.path().join("h.hprof"), writer.finish())
+        .expect("the test file can be written");
     let root_of = |of: u64| {
         let printed = path(folder.path(), &format!("{of:#x}"), &[]);
-        let (_, root) = printed.split_once("\nroot: ").expect("a root");
-        // A root line that is too wide has two lines.
+        let (_, root) = printed
+            .split_once("\nroot: ")
+            .expect("the path names a root");
+        // A line about a root that is too wide is broken in two, which are joined here.
         format!("root: {}", root.trim_end().replace("\n      ", " "))
     };
     for (at, (.., says)) in (0_u64..).zip(cases) {
@@ -214,7 +219,8 @@ fn a_root_fits_the_terminal_however_long_its_names_are() {
         let folder = folder();
         let mut writer = named(name, class, file);
         writer.root(0x08, 0x7_fff0_1200, &[1, 2]);
-        fs::write(folder.path().join("h.hprof"), writer.finish()).expect("write test file");
+        fs::write(folder.path().join("h.hprof"), writer.finish())
+            .expect("the test file can be written");
         for (of, width) in [
             ("0x2000", 60),
             ("0x2000", 80),
@@ -242,10 +248,10 @@ fn a_root_fits_the_terminal_however_long_its_names_are() {
                 assert!(place.contains(method) && place.ends_with(source), "{place}");
             }
         }
-        // The view of threads also has room for the same names.
+        // The view of threads shows the same names in full.
         let mut command = loadhook(folder.path(), &["heap", "h.hprof", "--threads"]);
         let shown = done(command.env("COLUMNS", "80"));
-        let place = shown.out.lines().nth(3).expect("a frame");
+        let place = shown.out.lines().nth(3).expect("the list has a frame");
         assert!(
             place.contains(ends[0]) && place.ends_with(ends[1]),
             "{place}"
@@ -255,7 +261,7 @@ fn a_root_fits_the_terminal_however_long_its_names_are() {
     }
 }
 
-/// The reasons include that only soft references refer to the object.
+/// The error of --path gives possible reasons; one is that only soft references lead to the object.
 #[test]
 fn an_object_without_a_path_gets_the_possible_reasons() {
     let folder = folder();
@@ -263,7 +269,8 @@ fn an_object_without_a_path_gets_the_possible_reasons() {
     writer.pair(0x1000, 0, 0);
     writer.pair(0x1100, 0, 0);
     writer.root(0x05, 0x1000, &[]);
-    fs::write(folder.path().join("h.hprof"), writer.finish()).expect("write test file");
+    fs::write(folder.path().join("h.hprof"), writer.finish())
+        .expect("the test file can be written");
     let none = done(&mut loadhook(
         folder.path(),
         &["heap", "h.hprof", "--path", "0x1100"],
@@ -273,15 +280,17 @@ fn an_object_without_a_path_gets_the_possible_reasons() {
     assert_eq!((none.code, &*none.err), (Some(1), expected));
 }
 
-/// JDK 17 and earlier write thread objects behind all others.
+/// JDK 17 and earlier write thread objects after all other objects, so a cut-off dump may lack
+/// them.
 #[test]
 fn a_thread_whose_object_is_cut_off_has_a_number() {
     let folder = folder();
     let mut writer = named("main", "Main", "Main.java");
     writer.root(0x08, 0x7_fff0_1200, &[1, 2]);
     let dump = writer.finish();
-    // The cut removes the last record, and a byte of the record with the thread object.
-    fs::write(folder.path().join("h.hprof"), &dump[..dump.len() - 9 - 1]).expect("write test file");
+    // The cut removes the last record of the dump, and one byte of the record of the thread object.
+    fs::write(folder.path().join("h.hprof"), &dump[..dump.len() - 9 - 1])
+        .expect("the test file can be written");
     let shown = |options: &[&str]| {
         let arguments = ["heap", "h.hprof", "--partial", "--path", "0x2000"];
         let shown = done(&mut loadhook(
@@ -294,23 +303,27 @@ fn a_thread_whose_object_is_cut_off_has_a_number() {
     let printed = shown(&[]);
     let root = "\nroot: variable of thread 1, whose object is not in the dump in Main.awaitNanos(Main.java:1797)\n";
     assert!(printed.ends_with(root), "{printed}");
-    let json: Value = serde_json::from_str(&shown(&["--format", "json"])).expect("JSON");
+    let json: Value =
+        serde_json::from_str(&shown(&["--format", "json"])).expect("the text is JSON");
     assert_eq!(json["root"], "variable of a thread");
     let thread = serde_json::json!({ "name": "", "class": "?", "id": null });
     assert_eq!(json["thread"], thread);
     assert_eq!(json["frame"]["method"], "awaitNanos");
 }
 
-/// The dump has more frames than the budget allows; paths do not need frames.
+/// The dump has more stack frames than the memory limit allows. Paths do not need frames, so they
+/// are still shown.
 #[test]
 fn a_path_is_shown_when_its_thread_cannot_be_read() {
     let folder = folder();
     let mut writer = named("main", "Main", "Main.java");
     writer.stack(3, 2, &vec![0x51; 9 << 20]);
-    let file = File::create(folder.path().join("h.hprof")).expect("create test file");
+    let file = File::create(folder.path().join("h.hprof")).expect("the test file can be created");
     let mut packer = GzEncoder::new(file, Compression::fast());
-    packer.write_all(&writer.finish()).expect("write test file");
-    packer.finish().expect("write test file");
+    packer
+        .write_all(&writer.finish())
+        .expect("the test file can be written");
+    packer.finish().expect("the test file can be written");
     let options = ["heap", "h.hprof", "--path", "0x2000"];
     let shown = done(&mut loadhook(folder.path(), &options));
     let printed = "test.Pair 0x2000 · retains 24 bytes\nroot: variable of a thread\n";

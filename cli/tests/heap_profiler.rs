@@ -28,11 +28,11 @@ fn shown(folder: &Path, arguments: &[&str]) -> Done {
 
 fn json(folder: &Path, arguments: &[&str]) -> Value {
     let shown = shown(folder, &[arguments, &["--format", "json"]].concat());
-    serde_json::from_str(&shown.out).expect("JSON")
+    serde_json::from_str(&shown.out).expect("the text is JSON")
 }
 
 fn bytes(json: &Value) -> u64 {
-    json["bytes"].as_u64().expect("a number")
+    json["bytes"].as_u64().expect("the text is a number")
 }
 
 #[test]
@@ -51,11 +51,18 @@ fn a_program_under_the_agent_has_the_objects_of_the_plain_one() {
         let all = json(folder.path(), &["agent.hprof", "--all"]);
         let left_out = bytes(&own["profiler"]);
         assert_eq!(bytes(&own) + left_out, bytes(&all));
-        // The tracker's budget alone is 1 MB, which is more than the program's objects.
-        assert!(2 * left_out > bytes(&all), "{left_out} of {all}");
-        // With the agent the JVM loads some more classes, which create some objects.
+        // The tracker's memory reserve alone takes 1 MB, which is more than the program's objects.
+        assert!(
+            2 * left_out > bytes(&all),
+            "more than half of the dump's bytes should belong to the profiler, but only {left_out} do: {all}"
+        );
+        // With the agent, the JVM loads some more classes, which create a few objects of the
+        // program.
         let grown = bytes(&own).abs_diff(bytes(&plain));
-        assert!(20 * grown < bytes(&plain), "{feature}: {grown} bytes");
+        assert!(
+            20 * grown < bytes(&plain),
+            "JDK {feature}: with the agent the program's own objects differ by {grown} bytes, which is more than 5 %"
+        );
 
         for view in [
             &[][..],
@@ -67,8 +74,8 @@ fn a_program_under_the_agent_has_the_objects_of_the_plain_one() {
             let arguments = [&["agent.hprof", "--top", "100000"], view].concat();
             let out = shown(folder.path(), &arguments).out;
             assert!(out.contains(LINE), "{view:?}");
-            // Class loaders of the program have searched for the class, and created strings of its
-            // name.
+            // The program's class loaders searched for the tracker's class. They created strings
+            // with its name, which belong to the program.
             assert!(
                 view == ["--duplicates"] || !out.contains("$Loadhook"),
                 "{view:?}"
@@ -109,22 +116,22 @@ fn a_pipe_causes_a_warning() {
     dumped(17, &[&agent], folder.path(), "agent.hprof");
     let program = loadhook(folder.path(), &[]);
     let mut command = in_environment(Path::new(program.get_program()), folder.path());
-    // Standard input is a pipe.
-    let file = File::open(folder.path().join("agent.hprof")).expect("open test file");
+    // Standard input of this command is a pipe, which can be read only once.
+    let file = File::open(folder.path().join("agent.hprof")).expect("the test file can be opened");
     let mut cat = std::process::Command::new("cat")
         .stdin(file)
         .stdout(Stdio::piped())
         .spawn()
         .expect("the process starts");
     command.args(["heap", "/dev/stdin"]);
-    command.stdin(cat.stdout.take().expect("piped"));
+    command.stdin(cat.stdout.take().expect("the stream is a pipe"));
     let output = command.output().expect("the process ends");
     cat.wait().expect("the process ends");
-    let said = String::from_utf8(output.stderr).expect("UTF-8");
+    let said = String::from_utf8(output.stderr).expect("the text is UTF-8");
     assert!(
         said.starts_with("warning: /dev/stdin: not a regular file, "),
         "{said}"
     );
-    let out = String::from_utf8(output.stdout).expect("UTF-8");
+    let out = String::from_utf8(output.stdout).expect("the text is UTF-8");
     assert!(out.contains(LINE) && !out.contains("$Loadhook"), "{out}");
 }

@@ -28,25 +28,30 @@ fn heap(folder: &Path, arguments: &[&str]) -> Done {
     done(&mut loadhook(folder, &[&["heap"], arguments].concat()))
 }
 
-/// Checks that the error is one line with this text, and the exit code 1.
+/// Checks that the command printed one line that contains `with`, and ended with exit code 1.
 fn fails(shown: &Done, with: &str) {
     assert_eq!((shown.code, &*shown.out), (Some(1), ""), "{}", shown.err);
     assert_eq!(shown.err.lines().count(), 1, "{}", shown.err);
-    assert!(shown.err.contains(with), "{}: not {with}", shown.err);
+    assert!(
+        shown.err.contains(with),
+        "`{with}` expected in: {}",
+        shown.err
+    );
 }
 
 #[test]
 fn files_that_are_no_dumps_are_refused_in_a_line() {
     let folder = folder();
     let at = |name: &str| folder.path().join(name);
-    fs::write(at("empty"), "").expect("write test file");
+    fs::write(at("empty"), "").expect("the test file can be written");
     fs::write(at("core"), [b"\x7fELF\x02\x01\x01", &[0; 900][..]].concat())
-        .expect("write test file");
-    fs::write(at("some.jar"), [b"PK\x03\x04", &[7; 900][..]].concat()).expect("write test file");
-    fs::create_dir(at("folder")).expect("create test folder");
+        .expect("the test file can be written");
+    fs::write(at("some.jar"), [b"PK\x03\x04", &[7; 900][..]].concat())
+        .expect("the test file can be written");
+    fs::create_dir(at("folder")).expect("the test folder can be created");
     let mut profile = Vec::new();
-    pprof::write(&Profile::default(), &mut profile).expect("write profile to memory");
-    fs::write(at("profile"), profile).expect("write test file");
+    pprof::write(&Profile::default(), &mut profile).expect("writing to memory cannot fail");
+    fs::write(at("profile"), profile).expect("the test file can be written");
     let none = "not a heap dump: it does not begin with `JAVA PROFILE 1.0.1` or `1.0.2` at byte 0; \
                 loadhook heap PID -o FILE dumps a running JVM";
     for (file, says) in [
@@ -71,7 +76,7 @@ fn files_that_are_no_dumps_are_refused_in_a_line() {
 #[test]
 fn a_dump_is_refused_as_a_profile() {
     let folder = folder();
-    fs::write(folder.path().join("a dump"), nothing()).expect("write test file");
+    fs::write(folder.path().join("a dump"), nothing()).expect("the test file can be written");
     let report = done(&mut loadhook(folder.path(), &["report", "a dump"]));
     fails(
         &report,
@@ -83,13 +88,14 @@ fn a_dump_is_refused_as_a_profile() {
 fn unreadable_files_are_refused_in_a_line() {
     let folder = folder();
     let file = folder.path().join("secret.hprof");
-    fs::write(&file, nothing()).expect("write test file");
-    fs::set_permissions(&file, Permissions::from_mode(0o000)).expect("set permissions");
-    fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).expect("set permissions");
+    fs::write(&file, nothing()).expect("the test file can be written");
+    fs::set_permissions(&file, Permissions::from_mode(0o000)).expect("the permissions can be set");
+    fs::set_permissions(folder.path(), Permissions::from_mode(0o755))
+        .expect("the permissions can be set");
     let mut command = loadhook(folder.path(), &["heap", "secret.hprof"]);
     if fs::read(&file).is_ok() {
-        // Root may read every file, so the command runs as the user `nobody`, who needs a readable
-        // copy of the program.
+        // Root may read every file. So the command runs as the user `nobody`, who needs a copy of
+        // the program that it can read.
         let program = folder.path().join("loadhook");
         executable(env!("CARGO_BIN_EXE_loadhook").as_ref(), &program);
         command = Command::new(program);
@@ -112,8 +118,8 @@ fn a_pipe_can_be_read_once() {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let mut child = command.spawn().expect("the process starts");
-        let mut input = child.stdin.take().expect("a pipe");
-        // The command may refuse the pipe before everything is written.
+        let mut input = child.stdin.take().expect("the stream is a pipe");
+        // This write may fail: the command may refuse the pipe before it has read everything.
         let _ = input.write_all(&nothing());
         drop(input);
         let output = process::end(child).expect("the process ends");
@@ -128,25 +134,29 @@ fn a_pipe_can_be_read_once() {
 fn a_cut_in_the_last_bytes_of_a_packed_file_is_reported() {
     let folder = folder();
     let mut packer = GzEncoder::new(Vec::new(), Compression::default());
-    packer.write_all(&nothing()).expect("write to memory");
-    let packed = packer.finish().expect("write to memory");
+    packer
+        .write_all(&nothing())
+        .expect("writing to memory cannot fail");
+    let packed = packer.finish().expect("writing to memory cannot fail");
     let file = folder.path().join("heap.hprof.gz");
-    fs::write(&file, &packed).expect("write test file");
+    fs::write(&file, &packed).expect("the test file can be written");
     assert_eq!(heap(folder.path(), &["heap.hprof.gz"]).code, Some(0));
-    fs::write(&file, &packed[..packed.len() - 4]).expect("write test file");
+    fs::write(&file, &packed[..packed.len() - 4]).expect("the test file can be written");
     let cut = "the dump is cut off: it ends in the gzip data at byte 40";
     fails(&heap(folder.path(), &["heap.hprof.gz"]), cut);
     fails(&heap(folder.path(), &["heap.hprof.gz", "--biggest"]), cut);
 }
 
-/// As gzip does, the command unpacks the data and warns of the trailing bytes.
+/// As gzip does, the command unpacks the data and warns about bytes that follow them.
 #[test]
 fn bytes_behind_a_compressed_dump_are_ignored_with_a_warning() {
     let folder = folder();
     let packed = |bytes: &[u8]| {
         let mut packer = GzEncoder::new(Vec::new(), Compression::default());
-        packer.write_all(bytes).expect("write to memory");
-        packer.finish().expect("write to memory")
+        packer
+            .write_all(bytes)
+            .expect("writing to memory cannot fail");
+        packer.finish().expect("writing to memory cannot fail")
     };
     let dump = nothing();
     let whole = packed(&dump);
@@ -158,22 +168,23 @@ fn bytes_behind_a_compressed_dump_are_ignored_with_a_warning() {
         let behind_zeros = [&zeros[..], b"x"].concat();
         for more in [&b"x"[..], b"more than a member's head", &behind_zeros] {
             for whole in [&whole, &members] {
-                fs::write(&file, [whole, more].concat()).expect("write test file");
+                fs::write(&file, [whole, more].concat()).expect("the test file can be written");
                 let shown = heap(folder.path(), &options);
                 let warning =
                     "warning: heap.hprof.gz: the bytes that follow the gzip data are ignored\n";
                 assert_eq!((shown.code, &*shown.err), (Some(0), warning), "{views:?}");
             }
         }
-        // Zeros behind the data give no warning, since they fill the last block of a tape.
+        // Zeros after the data cause no warning, because tapes pad their last block with zeros.
         for more in [&[][..], &[0], &zeros] {
-            fs::write(&file, [&members, more].concat()).expect("write test file");
+            fs::write(&file, [&members, more].concat()).expect("the test file can be written");
             let shown = heap(folder.path(), &options);
             assert_eq!((shown.code, &*shown.err), (Some(0), ""), "{views:?}");
         }
     }
-    // A dump that is cut off inside gives both warnings.
-    fs::write(&file, [&packed(&dump[..35])[..], b"more"].concat()).expect("write test file");
+    // If the dump itself is cut off, too, both warnings are printed.
+    fs::write(&file, [&packed(&dump[..35])[..], b"more"].concat())
+        .expect("the test file can be written");
     let shown = heap(folder.path(), &["heap.hprof.gz"]);
     assert_eq!((shown.code, &*shown.out), (Some(1), ""));
     for says in [
@@ -182,24 +193,25 @@ fn bytes_behind_a_compressed_dump_are_ignored_with_a_warning() {
     ] {
         assert!(shown.err.contains(says), "{}", shown.err);
     }
-    // Bytes that begin like a gzip member must be one.
+    // Bytes after the data that begin like a gzip member are read as one, so they must be valid.
     fs::write(
         &file,
         [&whole[..], b"\x1f\x8b\xff no method of packing"].concat(),
     )
-    .expect("write test file");
+    .expect("the test file can be written");
     fails(
         &heap(folder.path(), &["heap.hprof.gz"]),
         "invalid gzip header at byte 40",
     );
 }
 
-/// Another user who can write to the folder may have put a link there.
+/// The output must not be written through a link: another user who can write to the folder may have
+/// put it there.
 #[test]
 fn a_report_follows_no_planted_link() {
     let folder = folder();
-    fs::write(folder.path().join("a.hprof"), nothing()).expect("write test file");
-    fs::write(folder.path().join("victim"), "as it was").expect("write test file");
+    fs::write(folder.path().join("a.hprof"), nothing()).expect("the test file can be written");
+    fs::write(folder.path().join("victim"), "as it was").expect("the test file can be written");
     let script = "ln -s victim out.json.$$.tmp; exec \"$0\" heap a.hprof --format json -o out.json";
     let mut command = in_environment("sh".as_ref(), folder.path());
     command
@@ -208,15 +220,15 @@ fn a_report_follows_no_planted_link() {
     done(&mut command).expect(0, "", &[]);
     let at = |name: &str| folder.path().join(name);
     assert_eq!(
-        fs::read(at("victim")).expect("read test file"),
+        fs::read(at("victim")).expect("the test file can be read"),
         b"as it was"
     );
     assert!(
         fs::symlink_metadata(at("out.json"))
-            .expect("read metadata")
+            .expect("the metadata can be read")
             .is_file()
     );
-    // Missing folders are created.
+    // Folders of the output that are missing are created.
     let options = ["heap", "a.hprof", "-o", "x/y/out.txt"];
     done(&mut loadhook(folder.path(), &options)).expect(0, "", &[]);
     assert!(at("x/y/out.txt").is_file());
@@ -224,14 +236,17 @@ fn a_report_follows_no_planted_link() {
     let options = ["heap", "none.hprof", "-o", "z/y/out.txt"];
     let failed = done(&mut loadhook(folder.path(), &options));
     assert_eq!(failed.code, Some(1), "{}", failed.err);
-    assert!(!folder.path().join("z").exists(), "a folder is left");
+    assert!(
+        !folder.path().join("z").exists(),
+        "the folder z was left behind"
+    );
 }
 
-/// The size of files is limited with `ulimit -f`.
+/// `ulimit -f` limits the size of files here, which stands for a full disk.
 #[test]
 fn a_limit_on_the_size_of_files_causes_an_error() {
     let folder = folder();
-    fs::write(folder.path().join("a.hprof"), nothing()).expect("write test file");
+    fs::write(folder.path().join("a.hprof"), nothing()).expect("the test file can be written");
     let script = "ulimit -f 0; exec \"$0\" heap a.hprof --format json -o out.json";
     let mut command = in_environment("sh".as_ref(), folder.path());
     command
@@ -239,12 +254,12 @@ fn a_limit_on_the_size_of_files_causes_an_error() {
         .arg(env!("CARGO_BIN_EXE_loadhook"));
     fails(&done(&mut command), "out.json: File too large");
     let left: Vec<_> = fs::read_dir(folder.path())
-        .expect("list test folder")
+        .expect("the test folder can be listed")
         .collect();
     assert_eq!(left.len(), 1, "{left:?}");
 }
 
-/// Kilobytes of address space that the command uses while it reads a dump without objects.
+/// Address space of the command in kilobytes, while it reads a dump without objects.
 fn address_space(folder: &Path) -> u64 {
     let mut command = loadhook(folder, &["heap", "/dev/stdin"]);
     let streams = command.stdin(Stdio::piped()).stdout(Stdio::null());
@@ -252,23 +267,23 @@ fn address_space(folder: &Path) -> u64 {
         .stderr(Stdio::null())
         .spawn()
         .expect("the process starts");
-    let mut input = child.stdin.take().expect("a pipe");
-    // Writes more bytes than a pipe buffers, of a longer record. So the command is reading when the
-    // write returns.
+    let mut input = child.stdin.take().expect("the stream is a pipe");
+    // The record is longer than the data that are sent, and the data are longer than a pipe
+    // buffers. So when this write returns, the command is reading the record.
     let record = [&[0x7f, 0, 0, 0, 0][..], &(4_u32 << 20).to_be_bytes()].concat();
     let dump = [&nothing()[..31], &record, &[0; 1 << 20]].concat();
     input.write_all(&dump).expect("the command reads the pipe");
-    let status =
-        fs::read_to_string(format!("/proc/{}/status", child.id())).expect("read test file");
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id()))
+        .expect("the test file can be read");
     drop(input);
     process::end(child).expect("the process ends");
     let size = status.lines().find_map(|line| line.strip_prefix("VmSize:"));
     let size = size.and_then(|size| size.split_whitespace().next()?.parse().ok());
-    size.expect("a number")
+    size.expect("the text is a number")
 }
 
-/// The address space is limited with `ulimit -v`. The graph goes to the disk, and the command
-/// refuses a dump whose other data does not fit.
+/// `ulimit -v` limits the address space here. The command moves the graph to the disk; it refuses a
+/// dump whose other data do not fit into memory.
 #[test]
 fn a_process_with_little_address_space_fails_with_a_line() {
     let folder = folder();
@@ -279,13 +294,15 @@ fn a_process_with_little_address_space_fails_with_a_line() {
         writer.pair(0x10_0000 + 32 * at, next, 0);
     }
     writer.root(0x03, 0x10_0000, &[1, 0]);
-    fs::write(folder.path().join("graph.hprof"), writer.finish()).expect("write test file");
+    fs::write(folder.path().join("graph.hprof"), writer.finish())
+        .expect("the test file can be written");
     let mut writer = Writer::new();
     for at in 0..300_000 {
         writer.class(0x10_0000 + 32 * at, 0, &[], &[]);
         writer.root(0x03, 0x10_0000 + 32 * at, &[1, 0]);
     }
-    fs::write(folder.path().join("classes.hprof"), writer.finish()).expect("write test file");
+    fs::write(folder.path().join("classes.hprof"), writer.finish())
+        .expect("the test file can be written");
     let limited = |file: &str, view: &str, kilobytes: u64| {
         let mut command = in_environment("sh".as_ref(), folder.path());
         let script = format!("ulimit -v {kilobytes}; exec \"$0\" heap {file} --top 1 {view}");
@@ -300,7 +317,8 @@ fn a_process_with_little_address_space_fails_with_a_line() {
         "--duplicates",
         "--threads",
     ] {
-        // The first limit has room for the whole graph, the second for a part of it.
+        // Under the first limit the whole graph fits into memory, under the second only a part of
+        // it.
         let all = limited("graph.hprof", view, 4 << 20);
         let part = limited("graph.hprof", view, own + (40 << 10));
         assert_eq!((part.code, &*part.err), (Some(0), ""), "{view}");

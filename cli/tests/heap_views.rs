@@ -12,7 +12,8 @@ use flate2::write::GzEncoder;
 use loadhook_testkit::dump::{INT, THREAD, Writer};
 use serde_json::{Value, json};
 
-/// Names and texts contain control characters that would move a terminal's cursor.
+/// A dump with this number of equal strings. Its names and texts contain control characters that
+/// would move a terminal's cursor if they were printed.
 fn dump(strings: u64) -> Vec<u8> {
     let mut writer = Writer::new();
     writer.strings();
@@ -30,7 +31,7 @@ fn dump(strings: u64) -> Vec<u8> {
         writer.instance(0x1200 + 32 * at, THREAD, &(0x1000 + 32 * at).to_be_bytes());
         writer.root(0x08, 0x1200 + 32 * at, &[1 + at as u32, 2 + at as u32]);
     }
-    // Arrays and strings of 24 bytes, which are roots.
+    // Arrays and strings of 24 bytes each. All of them are roots.
     let text = "twice\u{1b}";
     for at in 0..strings {
         writer.string(0x2000 + 32 * at, 0x8000 + 96 * at, 0);
@@ -53,7 +54,7 @@ fn shown(folder: &Path, arguments: &[&str]) -> String {
 
 fn parsed(folder: &Path, arguments: &[&str]) -> Value {
     let shown = shown(folder, &[arguments, &["--format", "json"]].concat());
-    serde_json::from_str(&shown).expect("JSON")
+    serde_json::from_str(&shown).expect("the text is JSON")
 }
 
 const HEAD: &str = "16 objects · 368 bytes · dumped 2001-09-09 01:46:40 UTC · ids of 8 bytes\n\n";
@@ -61,7 +62,7 @@ const HEAD: &str = "16 objects · 368 bytes · dumped 2001-09-09 01:46:40 UTC ·
 #[test]
 fn duplicates_are_sorted_by_wasted_bytes() {
     let folder = folder();
-    fs::write(folder.path().join("a.hprof"), dump(4)).expect("write test file");
+    fs::write(folder.path().join("a.hprof"), dump(4)).expect("the test file can be written");
     let expected = HEAD.to_owned()
         + r#"144 bytes wasted by 4 strings of 1 values
 24 bytes wasted by 2 arrays of 1 values
@@ -92,7 +93,7 @@ fn duplicates_are_sorted_by_wasted_bytes() {
 #[test]
 fn threads_have_frames_and_variables() {
     let folder = folder();
-    fs::write(folder.path().join("a.hprof"), dump(2)).expect("write test file");
+    fs::write(folder.path().join("a.hprof"), dump(2)).expect("the test file can be written");
     let head = HEAD.replace("16 objects · 368", "12 objects · 272");
     let expected = head.clone()
         + r#""main\n" java.lang.Thread 0x1220
@@ -106,13 +107,13 @@ fn threads_have_frames_and_variables() {
 
 "#;
     assert_eq!(shown(folder.path(), &["a.hprof", "--threads"]), expected);
-    // --top limits threads, frames and variables.
+    // --top limits the number of threads, of frames and of variables shown.
     let first = shown(folder.path(), &["a.hprof", "--threads", "--top", "1"]);
     assert_eq!(
         first,
         head + "\"main\\n\" java.lang.Thread 0x1220\n\n1 more threads (--top N shows more)\n"
     );
-    fs::write(folder.path().join("b.hprof"), dump(30)).expect("write test file");
+    fs::write(folder.path().join("b.hprof"), dump(30)).expect("the test file can be written");
     let many = shown(folder.path(), &["b.hprof", "--threads"]);
     assert!(many.contains("\n    … 10 more variables\n"), "{many}");
 
@@ -137,7 +138,8 @@ fn threads_have_frames_and_variables() {
     );
 }
 
-/// An empty table would suggest that objects retain nothing.
+/// If there are no roots, an error is printed. An empty table would suggest that objects retain
+/// nothing.
 #[test]
 fn a_dump_without_roots_shows_no_retained_sizes() {
     let folder = folder();
@@ -145,12 +147,12 @@ fn a_dump_without_roots_shows_no_retained_sizes() {
     writer.text(40, "park");
     writer.frame(0x51, 40, 0, 1, 7);
     writer.stack(2, 1, &[0x51]);
-    // Remove the roots that the writer always writes.
+    // Remove the roots that the writer writes without being asked.
     let names = writer.take();
     let mut writer = Writer::new();
     let mut dump = [names, writer.take()[31..].to_vec()].concat();
     dump.extend([0x1c, 0, 0, 0, 0, 0, 0, 1, 0]);
-    fs::write(folder.path().join("a.hprof"), &dump).expect("write test file");
+    fs::write(folder.path().join("a.hprof"), &dump).expect("the test file can be written");
     for view in [
         &["--biggest"][..],
         &["--by", "retained"],
@@ -173,7 +175,8 @@ fn a_dump_without_roots_shows_no_retained_sizes() {
     assert!(threads.out.ends_with(expected), "{}", threads.out);
 }
 
-/// Dumps of JDK 17 and earlier end with their roots, so an arbitrary part of them is missing.
+/// In dumps of JDK 17 and earlier the roots come last. If such a dump is cut off, roots are
+/// missing, and retained sizes would be wrong.
 #[test]
 fn a_dump_with_some_roots_causes_a_warning() {
     let folder = folder();
@@ -183,9 +186,10 @@ fn a_dump_with_some_roots_causes_a_warning() {
     writer.root(0x05, 0x1000, &[]);
     writer.root(0x05, 0x1100, &[]);
     let dump = writer.finish();
-    fs::write(folder.path().join("a.hprof"), &dump).expect("write test file");
-    // The cut removes the last record, and a byte of the last root.
-    fs::write(folder.path().join("cut.hprof"), &dump[..dump.len() - 10]).expect("write test file");
+    fs::write(folder.path().join("a.hprof"), &dump).expect("the test file can be written");
+    // The cut removes the last record of the dump, and one byte of the last root.
+    fs::write(folder.path().join("cut.hprof"), &dump[..dump.len() - 10])
+        .expect("the test file can be written");
     let warning = "\nwarning: cut.hprof: GC roots and objects may be missing (JDK 17 and earlier write roots \
         at the end), so retained sizes, paths to roots and unreachable objects can be wrong\n";
     for (view, is_of_roots) in [
@@ -210,7 +214,7 @@ fn a_dump_with_some_roots_causes_a_warning() {
     }
 }
 
-/// Identifiers in views can be passed to `--path`, so they are never cut.
+/// Users copy identifiers from views to `--path`, so views never cut them.
 #[test]
 fn identifiers_are_whole_in_narrow_terminals() {
     let folder = folder();
@@ -231,7 +235,8 @@ fn identifiers_are_whole_in_narrow_terminals() {
     for of in [0x150, 0x1000, 0xffff_1200] {
         writer.root(0x03, of, &[1, 0]);
     }
-    fs::write(folder.path().join("a.hprof"), writer.finish()).expect("write test file");
+    fs::write(folder.path().join("a.hprof"), writer.finish())
+        .expect("the test file can be written");
     let mut command = loadhook(folder.path(), &["heap", "a.hprof", "--threads"]);
     let shown = done(command.env("COLUMNS", "70")).out;
     let lines: Vec<&str> = shown.lines().skip(2).collect();
@@ -251,11 +256,11 @@ fn identifiers_are_whole_in_narrow_terminals() {
     );
 }
 
-/// The JSON of every view has the header of the dump, and the number of omitted rows.
+/// The JSON of every view has the facts about the dump, and the number of rows that were omitted.
 #[test]
 fn all_json_has_one_shape() {
     let folder = folder();
-    fs::write(folder.path().join("a.hprof"), dump(4)).expect("write test file");
+    fs::write(folder.path().join("a.hprof"), dump(4)).expect("the test file can be written");
     let head = json!({
         "time": "2001-09-09 01:46:40 UTC", "id_size": 8, "header_size": 12, "reference_size": 4,
         "dump_bytes": dump(4).len(), "instances": 16, "bytes": 368,
@@ -282,18 +287,21 @@ fn all_json_has_one_shape() {
     );
     assert_eq!(path["root"], "variable of a thread");
     let biggest = parsed(folder.path(), &["a.hprof", "--biggest"]);
-    // One of the arrays is unreachable.
+    // One of the arrays is unreachable, so the JSON counts one loose object.
     assert_eq!(biggest["loose"], 1);
 }
 
 #[test]
 fn a_difference_names_both_dumps() {
     let folder = folder();
-    fs::write(folder.path().join("a.hprof"), dump(2)).expect("write test file");
-    let packed = File::create(folder.path().join("b.hprof.gz")).expect("create test file");
+    fs::write(folder.path().join("a.hprof"), dump(2)).expect("the test file can be written");
+    let packed =
+        File::create(folder.path().join("b.hprof.gz")).expect("the test file can be created");
     let mut packed = GzEncoder::new(packed, Compression::fast());
-    packed.write_all(&dump(4)).expect("write test file");
-    packed.finish().expect("write test file");
+    packed
+        .write_all(&dump(4))
+        .expect("the test file can be written");
+    packed.finish().expect("the test file can be written");
     let expected = "\
 before  12 objects · 272 bytes · dumped 2001-09-09 01:46:40 UTC · a.hprof
 after   16 objects · 368 bytes · dumped 2001-09-09 01:46:40 UTC · b.hprof.gz
@@ -330,7 +338,7 @@ after   16 objects · 368 bytes · dumped 2001-09-09 01:46:40 UTC · b.hprof.gz
 fn names_of_files_are_printable() {
     let folder = folder();
     let name = "a\n\u{1b}[2J";
-    fs::write(folder.path().join(name), "none").expect("write test file");
+    fs::write(folder.path().join(name), "none").expect("the test file can be written");
     for view in [&[][..], &["--duplicates"], &["--threads"], &["--biggest"]] {
         let none = done(&mut loadhook(
             folder.path(),
@@ -343,7 +351,7 @@ fn names_of_files_are_printable() {
             none.err
         );
     }
-    fs::write(folder.path().join(name), &dump(2)[..900]).expect("write test file");
+    fs::write(folder.path().join(name), &dump(2)[..900]).expect("the test file can be written");
     let part = done(&mut loadhook(
         folder.path(),
         &["heap", name, "--threads", "--partial"],
@@ -357,7 +365,7 @@ fn names_of_files_are_printable() {
     );
 }
 
-/// Many classes and threads share one long name.
+/// A hostile dump: many classes and threads share one very long name.
 #[test]
 fn long_names_are_not_repeated_in_memory() {
     let folder = folder();
@@ -379,7 +387,8 @@ fn long_names_are_not_repeated_in_memory() {
         writer.instance(class + 0x40, class, &[]);
         writer.root(0x05, class, &[]);
     }
-    fs::write(folder.path().join("a.hprof"), writer.finish()).expect("write test file");
+    fs::write(folder.path().join("a.hprof"), writer.finish())
+        .expect("the test file can be written");
     for options in [
         &["--format", "json", "--top", "5"][..],
         &["--by", "retained", "--format", "json", "--top", "5"],
@@ -388,6 +397,9 @@ fn long_names_are_not_repeated_in_memory() {
     ] {
         let mut command = loadhook(folder.path(), &[&["heap", "a.hprof"], options].concat());
         let (_, peak) = common::most_memory(&mut command).expect("the view is printed");
-        assert!(peak < 200, "{options:?}: {peak} MB");
+        assert!(
+            peak < 200,
+            "{options:?}: less than 200 MB of memory expected, {peak} used"
+        );
     }
 }

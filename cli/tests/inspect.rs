@@ -1,4 +1,4 @@
-//! `loadhook inspect` as a user runs it, on a class of the golden inputs.
+//! Tests of `loadhook inspect`, on a class of the golden inputs.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -104,8 +104,8 @@ fn reads_archives() {
     assert!(text(&folder.stderr).ends_with(": a folder; give a class file in it\n"));
 }
 
-/// An archive of stored entries. `directory` lists the entries by index. `prefix` precedes the byte
-/// from which offsets count.
+/// Makes an archive of uncompressed entries. `directory` lists the indexes of the entries that the
+/// directory has. Offsets in the archive count from the end of `prefix`.
 fn archive(
     prefix: &[u8],
     entries: &[(&str, &[u8])],
@@ -144,7 +144,8 @@ fn archive(
     [prefix, &bytes, comment].concat()
 }
 
-/// The shown class is the one that is rewritten and that the JVM loads.
+/// If an archive has several entries of one name, `inspect` must show the one that `rewrite` would
+/// change and that the JVM loads.
 #[test]
 fn shows_the_entry_that_is_rewritten() {
     let name = "Trivial.class";
@@ -154,7 +155,8 @@ fn shows_the_entry_that_is_rewritten() {
     let script = [b"#!/bin/sh\nexec java -jar \"$0\"\n", &*hidden].concat();
     let one: &[(&str, &[u8])] = &[(name, &class)];
     let two: &[(&str, &[u8])] = &[(name, &other), (name, &class)];
-    // This is no end record, because more bytes follow than its comment has.
+    // These bytes look like an end record, but are none: more bytes follow than the length of its
+    // comment says.
     let comment = [b"PK\x05\x06", &[0; 18][..], b"."].concat();
     for (case, bytes) in [
         ("duplicate", archive(b"", two, &[0, 1], b"")),

@@ -1,5 +1,5 @@
-//! Memory is bounded by the entries in flight, not by the archive. It makes archives of gigabytes,
-//! so only `.ci/run` runs it:
+//! Tests that `loadhook rewrite` takes memory for the entries that it currently works on, not for
+//! the whole archive. The tests make archives of gigabytes, so only `.ci/run` runs them:
 //!
 //!     cargo test -p loadhook --test memory --release -- --ignored --nocapture
 
@@ -15,10 +15,11 @@ use loadhook_testkit::corpus;
 use zip::CompressionMethod;
 use zip::write::{SimpleFileOptions, ZipWriter};
 
-/// The maximum memory that the program may take, in MB.
+/// Maximum memory of the command, in MB.
 const MOST: u64 = 500;
 
-/// A class, and the range of its name's constant in the class file, with tag and length.
+/// A class file, and the range of its bytes that holds the constant with the class's name: tag,
+/// length and text.
 struct Class {
     bytes: Vec<u8>,
     name: std::ops::Range<usize>,
@@ -48,7 +49,7 @@ impl Class {
         Some(Class { bytes, name })
     }
 
-    /// The path and bytes of the same class in another package.
+    /// Path and bytes of a copy of this class in another package.
     fn moved(&self, to: &str) -> (String, Vec<u8>) {
         let old = &self.bytes[self.name.start + 3..self.name.end];
         let name = format!("{to}/{}", String::from_utf8_lossy(old));
@@ -75,7 +76,8 @@ fn classes() -> Result<Vec<Class>> {
     Ok(classes)
 }
 
-/// Adds copies of the classes in packages `p1`, `p2` … until they have this number of bytes.
+/// Adds copies of the classes to an archive, in packages `p1`, `p2` and so on, until the copies
+/// have this number of bytes.
 fn fill(
     zip: &mut ZipWriter<impl Write + Seek>,
     classes: &[Class],
@@ -100,7 +102,7 @@ fn fill(
     Ok(())
 }
 
-/// A jar of stored classes.
+/// Makes a jar of uncompressed classes.
 fn flat(path: &Path, bytes: u64) -> Result<()> {
     let mut zip = ZipWriter::new(BufWriter::new(File::create(path)?));
     fill(&mut zip, &classes()?, bytes, CompressionMethod::Stored)?;
@@ -108,8 +110,8 @@ fn flat(path: &Path, bytes: u64) -> Result<()> {
     Ok(())
 }
 
-/// A jar as Spring Boot makes it: it contains jars of `inner` bytes of classes, stored or deflated
-/// as `method` says.
+/// Makes a jar like those of Spring Boot, with nested jars that have `inner` bytes of classes each.
+/// `method` says how the nested jars are compressed.
 fn nested(path: &Path, jars: u32, inner: u64, method: CompressionMethod) -> Result<()> {
     let classes = classes()?;
     let mut jar = ZipWriter::new(Cursor::new(Vec::new()));
@@ -125,7 +127,7 @@ fn nested(path: &Path, jars: u32, inner: u64, method: CompressionMethod) -> Resu
     Ok(())
 }
 
-/// Rewrites an archive, and returns the highest memory use in MB.
+/// Rewrites an archive, and returns the command's peak memory in MB.
 fn peak(folder: &Path, archive: &str) -> Result<u64> {
     let mut command = loadhook(folder, &["rewrite", archive, "-o", "out.jar"]);
     let (_, peak) = most_memory(&mut command)?;

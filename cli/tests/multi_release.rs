@@ -1,5 +1,5 @@
-//! Archives with classes for several releases of Java: each version is rewritten, and the one that
-//! the JVM loads is counted.
+//! Tests of archives with several versions of a class, for several releases of Java. Each version
+//! is rewritten, and the one that the JVM loads is counted.
 
 mod common;
 
@@ -11,7 +11,8 @@ use common::{calls, done, folder, loadhook, profiles, read};
 use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::process;
 
-/// The releases for which the archive has classes. Classes of the first release are at its root.
+/// The releases for which the archive has classes. Classes for the first of them are at the
+/// archive's root.
 const RELEASES: [u32; 4] = [8, 9, 11, 17];
 
 const MAIN: &str = "package multi;
@@ -23,7 +24,8 @@ public class Main {
 }
 ";
 
-/// The class of each release calls a class that the others do not have.
+/// The source of one class. In the version for each release, it calls a class that only this
+/// release has.
 const VERSION: &str = "package multi;
 class Version {
     static String name() { return Since@.name(); }
@@ -33,7 +35,7 @@ class Since@ {
 }
 ";
 
-/// Compiles the classes of each release and packs them.
+/// Compiles the classes for each release, and packs them into a jar.
 fn jar(folder: &Path) -> Result<()> {
     let jdk = Jdk::find(17)?;
     let mut jar = jdk.tool("jar")?;
@@ -54,7 +56,8 @@ fn jar(folder: &Path) -> Result<()> {
         let mut files = vec![("Version.java", VERSION.replace('@', &number))];
         match release {
             8 => files.push(("Main.java", MAIN.to_owned())),
-            // Both describe the same module, as the specification requires.
+            // Two releases have a module description. They describe the same module, as the
+            // specification requires.
             9 | 11 => files.push(("module-info.java", "module multi { }".to_owned())),
             _ => {}
         }
@@ -81,7 +84,7 @@ fn each_version_is_rewritten_and_counts() -> Result<()> {
     let folder = folder();
     jar(folder.path())?;
     let args = ["rewrite", "multi.jar", "-o", "counted.jar", "--all"];
-    // Main, and two classes for each release.
+    // The classes are `Main`, and two for each release.
     let said = ["9 of 9 classes rewritten"];
     done(&mut loadhook(folder.path(), &args)).expect(0, "", &said);
     for (feature, release) in [17, 25]
@@ -93,7 +96,8 @@ fn each_version_is_rewritten_and_counts() -> Result<()> {
             &["-p", "counted.jar", "-m", "multi/multi.Main"],
         ] {
             if place[0] == "-p" && release == 8 {
-                // Not a module for this JDK: its module description begins with release 9.
+                // For this JDK the archive is no module: its first module description is for
+                // release 9.
                 continue;
             }
             for old in profiles(folder.path()) {
@@ -122,7 +126,8 @@ fn each_version_is_rewritten_and_counts() -> Result<()> {
     Ok(())
 }
 
-/// If a module description of one release cannot be read, all classes of its root stay unchanged.
+/// If the module description for any release cannot be read, the classes at the root stay
+/// unchanged.
 #[test]
 fn a_description_that_cannot_be_read_keeps_its_classes() -> Result<()> {
     let folder = folder();
@@ -131,8 +136,9 @@ fn a_description_that_cannot_be_read_keeps_its_classes() -> Result<()> {
     let mut bytes = fs::read(&path)?;
     let name = b"META-INF/versions/11/module-info.class";
     let at = bytes.windows(name.len()).position(|piece| piece == name);
-    // The entry's data follow its header; damaged data do not match the checksum.
-    let data = at.context("a description")? + name.len() + 8;
+    // The test damages the bytes after the entry's header, so that they do not match their
+    // checksum.
+    let data = at.context("the entry is missing in the archive")? + name.len() + 8;
     bytes[data] ^= 0xff;
     fs::write(&path, &bytes)?;
     let args = ["rewrite", "multi.jar", "-o", "out.jar", "--all"];

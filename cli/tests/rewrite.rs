@@ -1,4 +1,4 @@
-//! Tests of `loadhook rewrite` with files: outputs, errors, and interruptions.
+//! Tests of `loadhook rewrite` on files: outputs, errors, and interruptions.
 
 mod common;
 
@@ -16,14 +16,14 @@ use loadhook_testkit::paths::names;
 use loadhook_testkit::{corpus, process, source};
 use zip::write::SimpleFileOptions;
 
-/// A jar of the program's classes, made by the JDK's tool.
+/// Makes a jar of the program's classes with the JDK's tool.
 fn jar(folder: &Path, name: &str) -> Result<PathBuf> {
     let jar = folder.join(name);
     source::jar(&jar, &["--main-class", "shop.Shop"], &classes())?;
     Ok(jar)
 }
 
-/// A jar of several megabytes.
+/// Makes a jar of several megabytes.
 fn large_jar(path: &Path) -> Result<()> {
     let root = corpus::jdk_classes(17)?.join("java.base");
     let mut jar = zip::ZipWriter::new(File::create(path)?);
@@ -88,7 +88,10 @@ fn signed_archives_are_refused_or_stripped() -> Result<()> {
             "add --strip-signatures to remove it",
         ],
     );
-    ensure!(fs::read(&signed)? == before, "a refused archive changed");
+    ensure!(
+        fs::read(&signed)? == before,
+        "the command refused the archive, but changed it"
+    );
     ensure!(names(folder.path())? == ["keys", "signed.jar"]);
 
     let stripped = [
@@ -107,7 +110,7 @@ fn signed_archives_are_refused_or_stripped() -> Result<()> {
     let verify = process::output(jdk.tool("jarsigner")?.arg("-verify").arg(&out))?;
     ensure!(verify.contains("jar is unsigned"), "{verify}");
 
-    // If no class changes, the signature stays valid.
+    // If no class of a signed jar changes, its signature stays valid.
     let nothing = [
         "rewrite",
         "signed.jar",
@@ -193,7 +196,9 @@ fn unreadable_classes_are_copied_and_named() -> Result<()> {
     let result = done(&mut loadhook(folder.path(), &args));
     ensure!(result.code == Some(0), "{}", result.err);
     let json: serde_json::Value = serde_json::from_str(&result.out)?;
-    let unreadable = json["unreadable"].as_array().context("a list")?;
+    let unreadable = json["unreadable"]
+        .as_array()
+        .context("the field is no list")?;
     ensure!(unreadable.len() == 2, "{unreadable:?}");
     for what in [
         "a.jar!/shop/Bad.class: ",
@@ -217,7 +222,7 @@ fn unreadable_classes_are_copied_and_named() -> Result<()> {
     Ok(())
 }
 
-/// A small archive that unpacks to many megabytes, inside an archive whose name has control
+/// A small nested archive unpacks to many megabytes. The name of the archive around it has control
 /// characters.
 #[test]
 fn bombs_are_refused_and_names_cannot_move_the_cursor() -> Result<()> {
@@ -245,7 +250,7 @@ fn bombs_are_refused_and_names_cannot_move_the_cursor() -> Result<()> {
     Ok(())
 }
 
-/// Commands whose output would overwrite an input or would not run are refused before anything is
+/// Commands whose output would overwrite an input, or would not run, are refused before anything is
 /// written.
 #[test]
 fn impossible_outputs_are_refused() -> Result<()> {
@@ -264,7 +269,7 @@ fn impossible_outputs_are_refused() -> Result<()> {
         refused(&args, "the tracker jar would replace ");
     }
     let class = classes().join("shop/Shop.class");
-    let class = class.to_str().context("a path")?;
+    let class = class.to_str().context("the path is not UTF-8")?;
     refused(
         &["a.jar", class, "-o", "out"],
         "a single class file cannot contain a tracker; ",
@@ -284,7 +289,8 @@ fn impossible_outputs_are_refused() -> Result<()> {
     ] {
         refused(&[&plain[..], &more].concat(), said);
     }
-    // The jar of the tracker is checked early, although it is written at the end.
+    // The name of the tracker's jar is checked at the start, although that jar is written at the
+    // end.
     let nowhere = ["--tracker", "jar:b.jar/tracker.jar"];
     ends(1, &[&plain[..], &nowhere].concat(), "b.jar");
     ends(1, &["none.jar", "-o", "out"], "none.jar: ");
@@ -301,20 +307,19 @@ fn impossible_outputs_are_refused() -> Result<()> {
     Ok(())
 }
 
-/// The length of the temporary file of the output, if there is one.
+/// Length of the temporary file into which the output is written; `None` if there is no such file.
 fn beside(folder: &Path) -> Result<Option<u64>> {
     for name in names(folder)? {
         if name.starts_with(".loadhook-") {
-            // The file may have been renamed in the meantime.
+            // The length is `None` if the file was renamed after its name was listed.
             return Ok(fs::metadata(folder.join(name)).ok().map(|file| file.len()));
         }
     }
     Ok(None)
 }
 
-/// The output is written to a temporary file and renamed, so that there is always a complete
-/// archive. The test kills the command at several stages: before, while and after the file is
-/// written.
+/// The output is written to a temporary file and then renamed, so the archive is complete at every
+/// moment. The test kills the command at several stages: before, during and after the writing.
 #[test]
 fn a_kill_at_every_stage_leaves_the_old_file_or_the_new_one() -> Result<()> {
     const STAGES: u64 = 8;
@@ -327,7 +332,8 @@ fn a_kill_at_every_stage_leaves_the_old_file_or_the_new_one() -> Result<()> {
     let after = fs::read(&path)?;
     let len = after.len() as u64;
     for stage in 0..=STAGES + 1 {
-        // Stage 0 is before the file exists, stage 1 as soon as it exists.
+        // In stage 0 the command is killed before the temporary file exists, in stage 1 as soon as
+        // it exists.
         let wanted = stage.checked_sub(1).map(|parts| len * parts / STAGES);
         let mut tries = 0..50;
         loop {
@@ -368,7 +374,7 @@ fn a_kill_at_every_stage_leaves_the_old_file_or_the_new_one() -> Result<()> {
                     fs::remove_file(folder.path().join(name))?;
                 }
             }
-            // In the last stage, the kill may come too late.
+            // In the last stage, the command may end before it is killed.
             if !ended || stage == STAGES + 1 {
                 break;
             }
@@ -402,10 +408,13 @@ fn an_interrupt_leaves_nothing_behind() -> Result<()> {
                 ensure!(fs::read(&path)? == before);
                 return Ok(());
             }
-            // The signal came before the command handled signals, or after its end.
+            // The signal came before the command handled signals, or after its end. So the next one
+            // comes later.
             None => delay = delay * 3 / 2,
             Some(0) => delay = delay * 3 / 4,
-            Some(code) => anyhow::bail!("exit code {code}"),
+            Some(code) => anyhow::bail!(
+                "exit code 0 or that of an interrupted command expected, {code} found"
+            ),
         }
         fs::write(&path, &before)?;
     }
@@ -428,7 +437,7 @@ fn the_first_bytes_decide_the_kind_of_an_input() -> Result<()> {
 
     fs::write(path("app.jmod"), b"JM\x01\x00PK\x03\x04")?;
     rewrite("app.jmod").expect(1, "", &["app.jmod: a JMOD file"]);
-    // No process writes to this pipe.
+    // Nothing ever writes to this pipe, so a command that read it would wait for ever.
     process::output(std::process::Command::new("mkfifo").arg(path("pipe.jar")))?;
     rewrite("pipe.jar").expect(
         1,

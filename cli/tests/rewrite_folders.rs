@@ -1,4 +1,4 @@
-//! Tests of `loadhook rewrite` with folders: only classes change, and the output folder appears
+//! Tests of `loadhook rewrite` on folders: only classes change, and the output folder appears
 //! complete or not at all.
 
 mod common;
@@ -20,7 +20,7 @@ use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::paths::names;
 use loadhook_testkit::process;
 
-/// The kind and content of a path in a folder.
+/// Everything about a path of a folder that must survive rewriting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Thing {
     /// Permissions, and time of the last change.
@@ -84,7 +84,7 @@ fn odd(folder: &Path) -> Result<PathBuf> {
     Ok(place)
 }
 
-/// Checks that only classes changed, and that only expected files were added.
+/// Checks that only classes changed, and that only the tracker's files were added.
 fn check(before: &BTreeMap<PathBuf, Thing>, after: &BTreeMap<PathBuf, Thing>) -> Result<()> {
     let mut rewritten = 0;
     for (path, thing) in before {
@@ -103,7 +103,10 @@ fn check(before: &BTreeMap<PathBuf, Thing>, after: &BTreeMap<PathBuf, Thing>) ->
             _ => ensure!(thing == now, "{path:?}: {thing:?} {now:?}"),
         }
     }
-    ensure!(rewritten >= 2, "{rewritten} classes rewritten");
+    ensure!(
+        rewritten >= 2,
+        "at least 2 rewritten classes expected, {rewritten} found"
+    );
     for path in after.keys().filter(|path| !before.contains_key(*path)) {
         let ours = ["loadhook", "META-INF"].map(Path::new);
         ensure!(ours.iter().any(|ours| path.starts_with(ours)), "{path:?}");
@@ -123,26 +126,26 @@ fn other_files_stay_unchanged() -> Result<()> {
         &["not rewritten: ", "out: a link out of the folder"],
     );
     check(&before, &things(&folder.path().join("new"))?)?;
-    ensure!(things(&place)? == before, "the input has changed");
+    ensure!(things(&place)? == before, "the command changed its input");
     let inode = |path: &str| Ok::<_, anyhow::Error>(fs::metadata(folder.path().join(path))?.ino());
     ensure!(
         inode("app/read-only")? != inode("new/read-only")?,
-        "input and output share a file"
+        "the output's file read-only is a hard link to the input's"
     );
 
-    // Rewrite in place, also through a link, and from inside the folder.
+    // The folder is rewritten in place: by its name, through a link, and from inside of it.
     symlink("app", folder.path().join("link"))?;
     let args = ["rewrite", "--all", "app", "-o", "link"];
     done(&mut loadhook(folder.path(), &args)).expect(0, "", &[]);
     check(&before, &things(&place)?)?;
     let is_link = fs::symlink_metadata(folder.path().join("link"))?.is_symlink();
-    ensure!(is_link, "the link was replaced");
+    ensure!(is_link, "the link was replaced by a file or folder");
     ensure!(fs::read(folder.path().join("outside"))? == b"not ours");
     ensure!(names(folder.path())? == ["app", "link", "new", "outside"]);
     Ok(())
 }
 
-/// Other files in an existing output folder stay, and nothing is written through links in it.
+/// An existing output folder keeps its other files, and nothing is written through the links in it.
 #[test]
 fn an_existing_output_folder_is_kept() -> Result<()> {
     let folder = folder();
@@ -164,7 +167,7 @@ fn an_existing_output_folder_is_kept() -> Result<()> {
     );
     ensure!(
         fs::read(at("there/run.sh"))? == b"old",
-        "the file has changed"
+        "the file behind the link has changed"
     );
     fs::remove_file(at("there/shop"))?;
     symlink("../outside", at("there/inside"))?;
@@ -181,7 +184,7 @@ fn an_existing_output_folder_is_kept() -> Result<()> {
     ));
     ensure!(fs::read(at("there/run.sh"))? == b"#!/bin/sh\n");
 
-    // The input may be inside the output folder, but not the output folder inside the input.
+    // The input may be inside the output folder. The output folder must not be inside the input.
     let args = ["rewrite", "there/shop", "-o", "there"];
     let before = things(&at("there/shop"))?;
     done(&mut loadhook(folder.path(), &args)).expect(
@@ -200,7 +203,7 @@ fn an_existing_output_folder_is_kept() -> Result<()> {
     Ok(())
 }
 
-/// Makes a folder that is large enough to interrupt its rewriting.
+/// Makes a folder so large that its rewriting can be interrupted.
 fn many(folder: &Path) -> Result<PathBuf> {
     let place = odd(folder)?;
     let class = fs::read(classes().join("shop/Shop.class"))?;
@@ -212,7 +215,7 @@ fn many(folder: &Path) -> Result<PathBuf> {
     Ok(place)
 }
 
-/// At every moment the folder is the old one or the new one, also when it is rewritten in place.
+/// At every moment the folder must be the old one or the new one, even if it is rewritten in place.
 #[test]
 fn a_kill_leaves_the_old_folder_or_the_new_one() -> Result<()> {
     let folder = folder();
@@ -253,7 +256,7 @@ fn a_kill_leaves_the_old_folder_or_the_new_one() -> Result<()> {
         thread::sleep(latest * part / 12);
         child.kill()?;
         if child.wait()?.success() {
-            // The command ended before it was killed. The next ones are killed earlier.
+            // The command ended before it was killed, so the next one is killed earlier.
             latest = latest * 3 / 4;
         } else {
             killed += 1;
@@ -296,10 +299,13 @@ fn an_interrupt_leaves_no_half_folder() -> Result<()> {
                 );
                 return Ok(());
             }
-            // The signal came before the command handled signals, or after its end.
+            // The signal came before the command handled signals, or after its end. So the next one
+            // comes later.
             None => delay = delay * 3 / 2,
             Some(0) => delay = delay * 3 / 4,
-            Some(code) => anyhow::bail!("exit code {code}"),
+            Some(code) => anyhow::bail!(
+                "exit code 0 or that of an interrupted command expected, {code} found"
+            ),
         }
         let _ = fs::remove_dir_all(folder.path().join("new"));
     }
@@ -328,8 +334,8 @@ fn a_description_that_cannot_be_read_keeps_its_classes() -> Result<()> {
     Ok(())
 }
 
-/// Files that other programs create or replace in a folder while it is rewritten are there
-/// afterwards.
+/// If other programs create or replace files in a folder while it is rewritten, the rewritten
+/// folder must have these files.
 #[test]
 fn files_written_meanwhile_are_kept() -> Result<()> {
     let folder = folder();
@@ -344,8 +350,8 @@ fn files_written_meanwhile_are_kept() -> Result<()> {
             while !is_done.load(Ordering::Relaxed) {
                 let number = (made + 1).to_string();
                 let new = logs.join(format!("{number}.new"));
-                // A folder that was just opened may be removed while it is empty. Then no file was
-                // created.
+                // The rewriting may have just removed the folder, if it was empty. Then the file
+                // was not created, and nothing is expected.
                 let is_made = fs::write(logs.join(&number), "made").is_ok();
                 while is_made
                     && !(fs::write(&new, &number).is_ok()
@@ -371,21 +377,28 @@ fn files_written_meanwhile_are_kept() -> Result<()> {
         (writer.join(), rewritten)
     });
     rewritten?;
-    let made = made.map_err(|_| anyhow::anyhow!("the writer"))?;
+    let made = made.map_err(|_| anyhow::anyhow!("the thread that writes files panicked"))?;
     ensure!(made > 100, "{made}");
     let missing = (1..=made).filter(|n| !place.join(format!("logs/{n}")).exists());
     let missing: Vec<u32> = missing.collect();
-    ensure!(missing.is_empty(), "of {made}: {missing:?}");
+    ensure!(
+        missing.is_empty(),
+        "the writer made {made} files, and the folder lacks these: {missing:?}"
+    );
     let state = fs::read_to_string(place.join("logs/state"))?;
-    ensure!(state == made.to_string(), "{state} of {made}");
+    ensure!(
+        state == made.to_string(),
+        "the file `state` should say {made}, but says {state}"
+    );
     ensure!(names(folder.path())? == ["app", "outside"]);
     Ok(())
 }
 
-/// Files, folders and added files have the owners of the old ones.
+/// The files and folders of the output, including added ones, have the same owners as those of the
+/// input.
 #[test]
 fn owners_and_attributes_stay() -> Result<()> {
-    // Some file systems for temporary files have no extended attributes.
+    // The test needs extended attributes, which some file systems for temporary files lack.
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
     let place = odd(folder.path())?;
     fs::create_dir(place.join("logs"))?;
@@ -396,7 +409,10 @@ fn owners_and_attributes_stay() -> Result<()> {
         let groups = rustix::process::getgroups()?;
         let mut others = groups.iter().map(|group| group.as_raw());
         let other = others.find(|group| *group != own.gid());
-        (own.uid(), other.context("a second group, or root")?)
+        (
+            own.uid(),
+            other.context("this test needs root, or a user with two groups")?,
+        )
     };
     let kept = [
         "",
@@ -430,14 +446,14 @@ fn owners_and_attributes_stay() -> Result<()> {
         }
         let mode = fs::metadata(to.join("logs"))?.mode() & 0o7777;
         ensure!(mode == 0o2750, "{mode:o}");
-        // An unchanged file is the same file, with the same inode.
+        // A file that did not change is still the same file, with the same inode.
         ensure!(fs::metadata(place.join("read-only"))?.ino() == before);
     }
     Ok(())
 }
 
-/// The limit for entries of archives also holds for class files, and larger files are not read into
-/// memory.
+/// The size limit for entries of archives also holds for class files. A larger file is copied, but
+/// not read into memory.
 #[test]
 fn large_classes_are_copied_and_named() -> Result<()> {
     let folder = folder();
@@ -457,7 +473,8 @@ fn large_classes_are_copied_and_named() -> Result<()> {
     Ok(())
 }
 
-/// A folder that is given instead of its parent, so that classes are not found by their names.
+/// The user gives a folder instead of its parent, so class loaders would not find the classes by
+/// their names.
 #[test]
 fn classes_at_the_wrong_place_are_named() -> Result<()> {
     let folder = folder();

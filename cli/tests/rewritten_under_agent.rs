@@ -1,5 +1,5 @@
-//! Rewritten programs under `loadhook run`: both the agent and the tracker count, and neither
-//! replaces the other's profile.
+//! Tests of rewritten programs under `loadhook run`. Both the agent and the program's own tracker
+//! count, and neither replaces the other's profile.
 
 mod common;
 
@@ -11,14 +11,14 @@ use common::{calls, classes, done, folder, loadhook, profiles, read};
 use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::process;
 
-/// Rewrites the program into `counted` in a folder.
+/// Rewrites the classes in `from` into the folder `counted`.
 fn rewrite(folder: &Path, from: &Path) -> Result<()> {
     let mut rewrite = loadhook(folder, &["rewrite", "--all", "-o", "counted"]);
     done(rewrite.arg(from)).expect(0, "", &["classes rewritten"]);
     Ok(())
 }
 
-/// The calls of `shop.Shop.main` in each profile of a folder, by name.
+/// Number of calls of `shop.Shop.main` in each profile of a folder, with the profile's name.
 fn mains(folder: &Path) -> Vec<(String, u64)> {
     let count = |name: String| {
         let profile = read(&folder.join(&name));
@@ -62,7 +62,8 @@ fn each_has_a_profile_of_its_own() -> Result<()> {
     Ok(())
 }
 
-/// This holds for names that the user gave, for snapshots, and if earlier profiles are kept.
+/// If agent and tracker are given the same file name, they write separate files. This holds for
+/// names that the user chose, for snapshots, and if earlier profiles are kept.
 #[test]
 fn equal_names_get_separate_files() -> Result<()> {
     for (agent, jvm, expected) in [
@@ -102,7 +103,7 @@ fn equal_names_get_separate_files() -> Result<()> {
             let result = done(&mut loadhook(path, &options(agent, jvm)));
             ensure!(result.code == Some(0), "{}", result.err);
             if round == 1 && jvm.len() == 2 {
-                // An earlier profile is kept.
+                // The earlier profile is kept, so there is one more file.
                 ensure!(profiles(path).len() == expected.len() + 1, "{agent:?}");
                 continue;
             }
@@ -119,7 +120,7 @@ fn equal_names_get_separate_files() -> Result<()> {
     Ok(())
 }
 
-/// Two archives with trackers in separate class loaders, and the agent.
+/// Two archives have their own trackers, in separate class loaders, and the agent counts, too.
 #[test]
 fn several_trackers_stay_apart() -> Result<()> {
     let folder = folder();
@@ -165,7 +166,8 @@ fn several_trackers_stay_apart() -> Result<()> {
     Ok(())
 }
 
-/// Both kinds of profiles have the same calls, so the merged file contains the agents' only.
+/// The agents' profiles and the trackers' have the same calls. So the merged file contains only the
+/// agents'.
 #[test]
 fn calls_are_not_added_up() -> Result<()> {
     let folder = folder();
@@ -185,7 +187,7 @@ fn calls_are_not_added_up() -> Result<()> {
     Ok(())
 }
 
-/// Without `run`, the agent's message names both profiles.
+/// The agent runs without `loadhook run`. Its message names its own profile and the tracker's.
 #[test]
 fn the_agent_alone_names_both() -> Result<()> {
     let folder = folder();
@@ -210,7 +212,7 @@ fn the_agent_alone_names_both() -> Result<()> {
         path.canonicalize()?.join("x.2.pb.gz").display()
     );
     ensure!(result.err.contains(&line), "{}", result.err);
-    // Both can write to a device.
+    // A device can take both profiles, so neither gets another name.
     let mut java = Jdk::find(17)?.java();
     let agent = common::agent();
     java.current_dir(path)
@@ -235,7 +237,7 @@ fn the_agent_alone_names_both() -> Result<()> {
     Ok(())
 }
 
-/// One class loaded normally and 20 hidden copies, called 30 times each.
+/// One class is loaded normally, and 20 copies of it are hidden classes. Each is called 30 times.
 #[test]
 fn agent_and_tracker_count_hidden_classes_alike() -> Result<()> {
     let folder = folder();

@@ -1,4 +1,4 @@
-//! Messages of the scripts on a machine that lacks a program. The test installs nothing.
+//! Tests what the scripts say on a machine that lacks a program. The tests install nothing.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -7,31 +7,32 @@ use std::process::Command;
 
 fn root() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
-    root.expect("a workspace").to_owned()
+    root.expect("this crate is in a workspace").to_owned()
 }
 
-/// Runs `line` in a shell after `prerequisites.sh`, in a folder. The shell finds only `cargo` and
-/// these programs. Returns its output.
+/// Runs `line` in a shell, after `prerequisites.sh`, with `folder` as the current folder. The shell
+/// finds only `cargo` and these programs. Returns its output.
 fn shell(folder: &Path, programs: &[&str], target: &str, line: &str) -> String {
     let bin = folder.join("bin");
     let _ = fs::remove_dir_all(&bin);
-    fs::create_dir(&bin).expect("create test folder");
-    fs::write(bin.join("cargo"), "").expect("write test file");
+    fs::create_dir(&bin).expect("the test folder can be created");
+    fs::write(bin.join("cargo"), "").expect("the test file can be written");
     for program in programs {
         let found = ["/usr/bin", "/bin"].map(|folder| Path::new(folder).join(program));
         let found = found.iter().find(|found| found.exists());
         symlink(found.expect("the program is installed"), bin.join(program))
-            .expect("create symbolic link");
+            .expect("the symbolic link can be created");
     }
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    fs::set_permissions(bin.join("cargo"), mode).expect("set permissions");
+    fs::set_permissions(bin.join("cargo"), mode).expect("the permissions can be set");
     let root = root();
     let script = format!(
         "set -eu; . '{}/scripts/prerequisites.sh'; cd \"$root\"; {line}",
         root.display()
     );
     let output = Command::new("/bin/sh")
-        // The folder of the script gives it the workspace's path.
+        // The last argument is the script's own path (`$0`), from which `prerequisites.sh` finds
+        // the workspace.
         .args([
             "-c",
             &script,
@@ -42,15 +43,15 @@ fn shell(folder: &Path, programs: &[&str], target: &str, line: &str) -> String {
         .env("PATH", &bin)
         .env("CARGO_TARGET_DIR", target)
         .output()
-        .expect("a shell");
+        .expect("the shell starts");
     let text = [output.stdout, output.stderr].concat();
-    String::from_utf8(text).expect("UTF-8")
+    String::from_utf8(text).expect("the text is UTF-8")
 }
 
 #[test]
 fn the_target_folder_stays_where_it_is() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let here = fs::canonicalize(folder.path()).expect("resolve the path");
+    let folder = tempfile::tempdir().expect("a temporary folder can be created");
+    let here = fs::canonicalize(folder.path()).expect("the path can be resolved");
     let line = "echo \"$target $CARGO_TARGET_DIR\"";
     let expect = |target: &str, absolute: &str| {
         let said = shell(&here, &["dirname", "cc", "ld"], target, line);
@@ -62,13 +63,13 @@ fn the_target_folder_stays_where_it_is() {
 
 #[test]
 fn messages_name_the_package_of_a_missing_program() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
+    let folder = tempfile::tempdir().expect("a temporary folder can be created");
     let said = shell(folder.path(), &["dirname"], "/none", "echo all");
     assert_eq!(
         said,
         "loadhook: cc not found: install gcc (no apt-get here)\n"
     );
-    // A release that no machine has, without python to fetch it.
+    // No machine has this release, and without python it cannot be fetched.
     let line = "need_runtime 12; echo all";
     let said = shell(
         folder.path(),

@@ -1,4 +1,4 @@
-//! Signals to `loadhook run` reach the program, and the table is still printed.
+//! Tests of signals to `loadhook run`. They reach the program, and the table is still printed.
 
 mod common;
 
@@ -14,7 +14,7 @@ use loadhook_testkit::process;
 use rustix::fs::{Mode, OFlags, open};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Starts the program, waits until the program waits, and sends a signal.
+/// Starts the program, and sends a signal when the program waits.
 fn ended_by(signal: Signal, to_child: bool) -> Done {
     let folder = folder();
     let mut command = run(folder.path(), &[], &["wait"]);
@@ -29,32 +29,34 @@ fn ended_by(signal: Signal, to_child: bool) -> Done {
 }
 
 fn send(pid: u32, signal: Signal) {
-    let pid = Pid::from_raw(pid.cast_signed()).expect("a process");
+    let pid = Pid::from_raw(pid.cast_signed()).expect("the process id is valid");
     kill_process(pid, signal).expect("the process is alive");
 }
 
-/// Runs the command, and calls `then` as soon as the program waits.
+/// Runs the command, and calls `then` as soon as the program that it runs waits.
 fn waiting(command: &mut Command, then: impl FnOnce(&Child)) -> Done {
-    // The command gets a process group of its own, so that it does not take the signals for a
-    // terminal's.
+    // The command gets a process group of its own, so that a signal to it is not taken for one from
+    // a terminal.
     command.process_group(0);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut loadhook = command.spawn().expect("the process starts");
     let _limit = process::limit(&loadhook);
     let mut line = String::new();
-    let out = loadhook.stdout.take().expect("piped");
-    BufReader::new(out).read_line(&mut line).expect("a line");
+    let out = loadhook.stdout.take().expect("the stream is a pipe");
+    BufReader::new(out)
+        .read_line(&mut line)
+        .expect("the program prints a line");
     assert_eq!(line, "waiting\n");
     then(&loadhook);
     ended(process::end(loadhook).expect("the process ends"))
 }
 
-/// The JVM that `loadhook` started.
+/// Process id of the JVM that `loadhook` started.
 fn child_of(loadhook: &Child) -> u32 {
     let id = loadhook.id();
     let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children"));
-    let children = children.expect("read the list of child processes");
-    children.trim().parse().expect("one child")
+    let children = children.expect("the list of child processes can be read");
+    children.trim().parse().expect("there is one child process")
 }
 
 #[test]
@@ -84,8 +86,8 @@ fn a_killed_program_has_no_profile() {
     );
 }
 
-/// After the program has ended, signals are for `loadhook` itself. Here `loadhook` reads a pipe
-/// without end in place of the profile.
+/// After the program has ended, a signal ends `loadhook` itself. Here `loadhook` is busy: a pipe
+/// that never ends replaces the profile that it reads.
 #[test]
 fn a_signal_after_the_end_ends_loadhook() {
     let folder = folder();
@@ -95,13 +97,15 @@ fn a_signal_after_the_end_ends_loadhook() {
     let mut command = loadhook(folder.path(), &options);
     for signal in [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT] {
         let result = waiting(&mut command, |loadhook| {
-            let mut entries = std::fs::read_dir(folder.path()).expect("list test folder");
+            let mut entries =
+                std::fs::read_dir(folder.path()).expect("the test folder can be listed");
             let pipe = entries
                 .next()
                 .expect("there is a profile")
-                .expect("read the folder")
+                .expect("the folder can be listed")
                 .path();
-            // The pipe cannot be opened in this way before it has a reader.
+            // The pipe can be opened for writing only after `loadhook` has opened it for reading.
+            // Then `loadhook` waits for data.
             let mut writer = None;
             until(loadhook, || {
                 writer = open(&pipe, OFlags::WRONLY | OFlags::NONBLOCK, Mode::empty()).ok();
@@ -110,15 +114,15 @@ fn a_signal_after_the_end_ends_loadhook() {
             send(loadhook.id(), signal);
             let sent = Instant::now();
             until(loadhook, || sent.elapsed() > Duration::from_secs(60));
-            // The reader has opened its end now.
+            // `loadhook` has ended by now, so the pipe is no longer needed.
             drop(writer);
-            std::fs::remove_file(pipe).expect("remove test file");
+            std::fs::remove_file(pipe).expect("the test file can be removed");
         });
         assert_eq!(result.code, None, "{signal:?}: {}", result.err);
     }
 }
 
-/// As under `nohup`, an ignored signal is ignored in the JVM, too.
+/// If a signal is ignored, as `nohup` ignores SIGHUP, the JVM ignores it, too.
 #[test]
 fn an_ignored_signal_stays_ignored() {
     let folder = folder();
@@ -133,14 +137,15 @@ fn an_ignored_signal_stays_ignored() {
     assert_eq!(result.code, Some(143), "{}", result.err);
 }
 
-/// A command as a line for a shell.
+/// A command as a line for the shell.
 fn line_of(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
-    let quoted = words.map(|word| format!("'{}'", word.to_str().expect("UTF-8")));
+    let quoted = words.map(|word| format!("'{}'", word.to_str().expect("the text is UTF-8")));
     quoted.collect::<Vec<_>>().join(" ")
 }
 
-/// Runs a line of a shell in the foreground of a terminal, until the program prints that it waits.
+/// Runs a line of the shell in the foreground of a terminal, and returns when the program has
+/// printed that it waits.
 fn terminal(folder: &Path, line: &str) -> (Child, impl BufRead + use<>) {
     let mut command = in_environment(Path::new("script"), folder);
     command.args(["--quiet", "--return", "--command", line]);
@@ -148,45 +153,55 @@ fn terminal(folder: &Path, line: &str) -> (Child, impl BufRead + use<>) {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut script = command.spawn().expect("script of bsdutils is installed");
     let _limit = process::limit(&script);
-    let mut out = BufReader::new(script.stdout.take().expect("piped"));
+    let mut out = BufReader::new(script.stdout.take().expect("the stream is a pipe"));
     let mut line = String::new();
     while !line.contains("waiting") {
-        assert_ne!(out.read_line(&mut line).expect("a line"), 0, "{line}");
+        assert_ne!(
+            out.read_line(&mut line).expect("the program prints a line"),
+            0,
+            "{line}"
+        );
     }
     (script, out)
 }
 
-/// Runs the program in the foreground of a terminal; `end` ends it.
+/// Runs the program in the foreground of a terminal. `end` must make it end.
 fn at_a_terminal(end: impl FnOnce(&mut Child)) -> Done {
     let folder = folder();
     let line = line_of(&run(folder.path(), &[], &["wait"]));
     let (mut script, mut out) = terminal(folder.path(), &line);
     let _limit = process::limit(&script);
     end(&mut script);
-    // The terminal shows both streams.
+    // The terminal shows standard output and standard error together.
     let mut shown = String::new();
-    out.read_to_string(&mut shown).expect("UTF-8");
+    out.read_to_string(&mut shown).expect("the text is UTF-8");
     let mut done = ended(process::end(script).expect("the process ends"));
     done.err = shown;
     done
 }
 
-/// The process of this name below another process.
+/// Process id of the process named `name` among the descendants of the process `of`.
 fn descendant(of: u32, name: &str) -> u32 {
-    let comm = std::fs::read_to_string(format!("/proc/{of}/comm")).expect("read test file");
+    let comm =
+        std::fs::read_to_string(format!("/proc/{of}/comm")).expect("the test file can be read");
     if comm.trim() == name {
         return of;
     }
     let children = std::fs::read_to_string(format!("/proc/{of}/task/{of}/children"));
-    let children = children.expect("read the list of child processes");
-    descendant(children.trim().parse().expect("one child"), name)
+    let children = children.expect("the list of child processes can be read");
+    descendant(
+        children.trim().parse().expect("there is one child process"),
+        name,
+    )
 }
 
 #[test]
 fn a_typed_signal_ends_the_program_once() {
     let result = at_a_terminal(|script| {
-        let stdin = script.stdin.as_mut().expect("piped");
-        stdin.write_all(b"\x03").expect("write to the terminal");
+        let stdin = script.stdin.as_mut().expect("the stream is a pipe");
+        stdin
+            .write_all(b"\x03")
+            .expect("the terminal can be written to");
     });
     assert_eq!(result.code, Some(130), "{}", result.err);
     assert!(result.err.contains("profile: loadhook-"), "{}", result.err);
@@ -201,18 +216,19 @@ fn a_signal_sent_to_the_foreground_reaches_the_program() {
     assert!(result.err.contains("profile: loadhook-"), "{}", result.err);
 }
 
-/// A shell between the terminal and `loadhook` makes no difference.
+/// It makes no difference if a shell runs between the terminal and `loadhook`.
 #[test]
 fn a_closed_terminal_sends_one_signal() {
-    // The program waits a minute at most for the first signal, and then long enough for a second
-    // one.
+    // The program waits at most a minute for the first signal. Then it waits two more seconds, so
+    // that a second signal would be noticed.
     let program = "trap 'echo HUP >> told' HUP; echo waiting; \
         until test -s told; do read now rest < /proc/uptime; end=${end:-$((${now%.*} + 60))}; \
         test ${now%.*} -lt $end || break; done; sleep 2; : >> told; mv told all";
     for behind in ["exec ", ""] {
         let folder = folder();
         let inner = loadhook(folder.path(), &["run", "--", "sh", "./program"]);
-        std::fs::write(folder.path().join("program"), program).expect("write test file");
+        std::fs::write(folder.path().join("program"), program)
+            .expect("the test file can be written");
         let line = format!("{behind}{}; exit 1", line_of(&inner));
         let (mut script, out) = terminal(folder.path(), &line);
         drop(out);
@@ -224,7 +240,7 @@ fn a_closed_terminal_sends_one_signal() {
             assert!(killed.elapsed() < process::PATIENCE, "{line}");
             std::thread::sleep(Duration::from_millis(50));
         }
-        let told = std::fs::read_to_string(all).expect("read test file");
+        let told = std::fs::read_to_string(all).expect("the test file can be read");
         assert_eq!(told, "HUP\n", "{line}");
     }
 }

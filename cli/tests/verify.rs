@@ -1,5 +1,6 @@
-//! `loadhook rewrite --verify`: outputs without faults are written as without the option. Faulty
-//! outputs are tested in the modules that verify, where faults can be made.
+//! Tests of `loadhook rewrite --verify`: if outputs have no faults, they are the same as without
+//! the option. Faulty outputs cannot be made here; the unit tests of the verifying modules test
+//! them.
 
 mod common;
 
@@ -23,7 +24,7 @@ fn verify(folder: &Path, arguments: &[&str]) -> Result<Command> {
     Ok(command)
 }
 
-/// An archive of the program's classes, with a nested archive that contains them too.
+/// Makes an archive with the program's classes, and with a nested archive of the same classes.
 fn jar(path: &Path, change: impl Fn(&str, Vec<u8>) -> Vec<u8>) -> Result<usize> {
     let files = corpus::files(&classes(), "class")?;
     let inner = path.with_extension("inner");
@@ -60,10 +61,12 @@ fn outputs_without_faults_are_written() -> Result<()> {
     let json: serde_json::Value = serde_json::from_str(&json.out)?;
     let number = |name: &str| json["verified"][name].as_u64().context(name.to_owned());
     let changed = number("changed")?;
-    // The trackers of both archives are changed classes, too.
+    // The classes of the trackers in both archives were added, so they count as changed classes,
+    // too.
     ensure!(changed > classes_in as u64, "{changed}");
     ensure!(number("judged")? == changed && number("below_50")? == 0);
-    // Annotations have no code, and a class may be at the wrong place.
+    // Not all other classes can change: an annotation has no code, and a class may be at the wrong
+    // place.
     let all = |name: &str| json[name].as_u64().context(name.to_owned());
     let untouched = number("untouched")?;
     ensure!(untouched == all("classes")? + all("other_files")? - all("rewritten")?);
@@ -74,7 +77,7 @@ fn outputs_without_faults_are_written() -> Result<()> {
     ensure!(fs::read(path.join("out/a.jar"))? == written);
     ensure!(names(&path.join("out"))? == ["a.jar"]);
 
-    // The output replaces the input.
+    // Now the output replaces the input.
     let same = done(&mut verify(path, &["a.jar", "-o", "a.jar"])?);
     let whole = format!(
         "verified: {changed} changed classes are well-formed, {untouched} other entries are unchanged"
@@ -93,7 +96,7 @@ fn folders_and_classes_are_verified() -> Result<()> {
     let from = path.join("from");
     for class in corpus::files(&classes(), "class")? {
         let to = from.join(class.strip_prefix(classes())?);
-        fs::create_dir_all(to.parent().context("a folder")?)?;
+        fs::create_dir_all(to.parent().context("the path has no folder")?)?;
         fs::copy(class, to)?;
     }
     fs::write(from.join("text"), "text")?;
@@ -103,7 +106,7 @@ fn folders_and_classes_are_verified() -> Result<()> {
         &["rewrite", "--all", "from", "-o", "plain"],
     ))
     .expect(0, "", &[]);
-    // A part of the output exists already.
+    // The output folder exists already, and has a part of the output.
     fs::create_dir_all(path.join("to/shop"))?;
     fs::write(path.join("to/shop/kept"), "kept")?;
     fs::write(path.join("to/text"), "old")?;
@@ -130,13 +133,14 @@ fn folders_and_classes_are_verified() -> Result<()> {
     Ok(())
 }
 
-/// Faults that the JDK also finds in the original are not reported.
+/// The JDK also finds this fault in the original class, so it is not reported.
 #[test]
 fn faults_of_the_original_are_not_reported() -> Result<()> {
     let folder = folder();
     let broken = |name: &str, mut class: Vec<u8>| {
         if name == "shop/Shop$Order.class" {
-            // aaload instead of iaload: first() reads from an array that is not of ints.
+            // The test replaces iaload by aaload, so the method first() reads a reference from an
+            // array of ints.
             let at = class.windows(3).position(|code| code == [0x03, 0x2e, 0xac]);
             class[at.expect("first() ends with these instructions") + 1] = 0x32;
         }

@@ -93,7 +93,8 @@ fn make(file: &Path) -> io::Result<PathBuf> {
     let mut address = 0x7_0000_0000_u64;
     let base = address;
     for table in 0..OBJECTS / 10 {
-        // The array has 56 bytes, each of the eight objects 32, the byte array 40.
+        // Sizes: the array of references has 56 bytes, each of the eight objects 32, the byte array
+        // 40.
         let places: Vec<u64> = (0..10)
             .map(|n| if n < 9 { address + 56 + 32 * n } else { 0 })
             .collect();

@@ -7,8 +7,8 @@ const PARENT: u64 = 0x200;
 const CHILD: u64 = 0x210;
 const MOST: usize = 4;
 
-/// A dump with an object whose fields are declared by its class and by the superclass, an array
-/// with null elements, and a string.
+/// A dump with an object whose fields are declared by its class and its superclass, an array with
+/// null elements, and a string.
 fn dump() -> Vec<u8> {
     let mut writer = Writer::new();
     writer.strings();
@@ -53,7 +53,7 @@ fn read(dump: &[u8], objects: &[u64], pairs: &[(u64, u64)]) -> (Graph, Details) 
     (graph, details)
 }
 
-/// `name type value` of the first fields, and the number of all fields.
+/// The first fields of an object as texts `name type value`, and the number of all its fields.
 fn fields(graph: &Graph, details: &Details, id: u64) -> (Vec<String>, u64) {
     let object = graph.object(id).expect("the object is in the dump");
     let fields = &details.fields[&object];
@@ -129,7 +129,7 @@ fn referrers_and_links_are_found() {
         pairs.map(|(from, to)| details.reference_names[&(number(from), number(to))].as_str());
     assert_eq!(links, ["parent", "[1]", "[3]", "shared"]);
     let found = graph.referrers(&[number(0x3000), number(0x1000)], 1);
-    // The array refers to the string three times, which counts once.
+    // The array refers to the string three times, but is listed once.
     assert_eq!(
         found,
         [(vec![number(0x1000)], 3), (vec![number(0x2000)], 1)]

@@ -1,5 +1,6 @@
-//! Tests of equal strings and arrays, in dumps whose duplicates are known. Where bytes are tested,
-//! arrays lie far apart, since the size of headers is inferred from distances.
+//! Tests of equal strings and arrays, in dumps whose duplicates are known. Where sizes in bytes are
+//! tested, arrays lie far apart, because the reader infers the size of array headers from the
+//! distances between arrays.
 
 use loadhook_heap::{Duplicate, Duplicates, ErrorKind, ProfilerObjects, Waste};
 use loadhook_testkit::dump::{CHAR, INT, OBJECT, Writer};
@@ -11,7 +12,8 @@ fn duplicates(dump: &[u8]) -> Duplicates {
     found
 }
 
-/// For each duplicate: class, count, bytes of one object, wasted bytes, preview.
+/// The rows of the result: class, number of objects, bytes of one object, wasted bytes, and
+/// preview.
 fn rows<'a>(found: &'a Duplicates) -> Vec<(&'a str, u64, u64, u64, &'a str)> {
     let row = |row: &'a Duplicate| {
         let text = &*row.preview.text;
@@ -24,13 +26,14 @@ fn rows<'a>(found: &'a Duplicates) -> Vec<(&'a str, u64, u64, u64, &'a str)> {
 fn an_array_that_strings_share_counts_once() {
     let mut writer = Writer::new();
     writer.strings();
-    // Three strings "hello" of 24 bytes. They have two arrays of 24 bytes, one of which is shared.
+    // Three strings "hello" of 24 bytes each. Two of them share an array; each array has 24 bytes.
     writer.string(0x1000, 0x2000, 0);
     writer.string(0x1020, 0x2000, 0);
     writer.string(0x1040, 0x2100, 0);
     writer.bytes(0x2000, b"hello");
     writer.bytes(0x2100, b"hello");
-    // Arrays that belong to no string: two with the same bytes, one longer, one of another type.
+    // Arrays that belong to no string: two have the same bytes, one is longer, and one has another
+    // type.
     writer.bytes(0x2200, b"hello");
     writer.bytes(0x2300, b"hello");
     writer.bytes(0x2400, b"hello\0");
@@ -38,7 +41,7 @@ fn an_array_that_strings_share_counts_once() {
     // A string without a duplicate.
     writer.string(0x1060, 0x2600, 0);
     writer.bytes(0x2600, b"alone");
-    // A string whose array is not in the dump, and one without an array.
+    // The array of the first string is missing in the dump; the second string has no array.
     writer.string(0x1080, 0x9999, 0);
     writer.string(0x10a0, 0, 0);
     let found = duplicates(&writer.finish());
@@ -68,7 +71,7 @@ fn bytes_are_characters_as_the_coder_says() {
     let mut writer = Writer::new();
     writer.strings();
     let wide: Vec<u8> = "é注".encode_utf16().flat_map(u16::to_le_bytes).collect();
-    // Equal bytes are one string in UTF-16, another in Latin-1.
+    // The same bytes are one string if they are UTF-16, and another one if they are Latin-1.
     for (at, coder) in [(0, 1), (1, 1), (2, 0), (3, 0), (4, 0)] {
         writer.string(0x1000 + 32 * at, 0x2000 + 32 * at, coder);
         writer.bytes(0x2000 + 32 * at, &wide);
@@ -87,8 +90,8 @@ fn bytes_are_characters_as_the_coder_says() {
 fn long_contents_are_cut_and_compared_to_the_end() {
     let mut writer = Writer::new();
     writer.strings();
-    // The byte arrays are larger than the reader's buffer. The preview of the characters is cut in
-    // the middle of a surrogate pair.
+    // The byte arrays are larger than the reader's buffer. The preview of the characters would end
+    // in the middle of a surrogate pair.
     let mut long = vec![b'x'; 2_500_000];
     for at in 0..4 {
         writer.string(0x1000 + 32 * at, 0x10_0000 * (at + 1), 0);
@@ -150,7 +153,7 @@ fn arrays_of_all_types_are_compared() {
     assert_eq!(found.arrays.objects, 16);
 }
 
-/// Strings of JDK 8, and of JDK 6, where strings share arrays.
+/// Dumps with strings as JDK 8 lays them out, and as JDK 6 does, where strings share arrays.
 #[test]
 fn strings_of_old_vms_have_arrays_of_characters() {
     let mut writer = Writer::new();
@@ -180,8 +183,8 @@ fn strings_of_old_vms_have_arrays_of_characters() {
         writer.primitive_array(at, CHAR, 3, &[0, b'a', 0, b'b', 0, b'c']);
     }
     let found = duplicates(&writer.finish());
-    // A string has a header of 12 bytes and three fields of 4 bytes, which makes 24. So does the
-    // array: 16 and 6 bytes, rounded up.
+    // A string has a header of 12 bytes and three fields of 4 bytes: 24 bytes. The array has a
+    // header of 16 bytes and 6 bytes of characters, which is rounded up to 24, too.
     assert_eq!(rows(&found), [("java.lang.String", 2, 48, 48, "abc")]);
     assert_eq!(found.partial_strings, 2);
 }
@@ -202,7 +205,7 @@ fn only_the_worst_are_listed_but_all_are_counted() {
     let dump = many();
     let (found, _) = Duplicates::read(|| Ok(&dump[..]), 3, u64::MAX, ProfilerObjects::Shown)
         .expect("the dump is readable");
-    // All values waste equally much, so they are ordered by address.
+    // All values waste the same number of bytes, so they are sorted by address.
     let texts: Vec<&str> = found.worst.iter().map(|row| &*row.preview.text).collect();
     assert_eq!(texts, ["number 0", "number 1", "number 2"]);
     assert_eq!((found.strings.values, found.strings.objects), (10, 100));

@@ -17,13 +17,14 @@ fn graph(dump: &[u8]) -> Graph {
     graph
 }
 
-/// A dump of objects with the references `edges` and the roots `roots`.
+/// A dump of objects. `edges` has the references of each object, and `roots` the objects that are
+/// roots.
 fn dump(edges: &[Vec<usize>], roots: &[usize]) -> Vec<u8> {
     let mut writer = Writer::new();
     for root in roots {
         writer.root(0x03, at(*root), &[1, 0]);
     }
-    // The objects are written in reverse, to show that the order does not matter.
+    // The objects are written in reverse, because the order must not matter.
     for (number, to) in edges.iter().enumerate().rev() {
         let to: Vec<u64> = to.iter().map(|to| at(*to)).collect();
         writer.object_array(at(number), &to);
@@ -31,8 +32,8 @@ fn dump(edges: &[Vec<usize>], roots: &[usize]) -> Vec<u8> {
     writer.finish()
 }
 
-/// The dominator of each object: `None` if it is unreachable, `Some(None)` if only roots dominate
-/// it.
+/// The immediate dominator of each object: `None` if the object is unreachable, `Some(None)` if no
+/// object dominates it, because only roots do.
 fn dominators(edges: &[&[usize]], roots: &[usize]) -> Vec<Option<Option<usize>>> {
     let edges: Vec<Vec<usize>> = edges.iter().map(|to| to.to_vec()).collect();
     let graph = graph(&dump(&edges, roots));
@@ -58,7 +59,7 @@ fn known_graphs_have_their_dominators() {
         dominators(diamond, &[0]),
         [root, by(0), by(0), by(0), by(3)]
     );
-    // A cycle that is entered at one object, and at two.
+    // A cycle that is entered at one object, and one that is entered at two.
     let cycle: &[&[usize]] = &[&[1], &[2], &[3], &[1]];
     assert_eq!(dominators(cycle, &[0]), [root, by(0), by(1), by(2)]);
     assert_eq!(dominators(cycle, &[0, 2]), [root, root, root, by(2)]);
@@ -113,7 +114,7 @@ fn sizes_add_up_to_what_is_kept() {
     let found = graph.dominators().expect("dominators are computed");
     let retained =
         |n: usize| found.retained(graph.object(at(n)).expect("the object is in the dump"));
-    // Arrays of 2, 1, 1, 1 and 0 references of 4 bytes.
+    // The arrays have 2, 1, 1, 1 and 0 references of 4 bytes.
     let all: Vec<_> = (0..5).map(retained).collect();
     assert_eq!(all, [Some(112), Some(24), Some(24), Some(40), Some(16)]);
     let largest: Vec<u64> = found
@@ -122,7 +123,8 @@ fn sizes_add_up_to_what_is_kept() {
         .map(|object| graph.id(object))
         .collect();
     assert_eq!(largest, [at(0), at(3)]);
-    // All objects have one class, so only the topmost counts.
+    // By class, an object that another object of its class dominates is not counted again. Here all
+    // objects have one class, so only the topmost counts.
     let by_class = found.by_class();
     assert_eq!(by_class[&OBJECTS], 112);
 }
@@ -136,7 +138,7 @@ fn paths_lead_to_the_nearest_root_that_is_no_variable_and_name_the_fields() {
     writer.class(0x200, 0, &[], &[(30, 0x2000)]);
     writer.root(0x05, 0x200, &[]);
     writer.root(0x03, 0x5000, &[1, 0]);
-    // The long path has 0x5000 and three more objects.
+    // The long path consists of the object 0x5000 and three more.
     writer.pair(0x5000, 0x5020, 0);
     writer.pair(0x5020, 0x5040, 0);
     writer.pair(0x5040, 0, 0x3000);
@@ -186,7 +188,8 @@ fn paths_lead_to_the_nearest_root_that_is_no_variable_and_name_the_fields() {
     );
 }
 
-/// Returns a generator of pseudorandom numbers below its argument; it is the same in each run.
+/// Returns a generator of pseudorandom numbers below its argument. It gives the same numbers in
+/// each run.
 fn numbers(mut random: u64) -> impl FnMut(usize) -> usize {
     move |below| {
         random ^= random << 13;
@@ -198,7 +201,7 @@ fn numbers(mut random: u64) -> impl FnMut(usize) -> usize {
 
 #[test]
 fn what_memory_has_no_room_for_changes_nothing() {
-    // A graph of some megabytes, of which only a few pages are in memory.
+    // The graph takes some megabytes, and only a few of its pages are in memory at a time.
     let mut next = numbers(0x9e37_79b9_7f4a_7c15);
     let objects = 60_000;
     let edges: Vec<Vec<usize>> = (0..objects)
@@ -236,7 +239,8 @@ fn any_memory_will_do() {
     let dump = dump(&edges, &[4999]);
     for memory in (0..=400_000).step_by(25_000) {
         let (graph, _) = Graph::read(|| Ok(&dump[..]), memory).expect("the dump is readable");
-        // Object 4999, its repeated halves, and two classes.
+        // The path consists of the objects 4999, half of it, half of that and so on, and of two
+        // classes.
         assert_eq!(
             graph
                 .dominators()
@@ -264,16 +268,16 @@ fn another_dump_is_found_out() {
     let way = [1, 0].map(|n| graph.object(at(n)).expect("the object is in the dump"));
     assert!(graph.reference_names(&one[..], &way).is_ok());
     assert!(graph.reference_names(&other[..], &way).is_err());
-    // A dump of equal length, but of another time.
+    // A dump of the same length that was written at another time.
     let mut later = one.clone();
     later[30] += 1;
     assert!(graph.reference_names(&later[..], &way).is_err());
-    // A dump of equal length, but with other objects.
+    // A dump of the same length with other objects.
     let [before, after] = [0x1000_u64, 0x2000].map(u64::to_be_bytes);
     let place = one
         .windows(8)
         .rposition(|bytes| bytes == before)
-        .expect("an array");
+        .expect("the object is in the dump");
     later = one.clone();
     later[place..place + 8].copy_from_slice(&after);
     opened.set(0);
@@ -288,7 +292,7 @@ fn another_dump_is_found_out() {
 #[test]
 fn a_dump_cut_off_in_an_array_has_what_is_before() {
     let whole = dump(&[vec![1, 2], vec![2], vec![]], &[1, 2]);
-    // The first object is written last, so the cut removes its second element.
+    // The first object is written last, so the cut removes its second reference.
     let cut = &whole[..whole.len() - 9 - 4];
     let (graph, outcome) = Graph::read(|| Ok(cut), 0).expect("the dump is readable up to the cut");
     assert!(outcome.is_some_and(|error| error.is_truncated()));
@@ -315,7 +319,7 @@ fn weak_references_keep_nothing() {
         writer.load_class(serial, class, name);
     }
     writer.class(0x200, 0, &[(6, OBJECT)], &[]);
-    // The subclass declares a field of its own named `referent`, which is followed.
+    // The subclass declares its own field `referent`, which is an ordinary reference.
     writer.class(0x210, 0x200, &[(6, OBJECT)], &[]);
     writer.class(0x220, 0x200, &[], &[]);
     writer.root(0x03, 0x1000, &[1, 0]);
@@ -363,7 +367,7 @@ fn loaders_keep_their_classes() {
     );
 }
 
-/// Returns the objects that are reached from the roots without going through `without`.
+/// Returns the objects that are reachable from the roots if the object `without` is removed.
 fn reached(edges: &[Vec<usize>], roots: &[usize], without: Option<usize>) -> BTreeSet<usize> {
     let mut reached = BTreeSet::new();
     let mut left = roots.to_vec();
@@ -380,8 +384,8 @@ const NODES: usize = 12;
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// An object retains the objects that are unreachable without it, and paths are
-    /// as short as possible.
+    /// An object retains the objects that become unreachable without it, and paths are as short as
+    /// possible.
     #[test]
     fn retained_is_what_goes_without_the_object(
         edges in prop::collection::vec(prop::collection::vec(0..NODES, 0..4), NODES),
@@ -398,7 +402,7 @@ proptest! {
             let gone = all.difference(&gone);
             let bytes: u64 = gone.map(|n| graph.size(object(*n))).sum();
             prop_assert_eq!(found.retained(object(n)), all.contains(&n).then_some(bytes), "{}", n);
-            // The distance to a root, by breadth-first search.
+            // The true distance of each object from the roots, found by breadth-first search.
             let mut near: BTreeSet<usize> = roots.iter().copied().collect();
             let mut steps = 1;
             while all.contains(&n) && !near.contains(&n) {
@@ -414,7 +418,7 @@ proptest! {
         }
     }
 
-    /// Any input makes the reader return, without a panic.
+    /// Whatever the input is, the reader returns, and does not panic.
     #[test]
     fn mutated_dumps_do_no_harm(changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8)) {
         let edges: Vec<Vec<usize>> = (0..8).map(|n| vec![n / 2, (n * 5 + 1) % 8]).collect();
@@ -437,7 +441,8 @@ proptest! {
     }
 }
 
-/// A chain of classes, each extending the one before, as long as a dump of 20 MB can have.
+/// A chain of classes, each of which extends the previous one. It is as long as a dump of 20 MB can
+/// hold.
 #[test]
 fn a_distant_subclass_of_a_weak_reference_is_weak() {
     const CLASSES: u64 = 200_000;

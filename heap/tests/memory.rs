@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use loadhook_heap::{Graph, histogram};
 use loadhook_testkit::process;
 
-/// A dump whose parts are generated while it is read.
+/// A reader of a dump whose parts are generated while they are read.
 struct Parts<I> {
     parts: I,
     part: Vec<u8>,
@@ -27,7 +27,8 @@ impl<I: Iterator<Item = Vec<u8>>> Read for Parts<I> {
     }
 }
 
-/// A dump of some names of 64 KiB and one heap segment, with identifiers of 4 bytes.
+/// A dump with `names` names of 64 KiB each, and one heap segment of `objects`. Identifiers have 4
+/// bytes.
 fn dump<I: Iterator<Item = Vec<u8>>>(names: usize, objects: impl Fn() -> I) -> impl Read {
     let head = b"JAVA PROFILE 1.0.2\0\0\0\0\x04\0\0\0\0\0\0\0\0".to_vec();
     let name = [
@@ -49,7 +50,7 @@ fn dump<I: Iterator<Item = Vec<u8>>>(names: usize, objects: impl Fn() -> I) -> i
 fn class(id: u32, above: u32, fields: u16) -> Vec<u8> {
     let ids = [id, 0, above, 0, 0, 0, 0, 0, 0].map(u32::to_be_bytes);
     let counts = [0, 0, fields].map(u16::to_be_bytes);
-    // Each field has the name 1 and is a reference.
+    // Each field has the name 1, and is a reference.
     let fields = [0, 0, 0, 1, 2].repeat(fields.into());
     [&[0x20][..], &ids.concat(), &counts.concat(), &fields].concat()
 }
@@ -59,16 +60,16 @@ fn instance(id: u32, class: u32, bytes: u32) -> Vec<u8> {
     [&[0x21][..], &head, &vec![0; bytes as usize]].concat()
 }
 
-/// Peak memory of the process.
+/// Peak memory of this process in bytes.
 fn peak() -> u64 {
-    process::peak_memory("self").expect("Linux tells the peak")
+    process::peak_memory("self").expect("Linux reports the peak memory")
 }
 
-// All cases are one test, because the peak is that of the process.
+// There is one test for all cases, because they share the peak memory of the process.
 #[test]
 fn memory_has_a_bound() {
-    // Two classes with many fields, and subclasses. The reader stores the offsets of all fields for
-    // each subclass.
+    // Two classes have many fields, and each has subclasses. The reader stores the offsets of all
+    // fields for each subclass.
     let fields = [65_535_u16, 65_000];
     let bytes = 4 * fields.iter().copied().map(u32::from).sum::<u32>();
     let objects = || {
@@ -84,10 +85,13 @@ fn memory_has_a_bound() {
     assert!(cut_off.is_none() && graph.len() == 402);
     let of_fields = peak();
     println!("{of_fields} bytes for fields");
-    assert!(of_fields < 80_000_000, "{of_fields} bytes of memory");
+    assert!(
+        of_fields < 80_000_000,
+        "less than 80 MB of memory expected, {of_fields} bytes used"
+    );
 
-    // Each object has a class of its own, which the dump lacks. The names have taken 896 MiB of the
-    // budget of 1 GiB, although all have one identifier, so that each replaces the one before.
+    // Each object has its own class, which is missing in the dump. The names have used 896 MiB of
+    // the limit of 1 GiB. All have the same identifier, so each replaces the previous one.
     let thousand = |n: u32| (1000 * n..1000 * n + 1000).flat_map(|n| instance(8 * n, 8 * n, 0));
     let objects = || (1..800).map(|n| thousand(n).collect());
     let (counts, outcome) = histogram(dump(14_326, objects));
@@ -95,9 +99,12 @@ fn memory_has_a_bound() {
     let text = error.to_string();
     assert!(text.contains("bytes of names, classes"), "{text}");
     let of_classes = peak();
-    println!("{of_classes} bytes for {} classes", counts.classes.len());
+    println!(
+        "memory for {} classes: {of_classes} bytes",
+        counts.classes.len()
+    );
     assert!(
         of_classes < (128 << 20) + 30_000_000,
-        "{of_classes} bytes of memory"
+        "less than 164 MB of memory expected, {of_classes} bytes used"
     );
 }

@@ -1,5 +1,5 @@
-//! Compares sizes with the JVM's own histogram: of the stacks of virtual threads, which are longer
-//! than their fields, and of classes with fields that a dump does not show.
+//! Compares sizes with the JVM's own histogram. A dump does not show the full size of some objects:
+//! of the stacks of virtual threads, and of classes with hidden fields.
 
 use std::fs::File;
 use std::path::Path;
@@ -10,14 +10,17 @@ use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::process;
 
 fn agrees_with_the_vm(feature: u32, options: &[&str]) {
-    let folder = tempfile::tempdir().expect("a temporary folder");
+    let folder = tempfile::tempdir().expect("a temporary folder can be created");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java/Parked.java");
-    let mut javac = Jdk::find(25).expect("JDK 25").javac().expect("javac");
+    let mut javac = Jdk::find(25)
+        .expect("JDK 25 is installed")
+        .javac()
+        .expect("javac is installed");
     javac.args(["--release", "21", "-d"]).arg(folder.path());
     process::output(javac.arg(source)).expect("the program compiles");
     let file = folder.path().join("heap.hprof");
-    let mut java = Jdk::find(feature).expect("a JDK").java();
-    // The program reads the stack of a thread by reflection.
+    let mut java = Jdk::find(feature).expect("the JDK is installed").java();
+    // The program reads the stack of a thread by reflection, so these packages must be opened.
     for package in ["java.lang", "jdk.internal.vm"] {
         let package = format!("java.base/{package}=ALL-UNNAMED");
         java.args(["--add-opens", &package]);
@@ -29,9 +32,9 @@ fn agrees_with_the_vm(feature: u32, options: &[&str]) {
     java.arg("Parked").arg(&file).stdin(Stdio::null());
     let said = process::output(&mut java).expect("the program ends");
 
-    let (histogram, outcome) = histogram(File::open(&file).expect("a dump"));
-    outcome.expect("the dump is whole");
-    let (graph, _) = Graph::read(|| File::open(&file), u64::MAX).expect("a dump");
+    let (histogram, outcome) = histogram(File::open(&file).expect("the dump is readable"));
+    outcome.expect("the dump is complete");
+    let (graph, _) = Graph::read(|| File::open(&file), u64::MAX).expect("the dump is readable");
     for class in [
         "jdk.internal.vm.StackChunk",
         "java.lang.VirtualThread",
@@ -41,13 +44,15 @@ fn agrees_with_the_vm(feature: u32, options: &[&str]) {
         let theirs = said.lines().find_map(|line| {
             let words: Vec<&str> = line.split_whitespace().collect();
             let is_it = words.get(3) == Some(&class);
-            is_it.then(|| [words[1], words[2]].map(|word| word.parse::<u64>().expect("a number")))
+            is_it.then(|| {
+                [words[1], words[2]].map(|word| word.parse::<u64>().expect("the text is a number"))
+            })
         });
         let theirs = theirs.unwrap_or_else(|| panic!("{class}: {said}"));
         let ours = histogram.classes.iter().find(|row| &*row.name == class);
         let ours = ours.expect("the dump has this class");
-        // The number of these objects may change between the histogram and the dump. Compare the
-        // size of one object only.
+        // The number of these objects may change between histogram and dump. So only the size of
+        // one object is compared.
         let theirs = match class {
             "java.lang.Thread" | "java.lang.invoke.ResolvedMethodName" => {
                 [ours.instances, theirs[1] / theirs[0] * ours.instances]
@@ -66,9 +71,9 @@ fn agrees_with_the_vm(feature: u32, options: &[&str]) {
         );
     }
 
-    // The size of a stack in the list of variables includes the frames behind its fields.
+    // In the list of variables, the size of a stack includes the frames that follow its fields.
     let read = Threads::read(|| File::open(&file), ProfilerObjects::Shown);
-    let (threads, _) = read.expect("a dump");
+    let (threads, _) = read.expect("the dump is readable");
     let variables = threads.threads.iter().flat_map(|thread| {
         let of_frames = thread.frames.iter().flat_map(|frame| &frame.locals);
         of_frames.chain(&thread.locals)
@@ -76,7 +81,7 @@ fn agrees_with_the_vm(feature: u32, options: &[&str]) {
     let stacks: Vec<&Local> = variables
         .filter(|local| &*local.class == "jdk.internal.vm.StackChunk")
         .collect();
-    // A variable refers to the stack of the last thread, which is the deepest.
+    // One variable refers to the stack of the last thread, which is the deepest stack.
     assert!(!stacks.is_empty(), "{feature} {options:?}");
     for local in stacks {
         assert!(local.bytes > 5_000, "{feature} {options:?}: {local:?}");

@@ -1,4 +1,4 @@
-//! The profiler's own objects are left out, and no others.
+//! Tests that views leave out the profiler's own objects, and no others.
 
 use loadhook_heap::{
     Duplicates, Graph, Histogram, LeftOut, ProfilerObjects, Threads, histogram,
@@ -19,8 +19,9 @@ const OWN: u64 = 0x2_1000;
 const PROGRAMS: u64 = 0x2_2000;
 const BUFFER: u64 = 0x10_0000;
 
-/// A dump of a program with an array and two threads, and of a tracker. Two of the tracker's paths
-/// share an array, a third refers to the program's array, and a thread runs a path.
+/// A dump with a program and a tracker. The program has an array and two threads. Two of the
+/// tracker's paths share an array, a third path refers to the program's array, and a thread runs a
+/// path.
 fn dump() -> Vec<u8> {
     let mut writer = Writer::new();
     writer.strings();
@@ -73,7 +74,7 @@ fn dump() -> Vec<u8> {
     let two = |writer: &mut Writer, id, class, to: [u64; 2]| {
         writer.instance(id, class, &to.map(u64::to_be_bytes).concat());
     };
-    // The tracker class refers to an array of paths; two of them share SHARED.
+    // The tracker's class refers to an array of paths. Two of the paths share the array SHARED.
     writer.array_of(0x3000, PATHS, &[0x3100, 0x3200]);
     two(&mut writer, 0x3100, PATH, [SHARED, PROGRAMS]);
     two(&mut writer, 0x3200, PATH, [SHARED, OWN]);
@@ -81,8 +82,8 @@ fn dump() -> Vec<u8> {
     writer.bytes(OWN, &[7; 1000]);
     writer.bytes(PROGRAMS, &[7; 1000]);
     writer.root(0x03, PROGRAMS, &[1, 0]);
-    // Two threads of the program: one whose only thread-local value is a path, and one with a value
-    // of its own in addition.
+    // Two threads of the program. One has a path as its only thread-local value; the other also has
+    // a value of its own.
     for (at, thread) in [0x4000, 0x5000].into_iter().enumerate() {
         two(&mut writer, thread, THREAD, [thread + 0x100, 0]);
         writer.root(0x08, thread, &[1 + at as u32, 0]);
@@ -92,11 +93,11 @@ fn dump() -> Vec<u8> {
         one(&mut writer, thread + 0x300, ENTRY, 0x3200);
         one(&mut writer, thread + 0x400, ENTRY, PROGRAMS);
     }
-    // A thread of the tracker, with its task in a `FieldHolder` as in JDK 19 and later.
+    // A thread of the tracker. Its task is in a `FieldHolder`, as in JDK 19 and later.
     two(&mut writer, 0x6000, THREAD, [0x6100, 0]);
     one(&mut writer, 0x6100, HOLDER, 0x3100);
     writer.root(0x08, 0x6000, &[3, 0]);
-    // The agent's buffer, and an array of the program that is equally long.
+    // The agent's buffer, and an array of the program with the same length.
     let longs = vec![0; 8 << 13];
     for (id, root) in [(BUFFER, 0x01), (2 * BUFFER, 0x03)] {
         writer.primitive_array(id, LONG, 1 << 13, &longs);
@@ -170,18 +171,18 @@ fn what_objects_retain_is_the_programs() {
     assert_eq!(found.retained(object(0x3100)), None);
     assert_eq!(found.retained(object(SHARED)), None);
     assert_eq!(found.retained(object(PROGRAMS)), Some(1016));
-    // Two objects are unreachable: an entry, and the class of strings.
+    // Two objects are unreachable: an entry of a thread-local map, and the class of strings.
     assert_eq!(found.unreachable(), 2);
     let largest = found.largest(usize::MAX);
     assert_eq!(largest.len(), found.reachable() as usize);
     assert!(!largest.iter().any(|object| graph.is_left_out(*object)));
     assert_eq!(found.by_class().get(&PATH), None);
-    // The path does not go through the tracker's nearer reference.
+    // The path does not use the shorter way, which leads through the tracker.
     let way = [PROGRAMS, 0x5400, 0x5200, 0x5100, 0x5000].map(object);
     assert_eq!(found.path(object(PROGRAMS)), way);
     assert_eq!(found.path(object(0x3100)), [0; 0]);
 
-    // If they are shown, the tracker retains its array.
+    // If the profiler's objects are shown, the tracker retains its array.
     let (graph, _) = Graph::read(|| Ok(&dump[..]), u64::MAX).expect("the dump is readable");
     let found = graph.dominators().expect("dominators are computed");
     assert_eq!(found.unreachable(), 2);
@@ -208,7 +209,7 @@ fn duplicates_and_threads_leave_out_the_profiler() {
         assert_eq!(threads.histogram, graph.histogram);
     }
     let duplicates = Duplicates::read(|| Ok(&dump[..]), 9, u64::MAX, ProfilerObjects::Shown);
-    // Three byte arrays and two long arrays are duplicates.
+    // If the profiler's objects are shown, three byte arrays and two long arrays are duplicates.
     assert_eq!(
         duplicates.expect("the dump is readable").0.arrays.objects,
         5
@@ -217,14 +218,14 @@ fn duplicates_and_threads_leave_out_the_profiler() {
     assert_eq!(threads.expect("the dump is readable").0.threads.len(), 3);
 }
 
-/// Without a graph, or if the dump is cut off, only the objects of the tracker's classes are left
-/// out.
+/// Without a graph, and in a cut-off dump, only objects of the tracker's classes can be recognised
+/// and left out.
 #[test]
 fn without_a_graph_objects_of_tracker_classes_are_left_out() {
     let dump = dump();
     let (found, outcome) = histogram_without_tracker(&dump[..]);
     outcome.expect("the dump is complete");
-    // Two paths, the array of paths, and three classes.
+    // The objects left out are two paths, the array of paths, and three classes.
     assert_eq!(found.left_out.instances, 6);
     assert_eq!(instances(&found, "loadhook.Path[]"), 0);
     assert_eq!(instances(&found, "byte[]"), 3);

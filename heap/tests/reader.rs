@@ -7,7 +7,7 @@ use loadhook_hprof::{Visitor, read};
 use loadhook_testkit::dump::Writer;
 use proptest::prelude::*;
 
-/// A visitor that receives everything, contents included, and stores nothing.
+/// A visitor that takes all records with their contents, and stores nothing.
 struct All;
 
 impl Visitor for All {
@@ -78,13 +78,16 @@ fn wherever_a_dump_is_cut_off_the_rest_is_shown() {
 
 fn packed(bytes: &[u8]) -> Vec<u8> {
     let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    packer.write_all(bytes).expect("write to memory");
-    packer.finish().expect("write to memory")
+    packer
+        .write_all(bytes)
+        .expect("writing to memory cannot fail");
+    packer.finish().expect("writing to memory cannot fail")
 }
 
 #[test]
 fn what_is_packed_is_read_to_its_last_byte() {
-    // A gzip file of one member, and of several, as HotSpot's threads write them.
+    // A gzip file with one member, and one with several members, as HotSpot writes with several
+    // threads.
     let whole = small();
     let members: Vec<Vec<u8>> = whole.chunks(100).map(packed).collect();
     assert!(members.len() > 3);
@@ -96,27 +99,27 @@ fn what_is_packed_is_read_to_its_last_byte() {
             let error = counts(&packed[..length])
                 .1
                 .expect_err("the dump is cut off");
-            // The compressed part is too short to unpack a single byte.
+            // So little of the file is left that not a single byte can be unpacked.
             let is_told = error.is_truncated()
                 || length < 60 && matches!(error.kind, ErrorKind::NotADump | ErrorKind::Empty);
             assert!(is_told, "{length}: {error}");
         }
         for (more, has_trailing_bytes) in [
-            // Zeros fill the last block of a tape.
+            // Zeros may follow, because tapes pad their last block with zeros.
             (&b"\0"[..], false),
             (&[0; 512], false),
             (b"\n", true),
             (b"\0\0\n", true),
             (b"more bytes than a member's head", true),
         ] {
-            // The bytes behind the gzip data are ignored; `has_trailing_bytes` is set unless they
-            // are zeros.
+            // Bytes after the gzip data are ignored. `has_trailing_bytes` says that there were any
+            // other than zeros.
             let (counts, outcome) = counts(&[&packed, more].concat());
-            outcome.expect("the dump is whole");
+            outcome.expect("the dump is complete");
             assert_eq!(counts.has_trailing_bytes, has_trailing_bytes, "{more:?}");
             assert_eq!(counts.dump_bytes, whole.len() as u64);
         }
-        // The checksum of the last member is damaged.
+        // The checksum of the last member is wrong.
         let mut wrong = packed.clone();
         let sum = wrong.len() - 8;
         wrong[sum] ^= 1;
@@ -143,13 +146,13 @@ fn faults_have_their_place() {
     let segment = whole
         .windows(5)
         .position(|bytes| bytes == [0x1c, 0, 0, 0, 0])
-        .expect("a segment");
+        .expect("the dump has a segment");
     let first = segment + 9;
     assert_eq!(
         text(first, &[0x77]),
         format!("unknown heap record 0x77 at byte {first}")
     );
-    // An array of four billion longs in a segment of a few bytes.
+    // The record says that an array has four billion longs, but the segment has only a few bytes.
     let mut writer = Writer::new();
     writer.primitive_array(0x3000, 11, u32::MAX, &[]);
     let error = counts(&writer.finish())
@@ -165,7 +168,7 @@ fn faults_have_their_place() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Any input makes the reader return, without a panic.
+    /// Whatever the input is, the reader returns, and does not panic.
     #[test]
     fn mutated_dumps_do_no_harm(changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8)) {
         let mut dump = small();

@@ -1,4 +1,4 @@
-//! Tests that the views of four shared passes equal the views that are read separately.
+//! Tests that the views made in four shared passes are equal to the views that are read one by one.
 
 use std::cell::Cell;
 use std::io;
@@ -46,7 +46,8 @@ fn written() -> Writer {
     writer
 }
 
-/// The same dump with a tracker, which has an equal string, an equal array, and a thread.
+/// The dump of [`dump`] with a tracker in addition, which has an equal string, an equal array, and
+/// a thread.
 fn dump_with_tracker() -> Vec<u8> {
     let mut writer = written();
     writer.text(60, "java/lang/$Loadhook");
@@ -62,7 +63,7 @@ fn dump_with_tracker() -> Vec<u8> {
     writer.finish()
 }
 
-/// The details by object, in a form that can be compared.
+/// The details of these objects, as values that can be compared.
 fn fields(details: &Details, objects: &[u32]) -> Vec<Option<(Vec<Field>, u64)>> {
     let fields = objects.iter().map(|object| details.fields.get(object));
     fields
@@ -193,7 +194,7 @@ fn the_trackers_objects_are_left_out_of_all_views() {
     }
 }
 
-/// The views are the same while the graph is in its file.
+/// The views are the same if the graph is in a file instead of memory.
 #[test]
 fn memory_for_hashes_comes_from_the_graph() {
     let mut writer = written();
@@ -203,7 +204,7 @@ fn memory_for_hashes_comes_from_the_graph() {
     let dump = writer.finish();
     let open = || io::Result::Ok(&dump[..]);
     let (shared, _) = SharedPasses::read(open, 1 << 30, false).expect("the dump is readable");
-    // Seven arrays of 40 bytes and three strings of 8.
+    // Seven arrays of 40 bytes and three strings of 8 bytes.
     let arrays = 7 * 40 + 3 * 8;
     assert_eq!(shared.bytes_of_hashes(), arrays);
     shared
@@ -225,7 +226,10 @@ fn memory_for_hashes_comes_from_the_graph() {
         memory: arrays - 1,
         ..request
     };
-    let error = shared.views(open, &request).err().expect("too much");
+    let error = shared
+        .views(open, &request)
+        .err()
+        .expect("the hashes do not fit into memory");
     let text = error.to_string();
     assert!(text.contains(BYTES_OF_HASHES), "{text}");
 }

@@ -1,12 +1,12 @@
-//! Tests of threads, in dumps whose threads are known.
+//! Tests of the threads that are read from dumps, in dumps whose threads are known.
 
 use loadhook_heap::{ProfilerObjects, Thread, Threads};
 use loadhook_testkit::dump::{OBJECT, PAIR, THREAD, Writer};
 
 const WORKER: u64 = 0x150;
 
-/// A dump with two threads: `main`, and one of a subclass of `Thread` that has a field `name` of
-/// its own.
+/// A dump with two threads. One is named `main`; the other is of a subclass of `Thread`, which
+/// declares its own field `name`.
 fn dump() -> Vec<u8> {
     let mut writer = Writer::new();
     writer.strings();
@@ -26,7 +26,7 @@ fn dump() -> Vec<u8> {
     writer.stack(8, 7, &[0x51, 0x52, 0x53]);
     writer.stack(9, 3, &[]);
     writer.class(WORKER, THREAD, &[(40, OBJECT)], &[]);
-    // Some strings and arrays are written before the objects that refer to them, some behind.
+    // Some strings and arrays are written before the objects that refer to them, others after them.
     writer.bytes(0x2000, b"worker 1");
     writer.string(0x1000, 0x2000, 0);
     let fields = [0x9999_u64, 0x1000].map(u64::to_be_bytes).concat();
@@ -46,10 +46,10 @@ fn dump() -> Vec<u8> {
     writer.root(0x03, PAIR, &[7, 1]);
     writer.root(0x02, 0x4000, &[7, 1]);
     writer.root(0x02, 0x4000, &[7, u32::MAX]);
-    // The stack has three frames, so this root is outside of all frames.
+    // The stack has the frames 0 to 2, so this root for frame 3 belongs to none.
     writer.root(0x02, 0x4000, &[7, 3]);
     writer.root(0x03, 0x7777, &[7, 2]);
-    // A root of a thread that the dump does not have.
+    // This root belongs to a thread that is not in the dump.
     writer.root(0x03, 0x4000, &[99, 0]);
     writer.finish()
 }
@@ -69,7 +69,7 @@ fn stacks_and_variables_are_those_written() {
     };
     assert_eq!((main.serial, main.id, &*main.name), (3, 0x3020, "main"));
     assert_eq!((&*main.class, main.frames.len()), ("java.lang.Thread", 0));
-    // The name is the field of `Thread`, not that of the subclass.
+    // The thread's name is in the field of `Thread`, not in that of the subclass.
     assert_eq!((worker.serial, worker.id), (7, 0x3000));
     assert_eq!((&*worker.name, &*worker.class), ("worker 1", "test.Worker"));
     let frames: Vec<_> = worker
@@ -95,7 +95,7 @@ fn stacks_and_variables_are_those_written() {
             (of, local.bytes, text)
         })
         .collect();
-    // The dump does not have `java.lang.Class`, so the size of class objects is unknown.
+    // `java.lang.Class` is missing in the dump, so the sizes of class objects are unknown.
     let expected = [
         ((0x4000, "test.Pair", false), 24, None),
         ((0x1000, "java.lang.String", false), 24, Some("worker 1")),
@@ -125,11 +125,11 @@ fn wherever_a_dump_is_cut_off_the_rest_is_shown() {
     assert_eq!(most, 2);
 }
 
-/// Dumps of JDK 17 and earlier have their roots at the end.
+/// In dumps of JDK 17 and earlier, the roots come last.
 #[test]
 fn stacks_are_shown_of_threads_that_were_cut_off() {
     let dump = dump();
-    // The cut removes the last segment, which has all roots.
+    // The cut removes the last segment, which contains all roots.
     let roots = 2 * 17 + 11 * 17;
     let (found, _) = Threads::read(
         || Ok(&dump[..dump.len() - roots - 9]),
@@ -144,10 +144,11 @@ fn stacks_are_shown_of_threads_that_were_cut_off() {
     assert_eq!(worker.frames.len(), 3);
 }
 
-/// If a megabyte of threads shared a megabyte of frames, that would make ten billion frames.
+/// In a hostile dump, a megabyte of threads shares a megabyte of frames. If each thread had its own
+/// list, there would be ten billion frames.
 #[test]
 fn threads_do_not_share_a_stack() {
-    // The serial number 0 is valid.
+    // The serial number 0 is valid, too.
     for stack in [5, 0] {
         let mut writer = Writer::new();
         writer.stack(stack, 1, &[0x51; 100_000]);
@@ -160,7 +161,7 @@ fn threads_do_not_share_a_stack() {
     }
 }
 
-/// A stack has a number of frames, and its record has a length; they may disagree.
+/// The record of a stack states its number of frames, and has a length; the two may disagree.
 #[test]
 fn stacks_end_where_their_records_do() {
     let mut writer = Writer::new();

@@ -29,7 +29,7 @@ fn small() -> Vec<u8> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Any input makes the reader return, without a panic.
+    /// Whatever the input is, the reader returns, and does not panic.
     #[test]
     fn mutated_dumps_do_no_harm(changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8)) {
         let mut dump = small();
@@ -45,9 +45,9 @@ proptest! {
             let _ = shared.views(|| Ok(&dump[..]), &request(&objects));
         }
         if let Ok((found, _)) = Threads::read(|| Ok(&dump[..]), ProfilerObjects::Shown) {
-            // A change may lead to other threads, but their number is bounded: each thread needs a
-            // root of its own of at least 13 bytes, or a stack of its own, and each frame an
-            // identifier in one stack.
+            // A changed dump may have other threads, but not many: each thread needs a stack of its
+            // own or a root of its own, which has at least 13 bytes. Each frame needs an identifier
+            // in one stack.
             let frames: usize = found.threads.iter().map(|thread| thread.frames.len()).sum();
             prop_assert!(13 * found.threads.len() + 4 * frames <= dump.len());
         }
@@ -64,8 +64,8 @@ fn request(objects: &[u32]) -> ViewRequest<'_> {
     }
 }
 
-/// Fifty thousand threads share a name, which is an array that refers to fifty thousand arrays. If
-/// each thread had a list of these arrays, there would be 2,500,000,000 entries.
+/// In a hostile dump, fifty thousand threads share a name, which is an array of fifty thousand
+/// arrays. If each thread had a list of these arrays, there would be 2,500,000,000 entries.
 #[test]
 fn a_name_of_threads_that_is_no_string_takes_no_gigabytes() {
     const MANY: u64 = 50_000;
@@ -101,8 +101,7 @@ fn a_name_of_threads_that_is_no_string_takes_no_gigabytes() {
     assert_eq!(views.threads.threads, threads.threads);
 }
 
-/// The lengths of a frame's, a stack's and a name's record are wrong; the rest of the dump is
-/// right.
+/// The records of a frame, a stack and a name state wrong lengths. The rest of the dump is right.
 #[test]
 fn few_bytes_of_a_dump_take_no_gigabytes() {
     let mut writer = Writer::new();
@@ -113,7 +112,8 @@ fn few_bytes_of_a_dump_take_no_gigabytes() {
     writer.load_class(40, THREAD, 41);
     writer.class(THREAD, 0, &[], &[]);
     writer.frame(0x51, 43, 43, 40, 7);
-    // A stack of a hundred thousand frames takes 800 KB, and each frame has three long names.
+    // A stack of a hundred thousand frames takes 800 KB in the dump. Each of its frames has three
+    // long names.
     writer.stack(2, 1, &[0x51; 100_000]);
     writer.instance(0x1200, THREAD, &[]);
     writer.root(0x08, 0x1200, &[1, 2]);
@@ -139,7 +139,7 @@ fn few_bytes_of_a_dump_take_no_gigabytes() {
     ));
 }
 
-/// A dump of 4-byte identifiers.
+/// Writes a dump with identifiers of 4 bytes.
 #[derive(Default)]
 struct Narrow {
     records: Vec<u8>,
@@ -223,7 +223,7 @@ fn identifiers_of_four_bytes_are_read() {
         panic!("{:?}", found.worst);
     };
     assert_eq!((row.count, &*row.preview.text), (2, "same"));
-    // A string has 8 + 4 + 4 + 1 bytes, rounded up to 24; its array has 12 + 4.
+    // A string has 8 + 4 + 4 + 1 bytes, rounded up to 24. Its array has 12 + 4 bytes.
     assert_eq!((row.bytes, row.wasted), (24 + 16, 24 + 16));
     let (found, _) =
         Threads::read(|| Ok(&dump[..]), ProfilerObjects::Shown).expect("the dump is readable");

@@ -12,20 +12,23 @@ use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::process;
 use tempfile::TempDir;
 
-/// A JVM that runs `Kept` and waits.
+/// A JVM that runs the program `Kept` and waits.
 struct Running {
     jdk: Jdk,
     child: Child,
     folder: TempDir,
 }
 
-/// Compiles the program once, and returns the folder of its classes.
+/// Compiles the program once, and returns the folder with its classes.
 fn classes() -> &'static Path {
     static CLASSES: OnceLock<PathBuf> = OnceLock::new();
     CLASSES.get_or_init(|| {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kept");
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java/Kept.java");
-        let mut javac = Jdk::find(17).expect("JDK 17").javac().expect("javac");
+        let mut javac = Jdk::find(17)
+            .expect("JDK 17 is installed")
+            .javac()
+            .expect("javac is installed");
         javac.arg("-d").arg(&folder).arg(source);
         process::output(&mut javac).expect("the program compiles");
         folder
@@ -34,14 +37,14 @@ fn classes() -> &'static Path {
 
 impl Running {
     fn start(jdk: &Jdk, options: &[&str]) -> Running {
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        let folder = tempfile::tempdir().expect("a temporary folder can be created");
         let mut java = jdk.java();
         java.args(options).args(["-Xmx64m", "-Xshare:off", "-cp"]);
         java.arg(classes()).arg("Kept");
         java.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = java.spawn().expect("the JVM starts");
         let mut line = String::new();
-        let out = child.stdout.as_mut().expect("a pipe");
+        let out = child.stdout.as_mut().expect("the stream is a pipe");
         BufReader::new(out)
             .read_line(&mut line)
             .expect("the program prints a line");
@@ -54,7 +57,7 @@ impl Running {
     }
 
     fn jcmd(&self, arguments: &[&str]) -> String {
-        let mut jcmd: Command = self.jdk.tool("jcmd").expect("jcmd");
+        let mut jcmd: Command = self.jdk.tool("jcmd").expect("jcmd is installed");
         jcmd.arg(self.child.id().to_string()).args(arguments);
         process::output(&mut jcmd).expect("jcmd works")
     }
@@ -62,7 +65,7 @@ impl Running {
     fn dump(&self, options: &[&str]) -> File {
         let file = self.folder.path().join("heap.hprof");
         let _ = fs::remove_file(&file);
-        let path = file.to_str().expect("UTF-8");
+        let path = file.to_str().expect("the text is UTF-8");
         let said = self.jcmd(&[&["GC.heap_dump"], options, &[path]].concat());
         File::open(&file).unwrap_or_else(|error| panic!("{error}: {said}"))
     }
@@ -75,12 +78,12 @@ impl Drop for Running {
     }
 }
 
-/// Instances and bytes by class name.
+/// Number and bytes of instances by class name.
 type Counts = BTreeMap<String, (u64, u64)>;
 
 fn ours(source: impl Read) -> Counts {
     let (histogram, outcome) = histogram(source);
-    outcome.expect("the dump is whole");
+    outcome.expect("the dump is complete");
     let mut counts = Counts::new();
     for class in histogram.classes {
         let count = counts.entry(class.name.to_string()).or_default();
@@ -104,7 +107,8 @@ fn the_vms(text: &str) -> Counts {
         let [Ok(instances), Ok(bytes)] = [instances, bytes].map(str::parse::<u64>) else {
             continue;
         };
-        // In a dump, gaps that the collector filled are arrays of numbers.
+        // The collector fills gaps with objects of this class. A dump shows them as arrays of
+        // numbers.
         let class = class.replace("Ljdk.internal.vm.FillerElement;", "I");
         let element = class.trim_start_matches('[');
         let depth = class.len() - element.len();
@@ -124,15 +128,16 @@ fn the_vms(text: &str) -> Counts {
 }
 
 fn agrees_with_the_vm(feature: u32, options: &[&str]) {
-    let jdk = Jdk::find(feature).expect("a JDK");
+    let jdk = Jdk::find(feature).expect("the JDK is installed");
     let running = Running::start(&jdk, options);
-    // The first jcmd creates the objects that every jcmd leaves in the JVM.
+    // Every jcmd leaves some objects in the JVM. The first jcmd creates them before anything is
+    // compared.
     running.jcmd(&["GC.class_histogram"]);
     let theirs = || the_vms(&running.jcmd(&["GC.class_histogram"]));
     let before = theirs();
     let ours = ours(running.dump(&[]));
-    // The JVM's own threads may create or drop objects meanwhile, so the dump must agree with the
-    // histogram before it or the histogram after it.
+    // Meanwhile, the JVM's own threads may create or drop objects. So the dump must agree with the
+    // histogram before it, or with the one after it.
     let after = theirs();
     assert_eq!(ours["Kept$Node"].0, 500);
     assert_eq!(ours["Kept$Longer"].0, 500);
@@ -142,9 +147,10 @@ fn agrees_with_the_vm(feature: u32, options: &[&str]) {
         let [before, ours, after] = [&before, &ours, &after].map(of);
         let agrees = |(instances, bytes): (u64, u64)| {
             let within = match &**name {
-                // The position of some static fields is unknown.
+                // The dump does not show where some static fields are, so sizes may differ by a
+                // hundredth.
                 "java.lang.Class" => bytes / 100,
-                // Before JDK 19 threads have padding that a dump does not show.
+                // Before JDK 19, threads have padding that a dump does not show.
                 name if feature == 17 && (name.contains("Thread") || name.ends_with("Handler")) => {
                     4096
                 }
@@ -179,25 +185,28 @@ fn histograms_agree_with_jdk_25() {
 #[test]
 fn packed_dumps_are_read() {
     for feature in [17, 25] {
-        let running = Running::start(&Jdk::find(feature).expect("a JDK"), &[]);
+        let running = Running::start(&Jdk::find(feature).expect("the JDK is installed"), &[]);
         let packed = running.dump(&["-gz=1"]);
         let mut first = [0; 2];
-        (&packed).read_exact(&mut first).expect("a file");
+        (&packed)
+            .read_exact(&mut first)
+            .expect("the file is readable");
         assert_eq!(first, [0x1f, 0x8b]);
         let packed = first.chain(packed);
         assert_eq!(ours(packed)["Kept$Node"].0, 500);
     }
 }
 
-/// The objects that `Kept` retains are known.
+/// The number and size of the objects that `Kept` retains are known.
 #[test]
 fn a_real_program_keeps_what_it_says() {
-    // One graph is in memory, the other mostly on the disk.
+    // The graph of one JVM is in memory, the other mostly on the disk.
     for (feature, memory) in [(17, u64::MAX), (25, 1 << 20)] {
-        let running = Running::start(&Jdk::find(feature).expect("a JDK"), &[]);
+        let running = Running::start(&Jdk::find(feature).expect("the JDK is installed"), &[]);
         running.dump(&[]);
         let file = running.folder.path().join("heap.hprof");
-        let (graph, outcome) = Graph::read(|| File::open(&file), memory).expect("a dump");
+        let (graph, outcome) =
+            Graph::read(|| File::open(&file), memory).expect("the dump is readable");
         assert!(outcome.is_none(), "{outcome:?}");
         let found = graph.dominators().expect("dominators are computed");
         let retained = |class: &str| {
@@ -207,10 +216,10 @@ fn a_real_program_keeps_what_it_says() {
                 .expect("the object is in the dump");
             found.retained(object).expect("the object is reachable")
         };
-        // The chains have nodes of 24 and of 32 bytes.
+        // The nodes of the two chains have 24 and 32 bytes.
         assert_eq!(retained("Kept$Chain"), 16 + 500 * (24 + 32));
         assert_eq!(retained("Kept$Shared"), 16 + 100_016);
-        // Two objects refer to it, so neither retains it.
+        // Two objects refer to the shared object, so neither retains it.
         assert_eq!(retained("Kept$Side"), 16);
         let shared = graph
             .objects_of_class("Kept$Shared")
@@ -220,19 +229,22 @@ fn a_real_program_keeps_what_it_says() {
         let names: Vec<String> = path.iter().map(|object| graph.name(*object)).collect();
         assert_eq!(names[..3], ["Kept$Shared", "Kept$Side", "class Kept"]);
         let links = graph
-            .reference_names(File::open(&file).expect("open test file"), &path)
-            .expect("a dump");
+            .reference_names(
+                File::open(&file).expect("the test file can be opened"),
+                &path,
+            )
+            .expect("the dump is readable");
         assert_eq!(links[0], "shared");
         assert!(["LEFT", "RIGHT"].contains(&&*links[1]), "{links:?}");
         assert!(path.last().is_some_and(|root| graph.root(*root).is_some()));
     }
 }
 
-/// If bytes of a real dump are changed at random or it is cut off, the reader still returns,
-/// without a panic.
+/// A real dump is changed at random places, or cut off. The reader still returns, and does not
+/// panic.
 #[test]
 fn broken_dumps_of_a_jvm_do_no_harm() {
-    let running = Running::start(&Jdk::find(17).expect("JDK 17"), &[]);
+    let running = Running::start(&Jdk::find(17).expect("JDK 17 is installed"), &[]);
     let mut whole = Vec::new();
     running
         .dump(&[])
@@ -269,5 +281,8 @@ fn broken_dumps_of_a_jvm_do_no_harm() {
             read += 1;
         }
     }
-    assert!(faults > 10 && read > 10, "{faults} faults, {read} read");
+    assert!(
+        faults > 10 && read > 10,
+        "more than 10 refused and 10 accepted dumps expected, {faults} and {read} found"
+    );
 }

@@ -1,4 +1,4 @@
-//! Tests of strings, arrays and threads in dumps of a real program on JDK 11, 17, 21 and 25.
+//! Tests of the strings, arrays and threads in dumps of a real program, on JDK 11, 17, 21 and 25.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,10 @@ const SOURCE: &str = include_str!("java/Waiting.java");
 fn classes(program: &str, release: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(program);
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java");
-    let mut javac = Jdk::find(25).expect("JDK 25").javac().expect("javac");
+    let mut javac = Jdk::find(25)
+        .expect("JDK 25 is installed")
+        .javac()
+        .expect("javac is installed");
     javac.args(["-encoding", "UTF-8", "--release", release, "-d"]);
     javac
         .arg(&folder)
@@ -25,11 +28,11 @@ fn classes(program: &str, release: &str) -> PathBuf {
     folder
 }
 
-/// Runs the program, which dumps itself, since runtimes have no `jcmd`.
+/// Runs the program, which dumps its own heap, because runtimes have no `jcmd`.
 fn dump_of(program: &str, classes: &Path, feature: u32) -> (TempDir, PathBuf) {
-    let folder = tempfile::tempdir().expect("a temporary folder");
+    let folder = tempfile::tempdir().expect("a temporary folder can be created");
     let file = folder.path().join("heap.hprof");
-    let mut java = Jdk::find(feature).expect("a JDK").java();
+    let mut java = Jdk::find(feature).expect("the JDK is installed").java();
     java.args(["-Xmx64m", "-cp"]).arg(classes);
     java.arg(program).arg(&file).stdin(Stdio::null());
     process::output(&mut java).expect("the program ends");
@@ -43,7 +46,7 @@ fn dump(feature: u32) -> (TempDir, PathBuf) {
     dump_of("Waiting", classes, feature)
 }
 
-/// Returns the number of the source line with this text.
+/// Number of the line in the program's source that contains this text.
 fn line(text: &str) -> Option<u32> {
     let at = SOURCE.lines().position(|line| line.contains(text));
     at.map(|at| at as u32 + 1)
@@ -57,25 +60,25 @@ fn has_its_duplicates(feature: u32) {
         u64::MAX,
         ProfilerObjects::Shown,
     )
-    .expect("a dump");
+    .expect("the dump is readable");
     assert!(cut_off.is_none(), "{cut_off:?}");
     let row = |text: &str| {
         let mut rows = found.worst.iter().filter(|row| row.preview.text == text);
         let row = rows.next().unwrap_or_else(|| panic!("{feature}: {text}"));
         (row.count, row.bytes, row.wasted)
     };
-    // A hundred strings and the literal. Each has an array with a header of 16 bytes and 20
-    // characters.
+    // A hundred strings and the literal are equal. Each has its own array: a header of 16 bytes and
+    // 20 characters.
     assert_eq!(
         row("said a hundred times"),
         (101, 64, 100 * 64),
         "{feature}"
     );
-    // The literal has an array of its own, with a header of 16 bytes and 18 bytes of characters;
-    // the eleven copies share one.
+    // The literal has its own array: a header of 16 bytes and 18 bytes of characters. The eleven
+    // copies share another array.
     assert_eq!(row("注文 shared"), (12, 64, 11 * 24 + 40), "{feature}");
     let ints = found.worst.iter().find(|row| row.preview.length == 777);
-    let ints = ints.expect("arrays of 777");
+    let ints = ints.expect("the arrays of 777 are duplicates");
     assert_eq!((&*ints.class, ints.is_string), ("int[]", false));
     assert_eq!((ints.count, ints.wasted), (50, 49 * 3128), "{feature}");
     for (waste, is_string) in [(found.strings, true), (found.arrays, false)] {
@@ -92,7 +95,7 @@ fn has_its_duplicates(feature: u32) {
 fn has_its_threads(feature: u32) {
     let (_folder, file) = dump(feature);
     let (found, cut_off) =
-        Threads::read(|| File::open(&file), ProfilerObjects::Shown).expect("a dump");
+        Threads::read(|| File::open(&file), ProfilerObjects::Shown).expect("the dump is readable");
     assert!(cut_off.is_none(), "{cut_off:?}");
     let thread = |name: &str| {
         let mut threads = found.threads.iter().filter(|thread| thread.name == name);
@@ -131,7 +134,10 @@ fn has_its_threads(feature: u32) {
             assert_eq!(locals, expected, "{feature}");
         }
     }
-    let main = thread("main").frames.last().expect("a stack");
+    let main = thread("main")
+        .frames
+        .last()
+        .expect("the thread has a stack");
     assert_eq!((&*main.class, &*main.method), ("Waiting", "main"));
     assert_eq!(main.line, line(".dumpHeap("));
     assert!(found.threads.is_sorted_by(|a, b| a.name <= b.name));
@@ -161,18 +167,19 @@ fn jdk_25() {
     has_its_threads(25);
 }
 
-/// JDK 25 dumps virtual threads with their stacks, even when they are parked.
+/// JDK 25 dumps virtual threads with their stacks, even if they are parked.
 #[test]
 fn virtual_threads_have_stacks() {
     let (_folder, file) = dump_of("Virtual", &classes("Virtual", "21"), 25);
-    let (found, _) = Threads::read(|| File::open(&file), ProfilerObjects::Shown).expect("a dump");
+    let (found, _) =
+        Threads::read(|| File::open(&file), ProfilerObjects::Shown).expect("the dump is readable");
     let mut threads = found.threads.iter();
     let thread = threads.find(|thread| thread.name == "virtual one");
-    let thread = thread.expect("the dump has it");
+    let thread = thread.expect("the dump has the thread or frame");
     assert_eq!(&*thread.class, "java.lang.VirtualThread");
     let mut frames = thread.frames.iter();
     let hold = frames.find(|frame| &*frame.method == "hold");
-    let [local] = &hold.expect("the dump has it").locals[..] else {
+    let [local] = &hold.expect("the dump has the thread or frame").locals[..] else {
         panic!("{hold:?}");
     };
     let text = local.preview.as_ref().map(|contents| &*contents.text);

@@ -1,4 +1,4 @@
-//! Records that are written and read again are equal.
+//! Tests that records are equal after they were written and read again.
 
 use loadhook_hprof::{
     ClassDump, Constant, ErrorKind, Header, InstanceField, LoadClass, NO_TRACE, Root, RootKind,
@@ -20,14 +20,14 @@ enum Record {
 }
 
 impl Record {
-    /// The writer puts top-level records before the heap records around them.
+    /// Returns whether this is a top-level record. The writer puts those before the heap records.
     fn is_top(&self) -> bool {
         use Record::{Frame, LoadClass, Text, Trace};
         matches!(self, Text(..) | LoadClass(_) | Frame(_) | Trace(..))
     }
 }
 
-/// All records in the order in which they are read.
+/// All records of a dump, in the order in which they are read.
 #[derive(Default)]
 struct Records {
     header: Header,
@@ -151,7 +151,7 @@ fn value_type() -> impl Strategy<Value = Type> {
     prop::sample::select(&Type::ALL[..])
 }
 
-/// A type, and the bits of a value of that type.
+/// A type, and the bits of one of its values.
 fn value(id_size: u32) -> impl Strategy<Value = (Type, u64)> {
     (value_type(), any::<u64>()).prop_map(move |(of, bits)| {
         let unused = 64 - 8 * of.size(id_size);
@@ -281,7 +281,7 @@ proptest! {
 
     #[test]
     fn written_records_are_read_again((header, records) in dump()) {
-        let dump = write(header, &records).expect("write to memory");
+        let dump = write(header, &records).expect("writing to memory cannot fail");
         validate(std::io::Cursor::new(&dump)).expect("the dump is complete");
         let mut found = Records::default();
         prop_assert_eq!(read(&dump[..], &mut found).expect("the dump is complete"), dump.len() as u64);
@@ -294,7 +294,7 @@ proptest! {
 
     #[test]
     fn any_bytes_have_an_end((header, records) in dump(), changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..8)) {
-        let mut dump = write(header, &records).expect("write to memory");
+        let mut dump = write(header, &records).expect("writing to memory cannot fail");
         for (at, byte) in changes {
             let at = at.index(dump.len());
             dump[at] = byte;
@@ -304,8 +304,8 @@ proptest! {
     }
 }
 
-/// Compares one record of each kind with its exact bytes, to find a fault that writing and reading
-/// have in common.
+/// Compares one record of each kind with its exact bytes. This finds faults that writing and
+/// reading have in common.
 #[test]
 fn records_have_the_bytes_of_the_format() {
     let header = Header {
@@ -363,7 +363,7 @@ fn records_have_the_bytes_of_the_format() {
     let expected: &[&[u8]] = &[
         b"JAVA PROFILE 1.0.2\0",
         &[0, 0, 0, 4, 1, 2, 3, 4, 5, 6, 7, 8],
-        // The empty stack trace to which all objects refer.
+        // The empty stack trace, to which all objects refer.
         &[
             5, 0, 0, 0, 0, 0, 0, 0, 12, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0,
         ],
@@ -395,6 +395,6 @@ fn records_have_the_bytes_of_the_format() {
         &[0x23, 0, 0, 0, 0x40, 0, 0, 0, 1, 0, 0, 0, 1, 5, 0, 0x61],
         &[0x2c, 0, 0, 0, 0, 0, 0, 0, 0],
     ];
-    let dump = write(header, &records).expect("write to memory");
+    let dump = write(header, &records).expect("writing to memory cannot fail");
     assert_eq!(dump, expected.concat());
 }

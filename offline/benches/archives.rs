@@ -69,7 +69,10 @@ impl Bench {
     }
 
     fn archive(&self, archive: &Path) -> Result<()> {
-        let name = archive.file_name().context("a file")?.to_string_lossy();
+        let name = archive
+            .file_name()
+            .context("the path has no file name")?
+            .to_string_lossy();
         let mut seconds = [const { Vec::new() }; 5];
         for _ in 0..TURNS {
             let [cold, warm] = self.asm(archive)?;
@@ -129,7 +132,10 @@ impl Bench {
             .arg("AsmJar");
         let output = process::output(java.args([archive, &out, archive, &out]))?;
         let seconds: Vec<f64> = output.lines().map(str::parse).collect::<Result<_, _>>()?;
-        seconds.try_into().ok().context("two numbers")
+        seconds
+            .try_into()
+            .ok()
+            .context("the program did not print two numbers")
     }
 
     fn jar(&self, archive: &Path) -> Result<f64> {

@@ -1,5 +1,5 @@
-//! Tests generated archives. Everything but rewritten classes must stay, and another zip reader
-//! must find the expected contents.
+//! Tests of rewriting generated archives. Everything but rewritten classes must stay as it is, and
+//! another zip reader must find the expected contents.
 
 mod common;
 
@@ -8,8 +8,8 @@ use common::{GREETER, Made, Spec, made, plan, read, rewrite};
 use loadhook_offline::{Error, Tracker};
 use proptest::prelude::*;
 
-/// Checks that everything before the directory, except the records of classes, is unchanged, and
-/// that nothing was added. Returns the offset of the directory.
+/// Checks that everything before the directory is unchanged, except the records of classes, and
+/// that nothing was added. Returns the offset of the directory in `out`.
 fn check_locals(spec: &Spec, locals: &[Vec<u8>], out: &[u8]) -> Result<usize> {
     let mut rest = out
         .strip_prefix(&spec.prefix[..])
@@ -20,45 +20,60 @@ fn check_locals(spec: &Spec, locals: &[Vec<u8>], out: &[u8]) -> Result<usize> {
         } else if rest.starts_with(local) {
             local.len()
         } else {
-            anyhow::bail!("{entry:?} changed");
+            anyhow::bail!("{entry:?} is no class, but its bytes changed");
         };
         let behind = rest[len..].strip_prefix(&entry.gap[..]);
-        rest = behind.with_context(|| format!("the bytes behind {entry:?} are missing"))?;
+        rest = behind.with_context(|| format!("the bytes after {entry:?} are missing"))?;
     }
     Ok(out.len() - rest.len())
 }
 
-/// The length of a local record, which must not have a descriptor.
+/// Length of a local record of a rewritten class, which must not have a data descriptor.
 fn rewritten_len(record: &[u8]) -> Result<usize> {
-    ensure!(record.starts_with(b"PK\x03\x04"), "no local record");
-    ensure!(record[6] & 8 == 0, "the record has a descriptor");
+    ensure!(
+        record.starts_with(b"PK\x03\x04"),
+        "a local record is missing"
+    );
+    ensure!(record[6] & 8 == 0, "the local record has a data descriptor");
     let u2 = |at: usize| usize::from(u16::from_le_bytes([record[at], record[at + 1]]));
     let packed = u32::from_le_bytes(record[18..22].try_into()?);
     Ok(30 + u2(26) + u2(28) + packed as usize)
 }
 
-/// Skips the directory's records at the beginning of `rest`, and checks the rest: only lengths and
-/// positions may change.
+/// Checks the end of an archive, from the directory on: only lengths and positions may change.
+/// `rest` begins with the directory.
 fn check_ending(spec: &Spec, before: &[u8], mut rest: &[u8]) -> Result<()> {
     for _ in &spec.entries {
-        ensure!(rest.starts_with(b"PK\x01\x02"), "no directory");
+        ensure!(
+            rest.starts_with(b"PK\x01\x02"),
+            "a record of the directory is missing"
+        );
         let part = |at: usize| usize::from(u16::from_le_bytes([rest[at], rest[at + 1]]));
         rest = &rest[46 + part(28) + part(30) + part(32)..];
     }
-    ensure!(rest.len() == before.len(), "{rest:?} behind the directory");
-    // Compare the numbers of entries, but not lengths and positions, which have changed.
+    ensure!(
+        rest.len() == before.len(),
+        "other bytes follow the directory: {rest:?}"
+    );
+    // Compare the numbers of entries. Lengths and positions have changed, so they are not compared.
     let end = rest.len() - spec.comment.len() - spec.ending.trailer.len() - 22;
     ensure!(rest[end..end + 12] == before[end..end + 12]);
-    ensure!(rest[end + 20..] == before[end + 20..], "comment or trailer");
+    ensure!(
+        rest[end + 20..] == before[end + 20..],
+        "the comment or the bytes after the archive changed"
+    );
     if end != 0 {
-        ensure!(rest[..40] == before[..40], "zip64 end record");
+        ensure!(rest[..40] == before[..40], "the zip64 end record changed");
         let more = 56..end - 20;
-        ensure!(rest[more.clone()] == before[more], "zip64 end record");
+        ensure!(
+            rest[more.clone()] == before[more],
+            "the zip64 end record or its extension changed"
+        );
     }
     Ok(())
 }
 
-/// Checks the properties of every archive that can be read.
+/// Checks what must hold for every archive that can be read.
 fn check(spec: &Spec) -> Result<()> {
     let Made {
         bytes,
@@ -70,13 +85,13 @@ fn check(spec: &Spec) -> Result<()> {
     let classes = spec.entries.iter().filter(|entry| entry.is_class()).count();
     ensure!(
         tally.rewritten == classes as u64,
-        "{} of {classes}",
+        "{classes} rewritten classes expected, {} found",
         tally.rewritten
     );
 
     let directory = check_locals(spec, &locals, &out)?;
     check_ending(spec, &bytes[directory_end..], &out[directory..])?;
-    // The other reader finds only one entry of each name. It may fail if there is a zip64 end
+    // The other reader finds only one entry of each name. It may refuse an archive with a zip64 end
     // record to which the plain end record does not refer.
     let is_clear = spec.ending.zip64.is_none() || spec.ending.refers;
     let before = match read(&bytes) {
@@ -87,22 +102,25 @@ fn check(spec: &Spec) -> Result<()> {
         let after = read(&out)?;
         ensure!(before.len() == after.len());
         for ((name, content), (other, found)) in before.iter().zip(&after) {
-            ensure!(name == other, "{name:?} became {other:?}");
+            ensure!(
+                name == other,
+                "the entry {name:?} is named {other:?} after rewriting"
+            );
             let is_class = content == GREETER;
             ensure!((content != found) == is_class, "{name:?}");
         }
     }
-    // A second rewriting has nothing to do, and changes nothing.
+    // Rewriting the output once more changes nothing, because its classes are already instrumented.
     let mut skipping = plan(Tracker::None);
     skipping.skip_instrumented = true;
     let (again, tally) = rewrite(&skipping, &out)?;
     ensure!(tally.rewritten == 0 && tally.already_instrumented == classes as u64);
-    ensure!(again == out, "a second run changes something");
+    ensure!(again == out, "rewriting the output once more changed it");
     if classes != 0 {
         let refused = rewrite(&plan(Tracker::None), &out);
         ensure!(
             matches!(refused, Err(Error::Instrumented(_))),
-            "not refused"
+            "an archive that is already instrumented was not refused"
         );
     }
     Ok(())
@@ -126,7 +144,8 @@ proptest! {
         ],
     ) {
         let mut bytes = made(&spec).bytes;
-        // The head of zip64 fields with both sizes, in local and directory records.
+        // The head of a zip64 field that contains both sizes; local records and directory records
+        // have such fields.
         let field = [1, 0, 16, 0];
         let found: Vec<usize> = (0..bytes.len().saturating_sub(20))
             .filter(|at| bytes[*at..].starts_with(&field))
@@ -153,7 +172,8 @@ proptest! {
         if let Some(cut) = cut {
             bytes.truncate(cut.index(bytes.len()));
         }
-        // Rewriting must not panic, nor take more memory than the limits allow.
+        // Whatever the bytes are, rewriting must not panic, nor take more memory than the limits
+        // allow.
         let mut plan = plan(Tracker::Embed);
         plan.most_entry = 1 << 20;
         let _ = rewrite(&plan, &bytes);

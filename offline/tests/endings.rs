@@ -1,5 +1,5 @@
-//! Tests ambiguous archives, which have several directories, or one in an unusual position. They
-//! must be read as the JVM reads them, before and after the rewriting.
+//! Tests of ambiguous archives, which have several directories, or one in an unusual place. Before
+//! and after rewriting, Loadhook must read them as the JVM does.
 
 mod common;
 
@@ -13,7 +13,8 @@ use loadhook_offline::{Progress, Tracker};
 use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::process;
 
-/// A Java program that prints for each file the names of its entries, or that the JDK refuses it.
+/// Source of a Java program. For each file, it prints the names of the entries, or that the JDK
+/// refuses the file.
 const LIST: &str = "class List {
     public static void main(String[] files) {
         for (String file : files) {
@@ -32,7 +33,7 @@ const LIST: &str = "class List {
     }
 }";
 
-/// An end record.
+/// The bytes of an end record.
 fn end(count: u16, len: u32, offset: u32, comment: &[u8]) -> Vec<u8> {
     let mut end = b"PK\x05\x06\0\0\0\0".to_vec();
     end.extend([count, count].iter().flat_map(|count| count.to_le_bytes()));
@@ -82,7 +83,7 @@ fn files() -> Vec<(&'static str, Vec<u8>)> {
     let gap_at = plain.len() - 22;
     let with_gap = [&plain[..gap_at], b"gap", &plain[gap_at..]].concat();
     let zip64 = outer(b"", b"", Some(b""));
-    // The archive with a wrong position of the zip64 end record.
+    // The plain end record refers to a wrong position of the zip64 end record.
     let misplaced = |more: u32| {
         let (front, behind) = zip64.split_at(zip64.len() - 22 - 12);
         let place = u32::from_le_bytes(behind[..4].try_into().expect("the slice has four bytes"));
@@ -153,7 +154,7 @@ fn files() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// The line that [`LIST`] prints for a file, according to `Archive`.
+/// The line that [`LIST`] should print for a file, according to our own `Archive`.
 fn listed(name: &str, bytes: &[u8]) -> String {
     let Ok(archive) = Archive::open(bytes, bytes.len() as u64) else {
         return format!("{name}: refused");
@@ -183,7 +184,8 @@ fn ambiguous_archives_are_read_like_in_the_jvm() -> Result<()> {
             continue;
         };
         ensure!(tally.unreadable.total() == 0, "{name}: {tally:?}");
-        // If an archive in a comment is read, the class of the outer archive stays as it was.
+        // The comment may be an archive, too. If that archive is the one which is read, the class
+        // of the outer archive stays as it was.
         let has_class = listed(name, &bytes).contains("Greeter.class");
         ensure!(tally.rewritten == u64::from(has_class), "{name}: {tally:?}");
         if has_class {
@@ -204,23 +206,24 @@ fn ambiguous_archives_are_read_like_in_the_jvm() -> Result<()> {
         let expected: Vec<&String> = ours.iter().map(|(line, _)| line).collect();
         ensure!(
             lines == expected,
-            "JDK {feature}: {lines:#?}\nours: {expected:#?}"
+            "JDK {feature}: the JVM prints {lines:#?}\nexpected from our reading: {expected:#?}"
         );
     }
     let count = |of: &str| ours.iter().filter(|(line, _)| line.contains(of)).count();
-    // Some archives are refused, and each rewritten one has a tracker.
+    // Ten of these archives are refused. Each of the others is rewritten and gets a tracker.
     ensure!(count(" refused") == 10, "{ours:#?}");
     ensure!(count("loadhook/Tracker.class") == all.len() - files().len());
     Ok(())
 }
 
-/// If the verifier read another directory than the JVM, it would miss changes of entries.
+/// The verifier must read the same directory as the JVM. Otherwise it would miss changes of
+/// entries.
 #[test]
 fn outputs_are_verified_as_the_jvm_reads_them() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let [from, to] = ["in.jar", "out.jar"].map(|name| folder.path().join(name));
-    // The comment is an archive as long as the outer one, so that both directories are at the
-    // stated offset.
+    // The comment is an archive of the same length as the outer one. So the directories of both are
+    // at the offset that the end record states.
     let inner = |text| {
         outer(
             b"",
@@ -252,7 +255,8 @@ fn an_entry_that_the_directory_names_twice_is_rewritten_once() -> Result<()> {
             .filter(|at| *at == b"\0Greeter.class")
             .count()
     };
-    // The name occurs twice in the directory and once in a local record, but not in the class.
+    // The directory contains these bytes twice, and the local record once. The class file does not
+    // contain them.
     ensure!(locals(&bytes) == locals(&out), "{}", locals(&out));
     let archive = Archive::open(&out[..], out.len() as u64)?;
     let greeters = archive.entries().iter();
@@ -265,7 +269,7 @@ fn an_entry_that_the_directory_names_twice_is_rewritten_once() -> Result<()> {
     ensure!(first.offset() == alias.offset() && alias.is_alias() && !first.is_alias());
     let class = archive.read(alias, 1 << 20)?;
     ensure!(class != GREETER && class == archive.read(first, 1 << 20)?);
-    // Two records of one entry must agree.
+    // If two records of the directory stand for the same entry, they must agree.
     let mut other = bytes;
     let crc = other.len() - 22 - 46 - "Greeter.class".len() + 16;
     other[crc] ^= 1;

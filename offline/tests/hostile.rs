@@ -1,4 +1,4 @@
-//! Tests of odd, damaged and hostile archives.
+//! Tests of unusual, damaged and hostile archives.
 
 mod common;
 
@@ -13,13 +13,13 @@ use loadhook_rewrite::symbol::modified_utf8;
 const SIGNED: &[u8] =
     b"Manifest-Version: 1.0\r\n\r\nName: Greeter.class\r\nSHA-256-Digest: eHh4\r\n\r\n";
 
-/// Returns the error of rewriting `bytes`; fails if there is none.
+/// Returns the error of rewriting `bytes`. Fails if there is no error.
 fn refused(plan: &Plan, bytes: &[u8]) -> Result<Error> {
     let refused = rewrite(plan, bytes).err();
     refused.context("the archive was not refused")
 }
 
-/// The class under another name.
+/// The class `Greeter` under another name.
 fn renamed(name: &str) -> Result<Vec<u8>> {
     let old = b"\x01\0\x07Greeter";
     let at = GREETER.windows(old.len()).position(|piece| piece == old);
@@ -29,7 +29,7 @@ fn renamed(name: &str) -> Result<Vec<u8>> {
     Ok([&GREETER[..at], &new, &GREETER[at + old.len()..]].concat())
 }
 
-/// An archive of a few hundred kilobytes whose entries are named like classes and unpack to 100 MB.
+/// An archive of a few hundred kilobytes. Its entries have names of classes, and unpack to 100 MB.
 fn bomb() -> Vec<u8> {
     let zeros = vec![0; 10 << 20];
     let names: Vec<String> = (0..10).map(|n| format!("C{n}.class")).collect();
@@ -47,11 +47,12 @@ fn archives_that_unpack_to_too_much_are_refused() -> Result<()> {
     let error = refused(&limited, &outer)?;
     let said = "a.jar!/lib/bomb.jar unpacks to more than 64 MiB; raise --max-total";
     ensure!(error.to_string() == said, "{error}");
-    // With a sufficient limit, the entries are unpacked and turn out not to be classes.
+    // If the limit is high enough, all entries are unpacked. Then none of them is a class.
     limited.most_total = Some(200 << 20);
     let (_, tally) = rewrite(&limited, &outer)?;
     ensure!(tally.unreadable.total() == 10);
-    // Very many nested archives that are nearly empty.
+    // An archive may contain very many nested archives that are nearly empty. Each of them counts
+    // towards the limit.
     let empty = deflated(&[]);
     let names: Vec<String> = (0..300).map(|n| format!("{n}.jar")).collect();
     let entries: Vec<(&str, &[u8])> = names.iter().map(|n| (&**n, &*empty)).collect();
@@ -61,7 +62,7 @@ fn archives_that_unpack_to_too_much_are_refused() -> Result<()> {
             .to_string()
             .starts_with("a.jar!/")
     );
-    // By default a megabyte may unpack to a gigabyte.
+    // With the default limits, an archive of a megabyte may unpack to a gigabyte.
     let outer: Vec<String> = (0..12).map(|n| format!("{n}.jar")).collect();
     let entries: Vec<(&str, &[u8])> = outer.iter().map(|n| (&**n, &*bomb)).collect();
     let error = refused(&plan(Tracker::None), &deflated(&entries))?;
@@ -74,7 +75,7 @@ fn archives_that_unpack_to_too_much_are_refused() -> Result<()> {
     Ok(())
 }
 
-/// An archive that records the offsets at which it was read.
+/// An archive that remembers the offsets at which it was read.
 struct Watched {
     bytes: Vec<u8>,
     places: Mutex<Vec<u64>>,
@@ -82,12 +83,16 @@ struct Watched {
 
 impl rawzip::ReaderAt for Watched {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> std::io::Result<usize> {
-        self.places.lock().expect("no panic").push(offset);
+        self.places
+            .lock()
+            .expect("the thread did not panic")
+            .push(offset);
         self.bytes.read_at(buffer, offset)
     }
 }
 
-/// Changes of module classes are forecast before anything is written.
+/// Changes of module descriptions are determined before anything is written. That may exceed the
+/// limit, too.
 #[test]
 fn looking_ahead_unpacks_no_more_than_is_allowed() -> Result<()> {
     let description = content(&tracker_jar()?, "module-info.class")?;
@@ -114,7 +119,7 @@ fn looking_ahead_unpacks_no_more_than_is_allowed() -> Result<()> {
         let archive = Archive::open(&bytes[..], bytes.len() as u64)?;
         let places = watched.places.into_inner()?;
         let was_read = |at: usize| places.contains(&archive.entries()[at].offset());
-        ensure!(was_read(4), "the description was not read");
+        ensure!(was_read(4), "the entry module-info.class was not read");
         ensure!((0..4).all(|at| was_read(at) == is_enough), "{places:?}");
     }
     let mut limited = plan(Tracker::Embed);
@@ -126,7 +131,7 @@ fn looking_ahead_unpacks_no_more_than_is_allowed() -> Result<()> {
     Ok(())
 }
 
-/// A root in which a class is rewritten gets the tracker.
+/// Each root of an archive gets the tracker if one of its classes is rewritten.
 #[test]
 fn roots_count_when_they_get_a_tracker() -> Result<()> {
     let roots = |count: usize| {
@@ -140,7 +145,7 @@ fn roots_count_when_they_get_a_tracker() -> Result<()> {
     let mut limited = plan(Tracker::Embed);
     limited.most_total = Some(16 << 20);
     let error = refused(&limited, &roots(200))?.to_string();
-    // Each tracker counts 256 KiB, so the names and 64 trackers exceed the limit.
+    // Each tracker counts as 256 KiB. So 64 trackers together with the names exceed the limit.
     ensure!(
         error.starts_with("a.jar!/r63/Greeter.class unpacks to"),
         "{error}"
@@ -202,7 +207,7 @@ fn the_last_manifest_counts() -> Result<()> {
                 ("meta-inf/manifest.mf", last),
             ]),
         )?;
-        // The tracker of a module is in a package of its own.
+        // The tracker of a module has a package of its own.
         let is_own = content(&out, "META-INF/loadhook/tracker").is_ok();
         ensure!(is_own == is_module && content(&out, "loadhook/Tracker.class").is_err() == is_own);
     }
@@ -213,7 +218,7 @@ fn the_last_manifest_counts() -> Result<()> {
 fn archives_that_lie_too_deep_are_named() -> Result<()> {
     let mut jar = deflated(&[("Greeter.class", GREETER)]);
     for depth in (0..6).rev() {
-        // Nested files with the extension .zip are archives, as inputs are.
+        // Files with the extension .zip are archives, both as inputs and inside of archives.
         let name = if depth == 2 { "in.zip" } else { "in.jar" };
         jar = deflated(&[("Greeter.class", GREETER), (name, &jar)]);
     }
@@ -269,9 +274,9 @@ fn a_manifest_that_cannot_be_read_refuses_a_change() -> Result<()> {
             entries.push(EntrySpec::plain(b"Greeter.class", GREETER, true));
         }
         let mut bytes = plain(entries);
-        // The checksum is wrong now.
+        // The entry's checksum no longer fits its content.
         let at = bytes.windows(6).position(|piece| piece == b"SHA-25");
-        bytes[at.expect("a digest")] = b'X';
+        bytes[at.expect("the manifest has a digest")] = b'X';
         bytes
     };
     let mut stripping = plan(Tracker::Embed);
@@ -334,18 +339,18 @@ fn names_are_matched_as_the_jvm_reads_them_and_shown_escaped() -> Result<()> {
     let symbols = read(&out)?
         .into_iter()
         .find(|(name, _)| name.ends_with(b".symbols"));
-    let symbols = String::from_utf8(symbols.context("no symbols")?.1)?;
+    let symbols = String::from_utf8(symbols.context("the archive has no symbols")?.1)?;
     ensure!(symbols.contains("\nC\tp.\u{1f600}.Größe\t"), "{symbols}");
     Ok(())
 }
 
-/// The internal name of the part in the rewritten archive.
+/// The internal name of the part class in the rewritten archive. It depends on the options.
 fn part(plan: &Plan) -> Result<Vec<u8>> {
     let (out, _) = rewrite(plan, &deflated(&[("Greeter.class", GREETER)]))?;
     let mut names = read(&out)?.into_iter().map(|(name, _)| name);
     names
         .find(|name| name.ends_with(b"/Part.class"))
-        .context("no part")
+        .context("the archive has no part")
 }
 
 #[test]
@@ -353,8 +358,18 @@ fn other_settings_give_other_parts() -> Result<()> {
     let usual = part(&plan(Tracker::Embed))?;
     ensure!(part(&plan(Tracker::Embed))? == usual);
     let changes: [fn(&mut Plan); 9] = [
-        |plan| plan.selection.filter.include("Greeter").expect("a pattern"),
-        |plan| plan.selection.filter.exclude("Nobody").expect("a pattern"),
+        |plan| {
+            plan.selection
+                .filter
+                .include("Greeter")
+                .expect("the pattern is valid")
+        },
+        |plan| {
+            plan.selection
+                .filter
+                .exclude("Nobody")
+                .expect("the pattern is valid")
+        },
         |plan| plan.selection.allocations = true,
         |plan| plan.selection.objects = true,
         |plan| plan.selection.all = false,
@@ -366,15 +381,18 @@ fn other_settings_give_other_parts() -> Result<()> {
     for (number, change) in changes.into_iter().enumerate() {
         let mut plan = plan(Tracker::Embed);
         change(&mut plan);
-        ensure!(part(&plan)? != usual, "change {number}");
+        ensure!(
+            part(&plan)? != usual,
+            "change {number} of the options should give the archive another part number, but does not"
+        );
     }
     Ok(())
 }
 
-/// Nested archives that exceed the memory limit are handled in temporary files.
+/// A nested archive that is larger than the memory limit is kept in a temporary file.
 #[test]
 fn large_archives_inside_are_rewritten() -> Result<()> {
-    // Random bytes, which cannot be compressed.
+    // The bytes are random, so they cannot be compressed.
     let mut state = 1_u32;
     let noise: Vec<u8> = std::iter::repeat_with(|| {
         state ^= state << 13;
@@ -392,8 +410,11 @@ fn large_archives_inside_are_rewritten() -> Result<()> {
         let inside = content(&out, "lib/in.jar")?;
         ensure!(content(&inside, "noise")? == noise);
         ensure!(content(&inside, "Greeter.class")? != GREETER);
-        ensure!(read(&inside)?.len() > 4, "no tracker");
-        // Loaders of nested archives need a stored entry.
+        ensure!(
+            read(&inside)?.len() > 4,
+            "the nested archive has no classes of the tracker"
+        );
+        // Class loaders for nested archives need an uncompressed entry.
         let first = zip::ZipArchive::new(std::io::Cursor::new(&out))?
             .by_index(0)?
             .compression();

@@ -1,5 +1,5 @@
-//! Tests of archives with more entries or bytes than 16 or 32 bits can count. The files are sparse,
-//! so they take little disk space and time.
+//! Tests of archives with more entries than 16 bits can count, or more bytes than 32 bits can. The
+//! files are sparse, so they take little disk space and time.
 
 mod common;
 
@@ -19,7 +19,7 @@ use zip::write::{SimpleFileOptions, ZipWriter};
 const GB: u64 = 1 << 30;
 static ZEROS: [u8; 1 << 20] = [0; 1 << 20];
 
-/// A file in which zeros become holes.
+/// A file. Instead of writing zeros to it, a hole is made.
 struct Sparse(File);
 
 impl Write for Sparse {
@@ -46,8 +46,8 @@ impl Seek for Sparse {
     }
 }
 
-/// Writes an archive with a class, a stored entry of `len` zeros, and the class again in a package.
-/// All checksums are correct.
+/// Writes an archive with a class, an uncompressed entry of `len` zeros, and the class again in a
+/// package. All checksums are correct.
 fn with_zeros(file: &File, len: u64) -> Result<()> {
     let options = SimpleFileOptions::default()
         .compression_method(zip::CompressionMethod::Stored)
@@ -65,7 +65,7 @@ fn with_zeros(file: &File, len: u64) -> Result<()> {
     Ok(())
 }
 
-/// Rewrites a file, checks that all of it could be read, and returns the result.
+/// Rewrites a file, checks that all of it was read, and returns the output.
 fn rewritten(file: &File) -> Result<tempfile::NamedTempFile> {
     let plan = plan(Tracker::Embed);
     let progress = Progress::default();
@@ -91,14 +91,20 @@ fn offsets_and_sizes_pass_32_bits() -> Result<()> {
             let mut entry = archive.by_name(name)?;
             let mut class = Vec::new();
             entry.read_to_end(&mut class)?;
-            ensure!(class.len() > GREETER.len(), "{name} is not rewritten");
+            ensure!(
+                class.len() > GREETER.len(),
+                "{name} was not rewritten: it is not longer than before"
+            );
         }
         let offset = archive
             .by_name("META-INF/versions/9/Greeter.class")?
             .header_start();
         ensure!(offset > len);
-        // Check some of the zeros, and that the file is equally sparse.
-        let start = archive.by_name("zeros")?.data_start().context("no data")?;
+        // Checks some of the zeros, and that the output is as sparse as the input.
+        let start = archive
+            .by_name("zeros")?
+            .data_start()
+            .context("the entry has no data")?;
         let mut some = [1; 4096];
         out.as_file().read_exact_at(&mut some, start + len - 4096)?;
         ensure!(some == [0; 4096]);
@@ -127,8 +133,8 @@ fn entries_pass_16_bits() -> Result<()> {
     check_runs(&out)
 }
 
-/// The JVM does not find a zip64 end record if bytes follow the archive, so none is written. The
-/// JVM then counts the entries itself.
+/// If bytes follow the archive, the JVM does not find a zip64 end record. So none is written, and
+/// the JVM counts the entries itself.
 #[test]
 fn entries_pass_16_bits_before_a_trailer() -> Result<()> {
     let file = tempfile::tempfile()?;
@@ -145,20 +151,21 @@ fn entries_pass_16_bits_before_a_trailer() -> Result<()> {
     let mut count = [0; 2];
     out.as_file().read_exact_at(&mut count, end + 10)?;
     ensure!(count == [0xff; 2], "{count:?}");
-    // The compiler does not read an archive that is followed by other bytes.
+    // javac does not read an archive that other bytes follow. So the main program is compiled
+    // against the class file.
     let folder = tempfile::tempdir()?;
     std::fs::write(folder.path().join("Greeter.class"), GREETER)?;
     check_runs_compiled(&out, folder.path())
 }
 
-/// Checks that a compiler and a JVM find the class in the archive, and that the JVM finds the class
-/// that the probes call.
+/// Checks that javac and a JVM find the class in the archive, and that the JVM finds the tracker's
+/// class that the probes call.
 fn check_runs(jar: &tempfile::NamedTempFile) -> Result<()> {
     check_runs_compiled(jar, jar.path())
 }
 
-/// Checks that a JVM finds the class in `jar` and the class that its probes call. The main program
-/// is compiled against another jar.
+/// Checks that a JVM finds the class in `jar`, and the tracker's class that its probes call. The
+/// main program is compiled against the jar `elsewhere`.
 fn check_runs_compiled(jar: &tempfile::NamedTempFile, elsewhere: &Path) -> Result<()> {
     let main = "class Main { public static void main(String[] none) {
         System.out.println(new Greeter(\"world\").greet());
@@ -175,6 +182,9 @@ fn check_runs_compiled(jar: &tempfile::NamedTempFile, elsewhere: &Path) -> Resul
     java.args(["-Xverify:all", "-Dloadhook.file=a.pb.gz", "-cp", &path]);
     let out = process::output(java.arg("Main"))?;
     ensure!(out == "Hello, world\n", "{out}");
-    ensure!(folder.path().join("a.pb.gz").is_file(), "no profile");
+    ensure!(
+        folder.path().join("a.pb.gz").is_file(),
+        "the program wrote no profile"
+    );
     Ok(())
 }

@@ -73,10 +73,13 @@ fn a_module_starts_after_a_second_pass() -> Result<()> {
             java.current_dir(&folder)
                 .args(["-Dloadhook.file=a.pb.gz", "-p", path]);
             let out = process::output(java.args(["-m", "m/m.Main"]))?;
-            ensure!(out == "one is 1\n", "{tracker:?}, JDK {feature}: {out}");
+            ensure!(
+                out == "one is 1\n",
+                "{tracker:?}, JDK {feature}: `one is 1` expected: {out}"
+            );
             ensure!(
                 at("a.pb.gz").is_file(),
-                "{tracker:?}, JDK {feature}: no profile"
+                "{tracker:?}, JDK {feature}: the program wrote no profile"
             );
             fs::remove_file(at("a.pb.gz"))?;
         }

@@ -1,4 +1,4 @@
-//! Comparisons of the allocations of two profiles.
+//! Tests of comparing the allocations of two profiles.
 
 mod common;
 
@@ -10,17 +10,17 @@ use loadhook_profile::{Measure, MergeError, Profile, Seen, Site};
 use serde_json::Value;
 
 fn table(before: &Profile, after: &Profile, options: &Options<'_>) -> String {
-    let compared = compare(pair(before, after), options).expect("compare profiles");
+    let compared = compare(pair(before, after), options).expect("the profiles can be compared");
     let mut out = Vec::new();
-    write(&compared, options, &mut out).expect("write to memory");
-    String::from_utf8(out).expect("UTF-8")
+    write(&compared, options, &mut out).expect("writing to memory cannot fail");
+    String::from_utf8(out).expect("the text is UTF-8")
 }
 
 fn json(before: &Profile, after: &Profile, options: &Options<'_>) -> Value {
-    let compared = compare(pair(before, after), options).expect("compare profiles");
+    let compared = compare(pair(before, after), options).expect("the profiles can be compared");
     let mut out = Vec::new();
-    write_json(&compared, options, &mut out).expect("write to memory");
-    serde_json::from_slice(&out).expect("JSON")
+    write_json(&compared, options, &mut out).expect("writing to memory cannot fail");
+    serde_json::from_slice(&out).expect("the text is JSON")
 }
 
 fn find<'c>(changes: &'c [Change], place: &str, type_name: &str) -> &'c Change {
@@ -28,8 +28,8 @@ fn find<'c>(changes: &'c [Change], place: &str, type_name: &str) -> &'c Change {
     changes.iter().find(is_it).expect("the place is compared")
 }
 
-/// A later profile: one line makes more arrays, strings are made at another line, and the VM makes
-/// nothing.
+/// A later profile: one line makes more arrays, strings are made at another line, and the JVM
+/// itself makes no objects any more.
 fn later() -> Profile {
     let mut later = allocations();
     later.sites[0].allocated.objects = 1500.0;
@@ -48,10 +48,10 @@ fn sites(profile: &mut Profile) -> &mut Vec<Site> {
 fn places_and_types_are_compared() {
     let (before, after) = (alone(allocations()), later());
     let changes = compare(pair(&before, &after), &Options::default())
-        .expect("compare profiles")
+        .expect("the profiles can be compared")
         .changes;
     let arrays = find(&changes, "Server.handle:40", "int[]");
-    // Both threads together.
+    // The comparison adds up the allocations of both threads.
     let objects = (arrays.before[0].objects, arrays.after[0].objects);
     let bytes = (arrays.before[0].bytes, arrays.after[0].bytes);
     assert_eq!(objects, (1010.0, 1510.0));
@@ -74,8 +74,8 @@ fn places_and_types_are_compared() {
     insta::assert_snapshot!(table(&before, &after, &options));
 }
 
-/// Several methods of one name occur when the bytes of a class have changed. Their allocations are
-/// added.
+/// Several methods have the same name if the bytes of their class have changed during the run.
+/// Their allocations are added.
 #[test]
 fn methods_of_one_name_are_added() {
     let one = alone(allocations());
@@ -102,7 +102,7 @@ fn methods_of_one_name_are_added() {
         (&two, &unknown, [Some(160_240.0), None]),
     ] {
         let changes = compare(pair(before, after), &Options::default())
-            .expect("compare profiles")
+            .expect("the profiles can be compared")
             .changes;
         let arrays = find(&changes, "Server.handle:40", "int[]");
         let objects = [arrays.before[0].objects, arrays.after[0].objects];
@@ -111,7 +111,8 @@ fn methods_of_one_name_are_added() {
     }
 }
 
-/// Lines sort as numbers, and the allocations of the VM come first, as in the table of one profile.
+/// Lines are sorted as numbers, and the JVM's own allocations come first, as in the table of one
+/// profile.
 #[test]
 fn names_sort_by_method_line_and_type() {
     let before = alone(allocations());
@@ -127,7 +128,7 @@ fn names_sort_by_method_line_and_type() {
         ..Options::default()
     };
     let changes = compare(pair(&before, &after), &options)
-        .expect("compare profiles")
+        .expect("the profiles can be compared")
         .changes;
     let places: Vec<String> = changes.iter().map(Change::place).collect();
     let ends = [
@@ -142,7 +143,7 @@ fn names_sort_by_method_line_and_type() {
     assert!(pairs.all(|(place, end)| place.ends_with(end)), "{places:?}");
 }
 
-/// Objects of unknown size are in no sum of bytes, but they are counted and mentioned.
+/// Objects of unknown size are in no sum of bytes. They are counted, and a note mentions them.
 #[test]
 fn objects_of_unknown_size_are_mentioned() {
     let before = alone(allocations());
@@ -150,7 +151,7 @@ fn objects_of_unknown_size_are_mentioned() {
     let sites = sites(&mut after);
     sites[1].allocated.objects = 5_000.0;
     sites[4].allocated.bytes = Some(5_096.0);
-    // Only some of the arrays at one line have known sizes.
+    // The sizes of the arrays at one line are known only in part.
     sites[2].allocated.bytes = None;
     for width in [80, 120] {
         let options = Options {
@@ -168,17 +169,17 @@ fn objects_of_unknown_size_are_mentioned() {
         assert!(table.contains(note), "{table}");
     }
     let changes = compare(pair(&before, &after), &Options::default())
-        .expect("compare profiles")
+        .expect("the profiles can be compared")
         .changes;
     assert_eq!(find(&changes, "handle:40", "int[]").after[0].bytes, None);
-    // Unchanged places come last.
+    // Places whose allocations did not change come last.
     let changes = compare(pair(&before, &later()), &Options::default())
-        .expect("compare profiles")
+        .expect("the profiles can be compared")
         .changes;
     assert_eq!(&*changes[4].type_name, "a.Gone");
 }
 
-/// The first profile has its classes in another order, as a second run may.
+/// The profiles have their classes in different order, as those of two runs may have.
 #[test]
 fn methods_match_by_name_and_not_by_number() {
     let before = alone(allocations());
@@ -193,7 +194,7 @@ fn methods_match_by_name_and_not_by_number() {
         frame.method = last - frame.method;
     }
     let changes = compare(pair(&before, &after), &Options::default())
-        .expect("compare profiles")
+        .expect("the profiles can be compared")
         .changes;
     assert_eq!(changes.len(), 4);
     assert!(changes.iter().all(|c| c.before == c.after), "{changes:#?}");
@@ -246,7 +247,7 @@ fn json_has_all_known_values() {
         (&json["version"], &json["measure"]),
         (&3.into(), &"allocated".into())
     );
-    let [only] = &json["sites"].as_array().expect("sites")[..] else {
+    let [only] = &json["sites"].as_array().expect("the JSON has sites")[..] else {
         panic!("{json}");
     };
     assert_eq!(only["class"], "com.example.shop.web.Server");

@@ -1,4 +1,4 @@
-//! Allocations in every format except pprof, and merged allocations.
+//! Tests of allocations in every format except pprof, and of merged allocations.
 //!
 //! `INSTA_UPDATE=always cargo test -p loadhook-profile` accepts changed output; look at the diff of
 //! `snapshots/`.
@@ -33,7 +33,7 @@ fn table_of_samples_on_a_narrow_terminal() {
     insta::assert_snapshot!(text(Format::Table, &alone(sampled()), &options));
 }
 
-/// The legend explains the column of errors exactly if the column is shown.
+/// The legend explains the column of errors only if the table has that column.
 #[test]
 fn errors_have_a_legend() {
     let legend = "\n± standard error of the estimate, where above 5 %\n";
@@ -51,7 +51,8 @@ fn errors_have_a_legend() {
     assert!(!has_legend(&narrow, 40));
 }
 
-/// The end of a name is cut last, since it tells most, and places keep their line numbers.
+/// If a name is too long, its end is the last part to be cut, because it says most. Line numbers
+/// are never cut.
 #[test]
 fn long_names_leave_room_for_each_other() {
     let mut profile = alone(sampled());
@@ -86,7 +87,7 @@ fn long_names_leave_room_for_each_other() {
     insta::assert_snapshot!(said);
 }
 
-/// A profile with both has both tables, unless the options choose one.
+/// A profile with times and allocations has a table for each, unless options choose one.
 #[test]
 fn times_and_allocations_have_a_table_each() {
     let mut profile = small();
@@ -109,17 +110,20 @@ fn types_are_callees() {
     for (measure, weight) in [(Measure::Allocated, 160_000), (Measure::Live, 53_333)] {
         let lines = text(Format::Collapsed, &profile, &showing(measure));
         let line = lines.lines().find(|line| line.contains(";int[]"));
-        let (_, bytes) = line.expect("arrays").rsplit_once(' ').expect("a weight");
+        let (_, bytes) = line
+            .expect("a line ends with int[]")
+            .rsplit_once(' ')
+            .expect("the line has a weight");
         assert_eq!(bytes.parse(), Ok(weight), "{lines}");
     }
     insta::assert_snapshot!(text(Format::Tree, &profile, &showing(Measure::Live)));
     let speedscope: Value =
         serde_json::from_str(&text(Format::Speedscope, &profile, &Options::default()))
-            .expect("JSON");
+            .expect("the text is JSON");
     assert_eq!(speedscope["profiles"][0]["unit"], "bytes");
 }
 
-/// All allocations of the program: counts, not estimates.
+/// With every allocation of the program recorded, the figures are counts, not estimates.
 #[test]
 fn everything_is_counted() {
     let mut everything = allocations();
@@ -129,8 +133,8 @@ fn everything_is_counted() {
     let table = text(Format::Table, &profile, &Options::default());
     assert!(table.contains("every allocation\n"), "{table}");
     assert!(!table.contains('~') && !table.contains('±'), "{table}");
-    let json: Value =
-        serde_json::from_str(&text(Format::Json, &profile, &Options::default())).expect("JSON");
+    let json: Value = serde_json::from_str(&text(Format::Json, &profile, &Options::default()))
+        .expect("the text is JSON");
     let told = &json["allocations"];
     assert_eq!(
         (&told["mode"], &told["sampled"], &told["interval"]),
@@ -143,15 +147,15 @@ fn everything_is_counted() {
     let mut bytes = Vec::new();
     Format::Pprof
         .write(&profile, &Options::default(), &mut bytes)
-        .expect("write to memory");
-    let read = pprof::read(&bytes[..]).expect("read the profile");
+        .expect("writing to memory cannot fail");
+    let read = pprof::read(&bytes[..]).expect("the profile can be read");
     assert_eq!(read.allocations, profile.allocations);
-    merge(&[profile.clone(), profile.clone()]).expect("merge profiles");
+    merge(&[profile.clone(), profile.clone()]).expect("the profiles can be merged");
     merge(&[profile, alone(allocations())]).expect_err("the profiles are of different kinds");
 }
 
-/// Totals and rows with objects of unknown size are marked in every format that shows bytes. They
-/// are also marked if two profiles have such objects at one site.
+/// Every format that shows bytes marks the totals and rows whose objects have partly unknown sizes.
+/// A merged site is marked if its sizes are unknown in one of the profiles.
 #[test]
 fn objects_of_unknown_size_are_in_no_total() {
     let few = "\n7 objects have unknown sizes: their classes were unloaded, or the heap was full\n\
@@ -179,7 +183,7 @@ fn objects_of_unknown_size_are_in_no_total() {
         .allocated
         .bytes = None;
     for pair in [[&profile, &gone], [&gone, &profile]] {
-        let both = merge(&pair.map(Clone::clone)).expect("merge profiles");
+        let both = merge(&pair.map(Clone::clone)).expect("the profiles can be merged");
         let table = text(Format::Table, &both, &Options::default());
         let row = table.lines().find(|line| line.contains("  int[]  "));
         assert!(row.is_some_and(|row| row.contains(" ≥156.7 ")), "{table}");
@@ -187,7 +191,7 @@ fn objects_of_unknown_size_are_in_no_total() {
             table.contains("\n1,014 objects have unknown sizes"),
             "{table}"
         );
-        let again = merge(&[both.clone(), both]).expect("merge profiles");
+        let again = merge(&[both.clone(), both]).expect("the profiles can be merged");
         assert_eq!(
             again
                 .allocations
@@ -210,7 +214,8 @@ fn objects_of_unknown_size_are_in_no_total() {
     }
 }
 
-/// Trace events have times only, so they could show bytes only as seconds.
+/// Events of the trace format have only times. Bytes could be shown only as seconds, so they are
+/// refused.
 #[test]
 fn trace_events_of_allocations_are_refused() {
     let both = Profile {
@@ -233,7 +238,8 @@ fn trace_events_of_allocations_are_refused() {
     assert!(text(Format::Chrome, &both, &Options::default()).contains("traceEvents"));
 }
 
-/// A sampled stack contains each call of a recursion; a path of a tree contains each method once.
+/// In a sampled stack, each call of a recursion has a frame. In a call tree, a path contains each
+/// method once.
 #[test]
 fn recursion_is_folded() {
     let mut allocations = allocations();
@@ -247,14 +253,18 @@ fn recursion_is_folded() {
     let lines = text(Format::Collapsed, &alone(allocations), &Options::default());
     let line = lines.lines().find(|line| line.ends_with(" 160000"));
     let path = line.and_then(|line| line.split_once(" 160000"));
-    assert_eq!(path.expect("arrays").0.matches(';').count(), 1, "{lines}");
+    assert_eq!(
+        path.expect("a line ends with int[]").0.matches(';').count(),
+        1,
+        "{lines}"
+    );
 }
 
 #[test]
 fn json_holds_sites_and_stacks() {
     let profile = alone(sampled());
-    let json: Value =
-        serde_json::from_str(&text(Format::Json, &profile, &Options::default())).expect("JSON");
+    let json: Value = serde_json::from_str(&text(Format::Json, &profile, &Options::default()))
+        .expect("the text is JSON");
     let told = &json["allocations"];
     assert_eq!(
         (&told["sampled"], &told["interval"]),
@@ -267,7 +277,7 @@ fn json_holds_sites_and_stacks() {
     );
     let lines: Vec<_> = first["stack"]
         .as_array()
-        .expect("a stack")
+        .expect("the stack is in the output")
         .iter()
         .map(|f| &f["line"])
         .collect();
@@ -280,12 +290,12 @@ fn json_holds_sites_and_stacks() {
     assert!(
         told["sites"]
             .as_array()
-            .expect("sites")
+            .expect("the JSON has sites")
             .iter()
             .any(|site| site["allocated"]["bytes"].is_null())
     );
-    let plain: Value =
-        serde_json::from_str(&text(Format::Json, &small(), &Options::default())).expect("JSON");
+    let plain: Value = serde_json::from_str(&text(Format::Json, &small(), &Options::default()))
+        .expect("the text is JSON");
     assert!(plain.get("allocations").is_none());
 }
 
@@ -329,7 +339,7 @@ fn allocations_add_up() {
         (sites.len(), objects, bytes)
     };
     let one = alone(allocations());
-    let two = merge(&[one.clone(), one.clone()]).expect("merge profiles");
+    let two = merge(&[one.clone(), one.clone()]).expect("the profiles can be merged");
     let (sites, objects, bytes) = sums(&one);
     assert_eq!(sums(&two), (sites, 2.0 * objects, 2.0 * bytes));
     let samples = alone(sampled());
@@ -337,7 +347,7 @@ fn allocations_add_up() {
         merge(&[one, samples.clone()]).map(|_| ()),
         Err(MergeError::Allocations)
     );
-    let two = merge(&[samples.clone(), samples]).expect("merge profiles");
+    let two = merge(&[samples.clone(), samples]).expect("the profiles can be merged");
     let site = &two.allocations.expect("the profile has allocations").sites[0];
     assert_eq!((site.live_age, site.live.objects_variance), (2.5, 1.0));
 }
@@ -351,7 +361,7 @@ fn a_merge_mentions_the_live_objects_that_it_leaves_out() {
         .as_mut()
         .expect("the profile has allocations");
     allocations.live = false;
-    let both = merge(&[live.clone(), without.clone()]).expect("merge samples");
+    let both = merge(&[live.clone(), without.clone()]).expect("the samples can be merged");
     let note = "what is still alive is not shown: 1 of 2 profiles did not record it (--alloc live)";
     assert_eq!(both.header.notes[0], note);
     let table = text(Format::Table, &both, &Options::default());
@@ -360,7 +370,7 @@ fn a_merge_mentions_the_live_objects_that_it_leaves_out() {
         "{table}"
     );
     for alike in [live, without] {
-        let both = merge(&[alike.clone(), alike]).expect("merge profiles");
+        let both = merge(&[alike.clone(), alike]).expect("the profiles can be merged");
         assert!(!both.header.notes.iter().any(|other| other == note));
     }
 }
@@ -379,7 +389,7 @@ fn hprof_has_the_columns_of_its_manual() {
     };
     let profile = alone(allocations());
     let shown = text(Format::Hprof, &profile, &options);
-    // A site that is not shown has no trace.
+    // A site that is filtered out has no trace in the hprof format.
     assert_eq!(shown.matches("TRACE ").count(), 1, "{shown}");
     let row = "   1 97.32% 97.32%       -    -  160000   1000     1 int []\nSITES END\n";
     assert!(

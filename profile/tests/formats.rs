@@ -1,4 +1,4 @@
-//! Every text format on a small profile and on a generated one.
+//! Tests of every text format, on a small profile and on a generated one.
 //!
 //! `INSTA_UPDATE=always cargo test -p loadhook-profile` accepts changed output; look at the diff of
 //! `snapshots/`.
@@ -69,8 +69,8 @@ fn tree_of_a_generated_profile() {
     insta::assert_snapshot!(text(Format::Tree, &large(2_000), &options));
 }
 
-/// Figures that are mostly error are below all others, in grey on a terminal, and a line names a
-/// remedy.
+/// Times that are mostly error are listed below all others, grey on a terminal. A line says how to
+/// reduce the error.
 #[test]
 fn values_that_are_mostly_error_are_ranked_last() {
     let uncertain = Node {
@@ -106,7 +106,7 @@ fn values_that_are_mostly_error_are_ranked_last() {
     );
 }
 
-/// b has almost no self time, but almost all time is spent in calls that b makes through a.
+/// b has almost no time of its own, but almost all time is spent in calls that b makes through a.
 #[test]
 fn branches_with_heavy_totals_are_shown() {
     let profile = tree_of(
@@ -166,12 +166,12 @@ fn collapsed() {
 #[test]
 fn json() {
     let json = text(Format::Json, &small(), &Options::default());
-    let value: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let value: serde_json::Value = serde_json::from_str(&json).expect("the text is JSON");
     insta::assert_snapshot!(format!("{value:#}"));
 }
 
-/// A profile of a program that still runs has a note, and every format shows it. A file without the
-/// note is of a program that has ended.
+/// If the program was still running when the profile was written, every format shows a note. A
+/// profile without the note is of a program that had ended.
 #[test]
 fn a_program_that_still_runs_has_a_note() {
     let mut profile = small();
@@ -181,22 +181,23 @@ fn a_program_that_still_runs_has_a_note() {
         assert_eq!(text.matches(NOT_ENDED).count(), 1, "{format:?}: {text}");
     }
     let json = text(Format::Json, &profile, &Options::default());
-    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let json: serde_json::Value = serde_json::from_str(&json).expect("the text is JSON");
     assert_eq!(json["header"]["not_ended"], true);
     let mut file = Vec::new();
-    pprof::write(&profile, &mut file).expect("write to memory");
+    pprof::write(&profile, &mut file).expect("writing to memory cannot fail");
     assert_eq!(
-        pprof::read(&file).expect("read the profile").header,
+        pprof::read(&file).expect("the profile can be read").header,
         profile.header
     );
     let mut header = json["header"].clone();
-    let fields = header.as_object_mut().expect("an object");
+    let fields = header.as_object_mut().expect("the header is a JSON object");
     fields.remove("not_ended");
-    let old: Header = serde_json::from_value(header).expect("a header");
+    let old: Header = serde_json::from_value(header).expect("the JSON is a header");
     assert_eq!(old, small().header);
 }
 
-/// Names of methods and the command line are untrusted: they may contain escape sequences.
+/// Names of methods and the command line are not trusted: they may contain escape sequences of a
+/// terminal.
 #[test]
 fn no_text_contains_escape_sequences() {
     let mut profile = small();
@@ -209,10 +210,11 @@ fn no_text_contains_escape_sequences() {
         method.class = format!("{}\u{1b}]0;title\u{7}", method.class).into();
         method.loader = format!("{}\u{1b}c", method.loader).into();
     }
-    let changes = compare(pair(&profile, &profile), &Options::default()).expect("same clock");
+    let changes = compare(pair(&profile, &profile), &Options::default())
+        .expect("the profiles have the same clock");
     let mut differences = Vec::new();
-    write(&changes, &Options::default(), &mut differences).expect("write to memory");
-    let mut texts = vec![String::from_utf8(differences).expect("UTF-8")];
+    write(&changes, &Options::default(), &mut differences).expect("writing to memory cannot fail");
+    let mut texts = vec![String::from_utf8(differences).expect("the text is UTF-8")];
     for format in [Format::Table, Format::Tree, Format::Collapsed] {
         let lines = text(format, &small(), &Options::default()).lines().count();
         let text = text(format, &profile, &Options::default());
@@ -229,14 +231,14 @@ fn no_text_contains_escape_sequences() {
 #[test]
 fn speedscope() {
     let json = text(Format::Speedscope, &small(), &Options::default());
-    let value: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let value: serde_json::Value = serde_json::from_str(&json).expect("the text is JSON");
     insta::assert_snapshot!(format!("{value:#}"));
 }
 
 #[test]
 fn chrome() {
     let json = text(Format::Chrome, &small(), &Options::default());
-    let _: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let _: serde_json::Value = serde_json::from_str(&json).expect("the text is JSON");
     insta::assert_snapshot!(json);
 }
 
@@ -244,7 +246,8 @@ fn chrome() {
 fn differences() {
     let before = small();
     let mut after = small();
-    // The later profile: other ids, one faster method, one method gone, one new.
+    // Differences of the later profile: method ids, one faster method, one that is gone, and one
+    // that is new.
     after.methods.reverse();
     let last = after.methods.len() as u32 - 1;
     for node in after
@@ -274,10 +277,11 @@ fn differences() {
         ..Options::default()
     };
     let compared = |options: &Options<'_>| {
-        let changes = compare(pair(&before, &after), options).expect("same clock");
+        let changes =
+            compare(pair(&before, &after), options).expect("the profiles have the same clock");
         let mut out = Vec::new();
-        write(&changes, options, &mut out).expect("write to memory");
-        String::from_utf8(out).expect("UTF-8")
+        write(&changes, options, &mut out).expect("writing to memory cannot fail");
+        String::from_utf8(out).expect("the text is UTF-8")
     };
     insta::assert_snapshot!(compared(&calls_first));
     let by_time = Options {
@@ -296,23 +300,26 @@ fn percentages_add_up() {
     folded_recursion.header.probe = Default::default();
     for profile in [small(), folded_recursion, large(5_000)] {
         let json = text(Format::Json, &profile, &Options::default());
-        let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        let json: serde_json::Value = serde_json::from_str(&json).expect("the text is JSON");
         let sum = |list: &str, field: &str, chosen: &dyn Fn(&serde_json::Value) -> bool| {
-            let list = json[list].as_array().expect("array");
+            let list = json[list].as_array().expect("the value is an array");
             let numbers = list
                 .iter()
                 .filter(|row| chosen(row))
-                // Null where nothing was timed, as for the calls of the full tree.
+                // The field is null if nothing was timed, as for the calls of the full tree.
                 .filter_map(|row| row[field].as_u64());
             numbers.sum::<u64>() as i64
         };
         let methods = sum("methods", "self_ns", &|_| true);
         let nodes = sum("tree", "self_ns", &|_| true);
         let roots = sum("tree", "total_ns", &|node| node["parent"].is_null());
-        let rounding = json["tree"].as_array().expect("array").len() as i64;
+        let rounding = json["tree"]
+            .as_array()
+            .expect("the value is an array")
+            .len() as i64;
         assert!((methods - nodes).abs() <= rounding, "{methods} {nodes}");
         assert!((nodes - roots).abs() <= rounding, "{nodes} {roots}");
-        for method in json["methods"].as_array().expect("array") {
+        for method in json["methods"].as_array().expect("the value is an array") {
             assert!(
                 method["total_ns"].as_u64() >= method["self_ns"].as_u64(),
                 "{method}"
@@ -325,23 +332,31 @@ fn percentages_add_up() {
     }
 }
 
-/// The figures of a method of X in JSON: its total, and whether that is a bound.
+/// The total time of a method of the class X in the JSON, and whether the JSON calls it a bound.
 fn total(profile: &Profile, name: &str) -> (u64, bool) {
     let json = text(Format::Json, profile, &Options::default());
-    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
-    let mut methods = json["methods"].as_array().expect("array").iter();
+    let json: serde_json::Value = serde_json::from_str(&json).expect("the text is JSON");
+    let mut methods = json["methods"]
+        .as_array()
+        .expect("the value is an array")
+        .iter();
     let method = methods.find(|method| method["method"] == name);
     let method = method.expect("the method was called");
-    let bound = method["total_is_bound"].as_bool().expect("a flag");
-    (method["total_ns"].as_u64().expect("a number"), bound)
+    let bound = method["total_is_bound"]
+        .as_bool()
+        .expect("the field is a boolean");
+    (
+        method["total_ns"].as_u64().expect("the text is a number"),
+        bound,
+    )
 }
 
-/// b is called from both a and c, and the b below c ran inside the b below a. The sum of the two
-/// totals is an upper bound, which the recursion's total limits.
+/// Both a and c call b. The call of b from c runs inside a call of b from a. So the sum of both
+/// total times is only an upper bound; it cannot exceed the total time of the whole recursion.
 #[test]
 fn totals_of_nodes_that_may_be_nested_are_bounds() {
     let profile = recursion_by_two_ways();
-    // The true total is 900.
+    // The true total time is 900.
     assert_eq!(total(&profile, "b"), (1_000, true));
     assert_eq!(total(&profile, "a"), (1_000, false));
     assert_eq!(total(&profile, "c"), (700, false));
@@ -358,7 +373,8 @@ fn totals_of_nodes_that_may_be_nested_are_bounds() {
         sort: Sort::Total,
         ..Options::default()
     };
-    let changes = compare(pair(&profile, &profile), &options).expect("same clock");
+    let changes =
+        compare(pair(&profile, &profile), &options).expect("the profiles have the same clock");
     let bounds: Vec<_> = changes
         .changes
         .iter()
@@ -366,11 +382,11 @@ fn totals_of_nodes_that_may_be_nested_are_bounds() {
         .collect();
     assert!(bounds.len() == 1 && bounds[0].name == "X.b", "{changes:?}");
     let mut differences = Vec::new();
-    write(&changes, &options, &mut differences).expect("write to memory");
-    let differences = String::from_utf8(differences).expect("UTF-8");
+    write(&changes, &options, &mut differences).expect("writing to memory cannot fail");
+    let differences = String::from_utf8(differences).expect("the text is UTF-8");
     assert_eq!(differences.matches("≤1,000 ").count(), 2, "{differences}");
 
-    // a spends 600 itself, then b → a → c → b, and the last b spends 400. Nothing limits this
+    // a spends 600 itself and then calls b → a → c → b; the last b spends 400. Nothing lowers this
     // bound.
     let profile = tree_of(
         &["a", "b", "c"],
@@ -384,7 +400,8 @@ fn totals_of_nodes_that_may_be_nested_are_bounds() {
     assert_eq!(total(&profile, "b"), (800, true));
 }
 
-/// a calls itself, b and c; c calls b. Neither call of b leads to the other.
+/// a calls itself, b and c; c calls b. No call of b runs inside another call of b, so its total
+/// time is exact.
 #[test]
 fn totals_of_nodes_that_cannot_be_nested_are_exact() {
     let profile = tree_of(
@@ -428,24 +445,29 @@ fn graphs_of_a_generated_profile_are_complete() {
     let weights = folded.lines().filter_map(|line| line.rsplit(' ').next());
     near(
         weights
-            .map(|weight| weight.parse::<f64>().expect("a number"))
+            .map(|weight| weight.parse::<f64>().expect("the text is a number"))
             .sum(),
     );
 
     let speedscope = text(Format::Speedscope, &profile, &Options::default());
-    let speedscope: serde_json::Value = serde_json::from_str(&speedscope).expect("JSON");
+    let speedscope: serde_json::Value =
+        serde_json::from_str(&speedscope).expect("the text is JSON");
     let events = speedscope["profiles"][0]["events"]
         .as_array()
-        .expect("array");
+        .expect("the value is an array");
     let mut open = Vec::new();
     let mut now = 0.0;
     for event in events {
-        let at = event["at"].as_f64().expect("a number");
-        assert!(at >= now, "time runs forward");
+        let at = event["at"].as_f64().expect("the text is a number");
+        assert!(at >= now, "an event is earlier than the one before it");
         now = at;
         match event["type"].as_str() {
             Some("O") => open.push(&event["frame"]),
-            _ => assert_eq!(open.pop(), Some(&event["frame"]), "closed in order"),
+            _ => assert_eq!(
+                open.pop(),
+                Some(&event["frame"]),
+                "the frame that was opened last must be closed first"
+            ),
         }
     }
     assert!(open.is_empty());
@@ -453,8 +475,10 @@ fn graphs_of_a_generated_profile_are_complete() {
     assert!(speedscope["profiles"][0]["endValue"].as_f64() >= Some(now));
 
     let chrome = text(Format::Chrome, &profile, &Options::default());
-    let chrome: serde_json::Value = serde_json::from_str(&chrome).expect("JSON");
-    let events = chrome["traceEvents"].as_array().expect("array");
+    let chrome: serde_json::Value = serde_json::from_str(&chrome).expect("the text is JSON");
+    let events = chrome["traceEvents"]
+        .as_array()
+        .expect("the value is an array");
     assert_eq!(events.len(), 2 + profile.threads[0].nodes.len());
     let ends = events
         .iter()
@@ -462,27 +486,36 @@ fn graphs_of_a_generated_profile_are_complete() {
     near(1e3 * ends.fold(0.0, f64::max));
 }
 
-/// Events do not overlap, not even by a nanosecond, and are written in order.
+/// Events do not overlap, not even by a nanosecond, and are written in the order of their times.
 #[test]
 fn chrome_events_nest() {
     let mut profile = large(5_000);
-    // This cost makes the times fractions of nanoseconds.
+    // With this cost of a probe, corrected times are fractions of nanoseconds.
     profile.header.probe.inside_ps = 7;
     let chrome = text(Format::Chrome, &profile, &Options::default());
-    let chrome: serde_json::Value = serde_json::from_str(&chrome).expect("JSON");
-    let events = chrome["traceEvents"].as_array().expect("array");
-    let nanoseconds =
-        |value: &serde_json::Value| (value.as_f64().expect("a number") * 1e3).round() as u64;
+    let chrome: serde_json::Value = serde_json::from_str(&chrome).expect("the text is JSON");
+    let events = chrome["traceEvents"]
+        .as_array()
+        .expect("the value is an array");
+    let nanoseconds = |value: &serde_json::Value| {
+        (value.as_f64().expect("the text is a number") * 1e3).round() as u64
+    };
     let mut open: Vec<u64> = Vec::new();
     let mut last = 0;
     for event in events.iter().filter(|event| event["ph"] == "X") {
         let start = nanoseconds(&event["ts"]);
         let end = start + nanoseconds(&event["dur"]);
         open.retain(|other| *other > start || end == start && *other == start);
-        assert!(start >= last, "time runs forward: {event}");
+        assert!(
+            start >= last,
+            "an event is earlier than the one before it: {event}"
+        );
         last = start;
         if let Some(caller) = open.last() {
-            assert!(end <= *caller, "{event} in a caller that ends at {caller}");
+            assert!(
+                end <= *caller,
+                "{event} ends after its caller, which ends at {caller}"
+            );
         }
         open.push(end);
     }

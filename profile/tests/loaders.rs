@@ -1,5 +1,5 @@
-//! Methods whose class several loaders have loaded. Formats for people show the number of loaders;
-//! names for comparisons do not contain it.
+//! Tests of classes that several loaders have loaded. Formats for people show the number of
+//! loaders; names that identify methods in comparisons do not contain it.
 
 mod common;
 
@@ -42,7 +42,7 @@ fn tables_show_the_number_of_loaders() {
     assert!(json.contains("\"loaders\":227380") || json.contains("\"loaders\": 227380"));
 }
 
-/// Another run has another number of loaders.
+/// The number of loaders differs between the runs, and the methods are still recognised.
 #[test]
 fn names_to_be_compared_are_the_same() {
     let [one, many] = [1, 227_380].map(copied);
@@ -51,14 +51,14 @@ fn names_to_be_compared_are_the_same() {
         assert_eq!(one, many);
     }
     let mut file = Vec::new();
-    write(&many, &mut file).expect("write to memory");
+    write(&many, &mut file).expect("writing to memory cannot fail");
     let mut plain = Vec::new();
     std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(&file[..]), &mut plain)
-        .expect("gzip");
+        .expect("the bytes are gzip data");
     assert!(!String::from_utf8_lossy(&plain).contains(" loaders"));
     let sides = [&one, &many].map(std::slice::from_ref);
     let changes = compare(sides, &Options::default())
-        .expect("merge profiles")
+        .expect("the profiles can be merged")
         .changes;
     assert!(
         changes
@@ -67,13 +67,13 @@ fn names_to_be_compared_are_the_same() {
     );
 }
 
-/// Loaders of two runs are never the same, so the merged profile has the larger number, not the
-/// sum.
+/// Two runs never have the same loaders. So the merged profile has the larger of the two numbers,
+/// not their sum.
 #[test]
 fn merged_profiles_have_the_most_loaders() {
     let [few, many] = [3, 5].map(copied);
     for runs in [[few.clone(), many.clone()], [many, few]] {
-        let merged = merge(&runs).expect("merge profiles");
+        let merged = merge(&runs).expect("the profiles can be merged");
         assert!(merged.methods.iter().all(|method| method.loaders == 5));
     }
 }

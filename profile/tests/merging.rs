@@ -1,4 +1,4 @@
-//! Profiles that are merged into one.
+//! Tests of merging profiles.
 
 mod common;
 
@@ -10,9 +10,9 @@ use loadhook_profile::{Profile, Timing, merge};
 #[test]
 fn merging_a_profile_with_itself_doubles_it() {
     let mut one = small();
-    // With the same process, it would count as another part of the same run.
+    // If both profiles had the same process, they would count as parts of one run.
     one.header.process.clear();
-    let two = merge(&[one.clone(), one.clone()]).expect("same clock");
+    let two = merge(&[one.clone(), one.clone()]).expect("the profiles have the same clock");
     assert_eq!(two.methods, one.methods);
     assert_eq!(two.calls(), 2 * one.calls());
     assert_eq!(two.threads.len(), one.threads.len());
@@ -49,13 +49,13 @@ fn merging_goes_by_names_not_ids() {
     }
     other.header.unmatched.clear();
     other.threads[0].id = Some(2);
-    let two = merge(&[one.clone(), other]).expect("same clock");
-    let twice = merge(&[one.clone(), one]).expect("same clock");
+    let two = merge(&[one.clone(), other]).expect("the profiles have the same clock");
+    let twice = merge(&[one.clone(), one]).expect("the profiles have the same clock");
     assert_eq!(two.methods, twice.methods);
     assert_eq!(two.threads[0].nodes, twice.threads[0].nodes);
-    // Two merged threads named main have no thread id.
+    // Two threads named main with different ids are merged into one, which has no id.
     assert_eq!((two.threads[0].id, twice.threads[0].id), (None, Some(1)));
-    // The pattern matched in one of the profiles.
+    // A pattern counts as matched if it matched in one of the profiles.
     assert_eq!(two.header.unmatched, [""; 0]);
 }
 
@@ -77,7 +77,8 @@ fn clocks_do_not_mix() {
         assert_eq!(merge(&mixed), Err(loadhook_profile::MergeError::Modes));
     }
     assert!(merge(&[exact.clone(), exact.clone()]).is_ok_and(|m| m.header.timing == Timing::Exact));
-    // Each side is corrected by the cost of its own probes, so they can be compared.
+    // Each profile is corrected by the cost of its own probes, so profiles of different timings can
+    // be compared.
     assert!(compare(pair(&small(), &exact), &Options::default()).is_ok());
     assert_eq!(merge(&[]), Ok(Profile::default()));
 }

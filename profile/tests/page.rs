@@ -1,5 +1,5 @@
-//! The HTML report in a real browser: its script runs without an error, and clicks, keys and
-//! searches work.
+//! Tests of the HTML report in a real browser: its script runs without an error, and clicks, keys
+//! and searches work.
 //!
 //! Needs `chromium` on the path (`apt-get install chromium`).
 
@@ -12,8 +12,8 @@ use loadhook_testkit::browser::run;
 fn page(profile: &Profile) -> String {
     let mut page = Vec::new();
     let written = Format::Html.write(profile, &Options::default(), &mut page);
-    written.expect("write to memory");
-    String::from_utf8(page).expect("UTF-8")
+    written.expect("writing to memory cannot fail");
+    String::from_utf8(page).expect("the text is UTF-8")
 }
 
 #[test]
@@ -32,12 +32,12 @@ fn the_script_runs() {
 #[test]
 fn nothing_comes_from_outside() {
     let page = page(&common::small());
-    // The exported picture may contain this reference to a pattern within itself.
+    // The exported picture may refer to a pattern within itself, so this reference is allowed.
     let page = page.replace("url(#hatch)", "");
     for word in ["http:", "https:", "src=", "@import", "url("] {
         assert!(!page.contains(word), "{word}");
     }
-    // Text in the data cannot end the script element.
+    // Data with `</script>` must not end the script element. So only two script elements end.
     assert_eq!(page.matches("</script>").count(), 2);
 }
 
@@ -99,7 +99,7 @@ fn counts_need_no_times() {
     insta::assert_snapshot!(run(&page(&profile), script));
 }
 
-/// Callers and callees do not depend on the nodes that the page leaves out.
+/// The lists of callers and callees include the nodes that the page leaves out of its tree.
 #[test]
 fn callers_and_callees_are_those_of_the_chosen_threads() {
     let script = r#"
@@ -127,7 +127,7 @@ fn callers_and_callees_are_those_of_the_chosen_threads() {
     assert_eq!(run(&page(&common::large(400_000)), sums), "0 true");
 }
 
-/// With one thread chosen, percentages are of that thread.
+/// If one thread is chosen, percentages refer to the time of that thread.
 #[test]
 fn all_views_show_the_chosen_thread() {
     let script = r#"
@@ -157,7 +157,7 @@ fn totals_that_are_bounds_are_marked() {
     insta::assert_snapshot!(run(&page(&common::recursion_by_two_ways()), script));
 }
 
-/// Legend and notes share one line; only warnings are coloured. `run --explain` adds a note for
+/// Legend and notes share one line, and only warnings are coloured. `run --explain` adds a note for
 /// each method that is not instrumented.
 #[test]
 fn notes_are_one_line_that_unfolds() {
@@ -200,14 +200,15 @@ fn large_and_empty_profiles_open() {
     let walk = "for (const name of ['methods', 'tree', 'flame']) show(name); details(0); search('codec'); \
         return `${document.documentElement.dataset.ready} ${nodesOf(data.threads[0]).now.calls.length} ${data.leftOut}`";
     assert_eq!(run(&page(&common::large(100_000)), walk), "true 100000 0");
-    // If nothing was instrumented, there is no tracker.
+    // A page with no instrumented method does not mention the tracker's memory.
     let ready = "const text = (id) => document.getElementById(id).textContent; \
         return [document.documentElement.dataset.ready, text('remarks'), text('facts').includes('tracker')].join(' ')";
     let empty = run(&page(&Profile::default()), ready);
     assert_eq!(empty, "true No instrumented method was called false");
 }
 
-/// Virtual threads under the CPU clock: untimed calls have dashes, not zeros.
+/// Under the CPU clock, calls of virtual threads are not timed. The page shows dashes for their
+/// times, not zeros.
 #[test]
 fn untimed_calls_have_dashes() {
     let mut profile = common::small();
@@ -238,7 +239,7 @@ fn untimed_calls_have_dashes() {
     insta::assert_snapshot!(run(&page(&profile), script));
 }
 
-/// When the program ended, another thread was still in the method.
+/// When the program ended, one thread had returned from the method and another was still in it.
 #[test]
 fn means_are_of_timed_calls() {
     let mut profile = common::tree_of(
@@ -259,7 +260,8 @@ fn means_are_of_timed_calls() {
         common::node(Some(0), 1, 1, [800, 800, 0]),
     ];
     profile.threads.push(daemon);
-    // A third thread returned from the method twice, after 10 each, and entered it again.
+    // A third thread has called the method three times: it returned twice, after 10 each, and has
+    // not returned from the third call.
     let mut worker = profile.threads[0].clone();
     worker.name = "worker".into();
     worker.nodes.truncate(1);

@@ -1,4 +1,4 @@
-//! Allocations in the HTML report, in a real browser: by site, by type and by method.
+//! Tests of allocations in the HTML report, in a real browser: by site, by type and by method.
 //!
 //! Needs `chromium` on the path (`apt-get install chromium`).
 
@@ -27,18 +27,20 @@ const HELPERS: &str = r#"
 fn page(profile: &Profile, options: &Options<'_>) -> String {
     let mut page = Vec::new();
     let written = Format::Html.write(profile, options, &mut page);
-    written.expect("write to memory");
-    String::from_utf8(page).expect("UTF-8")
+    written.expect("writing to memory cannot fail");
+    String::from_utf8(page).expect("the text is UTF-8")
 }
 
-/// Returns the result of a script in a profile's page. `hash` is the last part of the page's link.
+/// Returns the result of a script that runs in a profile's page. `hash` is the part of the page's
+/// address after `#`.
 fn see(profile: &Profile, hash: &str, script: &str) -> String {
     let page = page(profile, &Options::default());
     let page = page.replace("location.hash.slice(1)", &format!("'{hash}'"));
     run(&page, &format!("{HELPERS}{script}"))
 }
 
-/// Samples, some of them of unknown size at a place that also has known sizes.
+/// A profile with sampled allocations. At one place, the sizes of some objects are known and those
+/// of others are not.
 fn partly_unsized() -> Profile {
     let mut sampled = sampled();
     let mut known = sampled.sites[1].clone();
@@ -60,7 +62,8 @@ fn sites_types_and_methods_of_the_living() {
 #[test]
 fn sites_types_and_methods_of_all_allocations() {
     insta::assert_snapshot!(see(&partly_unsized(), "allocated", TABLES));
-    // Without followed objects there are no columns of live objects, and without samples no errors.
+    // If live objects were not followed, the table has no columns for them; if nothing was sampled,
+    // it has no errors.
     insta::assert_snapshot!(see(&alone(allocations()), "", TABLES));
 }
 
@@ -123,8 +126,8 @@ fn methods_and_types_have_details() {
     insta::assert_snapshot!(see(&partly_unsized(), "allocated", script));
 }
 
-/// In flame graph and tree, types are leaves of another kind. A method's own allocations are those
-/// of its types.
+/// In flame graph and tree, types are leaves, drawn in another way than methods. A method's own
+/// allocations are the sum of its types.
 #[test]
 fn types_differ_from_methods() {
     let script = r#"
@@ -139,7 +142,7 @@ fn types_differ_from_methods() {
     insta::assert_snapshot!(see(&alone(allocations()), "", script));
 }
 
-/// A profile as `--alloc exact` writes it without `--alloc-context`.
+/// A profile like those of `--alloc exact` without `--alloc-context`.
 #[test]
 fn without_callers_there_are_no_totals() {
     let mut flat = allocations();
@@ -151,7 +154,7 @@ fn without_callers_there_are_no_totals() {
     insta::assert_snapshot!(see(&alone(flat), "", script));
 }
 
-/// If there are times, the page opens with them, and their table has no sites.
+/// If the profile has times, the page first shows the times; their table has no allocation sites.
 #[test]
 fn times_and_bytes_are_chosen() {
     let mut profile = common::small();
@@ -169,7 +172,7 @@ fn times_and_bytes_are_chosen() {
     );
 }
 
-/// Generated frames and sites, with recursion, several threads, and unknown sizes.
+/// A profile with generated stacks and sites: recursion, several threads, and unknown sizes.
 fn random(threads: u32, sites: u32) -> Profile {
     let mut random = Random(7);
     let mut made = Allocations {
@@ -219,7 +222,8 @@ fn random(threads: u32, sites: u32) -> Profile {
     }
 }
 
-/// Bytes and objects of each method, without and with callees; -1 stands for no method.
+/// Bytes and objects of each method, without and with its callees. The number -1 stands for "no
+/// method".
 fn by_method(profile: &Profile, thread: Option<u32>) -> Value {
     let allocations = profile
         .allocations
@@ -250,7 +254,7 @@ fn by_method(profile: &Profile, thread: Option<u32>) -> Value {
     json!(sums.into_iter().collect::<Vec<_>>())
 }
 
-/// The same sums, as the page computes them.
+/// A script that computes the sums of `by_method` from the data of the page.
 const BY_METHOD: &str = r#"
     const sums = (thread) => addedUp('methods', thread)
         .map(({ method, self, total }) => [method, [self, total].flatMap(({ allocated }) => [allocated.bytes ?? 0, allocated.objects])])
@@ -261,20 +265,21 @@ const BY_METHOD: &str = r#"
 fn recursion_counts_once_in_every_thread() {
     let profile = random(3, 2_000);
     let script = format!("{BY_METHOD} return JSON.stringify([-1, 0, 1, 2].map(sums))");
-    let seen: Value = serde_json::from_str(&see(&profile, "allocated", &script)).expect("JSON");
+    let seen: Value =
+        serde_json::from_str(&see(&profile, "allocated", &script)).expect("the text is JSON");
     let threads = [None, Some(0), Some(1), Some(2)];
     let expected: Vec<_> = threads.map(|thread| by_method(&profile, thread)).into();
-    // The sums are whole numbers, so they are compared without decimals.
+    // The sums are whole numbers, so decimal places are removed before comparing.
     let text = |value: &Value| value.to_string().replace(".0", "");
     assert_eq!(text(&seen), text(&json!(expected)));
-    // The tables of sites, types and methods have the same sum.
+    // The tables of sites, of types and of methods must have the same sum.
     let script = "const sum = (table) => addedUp(table, 1).reduce((sum, row) => sum + row.self.live.objects, 0); \
         return [sum('sites') > 0, sum('sites') === sum('types'), sum('types') === sum('methods')].join(' ')";
     assert_eq!(see(&profile, "live", script), "true true true");
 }
 
-/// A page of a program with many threads stays small: the threads with the fewest allocations are
-/// only part of the sums.
+/// The page of a program with many threads stays small: threads with few allocations are only part
+/// of the sums.
 #[test]
 fn rows_of_many_threads_are_merged() {
     let profile = random(400, 300_000);
@@ -291,17 +296,18 @@ fn rows_of_many_threads_are_merged() {
     );
     let mut seen = seen.lines();
     assert_eq!(seen.next(), Some("true"));
-    let said = seen.next().expect("a line");
+    let said = seen.next().expect("the script returns two lines");
     assert!(
         said.starts_with("This thread allocated so little that "),
         "{said}"
     );
-    let all: Value = serde_json::from_str(seen.next().expect("the sums")).expect("JSON");
+    let all: Value = serde_json::from_str(seen.next().expect("the script returns two lines"))
+        .expect("the text is JSON");
     let text = |value: &Value| value.to_string().replace(".0", "");
     assert_eq!(text(&all), text(&by_method(&profile, None)));
 }
 
-/// Patterns match methods and types.
+/// The search finds methods and types.
 #[test]
 fn a_focus_holds_for_all_views() {
     let focus = |method: &Method| &*method.class == "java.lang.String";

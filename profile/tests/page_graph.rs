@@ -1,4 +1,4 @@
-//! The flame graph of the page in a real browser: mouse, touch and keyboard, callers, colours,
+//! Tests of the page's flame graph in a real browser: mouse, touch, keyboard, callers, colours,
 //! links, export, differences, narrow windows.
 //!
 //! Needs `chromium` on the path (`apt-get install chromium`).
@@ -16,13 +16,15 @@ fn page(profile: &Profile) -> String {
 }
 
 fn differences(before: &[Profile], after: &[Profile]) -> String {
-    let page = difference_page(before, after, &Options::default()).expect("compare profiles");
+    let page =
+        difference_page(before, after, &Options::default()).expect("the profiles can be compared");
     let mut text = Vec::new();
-    page.write(&mut text).expect("write to memory");
-    String::from_utf8(text).expect("UTF-8")
+    page.write(&mut text)
+        .expect("writing to memory cannot fail");
+    String::from_utf8(text).expect("the text is UTF-8")
 }
 
-/// Functions that the scripts share: boxes by name, clicks, keys.
+/// Functions that the scripts of these tests share: they find boxes by name, click, and press keys.
 const HANDS: &str = r#"
     const all = () => boxes.flat();
     const named = (name) => all().find(({ node }) => fullName(graph.method[node]).includes(name));
@@ -122,8 +124,8 @@ fn the_root_can_be_at_the_foot() {
     );
 }
 
-/// The graph of the callers of all methods divides the self times; that of one method divides the
-/// time in it.
+/// The graph of the callers of all methods divides up the self times. The graph of the callers of
+/// one method divides up the total time of that method.
 #[test]
 fn callers_are_a_graph() {
     let script = r#"
@@ -171,7 +173,7 @@ fn packages_have_hues_and_classes_shades() {
 #[test]
 fn boxes_that_are_mostly_error_are_hatched() {
     let mut profile = common::small();
-    // HashMap.get takes 300 ms, of which 60 % are error.
+    // HashMap.get takes 300 ms. The standard error of that time is 180 ms, which is 60 %.
     profile.threads[0].nodes[3].variance = (180.0 * common::MS as f64).powi(2);
     let script = r#"
         const hatched = all().filter(({ node }) => look(node).hatched).map(({ node }) => shortName(graph.method[node]));
@@ -196,7 +198,7 @@ fn the_address_holds_the_state_of_the_page() {
         step(() => document.querySelectorAll('#columns button')[3].click());
         step(() => show('tree'));
         step(() => showCallers(-1));
-        // Goes to an address, as the back button does.
+        // `go` opens an address within the page, as the browser's back button does.
         const go = (hash) => { location.hash = hash; dispatchEvent(new HashChangeEvent('hashchange')); };
         go(steps[2]);
         const back = [view, threadChosen, way(), sought, text('found')].join(' ');
@@ -247,9 +249,9 @@ fn the_shown_graph_can_be_exported() {
             svg.querySelector('title').textContent.split('\n')[0], png.toDataURL().length > 2000, links.join(' '), text('exported'), collapsedText(), whole].join('\n');
     "#;
     let told = with_hands(&page(&profile), script);
-    let (head, _) = told.split_at(told.find("com.example").expect("stacks"));
+    let (head, _) = told.split_at(told.find("com.example").expect("the page exports stacks"));
     insta::assert_snapshot!(head);
-    // The page exports the same stacks as the command.
+    // The page's export must be equal to the output of `loadhook report --format collapsed`.
     let expected = common::text(Format::Collapsed, &profile, &Options::default());
     let mut expected: Vec<&str> = expected.lines().collect();
     expected.sort_unstable();
@@ -259,7 +261,7 @@ fn the_shown_graph_can_be_exported() {
     assert_eq!(told, expected);
 }
 
-/// The window is 500 pixels wide, the page in it 400.
+/// The browser's window is 500 pixels wide, and the page inside of it 400.
 #[test]
 fn narrow_windows_show_names() {
     let script = r#"
@@ -292,13 +294,14 @@ fn narrow_windows_show_names() {
     insta::assert_snapshot!(seen);
 }
 
-/// The width of a box is its present weight, its colour the change.
+/// In a comparison, the width of a box is its weight in the later profile, and its colour the
+/// change.
 #[test]
 fn differences_have_a_graph() {
     let before = common::small();
     let mut after = common::small();
     let main = &mut after.threads[0].nodes;
-    // The discount's table takes four times as long, the maps half as long.
+    // The discount's table takes four times as long as before, and the maps half as long.
     for (node, more) in [(6, 300), (5, 300), (4, 300), (1, 300), (0, 300)] {
         let node = &mut main[node];
         node.all_ns += more * common::MS;
@@ -319,7 +322,7 @@ fn differences_have_a_graph() {
             less * common::MS
         };
     }
-    // A method that is gone.
+    // One method is missing in the later profile.
     after.threads[0].nodes.remove(8);
     let script = r#"
         const kind = (name) => { const change = changeOf(graph, named(name).node); return `${name} ${change.toFixed(2)} ${nodeColour(graph, named(name).node).match(/\d+/)[0]}`; };
@@ -334,8 +337,8 @@ fn differences_have_a_graph() {
     "#;
     let one = with_hands(&differences(from_ref(&before), from_ref(&after)), script);
     insta::assert_snapshot!(one);
-    // With several runs of each side, the page shows the mean. The same runs twice change only the
-    // words.
+    // With several runs of each side, the page shows their mean. If the same runs are given twice,
+    // only the words differ.
     let twice = [before.clone(), before];
     let other = with_hands(&differences(&twice, &[after.clone(), after]), script);
     let numbers = |text: &str| text.lines().take(10).collect::<Vec<_>>().join("\n");

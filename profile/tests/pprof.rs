@@ -1,5 +1,5 @@
-//! pprof: a profile that was written is read back, and a reader that knows only the public schema
-//! gets correct values.
+//! Tests of the pprof format: a written profile can be read back, and a reader that knows only the
+//! public schema gets correct values.
 
 mod common;
 mod schema;
@@ -14,14 +14,15 @@ use proptest::prelude::*;
 
 fn written(profile: &Profile) -> Vec<u8> {
     let mut file = Vec::new();
-    write(profile, &mut file).expect("write to memory");
+    write(profile, &mut file).expect("writing to memory cannot fail");
     file
 }
 
 fn unpacked(file: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut gzip = flate2::read::GzDecoder::new(file);
-    gzip.read_to_end(&mut bytes).expect("gzip");
+    gzip.read_to_end(&mut bytes)
+        .expect("the bytes are gzip data");
     bytes
 }
 
@@ -47,13 +48,16 @@ fn a_written_profile_is_read_back() {
     let plain = [small(), odd, counted, large(3_000), Profile::default()];
     for profile in plain.into_iter().chain([allocated, alone(), alive, empty]) {
         let file = written(&profile);
-        assert_eq!(read(&file).expect("read the profile"), profile);
-        // Tools may unpack the file.
-        assert_eq!(read(&unpacked(&file)).expect("read the profile"), profile);
+        assert_eq!(read(&file).expect("the profile can be read"), profile);
+        // A tool may have unpacked the file, so unpacked files are read, too.
+        assert_eq!(
+            read(&unpacked(&file)).expect("the profile can be read"),
+            profile
+        );
     }
 }
 
-/// A profile of allocations, without calls.
+/// A profile that has allocations but no calls.
 fn alone() -> Profile {
     let mut profile = small();
     profile.header.timing = Timing::Count;
@@ -126,7 +130,7 @@ fn allocations_have_lines_and_types() {
     assert_eq!(sums[4], 500 + 4 + 5 + 2 + 1);
 }
 
-/// Values that are no valid numbers are refused.
+/// Numbers that cannot occur in a profile are refused.
 #[test]
 fn damaged_allocations_are_refused() {
     let damage = |change: &dyn Fn(&mut Allocations)| {
@@ -137,7 +141,9 @@ fn damaged_allocations_are_refused() {
                 .as_mut()
                 .expect("the profile has allocations"),
         );
-        read(&written(&profile)).map(|_| ()).expect_err("damaged")
+        read(&written(&profile))
+            .map(|_| ())
+            .expect_err("the file is damaged")
     };
     let is_damaged = |error| matches!(error, ReadError::Damaged(_));
     assert!(is_damaged(damage(&|a| a.sites[1].allocated.objects = -1.0)));
@@ -160,7 +166,7 @@ fn a_reader_of_the_public_schema_gets_the_same_values() {
         ("wall".to_owned(), "nanoseconds".to_owned())
     );
     assert_eq!(file.default_sample_type, "self");
-    // The program's name is written without arguments, because tools take the text after the last
+    // The mapping has the program's name without its arguments: tools show the text after the last
     // slash.
     assert_eq!(file.program, "java");
     assert_eq!(file.duration_nanos, profile.header.duration_ns as i64);
@@ -199,19 +205,19 @@ fn a_reader_of_the_public_schema_gets_the_same_values() {
         }
         assert_eq!(sample.stack, path);
     }
-    // The self times add up to the program's time.
+    // The self times of all samples add up to the time of the program.
     let sum: i64 = file.samples.iter().map(|sample| sample.values[1]).sum();
     let roots = 2_500 * common::MS as i64;
     assert!((sum - roots).abs() < roots / 100, "{sum}");
-    // A total that self times do not explain is a label. Here Sum was called by an Expression that
-    // Sum itself had called.
+    // If a total time is not the sum of self times, a label holds it. Here an Expression called
+    // Sum, which ran inside another call of Sum.
     let labelled: Vec<usize> = (0..file.samples.len())
         .filter(|at| file.samples[*at].labels.contains_key("total"))
         .collect();
     assert_eq!(labelled, [5]);
 }
 
-/// Other tools print all comments before anything else, so there must be few.
+/// Other tools print all comments of a profile first, so there must be few.
 #[test]
 fn comments_are_few() {
     let mut profile = small();
@@ -227,7 +233,7 @@ fn comments_are_few() {
         "4991 more notes: loadhook report PROFILE --explain"
     );
     assert_eq!(
-        read(&file).expect("read the profile").header,
+        read(&file).expect("the profile can be read").header,
         profile.header
     );
 }
@@ -245,8 +251,8 @@ fn counts_have_no_time() {
     assert!(file.samples.iter().all(|sample| sample.values.len() == 1));
 }
 
-/// A pprof file as Go writes it: the sample type is samples/count, and Loadhook's own fields are
-/// absent.
+/// A pprof file as Go programs write it: it has the sample type samples/count, and no fields of
+/// Loadhook.
 const FOREIGN: &[u8] = &[
     0x0a, 4, 0x08, 1, 0x10, 2, // sample_type { type: 1, unit: 2 }
     0x32, 0, // ""
@@ -261,7 +267,8 @@ fn other_files_are_refused_with_a_reason() {
     insta::assert_snapshot!(reason(b"plain text, no profile\n"), @"not a profile; loadhook report reads the .pb.gz files that loadhook run writes");
     insta::assert_snapshot!(reason(b""), @"the file is empty; a profile is written when the JVM ends");
     insta::assert_snapshot!(reason(&written(&small())[..500]), @"the file is cut off (its gzip data is not complete); copy it again, or profile again");
-    // The file as a tool writes it that knows only the public schema.
+    // The file as a tool would write it that knows only the public schema: without Loadhook's
+    // fields.
     let mut bytes = unpacked(&written(&small()));
     schema::drop_unknown(&mut bytes);
     assert!(matches!(read(&bytes), Err(ReadError::Rewritten)));
@@ -271,11 +278,11 @@ fn other_files_are_refused_with_a_reason() {
 fn a_million_nodes() {
     let profile = large(1_000_000);
     let file = written(&profile);
-    assert!(read(&file).expect("read the profile") == profile);
+    assert!(read(&file).expect("the profile can be read") == profile);
     for format in Format::ALL {
         let mut out = std::io::sink();
         let written = format.write(&profile, &Options::default(), &mut out);
-        written.expect("write to a sink");
+        written.expect("writing to a sink cannot fail");
     }
 }
 
@@ -292,13 +299,13 @@ proptest! {
             let at = at.index(bytes.len());
             bytes[at] = byte;
         }
-        // A damaged file that is accepted must be a profile that can be written again.
+        // If a damaged file is accepted, the profile that was read can be written again.
         if let Ok(profile) = read(&bytes) {
-            prop_assert_eq!(&read(&written(&profile)).expect("read the profile"), &profile);
+            prop_assert_eq!(&read(&written(&profile)).expect("the profile can be read"), &profile);
             for format in Format::ALL {
                 let mut out = std::io::sink();
                 let written = format.write(&profile, &Options::default(), &mut out);
-                written.expect("write to a sink");
+                written.expect("writing to a sink cannot fail");
             }
         }
     }

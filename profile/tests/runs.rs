@@ -1,4 +1,4 @@
-//! Comparisons of several runs of two sides, and threads that only waited.
+//! Tests of comparing several runs of each side, and of threads that only waited.
 
 mod common;
 
@@ -10,8 +10,8 @@ use loadhook_profile::format::{Format, Options, Sort, pprof};
 use loadhook_profile::{MergeError, Profile, ThreadKind, ThreadTree, Timing};
 use serde_json::Value;
 
-/// A run in which `handle` takes `more` longer, and the times of all methods are scaled by
-/// `per_mille`.
+/// A run in which all times are scaled by `per_mille`, and `handle` takes `more` nanoseconds in
+/// addition.
 fn run(start: i64, per_mille: u64, more: u64) -> Profile {
     let mut run = small();
     run.header.timing = Timing::Exact;
@@ -33,7 +33,8 @@ fn run(start: i64, per_mille: u64, more: u64) -> Profile {
     run
 }
 
-/// `runs` runs of each side, taken in turn.
+/// Two sides with `runs` runs each. As users should do, the runs of both sides were taken
+/// alternately.
 fn sides(runs: u64, more: u64) -> [Vec<Profile>; 2] {
     let side = |which: u64| {
         let of = move |at: u64| {
@@ -47,13 +48,13 @@ fn sides(runs: u64, more: u64) -> [Vec<Profile>; 2] {
 }
 
 fn compared([before, after]: &[Vec<Profile>; 2], options: &Options<'_>) -> Comparison {
-    compare([before, after], options).expect("compare profiles")
+    compare([before, after], options).expect("the profiles can be compared")
 }
 
 fn table(sides: &[Vec<Profile>; 2], options: &Options<'_>) -> String {
     let mut out = Vec::new();
-    write(&compared(sides, options), options, &mut out).expect("write to memory");
-    String::from_utf8(out).expect("UTF-8")
+    write(&compared(sides, options), options, &mut out).expect("writing to memory cannot fail");
+    String::from_utf8(out).expect("the text is UTF-8")
 }
 
 #[test]
@@ -119,8 +120,8 @@ fn json_has_every_run() {
     };
     let mut out = Vec::new();
     let compared = compared(&sides(5, 400 * MS), &options);
-    write_json(&compared, &options, &mut out).expect("write to memory");
-    let json: Value = serde_json::from_slice(&out).expect("JSON");
+    write_json(&compared, &options, &mut out).expect("writing to memory cannot fail");
+    let json: Value = serde_json::from_slice(&out).expect("the text is JSON");
     assert_eq!(
         (&json["version"], &json["compared"]),
         (&3.into(), &"self".into())
@@ -128,7 +129,7 @@ fn json_has_every_run() {
     assert_eq!(json["before"].as_array().map(Vec::len), Some(5));
     assert_eq!(json["test"]["tested"], 6);
     assert_eq!(json["all"]["verdict"], "changed");
-    let [first] = &json["methods"].as_array().expect("methods")[..] else {
+    let [first] = &json["methods"].as_array().expect("the JSON has methods")[..] else {
         panic!("{json}");
     };
     assert_eq!(
@@ -136,7 +137,7 @@ fn json_has_every_run() {
         (&"handle".into(), &"changed".into())
     );
     assert_eq!(first["after"].as_array().map(Vec::len), Some(5));
-    let ratio = |key: &str| first[key].as_f64().expect("a number");
+    let ratio = |key: &str| first[key].as_f64().expect("the text is a number");
     assert!(
         1.6 < ratio("ratio_low") && ratio("ratio_low") <= ratio("ratio"),
         "{first}"
@@ -173,24 +174,25 @@ fn allocations_have_ratios() {
     let side = |objects: f64| [0.0, 3.0, 5.0, 8.0].map(|more| with(objects + more));
     let [before, after] = [side(1_000.0), side(1_500.0)];
     let compared = diff::allocations::compare([&before, &after], &Options::default())
-        .expect("compare profiles");
+        .expect("the profiles can be compared");
     let mut out = Vec::new();
     loadhook_profile::format::diff::allocations::write(&compared, &Options::default(), &mut out)
-        .expect("write to memory");
-    insta::assert_snapshot!(String::from_utf8(out).expect("UTF-8"));
+        .expect("writing to memory cannot fail");
+    insta::assert_snapshot!(String::from_utf8(out).expect("the text is UTF-8"));
     let mut out = Vec::new();
     let written = loadhook_profile::format::diff::allocations::write_json(
         &compared,
         &Options::default(),
         &mut out,
     );
-    written.expect("write to memory");
-    let json: Value = serde_json::from_slice(&out).expect("JSON");
+    written.expect("writing to memory cannot fail");
+    let json: Value = serde_json::from_slice(&out).expect("the text is JSON");
     assert_eq!(json["sites"][0]["verdict"], "changed", "{json}");
     assert_eq!(json["sites"][0]["before"][3]["objects"], 1018);
 }
 
-/// A server: a worker, two idle threads of a pool, and a thread that waits between its requests.
+/// The profile of a server: a worker, two idle threads of a pool, and a thread that waits between
+/// its requests.
 fn server() -> Profile {
     let mut server = small();
     server.threads[0].cpu_ns = Some(1_500 * MS);
@@ -218,7 +220,7 @@ fn threads_that_only_waited_are_one_line() {
     let tree = text(Format::Tree, &server, &Options::default());
     let line = "2 threads only waited (4.00 s), not counted above: idle-1, idle-2 ";
     assert!(tree.contains(line), "{tree}");
-    // Threads that the options name are shown.
+    // Idle threads are shown if an option names them.
     let named = |name: &str| name == "idle-1";
     let options = Options {
         thread: Some(&named),
@@ -229,38 +231,45 @@ fn threads_that_only_waited_are_one_line() {
         shown.contains(" 2.00 s") && !shown.contains("only waited"),
         "{shown}"
     );
-    // Data formats contain all threads.
+    // Formats for programs contain all threads.
     let json = text(Format::Json, &server, &Options::default());
-    let json: Value = serde_json::from_str(&json).expect("JSON");
-    let waited = json["threads"].as_array().expect("threads").iter();
+    let json: Value = serde_json::from_str(&json).expect("the text is JSON");
+    let waited = json["threads"]
+        .as_array()
+        .expect("the JSON has threads")
+        .iter();
     let waited: Vec<bool> = waited.map(|thread| thread["only_waited"] == true).collect();
     assert_eq!(waited, [false, false, true, true, false]);
     assert_eq!(json["threads"][2]["cpu_ns"], 1_000_000);
     let mut file = Vec::new();
-    pprof::write(&server, &mut file).expect("write to memory");
-    assert_eq!(pprof::read(&file[..]).expect("read the profile"), server);
+    pprof::write(&server, &mut file).expect("writing to memory cannot fail");
+    assert_eq!(
+        pprof::read(&file[..]).expect("the profile can be read"),
+        server
+    );
 }
 
 #[test]
 fn waiting_is_not_compared() {
     let server = server();
     let mut out = Vec::new();
-    let compared = compare(pair(&server, &server), &Options::default()).expect("compare profiles");
-    write(&compared, &Options::default(), &mut out).expect("write to memory");
-    let table = String::from_utf8(out).expect("UTF-8");
+    let compared =
+        compare(pair(&server, &server), &Options::default()).expect("the profiles can be compared");
+    write(&compared, &Options::default(), &mut out).expect("writing to memory cannot fail");
+    let table = String::from_utf8(out).expect("the text is UTF-8");
     let line = "\nonly waited in all runs, and not compared: idle-1, idle-2\n";
     assert!(table.contains(line), "{table}");
-    // A thread that worked on one side is compared.
+    // A thread that worked on one of the two sides is part of the comparison.
     let mut other = server.clone();
     other.threads[2].cpu_ns = Some(900 * MS);
     let calls = Options {
         sort: Sort::Calls,
         ..Options::default()
     };
-    let compared = compare(pair(&server, &other), &calls).expect("compare profiles");
+    let compared = compare(pair(&server, &other), &calls).expect("the profiles can be compared");
     assert_eq!(compared.whole.before, compared.whole.after);
     let mut out = Vec::new();
-    write(&compared, &calls, &mut out).expect("write to memory");
-    let table = String::from_utf8(out).expect("UTF-8");
+    write(&compared, &calls, &mut out).expect("writing to memory cannot fail");
+    let table = String::from_utf8(out).expect("the text is UTF-8");
     assert!(table.contains("not compared: idle-2\n"), "{table}");
 }

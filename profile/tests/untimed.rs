@@ -1,5 +1,5 @@
-//! Calls that were counted but not timed, while others were timed: those of virtual threads under
-//! the CPU clock. Their times are unknown, not 0, in every format.
+//! Tests of calls that were counted but not timed, while others were timed. Calls in virtual
+//! threads are such under the CPU clock. Their times are unknown in every format, not 0.
 
 mod common;
 
@@ -10,7 +10,8 @@ use loadhook_profile::format::{Format, Options, Sort};
 use loadhook_profile::{Clock, Method, Node, Profile, ThreadKind, ThreadTree, Timing};
 use serde_json::Value;
 
-/// A method that is called in both kinds of threads, and a method that only virtual threads call.
+/// A profile with a method that platform threads and virtual threads call, and a method that only
+/// virtual threads call.
 fn profile() -> Profile {
     let untimed = |parent, method, calls| Node {
         timed: 0,
@@ -45,7 +46,7 @@ fn text_of(profile: &Profile, format: Format) -> String {
 
 fn cells(text: &str, method: &str) -> Vec<String> {
     let line = text.lines().find(|line| line.ends_with(method));
-    let line = line.unwrap_or_else(|| panic!("no {method} in {text}"));
+    let line = line.unwrap_or_else(|| panic!("the line of {method} is missing in {text}"));
     line.split("  ")
         .map(|cell| cell.trim().to_owned())
         .filter(|cell| !cell.is_empty())
@@ -59,7 +60,7 @@ fn tables_have_dashes() {
         cells(&table, "X.serve"),
         ["3", "–", "–", "–", "7", "–", "X.serve"]
     );
-    // The hundred timed calls took 8,000 ns.
+    // A hundred calls were timed, and took 8,000 ns together.
     assert_eq!(
         cells(&table, "X.step"),
         ["1", "80.0 %", "≥8,000", "≥8.0", "800", "80 ns", "X.step"]
@@ -75,10 +76,10 @@ fn tables_have_dashes() {
 
 #[test]
 fn trees_have_dashes() {
-    // Nodes of unknown time are not left out.
+    // A tree does not leave out nodes whose time is unknown.
     let tree = text(Format::Tree);
     assert_eq!(cells(&tree, "X.serve"), ["–", "–", "–", "7", "X.serve"]);
-    let below = tree.lines().last().expect("a line");
+    let below = tree.lines().last().expect("the tree has lines");
     assert!(
         below.contains(" –  ") && below.ends_with("700  └ X.step"),
         "{tree}"
@@ -87,12 +88,12 @@ fn trees_have_dashes() {
 
 #[test]
 fn json_has_null() {
-    let json: Value = serde_json::from_str(&text(Format::Json)).expect("JSON");
+    let json: Value = serde_json::from_str(&text(Format::Json)).expect("the text is JSON");
     let find = |list: &str, method: &str, calls: u64| {
-        let mut all = json[list].as_array().expect("a list").iter();
+        let mut all = json[list].as_array().expect("the field is a list").iter();
         let found = all.find(|one| one["method"] == method && one["calls"] == calls);
         found
-            .unwrap_or_else(|| panic!("{method} in {json}"))
+            .unwrap_or_else(|| panic!("{method} is missing in {json}"))
             .clone()
     };
     let serve = find("methods", "serve", 7);
@@ -108,7 +109,7 @@ fn json_has_null() {
     assert_eq!(find("tree", "step", 100)["total_ns"], 8_000);
 }
 
-/// The total of an untimed caller is at least the known time of its callees.
+/// If a caller is not timed, its total time is at least the known time of its callees.
 #[test]
 fn callees_times_are_known() {
     let mut half = profile();
@@ -120,7 +121,8 @@ fn callees_times_are_known() {
     );
 }
 
-/// A thread that was in the method 1 when the program ended, after a call of the method 2 that took `ns`.
+/// A thread that was still in method 1 when the program ended. It had called method 2, which took
+/// `ns`.
 fn thread_under_way(ns: u64) -> ThreadTree {
     let under_way = Node {
         timed: 0,
@@ -135,7 +137,8 @@ fn thread_under_way(ns: u64) -> ThreadTree {
     }
 }
 
-/// The time of the callees of untimed calls is part of the total, but not of the mean.
+/// If calls are not timed, the time of their callees is part of the total time, but not of the
+/// mean.
 #[test]
 fn means_are_of_timed_calls() {
     let mut profile = common::tree_of(
@@ -154,8 +157,9 @@ fn means_are_of_timed_calls() {
     assert_eq!(serve[2..], ["≥5", "≥820", "2", "20 ns", "X.serve"]);
     let busy = cells(&table, "X.busy");
     assert_eq!(busy[2..], ["815", "815", "2", "408 ns", "X.busy"]);
-    let json: Value = serde_json::from_str(&text_of(&profile, Format::Json)).expect("JSON");
-    let methods = json["methods"].as_array().expect("a list");
+    let json: Value =
+        serde_json::from_str(&text_of(&profile, Format::Json)).expect("the text is JSON");
+    let methods = json["methods"].as_array().expect("the field is a list");
     let serve = methods.iter().find(|method| method["method"] == "serve");
     let serve = serve.expect("the method is compared");
     for (field, value) in [
@@ -171,14 +175,14 @@ fn means_are_of_timed_calls() {
         ..Options::default()
     };
     let changes = compare(common::pair(&profile, &profile), &options)
-        .expect("one clock")
+        .expect("the profiles have the same clock")
         .changes;
     let change = changes.iter().find(|change| change.name == "X.serve");
     assert_eq!(
         change.expect("the method is compared").after[0].mean_ns,
         Some(20.0)
     );
-    // The same holds if the threads are merged into one tree.
+    // The result must be the same if the threads are merged into one tree.
     profile.threads[1].nodes[0].parent = None;
     profile.threads[0].nodes.rotate_left(1);
     profile.threads[0].nodes.pop();
@@ -188,7 +192,7 @@ fn means_are_of_timed_calls() {
     assert_eq!(cells(&tree, "X.serve")[1..], ["≥820", "≥5", "2", "X.serve"]);
 }
 
-/// Means in recursions, where totals are bounds.
+/// Tests the mean times in recursions, where total times are upper bounds.
 #[test]
 fn means_in_recursions_are_of_timed_calls() {
     let mut profile = common::recursion_by_two_ways();
@@ -205,34 +209,38 @@ fn means_in_recursions_are_of_timed_calls() {
 #[test]
 fn differences_have_dashes() {
     let [mut before, after] = [profile(), profile()];
-    // The call is timed on the first side only, so the difference is unknown.
+    // The call is timed only on the first side, so the difference of the times is unknown.
     before.threads[1].nodes[0] = node(None, 2, 7, [600, 600, 0]);
     let options = Options {
         sort: Sort::SelfTime,
         ..Options::default()
     };
-    let changes = compare(common::pair(&before, &after), &options).expect("one clock");
+    let changes =
+        compare(common::pair(&before, &after), &options).expect("the profiles have the same clock");
     let mut table = Vec::new();
-    write(&changes, &options, &mut table).expect("write to memory");
-    let table = String::from_utf8(table).expect("UTF-8");
+    write(&changes, &options, &mut table).expect("writing to memory cannot fail");
+    let table = String::from_utf8(table).expect("the text is UTF-8");
     assert_eq!(
         cells(&table, "X.serve"),
         ["7", "7", "0", "600", "–", "–", "X.serve"]
     );
     let mut json = Vec::new();
-    write_json(&changes, &options, &mut json).expect("write to memory");
-    let json: Value = serde_json::from_slice(&json).expect("JSON");
-    let serve = json["methods"].as_array().expect("a list").iter();
+    write_json(&changes, &options, &mut json).expect("writing to memory cannot fail");
+    let json: Value = serde_json::from_slice(&json).expect("the text is JSON");
+    let serve = json["methods"]
+        .as_array()
+        .expect("the field is a list")
+        .iter();
     let serve = serve.clone().find(|one| one["method"] == "serve");
     let serve = serve.expect("the method is compared");
     assert_eq!(serve["before"][0]["self_ns"], 600);
     assert_eq!(serve["after"][0]["self_ns"], Value::Null);
-    // A method that was not called has the known time 0.
+    // A method that was not called has a known time, which is 0.
     let gone = Method::new("X", "serve", "()V");
     let mut without = profile();
     without.threads.pop();
     let changes = compare(common::pair(&without, &profile()), &options)
-        .expect("one clock")
+        .expect("the profiles have the same clock")
         .changes;
     let serve = changes.iter().find(|c| c.method.name == gone.name);
     assert_eq!(
@@ -241,14 +249,14 @@ fn differences_have_dashes() {
     );
 }
 
-/// A profile with `--timing count` has no times at all, and its header says so.
+/// With `--timing count`, a profile has no times at all. Its header says so.
 #[test]
 fn counts_are_shown_without_dashes() {
     let mut counted = profile();
     counted.header.timing = Timing::Count;
     let mut json = Vec::new();
     let written = Format::Json.write(&counted, &Options::default(), &mut json);
-    written.expect("write to memory");
-    let json: Value = serde_json::from_slice(&json).expect("JSON");
+    written.expect("writing to memory cannot fail");
+    let json: Value = serde_json::from_slice(&json).expect("the text is JSON");
     assert_eq!(json["methods"][0]["self_ns"], 0, "{json}");
 }

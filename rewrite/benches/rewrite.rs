@@ -1,15 +1,14 @@
-//! Measures the rewriter in megabytes of class files a second, in one thread, with everything in
+//! Measures the rewriter: megabytes of class files per second, in one thread, with everything in
 //! memory.
 //!
 //!     cargo bench -p loadhook-rewrite -- [DIRECTORY]
 //!
-//! The directory of classes may also be named by `LOADHOOK_BENCH_CORPUS`;
-//! without either it is JDK 17's `java.base`. Every method gets entry, exit
-//! and `caught` probes and a catch-any handler; in passes of their own, a probe
-//! that only counts calls. ASM (Debian's libasm-java) does the former to the
-//! same methods in the same run, on JDK 17. The output of the last pass of both
-//! is verified. Ends with one line `RESULT rewrite_entry_exit_handler_median_mb_s=… …`; a
-//! megabyte is 1,000,000 bytes of input.
+//! Without DIRECTORY, the classes are in the directory that `LOADHOOK_BENCH_CORPUS` names, or else
+//! those of JDK 17's `java.base`. Every method gets entry, exit and `caught` probes and a catch-any
+//! handler. Further passes insert a probe that only counts calls. In the same run, ASM (Debian's
+//! libasm-java) on JDK 17 inserts the former probes into the same methods. The output of the last
+//! pass of both is verified. The last line is `RESULT rewrite_entry_exit_handler_median_mb_s=… …`.
+//! A megabyte is 1,000,000 bytes of input.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -78,7 +77,8 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Loadhook's side: one rewriter, and one output buffer for all classes, are used in all passes.
+/// Loadhook's side of the comparison: one rewriter and one output buffer, which all passes use for
+/// all classes.
 struct Bench {
     rewriter: Rewriter,
     output: Vec<u8>,
@@ -118,7 +118,7 @@ impl Bench {
         Ok(start.elapsed().as_secs_f64())
     }
 
-    /// The methods that get no probe, one `class method descriptor` per line. ASM leaves them out,
+    /// The methods that get no probe, as lines `class method descriptor`. ASM must leave them out,
     /// too.
     fn left_alone(&mut self, classes: &[Vec<u8>]) -> Result<String> {
         let mut lines = String::new();
@@ -145,7 +145,7 @@ impl Bench {
         let mut start = 0;
         for (path, end) in paths.iter().zip(&self.ends) {
             let target = to.join(path.strip_prefix(from)?);
-            fs::create_dir_all(target.parent().context("no parent")?)?;
+            fs::create_dir_all(target.parent().context("the path has no parent folder")?)?;
             match *end {
                 Some(end) => {
                     fs::write(target, &self.output[start..end])?;
@@ -158,7 +158,7 @@ impl Bench {
     }
 }
 
-/// ASM's side.
+/// ASM's side of the comparison.
 struct Asm {
     median: f64,
     out: tempfile::TempDir,

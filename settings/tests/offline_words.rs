@@ -13,7 +13,8 @@ fn the_offline_tracker_has_the_same_words() {
         "/../tracker-java/offline/loadhook/Settings.java"
     );
     let java = fs::read_to_string(path).expect("the tracker's settings");
-    // The tracker identifies a word by its position in the list of the setting's words.
+    // The tracker stores the position of a word in the list of the setting's words, so the order
+    // matters.
     let timings = [Timing::Adaptive, Timing::Exact, Timing::Count];
     let clocks = [Clock::Wall, Clock::Cpu];
     for (at, timing) in timings.into_iter().enumerate() {
@@ -27,7 +28,8 @@ fn the_offline_tracker_has_the_same_words() {
         quoted.join(", ")
     };
     for expected in [
-        // With its end, so that a word which only Java has is noticed. The last two are no options of the agent.
+        // The text includes the end of the list, so that a word which only Java has is noticed. The
+        // agent has no options for the last two settings.
         format!(
             "WORDS = {{{}}};",
             list(&[
@@ -40,13 +42,14 @@ fn the_offline_tracker_has_the_same_words() {
             ])
         ),
         list(&timings.map(Timing::as_str)),
-        // Without a setting, the tracker takes the first of these words.
+        // If the setting is missing, the tracker takes the first of these words, which is the
+        // default.
         "timing = choice(1, \"adaptive, exact or count\", \"adaptive\",".to_owned(),
         list(&clocks.map(Clock::as_str)),
         format!("\"{DEFAULT_FILE}\""),
         format!("return {DEFAULT_NODES};"),
         format!("= {MAX_NODES};"),
     ] {
-        assert!(java.contains(&expected), "{expected} is not in {path}");
+        assert!(java.contains(&expected), "`{expected}` expected in {path}");
     }
 }

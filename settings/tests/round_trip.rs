@@ -1,4 +1,4 @@
-//! Tests that settings are equal after they were written and read again.
+//! Tests that settings do not change when they are written and read again.
 
 use loadhook_settings::{
     AgentOptions, AllocationMode, CallTiming, Clock, ClockSource, HeapDumpRequest, MAX_NODES, NONE,
@@ -6,7 +6,7 @@ use loadhook_settings::{
 };
 use proptest::prelude::*;
 
-/// Paths with the characters that have a meaning in lists.
+/// Paths that contain the characters with a meaning in lists.
 fn path() -> impl Strategy<Value = String> {
     r"[a-zé%=,\\/ .#]{1,12}"
 }
@@ -98,12 +98,12 @@ proptest! {
         }
     }
 
-    /// A pattern can be appended by hand to a written list.
+    /// A user can append a pattern to a written list by hand.
     #[test]
     fn text_behind_options(options in options(), pattern in pattern()) {
         prop_assume!(options.check().is_ok() && !options.include_none);
         let text = format!("{options},exclude={}", list::escaped(pattern.text()));
-        let read = text.parse::<AgentOptions>().expect("options");
+        let read = text.parse::<AgentOptions>().expect("the options are valid");
         prop_assert_eq!(read.exclude.last(), Some(&pattern));
         prop_assert_eq!(read.include, options.include);
     }

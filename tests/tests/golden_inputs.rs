@@ -26,7 +26,11 @@ fn hand_made_cases() -> Result<Vec<Case>> {
             original: input.bytes,
         })
         .collect();
-    ensure!(cases.len() > 300, "only {} inputs", cases.len());
+    ensure!(
+        cases.len() > 300,
+        "more than 300 inputs expected, {} found",
+        cases.len()
+    );
     Ok(cases)
 }
 
@@ -83,7 +87,11 @@ fn counted(feature: u32) -> Result<()> {
         calls += counted.tracker.counts;
     }
     println!("JDK {feature}: {calls} calls of {} classes", names.len());
-    ensure!(names.len() > 300, "only {} classes", names.len());
+    ensure!(
+        names.len() > 300,
+        "more than 300 classes expected, {} found",
+        names.len()
+    );
     Ok(())
 }
 
@@ -107,7 +115,7 @@ fn compiled_with(feature: u32, probes: &Everything) -> Result<()> {
             Outcome::Unchanged => input.bytes.clone(),
         };
         let path = folder.path().join(format!("{}.class", input.name));
-        fs::create_dir_all(path.parent().context("no parent")?)?;
+        fs::create_dir_all(path.parent().context("the path has no parent folder")?)?;
         fs::write(path, rewritten)?;
     }
     let before = run_tree(feature, &loadhook_golden::inputs())?;
@@ -117,12 +125,15 @@ fn compiled_with(feature: u32, probes: &Everything) -> Result<()> {
         .filter(|line| line.contains("\tran "))
         .count();
     println!("JDK {feature}: {} classes, {ran} of them ran", inputs.len());
-    ensure!(ran > 40, "only {ran} classes ran:\n{before}");
+    ensure!(
+        ran > 40,
+        "more than 40 classes should run, but {ran} ran:\n{before}"
+    );
     ensure!(!before.contains("\tfailed "), "{before}");
     for (before, after) in before.lines().zip(after.lines()) {
         ensure!(
             before == after,
-            "original classes:  {before}\nrewritten classes: {after}"
+            "the outputs differ. Original classes: {before}\nrewritten classes: {after}"
         );
     }
     ensure!(before.lines().count() == after.lines().count());

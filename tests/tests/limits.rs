@@ -8,7 +8,11 @@ use loadhook_tests::judge::{Case, Judge};
 
 fn judge(feature: u32, options: Options, probes: Everything) -> Result<()> {
     let cases = limits::all();
-    ensure!(cases.len() > 2_500, "only {} cases", cases.len());
+    ensure!(
+        cases.len() > 2_500,
+        "more than 2,500 cases expected, {} found",
+        cases.len()
+    );
     let cases = cases.into_iter().map(|case| Case {
         original: case.bytes(),
         group: case.group,

@@ -10,7 +10,11 @@ use loadhook_tests::judge::{Case, Judge};
 fn judge(feature: u32) -> Result<()> {
     let folder = paths::workspace().join("tests/odd");
     let classes = corpus::walk(&folder)?;
-    ensure!(classes.len() > 40, "only {} classes", classes.len());
+    ensure!(
+        classes.len() > 40,
+        "more than 40 classes expected, {} found",
+        classes.len()
+    );
     let cases: Vec<Case> = classes
         .iter()
         .map(|path| {

@@ -73,7 +73,7 @@ fn rewrite_java_base(feature: u32, patch: &Path, probes: &Everything) -> Result<
                     return Ok(false);
                 };
                 let target = patch.join(path.strip_prefix(&java_base)?);
-                fs::create_dir_all(target.parent().context("no parent")?)?;
+                fs::create_dir_all(target.parent().context("the path has no parent folder")?)?;
                 fs::write(target, rewritten)?;
                 Ok(true)
             },
@@ -97,7 +97,10 @@ fn run_on_patched(feature: u32, probes: &Everything, called: &[&str]) -> Result<
     // JDK 25's Object there.
     compile(&patch, &classes)?;
     let rewritten = rewrite_java_base(feature, &patch, probes)?;
-    ensure!(rewritten > 5_000, "only {rewritten} classes were rewritten");
+    ensure!(
+        rewritten > 5_000,
+        "more than 5,000 rewritten classes expected, {rewritten} found"
+    );
 
     let jdk = Jdk::find(feature)?;
     let run = |command: &mut Command| process::output(command.arg("-cp").arg(&classes).arg("Busy"));

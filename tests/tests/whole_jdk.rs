@@ -20,7 +20,7 @@ fn classes(feature: u32) -> Result<(PathBuf, Vec<PathBuf>)> {
     // Check that the JDK is complete.
     ensure!(
         classes.len() > 5_000,
-        "only {} classes in {}",
+        "more than 5,000 classes expected, {} found in {}",
         classes.len(),
         folder.display()
     );
@@ -48,7 +48,11 @@ fn identity(feature: u32) -> Result<()> {
                 ensure!(report.instrumented == report.with_code);
                 match copy {
                     Outcome::Rewritten(copy) => {
-                        ensure!(copy == class, "{} differs", path.display());
+                        ensure!(
+                            copy == class,
+                            "the copy of {} differs from the original",
+                            path.display()
+                        );
                     }
                     Outcome::Unchanged => ensure!(report.with_code == 0),
                 }
@@ -128,7 +132,7 @@ fn rewrite_to(
     let class = fs::read(path)?;
     let outcome = rewriter.rewrite(&class, selector, |len| Some(vec![0; len]))?;
     let target = to.join(path.strip_prefix(from)?);
-    fs::create_dir_all(target.parent().context("no parent")?)?;
+    fs::create_dir_all(target.parent().context("the path has no parent folder")?)?;
     let report = rewriter.report();
     match &outcome {
         Outcome::Rewritten(rewritten) => fs::write(&target, rewritten)?,
@@ -206,7 +210,7 @@ fn methods_that_must_not_be_instrumented_are_recognised() -> Result<()> {
             let class = method.class().name();
             assert!(
                 class != b"java/lang/Math" || method.name() != b"sqrt",
-                "the selector was called for Math.sqrt"
+                "the selector was called for Math.sqrt, an intrinsic, which must not get probes"
             );
             Probes {
                 timing: Some(1),
@@ -248,7 +252,7 @@ fn methods_that_must_not_be_instrumented_are_recognised() -> Result<()> {
         });
         ensure!(
             found.is_some_and(|left| left.reason == reason),
-            "JDK {feature} {class}.{method}: {found:?}, {reason:?} expected"
+            "JDK {feature}: {class}.{method} should be left alone because of {reason:?}, but found {found:?}"
         );
     }
     Ok(())

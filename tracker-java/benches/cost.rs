@@ -81,7 +81,7 @@ fn result(output: &str) -> Result<Vec<f64>> {
     let line = output
         .lines()
         .find_map(|line| line.strip_prefix("RESULT "))
-        .context("no result")?;
+        .context("the program printed no result")?;
     line.split_whitespace()
         .map(|number| Ok(number.parse()?))
         .collect()

@@ -1,4 +1,5 @@
-//! Probes that only count are exact: in all threads, at the end of the stack, with a full heap, for any id.
+//! Tests that probes which only count are exact: in all threads, at the end of the stack, with a
+//! full heap, and for every id.
 
 mod support;
 
@@ -10,10 +11,17 @@ use support::{COUNT, Program, SAMPLED};
 fn check(profile: &Profile, expected: &[(&str, i64)], what: &str) -> Result<()> {
     for (method, calls) in expected {
         let found = profile.counted.get(*method).copied().unwrap_or(0);
-        ensure!(found == *calls, "{what}: {method} {found}, not {calls}");
+        ensure!(
+            found == *calls,
+            "{what}: {calls} calls of {method} expected, {found} found"
+        );
     }
-    ensure!(profile.header[7] == 0, "{what}: {} lost", profile.header[7]);
-    ensure!(profile.all_calls() == 0, "{what}: a tree");
+    ensure!(
+        profile.header[7] == 0,
+        "{what}: no lost calls expected, {} found",
+        profile.header[7]
+    );
+    ensure!(profile.all_calls() == 0, "{what}: no call tree expected");
     Ok(())
 }
 
@@ -37,7 +45,7 @@ fn up_to_64_threads() -> Result<()> {
     Ok(())
 }
 
-/// Without an agent a virtual thread's carrier is unknown.
+/// Without an agent, the tracker cannot find out on which carrier a virtual thread runs.
 #[test]
 fn virtual_threads_without_carrier() -> Result<()> {
     let program = Program::counted("Virtual")?;
@@ -72,7 +80,10 @@ fn caught_stack_overflows() -> Result<()> {
             ];
             for (name, calls) in pairs {
                 let own = i64::try_from(profile.expected[name])?;
-                ensure!(calls == own, "{jdk} {jvm:?}: {name} {own}, not {calls}");
+                ensure!(
+                    calls == own,
+                    "{jdk} {jvm:?}: {calls} calls of {name} expected, {own} found"
+                );
             }
             check(
                 &profile,
@@ -84,7 +95,7 @@ fn caught_stack_overflows() -> Result<()> {
     Ok(())
 }
 
-/// Threads of which each calls methods with ids up to a million.
+/// Several threads call methods with ids of up to a million.
 #[test]
 fn many_ids() -> Result<()> {
     ids(&["-Xmx64m"], &[])
@@ -113,13 +124,13 @@ fn ids(jvm: &[&str], arguments: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// What the tracker calls itself is not the program's.
+/// Calls that the tracker itself causes are not counted.
 #[test]
 fn slow_code_of_the_tracker_does_not_count() -> Result<()> {
     prints("Inside", "80")
 }
 
-/// The mean time of a call is that of timed calls.
+/// The mean time of a call is that of the calls that were timed.
 #[test]
 fn calls_without_times_are_left_out_of_sums() -> Result<()> {
     prints("Untimed", "timed")

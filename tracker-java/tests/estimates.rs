@@ -1,4 +1,4 @@
-//! The times of adaptive timing are unbiased, and their stated standard errors are correct.
+//! Tests of adaptive timing: the times are unbiased, and their stated standard errors are correct.
 
 mod support;
 
@@ -8,7 +8,7 @@ use loadhook_profile::{Header, Node, ProbeCosts, Timing};
 use loadhook_testkit::process;
 use support::Program;
 
-/// One line of `Estimates.java`.
+/// One line that `Estimates.java` prints.
 struct Estimate {
     workload: usize,
     ticking: usize,
@@ -61,42 +61,43 @@ fn no_bias_over_five_hundred_seeds() -> Result<()> {
     }
     for found in estimates {
         let name = format!("{}, {}", WORKLOADS[found.workload], TICKING[found.ticking]);
-        // One in 15,000 runs differs by more than 4 standard errors. The seeds are fixed, so the
-        // test is deterministic.
+        // One in 15,000 runs would differ by more than 4 standard errors. The seeds are fixed, so
+        // the result is always the same.
         ensure!(
             (found.mean - found.truth).abs() <= 4.0 * found.error_of_mean,
-            "{name}: {}, true is {}",
+            "{name}: the mean estimate is {}, but the true time is {}",
             found.mean,
             found.truth
         );
-        // The stated error is between half and three times the real one. With late ticks it is up
-        // to six times the real one: the time that one call gets too much from a late tick, the
-        // next call gets too little.
+        // The stated error is between half and three times the real one. With late ticks, it may be
+        // six times the real one: if a late tick gives one call too much time, the next call gets
+        // too little.
         ensure!(
             found.stated_variance >= found.variance / 4.0,
-            "{name}: stated {}, is {}",
+            "{name}: the stated variance {} is much smaller than the real one, {}",
             found.stated_variance,
             found.variance
         );
         let most = if found.ticking == 2 { 6.0 } else { 3.0 };
         ensure!(
             found.stated_variance.sqrt() <= most * found.variance.sqrt() + 0.01 * found.truth,
-            "{name}: stated {}, is {}",
+            "{name}: the stated variance {} is much larger than the real one, {}",
             found.stated_variance,
             found.variance
         );
-        // 19 of 20 lie within three standard errors. Without ticks, a rare long call is either
-        // timed or missed; see docs/dev/tracker.md.
+        // At least 19 of 20 estimates lie within three standard errors. Without ticks this does not
+        // hold: a rare long call is either timed or missed (docs/dev/tracker.md).
         ensure!(
             found.ticking == 0 || found.covered >= 0.95,
-            "{name}: {} covered",
+            "{name}: 0.95 of the estimates should lie within three stated errors, but {} do",
             found.covered
         );
     }
     Ok(())
 }
 
-/// A recursion of ten calls with a self time of 100 ns each, within a call with a self time of 50 ns.
+/// A recursion of ten calls with a self time of 100 ns each. It runs within a call with a self time
+/// of 50 ns.
 #[test]
 fn totals_do_not_count_recursion_twice() -> Result<()> {
     let program = Program::plain("Nothing")?
@@ -104,21 +105,21 @@ fn totals_do_not_count_recursion_twice() -> Result<()> {
         .with("loadhook/Totals.java")?;
     for jdk in [17, 25] {
         let output = process::output(program.java(jdk, &[])?.arg("loadhook.Totals"))?;
-        // Calls take 100, 200, … 1000, and the outermost call 1000. A recursive node is its own
-        // caller, so CHILD contains both.
+        // The ten calls take 100, 200 … 1000 ns; the outermost call takes 1000. The recursive node
+        // is its own caller, so its CHILD contains the times of the nine inner calls.
         let expected = "calls all outermost child\n1 1050 1050 1000\n10 5500 1000 4500\n";
         ensure!(output.contains(expected), "{jdk}: {output}");
-        // The same recursion with five running calls, which count with their time so far: the ended
-        // calls took 1500, the running ones 3400.
+        // The same recursion while five of its calls are still running. They count with their time
+        // so far: 3400 in all. The ended calls took 1500.
         let under_way = "under way\n1 820 820 800\n10 4900 800 4100\n";
         ensure!(output.contains(under_way), "{jdk}: {output}");
     }
     Ok(())
 }
 
-/// Self times are correct if probes cost what the header says. In exact mode, `outside` is all that
-/// a call adds to its caller beyond the call's own time; in adaptive mode, it is that without the
-/// clock readings.
+/// Self times must be correct if probes cost what the header says. In exact mode, `outside` is
+/// everything that a call adds to its caller beyond its own time. In adaptive mode, it is that
+/// without the readings of the clock.
 #[test]
 fn known_costs_are_taken_out() -> Result<()> {
     let program = Program::plain("Nothing")?
@@ -148,13 +149,13 @@ fn known_costs_are_taken_out() -> Result<()> {
             ensure!((sampled > 0) == (timing == Timing::Adaptive), "{output}");
             let truth = [5_000.0, 2_000.0 * 500.0, 20_000.0 * 10.0];
             ensure!(found.len() == truth.len(), "{output}");
-            // The root's self time is the remainder of the total, so all errors are relative to the
-            // total.
+            // The root's self time is the remainder of the total time. So all errors are compared
+            // with the total time.
             let whole: f64 = truth.iter().sum();
             for (found, truth) in found.iter().zip(truth) {
                 ensure!(
                     (found - truth).abs() <= error * whole,
-                    "{timing:?}: {found}, true is {truth}"
+                    "{timing:?}: the estimate is {found}, but the true time is {truth}"
                 );
             }
         }
@@ -162,14 +163,14 @@ fn known_costs_are_taken_out() -> Result<()> {
     Ok(())
 }
 
-/// Parses the part of a line of `Costs.java` after the timing.
+/// Parses a line of `Costs.java`, without the timing with which it begins.
 fn node(line: &str) -> Result<Node> {
     let numbers = line
         .split(' ')
         .map(str::parse)
         .collect::<Result<Vec<i64>, _>>()?;
     let &[parent, calls, timed, all, outermost, child] = numbers.as_slice() else {
-        return Err(anyhow::anyhow!("{line}")).context("six numbers");
+        return Err(anyhow::anyhow!("{line}")).context("six numbers expected in the line");
     };
     Ok(Node {
         parent: u32::try_from(parent).ok(),
@@ -200,7 +201,7 @@ fn estimate(line: &str) -> Result<Estimate> {
         covered,
     ] = numbers.as_slice()
     else {
-        return Err(anyhow::anyhow!("{line}")).context("nine numbers");
+        return Err(anyhow::anyhow!("{line}")).context("nine numbers expected in the line");
     };
     Ok(Estimate {
         workload: workload as usize,

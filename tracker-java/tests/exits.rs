@@ -1,4 +1,4 @@
-//! Counts and callers are exact, however a method ends.
+//! Tests that counts and callers are exact, however a method ends.
 
 mod support;
 
@@ -106,7 +106,10 @@ fn caught_stack_overflows() -> Result<()> {
                 ];
                 for (name, calls) in counted {
                     let own = i64::try_from(profile.expected[name])?;
-                    ensure!(calls == own, "{name} {own}, not {calls}: {what}");
+                    ensure!(
+                        calls == own,
+                        "{name}: {calls} calls expected, {own} found: {what}"
+                    );
                 }
                 ensure!(
                     profile.calls("StackOverflow.run", "StackOverflow.attempt") == 200,
@@ -130,7 +133,10 @@ fn deep_recursion() -> Result<()> {
             let profile = program.run(jdk, &[], timing, 1_000_000)?;
             let expected = "Deep.run 1\n  Deep.down 150003\n    Deep.other 150000\n      Deep.leaf 150000\n  Deep.leaf 3\n";
             let found = profile.tree("deep");
-            ensure!(found == expected, "{jdk}\n{found}");
+            ensure!(
+                found == expected,
+                "{jdk}: another tree expected than\n{found}"
+            );
         }
     }
     Ok(())
@@ -159,10 +165,14 @@ fn a_million_failing_super_constructors() -> Result<()> {
                 profile.calls("FailingSuper.instrumented", "FailingSuper.leaf") == 1_000_000,
                 "{jdk} {found}"
             );
-            ensure!(profile.depth == 0, "{jdk}: depth {}", profile.depth);
+            ensure!(
+                profile.depth == 0,
+                "{jdk}: the path should be empty at the end, but has {} entries",
+                profile.depth
+            );
             ensure!(
                 profile.header[6] < 100_000,
-                "{jdk}: {} bytes",
+                "{jdk}: the tracker used {} bytes, less than 100,000 expected",
                 profile.header[6]
             );
             profile.check_times()?;

@@ -1,4 +1,4 @@
-//! Limits of nodes and heap, and repairs of paths.
+//! Tests of the limits of nodes and heap, and of repairing paths.
 
 mod support;
 
@@ -18,7 +18,7 @@ fn the_overflow_keeps_counts_right() -> Result<()> {
                 let found = profile.all_calls();
                 ensure!(
                     found == calls,
-                    "{jdk} {timing} {limit}: {found} calls instead of {calls}"
+                    "{jdk} {timing} {limit}: {calls} calls expected, {found} found"
                 );
                 let nodes: usize = profile
                     .threads
@@ -27,19 +27,23 @@ fn the_overflow_keeps_counts_right() -> Result<()> {
                     .sum();
                 ensure!(
                     nodes <= limit as usize + 1,
-                    "{nodes} nodes, {limit} allowed"
+                    "at most {limit} nodes and the overflow node expected, {nodes} found"
                 );
                 let overflow = profile.method_calls("(overflow)");
                 ensure!(
                     profile.header[7] == overflow,
-                    "{overflow} overflowed, header {}",
+                    "the tree has {overflow} overflowed calls, but the header says {}",
                     profile.header[7]
                 );
                 ensure!(
                     (limit == 2000) == (overflow == 0),
-                    "{limit}: {overflow} overflowed"
+                    "calls should overflow under every limit except 2000; under {limit}, {overflow} did"
                 );
-                ensure!(profile.depth == 0, "depth {}", profile.depth);
+                ensure!(
+                    profile.depth == 0,
+                    "the path should be empty at the end, but has {} entries",
+                    profile.depth
+                );
                 profile.check_times()?;
             }
         }
@@ -47,7 +51,8 @@ fn the_overflow_keeps_counts_right() -> Result<()> {
     Ok(())
 }
 
-/// A tree with more than half the nodes of the limit is merged completely when its thread ends.
+/// A tree that has more than half of all allowed nodes is still merged completely when its thread
+/// ends.
 #[test]
 fn ended_threads_keep_their_trees() -> Result<()> {
     let program = Program::new("Wide")?;
@@ -56,9 +61,15 @@ fn ended_threads_keep_their_trees() -> Result<()> {
             let profile = program.run(jdk, &[&format!("-Dthreads={threads}")], COUNT, limit)?;
             let calls = i64::try_from(profile.expected["calls"])?;
             let found = profile.all_calls();
-            ensure!(found == calls, "{jdk}: {found} calls instead of {calls}");
+            ensure!(
+                found == calls,
+                "{jdk}: {calls} calls expected, {found} found"
+            );
             let overflow = profile.method_calls("(overflow)");
-            ensure!(overflow == 0, "{jdk} {threads}: {overflow} overflowed");
+            ensure!(
+                overflow == 0,
+                "{jdk}, {threads} threads: no overflowed calls expected, {overflow} found"
+            );
         }
     }
     Ok(())
@@ -72,8 +83,8 @@ fn a_nearly_full_heap() -> Result<()> {
         for collector in ["-XX:+UseSerialGC", "-XX:+UseParallelGC", "-XX:+UseG1GC"] {
             let jvm = ["-Xmx24m", "-XX:+ExitOnOutOfMemoryError", collector];
             let least = least_for_plain(&plain, jdk, &jvm)?;
-            // Within two regions of G1's limit, chance decides which of the two programs run out of
-            // heap.
+            // Near the limit, by up to two regions of G1, chance decides which of the two programs
+            // run out of heap.
             let some = if collector.ends_with("G1GC") {
                 2000
             } else {
@@ -87,7 +98,7 @@ fn a_nearly_full_heap() -> Result<()> {
                 let found = profile.all_calls();
                 ensure!(
                     found == calls,
-                    "{jdk} {jvm:?}: {found} calls instead of {calls}"
+                    "{jdk} {jvm:?}: {calls} calls expected, {found} found"
                 );
             }
         }
@@ -95,7 +106,8 @@ fn a_nearly_full_heap() -> Result<()> {
     Ok(())
 }
 
-/// Finds how many kilobytes of heap the program needs without probes; with less it runs out of heap by itself.
+/// The least heap in kilobytes with which the program works without probes. With less, it runs out
+/// of heap by itself.
 fn least_for_plain(plain: &Program, jdk: u32, jvm: &[&str]) -> Result<u32> {
     for free in (1..20).rev().map(|step| 200 * step) {
         let free_option = format!("-Dfree={free}");
@@ -107,7 +119,8 @@ fn least_for_plain(plain: &Program, jdk: u32, jvm: &[&str]) -> Result<u32> {
     Ok(200)
 }
 
-/// Counts are exact, wherever a thread is stopped while a snapshot reads its tree.
+/// Counts are exact even if a thread is stopped in the middle of a grant, which counts some calls
+/// of a node in advance.
 #[test]
 fn counts_are_whole_in_the_midst_of_a_grant() -> Result<()> {
     let program = Program::new("Nothing")?.with("loadhook/Torn.java")?;
@@ -115,12 +128,15 @@ fn counts_are_whole_in_the_midst_of_a_grant() -> Result<()> {
         let output = process::output(program.java(17, &[])?.args(["loadhook.Torn", timing]))?;
         let grants: u32 = output.trim().parse()?;
         println!("{timing}: {grants} grants");
-        ensure!(grants > 300, "{timing}: {grants} grants");
+        ensure!(
+            grants > 300,
+            "{timing}: more than 300 grants expected, {grants} found"
+        );
     }
     Ok(())
 }
 
-/// A path is read at one moment while its thread changes it.
+/// While its thread changes a path, a reader must see the path as it was at one moment.
 #[test]
 fn times_and_frames_are_of_one_moment() -> Result<()> {
     let program = Program::new("Nothing")?.with("loadhook/Moments.java")?;
@@ -145,7 +161,7 @@ fn paths_heal() -> Result<()> {
             let expected = "a 1001\n  b 3000\n    c 3000\n      d 1000\n    e 1000\n  g 100000\n    h 100000\n";
             ensure!(
                 profile.tree("main") == expected,
-                "{jdk} {timing}\n{}",
+                "{jdk} {timing}: another tree expected than\n{}",
                 profile.tree("main")
             );
             profile.check_times()?;

@@ -1,4 +1,4 @@
-//! Rewritten archives count without an agent and write their profile themselves.
+//! Tests that rewritten archives count without an agent, and write their profile themselves.
 
 mod support;
 
@@ -110,7 +110,7 @@ fn names_and_header() -> Result<()> {
         }
         let file = fs::read_dir(run.folder.path())?
             .next()
-            .context("a file")??;
+            .context("the run wrote no profile")??;
         ensure!(file.metadata()?.permissions().mode() & 0o777 == 0o600);
     }
     Ok(())
@@ -149,26 +149,30 @@ fn other_tools_see_the_same() -> Result<()> {
                 .sum();
             ensure!(
                 (timing == "count") == (sum == 0),
-                "{timing} {clock}: {sum} ns"
+                "{timing} {clock}: only `count` should give no times; the times sum up to {sum} ns"
             );
             let is_total = |sample: &&schema::Sample| sample.labels.contains_key("total");
             let totals = found.samples.iter().filter(is_total).count();
             ensure!(timing != "count" || totals == 0, "{totals}");
             totals_seen += totals;
             if clock == "cpu" {
-                // One thread waits all the time, and waiting takes no processor time.
+                // One of the threads only waits, and waiting takes no processor time.
                 let wall = profile.header.duration_ns as i64;
-                ensure!(sum < 2 * wall, "{sum} of {wall} ns");
+                ensure!(
+                    sum < 2 * wall,
+                    "the times sum up to {sum} ns, but the program ran only {wall} ns"
+                );
             }
         }
     }
-    // Some totals are not sums of self times, because of recursion. In a single run the cost of probes may hide that.
+    // Because of recursion, some total times are not sums of self times. In a single run, the cost
+    // of probes may hide that.
     ensure!(totals_seen > 0);
     Ok(())
 }
 
 impl Chance {
-    /// A node with inconsistent times; sampled times are inconsistent, too, but less.
+    /// A node with random times, which contradict each other more than real estimates do.
     fn node(&mut self, at: u64) -> Node {
         let parent = (at > 0 && self.below(8) > 0).then(|| self.below(at) as u32);
         let calls = 1 + self.below(1 << 20);
@@ -195,7 +199,8 @@ impl Chance {
     }
 }
 
-/// Figures in Java equal those in Rust to the last bit, also for trees that no program makes.
+/// Java and Rust must compute the same figures to the last bit, even for trees that no program
+/// makes.
 #[test]
 fn figures_are_the_same() -> Result<()> {
     let program = support::Program::new("Nothing")?;

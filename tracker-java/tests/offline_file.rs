@@ -1,4 +1,4 @@
-//! The file of a rewritten archive's profile, and its settings.
+//! Tests of the profile that a rewritten archive writes, and of the settings of that archive.
 
 mod support;
 
@@ -107,7 +107,8 @@ fn later_settings_win() -> Result<()> {
     Ok(())
 }
 
-/// `%p` is replaced in the name of the file only, as the agent does; the name of a folder stays as it is.
+/// `%p` stands for the process id only in the name of the file, not in that of a folder. The agent
+/// does the same.
 #[test]
 fn the_process_id_goes_into_the_name_only() -> Result<()> {
     let archive = work(&[])?;
@@ -117,8 +118,14 @@ fn the_process_id_goes_into_the_name_only() -> Result<()> {
     let jvm = ["-Dloadhook.file=a%p/%p.pb.gz"];
     let run = Run::within(folder, 17, &jvm, archive.path(), &["Work"], &[])?;
     ensure!(run.told.is_empty(), "{}", run.stderr);
-    let file = fs::read_dir(&place)?.next().context("a file")??.path();
-    let name = file.file_name().context("a name")?.to_string_lossy();
+    let file = fs::read_dir(&place)?
+        .next()
+        .context("the run wrote no profile")??
+        .path();
+    let name = file
+        .file_name()
+        .context("the path has no file name")?
+        .to_string_lossy();
     let id = name.trim_end_matches(".pb.gz");
     ensure!(id.parse::<u32>().is_ok(), "{name}");
     check_work(&pprof::read(&fs::read(&file)?)?, 1)
@@ -156,7 +163,7 @@ fn bad_values_are_reported_and_ignored() -> Result<()> {
         ensure!(run.told == expected, "{:#?}", run.told);
         check_work(&run.profile("loadhook-%p.pb.gz")?, 1)?;
     }
-    // A damaged properties file has no effect.
+    // If the properties file is damaged, it has no effect.
     fs::write(&properties, "timing=\\u12\n")?;
     let run = Run::new(17, &[], folder.path(), &["Work"])?;
     ensure!(
@@ -170,7 +177,7 @@ fn bad_values_are_reported_and_ignored() -> Result<()> {
 #[test]
 fn messages_quote_settings_without_control_characters() -> Result<()> {
     let folder = work(&[])?;
-    // A byte order mark is no part of the first key.
+    // A byte order mark does not belong to the first key.
     let properties = "\u{feff}timing=bo\u{1b}[2J\u{9b}1m\u{202e}\u{e0041}é\t店\u{200d}!\n";
     fs::write(folder.path().join("loadhook.properties"), properties)?;
     let run = Run::new(
@@ -212,7 +219,7 @@ fn a_failed_write_leaves_the_old_file() -> Result<()> {
             );
             ensure!(run.files()?.is_empty());
         }
-        // No file may grow beyond a block, which causes the same error as a full disk.
+        // No file may be larger than one block. This causes the same error as a full disk.
         let limited = tempfile::tempdir()?;
         fs::write(limited.path().join("x.pb.gz"), "the old one")?;
         let mut command = Command::new("sh");

@@ -1,4 +1,4 @@
-//! Rewritten archives with unusual class loaders, threads and JVMs.
+//! Tests of rewritten archives with unusual class loaders, threads and JVMs.
 
 mod support;
 
@@ -49,7 +49,7 @@ fn a_tracker_a_loader() -> Result<()> {
         let class = "java.net.URLClassLoader";
         let expected = [class.to_owned(), format!("{class}#2"), format!("{class}#3")];
         ensure!(loaders.iter().eq(&expected), "{loaders:?}");
-        // The merged profiles are the profile of one process.
+        // The profiles belong to one process, and so does the merged one.
         let merged = loadhook_profile::merge(&profiles)?;
         check_work(&merged, 3)?;
         ensure!(merged.header.notes.len() == 1, "{:?}", merged.header.notes);
@@ -62,7 +62,8 @@ fn a_tracker_a_loader() -> Result<()> {
     Ok(())
 }
 
-/// All classes that writing a profile needs are loaded at the start, because the loader may be closed at the end.
+/// At the end of the program, its class loader may be closed. So the tracker loads all classes for
+/// writing the profile at the start.
 #[test]
 fn classes_are_loaded_early() -> Result<()> {
     let folder = work(&[])?;
@@ -79,13 +80,15 @@ fn classes_are_loaded_early() -> Result<()> {
                 !run.stdout.contains(&line)
             })
             .collect();
-        // Only archives with trackers of their own need the first two, and only an agent with a budget the third.
+        // The first two classes are needed only by archives with their own trackers, the third only
+        // by an agent with a budget.
         missing.retain(|name| {
             !name.starts_with("loadhook/ExportedProbes")
                 && *name != "loadhook/ForeignProbes"
                 && *name != "loadhook/MethodSums"
         });
-        // The template has another name in the archive. From JDK 19 on Memory is not needed for the ids of threads.
+        // The template class has another name in an archive. From JDK 19 on, the class Memory is
+        // not needed to read the ids of threads.
         let expected = match jdk {
             17 => &["loadhook/Part"][..],
             _ => &["loadhook/Memory", "loadhook/Part"],
@@ -96,7 +99,8 @@ fn classes_are_loaded_early() -> Result<()> {
     Ok(())
 }
 
-/// An archive in several loaders below the tracker's loader has its ids once for each class of loader.
+/// An archive may run in several loaders below the loader of the tracker. Its methods have one id
+/// for each class of loader.
 #[test]
 fn a_tracker_above_two_loaders() -> Result<()> {
     let above = tempfile::tempdir()?;
@@ -133,7 +137,7 @@ fn a_tracker_above_two_loaders() -> Result<()> {
                 .methods
                 .iter()
                 .position(of_loader)
-                .context("no outer node")?;
+                .context("the tree has no node of the method outer")?;
             let nodes = profile.threads.iter().flat_map(|thread| &thread.nodes);
             let found: u64 = nodes
                 .filter(|node| node.method as usize == outer)
@@ -142,7 +146,7 @@ fn a_tracker_above_two_loaders() -> Result<()> {
             ensure!(found == 4000 * u64::from(copies), "{loader} {found}");
             ensure!(profile.methods[outer].loaders == copies, "{loader}");
         }
-        // The names of methods include their loaders.
+        // In this run, the names of methods include the loader, so the file is checked once more.
         check_public(&run.bytes("loadhook-%p.pb.gz")?)?;
     }
     Ok(())
@@ -216,7 +220,10 @@ fn many_threads_meet_the_first_probe() -> Result<()> {
             }
             let nodes = profile.threads.iter().flat_map(|thread| &thread.nodes);
             let untimed = nodes.filter(|node| node.timed != node.calls).count();
-            ensure!(untimed == 0, "{jdk}: {untimed} nodes of another mode");
+            ensure!(
+                untimed == 0,
+                "{jdk}: every call should be timed, but {untimed} nodes have calls that are not"
+            );
         }
     }
     Ok(())
@@ -237,7 +244,7 @@ fn a_program_asks_for_its_profile() -> Result<()> {
     Ok(())
 }
 
-/// A profile that is written while threads run is complete: no call that ended before is missing.
+/// A profile may be written while threads run. It must have every call that ended before.
 #[test]
 fn threads_run_on_at_the_end() -> Result<()> {
     let folder = work(&["PlainBusy"])?;
@@ -262,7 +269,7 @@ fn threads_run_on_at_the_end() -> Result<()> {
     Ok(())
 }
 
-/// A program of another test as an archive with a tracker.
+/// Compiles the program of another test, as an archive with a tracker.
 fn other(name: &str) -> Result<TempDir> {
     let folder = tempfile::tempdir()?;
     offline::tracker(folder.path(), offline::PACKAGE)?;
@@ -276,7 +283,7 @@ fn other(name: &str) -> Result<TempDir> {
     Ok(folder)
 }
 
-/// The stack may also end in the calls of the part.
+/// The stack may also end in the calls that the archive's part makes.
 #[test]
 fn caught_stack_overflows() -> Result<()> {
     let folder = other("StackOverflow")?;
@@ -307,7 +314,7 @@ fn caught_stack_overflows() -> Result<()> {
     Ok(())
 }
 
-/// The JVM does not know the processor time of virtual threads.
+/// The JVM cannot tell the processor time of a virtual thread.
 #[test]
 fn virtual_threads() -> Result<()> {
     let folder = other("Virtual")?;
@@ -333,7 +340,8 @@ fn virtual_threads() -> Result<()> {
     Ok(())
 }
 
-/// In a JVM with nothing but `java.base` the CPU clock is missing; the tracker says so and uses the wall clock.
+/// A JVM that has only the module `java.base` has no CPU clock. The tracker prints a message and
+/// uses the wall clock.
 #[test]
 fn a_jvm_without_modules() -> Result<()> {
     let folder = work(&[])?;
@@ -370,8 +378,8 @@ fn a_security_manager_forbids_all() -> Result<()> {
     Ok(())
 }
 
-/// If a class of the tracker is missing or symbols are damaged, the program runs, and the fault is
-/// reported if possible.
+/// A class of the tracker is missing, or the symbols are damaged. The program still runs, and the
+/// fault is reported where that is possible.
 #[test]
 fn a_damaged_archive() -> Result<()> {
     for jdk in JDKS {
@@ -422,10 +430,11 @@ fn a_damaged_archive() -> Result<()> {
     Ok(())
 }
 
-/// A JVM that ends at the first failed allocation does not end because of the tracker.
+/// The JVM is started with an option that ends it at the first allocation that fails. The tracker
+/// must not cause such a failure.
 #[test]
 fn a_full_heap() -> Result<()> {
-    // Sequences of one to five of twelve methods.
+    // The tree has a node for each sequence of one to five of the twelve methods.
     let nodes = 12 + 132 + 1320 + 11_880 + 95_040;
     let folder = work(&["Many", "PlainFull"])?;
     for jdk in JDKS {
@@ -440,7 +449,8 @@ fn a_full_heap() -> Result<()> {
             let arguments = ["PlainFull", &megabytes.to_string()];
             let run = Run::new(jdk, &jvm, folder.path(), &arguments)?;
             if run.code != Some(0) {
-                // The amount of heap that the program itself needs.
+                // The program itself ran out of heap, so it must have ended before it printed
+                // `full`.
                 ensure!(!run.stdout.contains("full"), "{megabytes}: {}", run.stderr);
             } else if run.files()?.is_empty() {
                 full += 1;

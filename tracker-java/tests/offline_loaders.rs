@@ -1,4 +1,4 @@
-//! The tracker keeps no class loader alive.
+//! Tests that the tracker keeps no class loader alive.
 
 mod support;
 
@@ -11,7 +11,8 @@ use tempfile::TempDir;
 
 const JDKS: [u32; 2] = [17, 25];
 
-/// Makes a folder with `PlainRounds` and `alpha.jar`, which holds `Alpha` and `Beta`. The tracker is in the jar or in the folder.
+/// Makes a folder with `PlainRounds`, and with `alpha.jar`, which contains `Alpha` and `Beta`. The
+/// tracker is in the jar (`embedded`) or in the folder.
 fn rounds(embedded: bool) -> Result<TempDir> {
     let folder = tempfile::tempdir()?;
     let archive = tempfile::tempdir()?;
@@ -28,7 +29,8 @@ fn rounds(embedded: bool) -> Result<TempDir> {
     Ok(folder)
 }
 
-/// Loaders below the tracker's loader are collected, and the profile names the methods of all of them once.
+/// Class loaders below the loader of the tracker can be collected. The profile names each of their
+/// methods once.
 #[test]
 fn loaders_below_the_tracker_can_go() -> Result<()> {
     let folder = rounds(false)?;
@@ -60,7 +62,7 @@ fn loaders_below_the_tracker_can_go() -> Result<()> {
             "{jdk}: {loaders:?}"
         );
     }
-    // If the archive is deleted, too, there is a single note for all loaders.
+    // If the program also deletes the archive, one note stands for all loaders.
     let text = fs::read_to_string(support::java("offline/PlainRounds.java"))?;
     let gone = "new File(args[0]).delete();\n        local.remove();";
     let source = folder.path().join("PlainRounds.java");
@@ -84,8 +86,8 @@ fn loaders_below_the_tracker_can_go() -> Result<()> {
     Ok(())
 }
 
-/// Hundreds of loaders with different names come and go. After that, further ones count as one,
-/// which bounds rows and ids.
+/// Hundreds of class loaders with different names come and go. From some number on, further loaders
+/// count as one, which bounds the number of rows and ids.
 #[test]
 fn names_that_come_and_go_are_one() -> Result<()> {
     let folder = rounds(false)?;
@@ -100,7 +102,7 @@ fn names_that_come_and_go_are_one() -> Result<()> {
         let mains = profile.methods.iter().filter(|m| &*m.name == "main");
         let mut loaders: Vec<_> = mains.map(|m| (m.loaders, &*m.loader)).collect();
         loaders.sort_unstable();
-        let many = loaders.pop().context("rows")?;
+        let many = loaders.pop().context("the profile has no such rows")?;
         ensure!(
             many.1 == "plugin-#" && many.0 > 300,
             "{jdk}: {many:?} {}",
@@ -119,7 +121,8 @@ fn names_that_come_and_go_are_one() -> Result<()> {
     Ok(())
 }
 
-/// A tracker keeps its loader alive. Only a limited number of trackers count, so that the host does not run out of memory.
+/// A tracker keeps its own class loader alive. So only a limited number of trackers count;
+/// otherwise the program would run out of memory.
 #[test]
 fn loaders_with_trackers_are_few() -> Result<()> {
     let folder = rounds(true)?;

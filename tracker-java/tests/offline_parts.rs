@@ -1,4 +1,4 @@
-//! The archives of a program find one tracker that counts for all of them.
+//! Tests that the archives of a program find one tracker, which counts for all of them.
 
 mod support;
 
@@ -12,7 +12,8 @@ use tempfile::TempDir;
 
 const JDKS: [u32; 2] = [17, 25];
 
-/// Makes two archives, `Alpha` and `Beta`, whose methods call each other, each with a tracker in one of the packages.
+/// Makes two archives, `Alpha` and `Beta`, whose methods call each other. The tracker of each is in
+/// one of the two packages.
 fn two(packages: [&str; 2]) -> Result<[TempDir; 2]> {
     let sources = ["Alpha", "Beta"].map(|name| support::java(&format!("offline/{name}.java")));
     let folders = [tempfile::tempdir()?, tempfile::tempdir()?];
@@ -35,7 +36,8 @@ fn class_path(folders: &[TempDir; 2], swapped: bool) -> PathBuf {
     }
 }
 
-/// One tracker counts for both archives, whichever packages their trackers are in and whichever comes first.
+/// One tracker counts for both archives, whatever packages their trackers are in, and whichever
+/// archive comes first.
 #[test]
 fn archives_of_a_loader_share_a_tracker() -> Result<()> {
     for packages in [
@@ -57,7 +59,7 @@ fn archives_of_a_loader_share_a_tracker() -> Result<()> {
     Ok(())
 }
 
-/// Folders with trackers in the usual package and in another one.
+/// Makes a folder with a tracker in the usual package, and one with a tracker in another package.
 fn trackers() -> Result<(TempDir, TempDir)> {
     let (usual, other) = (tempfile::tempdir()?, tempfile::tempdir()?);
     offline::tracker(usual.path(), offline::PACKAGE)?;
@@ -65,7 +67,7 @@ fn trackers() -> Result<(TempDir, TempDir)> {
     Ok((usual, other))
 }
 
-/// The probes of constructors pass their keys to the other tracker.
+/// The probes of constructors pass their keys to the tracker of the other archive.
 #[test]
 fn constructors_of_an_archive_with_another_tracker() -> Result<()> {
     let (usual, other) = trackers()?;
@@ -109,7 +111,8 @@ fn constructors_of_an_archive_with_another_tracker() -> Result<()> {
     Ok(())
 }
 
-/// A key keeps its sign on the way to the other tracker, so that failed constructors leave the path.
+/// A negative key is still negative when it reaches the other tracker. Otherwise constructors that
+/// fail would stay on the path.
 #[test]
 fn keys_of_an_archive_with_another_tracker() -> Result<()> {
     let (usual, other) = trackers()?;
@@ -135,11 +138,12 @@ fn keys_of_an_archive_with_another_tracker() -> Result<()> {
     Ok(())
 }
 
-/// Changes the version of the tracker in a folder.
+/// Changes the version that the tracker in a folder has.
 fn age(folder: &Path) -> Result<()> {
     let file = folder.join("loadhook/Parts.class");
     let mut class = fs::read(&file)?;
-    // iload_2, iconst_2, if_icmp…: compares the passed version with the tracker's.
+    // The bytecode iload_2, iconst_2, if_icmp… compares the version that is passed with the
+    // tracker's own.
     let mut places = 0;
     for at in 0..class.len() - 2 {
         if class[at..at + 2] == [0x1c, 0x05] && matches!(class[at + 2], 0x9f | 0xa0) {
@@ -147,12 +151,15 @@ fn age(folder: &Path) -> Result<()> {
             places += 1;
         }
     }
-    ensure!(places == 2, "{places} places that check the version");
+    ensure!(
+        places == 2,
+        "two places that check the version expected, {places} found"
+    );
     Ok(fs::write(file, class)?)
 }
 
-/// A class that is no tracker of Loadhook is not called. This is reported once, and the program
-/// runs as usual.
+/// A class that looks like a tracker, but is none, is not called. One message says so, and the
+/// program runs as usual.
 #[test]
 fn a_tracker_of_another_version_is_left_alone() -> Result<()> {
     let folders = two([offline::PACKAGE, offline::PACKAGE])?;
@@ -171,7 +178,7 @@ fn a_tracker_of_another_version_is_left_alone() -> Result<()> {
         };
         ensure!(told.contains("of another version"), "{told}");
     }
-    // A version without the methods that parts call.
+    // This version of a tracker lacks the methods that parts call.
     for folder in &folders {
         let none =
             "public final class Parts { public static int register(Class<?> part) { return 1; } }";
@@ -188,7 +195,7 @@ fn a_tracker_of_another_version_is_left_alone() -> Result<()> {
         );
         ensure!(run.told.len() == 1, "{}", run.stderr);
     }
-    // The other archive has a tracker of its own and uses that.
+    // The other archive has its own tracker, and uses that one.
     let folders = two([offline::PACKAGE, "loadhook/ab"])?;
     age(folders[0].path())?;
     let path = class_path(&folders, false);
@@ -201,8 +208,8 @@ fn a_tracker_of_another_version_is_left_alone() -> Result<()> {
     Ok(())
 }
 
-/// Near the end of the stack a part does not start. Otherwise the part, or classes that it
-/// initialises, would stay unusable for the rest of the run.
+/// The first probe of a part may run near the end of the stack. Then the part does not start yet;
+/// otherwise it, or classes that it initialises, would be unusable from then on.
 #[test]
 fn the_first_probe_near_the_end_of_a_stack() -> Result<()> {
     let folder = tempfile::tempdir()?;
@@ -218,7 +225,7 @@ fn the_first_probe_near_the_end_of_a_stack() -> Result<()> {
         let mut counted = 0;
         for at in [0, 1, 10, 40, 100, 200, 300, 450, 1000, 4000] {
             for jvm in ["-Xint", "-Xcomp"] {
-                // Only the recursive methods are compiled, because compiling all of them would take
+                // Only the recursive methods are compiled, because compiling all of them takes
                 // seconds.
                 let only = "-XX:CompileCommand=compileonly,*::d*";
                 let jvm = [jvm, "-XX:CompileCommand=quiet", only];
@@ -241,7 +248,7 @@ fn the_first_probe_near_the_end_of_a_stack() -> Result<()> {
     Ok(())
 }
 
-/// The counts of a thread's calls do not keep the objects alive that the thread refers to.
+/// The counts of an ended thread do not keep alive the objects to which the thread referred.
 #[test]
 fn ended_threads_can_be_collected() -> Result<()> {
     let folder = offline::work(&["PlainWeak"])?;

@@ -1,5 +1,5 @@
-//! Self times of adaptive timing are unbiased, their errors are small, and their stated errors are
-//! correct.
+//! Tests of the self times of adaptive timing: they are unbiased, their errors are small, and the
+//! stated errors are correct.
 
 mod support;
 
@@ -18,17 +18,17 @@ const WORKLOADS: [&str; 4] = [
     "short waits",
 ];
 
-/// The mean distance of ticks, in nanoseconds.
+/// Mean distance between ticks, in nanoseconds.
 const TICK: f64 = 1e6;
 
-/// The results for one method over all seeds.
+/// Results for one method, summed over all seeds.
 #[derive(Default)]
 struct Method {
     truth: f64,
     seeds: f64,
     sum: f64,
     squares: f64,
-    /// The same for self times without ticks.
+    /// Sum of the squared errors that the self times would have without ticks.
     rest_squares: f64,
     stated: f64,
     covered: f64,
@@ -44,8 +44,8 @@ fn by_the_clock_of_processor_time() -> Result<()> {
     check(Clock::Cpu)
 }
 
-/// A thread that works and waits in short turns is in a wait at most ticks. Its CPU time is not
-/// charged to the waits.
+/// A thread works and waits in short turns, so most ticks come while it waits. Its CPU time must
+/// not be charged to the waits.
 #[test]
 fn threads_that_wait_and_work_in_short_turns() -> Result<()> {
     let methods = measured(Clock::Cpu, "waiting")?;
@@ -56,26 +56,33 @@ fn threads_that_wait_and_work_in_short_turns() -> Result<()> {
         let bias = method.sum / method.seeds;
         let error = (method.squares / method.seeds).sqrt();
         let most = 3.0 * error / method.seeds.sqrt() + 0.01 * whole;
-        ensure!(bias.abs() <= most, "{number}: bias {bias} of {whole}");
-        ensure!(error <= 0.06 * whole, "{number}: {error} of {whole}");
+        ensure!(
+            bias.abs() <= most,
+            "method {number}: the estimates are off by {bias} ns on average, of {whole} ns in all"
+        );
+        ensure!(
+            error <= 0.06 * whole,
+            "method {number}: the estimates have an error of {error} ns, of {whole} ns in all"
+        );
         ensure!(
             method.covered >= 0.9 * method.seeds,
-            "{number}: {} covered",
+            "method {number}: 0.9 of the estimates should lie within the stated errors, but only {} do",
             method.covered
         );
     }
     Ok(())
 }
 
-/// Ticks are reported if they count for most of a thread's CPU time, whatever the order of its
-/// turns. In a group of threads, the same holds for the sum of their times. A thread whose ticks
-/// are refused does not make the others' ticks void; a thread without room for ticks does.
+/// Ticks are used if they account for most of a thread's CPU time, whatever the order of its turns.
+/// In a group of threads, this is decided by the sum of their times. A thread whose ticks are
+/// refused does not make the ticks of the other threads useless; a thread without room for ticks
+/// does.
 #[test]
 fn ticks_count_for_threads_and_groups_that_mostly_accept_them() -> Result<()> {
     let program = Program::plain("Nothing")?
         .with("fake/loadhook/Clock.java")?
         .with("loadhook/RefusedTicks.java")?;
-    // The milliseconds that ticks stand for. `RefusedTicks.java` says what each thread does.
+    // The milliseconds for which the ticks stand. `RefusedTicks.java` says what each thread does.
     let expected = "\
 worked: 200
 refused, then one accepted: 0
@@ -101,7 +108,8 @@ no room: 0
     Ok(())
 }
 
-/// Runs `SelfTimes.java` with an argument, and compares self times with the true ones, by workload and method.
+/// Runs `SelfTimes.java` with this argument, and compares self times with the true ones. The key of
+/// a result is workload and method.
 fn measured(clock: Clock, argument: &str) -> Result<BTreeMap<(usize, u32), Method>> {
     let program = Program::plain("Nothing")?
         .with("fake/loadhook/Clock.java")?
@@ -116,7 +124,7 @@ fn measured(clock: Clock, argument: &str) -> Result<BTreeMap<(usize, u32), Metho
     let mut methods: BTreeMap<(usize, u32), Method> = BTreeMap::new();
     for tree in output.split("TREE ").skip(1) {
         let mut lines = tree.lines();
-        let workload: usize = lines.next().context("a number")?.parse()?;
+        let workload: usize = lines.next().context("the output has no number")?.parse()?;
         let nodes = lines.map(node).collect::<Result<Vec<_>>>()?;
         let (nodes, truths): (Vec<Node>, Vec<f64>) = nodes.into_iter().unzip();
         let rest: Vec<Node> = nodes.iter().map(without_ticks).collect();
@@ -131,7 +139,8 @@ fn measured(clock: Clock, argument: &str) -> Result<BTreeMap<(usize, u32), Metho
             method.rest_squares += (rest[at].self_ns - truths[at]).powi(2);
             let variance = found.self_variance + found.once_variance;
             method.stated += variance;
-            // An error below a tenth of a tick does not matter.
+            // Errors below a tenth of a tick do not matter, so the stated error counts as at least
+            // that.
             let stated = (2.0 * variance.sqrt()).max(1e5);
             method.covered += f64::from(error.abs() <= stated);
         }
@@ -169,7 +178,10 @@ fn check(clock: Clock) -> Result<()> {
         .fold([0.0; 2], |[covered, seeds], method| {
             [covered + method.covered, seeds + method.seeds]
         });
-    ensure!(covered >= 0.95 * seeds, "{covered} of {seeds} covered");
+    ensure!(
+        covered >= 0.95 * seeds,
+        "0.95 of the {seeds} estimates should lie within the stated errors, but only {covered} do"
+    );
     let mut wholes = [0.0; 3];
     for ((workload, _), method) in &methods {
         wholes[*workload] += method.truth;
@@ -179,33 +191,36 @@ fn check(clock: Clock) -> Result<()> {
         let bias = method.sum / method.seeds;
         let error = (method.squares / method.seeds).sqrt();
         let rest = (method.rest_squares / method.seeds).sqrt();
-        // Times are never negative, so estimates near 0 are biased.
+        // Times are never negative, so estimates near 0 have a small bias.
         let most = 3.0 * error / method.seeds.sqrt() + 0.01 * wholes[*workload];
-        ensure!(bias.abs() <= most, "{name}: bias {bias}");
+        ensure!(
+            bias.abs() <= most,
+            "{name}: the estimates are off by {bias} ns on average, at most {most} expected"
+        );
         ensure!(
             error <= rest + TICK,
-            "{name}: {error}, of the rest alone {rest}"
+            "{name}: the error is {error}, but the calls that are not timed explain only {rest}"
         );
-        // With this number of seeds, a method's share may be this far below 0.95; the share of all
-        // methods together may not.
+        // With this number of seeds, the share of a single method may be this far below 0.95 by
+        // chance. The share of all methods together may not.
         let margin = 2.0 * (0.05 * 0.95 / method.seeds).sqrt();
         ensure!(
             method.covered >= (0.95 - margin) * method.seeds,
-            "{name}: {} covered",
+            "{name}: too few estimates lie within the stated errors: {}",
             method.covered
         );
         // The stated error of a method without ticks is that of slightly more than one tick.
         let stated = (method.stated / method.seeds).sqrt();
         ensure!(
             stated <= 4.0 * error + 2.0 * TICK,
-            "{name}: {error}, {stated} stated"
+            "{name}: the real error is {error}, but the stated one {stated}"
         );
-        // The driver is timed at every call and has no time of its own. Ticks keep the errors of
-        // its callees out of its self time.
+        // The driver is timed at every call, and has no time of its own. Thanks to ticks, the
+        // errors of the methods that it calls do not affect its self time.
         let is_driver = *number == 1;
         ensure!(
             !is_driver || error < rest / 5.0 && error < TICK,
-            "{name}: {error} of {rest}"
+            "{name}: the driver's error is {error}, which is not much less than {rest}"
         );
     }
     Ok(())
@@ -219,7 +234,7 @@ fn without_ticks(node: &Node) -> Node {
     }
 }
 
-/// A line of `SelfTimes.java`, and the true self time.
+/// Parses a line of `SelfTimes.java`: a node, and its true self time.
 fn node(line: &str) -> Result<(Node, f64)> {
     let words: Vec<&str> = line.split(' ').collect();
     let [

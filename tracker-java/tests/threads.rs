@@ -1,4 +1,4 @@
-//! Every thread has its own path, whatever the program does to its threads.
+//! Tests that every thread has its own path, whatever the program does to its threads.
 
 mod support;
 
@@ -40,15 +40,15 @@ fn up_to_64_threads_that_lie() -> Result<()> {
     Ok(())
 }
 
-/// The number of virtual threads that run one after the other. Ten million would take a minute.
+/// Number of virtual threads that run one after the other. Ten million would take a minute.
 const SEQUENCE: u32 = 1_000_000;
 
 #[test]
 fn virtual_threads() -> Result<()> {
     let program = Program::new("Virtual")?;
     let plain = Program::compiled("java/Virtual.java")?;
-    // The program is interpreted, because the heap of a parked thread's stack depends on which of
-    // its frames are compiled.
+    // The heap that a parked thread's stack takes depends on which of its frames are compiled. So
+    // the program is interpreted.
     let interpreted = ["-Xmx1g", "-Xint", "-Dsequence=1"];
     let mut java = Jdk::find(25)?.java();
     java.args(interpreted)
@@ -72,14 +72,20 @@ fn virtual_threads() -> Result<()> {
     }
     let added = live.saturating_sub(plain["live"]) / 100_000;
     println!("{added} bytes more for each of 100,000 live virtual threads");
-    ensure!(added <= 1024, "{added} bytes more a virtual thread");
+    ensure!(
+        added <= 1024,
+        "at most 1024 bytes for each live virtual thread expected, {added} found"
+    );
     let (before, after) = (profile.expected["before"], profile.expected["after"]);
-    ensure!(after < before + 2_000_000, "{before} bytes, then {after}");
+    ensure!(
+        after < before + 2_000_000,
+        "memory should grow by less than 2 MB, but was {before} bytes and is {after}"
+    );
     Ok(())
 }
 
-/// Nothing reports the ends of threads here. Calls of threads without room for a path are lost and
-/// counted as lost; later threads find room.
+/// The ends of these threads are not reported. If a path finds no room, the calls of its thread are
+/// lost, and counted as lost. Later threads find room again.
 #[test]
 fn virtual_threads_find_the_room_of_those_before() -> Result<()> {
     let program = Program::new("Wave")?;
@@ -88,11 +94,11 @@ fn virtual_threads_find_the_room_of_those_before() -> Result<()> {
     let [waits, later] = ["Wave.waits", "Wave.later"].map(|method| profile.calls("", method));
     ensure!(
         (1_000..30_000).contains(&waits),
-        "{waits} of 30,000 at once"
+        "room for at least 1,000 but not all of 30,000 threads expected, for {waits} found"
     );
     ensure!(
         (99_000..=100_000).contains(&later),
-        "{later} of 100,000 later"
+        "room for at least 99,000 of 100,000 later threads expected, for {later} found"
     );
     Ok(())
 }

@@ -1,9 +1,9 @@
 //! Test vectors for the profile that the tracker writes without an agent.
 //!
-//! `tests/vectors/profiles.txt` holds snapshots with the names of their methods, and for each the
-//! times and the pprof file that the Rust crates make of it. One test compares the file with the
-//! generator's output, so that it notices a change of the Rust side. Another test compares the
-//! output of the tracker's Java classes with the file. `BLESS=1` writes the file anew.
+//! `tests/vectors/profiles.txt` contains snapshots with the names of their methods. For each, it
+//! contains the times and the pprof file that the Rust crates compute. One test compares the file
+//! with the output of the Rust crates, so that it notices a change on the Rust side. Another test
+//! compares the file with the output of the tracker's Java classes. `BLESS=1` writes the file anew.
 
 #[allow(dead_code, unreachable_pub)]
 #[path = "support/dump.rs"]
@@ -26,13 +26,13 @@ use support::{chance::Chance, checks::JDKS, offline};
 /// Profiles of each timing with each clock.
 const ROUNDS: u64 = 4;
 
-/// Java takes these from system properties, which the test sets.
+/// Java takes this command from a system property, which the test sets.
 const COMMAND: &str = "/opt/app/bin/run.jar --name 店 \"quoted\"";
 const JVM_NAME: &str = "A \\ VM\t1";
 const JVM_VERSION: &str = "17+é";
 
 impl Chance {
-    /// A NODE record. Its times are inconsistent; those of a sample are, too, but less.
+    /// A NODE record with random times, which contradict each other more than real estimates do.
     fn node(&mut self, at: u64, ids: u64, timed: bool) -> Vec<i64> {
         let parent = if at > 0 && self.below(6) > 0 {
             self.below(at) as i64
@@ -53,7 +53,7 @@ impl Chance {
             0 => self.below(all + 1),
             _ => all,
         };
-        // For every other node, callees took no longer than the node.
+        // For every second node, the callees took no longer than the node itself.
         let most_below = if self.below(2) == 0 { all + 1 } else { most };
         let child = if timed { self.below(most_below) } else { 0 };
         let variance = [0.0, self.below(most) as f64 * 1e4][self.below(2) as usize];
@@ -94,8 +94,7 @@ impl Chance {
         record
     }
 
-    /// Methods of one archive as lines of its symbols file. Some names are repeated, others are
-    /// unusual.
+    /// The methods of one archive. Some names are repeated, others are unusual.
     fn archive(&mut self, base: u64, ids: u64) -> Archive {
         const CLASSES: [&str; 5] = [
             "a.B",
@@ -147,7 +146,7 @@ impl Chance {
     }
 }
 
-/// A class, its source file, and its methods: id, name, descriptor and first line.
+/// A class, its source file, and its methods: id, name, descriptor and first line of each.
 type Class = (
     String,
     Option<&'static str>,
@@ -164,7 +163,7 @@ struct Archive {
 }
 
 impl Archive {
-    /// The lines of the archive's symbols, as `offline/src/symbols.rs` writes them.
+    /// The lines of the archive's symbols file, in the form that `offline/src/symbols.rs` writes.
     fn lines(&self) -> String {
         let mut out = String::new();
         for (name, file, methods) in &self.classes {
@@ -202,7 +201,7 @@ fn escaped(text: &str) -> String {
     text.replace('\n', "\\n").replace('\r', "\\r")
 }
 
-/// A snapshot with names: the input of one vector.
+/// A snapshot with the names of its methods: the input of one vector.
 struct Snapshot {
     records: Vec<Vec<i64>>,
     archives: Vec<Archive>,
@@ -259,7 +258,7 @@ impl Snapshot {
         Ok(profile)
     }
 
-    /// The lines that Java reads.
+    /// The snapshot as lines, in the form that Java reads.
     fn input(&self) -> String {
         let mut out = String::new();
         for record in &self.records {
@@ -283,7 +282,8 @@ impl Snapshot {
     }
 }
 
-/// Rust's result for a snapshot: the bits of each node's self and total time and of their variances, and the pprof file.
+/// The result of the Rust crates for a snapshot: the pprof file, and for each node the bits of its
+/// self time, of its total time, and of their variances.
 fn expected(profile: &Profile) -> Result<String> {
     let mut out = String::new();
     for thread in &profile.threads {
@@ -309,7 +309,8 @@ fn expected(profile: &Profile) -> Result<String> {
     Ok(out)
 }
 
-/// The file's content, the same whatever the version is.
+/// The content of a pprof file as text. The version of Loadhook is replaced, so that it makes no
+/// difference.
 fn pprof_text(bytes: &[u8]) -> Result<String> {
     let version = env!("CARGO_PKG_VERSION");
     let text = dump::dump(bytes)?.replace(&format!("Loadhook {version}:"), "Loadhook VERSION:");
@@ -317,7 +318,7 @@ fn pprof_text(bytes: &[u8]) -> Result<String> {
     Ok(text.replace(&header, ", version: VERSION"))
 }
 
-/// The vectors, and the lines of their snapshots alone.
+/// All vectors as text, and the lines of their snapshots alone.
 fn generated() -> Result<(String, String)> {
     let mut chance = Chance(20_240_607);
     let mut vectors = "Generated by tests/vectors.rs; BLESS=1 writes it anew.\n".to_owned();
@@ -356,7 +357,7 @@ fn java_makes_the_committed_vectors() -> Result<()> {
     let program = program.with("loadhook/Vectors.java")?;
     let vectors = fs::read_to_string(file())?;
     let snapshots = vectors.split("SNAPSHOT\n").skip(1);
-    // Java does not compute variances.
+    // Variances are left out, because Java does not compute them.
     let expected: String = snapshots.map(outputs).collect();
     let is_input = |line: &&str| !line.starts_with(|c: char| c.is_ascii_lowercase() || c == 'T');
     let input: Vec<&str> = vectors.lines().skip(1).filter(is_input).collect();
@@ -384,7 +385,7 @@ fn java_makes_the_committed_vectors() -> Result<()> {
     Ok(())
 }
 
-/// The lines of a vector that the Java side prints.
+/// The lines of a vector that Java must print.
 fn outputs(vector: &str) -> String {
     let lines = vector
         .lines()
@@ -408,12 +409,14 @@ fn from_hex(text: &str) -> Result<Vec<u8>> {
 fn same_lines(found: &str, expected: &str, whose: &str) -> Result<()> {
     let mut pairs = found.lines().zip(expected.lines()).enumerate();
     if let Some((at, (found, expected))) = pairs.find(|(_, (found, expected))| found != expected) {
-        anyhow::bail!("{whose}, line {at}:\n{found}\nexpected:\n{expected}");
+        anyhow::bail!(
+            "{whose}, line {at}: the output\n{found}\ndiffers from the expected\n{expected}"
+        );
     }
     let [found, expected] = [found, expected].map(|text| text.lines().count());
     ensure!(
         found == expected,
-        "{whose}: {found} lines, {expected} expected"
+        "{whose}: {expected} lines expected, {found} found"
     );
     Ok(())
 }

@@ -213,6 +213,9 @@ fn javac_classes(feature: u32) -> Result<Vec<String>> {
         let name = file.strip_prefix(&module)?.with_extension("");
         names.push(name.to_string_lossy().replace('/', "."));
     }
-    ensure!(!names.is_empty() && fs::exists(&module)?, "no javac");
+    ensure!(
+        !names.is_empty() && fs::exists(&module)?,
+        "no class of javac was found in the classes of JDK {feature}"
+    );
     Ok(names)
 }

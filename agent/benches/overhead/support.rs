@@ -139,7 +139,10 @@ pub(crate) fn median(values: &mut [f64]) -> f64 {
 /// A file or folder that `scripts/corpora.sh` fetches.
 pub(crate) fn corpus(name: &str) -> Result<PathBuf> {
     let bench = std::env::current_exe()?;
-    let target = bench.ancestors().nth(3).context("no target folder")?;
+    let target = bench
+        .ancestors()
+        .nth(3)
+        .context("the benchmark is in no target folder")?;
     let corpus = target.join("corpora").join(name);
     ensure!(
         corpus.exists(),

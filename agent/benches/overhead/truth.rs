@@ -376,7 +376,9 @@ impl Methods {
         let mut json = Vec::new();
         Format::Json.write(&profile, &Options::default(), &mut json)?;
         let mut json: serde_json::Value = serde_json::from_slice(&json)?;
-        let methods = json["methods"].as_array_mut().context("no methods")?;
+        let methods = json["methods"]
+            .as_array_mut()
+            .context("the JSON has no methods")?;
         Ok(Methods(std::mem::take(methods)))
     }
 

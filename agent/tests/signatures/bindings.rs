@@ -120,7 +120,11 @@ impl Aliases {
                 Ok(signature.c_types("*"))
             }
             Type::Path(path) => {
-                let name = path.path.segments.last().context("an empty path")?;
+                let name = path
+                    .path
+                    .segments
+                    .last()
+                    .context("the path of the type is empty")?;
                 let name = name.ident.to_string();
                 match (primitive(&name), self.0.get(&name)) {
                     (Some(types), _) => Ok(strings(types)),
@@ -128,7 +132,7 @@ impl Aliases {
                     (None, None) => bail!("no C type is known for {name}"),
                 }
             }
-            _ => bail!("no function of the JVM has a type of this kind"),
+            _ => bail!("no function of the JVM takes or returns a type of this kind"),
         }
     }
 

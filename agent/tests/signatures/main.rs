@@ -205,7 +205,11 @@ fn no_binding_is_left_out() -> Result<()> {
         "these slots have no signature, or these signatures no slot: {:?}",
         called.symmetric_difference(&bindings.slots)
     );
-    ensure!(called.len() > 70, "only {} functions", called.len());
+    ensure!(
+        called.len() > 70,
+        "more than 70 functions expected, only {} found",
+        called.len()
+    );
     let compared: BTreeSet<&str> = called_by_the_jvm(21).map(|(name, _)| name).collect();
     for name in &compared {
         ensure!(

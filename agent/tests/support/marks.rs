@@ -20,7 +20,10 @@ pub(crate) fn marks(program: &str) -> Result<BTreeMap<u32, String>> {
 }
 
 pub(crate) fn allocations(profile: &Profile) -> Result<&Allocations> {
-    profile.allocations.as_ref().context("no allocations")
+    profile
+        .allocations
+        .as_ref()
+        .context("the profile has no allocations")
 }
 
 /// Runs `Kept` under `alloc=MODE` with snapshots. Returns the notes of the profile, and the text by
@@ -39,7 +42,10 @@ pub(crate) fn run_kept(feature: u32, mode: &str) -> Result<(Vec<String>, String)
         "{output:?}"
     );
     let line = marks("Kept")?.into_iter().find(|(_, mark)| mark == "grows");
-    let place = format!("of int[] from Kept.main:{}", line.context("a mark")?.0);
+    let place = format!(
+        "of int[] from Kept.main:{}",
+        line.context("the line has no mark")?.0
+    );
     Ok((read(&file)?.header.notes, place))
 }
 
@@ -73,7 +79,8 @@ pub(crate) fn by_mark(
         let sum = found.entry((mark.clone(), name.to_owned())).or_default();
         let one = amount(site);
         sum.objects += one.objects;
-        sum.bytes = Some(sum.bytes.unwrap_or(0.0) + one.bytes.context("bytes")?);
+        sum.bytes =
+            Some(sum.bytes.unwrap_or(0.0) + one.bytes.context("the number of bytes is unknown")?);
         sum.objects_variance += one.objects_variance;
         sum.bytes_variance += one.bytes_variance;
     }

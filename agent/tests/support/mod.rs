@@ -245,7 +245,7 @@ impl Finished {
             let (edge, calls) = line.rsplit_once(' ').context(line.to_owned())?;
             let calls: u64 = calls.parse().with_context(|| line.to_owned())?;
             let again = wanted.insert(edge.trim().to_owned(), calls);
-            ensure!(again.is_none(), "{line} twice");
+            ensure!(again.is_none(), "{line} is listed twice");
         }
         self.same_calls(&wanted, &edges(&self.profile, main))
     }
@@ -282,7 +282,7 @@ impl Finished {
         let profile = &self.profile;
         ensure!(
             profile.header.overflowed_calls == 0,
-            "{}: overflow",
+            "{}: some calls overflowed the call tree",
             self.name
         );
         let wall = if profile.header.timing == Timing::Sampled {
@@ -311,7 +311,7 @@ impl Finished {
                 };
                 ensure!(
                     figure.total_ns <= most + 1.0,
-                    "{}: {figure:?} of {most} ns, {node:?}",
+                    "{}: the total time of {figure:?} is more than the {most} ns of its caller or thread: {node:?}",
                     place()
                 );
                 if node.parent.is_none() {
@@ -320,13 +320,17 @@ impl Finished {
                 let mut above = node.parent;
                 while let Some(parent) = above {
                     let parent = &thread.nodes[parent as usize];
-                    ensure!(parent.method != node.method, "below itself: {}", place());
+                    ensure!(
+                        parent.method != node.method,
+                        "a method stands below itself in the tree: {}",
+                        place()
+                    );
                     above = parent.parent;
                 }
             }
             ensure!(
                 (own - roots).abs() <= 1e-6 * roots + 1.0,
-                "{}: {}: self {own}, roots {roots}",
+                "{}: {}: the self times sum up to {own}, the roots' total times to {roots}",
                 self.name,
                 thread.name
             );

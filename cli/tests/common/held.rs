@@ -34,7 +34,7 @@ pub(crate) fn classes() -> PathBuf {
     compiled.expect("the programs compile")
 }
 
-/// A JVM that holds objects and waits, in a folder of its own. It is ended when this is dropped.
+/// A JVM that holds objects and waits, in a folder of its own. Dropping this value ends the JVM.
 pub(crate) struct Held(pub(crate) Child, pub(crate) TempDir, process::Limit);
 
 impl Held {
@@ -44,7 +44,7 @@ impl Held {
 
     /// Starts one of the programs, and waits for the line that it prints when it is ready.
     pub(crate) fn program(feature: u32, options: &[&str], program: &[&str]) -> Held {
-        let java = Jdk::find(feature).expect("a JDK").java();
+        let java = Jdk::find(feature).expect("the JDK is installed").java();
         let mut command = Command::new(java.get_program());
         command.args(options);
         Held::wait(command.arg("-cp").arg(classes()).args(program))
@@ -58,9 +58,9 @@ impl Held {
         let mut child = command.spawn().expect("the process starts");
         let limit = process::limit(&child);
         let mut line = String::new();
-        let out = child.stdout.take().expect("piped");
+        let out = child.stdout.take().expect("the stream is a pipe");
         let mut out = BufReader::new(out);
-        out.read_line(&mut line).expect("a line");
+        out.read_line(&mut line).expect("the program prints a line");
         assert_eq!(line, "waiting\n");
         child.stdout = Some(out.into_inner());
         Held(child, folder, limit)
@@ -79,7 +79,7 @@ impl Held {
     pub(crate) fn ends_well(mut self) {
         assert_eq!(names(self.1.path()), [""; 0]);
         drop(self.0.stdin.take());
-        let stdout = self.0.stdout.take().expect("piped");
+        let stdout = self.0.stdout.take().expect("the stream is a pipe");
         let rest: Vec<String> = BufReader::new(stdout)
             .lines()
             .map_while(Result::ok)
@@ -97,7 +97,7 @@ impl Drop for Held {
 }
 
 pub(crate) fn send(child: &Child, signal: Signal) {
-    let pid = Pid::from_raw(child.id().cast_signed()).expect("a process");
+    let pid = Pid::from_raw(child.id().cast_signed()).expect("the process id is valid");
     kill_process(pid, signal).expect("the process is alive");
 }
 
@@ -109,7 +109,7 @@ pub(crate) fn dump(folder: &Path, pid: &str, file: &str, options: &[&str]) -> Co
 }
 
 pub(crate) fn names(folder: &Path) -> Vec<String> {
-    paths::names(folder).expect("list test folder")
+    paths::names(folder).expect("the test folder can be listed")
 }
 
 pub(crate) fn has(dump: &[u8], text: &str) -> bool {
@@ -121,7 +121,7 @@ pub(crate) fn has(dump: &[u8], text: &str) -> bool {
 pub(crate) fn is_whole(dump: &[u8]) -> bool {
     let mut rest = dump
         .strip_prefix(b"JAVA PROFILE 1.0.2\0")
-        .expect("a heap dump");
+        .expect("the file begins like a heap dump");
     rest = &rest[12..];
     while let [tag, _, _, _, _, a, b, c, d, body @ ..] = rest {
         let length = u32::from_be_bytes([*a, *b, *c, *d]) as usize;
@@ -146,15 +146,17 @@ pub(crate) fn needs_root() {
 pub(crate) fn until(command: &Child, mut holds: impl FnMut() -> bool) {
     let _limit = process::limit(command);
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-    let has_ended =
-        || waitid(WaitId::Pid(Pid::from_child(command)), options).expect("wait for the command");
+    let has_ended = || {
+        waitid(WaitId::Pid(Pid::from_child(command)), options)
+            .expect("the command can be waited for")
+    };
     while !holds() && has_ended().is_none() {
         thread::sleep(Duration::from_millis(1));
     }
 }
 
-/// Waits until the staging folder exists, or until the command has ended, which it may before the
-/// folder is noticed.
+/// Waits until the staging folder exists. Also returns when the command has ended, because a short
+/// command may end before the folder is noticed.
 pub(crate) fn begun(folder: &Path, command: &Child) {
     until(command, || {
         names(folder).iter().any(|name| name.contains(".part-"))
@@ -162,7 +164,8 @@ pub(crate) fn begun(folder: &Path, command: &Child) {
 }
 
 pub(crate) fn spawned(command: &mut Command) -> Child {
-    // In a group of its own, the command does not take the signals for those of a terminal.
+    // The command gets a process group of its own, so that a signal to it is not taken for one from
+    // a terminal.
     command
         .process_group(0)
         .stdout(Stdio::piped())
@@ -170,12 +173,13 @@ pub(crate) fn spawned(command: &mut Command) -> Child {
     command.spawn().expect("the process starts")
 }
 
-/// Kills a JVM while the command with these options dumps its heap. The file that was there stays as it was.
+/// Kills a JVM while the command with these options dumps its heap. The dump file that existed
+/// before must stay as it was.
 pub(crate) fn dump_of_killed(feature: u32, options: &[&str]) {
     let folder = folder();
     let file = folder.path().join("h");
     loop {
-        fs::write(&file, "what was there").expect("write test file");
+        fs::write(&file, "what was there").expect("the test file can be written");
         let mut jvm = Held::start(feature, &[], 400_000);
         let loadhook = spawned(&mut dump(folder.path(), &jvm.pid(), "h", options));
         begun(folder.path(), &loadhook);
@@ -184,7 +188,7 @@ pub(crate) fn dump_of_killed(feature: u32, options: &[&str]) {
         let result = outcome(loadhook);
         assert_eq!(names(folder.path()), ["h"]);
         if result.code == Some(0) {
-            // The command had ended before the signal.
+            // The command ended before the JVM was killed, so this run shows nothing.
             continue;
         }
         let said = format!(
@@ -198,8 +202,8 @@ pub(crate) fn dump_of_killed(feature: u32, options: &[&str]) {
     }
 }
 
-/// Sends a signal to the command with these options while it dumps the heap of a JVM. Nothing stays behind, and the next
-/// command is answered.
+/// Sends a signal to the command with these options while it dumps the heap of a JVM. No file of
+/// the command may be left, and the next command must get its answer.
 pub(crate) fn interrupted_dump(jvm: &Held, options: &[&str], signal: Signal, code: i32) {
     let folder = folder();
     let mut inner = dump(folder.path(), &jvm.pid(), "h", options);
@@ -216,12 +220,13 @@ pub(crate) fn interrupted_dump(jvm: &Held, options: &[&str], signal: Signal, cod
         if result.code != Some(0) {
             break result;
         }
-        // The command had ended before the signal.
-        fs::remove_file(folder.path().join("h")).expect("remove test file");
+        // The command ended before the signal was sent, so this run shows nothing.
+        fs::remove_file(folder.path().join("h")).expect("the test file can be removed");
     };
     result.expect(code, "", &["loadhook: interrupted; "]);
     assert_eq!(names(folder.path()), [""; 0]);
-    // When this command is answered, the JVM has finished the earlier one.
+    // The JVM answers one command after the other. This answer means that it has finished the
+    // earlier one.
     done(&mut inner).expect(0, "", &[]);
     assert_eq!(names(folder.path()), ["h"]);
 }

@@ -16,7 +16,8 @@ use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::{paths, process, source};
 use tempfile::TempDir;
 
-/// Files that are made once for all tests of a file. The folder exists as long as the tests run.
+/// Files that all tests of one test program share. They are made once, and exist as long as the
+/// tests run.
 struct Shared {
     folder: PathBuf,
     /// The program's class files.
@@ -30,10 +31,10 @@ fn shared() -> &'static Shared {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(env!("CARGO_CRATE_NAME"));
         let _ = fs::remove_dir_all(&folder);
         for part in ["bin", "lib"] {
-            fs::create_dir_all(folder.join(part)).expect("create test folder");
+            fs::create_dir_all(folder.join(part)).expect("the test folder can be created");
         }
         let test = std::env::current_exe().expect("a test has an executable");
-        // The agent is built beside the tests, as their dependency.
+        // Cargo builds the agent beside the tests, because it is one of their dependencies.
         let agent = test.with_file_name("libloadhook_agent.so");
         for (from, to) in [
             (Path::new(env!("CARGO_BIN_EXE_loadhook")), "bin/loadhook"),
@@ -47,7 +48,7 @@ fn shared() -> &'static Shared {
             javac.env("LC_ALL", "C.UTF-8").arg(&program);
             Ok(())
         });
-        let jdk = Jdk::find(17).expect("JDK 17");
+        let jdk = Jdk::find(17).expect("JDK 17 is installed");
         Shared {
             folder,
             classes: classes.expect("the program compiles"),
@@ -56,9 +57,9 @@ fn shared() -> &'static Shared {
     })
 }
 
-/// Copies an executable in a process of its own. A file that is open for writing cannot be
-/// executed, and a process that another test starts at this moment inherits the files that this
-/// process writes.
+/// Copies an executable, in a process of its own. If this process wrote the copy, a process that
+/// another test starts at that moment would inherit the open file; and a file that is open for
+/// writing cannot be executed.
 pub(crate) fn executable(from: &Path, to: &Path) {
     let mut install = Command::new("install");
     process::output(install.args(["-m", "755"]).args([from, to])).expect("the copy succeeds");
@@ -76,11 +77,10 @@ pub(crate) fn classes() -> PathBuf {
 
 /// A new temporary folder.
 pub(crate) fn folder() -> TempDir {
-    tempfile::tempdir().expect("a temporary folder")
+    tempfile::tempdir().expect("a temporary folder can be created")
 }
 
-/// A command with JDK 17's `java` on its path and no options in its
-/// environment.
+/// A command with JDK 17's `java` on its path. Environment variables with JVM options are removed.
 pub(crate) fn in_environment(program: &Path, folder: &Path) -> Command {
     let mut command = Command::new(program);
     let path = std::env::var("PATH").unwrap_or_default();
@@ -124,8 +124,8 @@ pub(crate) fn done(command: &mut Command) -> Done {
 pub(crate) fn ended(output: Output) -> Done {
     Done {
         code: output.status.code(),
-        out: String::from_utf8(output.stdout).expect("UTF-8"),
-        err: String::from_utf8(output.stderr).expect("UTF-8"),
+        out: String::from_utf8(output.stdout).expect("the text is UTF-8"),
+        err: String::from_utf8(output.stderr).expect("the text is UTF-8"),
     }
 }
 
@@ -149,7 +149,7 @@ impl Done {
 
 /// The names of the profiles in a folder.
 pub(crate) fn profiles(folder: &Path) -> Vec<String> {
-    let mut names = paths::names(folder).expect("list test folder");
+    let mut names = paths::names(folder).expect("the test folder can be listed");
     names.retain(|name| name.contains(".pb.gz"));
     names
 }
@@ -159,7 +159,7 @@ pub(crate) fn read(file: &Path) -> Profile {
     pprof::read(&bytes[..]).unwrap_or_else(|e| panic!("{}: {e}", file.display()))
 }
 
-/// The number of calls of a method, in all threads and contexts.
+/// The number of calls of a method, summed over all threads and callers.
 pub(crate) fn calls(profile: &Profile, class: &str, method: &str) -> u64 {
     let is_it = |at: u32| {
         let found = &profile.methods[at as usize];
@@ -175,7 +175,7 @@ pub(crate) fn calls(profile: &Profile, class: &str, method: &str) -> u64 {
 pub(crate) fn mode(file: &Path) -> u32 {
     use std::os::unix::fs::PermissionsExt;
     fs::metadata(file)
-        .expect("read metadata")
+        .expect("the metadata can be read")
         .permissions()
         .mode()
         & 0o777
@@ -185,7 +185,7 @@ pub(crate) fn mode(file: &Path) -> u32 {
 pub(crate) fn most_memory(command: &mut Command) -> anyhow::Result<(String, u64)> {
     let mut child = command.stdout(Stdio::piped()).spawn()?;
     let _limit = process::limit(&child);
-    let mut stdout = child.stdout.take().context("piped")?;
+    let mut stdout = child.stdout.take().context("the stream is not piped")?;
     let reader = thread::spawn(move || io::read_to_string(&mut stdout));
     let id = child.id().to_string();
     let mut peak = 0;
@@ -193,16 +193,20 @@ pub(crate) fn most_memory(command: &mut Command) -> anyhow::Result<(String, u64)
         if let Some(code) = child.try_wait()? {
             break code;
         }
-        // Nothing is known of a process that has ended. Until then it is asked again and again for the peak.
+        // The memory of a process is unknown after it has ended. So the peak is read again and
+        // again until then.
         if let Some(bytes) = process::peak_memory(&id) {
             peak = bytes / 1024 / 1000;
         }
         thread::sleep(Duration::from_millis(5));
     };
     ensure!(code.success(), "{command:?}: {code}");
-    ensure!(peak != 0, "no memory was measured");
+    ensure!(
+        peak != 0,
+        "the peak memory of the process was not measured: it ended too early"
+    );
     let output = reader
         .join()
-        .map_err(|_| anyhow!("the reader panicked"))??;
+        .map_err(|_| anyhow!("the thread that reads the output panicked"))??;
     Ok((output, peak))
 }

@@ -1,4 +1,4 @@
-//! Compares the dump of the agent's walk with that of the JVM's dumper.
+//! Compares the heap dump that the agent's walk writes with the one that the JVM itself writes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
@@ -12,11 +12,11 @@ use crate::common::held::{Held, dump, names};
 use crate::common::{done, folder, mode};
 use crate::dump_in_memory::Dump;
 
-/// The instances and bytes of each class.
+/// Number and bytes of the instances of each class.
 pub(crate) type Counts = BTreeMap<String, (u64, u64)>;
 
 pub(crate) fn counts(file: &Path) -> Counts {
-    let (histogram, outcome) = histogram(File::open(file).expect("open test file"));
+    let (histogram, outcome) = histogram(File::open(file).expect("the test file can be opened"));
     outcome.expect("the dump is complete");
     let mut counts = Counts::new();
     for class in histogram.classes {
@@ -28,9 +28,13 @@ pub(crate) fn counts(file: &Path) -> Counts {
 
 /// The frames of each thread, by its serial number. A frame is class, method and line.
 fn stacks(dump: &Dump, file: &Path) -> HashMap<u32, Vec<(String, String, i32)>> {
-    let bytes = fs::read(file).expect("read test file");
+    let bytes = fs::read(file).expect("the test file can be read");
     let u4 = |bytes: &[u8], at: usize| {
-        u32::from_be_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+        u32::from_be_bytes(
+            bytes[at..at + 4]
+                .try_into()
+                .expect("the slice has four bytes"),
+        )
     };
     let id = |bytes: &[u8], at: usize| {
         u64::from_be_bytes(
@@ -58,7 +62,7 @@ fn stacks(dump: &Dump, file: &Path) -> HashMap<u32, Vec<(String, String, i32)>> 
     stacks
 }
 
-/// The frame with a variable that refers to the only object of a class.
+/// The stack frame whose variable refers to the only object of a class, as class, method and line.
 fn variable(file: &Path, class: &str) -> (String, String, i32) {
     let dump = Dump::of(file);
     let objects = dump.instances(class);
@@ -95,7 +99,7 @@ fn may_differ(class: &str) -> bool {
             "java.lang.String[]",
             "java.lang.ref.SoftReference",
             "java.security.AccessControlContext",
-            // This class is in the CDS archive, but not initialised yet.
+            // The CDS archive contains this class, but the program has not initialised it.
             "java.util.jar.Attributes$Name",
             "sun.util.locale.BaseLocale",
         ]
@@ -124,19 +128,23 @@ fn agrees(feature: u32, options: &[&str]) {
         own += u32::from(class.starts_with("heap."));
         assert!(
             theirs.get(class) == ours.get(class) || may_differ(class),
-            "{feature} {options:?}: {class}: {:?} by the dumper, {:?} by the walk",
+            "JDK {feature} {options:?}: {class}: {:?} found by the JVM's own dump, {:?} by the walk",
             theirs.get(class),
             ours.get(class)
         );
     }
     assert!(own >= 10, "{own}");
-    // The differences are few compared to the program's many objects.
+    // Some objects may differ, but only few compared to all objects of the program.
     for class in ["byte[]", "java.lang.String"] {
         let [theirs, ours] = [theirs[class].0, ours[class].0];
-        assert!(theirs.abs_diff(ours) < 100, "{class}: {theirs} and {ours}");
+        assert!(
+            theirs.abs_diff(ours) < 100,
+            "{class}: {theirs} objects in the JVM's own dump, {ours} in that of the walk"
+        );
     }
 
-    // Compares every field and element that is reached from the program's own static fields.
+    // Compares every field and every array element that can be reached from the program's own
+    // static fields.
     for class in [
         "Walked",
         "Walked$Derived",
@@ -153,8 +161,8 @@ fn agrees(feature: u32, options: &[&str]) {
     }
 
     let retained = |file: &Path, class: &str| {
-        let (graph, _) = Graph::read(|| File::open(file), u64::MAX).expect("a dump");
-        let found = graph.dominators().expect("dominators");
+        let (graph, _) = Graph::read(|| File::open(file), u64::MAX).expect("the dump is readable");
+        let found = graph.dominators().expect("dominators are computed");
         let retained = graph
             .objects_of_class(class)
             .map(|object| found.retained(object));
@@ -163,8 +171,11 @@ fn agrees(feature: u32, options: &[&str]) {
             .max_by_key(|object| found.retained(*object));
         let path = found.path(largest.expect("the class has an object"));
         let links = graph
-            .reference_names(File::open(file).expect("open test file"), &path)
-            .expect("a dump");
+            .reference_names(
+                File::open(file).expect("the test file can be opened"),
+                &path,
+            )
+            .expect("the dump is readable");
         let mut retained: Vec<_> = retained.collect();
         retained.sort();
         (retained, links)
@@ -173,7 +184,8 @@ fn agrees(feature: u32, options: &[&str]) {
     let mut both = ours.0.iter().zip(&theirs.0);
     assert_eq!(both.find(|(ours, theirs)| ours != theirs), None);
     assert_eq!((ours.0.len(), theirs.0.len()), (300, 300));
-    // From there on the paths may differ, because JVM TI reports more references.
+    // The first step of the path is the same. Later steps may differ, because JVM TI reports more
+    // references than the JVM's own dump contains.
     assert_eq!((&*ours.1[0], &*theirs.1[0]), ("chain", "chain"));
 
     let ours = variable(&walk, "heap/Walked$Local");

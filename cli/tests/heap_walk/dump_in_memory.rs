@@ -1,4 +1,4 @@
-//! A dump in memory, for comparing two dumps field by field.
+//! A whole dump in memory, so that two dumps can be compared field by field.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Write as _;
@@ -23,7 +23,7 @@ pub(crate) enum Object {
     },
 }
 
-/// The number of bytes of a value in a dump.
+/// Number of bytes that a value of this type has in a dump.
 pub(crate) fn size(of: Type) -> usize {
     match of {
         Type::Boolean | Type::Byte => 1,
@@ -33,7 +33,7 @@ pub(crate) fn size(of: Type) -> usize {
     }
 }
 
-/// A dump in memory.
+/// All records of a dump.
 #[derive(Default)]
 pub(crate) struct Dump {
     pub(crate) names: HashMap<u64, String>,
@@ -81,7 +81,7 @@ impl Visitor for Dump {
     }
     fn elements(&mut self, bytes: &[u8]) {
         let Some(Object::Array { ids, .. }) = self.objects.get_mut(&self.last) else {
-            panic!("no array");
+            panic!("elements do not follow an array of objects");
         };
         ids.extend(
             bytes
@@ -100,7 +100,7 @@ impl Visitor for Dump {
     }
     fn values(&mut self, more: &[u8]) {
         let Some(Object::Values { bytes, .. }) = self.objects.get_mut(&self.last) else {
-            panic!("no array");
+            panic!("values do not follow an array of primitive values");
         };
         bytes.extend(more);
     }
@@ -109,7 +109,11 @@ impl Visitor for Dump {
 impl Dump {
     pub(crate) fn of(file: &Path) -> Dump {
         let mut dump = Dump::default();
-        read(File::open(file).expect("open test file"), &mut dump).expect("the dump is complete");
+        read(
+            File::open(file).expect("the test file can be opened"),
+            &mut dump,
+        )
+        .expect("the dump is complete");
         dump
     }
 
@@ -123,8 +127,9 @@ impl Dump {
             .expect("the class is loaded")
     }
 
-    /// The objects that are reached from a class's static fields, as text. Instead of identifiers,
-    /// objects have numbers in the order in which they are reached.
+    /// Text that describes the objects reached from the static fields of the class `name`. Objects
+    /// are numbered in the order in which they are reached, because identifiers differ between
+    /// dumps.
     pub(crate) fn reached(&self, name: &str) -> String {
         let mut numbers: HashMap<u64, usize> = HashMap::new();
         let mut open = VecDeque::new();
@@ -158,7 +163,8 @@ impl Dump {
         }
         while let Some(id) = open.pop_front() {
             match self.objects.get(&id) {
-                // Neither dump has all objects.
+                // The object is missing in this dump, which is normal: neither dump has all
+                // objects.
                 None => writeln!(text, "nothing"),
                 Some(Object::Values { of, length, bytes }) => {
                     writeln!(text, "{of:?} {length} {bytes:x?}")
@@ -184,7 +190,7 @@ impl Dump {
                                 (&*self.names[&field.name], field.value_type, value)
                             })
                             .collect();
-                        // The order of fields depends on the dumper.
+                        // The fields are sorted, because each dumper writes them in its own order.
                         values.sort_by_key(|(name, ..)| *name);
                         for (name, of, value) in values {
                             let value = match of {

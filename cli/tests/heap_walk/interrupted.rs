@@ -1,4 +1,4 @@
-//! Tests of walks that fail or are interrupted.
+//! Tests of heap walks that fail or are interrupted.
 
 use std::fs;
 use std::io::{BufReader, Read};
@@ -22,10 +22,11 @@ fn a_full_disk_ends_the_walk() {
     for feature in [11, 25] {
         let folder = folder();
         let file = folder.path().join("h");
-        fs::write(&file, "what was there").expect("write test file");
-        let java = Jdk::find(feature).expect("a JDK").java();
+        fs::write(&file, "what was there").expect("the test file can be written");
+        let java = Jdk::find(feature).expect("the JDK is installed").java();
         let mut command = Command::new("sh");
-        // The unit of `ulimit -f` is 512 bytes, in some shells a kilobyte.
+        // A file may have at most 2000 units of `ulimit -f`: of 512 bytes, or in some shells of a
+        // kilobyte. The dump is larger.
         command.args(["-c", "ulimit -f 2000; exec \"$@\"", "sh"]);
         command.arg(java.get_program()).arg("-cp").arg(classes());
         let jvm = Held::wait(command.args(["heap.Held", "100000"]));
@@ -38,12 +39,13 @@ fn a_full_disk_ends_the_walk() {
     }
 }
 
-/// The agent's answer cannot be written either, and the program prints nothing.
+/// With a full disk, even the file with the agent's answer cannot be written. The program must
+/// print nothing.
 #[test]
 fn a_disk_that_is_full_from_the_start_is_reported() {
     for feature in [11, 25] {
         let folder = folder();
-        let java = Jdk::find(feature).expect("a JDK").java();
+        let java = Jdk::find(feature).expect("the JDK is installed").java();
         let mut command = Command::new("sh");
         command.args(["-c", "ulimit -f 0; exec \"$@\"", "sh"]);
         command.arg(java.get_program()).arg("-XX:-UsePerfData");
@@ -54,11 +56,11 @@ fn a_disk_that_is_full_from_the_start_is_reported() {
             "error: h: no dump: the agent left no answer; check that the disk has free space\n";
         result.expect(1, "", &[said]);
         assert_eq!(names(folder.path()), [""; 0]);
-        let stderr = jvm.0.stderr.take().expect("piped");
+        let stderr = jvm.0.stderr.take().expect("the stream is a pipe");
         jvm.ends_well();
         let mut told = String::new();
         let mut stderr = BufReader::new(stderr);
-        stderr.read_to_string(&mut told).expect("UTF-8");
+        stderr.read_to_string(&mut told).expect("the text is UTF-8");
         assert!(!told.contains("loadhook: "), "{told}");
     }
 }
@@ -75,7 +77,7 @@ fn an_interrupt_ends_the_walk() {
     jvm.ends_well();
 }
 
-/// A regression: the walk never ended, and the next attach command had to wait for it.
+/// A fault of an earlier version: the walk never ended, and the next attach command waited for it.
 #[test]
 fn a_walk_ends_if_the_program_makes_classes_all_the_time() {
     let folder = folder();
@@ -92,12 +94,13 @@ fn a_walk_ends_if_the_program_makes_classes_all_the_time() {
     }
 }
 
-/// Returns the kilobytes that the walk takes in a program with this many threads.
+/// Memory in kilobytes that the walk takes in a program with this many threads.
 fn walked_threads(threads: u64) -> u64 {
     let options = ["-Xmx64m", "-Xss256k", "-XX:+UseSerialGC"];
     let jvm = Held::program(11, &options, &["heap.Crowd", &threads.to_string()]);
     let folder = folder();
-    // This command makes the JVM collect garbage, as the walk does.
+    // An ordinary dump makes the JVM collect garbage, as the walk does. So that memory is not
+    // counted for the walk.
     done(&mut dump(folder.path(), &jvm.pid(), "h", &[])).expect(0, "", &[]);
     let most = || {
         let status = fs::read_to_string(format!("/proc/{}/status", jvm.pid()));
@@ -105,7 +108,7 @@ fn walked_threads(threads: u64) -> u64 {
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         let kilobytes = line.and_then(|line| line.split_whitespace().next());
         let kilobytes = kilobytes.and_then(|kilobytes| kilobytes.parse::<u64>().ok());
-        kilobytes.expect("a number")
+        kilobytes.expect("the text is a number")
     };
     let before = most();
     done(&mut dump(folder.path(), &jvm.pid(), "h", WALK)).expect(0, "", &[]);
@@ -117,27 +120,30 @@ fn walked_threads(threads: u64) -> u64 {
     more
 }
 
-/// JVM TI takes 32 KB for a stack, however short. The heap walk of later JDKs takes as much for
-/// each thread.
+/// JVM TI takes 32 KB for each stack that is requested, even for a short one. In later JDKs, the
+/// JVM's heap walk takes as much for each thread.
 #[test]
 fn stacks_of_many_threads_take_little_memory() {
     const THREADS: u64 = 2_000;
     let [few, many] = [10, THREADS].map(walked_threads);
     // If all stacks were requested at once, the walk would take four times as much.
-    assert!(many < few + THREADS * 32 / 4, "{few}, {many} KB");
+    assert!(
+        many < few + THREADS * 32 / 4,
+        "a walk with 10 threads took {few} KB, one with {THREADS} took {many} KB"
+    );
 }
 
-/// The staging folder is gone when the agent begins, and nothing is printed to the program's
-/// output.
+/// When the agent begins its walk, the command has already removed the staging folder. The agent
+/// must not print to the program's output.
 #[test]
 fn a_command_interrupted_before_the_walk_does_no_harm() {
-    let java = Jdk::find(17).expect("JDK 17").java();
+    let java = Jdk::find(17).expect("JDK 17 is installed").java();
     let mut command = Command::new(java.get_program());
     command.arg("-cp").arg(classes()).stderr(Stdio::piped());
     let mut jvm = Held::wait(command.args(["heap.Held", "10"]));
     let folder = folder();
     done(&mut dump(folder.path(), &jvm.pid(), "h", &[])).expect(0, "", &[]);
-    // The JVM waits for the command of this client, so the next commands queue.
+    // The JVM first waits for a command of this client, so commands of other clients queue up.
     let socket = format!("/tmp/.java_pid{}", jvm.pid());
     let other = UnixStream::connect(socket).expect("the JVM listens");
     let loadhook = spawned(&mut dump(folder.path(), &jvm.pid(), "given-up", WALK));
@@ -153,14 +159,14 @@ fn a_command_interrupted_before_the_walk_does_no_harm() {
     send(&loadhook, Signal::TERM);
     outcome(loadhook).expect(143, "", &["loadhook: interrupted; "]);
     drop(other);
-    // This command is queued behind the walk.
+    // This command waits in the queue until the walk has ended.
     done(&mut dump(folder.path(), &jvm.pid(), "h", &[])).expect(0, "", &[]);
     assert_eq!(names(folder.path()), ["h"]);
-    let stderr = jvm.0.stderr.take().expect("piped");
+    let stderr = jvm.0.stderr.take().expect("the stream is a pipe");
     jvm.ends_well();
     let mut said = String::new();
     BufReader::new(stderr)
         .read_to_string(&mut said)
-        .expect("UTF-8");
+        .expect("the text is UTF-8");
     assert_eq!(said, "");
 }

@@ -1,5 +1,5 @@
-//! Tests of `loadhook heap PID --via jvmti`: the dump equals that of the JVM's own dumper, and the
-//! program is not affected.
+//! Tests of `loadhook heap PID --via jvmti`: the dump must equal the JVM's own, and the program
+//! must not be affected.
 
 mod agreement;
 #[path = "../common/mod.rs"]
@@ -23,7 +23,7 @@ use crate::dump_in_memory::Dump;
 
 const WALK: &[&str] = &["--via", "jvmti"];
 
-/// JVM TI reports variables of virtual threads between other objects.
+/// JVM TI reports variables of virtual threads in the midst of other objects.
 #[test]
 fn variables_of_virtual_threads_are_roots() {
     for feature in [21, 25] {
@@ -45,7 +45,7 @@ fn variables_of_virtual_threads_are_roots() {
 fn a_walk_that_would_take_too_much_is_refused() {
     let folder = folder();
     let jvm = Held::start(17, &[], 10_000);
-    // The folders that the command created are removed, too.
+    // When the command fails, it also removes the folders that it has created.
     let options = ["--via", "jvmti", "--max-memory", "800000"];
     let result = done(&mut dump(
         folder.path(),
@@ -59,9 +59,12 @@ fn a_walk_that_would_take_too_much_is_refused() {
         " of the process's memory, and the limit is 781 KB; raise --max-memory\n",
     ];
     result.expect(1, "", &said);
-    // The program's objects, their array, and objects of the JDK.
-    let objects = result.err.split(' ').nth(3).expect("a number");
-    let objects: u64 = objects.replace(',', "").parse().expect("a number");
+    // The number of objects includes the program's objects, their array, and objects of the JDK.
+    let objects = result.err.split(' ').nth(3).expect("the text is a number");
+    let objects: u64 = objects
+        .replace(',', "")
+        .parse()
+        .expect("the text is a number");
     assert!((10_000..100_000).contains(&objects), "{}", result.err);
     assert_eq!(names(folder.path()), [""; 0]);
     let options = ["--via", "jvmti", "--max-memory", "1g"];
@@ -104,7 +107,7 @@ fn walks_at_once_come_one_after_the_other() {
     let kept = |name: &str| {
         let file = folder.path().join(name);
         assert!(
-            is_whole(&fs::read(&file).expect("read test file")),
+            is_whole(&fs::read(&file).expect("the test file can be read")),
             "{name}"
         );
         counts(&file)["long[]"]
@@ -131,11 +134,12 @@ fn a_jvm_that_refuses_agents_causes_an_error() {
     }
 }
 
-/// An agent that is already loaded has tags of its own for the objects that it follows.
+/// An agent that already runs in the JVM has tagged the objects that it follows. The walk must not
+/// change those tags.
 #[test]
 fn an_agent_that_is_already_loaded_continues_to_work() {
     let folder = folder();
-    let java = Jdk::find(17).expect("JDK 17").java();
+    let java = Jdk::find(17).expect("JDK 17 is installed").java();
     let mut run = loadhook(
         folder.path(),
         &[
@@ -152,24 +156,24 @@ fn an_agent_that_is_already_loaded_continues_to_work() {
     let mut jvm = Held::wait(&mut run);
     let pid = jvm.pid();
     let children = format!("/proc/{pid}/task/{pid}/children");
-    let child = fs::read_to_string(children).expect("a child");
-    // The path is shown relative to the folder.
+    let child = fs::read_to_string(children).expect("the list of child processes can be read");
+    // The path is given in full; the message shows it relative to the current folder.
     let file = folder
         .path()
         .canonicalize()
         .expect("the path exists")
         .join("h");
-    let file = file.to_str().expect("UTF-8");
+    let file = file.to_str().expect("the text is UTF-8");
     done(&mut dump(folder.path(), child.trim(), file, WALK)).expect(0, "", &["heap dump: h ("]);
     let walked = counts(&folder.path().join("h"))["long[]"];
     assert!(walked.0 >= 20_000, "{walked:?}");
     drop(jvm.0.stdin.take());
     assert_eq!(jvm.0.wait().expect("the process ends").code(), Some(0));
     let mut said = String::new();
-    let stderr = jvm.0.stderr.take().expect("piped");
+    let stderr = jvm.0.stderr.take().expect("the stream is a pipe");
     BufReader::new(stderr)
         .read_to_string(&mut said)
-        .expect("UTF-8");
+        .expect("the text is UTF-8");
     assert!(!said.contains("loadhook: "), "{said}");
     let profile = common::read(&jvm.1.path().join("p.pb.gz"));
     let allocations = profile.allocations.expect("the profile has allocations");
@@ -178,24 +182,25 @@ fn an_agent_that_is_already_loaded_continues_to_work() {
         .iter()
         .filter(|site| &*site.type_name == "long[]");
     let live: f64 = sites.map(|site| site.live.objects).sum();
-    // 20,000 arrays of 48 bytes, sampled once per 1 KiB.
+    // The program allocated 20,000 arrays of 48 bytes, and one sample is taken for each KiB.
     assert!((15_000.0..25_000.0).contains(&live), "{live}");
 }
 
-/// Root may dump another user's JVM, by the dumper and by the walk. That user cannot read the
-/// agent's library.
+/// Root may dump another user's JVM, both by the JVM's own dump and by the walk. The user of the
+/// JVM may be unable to read the agent's library.
 #[test]
 fn the_jvm_of_another_user_writes_into_its_own_folder() {
     needs_root();
     let folder = folder();
-    let java = Jdk::find(17).expect("JDK 17").java();
+    let java = Jdk::find(17).expect("JDK 17 is installed").java();
     let mut command = Command::new(java.get_program());
     command.uid(65_534).gid(65_534).arg("-cp").arg(classes());
     let jvm = Held::wait(command.args(["heap.Held", "1000"]));
-    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("set permissions");
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755))
+        .expect("the permissions can be set");
     for (name, options) in [("vm", &[][..]), ("walk", WALK)] {
         done(&mut dump(folder.path(), &jvm.pid(), name, options)).expect(0, "", &["heap dump: "]);
-        let metadata = fs::metadata(folder.path().join(name)).expect("read metadata");
+        let metadata = fs::metadata(folder.path().join(name)).expect("the metadata can be read");
         assert_eq!((metadata.uid(), metadata.mode() & 0o777), (0, 0o600));
     }
     assert_eq!(names(folder.path()), ["vm", "walk"]);

@@ -5,7 +5,7 @@ import java.io.IOException;
 import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
 
-/** Acts as its first argument says. The number of calls can be counted by hand. */
+/** A shop that serves, waits or ends as its first argument says. The calls of its methods can be counted by hand. */
 public final class Shop {
     @Retention(RetentionPolicy.RUNTIME)
     @interface Timed {}
@@ -20,18 +20,18 @@ public final class Shop {
             }
         }
 
-        /** Never instrumented. */
+        /** This method is never instrumented. */
         @Override
         @SuppressWarnings({"deprecation", "removal"})
         protected void finalize() {}
 
-        /** Trivial: it has neither a call nor a loop. */
+        /** This method is trivial: it has no call and no loop. */
         int first() {
             return items[0];
         }
     }
 
-    /** A name of wide characters that fits into no table. */
+    /** A name of wide characters, too long for any table. */
     static final class 注文管理システムの会計処理 {
         static long 合計する(Order order, String aParameter, String anotherParameter) {
             long sum = 0;

@@ -9,8 +9,8 @@ import org.apache.spark.sql.SparkSession;
 import scala.Tuple2;
 
 /**
- * Counts words, groups, joins and sorts on two threads, and prints the results. Argument: a folder
- * of its own.
+ * Counts words, groups, joins and sorts, on two threads, and prints the results. The argument is a folder for temporary
+ * files.
  */
 public final class SparkJob {
     private static final int LINES = 3000;

@@ -23,7 +23,7 @@ fn sources(part: &str) -> PathBuf {
         .join(part)
 }
 
-/// The files below a folder, as arguments.
+/// The paths of all files below a folder, as arguments for `javac`.
 fn java_files(folder: &Path) -> Result<Vec<PathBuf>> {
     loadhook_testkit::corpus::files(folder, "java")
 }
@@ -34,8 +34,7 @@ fn rewrite(folder: &Path, arguments: &[&str]) {
     done(&mut loadhook(folder, &all)).expect(0, "", &["classes rewritten"]);
 }
 
-/// Runs `java ARGUMENTS` in a folder. Returns its standard output, and the profiles that it has
-/// written.
+/// Runs `java ARGUMENTS` in a folder. Returns its standard output, and the profiles that it wrote.
 fn run(feature: u32, folder: &Path, arguments: &[&str]) -> Result<(String, Vec<Profile>)> {
     for old in profiles(folder) {
         fs::remove_file(folder.join(old))?;
@@ -49,7 +48,8 @@ fn run(feature: u32, folder: &Path, arguments: &[&str]) -> Result<(String, Vec<P
     ))
 }
 
-/// Compiles the classes of two modules into `app/` and `lib/`.
+/// Compiles the classes of two modules into the folders `app` and `lib`, with or without their
+/// module descriptions.
 fn modules(folder: &Path, with_descriptions: bool) -> Result<()> {
     let mut javac = Jdk::find(17)?.javac()?;
     javac.arg("-d").arg(folder.join("modules"));
@@ -62,7 +62,8 @@ fn modules(folder: &Path, with_descriptions: bool) -> Result<()> {
     Ok(())
 }
 
-/// Makes a jar of a folder. The JDK's tool adds the list of a module's packages.
+/// Makes a jar of the folder `of` with the JDK's tool, which also adds the list of the module's
+/// packages.
 fn jar(folder: &Path, name: &str, of: &Path) -> Result<()> {
     source::jar(&folder.join(name), &[], of)
 }
@@ -80,7 +81,7 @@ fn module_jars(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Checks all calls of the modules' program, and their callers.
+/// Checks all calls of the program in the two modules, and the callers of each method.
 fn check_calls(profiles: &[Profile]) -> Result<()> {
     let all = |class: &str, method: &str| -> u64 {
         profiles
@@ -94,11 +95,11 @@ fn check_calls(profiles: &[Profile]) -> Result<()> {
     Ok(())
 }
 
-/// Checks that all calls are in one profile, and that calls across archives are below their
+/// Checks that there is one profile, and that calls from one archive into another stand below their
 /// callers.
 fn check_one(profiles: &[Profile]) -> Result<()> {
     let [profile] = profiles else {
-        anyhow::bail!("{} profiles", profiles.len());
+        anyhow::bail!("one profile expected, {} found", profiles.len());
     };
     check_calls(profiles)?;
     let main = profile.threads.iter().flat_map(|thread| {
@@ -113,8 +114,11 @@ fn check_one(profiles: &[Profile]) -> Result<()> {
             "increment" => &["twice", "lambda$main$0"],
             _ => continue,
         };
-        let parent = parent.context("a caller")?;
-        ensure!(expected.contains(&parent), "{name} below {parent}");
+        let parent = parent.context("the node has no caller")?;
+        ensure!(
+            expected.contains(&parent),
+            "{name} should stand below one of {expected:?}, but stands below {parent}"
+        );
         across += 1;
     }
     ensure!(across >= 2);
@@ -129,12 +133,15 @@ fn a_jar_counts_by_itself() -> Result<()> {
     rewrite(folder.path(), &["shop.jar", "-o", "counted.jar"]);
     for feature in JDKS {
         let (plain, none) = run(feature, folder.path(), &["-jar", "shop.jar", "serve"])?;
-        ensure!(none.is_empty(), "the plain program writes a profile");
+        ensure!(
+            none.is_empty(),
+            "the program wrote a profile before it was rewritten"
+        );
         let args = ["-Xverify:all", "-jar", "counted.jar", "serve"];
         let (out, profiles) = run(feature, folder.path(), &args)?;
         ensure!(out == plain, "{out}");
         let [profile] = profiles.as_slice() else {
-            anyhow::bail!("{} profiles", profiles.len());
+            anyhow::bail!("one profile expected, {} found", profiles.len());
         };
         ensure!(calls(profile, "shop.Shop", "serve") == 2);
         ensure!(calls(profile, "shop.Shop$Order", "<init>") == 1500);
@@ -151,7 +158,8 @@ fn a_jar_counts_by_itself() -> Result<()> {
     Ok(())
 }
 
-/// Checks the calls of one method, which are known for all threads together only.
+/// Checks the number of calls of a method, summed over all threads. With probes that only count, it
+/// is not known by thread.
 fn check_counted(profile: &Profile, class: &str, method: &str, expected: u64) -> Result<()> {
     let is_it = |at: u32| {
         let found = &profile.methods[at as usize];
@@ -162,7 +170,10 @@ fn check_counted(profile: &Profile, class: &str, method: &str, expected: u64) ->
         .filter(|it| is_it(it.method))
         .map(|it| it.calls)
         .sum();
-    ensure!(found == expected, "{class}.{method}: {found} calls");
+    ensure!(
+        found == expected,
+        "{class}.{method}: {expected} calls expected, {found} found"
+    );
     Ok(())
 }
 
@@ -187,7 +198,7 @@ fn a_jar_can_only_count() -> Result<()> {
         let (out, profiles) = run(feature, folder.path(), &args)?;
         ensure!(out == plain, "{out}");
         let [profile] = profiles.as_slice() else {
-            anyhow::bail!("{} profiles", profiles.len());
+            anyhow::bail!("one profile expected, {} found", profiles.len());
         };
         check_counted(profile, "shop.Shop", "serve", 2)?;
         check_counted(profile, "shop.Shop$Order", "<init>", 1500)?;
@@ -218,8 +229,8 @@ fn a_folder_counts_by_itself() -> Result<()> {
     Ok(())
 }
 
-/// Archives with trackers in unrelated class loaders. The parts of one run are merged into one
-/// profile.
+/// Two archives have their own trackers, in unrelated class loaders. Each tracker writes a part of
+/// the profile, and the parts of one run can be merged.
 #[test]
 fn parts_of_a_run_are_merged() -> Result<()> {
     let folder = folder();
@@ -234,19 +245,21 @@ fn parts_of_a_run_are_merged() -> Result<()> {
     )?;
     let (_, profiles) = run(17, folder.path(), &["Two.java", "out/"])?;
     ensure!(profiles.len() == 2);
-    // The parts of one run are one profile.
+    // The loaders do not see each other, so two files are written, one for each part.
     let [first, second] = &common::profiles(folder.path())[..] else {
         anyhow::bail!("two profiles expected");
     };
     let merge = ["report", "--merge", first, second, "--format", "json"];
     let merged = done(&mut loadhook(folder.path(), &merge));
     let json: serde_json::Value = serde_json::from_str(&merged.out).context(merged.err)?;
-    let twice = json["methods"].as_array().context("methods")?;
+    let twice = json["methods"]
+        .as_array()
+        .context("the JSON has no methods")?;
     let twice = twice.iter().filter(|method| method["method"] == "twice");
     let calls: Vec<_> = twice.map(|method| &method["calls"]).collect();
     ensure!(
         calls == [1000, 1000],
-        "each loader has its own row: {calls:?}"
+        "two rows expected, each of 1000 calls in its own loader: {calls:?}"
     );
     let merge = ["report", "--merge", first, second];
     let merged = done(&mut loadhook(folder.path(), &merge));
@@ -255,7 +268,8 @@ fn parts_of_a_run_are_merged() -> Result<()> {
     Ok(())
 }
 
-/// If an archive is sealed, no other archive may have classes in its packages.
+/// A sealed archive must have all classes of its packages. So its tracker needs a package of its
+/// own.
 #[test]
 fn sealed_archives_start_beside_others() -> Result<()> {
     let folder = folder();
@@ -283,8 +297,8 @@ fn sealed_archives_start_beside_others() -> Result<()> {
     Ok(())
 }
 
-/// A launcher's jar has classes in `BOOT-INF/classes` and a library in `BOOT-INF/lib`. The library
-/// is stored, because the launcher reads it inside the jar.
+/// A launcher's jar, as Spring Boot makes it: classes in `BOOT-INF/classes`, and a library in
+/// `BOOT-INF/lib`. The library is not compressed, because the launcher reads it inside the jar.
 #[test]
 fn an_archive_with_libraries_starts() -> Result<()> {
     let folder = folder();
@@ -337,8 +351,12 @@ fn an_archive_with_libraries_starts() -> Result<()> {
             stable(&out) == stable(&plain) && out.starts_with("sum 501500 "),
             "{out}"
         );
-        // All classes use the launcher's tracker, which is found first.
-        ensure!(profiles.len() == 1, "{} profiles", profiles.len());
+        // Class loaders find the launcher's tracker first, so all classes use that one.
+        ensure!(
+            profiles.len() == 1,
+            "one profile expected, {} found",
+            profiles.len()
+        );
         check_calls(&profiles)?;
         ensure!(calls(&profiles[0], "fat.Launcher", "findClass") > 2);
     }

@@ -1,4 +1,5 @@
-//! Rewritten modules: named, automatic, linked into images, and with hashes of each other.
+//! Tests of rewritten modules: named modules, automatic ones, modules in a jlink image, and modules
+//! that contain hashes of each other.
 
 use std::fs;
 
@@ -12,8 +13,8 @@ use crate::{
     JDKS, check_calls, check_one, jar, java_files, module_jars, modules, rewrite, run, sources,
 };
 
-/// The JVM refuses two modules with one package. So each module has a tracker in a package of its
-/// own, and the first tracker counts for both.
+/// The JVM refuses two modules with the same package. So each module has its tracker in a package
+/// of its own, and the tracker that is used first counts for both modules.
 #[test]
 fn modules_start_together() -> Result<()> {
     let folder = folder();
@@ -35,7 +36,7 @@ fn modules_start_together() -> Result<()> {
     Ok(())
 }
 
-/// A module's own settings file takes precedence over that on the class path.
+/// A settings file in the module takes precedence over one on the class path.
 #[test]
 fn modules_find_settings() -> Result<()> {
     let folder = folder();
@@ -56,14 +57,17 @@ fn modules_find_settings() -> Result<()> {
             let (_, profiles) = run(feature, folder.path(), &args)?;
             check_one(&profiles)?;
             let found = profiles[0].header.timing;
-            ensure!(found == expected, "{feature}: {found:?}, not {expected:?}");
+            ensure!(
+                found == expected,
+                "JDK {feature}: {expected:?} expected, {found:?} found"
+            );
         }
     }
     Ok(())
 }
 
-/// Archives without a module description are automatic modules on a module path. Their packages are
-/// the same as on the class path.
+/// A jar without a module description is an automatic module if it is on the module path. Its
+/// tracker has the same package as on the class path.
 #[test]
 fn automatic_modules_start_together() -> Result<()> {
     let folder = folder();
@@ -104,7 +108,7 @@ fn automatic_modules_start_together() -> Result<()> {
             };
             ensure!(
                 profiles[0].threads.iter().any(is_below),
-                "no call of app is below start"
+                "no thread has a call of the module app below `start`"
             );
         }
     }
@@ -136,19 +140,22 @@ fn modules_share_a_tracker_in_a_jar() -> Result<()> {
         ] {
             let (_, profiles) = run(feature, folder.path(), &args)?;
             let [profile] = profiles.as_slice() else {
-                anyhow::bail!("{args:?}: {} profiles", profiles.len());
+                anyhow::bail!("{args:?}: one profile expected, {} found", profiles.len());
             };
             check_calls(std::slice::from_ref(profile))?;
-            // There is one tracker, so the callback is below the library.
+            // One tracker counts for all archives, so the callback stands below the library's
+            // method.
             let thread = profile
                 .threads
                 .iter()
                 .find(|thread| &*thread.name == "main");
-            let nodes = &thread.context("main")?.nodes;
+            let nodes = &thread.context("the profile has no thread main")?.nodes;
             let name = |at: u32| &*profile.methods[nodes[at as usize].method as usize].name;
             let below = (0..nodes.len() as u32).filter(|at| name(*at) == "increment");
             for at in below {
-                let parent = nodes[at as usize].parent.context("a caller")?;
+                let parent = nodes[at as usize]
+                    .parent
+                    .context("the node has no caller")?;
                 ensure!(
                     name(parent) == "twice" || name(parent).contains("lambda"),
                     "{}",
@@ -160,7 +167,7 @@ fn modules_share_a_tracker_in_a_jar() -> Result<()> {
     Ok(())
 }
 
-/// A jlink image cannot contain automatic modules, so the tracker must not be one.
+/// A jlink image cannot contain automatic modules, so the tracker must be part of a named module.
 #[test]
 fn images_are_linked_of_rewritten_modules() -> Result<()> {
     let folder = folder();
@@ -204,8 +211,8 @@ fn images_are_linked_of_rewritten_modules() -> Result<()> {
     Ok(())
 }
 
-/// After rewriting, hashes of other modules and an index of packages are wrong, so they are
-/// removed.
+/// A module may contain hashes of other modules and an index of packages. After rewriting, both
+/// would be wrong, so they are removed.
 #[test]
 fn outdated_hashes_and_indexes_are_removed() -> Result<()> {
     let folder = folder();
@@ -218,7 +225,7 @@ fn outdated_hashes_and_indexes_are_removed() -> Result<()> {
     tool.args(["--hash-modules", "app", "--module-path", "."]);
     process::output(tool.args(["-C", "modules/lib", "."]))?;
     rewrite(folder.path(), &["app.jar", "lib.jar", "-o", "out"]);
-    // Hashes are also removed from a module that is otherwise unchanged.
+    // The hashes are removed even if nothing else changes in a module.
     let args = [
         "rewrite",
         "--all",

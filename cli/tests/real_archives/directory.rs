@@ -1,5 +1,5 @@
-//! Compares archives with a reader that shares no code with the product's. All entries but changed
-//! classes must be equal to the byte.
+//! Compares an archive with its rewritten version, by a reader that shares no code with Loadhook.
+//! All entries except changed classes must be equal to the byte.
 
 use std::io::Read;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use flate2::Crc;
 use flate2::read::DeflateDecoder;
 
-/// An entry with the positions of its records.
+/// An entry of an archive.
 struct Entry {
     name: Vec<u8>,
     /// The range of the entry's record in the directory.
@@ -17,7 +17,7 @@ struct Entry {
     local: Range<usize>,
 }
 
-/// The entries that two archives have in common, including those of nested archives.
+/// Numbers of entries in two archives, including those of nested archives.
 #[derive(Debug, Default)]
 pub(crate) struct Compared {
     /// The number of entries that are equal to the byte.
@@ -29,14 +29,17 @@ pub(crate) struct Compared {
 }
 
 fn u2(bytes: &[u8], at: usize) -> Result<usize> {
-    let field = bytes.get(at..at + 2).context("cut short")?;
+    let field = bytes.get(at..at + 2).context("the bytes are cut short")?;
     Ok(usize::from(u16::from_le_bytes(field.try_into()?)))
 }
 
 fn u4(bytes: &[u8], at: usize) -> Result<usize> {
-    let field = bytes.get(at..at + 4).context("cut short")?;
+    let field = bytes.get(at..at + 4).context("the bytes are cut short")?;
     let value = u32::from_le_bytes(field.try_into()?);
-    ensure!(value != u32::MAX, "zip64, which this reader does not know");
+    ensure!(
+        value != u32::MAX,
+        "the archive is a zip64 file, which this reader cannot read"
+    );
     Ok(value as usize)
 }
 
@@ -48,11 +51,17 @@ fn entries(bytes: &[u8]) -> Result<Vec<Entry>> {
         u4(bytes, end + 12)?,
         u4(bytes, end + 16)?,
     );
-    ensure!(start + len == end, "something between directory and end");
+    ensure!(
+        start + len == end,
+        "there are bytes between the directory and the end record"
+    );
     let mut entries = Vec::new();
     let mut at = start;
     for _ in 0..count {
-        ensure!(bytes[at..].starts_with(b"PK\x01\x02"), "no record at {at}");
+        ensure!(
+            bytes[at..].starts_with(b"PK\x01\x02"),
+            "a record of the directory is missing at offset {at}"
+        );
         let name = u2(bytes, at + 28)?;
         let next = at + 46 + name + u2(bytes, at + 30)? + u2(bytes, at + 32)?;
         let offset = u4(bytes, at + 42)?;
@@ -63,7 +72,10 @@ fn entries(bytes: &[u8]) -> Result<Vec<Entry>> {
         });
         at = next;
     }
-    ensure!(at == end, "the directory has another length");
+    ensure!(
+        at == end,
+        "the directory does not end where the end record begins"
+    );
     let mut starts: Vec<usize> = entries.iter().map(|entry| entry.local.start).collect();
     starts.sort_unstable();
     for entry in &mut entries {
@@ -78,7 +90,7 @@ fn content(bytes: &[u8], entry: &Entry) -> Result<Vec<u8>> {
     let data = 30 + u2(local, 26)? + u2(local, 28)?;
     let packed = local
         .get(data..data + u4(record, 20)?)
-        .context("cut short")?;
+        .context("the bytes are cut short")?;
     let content = match u2(record, 10)? {
         0 => packed.to_vec(),
         8 => {
@@ -86,25 +98,28 @@ fn content(bytes: &[u8], entry: &Entry) -> Result<Vec<u8>> {
             DeflateDecoder::new(packed).read_to_end(&mut content)?;
             content
         }
-        other => bail!("method {other}"),
+        other => bail!("unknown compression method {other}"),
     };
     let mut crc = Crc::new();
     crc.update(&content);
     ensure!(
         crc.sum().to_le_bytes() == record[16..20],
-        "another checksum"
+        "the content does not have the checksum that the directory states"
     );
-    ensure!(content.len() == u4(record, 24)?, "another length");
+    ensure!(
+        content.len() == u4(record, 24)?,
+        "the content does not have the length that the directory states"
+    );
     Ok(content)
 }
 
-/// The directory's record without the entry's offset, and without sizes and checksum unless
-/// `with_content`. It must survive rewriting.
+/// The entry's record in the directory, with zeros in place of the fields that rewriting may
+/// change: the offset and, unless `with_content`, sizes and checksum.
 fn lasting(bytes: &[u8], entry: &Entry, with_content: bool) -> Vec<u8> {
     let mut record = bytes[entry.record.clone()].to_vec();
     record[42..46].fill(0);
     if !with_content {
-        // The flag that a descriptor follows; checksum and sizes.
+        // The flag for a data descriptor, the checksum, and both sizes.
         record[8] &= !8;
         record[16..28].fill(0);
     }
@@ -125,7 +140,7 @@ pub(crate) fn compare(before: &[u8], after: &[u8]) -> Result<Compared> {
         let name = String::from_utf8_lossy(&old.name).into_owned();
         let Some(new) = news.next_if(|new| new.name == old.name) else {
             let may_go = is_signature(&name.to_uppercase()) || name == "META-INF/INDEX.LIST";
-            ensure!(may_go, "{name} is gone");
+            ensure!(may_go, "{name} is missing in the rewritten archive");
             continue;
         };
         let same_records = |with| lasting(before, old, with) == lasting(after, new, with);
@@ -133,13 +148,19 @@ pub(crate) fn compare(before: &[u8], after: &[u8]) -> Result<Compared> {
             compared.untouched += 1;
             continue;
         }
-        ensure!(same_records(false), "{name}: another record");
+        ensure!(
+            same_records(false),
+            "{name}: its record in the directory changed"
+        );
         let (was, is) = (
             content(before, old).with_context(|| name.clone())?,
             content(after, new).with_context(|| name.clone())?,
         );
         if name.ends_with(".class") {
-            ensure!(was != is, "{name}: packed anew for nothing");
+            ensure!(
+                was != is,
+                "{name}: the class was packed anew, although it did not change"
+            );
             compared.changed += 1;
         } else if name.ends_with(".jar") {
             let inside = compare(&was, &is).with_context(|| name.clone())?;
@@ -149,13 +170,16 @@ pub(crate) fn compare(before: &[u8], after: &[u8]) -> Result<Compared> {
         } else {
             ensure!(
                 is_signed && name == "META-INF/MANIFEST.MF",
-                "{name} has changed"
+                "{name}: the content changed, although it is neither class nor archive"
             );
         }
     }
     for new in news {
         let name = String::from_utf8_lossy(&new.name).into_owned();
-        ensure!(name.contains("loadhook/"), "{name} was not there");
+        ensure!(
+            name.contains("loadhook/"),
+            "{name} was added, but does not belong to the tracker"
+        );
         content(after, new).with_context(|| name.clone())?;
         compared.added += u64::from(name.ends_with(".class"));
     }

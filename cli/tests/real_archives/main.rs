@@ -1,7 +1,7 @@
-//! `loadhook rewrite` on archives of other projects: the Closure compiler, Tomcat, Groovy, and all
-//! jars of Spark.
+//! Tests of `loadhook rewrite` on archives of other projects: the Closure compiler, Tomcat, Groovy,
+//! and all jars of Spark.
 //!
-//! `scripts/corpora.sh` fetches them; `.ci/run` runs it and then these tests.
+//! `scripts/corpora.sh` fetches the archives. `.ci/run` runs that script and then these tests.
 
 mod directory;
 mod programs;
@@ -27,7 +27,7 @@ pub(crate) struct Archives {
 }
 
 impl Archives {
-    /// Rewrites all methods of a corpus, and verifies them.
+    /// Rewrites all methods in the archives of a corpus, with `--verify`.
     pub(crate) fn of(name: &str) -> Result<Archives> {
         let folder = paths::target().join("corpora").join(name);
         ensure!(
@@ -43,7 +43,7 @@ impl Archives {
             &["rewrite", "--all", "--strip-signatures", "--verify"],
         );
         rewrite.env("JAVA_HOME", Jdk::find(25)?.home);
-        // With the slash, a single jar is also written to a folder.
+        // The slash at the end makes the output a folder, even for a single jar.
         rewrite.args(&before).arg("-o").arg(out.join(""));
         let said = done(&mut rewrite);
         print!("{name}: {}", said.err);
@@ -65,7 +65,10 @@ impl Archives {
                 .map(|path| path.file_name().map(ToOwned::to_owned))
                 .collect()
         };
-        ensure!(names(&self.before) == names(&self.after), "other archives");
+        ensure!(
+            names(&self.before) == names(&self.after),
+            "the output folder does not have the same archives as the input"
+        );
         let mut all = Compared::default();
         for (before, after) in self.before.iter().zip(&self.after) {
             let (old, new) = (fs::read(before)?, fs::read(after)?);
@@ -90,7 +93,10 @@ impl Archives {
         let numbers = judged.split(|c: char| !c.is_ascii_digit());
         let numbers = numbers.filter(|number| !number.is_empty());
         let judged: u64 = numbers.map(|n| n.parse::<u64>().unwrap_or(0)).sum();
-        ensure!(judged == all.changed + all.added, "{judged} judged: {said}");
+        ensure!(
+            judged == all.changed + all.added,
+            "{judged} classes were verified, which is not the number of changed ones: {said}"
+        );
         Ok(())
     }
 
@@ -104,7 +110,7 @@ impl Archives {
             (before.join(), after)
         });
         let before: BTreeMap<_, _> = before
-            .map_err(|_| anyhow!("a panic"))??
+            .map_err(|_| anyhow!("the thread that links the original classes panicked"))??
             .into_iter()
             .collect();
         let after: BTreeMap<_, _> = after?.into_iter().collect();
@@ -125,16 +131,24 @@ impl Archives {
             }
         }
         let all_there = before.keys().all(|class| after.contains_key(class));
-        ensure!(all_there, "classes are gone");
+        ensure!(
+            all_there,
+            "some original classes are missing after rewriting"
+        );
         let first = &wrong[..wrong.len().min(20)];
-        ensure!(wrong.is_empty(), "{} classes: {first:#?}", wrong.len());
+        ensure!(
+            wrong.is_empty(),
+            "{} classes link differently after rewriting: {first:#?}",
+            wrong.len()
+        );
         Ok(())
     }
 }
 
-/// An answer without its variable parts. Numbers vary, since the same fault has another position in
-/// rewritten code. So does the name if several classes are missing: it depends on the order of
-/// methods, which HotSpot sorts by the addresses of their names.
+/// The part of HotSpot's answer that does not depend on rewriting. Numbers are removed, because a
+/// fault has another position in rewritten code. Names of missing classes are removed, because
+/// HotSpot reports the one that it misses first. That depends on the order of methods, which
+/// HotSpot sorts by the addresses of their names.
 fn gist(answer: &Result<(), String>) -> String {
     let text = answer.as_ref().err().cloned().unwrap_or_default();
     let missing = "java.lang.NoClassDefFoundError";

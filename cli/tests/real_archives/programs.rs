@@ -1,4 +1,5 @@
-//! Rewritten programs run: they do the same as the originals, and each run has the same counts.
+//! Tests that rewritten programs do the same as the originals, and that two runs have the same
+//! counts.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,8 @@ struct Run {
     profile: Option<Profile>,
 }
 
-/// Runs `java ARGUMENTS`. Reads the profile if the program is rewritten.
+/// Runs `java ARGUMENTS`, and reads the profile if `timing` is given, which means that the program
+/// is rewritten.
 fn run(arguments: &[&str], timing: Option<&str>) -> Result<Run> {
     let scratch = TempDir::new()?;
     let file = scratch.path().join("profile.pb.gz");
@@ -36,7 +38,7 @@ fn run(arguments: &[&str], timing: Option<&str>) -> Result<Run> {
     Ok(Run { output, profile })
 }
 
-/// A `java` that ignores options in the environment.
+/// The command `java`, without options from the environment.
 fn java(feature: u32) -> Result<Command> {
     let mut java = Jdk::find(feature)?.java();
     java.env_remove("JAVA_TOOL_OPTIONS")
@@ -46,7 +48,7 @@ fn java(feature: u32) -> Result<Command> {
 
 /// The number of calls of each method, for the classes that `is_wanted` accepts.
 fn calls(run: &Run, is_wanted: impl Fn(&str) -> bool) -> Result<BTreeMap<String, u64>> {
-    let profile = run.profile.as_ref().context("no profile")?;
+    let profile = run.profile.as_ref().context("the run has no profile")?;
     let mut calls = BTreeMap::new();
     for node in profile.threads.iter().flat_map(|thread| &thread.nodes) {
         let method = &profile.methods[node.method as usize];
@@ -61,14 +63,21 @@ fn calls(run: &Run, is_wanted: impl Fn(&str) -> bool) -> Result<BTreeMap<String,
 fn same_output(plain: &Run, rewritten: &Run) -> Result<()> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (a, b) = (text(&plain.output.stdout), text(&rewritten.output.stdout));
-    ensure!(a == b, "plain: {a}\nrewritten: {b}");
-    ensure!(!a.is_empty(), "it said nothing");
+    ensure!(
+        a == b,
+        "the outputs differ. Before rewriting: {a}\nafter: {b}"
+    );
+    ensure!(!a.is_empty(), "the program printed nothing");
     Ok(())
 }
 
-/// Returns whether two runs have the same calls of more than `least` methods.
+/// Checks that two runs have the same calls, of more than `least` methods.
 fn same_calls(a: &BTreeMap<String, u64>, b: &BTreeMap<String, u64>, least: usize) -> Result<()> {
-    ensure!(a.len() > least, "only {} methods", a.len());
+    ensure!(
+        a.len() > least,
+        "calls of more than {least} methods expected, of {} found",
+        a.len()
+    );
     let all = a.keys().chain(b.keys());
     let differing = all.filter(|method| a.get(*method) != b.get(*method));
     let lines: Vec<String> = differing
@@ -77,7 +86,7 @@ fn same_calls(a: &BTreeMap<String, u64>, b: &BTreeMap<String, u64>, least: usize
         .collect();
     ensure!(lines.is_empty(), "{lines:#?}");
     println!(
-        "{} methods, {} calls, twice",
+        "both runs have the same {} methods and {} calls",
         a.len(),
         a.values().sum::<u64>()
     );
@@ -92,7 +101,10 @@ fn called(calls: &BTreeMap<String, u64>, method: &str, times: u64) -> Result<()>
         .filter(|(name, _)| begins(name))
         .map(|(_, n)| n)
         .sum();
-    ensure!(found == times, "{method}: {found}, {times} expected");
+    ensure!(
+        found == times,
+        "{method}: {times} calls expected, {found} found"
+    );
     Ok(())
 }
 
@@ -101,7 +113,8 @@ fn class_path(jars: &[PathBuf]) -> String {
     jars.join(":")
 }
 
-/// Compiles a program of these tests into `plain`, and rewrites it into `counted`.
+/// Compiles the program `name` into the folder `plain`, and rewrites it into the folder `counted`.
+/// `with` is the class path of the compiler.
 fn compiled(name: &str, with: &str, folder: &Path) -> Result<[PathBuf; 2]> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/java/{name}.java"));
     let mut javac = Jdk::find(17)?.javac()?;
@@ -122,7 +135,8 @@ pub(crate) fn closure_compiler(archives: &Archives) -> Result<()> {
     let jquery = jquery.display().to_string();
     let compile = |jar: &Path, timing| {
         let jar = jar.display().to_string();
-        // Without the declarations of the browser, which take longer than the program.
+        // The compiler must not add its declarations of the browser's functions: compiling those
+        // takes longer than the program.
         let program = ["-jar", &jar, "--js", &jquery, "--env=CUSTOM"];
         run(&[REPEATABLE, &program].concat(), timing)
     };
@@ -158,9 +172,14 @@ pub(crate) fn groovy(archives: &Archives) -> Result<()> {
     let rewritten = groovy(&archives.after, Some("exact"))?;
     same_output(&plain, &rewritten)?;
     let all = calls(&rewritten, |_| true)?;
-    ensure!(all.len() > 1000, "only {} methods", all.len());
+    ensure!(
+        all.len() > 1000,
+        "calls of more than 1000 methods expected, of {} found",
+        all.len()
+    );
     called(&all, "groovy.ui.GroovyMain.main", 1)?;
-    // The class of the script is made at run time, and calls this method.
+    // Groovy makes the class of the script while the program runs. So it is not instrumented, but
+    // calls this instrumented method.
     called(
         &all,
         "org.codehaus.groovy.runtime.DefaultGroovyMethods.groupBy(Ljava/lang/Iterable;",
@@ -196,7 +215,7 @@ pub(crate) fn tomcat(archives: &Archives) -> Result<()> {
     Ok(())
 }
 
-/// Options that open the packages of JDK 17 that Spark needs.
+/// Packages of `java.base` that must be opened on JDK 17, because Spark uses them by reflection.
 const OPENED: &[&str] = &[
     "java.lang",
     "java.lang.invoke",
@@ -225,16 +244,20 @@ pub(crate) fn spark(archives: &Archives) -> Result<()> {
         let scratch = TempDir::new()?;
         let path = scratch.path().display().to_string();
         let class_path = format!("{}:{}", own.display(), class_path(jars));
-        // The program's tree has one and a half million nodes.
+        // The call tree of the program has a million and a half nodes, more than the default limit.
         let room = ["-Xmx3g", "-Dloadhook.max-nodes=10000000"];
         let program = ["-cp", &class_path, "SparkJob", &path];
         let run = run(&[&opened[..], &room, &program].concat(), timing)?;
-        // The speed of the threads decides which calls find no room.
+        // Overflowed calls would make the counts of two runs differ: the speed of the threads
+        // decides which calls overflow.
         let overflowed = run
             .profile
             .as_ref()
             .map_or(0, |p| p.header.overflowed_calls);
-        ensure!(overflowed == 0, "{overflowed} calls found no room");
+        ensure!(
+            overflowed == 0,
+            "no overflowed calls expected, {overflowed} found"
+        );
         Ok::<Run, anyhow::Error>(run)
     };
     let plain = spark(&archives.before, &own, None)?;
@@ -252,8 +275,8 @@ pub(crate) fn spark(archives: &Archives) -> Result<()> {
     same_calls(&first, &second, 700)
 }
 
-/// Classes whose calls do not depend on the speed of threads: those of the job, and those that plan
-/// a query.
+/// Classes whose calls do not depend on the speed of threads: those of the test's job, and Spark's
+/// that plan a query.
 const DETERMINISTIC: &[&str] = &[
     "SparkJob",
     "org.apache.spark.sql.catalyst.parser.",
@@ -261,7 +284,8 @@ const DETERMINISTIC: &[&str] = &[
     "org.apache.spark.api.java.",
 ];
 
-/// Classes among these whose calls depend on identity hash codes.
+/// Classes of [`DETERMINISTIC`] whose calls depend on identity hash codes, which differ from run to
+/// run.
 const HASHED: &[&str] = &[
     "org.antlr.v4.runtime.atn.ATNConfigSet$",
     "org.antlr.v4.runtime.misc.Array2DHashSet",

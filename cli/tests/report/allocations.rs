@@ -1,4 +1,5 @@
-//! Allocations in reports: comparisons, sums, and combinations that are refused.
+//! Tests of allocations in reports: comparing and merging them, and combinations of options that
+//! are refused.
 
 use serde_json::Value;
 
@@ -11,11 +12,15 @@ fn allocations_are_compared() {
     assert!(orders.is_some_and(|line| line.contains("-1,")), "{table}");
     let compared = json(&["--diff", "made.pb.gz", "fewer.pb.gz"]);
     assert_eq!(compared["measure"], "allocated");
-    let sites = compared["sites"].as_array().expect("an array");
+    let sites = compared["sites"].as_array().expect("the value is an array");
     let objects = |type_name: &str, when: &str| -> u64 {
         let of = sites.iter().filter(|site| site["type"] == type_name);
-        of.map(|site| site[when][0]["objects"].as_u64().expect("a number"))
-            .sum()
+        of.map(|site| {
+            site[when][0]["objects"]
+                .as_u64()
+                .expect("the text is a number")
+        })
+        .sum()
     };
     for type_name in [ORDER, "int[]"] {
         let both = ["before", "after"].map(|when| objects(type_name, when));
@@ -73,13 +78,15 @@ fn allocations_sort_by_their_own_columns() {
         let json = json(&[&["made.pb.gz"], arguments].concat());
         json["allocations"]["sites"]
             .as_array()
-            .expect("an array")
+            .expect("the value is an array")
             .clone()
     };
     let amounts = |arguments: &[&str], key: &str| -> Vec<u64> {
         let sites = sites(arguments);
         let amounts = sites.iter().map(|site| site["allocated"][key].as_u64());
-        amounts.map(|amount| amount.expect("a number")).collect()
+        amounts
+            .map(|amount| amount.expect("the text is a number"))
+            .collect()
     };
     let falls = |values: &[u64]| values.is_sorted_by(|a, b| a >= b);
     assert!(falls(&amounts(&[], "bytes")));
@@ -111,7 +118,8 @@ fn allocations_sort_by_their_own_columns() {
     }
 }
 
-/// JSON names the mode: every allocation of some classes, every allocation of all, or samples.
+/// The JSON says how allocations were recorded: all of some classes (`exact`), all of every class,
+/// or samples.
 #[test]
 fn json_names_the_mode() {
     for (file, mode) in [("made", "exact"), ("sampled", "sampled"), ("live", "live")] {
@@ -120,7 +128,8 @@ fn json_names_the_mode() {
     }
 }
 
-/// Trace events have times only, so they could show bytes only as seconds.
+/// Events of the trace format have only times. Bytes could be shown only as seconds, so they are
+/// refused.
 #[test]
 fn bytes_are_no_times() {
     for arguments in [

@@ -1,4 +1,4 @@
-//! Sorting, focus and threads.
+//! Tests of sorting, `--focus` and `--thread` in reports.
 
 use std::fs;
 
@@ -13,14 +13,17 @@ use crate::{CASH, ORDER, json, methods, profiles, report, text};
 fn tables_sort_by_every_key() {
     let sorted = |sort: &str| {
         let json = json(&["a.pb.gz", "--sort", sort]);
-        let rows = json["methods"].as_array().expect("an array").clone();
+        let rows = json["methods"]
+            .as_array()
+            .expect("the value is an array")
+            .clone();
         let all = rows.len();
         assert_eq!(all, 6);
         let top = text(&["a.pb.gz", "--sort", sort, "--top", "2"]);
         assert!(top.contains("   4 more methods\n"), "{top}");
         rows
     };
-    let number = |row: &Value, key: &str| row[key].as_u64().expect("a number");
+    let number = |row: &Value, key: &str| row[key].as_u64().expect("the text is a number");
     for (sort, key) in [
         ("self", "self_ns"),
         ("total", "total_ns"),
@@ -34,7 +37,7 @@ fn tables_sort_by_every_key() {
     }
     let means = sorted("mean");
     let mean = |row: &Value| number(row, "total_ns") as f64 / number(row, "calls") as f64;
-    // JSON has whole nanoseconds, so means may differ by one.
+    // JSON rounds times to whole nanoseconds, so means may differ by one.
     assert!(means.is_sorted_by(|a, b| mean(a) + 1.0 >= mean(b)));
     let names = sorted("name");
     let name = |row: &Value| format!("{}.{}", row["class"].as_str().unwrap(), row["method"]);
@@ -47,7 +50,8 @@ fn tables_sort_by_every_key() {
 fn focus_takes_patterns() {
     let focused = |patterns: &str| methods(&json(&["a.pb.gz", "--focus", patterns]));
     let cash = focused(&format!("{CASH}::合計する(Lshop/Shop$Order;)*"));
-    // The method, its callee, and its callers up to the root, but not the callers' other callees.
+    // The report has the method, what it calls, and its callers up to the root, but nothing else
+    // that the callers call.
     assert_eq!(cash.get(&format!("{CASH}.合計する")), Some(&3000));
     assert_eq!(cash.get("shop.Shop.serve"), Some(&2));
     assert!(!cash.contains_key(&format!("{ORDER}.<init>")), "{cash:?}");
@@ -74,7 +78,7 @@ fn threads_are_chosen_by_name() {
     let night = json(&["a.pb.gz", "--thread", "night"]);
     assert_eq!(methods(&night)[&format!("{ORDER}.<init>")], 500);
     assert_eq!(night["threads"].as_array().map(Vec::len), Some(1));
-    // One thread of a group of ended threads.
+    // This profile has a group that stands for several ended threads.
     let mut grouped = read(&profiles().path().join("a.pb.gz"));
     for thread in &mut grouped.threads {
         if &*thread.name == "night-shift" {
@@ -82,8 +86,9 @@ fn threads_are_chosen_by_name() {
         }
     }
     let mut bytes = Vec::new();
-    pprof::write(&grouped, &mut bytes).expect("write to memory");
-    fs::write(profiles().path().join("grouped.pb.gz"), bytes).expect("write test file");
+    pprof::write(&grouped, &mut bytes).expect("writing to memory cannot fail");
+    fs::write(profiles().path().join("grouped.pb.gz"), bytes)
+        .expect("the test file can be written");
     let night = json(&["grouped.pb.gz", "--thread", "night-17-4"]);
     assert_eq!(methods(&night)[&format!("{ORDER}.<init>")], 500);
     assert_eq!(night["threads"][0]["name"], "night-#-#");
@@ -180,7 +185,7 @@ fn options_without_effect_are_refused() {
     );
 }
 
-/// `--sort bytes` means allocations, which this profile does not have.
+/// `--sort bytes` sorts allocations, which this profile does not have.
 #[test]
 fn orders_by_missing_values_are_refused() {
     let no_data = "this profile has no allocation data; run again with --alloc exact or sampled\n";
@@ -205,14 +210,14 @@ fn trees_are_cut_to_their_heaviest_nodes() {
     let said = format!("{} lighter nodes omitted (--top 3)", nodes - 3);
     assert_eq!(cut.lines().count(), 5, "{cut}");
     assert_eq!(cut.lines().last(), Some(&*said));
-    // The roots are the heaviest nodes.
+    // The roots of the tree have the greatest weight, so they are kept if the tree is cut.
     assert!(cut.contains("  shop.Shop.main"), "{cut}");
 
     let page = text(&["a.pb.gz", "--format", "html", "--top", "3"]);
     assert!(page.contains(&format!("\"leftOut\":{}", nodes - 3)));
 }
 
-/// Like the table, a tree drops packages if the terminal is too narrow.
+/// If the terminal is too narrow, a tree drops the packages of class names, as tables do.
 #[test]
 fn trees_fit_the_terminal() {
     for columns in ["60", "80", "120"] {
@@ -221,13 +226,17 @@ fn trees_fit_the_terminal() {
             let mut command = loadhook(profiles().path(), &arguments);
             let result = done(command.env("COLUMNS", columns));
             assert_eq!((result.code, &*result.err), (Some(0), ""));
-            // These characters are two columns wide.
+            // Chinese and Japanese characters are two columns wide.
             let width = |line: &str| line.chars().map(|c| 1 + usize::from(c > '\u{2fff}')).sum();
             let is_row = |line: &&str| !line.contains("omitted (--top N");
             let rows = result.out.lines().take_while(is_row);
             let widest: usize = rows.map(width).max().unwrap_or(0);
-            let columns = columns.parse().expect("a number");
-            assert!(widest <= columns, "{widest} of {columns}: {}", result.out);
+            let columns = columns.parse().expect("the text is a number");
+            assert!(
+                widest <= columns,
+                "lines of at most {columns} columns expected, one has {widest}: {}",
+                result.out
+            );
         }
     }
 }

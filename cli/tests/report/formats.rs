@@ -1,4 +1,4 @@
-//! The content of each format.
+//! Tests of the content of each format.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::common::{done, loadhook, read};
 use crate::{ORDER, json, methods, profiles, text};
 
-/// Checks the statements of `docs/user/formats.md`, field by field.
+/// Checks each statement of `docs/user/formats.md` about the fields of the JSON.
 #[test]
 fn the_json_is_as_documented() {
     let json = json(&["a.pb.gz"]);
@@ -22,7 +22,7 @@ fn the_json_is_as_documented() {
     let check = |of: &Value, fields: &[Check<'_>]| {
         let found: BTreeSet<&str> = of
             .as_object()
-            .expect("an object")
+            .expect("the JSON is an object")
             .keys()
             .map(|k| &**k)
             .collect();
@@ -64,7 +64,7 @@ fn the_json_is_as_documented() {
             ("notes", &is_list),
         ],
     );
-    for thread in json["threads"].as_array().expect("an array") {
+    for thread in json["threads"].as_array().expect("the value is an array") {
         check(
             thread,
             &[
@@ -90,7 +90,7 @@ fn the_json_is_as_documented() {
         ("total_ns", &is_number),
         ("estimated", &is_flag),
     ];
-    for method in json["methods"].as_array().expect("an array") {
+    for method in json["methods"].as_array().expect("the value is an array") {
         let more: [Check<'_>; 9] = [
             ("loader", &|v| v == "app"),
             ("loaders", &|v| v == 1),
@@ -105,7 +105,7 @@ fn the_json_is_as_documented() {
         check(method, &[&named[..], &more].concat());
         assert!(method["self_ns"].as_u64() <= method["total_ns"].as_u64());
     }
-    let tree = json["tree"].as_array().expect("an array");
+    let tree = json["tree"].as_array().expect("the value is an array");
     for (at, node) in tree.iter().enumerate() {
         let more: [Check<'_>; 3] = [
             ("id", &|v| v == at),
@@ -116,7 +116,7 @@ fn the_json_is_as_documented() {
         ];
         check(node, &[&named[..], &more].concat());
     }
-    // A method's calls are the sum of those of its nodes.
+    // The calls of a method must be the sum of the calls of its nodes.
     let mut in_tree: BTreeMap<String, u64> = BTreeMap::new();
     for node in tree {
         let name = format!(
@@ -124,13 +124,13 @@ fn the_json_is_as_documented() {
             node["class"].as_str().unwrap(),
             node["method"].as_str().unwrap()
         );
-        *in_tree.entry(name).or_default() += node["calls"].as_u64().expect("a number");
+        *in_tree.entry(name).or_default() += node["calls"].as_u64().expect("the text is a number");
     }
     assert_eq!(in_tree, methods(&json));
     assert_eq!(in_tree[&format!("{ORDER}.<init>")], 1500);
 }
 
-/// Properties of each format that its readers need.
+/// Checks the properties of each format that programs rely on when they read it.
 #[test]
 fn formats_of_other_tools_are_consistent() {
     let pprof = done(
@@ -144,45 +144,50 @@ fn formats_of_other_tools_are_consistent() {
     let [a, copy] = ["a.pb.gz", "copy.pb.gz"].map(|file| read(&profiles().path().join(file)));
     assert!(a == copy);
 
-    // Each line is `frames of a stack;…`, a space, and a number.
+    // A line of this format is `frames of a stack;…`, a space, and a number.
     let collapsed = text(&["a.pb.gz", "--format", "collapsed"]);
     let mut sum = 0;
     for line in collapsed.lines() {
-        let (stack, number) = line.rsplit_once(' ').expect("a number");
+        let (stack, number) = line.rsplit_once(' ').expect("the text is a number");
         assert!(
             stack.split(';').all(|frame| frame.starts_with("shop.")),
             "{line}"
         );
-        sum += number.parse::<u64>().expect("a number");
+        sum += number.parse::<u64>().expect("the text is a number");
     }
     let selfs: u64 = json(&["a.pb.gz"])["tree"]
         .as_array()
-        .expect("an array")
+        .expect("the value is an array")
         .iter()
-        .map(|node| node["self_ns"].as_u64().expect("a number"))
+        .map(|node| node["self_ns"].as_u64().expect("the text is a number"))
         .sum();
-    assert!(sum.abs_diff(selfs) < 100, "{sum} and {selfs}");
+    assert!(
+        sum.abs_diff(selfs) < 100,
+        "the samples sum up to {sum}, but the self times to {selfs}"
+    );
 
-    let speedscope: Value =
-        serde_json::from_str(&text(&["a.pb.gz", "--format", "speedscope"])).expect("JSON");
+    let speedscope: Value = serde_json::from_str(&text(&["a.pb.gz", "--format", "speedscope"]))
+        .expect("the text is JSON");
     let schema = "https://www.speedscope.app/file-format-schema.json";
     assert_eq!(speedscope["$schema"], schema);
     let frames = speedscope["shared"]["frames"]
         .as_array()
-        .expect("an array")
+        .expect("the value is an array")
         .len();
-    let threads = speedscope["profiles"].as_array().expect("an array");
+    let threads = speedscope["profiles"]
+        .as_array()
+        .expect("the value is an array");
     assert_eq!(threads.len(), 2);
     for thread in threads {
         assert_eq!(
             (&thread["type"], &thread["unit"]),
             (&"evented".into(), &"nanoseconds".into())
         );
-        // Events open and close in pairs, and time never goes back.
+        // Events open and close in pairs, and their times never go back.
         let (mut open, mut now) = (Vec::new(), 0);
-        for event in thread["events"].as_array().expect("an array") {
-            let frame = event["frame"].as_u64().expect("a number");
-            let at = event["at"].as_u64().expect("a number");
+        for event in thread["events"].as_array().expect("the value is an array") {
+            let frame = event["frame"].as_u64().expect("the text is a number");
+            let at = event["at"].as_u64().expect("the text is a number");
             assert!(at >= now && frame < frames as u64, "{event}");
             now = at;
             match event["type"].as_str() {
@@ -191,12 +196,16 @@ fn formats_of_other_tools_are_consistent() {
                 _ => panic!("{event}"),
             }
         }
-        assert!(open.is_empty() && now <= thread["endValue"].as_u64().expect("a number"));
+        assert!(
+            open.is_empty() && now <= thread["endValue"].as_u64().expect("the text is a number")
+        );
     }
 
     let chrome: Value =
-        serde_json::from_str(&text(&["a.pb.gz", "--format", "chrome"])).expect("JSON");
-    let events = chrome["traceEvents"].as_array().expect("an array");
+        serde_json::from_str(&text(&["a.pb.gz", "--format", "chrome"])).expect("the text is JSON");
+    let events = chrome["traceEvents"]
+        .as_array()
+        .expect("the value is an array");
     let complete = events.iter().filter(|event| event["ph"] == "X").count();
     assert_eq!(
         complete,
@@ -214,7 +223,8 @@ fn formats_of_other_tools_are_consistent() {
     );
 }
 
-/// The user who reads a message may not be the one who named the file.
+/// Names of files may contain control characters. Messages print them safely, because the user who
+/// reads a message may not be the one who named the file.
 #[test]
 fn messages_move_no_cursor() {
     for command in [

@@ -1,4 +1,4 @@
-//! `loadhook report`: every format and option, on profiles that real JVMs wrote.
+//! Tests of `loadhook report`: every format and option, on profiles that real JVMs wrote.
 
 mod allocations;
 mod choices;
@@ -19,9 +19,9 @@ const ORDER: &str = "shop.Shop$Order";
 
 const CASH: &str = "shop.Shop$注文管理システムの会計処理";
 
-/// A folder with `a.pb.gz` of 1,500 orders, `b.pb.gz` of 10, both with exact timing, and
-/// `counts.pb.gz`; with allocations alone `made.pb.gz` of 1,500, `fewer.pb.gz` of 10, `sampled.pb.gz` and
-/// `live.pb.gz`.
+/// A folder of profiles. `a.pb.gz` (1,500 orders) and `b.pb.gz` (10 orders) have exact timing,
+/// `counts.pb.gz` has calls alone. Allocations alone are in `made.pb.gz` (1,500 orders),
+/// `fewer.pb.gz` (10 orders), `sampled.pb.gz` and `live.pb.gz`.
 fn profiles() -> &'static TempDir {
     static PROFILES: OnceLock<TempDir> = OnceLock::new();
     PROFILES.get_or_init(|| {
@@ -58,7 +58,7 @@ fn report(arguments: &[&str]) -> Done {
     ))
 }
 
-/// The standard output of a report without warnings.
+/// The standard output of a report that must cause no warning.
 #[track_caller]
 fn text(arguments: &[&str]) -> String {
     let result = report(arguments);
@@ -69,15 +69,16 @@ fn text(arguments: &[&str]) -> String {
 #[track_caller]
 fn json(arguments: &[&str]) -> Value {
     let text = text(&[arguments, &["--format", "json"]].concat());
-    serde_json::from_str(&text).expect("JSON")
+    serde_json::from_str(&text).expect("the text is JSON")
 }
 
-/// Calls by method; overloads are added.
+/// Number of calls of each method; overloads are summed up.
 fn methods(json: &Value) -> BTreeMap<String, u64> {
     let mut methods = BTreeMap::new();
-    for method in json["methods"].as_array().expect("an array") {
-        let [class, name] = ["class", "method"].map(|key| method[key].as_str().expect("text"));
-        let calls = method["calls"].as_u64().expect("a number");
+    for method in json["methods"].as_array().expect("the value is an array") {
+        let [class, name] =
+            ["class", "method"].map(|key| method[key].as_str().expect("the field is a text"));
+        let calls = method["calls"].as_u64().expect("the text is a number");
         *methods.entry(format!("{class}.{name}")).or_default() += calls;
     }
     methods
@@ -127,9 +128,13 @@ fn profiles_are_compared() {
     };
     let title = |lines: &[String]| {
         let is_title = |line: &&String| line.ends_with("  method");
-        lines.iter().find(is_title).expect("a table").clone()
+        lines
+            .iter()
+            .find(is_title)
+            .expect("the report has a table")
+            .clone()
     };
-    // Calls are exact, so they come first.
+    // The counts of calls are exact, so their column comes first.
     let table = lines(&["a.pb.gz", "b.pb.gz"]);
     assert!(title(&table).trim_start().starts_with("calls before"));
     let order = |table: &[String]| {
@@ -138,7 +143,7 @@ fn profiles_are_compared() {
         row.expect("the method was called").clone()
     };
     assert!(order(&table).contains(" -1,490  -99.3 "), "{table:#?}");
-    let told = table.last().expect("lines");
+    let told = table.last().expect("the table has lines");
     assert!(
         told.starts_with("One run of each side cannot tell noise from change. "),
         "{told}"
@@ -147,7 +152,7 @@ fn profiles_are_compared() {
     let at = one
         .iter()
         .position(|line| *line == title(&one))
-        .expect("read the profile");
+        .expect("the profile can be read");
     assert!(
         one[at + 1].contains(" 1,500 ") && one[at + 2].ends_with(" more methods"),
         "{one:#?}"
@@ -198,7 +203,7 @@ fn several_runs_of_two_sides_are_compared() {
     );
     let options = ["--format", "json"];
     let written = text(&[&options[..], &sides].concat());
-    let json: Value = serde_json::from_str(&written).expect("JSON");
+    let json: Value = serde_json::from_str(&written).expect("the text is JSON");
     assert_eq!(json["compared"], "self");
     assert_eq!(json["after"].as_array().map(Vec::len), Some(4));
     let late = report(&["--diff", "a.pb.gz", "--", "b.pb.gz", "--top", "1"]);
@@ -215,7 +220,8 @@ fn several_runs_of_two_sides_are_compared() {
     );
 }
 
-/// The page shows the later profile, coloured by the difference from the earlier one.
+/// The page of a comparison shows the later profile, coloured by its difference from the earlier
+/// one.
 #[test]
 fn differences_have_a_page() {
     let page = text(&["--diff", "a.pb.gz", "b.pb.gz", "--format", "html"]);
@@ -227,15 +233,15 @@ fn differences_have_a_page() {
     assert_eq!(told, "shop.Shop exit 0 1500 10 1,1");
 }
 
-/// The profile that a killed program left covers only a part of its run.
+/// If a program was killed, its profile is the last snapshot, which covers only a part of the run.
 #[test]
 fn profiles_of_unfinished_runs_cause_a_warning() {
     let mut part = read(&profiles().path().join("a.pb.gz"));
     let note = "the program was still running when this profile was written";
     part.header.not_ended = true;
     let mut bytes = Vec::new();
-    pprof::write(&part, &mut bytes).expect("write to memory");
-    fs::write(profiles().path().join("part.pb.gz"), bytes).expect("write test file");
+    pprof::write(&part, &mut bytes).expect("writing to memory cannot fail");
+    fs::write(profiles().path().join("part.pb.gz"), bytes).expect("the test file can be written");
     assert!(text(&["part.pb.gz"]).contains(&format!("\n{note}\n")));
     let compared = report(&["--diff", "part.pb.gz", "a.pb.gz"]);
     assert_eq!(compared.err, format!("warning: part.pb.gz: {note}\n"));
@@ -250,11 +256,11 @@ fn reports_go_to_files() {
         report(&["a.pb.gz", "--format", format, "-o", name]).expect(0, "", &[]);
     }
     let text = fs::read_to_string(&file).expect("the file was written");
-    serde_json::from_str::<Value>(&text).expect("JSON");
+    serde_json::from_str::<Value>(&text).expect("the text is JSON");
     assert_eq!(mode(&file), 0o600);
     assert_eq!(
         fs::read_dir(place.join("new folder"))
-            .expect("list test folder")
+            .expect("the test folder can be listed")
             .count(),
         1
     );
@@ -265,17 +271,18 @@ fn reports_go_to_files() {
 fn files_that_are_no_profiles_are_refused() {
     let place = profiles().path();
     let whole = fs::read(place.join("a.pb.gz")).expect("the file was written");
-    fs::write(place.join("cut.gz"), &whole[..whole.len() / 2]).expect("write test file");
+    fs::write(place.join("cut.gz"), &whole[..whole.len() / 2])
+        .expect("the test file can be written");
     let mut damaged = whole.clone();
-    // This gives the first block an invalid type.
+    // This damage gives the first compressed block an invalid type.
     damaged[10] |= 0b110;
-    fs::write(place.join("damaged.gz"), damaged).expect("write test file");
+    fs::write(place.join("damaged.gz"), damaged).expect("the test file can be written");
     for report in ["report.json", "report.html"] {
         let (_, format) = report.split_once('.').expect("the name has a suffix");
         text(&["a.pb.gz", "--format", format, "-o", report]);
     }
-    fs::write(place.join("text"), "no profile\n").expect("write test file");
-    fs::write(place.join("empty"), "").expect("write test file");
+    fs::write(place.join("text"), "no profile\n").expect("the test file can be written");
+    fs::write(place.join("empty"), "").expect("the test file can be written");
     for (file, said) in [
         ("none", "error: none: No such file"),
         (".", "error: .: Is a directory"),
@@ -314,17 +321,17 @@ fn files_that_are_no_profiles_are_refused() {
     report(&[]).expect(2, "", &["<FILES>"]);
 }
 
-/// The profile is recognised under every name for it.
+/// The report must not replace its profile, under whatever name or link the output is given.
 #[test]
 fn a_profile_is_not_replaced_by_its_report() {
     let place = folder();
     let path = |name: &str| place.path().join(name);
     let [a, b] = ["a.pb.gz", "b.pb.gz"].map(|name| {
-        fs::copy(profiles().path().join(name), path(name)).expect("copy test file");
+        fs::copy(profiles().path().join(name), path(name)).expect("the test file can be copied");
         fs::read(path(name)).expect("the file was written")
     });
-    std::os::unix::fs::symlink("b.pb.gz", path("link")).expect("create symbolic link");
-    fs::hard_link(path("a.pb.gz"), path("hard")).expect("create hard link");
+    std::os::unix::fs::symlink("b.pb.gz", path("link")).expect("the symbolic link can be created");
+    fs::hard_link(path("a.pb.gz"), path("hard")).expect("the hard link can be created");
     let report = |arguments: &[&str]| {
         done(&mut loadhook(
             place.path(),
@@ -347,15 +354,15 @@ fn a_profile_is_not_replaced_by_its_report() {
         );
         assert_eq!(result.expect(1, "", &[]).err, said);
         assert!(
-            fs::read(path("a.pb.gz")).expect("read the profile") == a,
+            fs::read(path("a.pb.gz")).expect("the profile can be read") == a,
             "{arguments:?}"
         );
         assert!(
-            fs::read(path("b.pb.gz")).expect("read the profile") == b,
+            fs::read(path("b.pb.gz")).expect("the profile can be read") == b,
             "{arguments:?}"
         );
     }
-    // The merged profile also has calls.
+    // A merged profile may replace one of its inputs, because it also has the calls of that input.
     let merge = [
         "--merge", "a.pb.gz", "b.pb.gz", "--format", "pprof", "-o", "a.pb.gz",
     ];

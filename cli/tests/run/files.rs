@@ -1,4 +1,4 @@
-//! The files of profiles and pages.
+//! Tests of the files that `loadhook run` writes: profiles and pages.
 
 use std::fs;
 
@@ -9,8 +9,8 @@ use crate::jvms::script;
 #[test]
 fn unwritable_files_are_refused_before_the_start() {
     let folder = folder();
-    fs::create_dir_all(folder.path().join("a,b")).expect("create test folder");
-    fs::write(folder.path().join("text"), "").expect("write test file");
+    fs::create_dir_all(folder.path().join("a,b")).expect("the test folder can be created");
+    fs::write(folder.path().join("text"), "").expect("the test file can be written");
     for (options, said) in [
         (["-o", "text/x.pb.gz"], "/text is not a folder\n"),
         (["-o", "a,b"], "a,b: not a file"),
@@ -31,8 +31,8 @@ fn unwritable_files_are_refused_before_the_start() {
     }
 }
 
-/// Every command that writes files makes missing folders, and so does the agent alone, even if the
-/// program removes them.
+/// Every command that writes files creates missing folders. So does the agent, even if the program
+/// removes the folder while it runs.
 #[test]
 fn missing_folders_are_made() {
     let folder = folder();
@@ -71,7 +71,7 @@ fn missing_folders_are_made() {
     ] {
         assert!(path(file).is_file(), "{file}");
     }
-    // `mvn clean` does the same.
+    // The command removes the folder of the profile, as `mvn clean` does.
     let script = "rm -r k; exec java -cp \"$0\" shop.Shop serve";
     let mut command = loadhook(folder.path(), &["run", "-o", "k/l/x-%p.pb.gz", "--"]);
     command.args(["sh", "-c", script]).arg(&classes);
@@ -82,10 +82,10 @@ fn missing_folders_are_made() {
 fn a_dangling_link_stays_a_link() {
     let folder = folder();
     let path = |name: &str| folder.path().join(name);
-    fs::create_dir(path("kept")).expect("create test folder");
+    fs::create_dir(path("kept")).expect("the test folder can be created");
     for name in ["x.pb.gz", "x.html"] {
         std::os::unix::fs::symlink(format!("kept/{name}"), path(name))
-            .expect("create symbolic link");
+            .expect("the symbolic link can be created");
     }
     let options = ["-o", "x.pb.gz", "--html", "x.html"];
     done(&mut run(folder.path(), &options, &["serve"])).expect(0, SERVED, &["profile: x.pb.gz"]);
@@ -98,8 +98,9 @@ fn a_dangling_link_stays_a_link() {
 #[test]
 fn the_page_does_not_replace_the_profile() {
     let folder = folder();
-    fs::create_dir(folder.path().join("sub")).expect("create test folder");
-    std::os::unix::fs::symlink("one", folder.path().join("link")).expect("create symbolic link");
+    fs::create_dir(folder.path().join("sub")).expect("the test folder can be created");
+    std::os::unix::fs::symlink("one", folder.path().join("link"))
+        .expect("the symbolic link can be created");
     for html in ["one", "./one", "sub/../one", "link"] {
         let result = done(&mut run(
             folder.path(),
@@ -130,12 +131,12 @@ fn names_may_contain_line_breaks() {
     assert_eq!(profiles(folder.path()), ["two\nlines.pb.gz"]);
 }
 
-/// `%p` in the name of a folder does not stand for the process id.
+/// `%p` stands for the process id only in the name of the file, not in that of a folder.
 #[test]
 fn names_of_folders_are_taken_literally() {
     let folder = folder();
     let inner = folder.path().join("100%pure");
-    fs::create_dir(&inner).expect("create test folder");
+    fs::create_dir(&inner).expect("the test folder can be created");
     done(&mut run(&inner, &["-o", "x.pb.gz"], &["serve"])).expect(0, SERVED, &["profile: x.pb.gz"]);
     done(&mut run(&inner, &[], &["serve"])).expect(0, SERVED, &["profile: loadhook-"]);
     assert_eq!(profiles(&inner).len(), 2);
@@ -150,10 +151,10 @@ fn names_of_folders_are_taken_literally() {
 fn paths_can_hold_anything() {
     let folder = folder();
     let name = "it's \"mine\", é\\,\\\\";
-    fs::create_dir(folder.path().join(name)).expect("create test folder");
+    fs::create_dir(folder.path().join(name)).expect("the test folder can be created");
     let [profile, page, patterns] =
         ["x.pb.gz", "x.html", "patterns"].map(|file| format!("{name}/{file}"));
-    fs::write(folder.path().join(&patterns), "shop.**\n").expect("write test file");
+    fs::write(folder.path().join(&patterns), "shop.**\n").expect("the test file can be written");
     let options = ["-o", &profile, "--html", &page, "--include-file", &patterns];
     let result = done(&mut run(folder.path(), &options, &["serve"]));
     result.expect(0, SERVED, &[&format!("profile: {profile} (page: {page})")]);
@@ -173,19 +174,20 @@ fn paths_can_hold_anything() {
 fn the_folder_can_hold_commas() {
     let folder = folder();
     let here = folder.path().join("a,b");
-    fs::create_dir(&here).expect("create test folder");
+    fs::create_dir(&here).expect("the test folder can be created");
     let result = done(run(&here, &[], &["serve"]).env("TMPDIR", &here));
     result.expect(0, SERVED, &["profile: loadhook-"]);
     assert_eq!(profiles(&here).len(), 1);
 }
 
-/// The only profile of a script gets the requested name, also through a link.
+/// If a script starts one JVM, its profile gets the requested name, even if that name is a link.
 #[test]
 fn a_link_stays_a_link_for_a_script() {
     let folder = folder();
     let path = |name: &str| folder.path().join(name);
-    fs::create_dir(path("kept")).expect("create test folder");
-    std::os::unix::fs::symlink("kept/all.pb.gz", path("x.pb.gz")).expect("create symbolic link");
+    fs::create_dir(path("kept")).expect("the test folder can be created");
+    std::os::unix::fs::symlink("kept/all.pb.gz", path("x.pb.gz"))
+        .expect("the symbolic link can be created");
     let command = format!("exec java -cp '{}' shop.Shop serve", classes().display());
     let options = ["run", "-o", "x.pb.gz", "--", "sh", "-c", &command];
     for _ in ["dangling", "not"] {

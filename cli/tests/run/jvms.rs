@@ -1,4 +1,4 @@
-//! Commands other than `java`: the JVMs that they start.
+//! Tests of commands other than `java`, which start JVMs themselves.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -12,11 +12,12 @@ use crate::common::{
     agent, calls, classes, done, executable, folder, loadhook, mode, profiles, read, run,
 };
 
-/// A script that runs the program twice.
+/// Writes a script that runs the program twice.
 pub(crate) fn script(folder: &Path) {
     let line = format!("java -cp '{}' shop.Shop", classes().display());
     let text = folder.join("text");
-    fs::write(&text, format!("#!/bin/sh\n{line} serve\n{line} exit 7\n")).expect("write test file");
+    fs::write(&text, format!("#!/bin/sh\n{line} serve\n{line} exit 7\n"))
+        .expect("the test file can be written");
     executable(&text, &folder.join("twice"));
 }
 
@@ -43,10 +44,11 @@ fn each_jvm_of_a_script_has_its_own_profile() {
             "{}",
             result.err
         );
-        fs::remove_file(folder.path().join(file)).expect("remove test file");
+        fs::remove_file(folder.path().join(file)).expect("the test file can be removed");
     }
 
-    // With one name for all JVMs, that file holds all profiles, and none overwrites another.
+    // One name is requested for the profiles of several JVMs. One file gets that name and holds all
+    // profiles; none overwrites another.
     let options = [
         "run",
         "-o",
@@ -78,7 +80,7 @@ fn each_jvm_of_a_script_has_its_own_profile() {
     own.sort_unstable();
     assert_eq!(own, [1, 2]);
 
-    // For a script with one JVM, the profile has the given name.
+    // If the script starts only one JVM, its profile gets the requested name.
     let command = format!("exec java -cp '{}' shop.Shop serve", classes().display());
     let options = ["run", "-o", "one.pb.gz", "--", "sh", "-c", &command];
     let result = done(&mut loadhook(folder.path(), &options));
@@ -86,7 +88,7 @@ fn each_jvm_of_a_script_has_its_own_profile() {
     assert_eq!(profiles(folder.path()).len(), 4);
 }
 
-/// A faulty file does not keep the others from being shown.
+/// If one profile cannot be read, the others are still shown.
 #[test]
 fn a_faulty_file_does_not_hide_the_others() {
     let folder = folder();
@@ -101,13 +103,14 @@ fn a_faulty_file_does_not_hide_the_others() {
         let files = profiles(folder.path());
         for file in &files {
             assert!(result.err.contains(file), "{file}: {}", result.err);
-            fs::remove_file(folder.path().join(file)).expect("remove test file");
+            fs::remove_file(folder.path().join(file)).expect("the test file can be removed");
         }
-        // If one file was requested for all JVMs, it is among the files.
+        // If one name was requested for all JVMs, the merged file is there, too.
         assert_eq!(files.len(), if output == "x.pb.gz" { 3 } else { 2 });
     }
 
-    // A page that can be created at the start, but not written at the end.
+    // The page can be created at the start. At the end it cannot be written, because a folder has
+    // its name.
     let full = format!("{line} serve; mkdir page.html");
     let options = [
         "run",
@@ -130,7 +133,7 @@ fn a_faulty_file_does_not_hide_the_others() {
     assert_eq!(profiles(folder.path()), ["x.pb.gz"]);
 }
 
-/// Arguments and options reach the program unchanged, in every encoding.
+/// The program receives its arguments and options unchanged, whatever their encoding.
 #[test]
 fn arguments_that_are_not_utf8_reach_the_program() {
     let folder = folder();
@@ -183,7 +186,7 @@ fn children_inherit_the_environment_only() {
     assert_eq!(profiles(folder.path()).len(), 3);
 }
 
-/// The first processes of two containers have the same process id.
+/// Two JVMs in two containers may both have the process id 1. Their profiles need different names.
 #[test]
 fn two_jvms_with_one_process_id_have_a_profile_each() {
     let folder = folder();
@@ -199,7 +202,8 @@ fn two_jvms_with_one_process_id_have_a_profile_each() {
     assert_eq!(calls(&profile, "shop.Shop$Order", "<init>"), 3000);
 }
 
-/// A JVM can have only one agent of Loadhook's. The inner command's options apply.
+/// A JVM takes only one agent of Loadhook. If one `loadhook run` starts another, the options of the
+/// inner one apply.
 #[test]
 fn a_run_inside_another_is_reported() {
     let folder = folder();

@@ -1,5 +1,5 @@
-//! `loadhook run` as a user runs it: real JVMs, a program that is not affected, and a table at the
-//! end.
+//! Tests of `loadhook run` with real JVMs: the program is not affected, and a table is printed at
+//! the end.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -33,7 +33,7 @@ fn the_program_is_untouched_and_a_table_follows() {
     let [file] = &files[..] else {
         panic!("one profile expected: {files:?}");
     };
-    let last = result.err.lines().last().expect("a line");
+    let last = result.err.lines().last().expect("a message was printed");
     let html = file.replace(".pb.gz", ".html");
     assert_eq!(
         last,
@@ -50,14 +50,14 @@ fn the_program_is_untouched_and_a_table_follows() {
     assert!(profile.sampling.is_some_and(|it| it.samples > 0));
 }
 
-/// Checks the columns of a table of methods, and the row of a constructor.
+/// Checks the columns of a table of methods, and its row for a constructor.
 #[track_caller]
 fn check_columns(table: &str) {
     let title = table.lines().find(|line| line.contains("self %"));
     let columns = [
         "#", "self %", "self, ", "total, ", "calls", "mean", "method",
     ];
-    let mut rest = title.expect("a table");
+    let mut rest = title.expect("the table has a title");
     for column in columns {
         let at = rest
             .find(column)
@@ -84,7 +84,7 @@ fn calls_can_be_timed_by_probes() {
     assert_eq!(calls(&profile, "shop.Shop$Order", "first"), 0);
 }
 
-/// Samples alone: no class is changed, so no call is counted.
+/// With samples alone no class is changed, so no call is counted.
 #[test]
 fn samples_need_no_classes() {
     let folder = folder();
@@ -97,7 +97,7 @@ fn samples_need_no_classes() {
     assert!(profile.sampling.is_some_and(|it| it.samples > 0));
 }
 
-/// Whatever `--alloc` records comes beside calls and times.
+/// Allocations are recorded in addition to calls and times, whatever `--alloc` records.
 #[test]
 fn allocations_come_with_calls_and_times() {
     let folder = folder();
@@ -108,7 +108,7 @@ fn allocations_come_with_calls_and_times() {
         let profile = read(&folder.path().join("x.pb.gz"));
         assert_eq!(calls(&profile, "shop.Shop$Order", "<init>"), 1500, "{mode}");
         assert!(profile.sampling.is_some_and(|it| it.samples > 0), "{mode}");
-        let allocations = profile.allocations.expect("allocations");
+        let allocations = profile.allocations.expect("the profile has allocations");
         assert!(!allocations.sites.is_empty(), "{mode}");
 
         let options = ["--alloc", mode, "--timing", "none", "-o", "y.pb.gz"];
@@ -121,7 +121,8 @@ fn allocations_come_with_calls_and_times() {
     }
 }
 
-/// A table that shows no counted method does not say that there is none.
+/// The table may show no method whose calls were counted, for example because of --top. It must not
+/// say that calls are not counted.
 #[test]
 fn a_short_table_knows_that_calls_are_counted() {
     let folder = folder();
@@ -151,7 +152,8 @@ fn exit_codes_are_the_programs() {
     killed.expect(137, "", &["loadhook: no profile. Possible causes: "]);
 }
 
-/// No option reaches the JVM changed, or as one that stops the JVM.
+/// The agent gets each option exactly as it was given, even one that looks like several options. A
+/// wrong one is refused before the JVM starts, because the agent would stop the JVM.
 #[test]
 fn options_reach_the_agent_unchanged() {
     let folder = folder();
@@ -191,7 +193,7 @@ fn options_reach_the_agent_unchanged() {
     let unmatched = unmatched.map(|text| format!("no class matched `{text}`"));
     result.expect(0, SERVED, &unmatched.each_ref().map(String::as_str));
 
-    // A pipe can be read only once.
+    // The file of patterns is a pipe here, which can be read only once.
     let shell = "exec \"$0\" run -o x.pb.gz --all --timing count --include-file <(printf 'shop.Shop$Order,a.B\\n#\\n') -- java -cp \"$1\" shop.Shop serve";
     let mut command = in_environment(Path::new("bash"), folder.path());
     command.args(["-c", shell]);
@@ -231,8 +233,9 @@ fn tables_fit_the_terminal() {
         for line in facts.take_while(|line| !line.is_empty()) {
             assert!(line.width() <= columns, "{columns}: {line}");
         }
-        // Columns are dropped before the method's name.
-        // On a busy machine the line of methods that mostly waited names one of them again.
+        // If the terminal is narrow, columns are dropped and the method's name stays. On a busy
+        // machine, the line about methods that mostly waited may name a method of the table once
+        // more.
         let rows = table
             .iter()
             .filter(|line| timing == "sampled" || line.contains(" % "));
@@ -241,7 +244,8 @@ fn tables_fit_the_terminal() {
     }
 }
 
-/// A command as for `time` or `strace`: options after its name are its own.
+/// As with `time` or `strace`, options before the command's name are for `loadhook run`, options
+/// after it for the command.
 #[test]
 fn a_command_needs_no_dashes_before_it() {
     let folder = folder();
@@ -260,7 +264,7 @@ fn options_that_exclude_an_agent_are_refused_before_the_start() {
     let folder = folder();
     let shop = [
         "-cp",
-        classes().to_str().expect("UTF-8"),
+        classes().to_str().expect("the text is UTF-8"),
         "shop.Shop",
         "serve",
     ]
@@ -294,7 +298,7 @@ fn options_that_exclude_an_agent_are_refused_before_the_start() {
             folder.path().join("args"),
             format!("# mine\n\"{option}\"\n"),
         )
-        .expect("write test file");
+        .expect("the test file can be written");
         expect(&["@args"], None, Some(option));
         for variable in ["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS"] {
             let value = format!("-Da='b c' {option}");
@@ -302,7 +306,7 @@ fn options_that_exclude_an_agent_are_refused_before_the_start() {
             expect(&[], Some((variable, &value)), Some(&said));
         }
     }
-    // The JVM accepts these options with an agent.
+    // These options look like those that exclude an agent, but the JVM accepts them with one.
     expect(
         &["-Xshare:auto"],
         Some(("JDK_JAVA_OPTIONS", "-Da=-Xshare:dump")),
@@ -319,12 +323,12 @@ fn commands_that_cannot_start_are_reported() {
             &[&["run", "--"], command].concat(),
         ))
     };
-    // Nothing else is said of a command that does not run.
+    // If the command cannot be started, this error is the only message.
     let result = start(&["no-such-program"]);
     result.expect(127, "", &[]);
     let said = "error: cannot start no-such-program: No such file or directory (os error 2)\n";
     assert_eq!(result.err, said);
-    fs::write(folder.path().join("text"), "").expect("write test file");
+    fs::write(folder.path().join("text"), "").expect("the test file can be written");
     start(&["./text"]).expect(126, "", &["error: cannot start ./text: Permission denied"]);
     let mut command = loadhook(folder.path(), &["run", "--", "java", "Main"]);
     let result = done(command.env("PATH", folder.path()));
@@ -344,7 +348,7 @@ fn the_agent_is_found_and_prints_its_options() {
     result.expect(0, &format!("{}\n", path.display()), &[]);
     let mut helps = Vec::new();
     for feature in [11, 17, 21, 25] {
-        let mut java = Jdk::find(feature).expect("a JDK").java();
+        let mut java = Jdk::find(feature).expect("the JDK is installed").java();
         java.arg(format!("-agentpath:{}=help", path.display()));
         let help = done(java.arg("-version").env_remove("JAVA_TOOL_OPTIONS"));
         assert_eq!((help.code, &*help.err), (Some(0), ""), "JDK {feature}");

@@ -1,4 +1,4 @@
-//! Which classes and methods are instrumented, which are not, and the messages about both.
+//! Tests which classes and methods are instrumented, and the messages about them.
 
 use std::fs;
 use std::path::Path;
@@ -44,11 +44,12 @@ fn patterns_choose_classes_and_methods() {
         folder.path().join("in it"),
         "# mine\nshop.Shop$Order # all\n\n",
     )
-    .expect("write test file");
+    .expect("the test file can be written");
     assert_eq!(profile(&["--include-file", "in it"]), [0, 1500, 1500, 0]);
 }
 
-/// Class files store a character beyond the Basic Multilingual Plane as two surrogates.
+/// Class files encode a character beyond the Basic Multilingual Plane as two surrogates, but
+/// patterns match it as one.
 #[test]
 fn names_may_have_characters_beyond_the_first_plane() {
     let folder = folder();
@@ -72,12 +73,12 @@ fn names_may_have_characters_beyond_the_first_plane() {
     }
 }
 
-/// Every option with patterns reports the same errors.
+/// All options that take patterns report the same errors.
 #[test]
 fn errors_in_patterns_are_marked() {
     let folder = folder();
     let classes = classes();
-    let classes = classes.to_str().expect("UTF-8");
+    let classes = classes.to_str().expect("the text is UTF-8");
     for (pattern, fault) in [
         (
             "com/example/Foo",
@@ -119,26 +120,27 @@ fn errors_in_patterns_are_marked() {
             continue;
         }
         let file = folder.path().join("patterns");
-        fs::write(&file, format!("ok.**\n\n{pattern} # no\n")).expect("write test file");
+        fs::write(&file, format!("ok.**\n\n{pattern} # no\n"))
+            .expect("the test file can be written");
         let result = done(&mut run(
             folder.path(),
             &["--include-file", "patterns"],
             &["serve"],
         ));
         result.expect(1, "", &["error: patterns:3: bad pattern: ", fault]);
-        // With the agent alone, the JVM does not start.
+        // If the agent is given the pattern without `loadhook run`, the JVM does not start.
         let mut java = in_environment(Path::new("java"), folder.path());
         java.arg(format!("-agentpath:{}=include={list}", agent().display()));
         let result = done(java.args(["-cp", classes, "shop.Shop", "serve"]));
-        // The JVM itself prints a message on standard output.
+        // The JVM itself prints a message about the agent on standard output.
         assert!(result.code != Some(0) && !result.out.contains("served"));
         assert!(result.err.contains(fault), "{}", result.err);
     }
     assert!(profiles(folder.path()).is_empty());
 }
 
-/// Samples of allocations need no probes, so without calls no class is changed and no pattern can
-/// match.
+/// Samples of allocations need no probes. If calls are not counted either, no class is changed, so
+/// no pattern can match.
 #[test]
 fn patterns_without_effect_cause_a_message() {
     let folder = folder();
@@ -192,7 +194,7 @@ fn patterns_without_effect_cause_a_message() {
     }
 }
 
-/// Each refusal says what to do instead.
+/// Each error about options that cannot be combined says what to do instead.
 #[test]
 fn options_that_exclude_each_other_are_refused() {
     let folder = folder();
@@ -252,7 +254,7 @@ fn patterns_without_a_match_are_named() {
     );
     assert!(!result.err.contains("`shop.**`"));
 
-    // One line of advice for all patterns.
+    // However many patterns match nothing, the advice is printed once.
     let advice = "check the patterns: classes are named as in com.example.**, nested classes as in Map$Entry\n";
     assert_eq!(result.err.matches(advice).count(), 1, "{}", result.err);
     let matched = ["--include", "shop.**"];
@@ -264,7 +266,7 @@ fn patterns_without_a_match_are_named() {
     let options = ["--include", "shop.Order"];
     let result = done(&mut run(folder.path(), &options, &["serve"]));
     result.expect(0, SERVED, &[wrong, advice]);
-    // The table has the samples.
+    // The table has rows from samples, so the message that nothing was called would be wrong.
     assert!(!result.err.contains(nothing), "{}", result.err);
     let counted = ["--include", "shop.Order", "--timing", "count"];
     done(&mut run(folder.path(), &counted, &["serve"])).expect(
@@ -293,7 +295,7 @@ fn patterns_without_a_match_are_named() {
         assert_eq!(result.err.contains(nothing), is_empty, "{}", result.err);
     }
     let empty = folder.path().join("empty");
-    fs::write(&empty, "# nothing\n\n").expect("write test file");
+    fs::write(&empty, "# nothing\n\n").expect("the test file can be written");
     done(&mut run(
         folder.path(),
         &["--include-file", "empty"],
@@ -351,7 +353,8 @@ fn methods_not_instrumented_are_listed_by_class() {
     assert_eq!(unnamed.err, said);
 }
 
-/// Without a message, users would miss the times that they expected.
+/// `--alloc-context` alone counts calls without times. Without a message, users would wonder where
+/// the times are.
 #[test]
 fn the_times_that_callers_turn_off_are_mentioned() {
     let folder = folder();
@@ -369,7 +372,7 @@ fn the_times_that_callers_turn_off_are_mentioned() {
         let told = result.err.contains(line);
         assert_eq!(told, is_told, "{options:?}: {}", result.err);
     }
-    // The agent alone prints the same message.
+    // The agent prints the same message when it runs without `loadhook run`.
     for (options, is_told) in [
         ("alloc=exact,alloc-context=true", true),
         ("alloc=exact", false),
@@ -384,7 +387,8 @@ fn the_times_that_callers_turn_off_are_mentioned() {
     }
 }
 
-/// Unescaped, it would escape the comma that separates the agent's options.
+/// A backslash at the end of a pattern is escaped. Otherwise it would escape the comma that
+/// separates the agent's options.
 #[test]
 fn a_trailing_backslash_belongs_to_the_pattern() {
     let folder = folder();

@@ -104,8 +104,10 @@ fn packed(bytes: &[u8], [way, length]: [u8; 2]) -> Vec<u8> {
     };
     let pack = |bytes: &[u8]| {
         let mut packer = GzEncoder::new(Vec::new(), Compression::fast());
-        packer.write_all(bytes).expect("write to memory");
-        packer.finish().expect("write to memory")
+        packer
+            .write_all(bytes)
+            .expect("writing to memory cannot fail");
+        packer.finish().expect("writing to memory cannot fail")
     };
     bytes.chunks(length).flat_map(pack).collect()
 }

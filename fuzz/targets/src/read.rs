@@ -99,7 +99,10 @@ fn attributes<'a>(class: &ClassFile<'a>, attributes: Attributes<'a>) {
         };
         seen += 1;
     }
-    assert_eq!(seen, count, "attributes");
+    assert_eq!(
+        seen, count,
+        "the number of attributes is not the stated one"
+    );
 }
 
 fn read_code(class: &ClassFile<'_>, code: &Code<'_>) {

@@ -90,10 +90,16 @@ impl Targets {
                     told.classes += 1;
                     check(class, &output, rewriter.report(), *set);
                     let again = copy(&mut self.copier, &output);
-                    let again = again.unwrap_or_else(|error| panic!("output: {error}"));
+                    let again = again.unwrap_or_else(|error| {
+                        panic!("the rewriter cannot copy its own output: {error}")
+                    });
                     same(&output, again.as_deref().unwrap_or(&output));
                 }
-                None => assert_eq!(rewriter.report().instrumented, 0, "Unchanged"),
+                None => assert_eq!(
+                    rewriter.report().instrumented,
+                    0,
+                    "the class is unchanged, but the report has instrumented methods"
+                ),
             }
         }
         told
@@ -111,12 +117,12 @@ impl Targets {
                 assert_eq!(
                     used,
                     run(&mut fresh, data, set),
-                    "used and new rewriter differ"
+                    "a used rewriter and a new one have different results"
                 );
                 assert_eq!(
                     rewriter.report(),
                     fresh.report(),
-                    "used and new rewriter differ"
+                    "a used rewriter and a new one have different reports"
                 );
             }
         }
@@ -160,17 +166,26 @@ fn run(rewriter: &mut Rewriter, data: &[u8], set: OptionSet) -> Result<Option<Ve
 
 /// Checks all invariants between a class and its rewritten form.
 fn check(old: &ClassFile<'_>, output: &[u8], report: &Report, set: OptionSet) {
-    let new = ClassFile::parse(output).unwrap_or_else(|error| panic!("output: {error}"));
+    let new = ClassFile::parse(output)
+        .unwrap_or_else(|error| panic!("the parser does not read the rewriter's output: {error}"));
     frame_of_the_class(old, &new);
     pools(old, &new);
     let old_fields: Vec<_> = old.fields().collect();
     let new_fields: Vec<_> = new.fields().collect();
-    assert_eq!(old_fields.len(), new_fields.len(), "fields");
+    assert_eq!(
+        old_fields.len(),
+        new_fields.len(),
+        "the number of fields changed"
+    );
     for (old, new) in old_fields.iter().zip(&new_fields) {
         member(old, new);
     }
 
-    assert_eq!(old.methods().len(), new.methods().len(), "methods");
+    assert_eq!(
+        old.methods().len(),
+        new.methods().len(),
+        "the number of methods changed"
+    );
     let left_alone: BTreeSet<u16> = report.left_alone.iter().map(|it| it.method).collect();
     let (mut with_code, mut changed) = (0, 0);
     for (old, new) in old.methods().zip(new.methods()) {
@@ -181,20 +196,26 @@ fn check(old: &ClassFile<'_>, output: &[u8], report: &Report, set: OptionSet) {
             let method = old.index();
             assert!(
                 !left_alone.contains(&method),
-                "method {method} is not instrumented"
+                "method {method} changed, although the report says that it was left alone"
             );
             code::check(&old, &new, set);
         }
     }
     assert_eq!(
         report.with_code, with_code,
-        "the number of methods with code is wrong"
+        "the report has a wrong number of methods with code"
     );
-    assert_eq!(report.instrumented, changed, "methods instrumented");
+    assert_eq!(
+        report.instrumented, changed,
+        "the report has a wrong number of instrumented methods"
+    );
     for uncovered in &report.uncovered {
         let method = old.methods().nth(usize::from(uncovered.method));
         assert_eq!(method.map(|it| it.name()), Some(&b"<init>"[..]));
-        assert!(uncovered.instructions > 0, "nothing uncovered");
+        assert!(
+            uncovered.instructions > 0,
+            "the report names a method with 0 uncovered instructions"
+        );
     }
 }
 
@@ -204,13 +225,19 @@ fn frame_of_the_class(old: &ClassFile<'_>, new: &ClassFile<'_>) {
     assert_eq!(old.access_flags(), new.access_flags());
     assert_eq!(old.name(), new.name());
     assert_eq!(old.super_name(), new.super_name());
-    assert!(old.interfaces().eq(new.interfaces()), "interfaces");
+    assert!(
+        old.interfaces().eq(new.interfaces()),
+        "the interfaces changed"
+    );
     let (mut old, mut new) = (old.attributes(), new.attributes());
     loop {
         match (old.next(), new.next()) {
             (None, None) => break,
             (Some(Ok(old)), Some(Ok(new))) => {
-                assert_eq!(old.name_index, new.name_index, "class attributes");
+                assert_eq!(
+                    old.name_index, new.name_index,
+                    "the name of a class attribute changed"
+                );
                 assert!(
                     old.info == new.info,
                     "the content of a class attribute changed"
@@ -225,10 +252,19 @@ fn frame_of_the_class(old: &ClassFile<'_>, new: &ClassFile<'_>) {
 fn pools(old: &ClassFile<'_>, new: &ClassFile<'_>) {
     let (old_bytes, new_bytes) = (old.bytes(), new.bytes());
     let (old, new) = (old.pool(), new.pool());
-    assert!(old.count() <= new.count(), "the pool shrank");
+    assert!(
+        old.count() <= new.count(),
+        "the new pool has fewer constants than the old"
+    );
     let kept = old.end();
-    assert!(new.end() >= kept, "the pool shrank");
-    assert!(old_bytes[10..kept] == new_bytes[10..kept], "old constants");
+    assert!(
+        new.end() >= kept,
+        "the new pool has fewer bytes than the old"
+    );
+    assert!(
+        old_bytes[10..kept] == new_bytes[10..kept],
+        "the bytes of old constants changed"
+    );
     // Every new constant, and the constants that it refers to, are valid.
     for index in (old.count()..new.count()).map(CpIndex) {
         let error = match new.get(index) {
@@ -261,10 +297,17 @@ fn member(old: &Member<'_, '_>, new: &Member<'_, '_>) -> bool {
         match (old.next(), new.next()) {
             (None, None) => return differs,
             (Some(Ok(old)), Some(Ok(new))) => {
-                assert_eq!(old.name_index, new.name_index, "member attributes");
+                assert_eq!(
+                    old.name_index, new.name_index,
+                    "the name of a member's attribute changed"
+                );
                 if old.info != new.info {
                     let name = pool.utf8(old.name_index);
-                    assert_eq!(name, Ok(&b"Code"[..]), "a changed attribute");
+                    assert_eq!(
+                        name,
+                        Ok(&b"Code"[..]),
+                        "an attribute other than Code changed"
+                    );
                     differs = true;
                 }
             }

@@ -187,7 +187,7 @@ fn a_failed_write_takes_no_room() {
     }
     // The file is open for reading only.
     let file = std::env::current_exe().and_then(File::open);
-    store.file = Some(file.expect("open this executable"));
+    store.file = Some(file.expect("this executable can be opened"));
     for _ in 0..3 {
         let error = store
             .set(&column, 4 * PAGE, 1)

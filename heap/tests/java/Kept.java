@@ -13,7 +13,7 @@ public final class Kept {
         long large;
     }
 
-    /** Holds a chain in which only the previous node refers to each node. */
+    /** A chain of nodes. Only the previous node refers to each node. */
     static final class Chain {
         Node first;
     }

@@ -5,7 +5,7 @@ import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 import javax.management.ObjectName;
 
-/** Virtual threads that wait at different depths, and the JVM's own class histogram. */
+/** Runs virtual threads that wait at different depths, and prints the JVM's own class histogram. */
 public final class Parked {
     private static void hold(int depth, Object variable) {
         if (depth > 0) {

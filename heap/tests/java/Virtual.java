@@ -1,6 +1,6 @@
 import java.util.concurrent.locks.LockSupport;
 
-/** A virtual thread that waits with a variable. */
+/** A virtual thread that waits in a method with a local variable. */
 public final class Virtual {
     private static void hold(String text) {
         LockSupport.park();

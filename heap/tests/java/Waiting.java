@@ -1,6 +1,8 @@
 import java.util.concurrent.locks.LockSupport;
 
-/** Strings and arrays that occur more than once, and threads that wait with variables. */
+/**
+ * A program with strings and arrays that occur more than once, and with threads that wait in methods with variables.
+ */
 public final class Waiting {
     static final String[] strings = new String[100];
     static final int[][] ints = new int[50][];
@@ -43,7 +45,7 @@ public final class Waiting {
             }
         }
         if (arguments.length > 0) {
-            // The program dumps itself, since a runtime without tools has no jcmd.
+            // The program dumps its own heap, because a runtime without tools has no jcmd.
             java.lang.management.ManagementFactory.getPlatformMXBean(
                 com.sun.management.HotSpotDiagnosticMXBean.class).dumpHeap(arguments[0], true);
         }

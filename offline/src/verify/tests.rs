@@ -29,11 +29,15 @@ fn zipped(entries: &[(&str, &[u8])], comment: &str) -> Vec<u8> {
             Stored
         };
         let options = SimpleFileOptions::default().compression_method(method);
-        zip.start_file(*name, options).expect("it fits");
-        zip.write_all(content).expect("write to memory");
+        zip.start_file(*name, options)
+            .expect("the archive has room");
+        zip.write_all(content)
+            .expect("writing to memory cannot fail");
     }
     zip.set_comment(comment).expect("the comment is short");
-    zip.finish().expect("write to memory").into_inner()
+    zip.finish()
+        .expect("writing to memory cannot fail")
+        .into_inner()
 }
 
 /// An archive and the output made from it.
@@ -52,10 +56,11 @@ impl Case {
             ("last", b"the end"),
         ];
         let case = Case {
-            folder: tempfile::tempdir().expect("a temporary folder"),
+            folder: tempfile::tempdir().expect("a temporary folder can be created"),
             plan: Plan::new(Filter::new()),
         };
-        fs::write(case.path("in.jar"), zipped(&entries, "a comment")).expect("write test file");
+        fs::write(case.path("in.jar"), zipped(&entries, "a comment"))
+            .expect("the test file can be written");
         let progress = Progress::default();
         let mut offline = Offline::new(&case.plan, Detail::default(), &progress);
         let out = case.path("out.jar");
@@ -69,12 +74,12 @@ impl Case {
     }
 
     fn out(&self) -> Vec<u8> {
-        fs::read(self.path("out.jar")).expect("read test file")
+        fs::read(self.path("out.jar")).expect("the test file can be read")
     }
 
     /// Faults that the verifier finds in `out`.
     fn faults(&self, out: &[u8]) -> Vec<String> {
-        fs::write(self.path("bad.jar"), out).expect("write test file");
+        fs::write(self.path("bad.jar"), out).expect("the test file can be written");
         let progress = Progress::default();
         let mut verifier = Verifier::new(&self.plan, &progress);
         let checked = verifier.archive_file("in.jar", &self.path("in.jar"), &self.path("bad.jar"));
@@ -86,7 +91,10 @@ impl Case {
     fn finds(&self, out: &[u8], fault: &str) {
         let faults = self.faults(out);
         let is_found = faults.iter().any(|found| found.starts_with(fault));
-        assert!(is_found, "{fault} expected: {faults:?}");
+        assert!(
+            is_found,
+            "the fault `{fault}` should be found; found: {faults:?}"
+        );
     }
 }
 
@@ -100,7 +108,7 @@ enum Edit {
 fn edited(bytes: &[u8], add: Option<&str>, edit: impl Fn(&str, Vec<u8>) -> Edit) -> Vec<u8> {
     let archive = Archive::open(bytes, bytes.len() as u64).expect("the bytes are an archive");
     let mut out = Vec::new();
-    let mut output = Output::new(&mut out, &archive).expect("write to memory");
+    let mut output = Output::new(&mut out, &archive).expect("writing to memory cannot fail");
     for (at, entry) in archive.entries().iter().enumerate() {
         let name = String::from_utf8_lossy(archive.name(entry)).into_owned();
         let content = archive
@@ -114,12 +122,16 @@ fn edited(bytes: &[u8], add: Option<&str>, edit: impl Fn(&str, Vec<u8>) -> Edit)
                 output.replace(&archive, at, &packed)
             }
         };
-        done.expect("write to memory");
+        done.expect("writing to memory cannot fail");
     }
     if let Some(name) = add {
-        output.add(name, b"x").expect("write to memory");
+        output
+            .add(name, b"x")
+            .expect("writing to memory cannot fail");
     }
-    output.finish(&archive).expect("write to memory");
+    output
+        .finish(&archive)
+        .expect("writing to memory cannot fail");
     out
 }
 
@@ -186,7 +198,13 @@ fn entries_are_as_they_were() {
     let name = b"last";
     let records = patched(out.clone(), name, 0);
     assert!(!case.faults(&records).is_empty());
-    let time = out.len() - out.windows(4).rev().position(|p| p == name).expect("it is") - 4;
+    let time = out.len()
+        - out
+            .windows(4)
+            .rev()
+            .position(|p| p == name)
+            .expect("the name occurs")
+        - 4;
     let mut records = out.clone();
     records[time - 46 + 12] ^= 1;
     case.finds(&records, "in.jar!/last: its zip records");
@@ -222,10 +240,10 @@ fn classes_are_whole_and_the_old_ones() {
     let opcode = greeter(&|class| patched(class, &[0x2a, 0xb6], 0));
     case.finds(&opcode, &format!("{name}: method "));
     // Changes the number of the class's attributes.
-    let pool = loadhook_rewrite::ClassFile::parse(GREETER).expect("a class");
+    let pool = loadhook_rewrite::ClassFile::parse(GREETER).expect("the bytes are a class");
     let mut indexes = pool.pool().indexes();
     let name_index = indexes.find(|index| pool.pool().utf8(*index).is_ok());
-    let name_index = name_index.expect("a name").0;
+    let name_index = name_index.expect("the attribute has a name").0;
     let mut other = GREETER[..GREETER.len() - 1].to_vec();
     other.extend([1, 0, name_index as u8, 0, 0, 0, 0]);
     let attribute = greeter(&|_| other.clone());
@@ -302,8 +320,8 @@ fn descriptions_say_what_they_said_and_what_is_added() {
     let table = class
         .attributes()
         .next()
-        .expect("one")
-        .expect("whole")
+        .expect("the class has an attribute")
+        .expect("the attribute is complete")
         .offset
         + 12;
     let mut twice = once.clone();
@@ -320,10 +338,10 @@ fn descriptions_say_what_they_said_and_what_is_added() {
 fn folders_are_as_they_were() {
     let case = Case::new();
     let from = case.path("from");
-    fs::create_dir_all(from.join("sub")).expect("create test folder");
-    fs::write(from.join("Greeter.class"), GREETER).expect("write test file");
-    fs::write(from.join("sub/text"), "text").expect("write test file");
-    fs::copy(case.path("in.jar"), from.join("sub/in.jar")).expect("copy test file");
+    fs::create_dir_all(from.join("sub")).expect("the test folder can be created");
+    fs::write(from.join("Greeter.class"), GREETER).expect("the test file can be written");
+    fs::write(from.join("sub/text"), "text").expect("the test file can be written");
+    fs::copy(case.path("in.jar"), from.join("sub/in.jar")).expect("the test file can be copied");
     let progress = Progress::default();
     let files = find(&from, &mut |_| {}).expect("the folder is readable");
     let mut offline = Offline::new(&case.plan, Detail::default(), &progress);
@@ -352,13 +370,13 @@ fn folders_are_as_they_were() {
         let path: &Path = &to.join(path);
         let before = fs::read(path).ok();
         match content {
-            Some(content) => fs::write(path, content).expect("write test file"),
-            None => fs::remove_file(path).expect("remove test file"),
+            Some(content) => fs::write(path, content).expect("the test file can be written"),
+            None => fs::remove_file(path).expect("the test file can be removed"),
         }
         finds(fault);
         match before {
-            Some(before) => fs::write(path, before).expect("write test file"),
-            None => fs::remove_file(path).expect("remove test file"),
+            Some(before) => fs::write(path, before).expect("the test file can be written"),
+            None => fs::remove_file(path).expect("the test file can be removed"),
         }
         finds("");
     };
@@ -369,10 +387,10 @@ fn folders_are_as_they_were() {
     change("sub/in.jar", Some(b"x"), "sub/in.jar: no archive");
 
     // Changes that other programs make to the input are no faults.
-    fs::write(from.join("sub/later"), "later").expect("write test file");
+    fs::write(from.join("sub/later"), "later").expect("the test file can be written");
     finds("");
-    fs::write(from.join("sub/text"), "more text").expect("write test file");
-    fs::remove_file(from.join("sub/in.jar")).expect("remove test file");
+    fs::write(from.join("sub/text"), "more text").expect("the test file can be written");
+    fs::remove_file(from.join("sub/in.jar")).expect("the test file can be removed");
     let found = verified().expect("input and output are readable");
     assert!(found.faults.is_empty(), "{:?}", found.faults);
     assert_eq!(found.outdated, ["sub/in.jar"]);

@@ -1,4 +1,4 @@
-//! Archives made byte by byte, with features that other tools never write.
+//! Archives that are made byte by byte, with features that other tools never write.
 #![allow(dead_code)]
 
 use std::collections::HashSet;
@@ -13,7 +13,7 @@ use proptest::prelude::*;
 
 pub(crate) const GREETER: &[u8] = include_bytes!("../../../rewrite/doc/Greeter.class");
 
-/// The kind of data descriptor behind an entry's data.
+/// The kind of data descriptor after an entry's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Descriptor {
     No,
@@ -21,20 +21,20 @@ pub(crate) enum Descriptor {
     Signed,
 }
 
-/// An entry.
+/// An entry of an archive to be made.
 #[derive(Clone, Debug)]
 pub(crate) struct EntrySpec {
     pub(crate) name: Vec<u8>,
     pub(crate) content: Vec<u8>,
     pub(crate) deflated: bool,
     pub(crate) descriptor: Descriptor,
-    /// True if its sizes are in a zip64 field, even if they fit into 32 bits.
+    /// True if the sizes are in a zip64 field, even if they fit into 32 bits.
     pub(crate) zip64: bool,
     pub(crate) extra: Vec<u8>,
     pub(crate) comment: Vec<u8>,
     pub(crate) time: u32,
     pub(crate) attributes: u32,
-    /// Bytes between this entry and the next, which belong to no entry.
+    /// Bytes between this entry and the next one. They belong to no entry.
     pub(crate) gap: Vec<u8>,
 }
 
@@ -44,11 +44,11 @@ impl EntrySpec {
     }
 }
 
-/// An archive.
+/// An archive to be made.
 #[derive(Clone, Debug)]
 pub(crate) struct Spec {
     pub(crate) prefix: Vec<u8>,
-    /// True if offsets count from the end of the prefix.
+    /// True if offsets in the archive count from the end of the prefix.
     pub(crate) shifted: bool,
     pub(crate) entries: Vec<EntrySpec>,
     /// True if the directory has another order than the entries.
@@ -57,15 +57,15 @@ pub(crate) struct Spec {
     pub(crate) comment: Vec<u8>,
 }
 
-/// The bytes behind the directory, besides the end record and the comment.
+/// The bytes that follow the directory, except the usual end record and the comment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EndingSpec {
     /// Additional data in the zip64 end record; `None` if there is no such record.
     pub(crate) zip64: Option<Vec<u8>>,
     /// True if the plain end record refers to the zip64 end record.
     pub(crate) refers: bool,
-    /// Bytes behind the comment. The JVM accepts them only if it finds the directory and the first
-    /// entry without a zip64 end record.
+    /// Bytes after the comment. The JVM accepts them only if it finds the directory and the first
+    /// entry without the help of a zip64 end record.
     pub(crate) trailer: Vec<u8>,
 }
 
@@ -76,7 +76,7 @@ impl Spec {
     }
 }
 
-/// An archive's bytes, and those of its local records.
+/// The bytes of an archive, and those of each of its local records.
 pub(crate) struct Made {
     pub(crate) bytes: Vec<u8>,
     pub(crate) locals: Vec<Vec<u8>>,
@@ -111,13 +111,13 @@ pub(crate) fn made(spec: &Spec) -> Made {
     }
 }
 
-/// Makes the end records, which begin at `at`, and the bytes behind them.
+/// Makes the end records, which begin at the offset `at`, and the bytes that follow them.
 fn end_of(spec: &Spec, count: usize, start: usize, base: usize, at: usize) -> Vec<u8> {
     let mut end = Vec::new();
     let (mut count, mut len) = (count as u16, (at - start) as u32);
     let mut offset = (start - base) as u32;
-    // Positions in a zip64 end record count from the first byte of the file. With a prefix, other
-    // readers disagree on the start of the offsets.
+    // Positions in a zip64 end record count from the first byte of the file. If there is a prefix,
+    // other readers disagree about that, so no such record is made.
     if let Some(more) = spec.ending.zip64.as_ref().filter(|_| base == 0) {
         end.extend(b"PK\x06\x06");
         end.extend((44 + more.len() as u64).to_le_bytes());
@@ -156,7 +156,7 @@ impl EntrySpec {
             data.clear();
             DeflateEncoder::new(&self.content[..], Compression::new(1))
                 .read_to_end(&mut data)
-                .expect("read from memory");
+                .expect("reading from memory cannot fail");
         }
         let mut crc = flate2::Crc::new();
         crc.update(&self.content);
@@ -227,7 +227,7 @@ impl EntrySpec {
     }
 }
 
-/// A field of an unknown kind.
+/// An extra field of an unknown kind.
 fn extras() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         Just(Vec::new()),
@@ -263,7 +263,7 @@ fn entries() -> impl Strategy<Value = EntrySpec> {
         prop::bool::weighted(0.2),
         extras(),
         prop::collection::vec(0x20..0x7f_u8, 0..9),
-        // Only valid days and months.
+        // The date has a valid month and day.
         Just(0x58a3_6c00_u32),
         any::<u32>(),
         prop_oneof![3 => Just(Vec::new()), 1 => prop::collection::vec(1..40_u8, 1..9)],
@@ -350,7 +350,7 @@ pub(crate) fn specs() -> impl Strategy<Value = Spec> {
 }
 
 impl EntrySpec {
-    /// An entry without unusual features.
+    /// An ordinary entry.
     pub(crate) fn plain(name: &[u8], content: &[u8], deflated: bool) -> EntrySpec {
         EntrySpec {
             name: name.to_vec(),
@@ -367,7 +367,7 @@ impl EntrySpec {
     }
 }
 
-/// An archive without unusual features.
+/// An ordinary archive.
 pub(crate) fn plain(entries: Vec<EntrySpec>) -> Vec<u8> {
     made(&Spec {
         prefix: Vec::new(),
@@ -380,14 +380,14 @@ pub(crate) fn plain(entries: Vec<EntrySpec>) -> Vec<u8> {
     .bytes
 }
 
-/// An archive of deflated entries.
+/// An ordinary archive whose entries are all deflated.
 pub(crate) fn deflated(entries: &[(&str, &[u8])]) -> Vec<u8> {
     let entries = entries.iter();
     let entry = |(name, content): &(&str, &[u8])| EntrySpec::plain(name.as_bytes(), content, true);
     plain(entries.map(entry).collect())
 }
 
-/// Names and contents in the order in which another zip reader finds them.
+/// Names and contents of all entries, in the order in which another zip reader finds them.
 pub(crate) fn read(bytes: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
     let mut archive = zip::ZipArchive::new(Cursor::new(bytes))?;
     let mut all = Vec::new();
@@ -400,14 +400,14 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
     Ok(all)
 }
 
-/// The content of an entry, according to another zip reader.
+/// Content of an entry, as another zip reader finds it.
 pub(crate) fn content(bytes: &[u8], name: &str) -> Result<Vec<u8>> {
     let all = read(bytes)?;
     let found = all.into_iter().find(|(found, _)| found == name.as_bytes());
     Ok(found.with_context(|| format!("{name} is missing"))?.1)
 }
 
-/// Timing probes in all methods.
+/// A plan for timing probes in all methods.
 pub(crate) fn plan(tracker: Tracker) -> Plan {
     let mut plan = Plan::new(Filter::new());
     plan.selection.all = true;

@@ -1,4 +1,4 @@
-//! Simulated collectors of all kinds. The model is compared with a record of the fate of each
+//! Simulates collectors of all kinds, and compares the model with a record of what became of each
 //! object.
 
 mod collectors;
@@ -282,7 +282,8 @@ fn impossible(heap: &HeapModel) -> Vec<(Event, Fault)> {
 fn heap_with(ids: &[u64]) -> HeapModel {
     let arena = ArenaId(1);
     let mut heap = HeapModel::default();
-    heap.apply(Event::NewArena { arena }).expect("the first");
+    heap.apply(Event::NewArena { arena })
+        .expect("this is the first event of its kind");
     for (n, id) in (0..).zip(ids) {
         let group = ObjectGroup {
             arena,
@@ -318,11 +319,12 @@ fn a_ring_can_only_turn_in_a_collection() {
     let mut heap = heap_with(&[10, 20, 30]);
     let turn = [shift(10, 20), shift(20, 30), shift(30, 10)];
     let fault = Fault::ObjectInUse(ObjectId(20));
-    let error = heap.apply(turn[0]).expect_err("it is in use");
+    let error = heap.apply(turn[0]).expect_err("the id is in use");
     assert_eq!(error, HeapError { position: 4, fault });
-    heap.apply(Event::CollectionStart).expect("the first");
+    heap.apply(Event::CollectionStart)
+        .expect("this is the first event of its kind");
     for event in turn {
-        heap.apply(event).expect("a ring");
+        heap.apply(event).expect("the moves form a ring");
     }
     heap.apply(Event::CollectionFinish)
         .expect("all objects have moved");
@@ -341,8 +343,10 @@ fn a_move_to_the_id_of_an_object_does_not_free_it() {
     let delete = Event::DeleteObject {
         object: ObjectId(20),
     };
-    heap.apply(Event::CollectionStart).expect("the first");
-    heap.apply(shift(10, 20)).expect("in a collection");
+    heap.apply(Event::CollectionStart)
+        .expect("this is the first event of its kind");
+    heap.apply(shift(10, 20))
+        .expect("moves are allowed in a collection");
     let error = heap
         .apply(Event::CollectionFinish)
         .expect_err("two objects have one id");
@@ -394,7 +398,8 @@ fn an_arena_takes_both_objects_of_an_id_or_one() {
 fn amounts_are_by_arena_class_and_site() {
     let mut heap = HeapModel::default();
     let arena = ArenaId(3);
-    heap.apply(Event::NewArena { arena }).expect("the first");
+    heap.apply(Event::NewArena { arena })
+        .expect("this is the first event of its kind");
     for n in 0..6 {
         let group = ObjectGroup {
             arena,

@@ -12,15 +12,16 @@ pub(crate) fn text(format: Format, profile: &Profile, options: &Options<'_>) -> 
     let mut out = Vec::new();
     format
         .write(profile, options, &mut out)
-        .expect("write to memory");
-    String::from_utf8(out).expect("UTF-8")
+        .expect("writing to memory cannot fail");
+    String::from_utf8(out).expect("the text is UTF-8")
 }
 
 /// A millisecond in nanoseconds.
 pub(crate) const MS: u64 = 1_000_000;
 
-/// A shop that serves requests. It has overloads, two loaders, direct and mutual recursion,
-/// estimates, a full tree, and names with characters that are special in some format.
+/// The profile of a shop that serves requests. It has overloads, a class of two loaders, direct and
+/// mutual recursion, estimated times, a full tree, and names with characters that are special in
+/// some format.
 pub(crate) fn small() -> Profile {
     let method = |class: &str, name: &str, descriptor: &str, line: u32| Method {
         loader: "app".into(),
@@ -83,7 +84,7 @@ pub(crate) fn small() -> Profile {
         node(None, 0, 1, [2000 * MS, 2000 * MS, 1900 * MS]),
         node(Some(0), 1, 1000, [1850 * MS, 1850 * MS, 1700 * MS]),
         Node {
-            // 1.2 µs for each call; one call in 100 is timed.
+            // Each call takes 1.2 µs, and one call in 100 is timed.
             variance: (5.0 * MS as f64).powi(2),
             timed: 5_000,
             ..node(Some(1), 2, 500_000, [600 * MS, 600 * MS, 300 * MS])
@@ -93,7 +94,7 @@ pub(crate) fn small() -> Profile {
             timed: 2_000,
             ..node(Some(2), 7, 1_000_000, [300 * MS, 300 * MS, 0])
         },
-        // Expression calls itself through Sum, three levels deep.
+        // `Expression` calls itself through `Sum`, three levels deep.
         node(Some(1), 4, 3_000, [1800 * MS, 1000 * MS, 1400 * MS]),
         node(Some(4), 5, 3_000, [1400 * MS, 900 * MS, 900 * MS]),
         node(Some(5), 6, 9_000, [100 * MS, 100 * MS, 0]),
@@ -151,7 +152,7 @@ pub(crate) fn small() -> Profile {
     }
 }
 
-/// A node of which every call is timed.
+/// A node all of whose calls were timed.
 pub(crate) fn node(
     parent: Option<u32>,
     method: u32,
@@ -170,8 +171,8 @@ pub(crate) fn node(
     }
 }
 
-/// The allocations of `small`'s methods: two callers of one line, several types, and a site without
-/// a frame.
+/// Allocations of the methods of [`small`]: two callers of one line, several types, and a site
+/// without a frame.
 pub(crate) fn allocations() -> Allocations {
     let frame = |parent, method, line, bci| Frame {
         parent,
@@ -236,7 +237,7 @@ pub(crate) fn allocations() -> Allocations {
     }
 }
 
-/// The same allocations as samples, with some objects alive.
+/// The allocations of [`allocations`] as samples, some of whose objects are alive.
 pub(crate) fn sampled() -> Allocations {
     let mut sampled = allocations();
     sampled.seen = Seen::Sampled { interval: 524_288 };
@@ -256,7 +257,7 @@ pub(crate) fn sampled() -> Allocations {
     sampled
 }
 
-/// `small` without its calls.
+/// The profile [`small`] with these allocations instead of its calls.
 pub(crate) fn alone(allocations: Allocations) -> Profile {
     let mut profile = small();
     profile.header.timing = Timing::Count;
@@ -268,7 +269,7 @@ pub(crate) fn alone(allocations: Allocations) -> Profile {
     profile
 }
 
-/// One thread's calls of methods of class X, with probes that cost nothing.
+/// One thread's calls of methods of the class X, with probes that cost nothing.
 pub(crate) fn tree_of(methods: &[&str], nodes: Vec<Node>) -> Profile {
     let method = |name: &&str| Method::new("X", name, "()V");
     Profile {
@@ -284,7 +285,8 @@ pub(crate) fn tree_of(methods: &[&str], nodes: Vec<Node>) -> Profile {
     }
 }
 
-/// a(1000) → b(900) → a(800) → c(700) → b(600), 100 ns own time each, except for the last.
+/// a(1000) → b(900) → a(800) → c(700) → b(600): the total time of each call. Each call has 100 ns
+/// of its own; only the last has 600.
 pub(crate) fn recursion_by_two_ways() -> Profile {
     tree_of(
         &["a", "b", "c"],
@@ -297,8 +299,8 @@ pub(crate) fn recursion_by_two_ways() -> Profile {
     )
 }
 
-/// A tree of `size` nodes with a tenth as many methods, without recursion. Its times are
-/// consistent: callees take no longer than their caller.
+/// A tree of `size` nodes with a tenth as many methods, without recursion. Callees never take
+/// longer than their caller.
 pub(crate) fn large(size: u32) -> Profile {
     let mut random = Random(u64::from(size) + 1);
     let methods = (size / 10).clamp(30, 20_000);
@@ -320,11 +322,11 @@ pub(crate) fn large(size: u32) -> Profile {
     };
     let mut nodes: Vec<Node> = Vec::with_capacity(size as usize);
     for at in 0..size {
-        // The parent is one of the later half of the nodes, so that a tree of a million nodes is
+        // The parent is one of the last half of the nodes so far, so a tree of a million nodes is
         // about 50 levels deep.
         let back = 1 + random.below(at / 2 + 1);
         let parent = at.checked_sub(back).filter(|_| at > 2);
-        // A method number above the caller's rules out recursion.
+        // The method's number is higher than that of its caller, so there is no recursion.
         let lowest = parent.map_or(0, |p| nodes[p as usize].method + 1);
         let (parent, lowest) = match parent {
             Some(_) if lowest >= methods => (Some(at % 3), methods - 1 - random.below(8)),
@@ -384,7 +386,7 @@ impl Random {
     }
 }
 
-/// Two single runs as the sides of a comparison.
+/// Two sides of a comparison, with one run each.
 pub(crate) fn pair<'p>(before: &'p Profile, after: &'p Profile) -> [&'p [Profile]; 2] {
     [before, after].map(std::slice::from_ref)
 }

@@ -1,4 +1,5 @@
-//! Profiles in files: they are read as written, other tools read them, and no time is lost.
+//! Tests of profiles in files: they are read as they were written, other tools can read them, and
+//! no time is lost.
 
 use std::io::Read;
 
@@ -16,14 +17,17 @@ use crate::shop::{TICK, counted, met, shop};
 
 fn written(profile: &Profile) -> Vec<u8> {
     let mut file = Vec::new();
-    write(profile, &mut file).expect("a vector takes all");
+    write(profile, &mut file).expect("writing to a vector cannot fail");
     file
 }
 
 #[test]
 fn written_samples_are_read_back() {
     for profile in [shop(), counted()] {
-        assert_eq!(read(&written(&profile)).expect("ours"), profile);
+        assert_eq!(
+            read(&written(&profile)).expect("the file is a profile"),
+            profile
+        );
     }
     let mut twice = shop();
     twice.method_calls.push(MethodCalls {
@@ -51,7 +55,7 @@ fn other_tools_see_samples_and_calls() {
     let file = written(&profile);
     flate2::read::GzDecoder::new(&file[..])
         .read_to_end(&mut bytes)
-        .expect("gzip");
+        .expect("the bytes are gzip data");
     let file = schema::Profile::decode(&bytes);
     let types = [
         ("samples", "count"),
@@ -78,7 +82,8 @@ fn other_tools_see_samples_and_calls() {
     assert_eq!(sum(1), (363 * TICK + 35 * MS) as i64);
     assert_eq!(sum(2), (2_700 + 2 * 130) * MS as i64);
     assert_eq!(sum(3), profile.calls() as i64);
-    // Calls have one frame and no thread; samples have no calls.
+    // In the file, a sample either has calls, with one frame and no thread, or times, with no
+    // calls.
     for sample in file.samples.iter().filter(|sample| sample.values[3] > 0) {
         assert_eq!((sample.stack.len(), sample.labels.len()), (1, 0));
         assert_eq!(sample.values[..3], [0, 0, 0]);
@@ -90,11 +95,11 @@ fn other_tools_see_samples_and_calls() {
 fn every_format_takes_samples() {
     for profile in [shop(), counted()] {
         for format in Format::ALL {
-            // It is for allocations only.
+            // The hprof format is for allocations only.
             if format != Format::Hprof {
                 let mut out = Vec::new();
                 let written = format.write(&profile, &Options::default(), &mut out);
-                written.expect("a vector takes all");
+                written.expect("writing to a vector cannot fail");
                 let is_flat = format == Format::Collapsed && profile.threads.is_empty();
                 assert!(!out.is_empty() || is_flat, "{format:?}");
             }
@@ -142,23 +147,24 @@ proptest! {
         profile.threads[0].nodes = sampled_tree(&stacks);
         profile.sampling = sampling;
         profile.method_calls = calls.into_iter().map(|(method, calls)| MethodCalls { method, calls, since_ns: None }).collect();
-        prop_assert_eq!(&read(&written(&profile)).expect("ours"), &profile);
+        prop_assert_eq!(&read(&written(&profile)).expect("the file is a profile"), &profile);
         for format in Format::ALL {
             let mut out = std::io::sink();
-            format.write(&profile, &Options::default(), &mut out).expect("a sink takes all");
+            format.write(&profile, &Options::default(), &mut out).expect("writing to a sink cannot fail");
         }
     }
 
-    /// The self times of all methods add up to the time of all samples, and no method's self time is above its total.
+    /// The self times of all methods add up to the time of all samples. No method has more self
+    /// time than total time.
     #[test]
     fn self_times_add_up(stacks in any_stacks()) {
         let mut profile = shop();
         profile.threads.truncate(1);
         profile.threads[0].nodes = sampled_tree(&stacks);
-        let json: Value = serde_json::from_str(&text(Format::Json, &profile, &Options::default())).expect("JSON");
-        let sum: u64 = json["methods"].as_array().expect("methods").iter().map(|m| m["self_ns"].as_u64().expect("known")).sum();
+        let json: Value = serde_json::from_str(&text(Format::Json, &profile, &Options::default())).expect("the text is JSON");
+        let sum: u64 = json["methods"].as_array().expect("the JSON has methods").iter().map(|m| m["self_ns"].as_u64().expect("the self time is known")).sum();
         prop_assert_eq!(sum, stacks.iter().map(|stack| stack.self_ns).sum::<u64>());
-        for method in json["methods"].as_array().expect("methods") {
+        for method in json["methods"].as_array().expect("the JSON has methods") {
             prop_assert!(method["total_ns"].as_u64() >= method["self_ns"].as_u64());
             let whole: u64 = stacks.iter().map(|stack| stack.self_ns).sum();
             prop_assert!(method["total_ns"].as_u64() <= Some(whole));

@@ -1,5 +1,5 @@
-//! Profiles whose calls were counted alone and whose times come from samples: every format, comparisons
-//! and sums.
+//! Tests of profiles whose calls were only counted and whose times come from samples: in every
+//! format, compared, and merged.
 
 #[path = "../common/mod.rs"]
 mod common;

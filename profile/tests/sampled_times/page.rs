@@ -1,4 +1,4 @@
-//! The page, in a browser.
+//! Tests of the page in a browser.
 
 use loadhook_profile::Profile;
 use loadhook_profile::format::{Format, Options, difference_page};
@@ -45,12 +45,14 @@ fn the_page_of_counts_alone_has_a_table() {
 #[test]
 fn pages_compare_samples() {
     let mut out = Vec::new();
-    let page = difference_page(&[shop()], &[later()], &Options::default()).expect("alike");
-    page.write(&mut out).expect("a vector takes all");
+    let page = difference_page(&[shop()], &[later()], &Options::default())
+        .expect("the profiles can be compared or merged");
+    page.write(&mut out)
+        .expect("writing to a vector cannot fail");
     let script = r#"
         show('methods');
         const row = [...document.querySelectorAll('#rows tr')].find((row) => row.textContent.includes('getNode'));
         return [...row.children].map((cell) => cell.textContent).join(' | ');
     "#;
-    insta::assert_snapshot!(run(&String::from_utf8(out).expect("UTF-8"), script), @"+300 ms | +100.0 % | 300 ms | 600 ms | 600 ms | +300 ms | +75 | 150 | java.util.HashMap.getNode");
+    insta::assert_snapshot!(run(&String::from_utf8(out).expect("the text is UTF-8"), script), @"+300 ms | +100.0 % | 300 ms | 600 ms | 600 ms | +300 ms | +75 | 150 | java.util.HashMap.getNode");
 }

@@ -1,4 +1,4 @@
-//! A shop whose calls were counted and whose time was sampled.
+//! The profile that these tests share: a shop whose calls were counted and whose time was sampled.
 
 use loadhook_profile::format::Options;
 use loadhook_profile::{
@@ -14,7 +14,13 @@ pub(crate) const TICK: u64 = 4 * MS;
 fn methods() -> Vec<Method> {
     let of_program = |class: &str, name: &str, descriptor: &str, line| Method {
         loader: "app".into(),
-        file: Some(format!("{}.java", class.rsplit('.').next().expect("a name")).into()),
+        file: Some(
+            format!(
+                "{}.java",
+                class.rsplit('.').next().expect("the class has a name")
+            )
+            .into(),
+        ),
         line: Some(line),
         ..Method::new(class, name, descriptor)
     };
@@ -58,7 +64,7 @@ fn methods() -> Vec<Method> {
     ]
 }
 
-/// A stack that so many samples met.
+/// A node for a stack in which `samples` samples were taken.
 pub(crate) fn met(parent: Option<u32>, method: u32, samples: u64) -> SampledNode {
     SampledNode {
         parent,
@@ -70,7 +76,7 @@ pub(crate) fn met(parent: Option<u32>, method: u32, samples: u64) -> SampledNode
     }
 }
 
-/// A stack with which a thread waited.
+/// A node for a stack in which a thread waited.
 fn waited(parent: u32, method: u32, waiting: Waiting) -> SampledNode {
     SampledNode {
         waiting,
@@ -88,7 +94,7 @@ fn thread(name: &str, id: Option<u64>, kind: ThreadKind, nodes: Vec<Node>) -> Th
     }
 }
 
-/// A shop, whose parser of JSON calls itself.
+/// The profile of a shop that reads JSON with a recursive parser.
 pub(crate) fn shop() -> Profile {
     let parked = Waiting {
         parked_ns: 2_100 * MS,
@@ -125,7 +131,7 @@ pub(crate) fn shop() -> Profile {
         ),
         waited(1, 8, locked),
     ]);
-    // Read from the thread's clock.
+    // The collector's time was read from the clocks of its threads, not sampled.
     let collector = Node {
         method: 10,
         all_ns: 35 * MS,
@@ -176,7 +182,7 @@ pub(crate) fn shop() -> Profile {
     }
 }
 
-/// Calls that were counted without an agent, and nothing else.
+/// A profile that has only calls, as probes that count write it without an agent.
 pub(crate) fn counted() -> Profile {
     let mut profile = shop();
     profile.header.timing = Timing::Count;

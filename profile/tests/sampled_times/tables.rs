@@ -1,4 +1,4 @@
-//! Tables, trees and collapsed stacks.
+//! Tests of tables, trees and collapsed stacks.
 
 use loadhook_profile::format::{Format, Options, write_waiting};
 use loadhook_profile::{Method, Profile, Waiting};
@@ -16,13 +16,13 @@ fn table_of_samples_on_a_narrow_terminal() {
     insta::assert_snapshot!(text(Format::Table, &shop(), &wide(80)));
 }
 
-/// Calls, self, total and the method are left.
+/// If the terminal is narrow, the table keeps calls, self time, total time and method.
 #[test]
 fn table_of_samples_on_a_very_narrow_terminal() {
     insta::assert_snapshot!(text(Format::Table, &shop(), &wide(60)));
 }
 
-/// Calls are of all threads together.
+/// Calls are known for all threads together, so a table of one thread has none.
 #[test]
 fn one_thread_has_no_calls() {
     let is_main = |name: &str| name == "main";
@@ -33,7 +33,8 @@ fn one_thread_has_no_calls() {
     insta::assert_snapshot!(text(Format::Table, &shop(), &options));
 }
 
-/// All time of a focused method is kept, so that its calls go with it. Others' calls do not.
+/// `--focus` keeps the time of all stacks that contain a matching method, and the calls of matching
+/// methods only.
 #[test]
 fn focused_methods_keep_their_calls() {
     let is_cart = |method: &Method| &*method.class == "com.example.shop.Cart";
@@ -57,17 +58,17 @@ fn tree_of_samples() {
 #[test]
 fn places_of_waiting() {
     let mut out = Vec::new();
-    write_waiting(&shop(), &wide(100), &mut out).expect("a vector takes all");
-    insta::assert_snapshot!(String::from_utf8(out).expect("UTF-8"));
+    write_waiting(&shop(), &wide(100), &mut out).expect("writing to a vector cannot fail");
+    insta::assert_snapshot!(String::from_utf8(out).expect("the text is UTF-8"));
 }
 
-/// Without counts, the program's classes are known by their names.
+/// If no calls were counted, the program's own classes are recognised by their names.
 #[test]
 fn places_of_waiting_without_counts() {
     let table = |profile: &Profile| {
         let mut out = Vec::new();
-        write_waiting(profile, &wide(100), &mut out).expect("a vector takes all");
-        String::from_utf8(out).expect("UTF-8")
+        write_waiting(profile, &wide(100), &mut out).expect("writing to a vector cannot fail");
+        String::from_utf8(out).expect("the text is UTF-8")
     };
     let mut uncounted = shop();
     uncounted.method_calls.clear();
@@ -79,7 +80,7 @@ fn places_of_waiting_without_counts() {
     uncounted
         .sampling
         .as_mut()
-        .expect("sampled")
+        .expect("the profile has samples")
         .wall_interval_ns = 0;
     assert!(table(&uncounted).ends_with("run again with --clock wall\n"));
 }

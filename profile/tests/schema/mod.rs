@@ -9,20 +9,20 @@ use std::collections::BTreeMap;
 pub(crate) struct Profile {
     pub(crate) sample_types: Vec<(String, String)>,
     pub(crate) samples: Vec<Sample>,
-    /// The functions' names, as tools show them, by id.
+    /// Names of the functions by id, as tools show them.
     pub(crate) names: Vec<String>,
     pub(crate) time_nanos: i64,
     pub(crate) duration_nanos: i64,
     pub(crate) period_type: (String, String),
     pub(crate) comments: Vec<String>,
     pub(crate) default_sample_type: String,
-    /// The file of the first mapping, which tools take as the program.
+    /// The file of the first mapping, which tools show as the program.
     pub(crate) program: String,
 }
 
 #[derive(Debug)]
 pub(crate) struct Sample {
-    /// System name, file, and line of each frame; the leaf first.
+    /// System name, file and line of each frame, the innermost frame first.
     pub(crate) stack: Vec<(String, String, i64)>,
     pub(crate) values: Vec<i64>,
     pub(crate) labels: BTreeMap<String, Label>,
@@ -52,7 +52,7 @@ fn varint(bytes: &[u8], at: &mut usize) -> u64 {
     value
 }
 
-/// All fields of a message: number, value, and the range of bytes.
+/// All fields of a message: the field's number, its value, and the range of its bytes.
 fn fields(bytes: &[u8]) -> Vec<(u64, Raw<'_>, std::ops::Range<usize>)> {
     let mut all = Vec::new();
     let mut at = 0;
@@ -66,7 +66,7 @@ fn fields(bytes: &[u8]) -> Vec<(u64, Raw<'_>, std::ops::Range<usize>)> {
                 at += len;
                 Raw::Bytes(&bytes[at - len..at])
             }
-            other => panic!("wire type {other}"),
+            other => panic!("unknown wire type {other}"),
         };
         all.push((tag >> 3, raw, start..at));
     }
@@ -78,11 +78,11 @@ fn messages(bytes: &[u8], field: u64) -> impl Iterator<Item = &[u8]> {
     all.filter(move |(number, ..)| *number == field)
         .map(move |(_, raw, _)| match raw {
             Raw::Bytes(bytes) => bytes,
-            Raw::Number(_) => panic!("field {field} is a number"),
+            Raw::Number(_) => panic!("field {field} should have bytes, but is a number"),
         })
 }
 
-/// The values of a repeated number, packed or not.
+/// The values of a repeated number field, in packed or unpacked form.
 fn numbers(bytes: &[u8], field: u64) -> Vec<u64> {
     let mut all = Vec::new();
     for (number, raw, _) in fields(bytes) {
@@ -107,9 +107,9 @@ fn number(bytes: &[u8], field: u64) -> u64 {
 impl Profile {
     pub(crate) fn decode(bytes: &[u8]) -> Profile {
         let strings: Vec<&str> = messages(bytes, 6)
-            .map(|text| std::str::from_utf8(text).expect("UTF-8"))
+            .map(|text| std::str::from_utf8(text).expect("the text is UTF-8"))
             .collect();
-        assert_eq!(strings[0], "", "string 0 is empty");
+        assert_eq!(strings[0], "", "string 0 of a profile must be empty");
         let text = |index: u64| strings[index as usize].to_owned();
         let value_type = |bytes: &[u8]| (text(number(bytes, 1)), text(number(bytes, 2)));
         let by_id = |field| -> BTreeMap<u64, &[u8]> {
@@ -121,9 +121,11 @@ impl Profile {
         let frame = |id: u64| {
             let location = locations[&id];
             assert!(mappings.contains_key(&number(location, 2)));
-            let line = messages(location, 4).next().expect("a line");
+            let line = messages(location, 4)
+                .next()
+                .expect("the location has a line");
             let function = functions[&number(line, 1)];
-            // The locations of methods come first, then those of lines.
+            // The file has the locations of methods first, and then those of lines.
             if id <= functions.len() as u64 {
                 assert_eq!(number(function, 5), number(line, 2));
             }
@@ -171,7 +173,7 @@ impl Profile {
     }
 }
 
-/// Drops the fields of `Profile` that the public schema does not have.
+/// Removes the fields of `Profile` that are not in the public schema.
 pub(crate) fn drop_unknown(bytes: &mut Vec<u8>) {
     let kept = fields(bytes)
         .into_iter()

@@ -37,7 +37,7 @@ const NAMES: [&str; 18] = [
     "Signature",
 ];
 
-/// The index of a name. Names are the first constants.
+/// The index of the constant with this name. The names are the first constants of the pool.
 fn n(name: &str) -> u16 {
     NAMES
         .iter()
@@ -45,7 +45,7 @@ fn n(name: &str) -> u16 {
         .map_or(0, |at| at as u16 + 1)
 }
 
-/// The constants behind the names, by index.
+/// The constants after the names, by index.
 const THIS: u16 = 19;
 const SUPER: u16 = 20;
 const STRING: u16 = 21;
@@ -121,7 +121,7 @@ fn class() -> Vec<u8> {
         u1: 0xba, u2: CALL_SITE, u2: 0, // 42: invokedynamic
         raw: [0xb1], // 47: return
     );
-    // Frames are also shown if they do not fit the code.
+    // The text shows frames even if they do not fit the code.
     let frames = bytes!(
         u2: 7, u1: 3, u1: 64, u1: 1, u1: 247, u2: 5, u1: 8, u2: 0, u1: 249, u2: 0,
         u1: 251, u2: 0, u1: 253, u2: 0, u1: 4, u1: 0,
@@ -262,7 +262,7 @@ fn unreadable_parts_are_lines_and_the_rest_goes_on() {
         "\n      0: same_frame\n      error: reserved frame type 200 at 0x15",
         "\n    LineNumberTable\n      0: line 7\n",
     ] {
-        assert!(text.contains(expected), "{expected} in {text}");
+        assert!(text.contains(expected), "`{expected}` expected in {text}");
     }
 }
 

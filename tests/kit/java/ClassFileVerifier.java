@@ -14,7 +14,8 @@ import java.util.Set;
  * {@code java.lang.classfile.ClassFile.verify} (JDK 24 and later) with a given class hierarchy.
  *
  * Calls go through method handles, so that JDK 17's javac compiles this class and a JDK 25 runtime without javac
- * runs it. A class that the given hierarchy lacks is looked up in the running JDK.
+ * runs it. A class that the given hierarchy lacks is looked up in the running JDK. If that lacks it, too, the verifier
+ * reports an error. The verifier of {@code loadhook rewrite --verify} accepts such a class, so the tests have this one.
  */
 final class ClassFileVerifier {
     private final Object classFile;
@@ -59,7 +60,7 @@ final class ClassFileVerifier {
 
     /**
      * For a class of version 50 with wrong frames, a JVM falls back to the old verifier, which this library lacks.
-     *      * So such a class is verified as version 51, in which its frames count.
+     * So such a class is verified as version 51, in which its frames count.
      */
     private static byte[] judgeable(byte[] bytes) {
         if (bytes.length > 8 && bytes[6] == 0 && bytes[7] == 50) {

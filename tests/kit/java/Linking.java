@@ -19,8 +19,8 @@ final class Linking {
      *
      * {@code ClassLoader.resolveClass} links nothing and {@code Lookup.ensureInitialized} runs code. HotSpot
      * links before it lists members (JVM_GetClassDeclaredConstructors, …Fields). Constructors come first. Listing them
-     *      * also looks up their parameter types. If that fails with NoClassDefFoundError, linking may have succeeded
-     *      * nevertheless, which the list of fields shows.
+     * also looks up their parameter types. If that fails with NoClassDefFoundError, linking may have succeeded
+     * nevertheless, which the list of fields shows.
      */
     static void link(Class<?> type) {
         try {

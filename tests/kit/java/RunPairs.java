@@ -101,7 +101,7 @@ public final class RunPairs {
 
     /**
      * Links both classes before running either, so that the rewritten class is linked even if the original never
-     *      * ends.
+     * ends.
      */
     private void judge(byte[] original, byte[] rewritten) throws IOException, InterruptedException {
         Link before = link(original);

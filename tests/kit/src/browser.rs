@@ -23,7 +23,7 @@ pub fn run(page: &str, script: &str) -> String {
 /// Fails as [`run`] does.
 #[must_use]
 pub fn run_in(page: &str, script: &str, window: [u32; 2]) -> String {
-    ensure_slow_tier("a browser").expect("a slow test");
+    ensure_slow_tier("a browser").expect("only slow tests use a browser");
     let errors = "<script>addEventListener('error', (e) => { \
         document.documentElement.dataset.result ??= 'error: ' + e.message; });</script>";
     let driver = format!(
@@ -33,9 +33,9 @@ pub fn run_in(page: &str, script: &str, window: [u32; 2]) -> String {
     let page = page
         .replacen("<head>", &format!("<head>{errors}"), 1)
         .replacen("</body>", &driver, 1);
-    let folder = tempfile::tempdir().expect("a temporary folder");
+    let folder = tempfile::tempdir().expect("a temporary folder can be created");
     let file = folder.path().join("report.html");
-    std::fs::write(&file, page).expect("write test file");
+    std::fs::write(&file, page).expect("the test file can be written");
     let dom = chromium(&file, folder.path(), window);
     let (_, result) = dom
         .split_once("data-result=\"")
@@ -73,5 +73,5 @@ fn chromium(file: &Path, folder: &Path, [width, height]: [u32; 2]) -> String {
         .unwrap_or_else(|error| panic!("chromium is needed (apt-get install chromium): {error}"));
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "chromium failed: {errors}");
-    String::from_utf8(output.stdout).expect("UTF-8")
+    String::from_utf8(output.stdout).expect("the text is UTF-8")
 }

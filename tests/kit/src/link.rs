@@ -83,12 +83,12 @@ fn parse(output: &str) -> Result<Vec<Linked>> {
             ["DONE", count] => {
                 ensure!(
                     count.parse() == Ok(linked.len()),
-                    "{count} classes, {} lines",
+                    "the JVM reports {count} linked classes, but printed {} lines",
                     linked.len()
                 );
                 return Ok(linked);
             }
-            _ => bail!("unknown line: {line}"),
+            _ => bail!("the JVM printed an unknown line: {line}"),
         }
     }
     bail!("the last line of the output is missing");

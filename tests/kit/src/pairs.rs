@@ -102,7 +102,7 @@ impl Runner {
     /// the verdict.
     pub fn judge(&mut self, original: &[u8], rewritten: &[u8]) -> Result<Verdict> {
         let mut verdicts = self.judge_all(&[(original, rewritten)])?;
-        verdicts.pop().context("no verdict")
+        verdicts.pop().context("the judge gave no verdict")
     }
 
     /// Links and runs one class.

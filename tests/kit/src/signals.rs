@@ -80,7 +80,7 @@ mod tests {
             assert!(printed.contains("1 passed"), "{printed}");
             return;
         }
-        let own = fs::read_to_string("/proc/self/status").expect("read test file");
+        let own = fs::read_to_string("/proc/self/status").expect("the test file can be read");
         assert_eq!(handled_by_jvms(&own), HANDLED_BY_JVMS);
         hand_on_defaults().expect("the dispositions can be set");
         let mut cat = Command::new("cat");

@@ -25,7 +25,10 @@ pub fn compile_once(
     sources: &[PathBuf],
     arguments: impl FnOnce(&mut Command) -> Result<()>,
 ) -> Result<PathBuf> {
-    ensure!(!sources.is_empty(), "{name}: no sources");
+    ensure!(
+        !sources.is_empty(),
+        "{name}: the folder has no Java sources"
+    );
     let mut hasher = DefaultHasher::new();
     for source in sources {
         let text = fs::read(source).with_context(|| format!("cannot read {}", source.display()))?;
@@ -115,7 +118,10 @@ pub fn patch(class: &[u8], from: &[u8], to: &[u8]) -> Result<Vec<u8>> {
         .filter(|&at| class[at..].starts_with(from))
         .collect();
     let &[at] = places.as_slice() else {
-        anyhow::bail!("{from:02x?} occurs {} times", places.len());
+        anyhow::bail!(
+            "the bytes {from:02x?} should occur once, but occur {} times",
+            places.len()
+        );
     };
     let mut patched = class.to_vec();
     patched[at..at + to.len()].copy_from_slice(to);

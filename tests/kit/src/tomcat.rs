@@ -55,7 +55,13 @@ pub fn talk(java: &mut Command, jdk: &Jdk, class_path: &str) -> Result<Output> {
     let mut errors = tempfile::tempfile()?;
     java.stdout(Stdio::piped()).stderr(errors.try_clone()?);
     let mut server = Server(java.spawn()?);
-    let mut said = BufReader::new(server.0.stdout.take().context("no output")?);
+    let mut said = BufReader::new(
+        server
+            .0
+            .stdout
+            .take()
+            .context("the process has no standard output")?,
+    );
     let mut port = String::new();
     said.read_line(&mut port)?;
     let clients = jdk

@@ -135,7 +135,7 @@ fn parse(output: &str) -> Result<VerifyReport> {
                     "verify" => FindingKind::Verify,
                     "tables" => FindingKind::Tables,
                     "unreadable" => FindingKind::Unreadable,
-                    _ => bail!("unknown kind: {line}"),
+                    _ => bail!("the JVM printed an unknown kind of verdict: {line}"),
                 };
                 let finding = Finding {
                     file: unescape(file).into(),
@@ -155,7 +155,7 @@ fn parse(output: &str) -> Result<VerifyReport> {
                 report.below_50 = below_50.parse()?;
                 done = true;
             }
-            _ => bail!("unknown line: {line}"),
+            _ => bail!("the JVM printed an unknown line: {line}"),
         }
     }
     anyhow::ensure!(done, "the last line of the output is missing");

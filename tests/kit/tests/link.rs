@@ -82,7 +82,7 @@ fn an_ill_typed_class_does_not_link_in_any_version() -> Result<()> {
         }
         assert!(
             result(&linked, "p/SubSub.class")?.is_err(),
-            "the superclass does not link"
+            "the class links, although its superclass does not"
         );
         assert_eq!(result(&linked, "p/Base.class")?, &Ok(()));
         assert!(require_all(&linked).is_err());
@@ -101,7 +101,7 @@ fn needed_classes_may_be_on_the_class_path() -> Result<()> {
     let jdk = Jdk::find(17)?;
     let error = result(&link_tree(&jdk, part.path(), &[])?, "flat/any-name.class")?
         .clone()
-        .expect_err("no superclass");
+        .expect_err("the superclass is missing");
     assert!(
         error.starts_with("java.lang.NoClassDefFoundError: p/Sub"),
         "{error}"
@@ -112,7 +112,7 @@ fn needed_classes_may_be_on_the_class_path() -> Result<()> {
         "flat/any-name.class",
     )?
     .clone()
-    .expect_err("other package");
+    .expect_err("the class is in another package");
     assert!(
         error.starts_with("java.lang.IllegalAccessError: "),
         "{error}"

@@ -61,7 +61,9 @@ fn a_class_that_does_not_link_is_a_disagreement() -> Result<()> {
     let bad = patch(&class, &[0x10, 11, 0xb8], &[0x0b, 0, 0xb8])?;
     on_each_jdk(|mut runner| {
         let verdict = runner.judge(&class, &bad)?;
-        let text = verdict.disagreement().context("the classes agree")?;
+        let text = verdict
+            .disagreement()
+            .context("the classes agree, but should not")?;
         assert!(
             text.contains("java.lang.VerifyError: Bad type on operand stack"),
             "{text}"
@@ -83,7 +85,7 @@ fn a_class_that_does_not_link_is_a_disagreement() -> Result<()> {
         assert_eq!(
             runner.processes_started(),
             started,
-            "a refused class does not end the JVM"
+            "a class that the JVM refuses must not end the JVM"
         );
         Ok(())
     })
@@ -99,7 +101,9 @@ fn another_line_in_a_stack_trace_is_a_disagreement() -> Result<()> {
     let (here, there) = (thrower("")?, thrower("\n")?);
     on_each_jdk(|mut runner| {
         let verdict = runner.judge(&here, &there)?;
-        let text = verdict.disagreement().context("the classes agree")?;
+        let text = verdict
+            .disagreement()
+            .context("the classes agree, but should not")?;
         assert!(
             text.contains("java.lang.IllegalStateException: no at [fail:1, run:1]"),
             "{text}"

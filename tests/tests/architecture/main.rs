@@ -36,21 +36,29 @@ fn packages() -> Result<BTreeMap<String, Package>> {
     ]);
     let metadata = process::output(cargo.current_dir(paths::workspace()))?;
     let metadata: Value = serde_json::from_str(&metadata)?;
-    let packages = metadata["packages"].as_array().context("no packages")?;
+    let packages = metadata["packages"]
+        .as_array()
+        .context("the metadata has no packages")?;
     packages.iter().map(package).collect()
 }
 
 fn package(package: &Value) -> Result<(String, Package)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let mut dependencies = BTreeSet::new();
-    for dependency in package["dependencies"].as_array().context("dependencies")? {
+    for dependency in package["dependencies"]
+        .as_array()
+        .context("the package has no list of dependencies")?
+    {
         // A normal dependency has no `kind`, and a crate of the workspace has no `source`.
         if dependency["kind"].is_null() && dependency["source"].is_null() {
             dependencies.insert(text(&dependency["name"]));
         }
     }
     let mut roots = Vec::new();
-    for target in package["targets"].as_array().context("targets")? {
+    for target in package["targets"]
+        .as_array()
+        .context("the package has no list of targets")?
+    {
         let kinds: Vec<String> = target["kind"]
             .as_array()
             .into_iter()

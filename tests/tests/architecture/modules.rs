@@ -370,13 +370,14 @@ mod tests {
 
     /// Writes `files` to a folder and describes the circles of that crate.
     fn circles_of(files: &[(&str, &str)]) -> String {
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        let folder = tempfile::tempdir().expect("a temporary folder can be created");
         for (name, text) in files {
             let path = folder.path().join(name);
-            fs::create_dir_all(path.parent().expect("a folder")).expect("create test folder");
-            fs::write(path, text).expect("write test file");
+            fs::create_dir_all(path.parent().expect("the file is in a folder"))
+                .expect("the test folder can be created");
+            fs::write(path, text).expect("the test file can be written");
         }
-        let arrows = arrows(&folder.path().join("lib.rs")).expect("it parses");
+        let arrows = arrows(&folder.path().join("lib.rs")).expect("the source can be parsed");
         let circles = circles(&arrows);
         circles
             .iter()

@@ -133,7 +133,7 @@ fn rewritten_odd_classes_behave_as_before() -> Result<()> {
         for (what, make) in ODDITIES {
             let (mut pairs, mut reports) = (Vec::new(), Vec::new());
             for seed in &seeds {
-                let mut class = Class::parse(seed).context("a class")?;
+                let mut class = Class::parse(seed).context("the bytes are no class")?;
                 make(&mut class);
                 let class = class.write();
                 let (rewritten, report) =

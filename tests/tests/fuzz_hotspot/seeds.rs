@@ -156,8 +156,12 @@ pub(crate) fn jdk_seeds(feature: u32) -> Result<Vec<Vec<u8>>> {
     let mut random = Random::new(u64::from(feature));
     let mut seeds = Vec::new();
     while seeds.len() < JDK_CLASSES {
-        let mut class = Class::parse(&fs::read(random.pick(&files).context("no classes")?)?)
-            .context("a class")?;
+        let mut class = Class::parse(&fs::read(
+            random
+                .pick(&files)
+                .context("the list of classes is empty")?,
+        )?)
+        .context("the bytes are no class")?;
         let is_new = !has_run(&class.write());
         if is_new && class.access & 0x8200 == 0 && !class.with_code().is_empty() {
             add_run(&mut class);

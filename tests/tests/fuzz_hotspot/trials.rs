@@ -131,7 +131,7 @@ impl<'t> Worker<'t> {
             .rewriters
             .iter_mut()
             .find(|it| it.0 == probing)
-            .context("a rewriter")?;
+            .context("there is no rewriter for these probes")?;
         rewrite(rewriter, class, probing)
     }
 
@@ -329,12 +329,12 @@ pub(crate) fn write_down(name: &str, original: &[u8], rewritten: &[u8]) -> Resul
         fs::remove_dir_all(&all)?;
     }
     for (name, bytes) in [("original", original), ("rewritten", rewritten)] {
-        let class = Class::parse(bytes).context("a class")?;
+        let class = Class::parse(bytes).context("the bytes are no class")?;
         let this = class.pool.get(usize::from(class.this_class));
         let this =
             String::from_utf8_lossy(class.utf8(this.map_or(0, |it| it.index(0)))).into_owned();
         let file = all.join(name).join(format!("{this}.class"));
-        fs::create_dir_all(file.parent().context("a folder")?)?;
+        fs::create_dir_all(file.parent().context("the path has no folder")?)?;
         fs::write(file, bytes)?;
     }
     Ok(all)

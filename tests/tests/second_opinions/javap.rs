@@ -171,7 +171,7 @@ fn member(ours: &Member<'_, '_>, theirs: &text::Member, seen: &mut Seen) -> Resu
         (ours, theirs) => {
             ensure!(
                 ours.is_none() && theirs.is_none(),
-                "code: {}, {}",
+                "only one of the two reads code. Loadhook does: {}, javap does: {}",
                 ours.is_some(),
                 theirs.is_some()
             );
@@ -347,7 +347,7 @@ fn print_instruction(it: &Instruction<'_>) -> String {
     out + " " + &operands
 }
 
-/// Prints a switch as `javap` does, without the comment behind the opening brace.
+/// Prints a switch as `javap` does, without the comment after the opening brace.
 fn print_switch(it: &Instruction<'_>) -> String {
     let Some(switch) = it.switch() else {
         return " no switch".to_owned();

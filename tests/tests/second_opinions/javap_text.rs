@@ -121,7 +121,10 @@ fn member_line(class: &mut Class, section: Section, line: &str) -> Result<Sectio
     // The closing brace of a switch has the indent of an instruction.
     if section == Section::Switch {
         let code = code(class)?;
-        let last = code.instructions.last_mut().context("a switch")?;
+        let last = code
+            .instructions
+            .last_mut()
+            .context("a case precedes all instructions")?;
         if text == "}" {
             return Ok(Section::Instructions);
         }
@@ -143,11 +146,14 @@ fn member_line(class: &mut Class, section: Section, line: &str) -> Result<Sectio
             return Ok(Section::None);
         }
         4 => {
-            let member = class.members.last_mut().context("a member")?;
+            let member = class
+                .members
+                .last_mut()
+                .context("a line precedes all members")?;
             if let Some(descriptor) = text.strip_prefix("descriptor: ") {
                 descriptor.clone_into(&mut member.descriptor);
             } else if text.starts_with("flags: ") {
-                member.flags = flags(text).context("flags")?;
+                member.flags = flags(text).context("the flags cannot be read")?;
             } else if text == "Code:" {
                 member.code = Some(Code::default());
                 return Ok(Section::Instructions);
@@ -203,7 +209,10 @@ fn member_line(class: &mut Class, section: Section, line: &str) -> Result<Sectio
                 .frames
                 .push(rest.split(' ').next().unwrap_or(rest).to_owned()),
             None => {
-                let frame = code.frames.last_mut().context("a frame")?;
+                let frame = code
+                    .frames
+                    .last_mut()
+                    .context("javap printed a part of a frame before the first frame")?;
                 frame.push(' ');
                 frame.push_str(&line);
             }
@@ -214,6 +223,9 @@ fn member_line(class: &mut Class, section: Section, line: &str) -> Result<Sectio
 }
 
 fn code(class: &mut Class) -> Result<&mut Code> {
-    let member = class.members.last_mut().context("no member")?;
-    member.code.as_mut().context("no code")
+    let member = class
+        .members
+        .last_mut()
+        .context("a line precedes all members")?;
+    member.code.as_mut().context("the member has no code")
 }

@@ -191,7 +191,9 @@ fn javap_agrees_on_a_sample() -> Result<()> {
         let mut random = Random::new(u64::from(feature));
         let mut sample = Vec::new();
         while sample.len() < PRINTED {
-            let file = random.pick(&files).context("no classes")?;
+            let file = random
+                .pick(&files)
+                .context("the list of classes is empty")?;
             // Leave out the smallest classes, which contain little, and the largest, which take
             // minutes to print.
             if (1_500..60_000).contains(&fs::metadata(file)?.len()) && !sample.contains(file) {

@@ -79,7 +79,7 @@ public class Constructors {
     static class Fine extends Base {
     }
 
-    /** Not instrumented, so that no probe reports the end of the constructor. */
+    /** This class is not instrumented, so no probe reports the end of its constructor. */
     static class Plain {
         static int caught;
 

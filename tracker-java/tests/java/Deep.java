@@ -1,4 +1,4 @@
-/** A recursion of 100,000 calls, three times. */
+/** Runs a recursion of 100,000 calls three times. */
 public class Deep {
     public static void main(String[] args) throws Exception {
         Thread thread = new Thread(null, Deep::run, "deep", 1L << 30);

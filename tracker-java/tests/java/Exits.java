@@ -39,7 +39,7 @@ public class Exits {
         throw new IllegalStateException();
     }
 
-    /** An implicit exception, caught where it is thrown. */
+    /** An implicit exception is caught in the method that caused it. */
     static void inside(String text) {
         try {
             sink += text.length();
@@ -48,7 +48,7 @@ public class Exits {
         }
     }
 
-    /** An exception of a callee leaves the method. */
+    /** An exception leaves this method; a method that it called has thrown it. */
     static void passing() {
         throwing();
         leaf();

@@ -1,4 +1,6 @@
-/** A million constructors whose super constructor throws, from an instrumented and an uninstrumented caller. */
+/**
+ * Calls a million constructors whose super constructor throws, from an instrumented caller and from one that is not.
+ */
 public class FailingSuper {
     public static void main(String[] args) {
         instrumented();

@@ -1,4 +1,4 @@
-/** Direct and mutual recursion. The tree shows each method once on a path. */
+/** Direct and mutual recursion. A path of the tree contains each method once. */
 public class Recursion {
     private static int sink;
 
@@ -7,7 +7,7 @@ public class Recursion {
         direct(0);
         even(10);
         odd(3);
-        // A pattern of calls in which recursion is folded into a node that is folded already.
+        // This pattern of calls returns to a node that the recursion has returned to already.
         a(4);
         after();
     }

@@ -1,4 +1,4 @@
-/** Stack overflows, caught at different heights. The program counts its calls itself. */
+/** Stack overflows, caught at different depths. The program counts its own calls. */
 public class StackOverflow {
     private static long recursions;
     private static long leaves;
@@ -27,7 +27,7 @@ public class StackOverflow {
         }
     }
 
-    /** Frames of different sizes, so that the stack ends in every part of a probe. */
+    /** Calls itself with frames of different sizes, so that the stack ends in every part of a probe. */
     static void recurse(int size) {
         recursions++;
         leaf();

@@ -1,8 +1,8 @@
 import java.util.concurrent.CountDownLatch;
 
-/** Runs 1, 2, 4 … 64 threads at once, each with its own work. Some erase their thread locals. */
+/** Runs 1, 2, 4 … 64 threads at once. Each has its own work, and some erase their thread locals. */
 public class Threads64 {
-    /** All threads are kept, so that the last name of each can be read. */
+    /** The threads are kept, so that their last names can be read. */
     private static final Thread[][] KEPT = new Thread[65][];
 
     public static void main(String[] args) throws Exception {
@@ -11,7 +11,7 @@ public class Threads64 {
             Thread[] all = new Thread[threads];
             KEPT[threads] = all;
             for (int i = 0; i < threads; i++) {
-                // One thread in four has the name of its neighbours.
+                // One thread in four has the same name as others.
                 String name = i % 4 == 0 ? "same" : "worker-" + threads + "-" + i;
                 all[i] = new Odd(name, start, i);
                 all[i].start();
@@ -41,7 +41,7 @@ public class Threads64 {
     static void inner() {
     }
 
-    /** A thread that overrides all methods that it can, with wrong results. */
+    /** A thread that overrides every method it can, with wrong results. */
     static class Odd extends Thread {
         private final CountDownLatch start;
         private final int number;

@@ -2,7 +2,10 @@ import java.lang.reflect.Method;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** Runs 100,000 virtual threads at once, three methods deep, and prints the heap that they take; then very many in sequence. */
+/**
+ * Runs 100,000 virtual threads at once, three methods deep, and prints how much heap they take. Then runs very many,
+ * one after the other.
+ */
 public class Virtual {
     private static final int LIVE = 100000;
     private static final int SEQUENCE = Integer.getInteger("sequence", 1000000);

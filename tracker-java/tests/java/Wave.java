@@ -1,7 +1,7 @@
 import java.lang.reflect.Method;
 import java.util.concurrent.CountDownLatch;
 
-/** Runs more virtual threads at once than there is room for, and then many more, one after the other. */
+/** Runs more virtual threads at once than there is room for. Then runs many more, one after the other. */
 public class Wave {
     private static final int LIVE = 30000;
     private static final int LATER = 100000;

@@ -1,4 +1,4 @@
-//! Random cases that are the same in each run.
+//! Random numbers for tests, which are the same in each run.
 
 /// Pseudo-random numbers (Marsaglia's xorshift).
 pub struct Chance(pub u64);

@@ -13,7 +13,7 @@ pub mod schema;
 
 pub const JDKS: [u32; 2] = [17, 25];
 
-/// Number of calls of each method of the recursion in `Work.main`.
+/// Number of calls of each method in the recursion of `Work.main`.
 #[derive(Default)]
 struct Recursion {
     expression: u64,
@@ -45,7 +45,7 @@ impl Recursion {
     }
 }
 
-/// Checks the counts that every complete run of `Work.main` has.
+/// Checks the numbers of calls that every complete run of `Work.main` has.
 pub fn check_work(profile: &Profile, mains: u64) -> Result<()> {
     let recursion = Recursion::of_main();
     let edges = [
@@ -75,21 +75,21 @@ pub fn check_work(profile: &Profile, mains: u64) -> Result<()> {
     Ok(())
 }
 
-/// Number of calls of the methods with a name.
+/// Number of calls of all methods named `name`.
 pub fn total(profile: &Profile, name: &str) -> u64 {
     let nodes = profile.threads.iter().flat_map(|thread| &thread.nodes);
     let named = nodes.filter(|node| &*profile.methods[node.method as usize].name == name);
     named.map(|node| node.calls).sum()
 }
 
-/// The samples and functions that another tool reads in a profile.
+/// The samples and functions that a tool other than Loadhook reads in a profile.
 pub fn public(file: &[u8]) -> Result<schema::Profile> {
     let mut bytes = Vec::new();
     flate2::read::GzDecoder::new(file).read_to_end(&mut bytes)?;
     Ok(schema::Profile::decode(&bytes))
 }
 
-/// Checks that the fields for other tools agree with Loadhook's own fields.
+/// Checks that the fields which other tools read agree with Loadhook's own fields.
 pub fn check_public(file: &[u8]) -> Result<schema::Profile> {
     let profile = pprof::read(file)?;
     let mut again = Vec::new();
@@ -103,7 +103,7 @@ pub fn check_public(file: &[u8]) -> Result<schema::Profile> {
 
 pub fn similar(found: &str, expected: &str) -> Result<()> {
     for (found, expected) in found.lines().zip(expected.lines()) {
-        ensure!(found == expected, "{found} is not {expected}");
+        ensure!(found == expected, "{expected} expected, {found} found");
     }
     ensure!(found.len() == expected.len());
     Ok(())

@@ -1,4 +1,5 @@
-//! The content of a pprof file as text that does not depend on the order of fields and strings.
+//! Prints the content of a pprof file as text that does not depend on the order of fields and
+//! strings.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,13 +11,13 @@ use flate2::write::GzEncoder;
 use loadhook_profile::Header;
 use loadhook_profile::format::pprof;
 
-/// A field's value.
+/// The value of a field.
 enum Value<'a> {
     Number(u64),
     Bytes(&'a [u8]),
 }
 
-/// The fields of a message by number, each in the order of the file.
+/// The fields of a message by their numbers. The values of a number are in the order of the file.
 struct Message<'a>(BTreeMap<u64, Vec<Value<'a>>>);
 
 impl<'a> Message<'a> {
@@ -29,11 +30,12 @@ impl<'a> Message<'a> {
                 0 => Value::Number(varint(&mut rest)?),
                 2 => {
                     let len = usize::try_from(varint(&mut rest)?)?;
-                    let (taken, behind) = rest.split_at_checked(len).context("a cut field")?;
+                    let (taken, behind) =
+                        rest.split_at_checked(len).context("the field is cut off")?;
                     rest = behind;
                     Value::Bytes(taken)
                 }
-                kind => bail!("wire type {kind}"),
+                kind => bail!("unknown wire type {kind}"),
             };
             fields.entry(tag >> 3).or_default().push(value);
         }
@@ -52,7 +54,7 @@ impl<'a> Message<'a> {
         self.bytes(field).map(Message::parse).collect()
     }
 
-    /// The number of a field, 0 if it is absent.
+    /// The value of a number field; 0 if the field is absent.
     fn number(&self, field: u64) -> u64 {
         match self.0.get(&field).and_then(|values| values.first()) {
             Some(Value::Number(number)) => *number,
@@ -60,7 +62,7 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// The numbers of a packed field.
+    /// The numbers in a packed field.
     fn packed(&self, field: u64) -> Result<Vec<u64>> {
         let mut numbers = Vec::new();
         for mut bytes in self.bytes(field) {
@@ -75,17 +77,17 @@ impl<'a> Message<'a> {
 fn varint(bytes: &mut &[u8]) -> Result<u64> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {
-        let (byte, rest) = bytes.split_first().context("a cut number")?;
+        let (byte, rest) = bytes.split_first().context("the number is cut off")?;
         *bytes = rest;
         value |= u64::from(byte & 0x7f) << shift;
         if byte & 0x80 == 0 {
             return Ok(value);
         }
     }
-    bail!("a number of more than ten bytes")
+    bail!("a number has more than ten bytes")
 }
 
-/// Prints an uncompressed pprof file, one line for each sample, method, thread and node.
+/// Prints an uncompressed pprof file, with one line for each sample, method, thread and node.
 pub fn dump(file: &[u8]) -> Result<String> {
     let profile = Message::parse(file)?;
     let strings: Vec<&str> = profile
@@ -94,7 +96,10 @@ pub fn dump(file: &[u8]) -> Result<String> {
         .collect::<Result<_, _>>()?;
     let text = |index: u64| -> Result<String> {
         let text = strings.get(usize::try_from(index)?);
-        Ok(format!("{:?}", text.context("no such string")?))
+        Ok(format!(
+            "{:?}",
+            text.context("the string table has no such string")?
+        ))
     };
     let mut out = String::new();
     for (name, field) in [("sample_type", 1), ("period_type", 11)] {
@@ -142,7 +147,7 @@ pub fn dump(file: &[u8]) -> Result<String> {
     Ok(out)
 }
 
-/// The header, as readers of our own fields see it.
+/// The profile's header, read from Loadhook's own fields.
 fn header(file: &[u8]) -> Result<Header> {
     let mut zipped = GzEncoder::new(Vec::new(), Compression::fast());
     zipped.write_all(file)?;

@@ -1,4 +1,4 @@
-//! Runs instrumented Java programs and reads the snapshots they print.
+//! Instruments Java programs, runs them under the tracker, and reads the snapshots that they print.
 #![allow(dead_code, unreachable_pub)] // a module of test programs, each of which uses a part
 
 pub mod chance;
@@ -32,10 +32,10 @@ pub struct Program {
     pub methods: Vec<String>,
 }
 
-/// Gives the methods of a program ids and remembers their names.
+/// Gives an id to each method of a program, and remembers its name.
 #[derive(Default)]
 struct Names {
-    /// Set for probes that only count; otherwise the methods get entry and exit probes.
+    /// True if methods get probes that only count, instead of entry and exit probes.
     counts: bool,
     class: String,
     methods: Vec<String>,
@@ -62,15 +62,15 @@ impl Program {
         Ok(folder)
     }
 
-    /// Compiles `tests/java/<name>.java` and the sources in `tests/java/loadhook`, and instruments
-    /// the former.
+    /// Compiles `tests/java/<name>.java` and the sources in `tests/java/loadhook`. Instruments the
+    /// classes of the former.
     pub fn new(name: &str) -> Result<Program> {
         let mut program = Program::plain(name)?;
         program.instrument(Names::default())?;
         Ok(program)
     }
 
-    /// The same with probes that only count.
+    /// Like [`Program::new`], but with probes that only count.
     pub fn counted(name: &str) -> Result<Program> {
         let mut program = Program::plain(name)?;
         program.instrument(Names {
@@ -80,7 +80,7 @@ impl Program {
         Ok(program)
     }
 
-    /// Compiles the same without instrumenting it.
+    /// Like [`Program::new`], but without instrumenting the classes.
     pub fn plain(name: &str) -> Result<Program> {
         let folder = tempfile::tempdir()?;
         for (class, bytes) in loadhook_tracker::CLASSES {
@@ -100,12 +100,13 @@ impl Program {
         })
     }
 
-    /// The folder of the classes.
+    /// The folder with the program's classes.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Replaces or adds a class in the tracker's package, without probes.
+    /// Compiles a source into the tracker's package without probes. It replaces the tracker's class
+    /// of the same name, or is added.
     pub fn with(self, file: &str) -> Result<Program> {
         compile(self.folder.path(), &[java(file)])?;
         Ok(self)
@@ -135,7 +136,7 @@ impl Program {
         Ok(())
     }
 
-    /// Runs the program in a mode with a node limit, and reads its snapshot.
+    /// Runs the program with a timing and a limit of nodes, and reads the snapshot that it prints.
     pub fn run(&self, jdk: u32, jvm: &[&str], timing: &str, limit: u32) -> Result<Profile> {
         let output = self.output(jdk, jvm, timing, limit)?;
         Profile::read(&output, &self.methods)
@@ -156,18 +157,19 @@ impl Program {
     }
 }
 
-/// Runs a program on both JDKs in a mode and compares the call trees of its threads, as text.
+/// Runs a program on both JDKs, and compares the call trees of its threads, as text, with
+/// `expected`.
 pub fn check(name: &str, timing: &str, expected: &str) -> Result<()> {
     let program = Program::new(name)?;
     for jdk in [17, 25] {
         let profile = program.run(jdk, &[], timing, 1_000_000)?;
         let found = profile.tree("main");
         if found.trim() != dedent(expected).trim() {
-            bail!("{name} on {jdk}, timing {timing}: found\n{found}");
+            bail!("{name} on {jdk}, timing {timing}: another tree expected than\n{found}");
         }
         anyhow::ensure!(
             profile.depth == 0,
-            "{name} on {jdk}: depth {}",
+            "{name} on {jdk}: the path should be empty at the end, but has {} entries",
             profile.depth
         );
         profile.check_times()?;
@@ -207,7 +209,7 @@ pub fn compile(folder: &Path, sources: &[PathBuf]) -> Result<()> {
     process::output(&mut javac).map(drop)
 }
 
-/// The counts that a program printed as lines `expect name count`.
+/// The counts in lines `expect name count`, which a program printed about itself.
 pub fn expectations(output: &str) -> BTreeMap<String, u64> {
     let lines = output
         .lines()

@@ -1,4 +1,4 @@
-//! Rewrites archives for a JVM without an agent, and runs them.
+//! Rewrites archives for JVMs without an agent, and runs them.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -17,10 +17,10 @@ use tempfile::TempDir;
 
 use super::{compile, java};
 
-/// The package of a tracker that is not renamed.
+/// The package of the tracker if it is not renamed.
 pub const PACKAGE: &str = "loadhook";
 
-/// Gives the methods of an archive ids from 0 on, and writes their symbols.
+/// Gives ids from 0 on to the methods of an archive, and writes their symbols.
 #[derive(Default)]
 struct Symbols {
     text: String,
@@ -41,7 +41,7 @@ impl Selector for Symbols {
     }
 }
 
-/// The first line of the method with this id; every third method has none.
+/// The first line of the method with this id. Every third method has none.
 pub fn line(id: u32) -> String {
     match id % 3 {
         0 => String::new(),
@@ -60,7 +60,8 @@ pub fn archive(folder: &Path, sources: &[&str], id: &str, package: &str) -> Resu
     rewrite(folder, id, package, |_| true)
 }
 
-/// Rewrites the classes of a folder that `chosen` names as one archive, and adds its part and its symbols.
+/// Rewrites those classes of a folder that `chosen` accepts as one archive, and adds the archive's
+/// part and symbols.
 pub fn rewrite(
     folder: &Path,
     id: &str,
@@ -92,7 +93,7 @@ pub fn rewrite(
     let (_, template) = OFFLINE_CLASSES
         .iter()
         .find(|(name, _)| *name == PART)
-        .context("no template")?;
+        .context("the tracker has no template of parts")?;
     let copy = renamed(template, &|text| match text {
         PART => Some(part.clone()),
         ARCHIVE => Some(numbers.clone()),
@@ -138,7 +139,7 @@ pub fn work(others: &[&str]) -> Result<TempDir> {
     Ok(folder)
 }
 
-/// A finished run in a folder of its own, with its profiles in the folder.
+/// A run that has ended, in a folder of its own, which also has its profiles.
 pub struct Run {
     pub folder: TempDir,
     pub stdout: String,
@@ -184,7 +185,7 @@ impl Run {
         })
     }
 
-    /// The names in the run's folder, sorted, with the process id as `%p`.
+    /// Sorted names of the files in the run's folder, with `%p` in place of the process id.
     pub fn files(&self) -> Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in fs::read_dir(self.folder.path())? {
@@ -203,7 +204,7 @@ impl Run {
         Ok(names)
     }
 
-    /// The bytes of the file with this name, or of the only file whose name ends with it.
+    /// The bytes of the file `name`, or of the only file whose name ends with it.
     pub fn bytes(&self, name: &str) -> Result<Vec<u8>> {
         for entry in fs::read_dir(self.folder.path())? {
             let entry = entry?;
@@ -218,7 +219,11 @@ impl Run {
                 return Ok(fs::read(entry.path())?);
             }
         }
-        anyhow::bail!("no {name}, only {:?}\n{}", self.files()?, self.stderr)
+        anyhow::bail!(
+            "the file {name} was not written, only {:?}\n{}",
+            self.files()?,
+            self.stderr
+        )
     }
 
     pub fn profile(&self, name: &str) -> Result<Profile> {
@@ -226,12 +231,12 @@ impl Run {
         pprof::read(&bytes).with_context(|| format!("{name} of {} bytes", bytes.len()))
     }
 
-    /// The only profile, under its default name. The run must have printed no message.
+    /// The only profile of the run, which has the default name. Fails if the run printed a message.
     pub fn only(&self) -> Result<Profile> {
         ensure!(self.told.is_empty(), "{}", self.stderr);
         ensure!(
             self.files()? == ["loadhook-%p.pb.gz"],
-            "{:?}\n{}",
+            "the file loadhook-%p.pb.gz alone expected, found {:?}\n{}",
             self.files()?,
             self.stderr
         );
@@ -239,7 +244,8 @@ impl Run {
     }
 }
 
-/// Calls of a method from a caller (`""` from outside), each as `Class.name`, over all threads.
+/// Number of calls of a method from a caller, summed over all threads. Both are `Class.name`; the
+/// caller `""` stands for none.
 pub fn calls(profile: &Profile, caller: &str, method: &str) -> u64 {
     let name = |at: u32| {
         let method = &profile.methods[at as usize];
@@ -258,7 +264,7 @@ pub fn calls(profile: &Profile, caller: &str, method: &str) -> u64 {
     calls
 }
 
-/// Checks the calls of the programs `Alpha` and `Beta`.
+/// Checks the number of calls between the programs `Alpha` and `Beta`.
 pub fn check_edges(profile: &Profile) -> Result<()> {
     for (caller, method, expected) in [
         ("", "Alpha.main", 1),

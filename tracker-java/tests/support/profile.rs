@@ -7,11 +7,11 @@ use anyhow::{Context, Result, ensure};
 
 #[derive(Debug, Default)]
 pub struct Profile {
-    /// The depth of the main thread's path before the snapshot.
+    /// Number of calls on the main thread's path before the snapshot was taken.
     pub depth: usize,
     pub header: Vec<i64>,
     pub threads: Vec<Thread>,
-    /// Calls that were counted by method alone.
+    /// Number of calls of methods that were counted by method alone.
     pub counted: BTreeMap<String, i64>,
     pub expected: BTreeMap<String, u64>,
 }
@@ -49,7 +49,7 @@ impl Profile {
             let Some(record) = line.strip_prefix("record ") else {
                 continue;
             };
-            ensure!(!ended, "a record behind the end");
+            ensure!(!ended, "a record follows the record that ends the profile");
             let words = record
                 .split(' ')
                 .map(str::parse)
@@ -65,7 +65,7 @@ impl Profile {
                     let node = node(&words, methods);
                     ensure!(
                         node.parent.is_none_or(|parent| parent < thread.nodes.len()),
-                        "parents come first"
+                        "a node comes before its parent"
                     );
                     thread.nodes.push(node);
                 }
@@ -76,11 +76,12 @@ impl Profile {
                 _ => ended = true,
             }
         }
-        ensure!(ended, "no end");
+        ensure!(ended, "the record that ends the profile is missing");
         Ok(profile)
     }
 
-    /// The call tree of the threads of a name, as indented lines: the method and its calls, sorted.
+    /// The call tree of the threads named `thread` as indented, sorted lines: a method and its
+    /// number of calls.
     pub fn tree(&self, thread: &str) -> String {
         let mut text = String::new();
         for thread in self.threads.iter().filter(|found| found.name == thread) {
@@ -89,7 +90,8 @@ impl Profile {
         text
     }
 
-    /// Calls of a method from a caller (`""` from outside), over all threads.
+    /// Number of calls of a method from a caller, summed over all threads. The caller `""` stands
+    /// for none.
     pub fn calls(&self, caller: &str, method: &str) -> i64 {
         let mut calls = 0;
         for thread in &self.threads {
@@ -106,7 +108,7 @@ impl Profile {
         calls
     }
 
-    /// Calls of a method over all callers and threads.
+    /// Number of calls of a method, from all callers in all threads.
     pub fn method_calls(&self, method: &str) -> i64 {
         let nodes = self.threads.iter().flat_map(|thread| &thread.nodes);
         nodes
@@ -124,7 +126,8 @@ impl Profile {
             .sum()
     }
 
-    /// Checks rules that the times of every run obey; estimates may be off by three standard errors.
+    /// Checks the rules that the times of every run obey. Estimates may differ by three standard
+    /// errors.
     pub fn check_times(&self) -> Result<()> {
         let wall = self.header[5] as f64;
         for thread in &self.threads {
@@ -134,7 +137,7 @@ impl Profile {
             let fits = total as f64 <= wall + 3.0 * error;
             ensure!(
                 thread.kind != 0 || fits,
-                "{}: {total} ns of {wall}, error {error}",
+                "{}: the times sum up to {total} ns ± {error}, but the program ran only {wall} ns",
                 thread.name
             );
             for node in &thread.nodes {

@@ -2,7 +2,7 @@ package heap;
 
 import java.util.concurrent.CountDownLatch;
 
-/** Has many threads that wait. */
+/** A program with many threads that wait. */
 public final class Crowd {
     public static void main(String[] arguments) throws Exception {
         int threads = Integer.parseInt(arguments[0]);
@@ -21,7 +21,7 @@ public final class Crowd {
             thread.setDaemon(true);
             thread.start();
         }
-        // After this, each thread has used all the stack that it will use.
+        // When all threads have come here, each has used as much of its stack as it ever will.
         running.await();
         System.out.println("waiting");
         // Waits until standard input ends, so that the program never outlives its test.

@@ -2,7 +2,7 @@ package heap;
 
 import java.io.InputStream;
 
-/** Defines classes all the time; the latest ones stay alive. */
+/** Defines classes all the time, and keeps only the latest of them alive. */
 public final class Defining {
     static final class Made {}
 

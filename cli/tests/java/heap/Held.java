@@ -4,7 +4,9 @@ package heap;
 public final class Held {
     static Object[] kept;
 
-    /** The contents are in upper case, which no constant of the class file contains. */
+    /**
+     * Bytes in upper case. No constant of the class file contains them, so a search in a dump finds only this array.
+     */
     static byte[] marked(String text) {
         return text.toUpperCase().getBytes();
     }

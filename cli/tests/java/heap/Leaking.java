@@ -4,7 +4,7 @@ import java.io.InputStream;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Keeps objects of a class of two loaders, a long list, and a thread with an object of its own. */
+/** Keeps objects of one class that two loaders have loaded, a long list, and a thread with an object of its own. */
 public class Leaking {
     static final List<Object> registry = new ArrayList<>();
     static Node chain;
@@ -18,7 +18,7 @@ public class Leaking {
         static final byte[] cache = new byte[100_000];
     }
 
-    /** The object that a local variable refers to. */
+    /** An object to which only a local variable refers. */
     static final class Mine {}
 
     static final class Loader extends ClassLoader {
@@ -60,7 +60,7 @@ public class Leaking {
                             try {
                                 hold(new Mine(), begun);
                             } catch (InterruptedException e) {
-                                // The thread ends.
+                                // The thread ends here.
                             }
                         },
                         "the holder");

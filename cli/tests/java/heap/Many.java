@@ -7,8 +7,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Keeps more than ten million objects in three parts of known sizes, prints a line, and waits to be
- * ended.
+ * Keeps more than ten million objects in three structures whose sizes are known, prints a line, and waits to be ended.
  */
 public final class Many {
     static final class Node {
@@ -22,7 +21,10 @@ public final class Many {
     static Object list;
     static Object map;
 
-    /** A tree of 2^(depth + 1) - 1 nodes. Those of every third depth have an array of that many bytes. */
+    /**
+     * A tree of 2^(depth + 1) - 1 nodes; its leaves have the depth 0. A node whose depth is divisible by three has an
+     * array of as many bytes as its depth.
+     */
     static Node tree(int depth) {
         Node node = new Node();
         node.depth = depth;
@@ -44,7 +46,7 @@ public final class Many {
         return list;
     }
 
-    /** A map with numbers that are not in the JDK's cache. */
+    /** A map of numbers that are too large for the JDK's cache of Integer objects. */
     static Map<Integer, List<Integer>> map(int keys) {
         Map<Integer, List<Integer>> map = new HashMap<>();
         for (int i = 0; i < keys; i++) {

@@ -4,7 +4,7 @@ import java.lang.reflect.Method;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.locks.LockSupport;
 
-/** Virtual threads that each keep an object alive by a variable only. */
+/** Virtual threads that wait. Each of them keeps an object alive that only its variable refers to. */
 public final class Parked {
     static final class Mine {
         volatile int number = 7;
@@ -22,7 +22,7 @@ public final class Parked {
     }
 
     public static void main(String[] arguments) throws Exception {
-        // The class is compiled for a JDK without virtual threads.
+        // Reflection is needed: the class is compiled for a JDK without virtual threads.
         Method start = Thread.class.getMethod("startVirtualThread", Runnable.class);
         Runnable body = Parked::park;
         for (int i = 0; i < 100; i++) {

@@ -80,11 +80,11 @@ public final class Walked {
         derived.other = new Derived();
         LIST.add(derived);
         for (int i = 0; i < 300; i++) {
-            // Not a concatenation by `+`, which is a call site with objects of its own.
+            // concat is used instead of the operator `+`, whose call site would make objects of its own.
             MAP.put("key ".concat(String.valueOf(i)), i % 2 == 0 ? (Object) (i * 1000L) : new int[i]);
             chain = new Chain(new byte[i], chain);
         }
-        // One array longer than a tag can express, and one of the longest length that fits.
+        // One array is longer than a tag can express; the other has the greatest length that fits.
         LIST.add(new Object[(1 << 18) - 1]);
         LIST.add(new Object[(1 << 18) - 2]);
         Object[] many = new Object[300_000];
@@ -108,7 +108,7 @@ public final class Walked {
         System.exit(System.in.read() < 0 ? 0 : 1);
     }
 
-    /** Not a lambda: JVM TI does not report the objects that its call site keeps alive. */
+    /** A class instead of a lambda: JVM TI does not report the objects that a lambda's call site keeps alive. */
     static final class Waiting extends Thread {
         @Override
         public void run() {

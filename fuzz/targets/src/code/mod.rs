@@ -32,8 +32,14 @@ pub(crate) fn check(old: &Member<'_, '_>, new: &Member<'_, '_>, set: OptionSet) 
         options.allow_huge_methods || new.len() <= HUGE || old.len() > HUGE,
         "the probes made the method longer than {HUGE} bytes"
     );
-    assert!(old.code.max_stack <= new.code.max_stack, "max_stack");
-    assert!(old.code.max_locals <= new.code.max_locals, "max_locals");
+    assert!(
+        old.code.max_stack <= new.code.max_stack,
+        "max_stack is smaller than before"
+    );
+    assert!(
+        old.code.max_locals <= new.code.max_locals,
+        "max_locals is smaller than before"
+    );
     kept(&old, &new);
     let targets = new.targets();
     let table: Vec<_> = new.code.exception_table().collect();
@@ -45,7 +51,11 @@ pub(crate) fn check(old: &Member<'_, '_>, new: &Member<'_, '_>, set: OptionSet) 
     let entered = targets.iter().chain(table.iter().map(|it| &it.handler_pc));
     if matches!(set, OptionSet::Allocations | OptionSet::Counts) {
         let own = old.code.exception_table().len();
-        assert_eq!(table.len(), own, "handlers without timing probes");
+        assert_eq!(
+            table.len(),
+            own,
+            "without timing probes, the number of handlers must stay"
+        );
     } else {
         timing(&new, entered.clone(), &table[known..], is_constructor);
     }
@@ -69,7 +79,10 @@ fn kept(old: &Side<'_, '_>, new: &Side<'_, '_>) {
         );
     }
     let jumps = |side: &Side<'_, '_>| side.instructions.iter().filter(is_jump).count();
-    assert!(jumps(old) <= jumps(new), "jumps are missing");
+    assert!(
+        jumps(old) <= jumps(new),
+        "the new code has fewer jumps than the old"
+    );
 }
 
 /// Returns whether the handler of `entry` was added by the rewriter. An added handler consists of
@@ -104,11 +117,11 @@ fn handlers(old: &Side<'_, '_>, new: &Side<'_, '_>, table: &[ExceptionHandler], 
     for entry in own {
         assert!(
             entry.start_pc < entry.end_pc || any_empty,
-            "{entry:?} is empty"
+            "{entry:?} covers no code"
         );
     }
     for entry in added {
-        assert!(entry.start_pc < entry.end_pc, "{entry:?} is empty");
+        assert!(entry.start_pc < entry.end_pc, "{entry:?} covers no code");
         assert!(
             entry.catch_type.is_none(),
             "an added handler has a catch type"
@@ -116,7 +129,7 @@ fn handlers(old: &Side<'_, '_>, new: &Side<'_, '_>, table: &[ExceptionHandler], 
     }
     assert!(
         are_pieces(&olds, own),
-        "{own:?} are not the pieces of {olds:?}"
+        "the handler was split, but {own:?} do not cover the same code as {olds:?}"
     );
 }
 

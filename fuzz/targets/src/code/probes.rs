@@ -17,7 +17,7 @@ pub(super) fn timing<'t>(
 ) {
     let entry = new.instructions.iter().position(is_call);
     let entry = entry.map(|at| end_of(&new.instructions[at]));
-    let entry_len = entry.unwrap_or_else(|| panic!("no entry probe"));
+    let entry_len = entry.unwrap_or_else(|| panic!("the method has no entry probe"));
     for &target in entered {
         assert!(
             usize::from(target) >= entry_len,
@@ -26,12 +26,15 @@ pub(super) fn timing<'t>(
         let opcode = new.opcode_at(target);
         assert!(
             !opcode.is_some_and(is_return),
-            "a jump leads past the probe at {target}"
+            "a jump to the return at {target} passes by its exit probe"
         );
     }
     if added.is_empty() {
         let last = new.instructions.last().map(|it| it.opcode);
-        assert!(is_constructor || last.is_some_and(is_return), "no handler");
+        assert!(
+            is_constructor || last.is_some_and(is_return),
+            "the method has no added handler, although it does not consist of a return alone"
+        );
     }
     // The handlers that the rewriter adds stand at the end of the code.
     let blocks = added.iter().map(|it| usize::from(it.handler_pc)).min();
@@ -70,9 +73,12 @@ pub(super) fn count<'t>(
     has_others: bool,
 ) {
     let [push, call, ..] = &new.instructions[..] else {
-        panic!("no count probe");
+        panic!("the method has no count probe");
     };
-    assert!(is_constant(push) && is_call(call), "no count probe");
+    assert!(
+        is_constant(push) && is_call(call),
+        "the method does not begin with a count probe"
+    );
     let (name, descriptor) = unwrap(new.class.pool().member(call.constant()));
     assert_eq!((name, descriptor), (&b"count"[..], &b"(I)V"[..]));
     let entry_len = end_of(call);
@@ -83,10 +89,20 @@ pub(super) fn count<'t>(
         );
     }
     if !has_others {
-        assert!(new.code.max_stack <= old.code.max_stack + 1, "max_stack");
-        assert_eq!(new.code.max_locals, old.code.max_locals, "max_locals");
+        assert!(
+            new.code.max_stack <= old.code.max_stack + 1,
+            "a count probe adds more than one to max_stack"
+        );
+        assert_eq!(
+            new.code.max_locals, old.code.max_locals,
+            "a count probe changed max_locals"
+        );
         let calls = |side: &Side<'_, '_>| side.instructions.iter().filter(|it| is_call(it)).count();
-        assert_eq!(calls(new), calls(old) + 1, "calls");
+        assert_eq!(
+            calls(new),
+            calls(old) + 1,
+            "a count probe must add exactly one call"
+        );
     }
 }
 

@@ -30,19 +30,35 @@ pub(super) fn check(old: &Side<'_, '_>, new: &Side<'_, '_>, drop_unknown: bool) 
                 | b"RuntimeInvisibleTypeAnnotations"
         );
         if !known {
-            assert!(drop_unknown, "an unknown attribute in instrumented code");
+            assert!(
+                drop_unknown,
+                "the code has an unknown attribute, so it must not be instrumented"
+            );
             continue;
         }
-        let after = rest.next().unwrap_or_else(|| panic!("a table is missing"));
-        assert_eq!(name(new, &after), old_name, "tables");
+        let after = rest
+            .next()
+            .unwrap_or_else(|| panic!("an attribute of the old code is missing in the new code"));
+        assert_eq!(
+            name(new, &after),
+            old_name,
+            "the attributes of the code have another order"
+        );
         table(old, new, old_name, &before, &after);
     }
     if let Some(added) = rest.next() {
-        assert_eq!(name(new, &added), b"StackMapTable", "added");
+        assert_eq!(
+            name(new, &added),
+            b"StackMapTable",
+            "only a StackMapTable may be added to the code"
+        );
         let frames = unwrap(read_frames(new, &added));
         in_order(new, &frames);
     }
-    assert!(rest.next().is_none(), "added attributes");
+    assert!(
+        rest.next().is_none(),
+        "more than one attribute was added to the code"
+    );
 }
 
 fn name<'a>(side: &Side<'_, 'a>, attribute: &Attribute<'_>) -> &'a [u8] {
@@ -89,7 +105,7 @@ fn place(old: &Side<'_, '_>, new: &Side<'_, '_>, before: Bci, after: Bci) {
         let same = was.opcode == is.opcode || was.jump_target().is_some();
         assert!(
             same,
-            "inside {:?} at {before} → {:?} at {after}",
+            "the offset was inside {:?} at {before}, and is now inside {:?} at {after}",
             was.opcode, is.opcode
         );
     }
@@ -100,12 +116,16 @@ fn lines(old: &Side<'_, '_>, new: &Side<'_, '_>, before: &Attribute<'_>, after: 
         unwrap(line_table::entries(it.reader(Structure::Named("lines"))).map(Iterator::collect))
     };
     let (before, after) = (read(before), read(after));
-    assert_eq!(before.len(), after.len(), "lines");
+    assert_eq!(
+        before.len(),
+        after.len(),
+        "the number of line entries changed"
+    );
     let mut previous = None;
     for ((old_pc, old_line), (new_pc, new_line)) in before.into_iter().zip(after) {
         assert_eq!(old_line, new_line);
         match previous {
-            // A second line of one instruction may point behind the probe that precedes the
+            // A second line of one instruction may point after the probe that precedes the
             // instruction.
             Some((pc, first)) if pc == old_pc => {
                 assert!(
@@ -127,7 +147,11 @@ fn locals(old: &Side<'_, '_>, new: &Side<'_, '_>, before: &Attribute<'_>, after:
         unwrap(local_table::entries(it.reader(Structure::Named("locals"))).map(Iterator::collect))
     };
     let (before, after) = (read(before), read(after));
-    assert_eq!(before.len(), after.len(), "locals");
+    assert_eq!(
+        before.len(),
+        after.len(),
+        "the number of local variables changed"
+    );
     for (before, after) in before.into_iter().zip(after) {
         assert_eq!(
             (before.name_index, before.descriptor_index, before.index),
@@ -160,7 +184,10 @@ fn frames(old: &Side<'_, '_>, new: &Side<'_, '_>, before: &Attribute<'_>, after:
     };
     let after = unwrap(read_frames(new, after));
     in_order(new, &after);
-    assert!(before.len() <= after.len(), "frames are missing");
+    assert!(
+        before.len() <= after.len(),
+        "the new code has fewer frames than the old"
+    );
     if objects_are_new(old, &before) {
         assert!(
             objects_are_new(new, &after),
@@ -177,10 +204,14 @@ fn read_frames<'a>(side: &Side<'_, 'a>, it: &Attribute<'a>) -> Result<Vec<RawFra
 fn in_order(side: &Side<'_, '_>, frames: &[RawFrame<'_>]) {
     assert!(
         frames.is_sorted_by(|a, b| a.bci < b.bci),
-        "frames out of order"
+        "frames are not in the order of their offsets"
     );
     for frame in frames {
-        assert!(side.is_start(frame.bci), "a frame at {}", frame.bci);
+        assert!(
+            side.is_start(frame.bci),
+            "the frame at {} is inside an instruction",
+            frame.bci
+        );
     }
 }
 
@@ -204,10 +235,18 @@ fn annotations(
     let in_annotations = Structure::Named("type annotations");
     let handlers = new.code.exception_table().len();
     let old_handlers = old.code.exception_table().len();
-    assert_eq!(before.info.len(), after.info.len(), "type annotations");
+    assert_eq!(
+        before.info.len(),
+        after.info.len(),
+        "the length of the type annotations changed"
+    );
     let list = unwrap(type_annotations::entries(before.reader(in_annotations)));
     let new_list = unwrap(type_annotations::entries(after.reader(in_annotations)));
-    assert_eq!(list.len(), new_list.len(), "type annotations");
+    assert_eq!(
+        list.len(),
+        new_list.len(),
+        "the number of type annotations changed"
+    );
     for (before, after) in list.iter().zip(&new_list) {
         assert_eq!(before.target_type, after.target_type);
         assert_eq!(
@@ -231,7 +270,10 @@ fn annotations(
                     let mut news = new.code.exception_table();
                     let catch_type = olds.nth(usize::from(*before)).map(|it| it.catch_type);
                     let found = news.nth(usize::from(*after)).map(|it| it.catch_type);
-                    assert_eq!(found, catch_type, "another entry is annotated");
+                    assert_eq!(
+                        found, catch_type,
+                        "the annotation now belongs to a handler of another type"
+                    );
                 }
             }
             (Target::Offset(before), Target::Offset(after)) => {

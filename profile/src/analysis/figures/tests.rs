@@ -62,8 +62,9 @@ fn exact_probes_are_taken_out() {
 
 #[test]
 fn sampled_probes_are_taken_out() {
-    // The same leaf called 1,000 times. One call in ten is timed, with weight 10. So the leaf's
-    // time holds `inside` 1,000 times, but the caller's time only the cost of the timed calls.
+    // The same leaf, called 1,000 times. One call in ten is timed, with weight 10. So the leaf's
+    // time contains `inside` 1,000 times, but the caller's time contains only the cost of the timed
+    // calls.
     let leaf = 1000 * (10 + 20);
     let root = 500 + 1000 * (10 + 4) + 100 * 40 + 20;
     let mut nodes = [
@@ -84,7 +85,8 @@ fn sampled_probes_are_taken_out() {
 
 #[test]
 fn callees_share_what_their_caller_has() {
-    // Callees seem to take 150 of their caller's 100, so each loses a third.
+    // Callees seem to take 150, but their caller took only 100. So each callee loses a third of its
+    // time.
     let nodes = [
         node(None, 1, [100, 100, 150]),
         node(Some(0), 1, [90, 90, 30]),
@@ -106,7 +108,8 @@ fn callees_of_a_running_call_keep_their_times() {
     };
     let nodes = [
         under_way(None, 0, [0, 0, 20]),
-        // One call of 20, with 15 in its callee, then 800 in a callee of the running call.
+        // One call of 20 has ended, with 15 in its callee; a running call has spent 800 in its
+        // callee.
         under_way(Some(0), 1, [20, 20, 815]),
         node(Some(1), 2, [815, 815, 0]),
         // A call that was entered and has not returned.
@@ -188,8 +191,8 @@ fn direct_recursion_adds_no_error_to_the_self_time() {
     assert_eq!(figures[0].self_variance, 1e6);
 }
 
-/// A caller that is timed at every call and does nothing itself. The sample missed much of its
-/// callees' time, and ticks found the callees on top.
+/// A caller that does nothing itself, and is timed at every call. The sample of its callees' calls
+/// missed much of their time; ticks found the callees on top of the stack.
 #[test]
 fn errors_of_callees_are_not_their_callers_own_time() {
     let ms = 1_000_000;
@@ -220,7 +223,7 @@ fn errors_of_callees_are_not_their_callers_own_time() {
     assert!(settled[2].self_variance < rest[2].self_variance / 10.0);
     let sum: f64 = settled.iter().map(|figure| figure.self_ns).sum();
     assert!((sum - 100.0 * ms as f64).abs() < 1.0, "{sum}");
-    // An exact rest stays, whatever the ticks are.
+    // If the rest is exact, it stays, whatever the ticks are.
     for node in &mut nodes {
         node.timed = node.calls;
         node.variance = 0.0;
@@ -268,7 +271,7 @@ fn probes_of_recursive_calls_are_the_recursions_own() {
         (Timing::Adaptive, [20, 4, 20]),
     ] {
         let [root, recursive] = figures(&nodes, &header(timing, costs))[..] else {
-            panic!("two nodes");
+            panic!("two nodes expected");
         };
         // The number of recursive calls is an estimate: 1 in 500 instead of 1,000.
         assert!(

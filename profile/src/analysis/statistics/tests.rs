@@ -34,8 +34,8 @@ fn enumerated(a: &[f64], b: &[f64]) -> f64 {
     as_far.count() as f64 / distances.len() as f64
 }
 
-/// Two groups of values with the U statistic `u`. U counts the pairs in which the value of the
-/// second group is the smaller one.
+/// Two groups of values with the U statistic `u`. U is the number of pairs in which the value of
+/// the second group is the smaller one.
 fn with_u(size: usize, other: usize, u: usize) -> (Vec<f64>, Vec<f64>) {
     let mut left = u;
     let mut a = Vec::new();
@@ -105,7 +105,7 @@ fn many_runs_use_the_normal_approximation() {
     assert!((exact - normal).abs() < 0.002, "{exact} {normal}");
     assert!(
         mann_whitney(&a, &more) < exact,
-        "U grows with each value below"
+        "a larger value must make the difference surer"
     );
     assert_eq!(normal_p(&[42; 41], 20, 0), 1.0);
     for (z, tail) in [
@@ -123,7 +123,7 @@ fn many_runs_use_the_normal_approximation() {
 fn ratios_have_intervals() {
     let before = [10.0, 11.0, 12.0, 13.0, 14.0];
     let after: Vec<f64> = before.iter().map(|value| 2.0 * value).collect();
-    let double = ratio(&before, &after).expect("values");
+    let double = ratio(&before, &after).expect("both sides have values");
     assert!((double.estimate - 2.0).abs() < 0.05, "{double:?}");
     assert!(1.5 < double.low && double.low < 2.0 && 2.0 < double.high && double.high < 2.6);
     // Conover's table: for 5 and 5 runs the third ratio from either end, at 96.8 %.
@@ -132,16 +132,16 @@ fn ratios_have_intervals() {
     assert_eq!(outside(4, 4).0, 0);
     assert!(
         (confidence(3, 3) - 0.9).abs() < 1e-12,
-        "as sure as they can be"
+        "three values a side allow no more confidence than 0.9"
     );
-    let none = ratio(&[0.0; 5], &[1.0; 5]).expect("values");
+    let none = ratio(&[0.0; 5], &[1.0; 5]).expect("both sides have values");
     assert_eq!(
         (none.estimate, none.low, none.high),
         (f64::INFINITY, f64::INFINITY, f64::INFINITY)
     );
-    let gone = ratio(&[1.0; 5], &[0.0; 5]).expect("values");
+    let gone = ratio(&[1.0; 5], &[0.0; 5]).expect("both sides have values");
     assert_eq!((gone.estimate, gone.high), (0.0, 0.0));
-    let nothing = ratio(&[0.0; 2], &[0.0; 2]).expect("values");
+    let nothing = ratio(&[0.0; 2], &[0.0; 2]).expect("both sides have values");
     assert_eq!(nothing.estimate, 1.0);
     assert_eq!(ratio(&[], &[1.0]), None);
 }
@@ -181,7 +181,7 @@ proptest! {
     ) {
         let values: Vec<f64> = values.into_iter().map(f64::from).collect();
         let (a, b) = values.split_at(split);
-        let ratio = ratio(a, b).expect("values");
+        let ratio = ratio(a, b).expect("both sides have values");
         let is_outside = ratio.low > 1.0 || ratio.high < 1.0;
         let level = 1.0 - confidence(a.len(), b.len());
         prop_assert_eq!(is_outside, mann_whitney(a, b) <= level + 1e-9);

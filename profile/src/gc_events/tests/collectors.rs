@@ -180,7 +180,7 @@ pub(super) fn run(mut collector: Collector, steps: &[Step]) -> Oracle {
         match *step {
             Step::Allocate(size) => {
                 let [space, ..] = collector.spaces() else {
-                    unreachable!("each has one");
+                    unreachable!("every collector has a space");
                 };
                 let id = space.place(held.len());
                 oracle.allocate(size, space.arena(), id);

@@ -43,7 +43,7 @@ fn every_field_arrives() {
     assert_eq!(header.probe, probe);
 
     let [ended, worker] = &snapshot.threads[..] else {
-        panic!("two threads");
+        panic!("two threads expected");
     };
     assert_eq!((&*ended.name, ended.id), ("", None));
     assert_eq!(ended.kind, ThreadKind::Ended);
@@ -88,7 +88,7 @@ fn a_stream_cut_into_pieces_decodes_alike() {
         assert_eq!(
             decoder.finish().expect("the stream is valid"),
             whole,
-            "pieces of {size}"
+            "the stream, fed in pieces of {size} bytes, must give the same snapshot"
         );
     }
 }
@@ -139,11 +139,11 @@ fn bad_words_are_placed() {
         let mut decoder = Decoder::default();
         let errors = words.iter().filter_map(|w| decoder.push(&[*w]).err());
         assert!(errors.take(3).all(|e| e == error));
-        assert_eq!(decoder.finish().expect_err("failed"), error);
+        assert_eq!(decoder.finish().expect_err("the stream is invalid"), error);
     }
     let mut words = stream();
     words.push(4);
-    let error = decode(&words).expect_err("after the end");
+    let error = decode(&words).expect_err("words follow the end of the stream");
     assert_eq!(error.position, words.len() as u64 - 1);
     insta::assert_snapshot!(error, @"bad snapshot: a word after the end record at word 60 (value 4)");
 }
@@ -154,7 +154,8 @@ proptest! {
         let _ = decode(&words);
     }
 
-    /// Small numbers are valid tags, kinds and lengths far more often.
+    /// The words are mostly small numbers, because those are far more often valid as tags, kinds
+    /// and lengths.
     #[test]
     fn small_words_never_panic(words in proptest::collection::vec(-2i64..12, 0..200)) {
         let mut all = stream();

@@ -8,13 +8,13 @@ use super::{AssembleError, ClassBuilder, CodeBuilder, FrameForm, access, op};
 fn assemble(descriptor: &str, build: impl FnOnce(&mut CodeBuilder<'_>)) -> Vec<u8> {
     let mut class = ClassBuilder::new(52, "T");
     class.method(access::STATIC, "m", descriptor, build);
-    let bytes = class.finish().expect("assembles");
+    let bytes = class.finish().expect("the class can be assembled");
     // After the method the class has only attributes_count. Find the method by its max_stack and
     // max_locals.
     let at = bytes
         .windows(4)
         .rposition(|four| four == [0x7e, 0x7e, 0x7d, 0x7d]);
-    bytes[at.expect("marked limits") + 4..].to_vec()
+    bytes[at.expect("the code has the marked limits") + 4..].to_vec()
 }
 
 /// Limits by which [`assemble`] finds the method.
@@ -126,7 +126,7 @@ fn pools_are_padded_exactly() {
     for entries in [100, 65_534] {
         let mut class = ClassBuilder::new(52, "T");
         class.pool_entries(entries);
-        let bytes = class.finish().expect("assembles");
+        let bytes = class.finish().expect("the class can be assembled");
         assert_eq!(bytes[8..10], (entries + 1).to_be_bytes());
     }
 }

@@ -64,9 +64,13 @@ mod tests {
         let mut names = HashSet::new();
         for (name, bytes) in classes() {
             assert_eq!(bytes[..4], [0xca, 0xfe, 0xba, 0xbe], "{name}");
-            assert!(names.insert(name.clone()), "{name} twice");
+            assert!(names.insert(name.clone()), "two cases have the name {name}");
         }
-        assert!(names.len() > 2_500, "only {} cases", names.len());
+        assert!(
+            names.len() > 2_500,
+            "more than 2,500 cases expected, {} found",
+            names.len()
+        );
     }
 
     /// The bytes of a case are the same each time, so that a failing class can be made again.

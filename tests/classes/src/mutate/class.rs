@@ -4,7 +4,7 @@
 //! Unknown parts are stored as bytes. `Class::parse` checks that `write` gives the same bytes
 //! again.
 
-/// A constant: its tag and the bytes behind it. The unusable half of a `Long` or `Double` has tag 0.
+/// A constant: its tag and the bytes after it. The unusable half of a `Long` or `Double` has tag 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Constant {
     /// The tag of the constant (JVMS table 4.4-A).

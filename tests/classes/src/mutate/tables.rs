@@ -4,7 +4,7 @@ use super::body::Body;
 use super::class::{Attribute, Class, Constant, Info, Member, u2};
 use super::code_attributes::{find, find_mut, lines};
 
-/// Moves the beginning of a line, usually to an instruction, or reorders lines.
+/// Moves the beginning of an entry of the LineNumberTable, usually to an instruction, or reorders entries.
 pub(super) fn line_table(body: &mut Body<'_>) -> Option<()> {
     let starts = body.starts()?;
     let length = body.code()?.bytes.len();

@@ -60,7 +60,10 @@ mod tests {
                 assert_eq!(code.pc(), length);
                 code.op(op::RETURN);
             });
-            assert!(class.finish().is_ok(), "{length} bytes with {sites} sites");
+            assert!(
+                class.finish().is_ok(),
+                "a class of {length} bytes with {sites} sites cannot be assembled"
+            );
         }
     }
 }

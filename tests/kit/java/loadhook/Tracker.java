@@ -239,7 +239,7 @@ public final class Tracker {
 
     /**
      * This thread's numbers: the depth, entries removed by repair, exits and catches of methods that were not on
-     *      * the path, events lost, then one count for each {@link Event}.
+     * the path, events lost, then one count for each {@link Event}.
      */
     public static long[] counts() {
         State state = STATE.get();

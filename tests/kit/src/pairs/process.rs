@@ -198,7 +198,7 @@ fn decode(frame: &[u8]) -> Result<Outcome> {
         [2] => linked(Run::TimedOut),
         [3] => linked(Run::Hung),
         [5] => linked(Run::NotRun),
-        status => bail!("status {status:?}"),
+        status => bail!("the JVM's answer has the unknown status {status:?}"),
     }
 }
 
@@ -228,7 +228,10 @@ fn decode_ran(fields: &mut Fields<'_>) -> Result<Ran> {
         new_arrays,
     ] = numbers[..]
     else {
-        bail!("the answer has {} numbers of the tracker", numbers.len());
+        bail!(
+            "the JVM's answer has {} numbers of the tracker, which is a wrong number",
+            numbers.len()
+        );
     };
     let tracker = TrackerCounts {
         depth,

@@ -54,7 +54,11 @@ pub(super) fn code<'a>(
             None => same!("catch type", ours.catch_type, CpIndex::NONE),
         }
     }
-    let opcodes = &theirs.bytecode.as_ref().context("no bytecode")?.opcodes;
+    let opcodes = &theirs
+        .bytecode
+        .as_ref()
+        .context("cafebabe reads no bytecode")?
+        .opcodes;
     let mut count = 0;
     for (instruction, (at, theirs)) in ours.instructions().zip(opcodes) {
         let instruction = instruction.map_err(|kind| anyhow::anyhow!("{kind}"))?;
@@ -72,7 +76,10 @@ pub(super) fn code<'a>(
         match &theirs.data {
             AttributeData::LineNumberTable(theirs) => {
                 let theirs = theirs.iter().map(|it| (Bci(it.start_pc), it.line_number));
-                ensure!(line_table::entries(reader)?.eq(theirs), "lines");
+                ensure!(
+                    line_table::entries(reader)?.eq(theirs),
+                    "the line tables differ"
+                );
             }
             AttributeData::LocalVariableTable(theirs) => {
                 let theirs = theirs.iter().map(|it| {
@@ -108,7 +115,9 @@ pub(super) fn code<'a>(
                 }
             }
             AttributeData::Other(_) => {}
-            theirs => bail!("unexpected attribute of code: {theirs:?}"),
+            theirs => {
+                bail!("cafebabe reads an attribute that this code should not have: {theirs:?}")
+            }
         }
     }
     Ok(())

@@ -18,7 +18,7 @@ pub(super) fn pool<'a>(ours: &ConstantPool<'_>, theirs: &'a cafebabe::ClassFile<
     while index.0 < ours.count() {
         let constant = ours.get(index)?;
         if !matches!(constant, Constant::Utf8(_)) {
-            let item = rest.next().context("cafebabe has fewer constants")?;
+            let item = rest.next().context("cafebabe found fewer constants")?;
             pool_item(ours, index, &item).with_context(|| format!("#{index}"))?;
         }
         index.0 += 1;
@@ -30,7 +30,10 @@ pub(super) fn pool<'a>(ours: &ConstantPool<'_>, theirs: &'a cafebabe::ClassFile<
             index.0 += 1;
         }
     }
-    ensure!(rest.next().is_none(), "cafebabe has more constants");
+    ensure!(
+        rest.next().is_none(),
+        "cafebabe reads more constants than Loadhook"
+    );
     Ok(())
 }
 

@@ -20,7 +20,7 @@ pub(super) type Known<'a> = Vec<Option<Discriminant<TheirOpcode<'a>>>>;
 fn same_name<'a>(opcode: Opcode, theirs: &TheirOpcode<'a>, known: &mut Known<'a>) -> Result<()> {
     let known = known
         .get_mut(usize::from(opcode.byte()))
-        .context("a byte")?;
+        .context("the table has no entry for this opcode")?;
     if *known != Some(discriminant(theirs)) {
         let text = format!("{theirs:?}");
         let name = text
@@ -107,16 +107,16 @@ pub(super) fn same_instruction<'a>(
             );
         }
         T::Lookupswitch(theirs) => {
-            let ours = ours.switch().context("no switch")?;
+            let ours = ours.switch().context("Loadhook finds no switch")?;
             same!("default", ours.default, theirs.default);
             same!("low", ours.low, None);
             ensure!(
                 ours.cases().eq(theirs.match_offsets.iter().copied()),
-                "cases"
+                "the cases of a switch differ"
             );
         }
         T::Tableswitch(theirs) => {
-            let ours = ours.switch().context("no switch")?;
+            let ours = ours.switch().context("Loadhook finds no switch")?;
             same!("default", ours.default, theirs.default);
             same!("low", ours.low, Some(theirs.low));
             same!(
@@ -126,7 +126,7 @@ pub(super) fn same_instruction<'a>(
             );
             ensure!(
                 ours.cases().map(|it| it.1).eq(theirs.jumps.iter().copied()),
-                "cases"
+                "the targets of a switch differ"
             );
         }
         T::Ldc(theirs) | T::LdcW(theirs) | T::Ldc2W(theirs) => {

@@ -43,8 +43,9 @@ pub(crate) fn agree<'a>(ours: &ClassFile<'_>, theirs: &'a cafebabe::ClassFile<'a
     for (ours_at, theirs) in ours.interfaces().zip(&theirs.interfaces) {
         same_text("interface", ours.pool().class_name(ours_at)?, theirs)?;
     }
-    pool(ours.pool(), theirs).context("constant pool")?;
-    attributes(ours, ours.attributes(), &theirs.attributes).context("class")?;
+    pool(ours.pool(), theirs).context("in the constant pool")?;
+    attributes(ours, ours.attributes(), &theirs.attributes)
+        .context("in the attributes of the class")?;
 
     same!("fields", ours.fields().len(), theirs.fields.len());
     for (ours, theirs) in ours.fields().zip(&theirs.fields) {
@@ -114,6 +115,9 @@ fn method<'a>(
     match (ours.code()?, code_data) {
         (Some(ours_code), Some(theirs)) => code(ours.class(), &ours_code, theirs, known, seen),
         (None, None) => Ok(()),
-        (ours, _) => bail!("code: {}", ours.is_some()),
+        (ours, _) => bail!(
+            "only one parser reads code; Loadhook does: {}",
+            ours.is_some()
+        ),
     }
 }

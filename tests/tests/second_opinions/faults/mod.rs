@@ -29,7 +29,7 @@ struct Fault {
     what: &'static str,
     /// Fails if the crate no longer has the fault.
     shows: fn(&[u8]) -> Result<()>,
-    /// How Loadhook's parser treats the class.
+    /// Loadhook's own treatment of the class.
     ours: Ours,
     /// Some of the lines that `javap` prints for the class.
     javap: &'static [&'static str],
@@ -95,19 +95,25 @@ const FAULTS: &[Fault] = &[
             let flags = theirs
                 .methods
                 .first()
-                .context("a method")?
+                .context("the class has no method")?
                 .access_flags
                 .bits();
-            ensure!(flags == 0x0409, "cafebabe says {flags:#x}");
-            let (_, theirs) =
-                classfile_parser::class_parser(class).map_err(|_| anyhow!("refused"))?;
+            ensure!(
+                flags == 0x0409,
+                "flags 0x0409 expected; cafebabe reads {flags:#x}"
+            );
+            let (_, theirs) = classfile_parser::class_parser(class)
+                .map_err(|_| anyhow!("the crate refuses the class"))?;
             let flags = theirs
                 .methods
                 .first()
-                .context("a method")?
+                .context("the class has no method")?
                 .access_flags
                 .bits();
-            ensure!(flags == 0x0409, "classfile-parser says {flags:#x}");
+            ensure!(
+                flags == 0x0409,
+                "flags 0x0409 expected; classfile-parser reads {flags:#x}"
+            );
             Ok(())
         },
         ours: Ours::Agrees,
@@ -183,9 +189,13 @@ const FAULTS: &[Fault] = &[
         make: classes::trailing_bytes,
         what: "classfile-parser accepts bytes behind the class (JVMS §4.8); so does javap",
         shows: |class| {
-            let (rest, _) =
-                classfile_parser::class_parser(class).map_err(|_| anyhow!("refused"))?;
-            ensure!(rest.len() == 3, "{} bytes left", rest.len());
+            let (rest, _) = classfile_parser::class_parser(class)
+                .map_err(|_| anyhow!("the crate refuses the class"))?;
+            ensure!(
+                rest.len() == 3,
+                "3 unread bytes expected, {} found",
+                rest.len()
+            );
             Ok(())
         },
         ours: Ours::Refuses,
@@ -196,9 +206,10 @@ const FAULTS: &[Fault] = &[
         make: classes::long_at_end,
         what: "both accept a pool whose last entry is the first half of a long (JVMS §4.4.5); so does javap",
         shows: |class| {
-            cafebabe::parse_class(class).map_err(|it| anyhow!("cafebabe: {it}"))?;
+            cafebabe::parse_class(class)
+                .map_err(|it| anyhow!("cafebabe refuses the class: {it}"))?;
             classfile_parser::class_parser(class)
-                .map_err(|_| anyhow!("classfile-parser refuses it"))?;
+                .map_err(|_| anyhow!("classfile-parser refuses the class"))?;
             Ok(())
         },
         ours: Ours::Refuses,
@@ -211,7 +222,7 @@ const FAULTS: &[Fault] = &[
         shows: |class| {
             let code = code_of(class)?;
             let (rest, read) = classfile_parser::code_attribute::code_parser(&code)
-                .map_err(|_| anyhow!("refused"))?;
+                .map_err(|_| anyhow!("the crate refuses the class"))?;
             ensure!((rest.len(), read.len()) == (2, 2), "{rest:?} {read:?}");
             Ok(())
         },
@@ -302,11 +313,13 @@ fn check(jdk: &Jdk, fault: &Fault, file: &Path, class: &[u8]) -> Result<()> {
             linked
                 .as_ref()
                 .is_err_and(|it| it.contains("ClassFormatError")),
-            "HotSpot: {linked:?}"
+            "HotSpot should refuse the class with a ClassFormatError: {linked:?}"
         );
     }
     if let Ok(ours) = ours {
-        let theirs = javap_text::parse(&printed)?.pop().context("a class")?;
+        let theirs = javap_text::parse(&printed)?
+            .pop()
+            .context("the bytes are no class")?;
         let agreed = javap::agree_on(&ours, &theirs, &mut javap::Seen::default());
         ensure!(agreed.is_ok() == (fault.ours == Ours::Agrees), "{agreed:?}");
     }
@@ -315,7 +328,7 @@ fn check(jdk: &Jdk, fault: &Fault, file: &Path, class: &[u8]) -> Result<()> {
 
 fn cafebabe_refuses(class: &[u8], message: &str) -> Result<()> {
     match cafebabe::parse_class(class) {
-        Ok(_) => bail!("the crate reads the class"),
+        Ok(_) => bail!("the crate reads the class, which it should refuse"),
         Err(error) => ensure!(error.to_string().contains(message), "{error}"),
     }
     Ok(())
@@ -324,35 +337,40 @@ fn cafebabe_refuses(class: &[u8], message: &str) -> Result<()> {
 fn nom_refuses(class: &[u8]) -> Result<()> {
     ensure!(
         classfile_parser::class_parser(class).is_err(),
-        "the crate reads the class"
+        "the crate reads the class, which it should refuse"
     );
     Ok(())
 }
 
 /// The instructions of the first method, as classfile-parser reads them.
 fn code_of(class: &[u8]) -> Result<Vec<u8>> {
-    let (_, class) = classfile_parser::class_parser(class).map_err(|_| anyhow!("refused"))?;
-    let method = class.methods.first().context("a method")?;
-    let code = method.attributes.first().context("its code")?;
-    let (_, code) = code_attribute_parser(&code.info).map_err(|_| anyhow!("refused"))?;
+    let (_, class) = classfile_parser::class_parser(class)
+        .map_err(|_| anyhow!("the crate refuses the class"))?;
+    let method = class.methods.first().context("the class has no method")?;
+    let code = method
+        .attributes
+        .first()
+        .context("the method has no code")?;
+    let (_, code) =
+        code_attribute_parser(&code.info).map_err(|_| anyhow!("the crate refuses the class"))?;
     Ok(code.code)
 }
 
 /// An attribute of the first method's code, according to the mutator's reader.
 fn attribute_of_code(class: &[u8], name: &[u8]) -> Result<Vec<u8>> {
-    let class = Class::parse(class).context("a class")?;
+    let class = Class::parse(class).context("the bytes are no class")?;
     let code = class
         .methods
         .first()
         .and_then(Member::code)
-        .context("code")?;
+        .context("the class has no code")?;
     let attribute = code
         .attributes
         .iter()
         .find(|it| class.utf8(it.name) == name)
-        .context("an attribute")?;
+        .context("the code has no attribute of this name")?;
     match &attribute.info {
         Info::Bytes(bytes) => Ok(bytes.clone()),
-        Info::Code(_) => bail!("code inside code"),
+        Info::Code(_) => bail!("a Code attribute stands inside another one"),
     }
 }

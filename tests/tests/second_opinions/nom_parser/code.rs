@@ -83,7 +83,7 @@ pub(super) fn code(method: &Member<'_, '_>, info: &[u8]) -> Result<()> {
                 "classfile-parser leaves {} bytes of frames unread",
                 rest.len()
             );
-            let reader = attribute.reader(Structure::Named("a second opinion"));
+            let reader = attribute.reader(Structure::Named("StackMapTable"));
             let frames: Vec<_> =
                 Frames::new(pool, reader, FrameFormat::StackMapTable)?.collect::<Result<_, _>>()?;
             same!("frames", frames.len(), theirs.entries.len());

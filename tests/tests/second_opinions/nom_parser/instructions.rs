@@ -123,9 +123,12 @@ pub(super) fn instruction(ours: &Instruction<'_>, theirs: &TheirInstruction) -> 
             Some(i64::from(ours.bci) + i64::from(*by))
         ),
         T::Lookupswitch { default, pairs } => {
-            let ours = ours.switch().context("no switch")?;
+            let ours = ours.switch().context("Loadhook finds no switch")?;
             same!("default", ours.default, *default);
-            ensure!(ours.cases().eq(pairs.iter().copied()), "cases");
+            ensure!(
+                ours.cases().eq(pairs.iter().copied()),
+                "the cases of a switch differ"
+            );
         }
         T::Tableswitch {
             default,
@@ -133,12 +136,12 @@ pub(super) fn instruction(ours: &Instruction<'_>, theirs: &TheirInstruction) -> 
             high,
             offsets,
         } => {
-            let ours = ours.switch().context("no switch")?;
+            let ours = ours.switch().context("Loadhook finds no switch")?;
             same!("bounds", (ours.default, ours.low), (*default, Some(*low)));
             same!("cases", ours.cases().last().map(|it| it.0), Some(*high));
             ensure!(
                 ours.cases().map(|it| it.1).eq(offsets.iter().copied()),
-                "cases"
+                "the targets of a switch differ"
             );
         }
         // The other instructions have no operand.

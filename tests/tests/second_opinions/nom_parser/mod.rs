@@ -49,7 +49,7 @@ pub(crate) fn agree(ours: &ClassFile<'_>, rest: &[u8], theirs: &TheirClass) -> R
     ensure!(
         ours.interfaces()
             .eq(theirs.interfaces.iter().copied().map(CpIndex)),
-        "interfaces"
+        "the interfaces differ"
     );
     attributes(
         ours.attributes(),

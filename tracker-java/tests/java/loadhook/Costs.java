@@ -1,8 +1,8 @@
 package loadhook;
 
 /**
- * Calls three methods whose true time is known, with probes that cost 4 ns and clock readings of 20
- * ns each. Prints one line for each node: timing, parent, calls, timed, ALL, OUTERMOST, CHILD.
+ * Calls three methods whose true time is known. A probe costs 4 ns, and a reading of the clock 20 ns. Prints one line
+ * for each node: timing, parent, calls, timed, ALL, OUTERMOST, CHILD.
  */
 public final class Costs {
     private static final int PROBE = 4;

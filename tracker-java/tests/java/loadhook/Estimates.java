@@ -1,10 +1,10 @@
 package loadhook;
 
 /**
- * Estimates the time of calls whose true time is known, with many seeds; the test drives clock and ticks. Prints for each
- * workload and way to tick the true time, the mean of the estimates, the standard error of that mean, the mean of the variances that
- * the tracker states, the variance of the estimates, the share of calls that were timed, and the share of estimates
- * within three of their own standard errors.
+ * Estimates the time of calls whose true time is known, with many seeds. The test drives clock and ticks. Prints a line
+ * for each workload and each way to tick: the true time; the mean of the estimates, and its standard error; the mean of
+ * the variances that the tracker states; the variance of the estimates; the share of calls that were timed; and the
+ * share of estimates within three of their own standard errors.
  */
 public final class Estimates {
     private static final int SEEDS = 500;
@@ -16,7 +16,7 @@ public final class Estimates {
     private Path path;
     private Path truths;
     private final int ticking;
-    /** The workload's random numbers, the same for all seeds. */
+    /** Random numbers of the workload, which are the same for all seeds. */
     private long draws = 88172645463325252L;
     private long tickDraws;
     private long nextTick;
@@ -28,7 +28,7 @@ public final class Estimates {
         tickDraws = seed;
         Ticker.stop();
         if (ticking != NO_TICKS) {
-            // The program begins at any moment between two ticks.
+            // The program begins at a random moment between two ticks.
             Ticker.tick(Clock.time);
             nextTick = Clock.time + distance();
             pass(100000000 + drawTick() % 100000000);
@@ -59,7 +59,7 @@ public final class Estimates {
             Estimates run = new Estimates(seed * 0x9E3779B97F4A7C15L, ticking);
             run.work(workload);
             TreeReader reader = new TreeReader(run.path);
-            // The last node is the one that the workload tests.
+            // The last node is the one that the workload is about.
             int node = reader.end - Tree.STRIDE;
             double estimate = nanos(reader, workload, node);
             double variance = reader.variance(node);
@@ -109,7 +109,7 @@ public final class Estimates {
         exit(1);
     }
 
-    /** Method 2 ends without an exit probe, because of an exception that method 1 catches. */
+    /** Method 2 throws an exception that method 1 catches, so method 2 ends without an exit probe. */
     private void fail(long nanos) {
         enter(1);
         pass(20);
@@ -151,7 +151,7 @@ public final class Estimates {
         truths.exit(method);
     }
 
-    /** Lets time pass, with its ticks. */
+    /** Lets time pass, and ticks when a tick is due. */
     private void pass(long nanos) {
         long end = Clock.time + nanos;
         while (ticking != NO_TICKS && nextTick <= end) {
@@ -164,7 +164,7 @@ public final class Estimates {
 
     private long distance() {
         long distance = 500000 + drawTick() % 1000000;
-        // A late tick: the delay is up to a few time slices of other processes.
+        // One tick in five is late, by up to a few time slices of other processes.
         return ticking == LATE_TICKS && drawTick() % 5 == 0 ? distance + drawTick() % 12000000 : distance;
     }
 
@@ -173,7 +173,7 @@ public final class Estimates {
         return tickDraws >>> 20;
     }
 
-    /** Checks that self times add up to the time of the calls from outside. */
+    /** Checks that self times add up to the time of the calls without a caller. */
     private void addsUp() {
         long self = 0;
         for (int node = Tree.STRIDE; node < path.end; node += Tree.STRIDE) {

@@ -4,16 +4,16 @@ import java.io.BufferedReader;
 import java.io.InputStreamReader;
 
 /**
- * Reads trees, and prints the bits of their self and total times. It is in the tracker's package,
- * to use internal classes.
+ * Reads trees, and prints the bits of their self and total times. It is in the tracker's package, because it uses
+ * internal classes.
  */
 public final class FiguresOf {
     private FiguresOf() {
     }
 
     /**
-     * A tree begins with a line of nine words: those of a header record after the version. Each
-     * further line is a node.
+     * Reads trees from standard input. A tree begins with a line of nine words: those of a header record after the
+     * version. Each further line is a node.
      */
     public static void main(String[] args) throws Exception {
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in));

@@ -1,6 +1,6 @@
 package loadhook;
 
-/** Calls the probes in orders that only broken programs cause. */
+/** Calls the probes in orders that occur only in broken programs. */
 public final class Heal {
     private Heal() {
     }
@@ -21,10 +21,10 @@ public final class Heal {
         thread.start();
         thread.join();
         is(true, constructed[0], "constructed");
-        // Exits without a matching frame.
+        // These exits have no matching frame on the path.
         Tracker.exit(5);
         Tracker.caught(5);
-        // The tracker detects stale frames because the real stack is shallower. One frame of each
+        // The real stack is shallower than the path, so the tracker notices that frames are stale. One frame of each
         // node stays.
         Tracker.enter(0);
         for (int i = 0; i < 100000; i++) {
@@ -49,19 +49,19 @@ public final class Heal {
         Tracker.enter(1);
         Tracker.enter(2);
         Tracker.enter(3);
-        // 3 and 2 ended without exit probes.
+        // The methods 3 and 2 ended without an exit probe.
         Tracker.exit(1);
         depth(1);
         Tracker.enter(1);
         Tracker.enter(2);
-        // 2 ended without an exit probe.
+        // The method 2 ended without an exit probe.
         Tracker.caught(1);
         depth(2);
         Tracker.enter(4);
         Tracker.exit(4);
         Tracker.exit(9);
         depth(2);
-        // The innermost frame of a recursion.
+        // Only the innermost frame of the recursion ends.
         Tracker.enter(1);
         Tracker.enter(2);
         Tracker.exit(1);
@@ -80,7 +80,7 @@ public final class Heal {
         }
     }
 
-    /** Constructors 10, 11, … have the keys 1, 2, … and call the next one. */
+    /** The constructors 10, 11, … have the keys 1, 2, … and each calls the next one. */
     private static void constructs() {
         Tracker.enter(0);
         for (int method = 10; method < 90; method++) {
@@ -91,22 +91,20 @@ public final class Heal {
         Tracker.enter(90);
         Tracker.ended(90, 81);
         depth(1);
-        // The constructor called is another one than the one that ended: a method between them has
-        // caught the exception.
+        // The constructor that was called is not the one that ended: a method between them has caught the exception.
         Tracker.enter(10);
         Tracker.construct(10, 1, 2);
         Tracker.enter(12);
         Tracker.ended(12, 3);
         depth(2);
-        // The call returns, and the next constructor is for another object.
+        // The call returns, and the next constructor belongs to another object.
         Tracker.enter(11);
         Tracker.ended(11, 0);
         Tracker.constructed(10);
         Tracker.enter(11);
         Tracker.ended(11, 2);
         depth(2);
-        // Another call of the same constructor has ended inside, and this call catches the
-        // exception.
+        // An inner call of the same constructor has ended by an exception, and the outer call catches it.
         Tracker.enter(10);
         Tracker.construct(10, 1, 2);
         depth(3);
@@ -116,7 +114,7 @@ public final class Heal {
         Tracker.construct(10, 1, 2);
         Tracker.ended(10, 1);
         depth(1);
-        // Ended frames above the constructor's are removed when it reports that the call returned.
+        // When a constructor reports that its call returned, ended frames above its own frame are removed.
         Tracker.enter(10);
         Tracker.construct(10, 1, 2);
         Tracker.enter(13);

@@ -1,6 +1,6 @@
 package loadhook;
 
-/** Counts calls while the thread's path is in slow code of the tracker. Such calls are the tracker's own. */
+/** Counts calls while the thread's path is in slow code of the tracker. The tracker itself has caused such calls. */
 public final class Inside {
     private static final int METHOD = 5;
     private static final int CALLS = 20;

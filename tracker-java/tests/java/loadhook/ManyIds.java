@@ -3,7 +3,7 @@ package loadhook;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Counts methods with very many ids, in more threads than one, at first with a full heap if there is an argument. */
+/** Counts calls of methods with very many ids, in several threads. With an argument, the heap is full at first. */
 public final class ManyIds {
     private static final int THREADS = 8;
     private static final int ROUNDS = 3;
@@ -17,11 +17,11 @@ public final class ManyIds {
         List<Object> filling = new ArrayList<>();
         int last = IDS.length;
         if (args.length != 0) {
-            // Few ids were called before, so that the full heap has places for few.
+            // A full heap has room for few ids, so the threads call only few.
             last = 4;
             fill(filling);
         }
-        // Ended threads, live ones at the snapshot, and some that take over the arrays of others.
+        // Some threads end, some are alive at the snapshot, and some take over the arrays of ended ones.
         for (int round = 0; round < ROUNDS; round++) {
             Thread[] threads = new Thread[THREADS];
             for (int i = 0; i < THREADS; i++) {
@@ -59,10 +59,10 @@ public final class ManyIds {
                     filling.add(new byte[bytes]);
                 }
             } catch (OutOfMemoryError error) {
-                // The next smaller ones.
+                // The heap is full for objects of this size. Smaller ones may still fit.
             }
         }
-        // Threads need some objects.
+        // Threads need some objects, so a little of the heap is freed.
         for (int freed = 0; freed < 2000 && !filling.isEmpty(); freed++) {
             filling.remove(filling.size() - 1);
         }

@@ -1,8 +1,9 @@
 package loadhook;
 
 /**
- * Reads a path while its thread changes it: while it replaces its arrays by longer ones, and while it books calls. Every
- * booked call is inside another call of its node, so the node has no time outside of itself.
+ * Reads a path while its thread changes it: while the thread replaces arrays by longer ones, and while it adds the time
+ * of a call to a node. All such calls run inside another call of the same node, so the node gets no additional time of
+ * outermost calls.
  */
 public final class Moments {
     private static final int READS = 2000000;
@@ -21,7 +22,7 @@ public final class Moments {
         System.exit(0);
     }
 
-    /** A reader may see any of the arrays before it was replaced, and the others after. */
+    /** While arrays are replaced, a reader may see some of them before their replacement and others after it. */
     private static void arrays() {
         for (int older = 0; older < 4; older++) {
             Path path = new Path(Timing.ADAPTIVE, 64, 4, 1);
@@ -55,7 +56,7 @@ public final class Moments {
         writer.start();
         TreeReader reader = new TreeReader(path);
         for (int read = 0; read < READS; read++) {
-            // The call that is being booked may be in one of both sums.
+            // The call whose time is being added may be in one of the two sums only.
             long outermost = reader.choose(node).outermost();
             if (outermost > NANOS) {
                 throw new AssertionError(outermost + " ns outside at reading " + read);

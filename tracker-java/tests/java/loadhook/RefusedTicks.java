@@ -1,13 +1,12 @@
 package loadhook;
 
 /**
- * Threads under the CPU clock. Ticks count for work without interruption, and are refused for work
- * in short turns. Prints for each case the time that the ticks of the whole tree stand for, in
- * milliseconds.
+ * Threads under the CPU clock. Ticks count if the thread works without interruption. They are refused if it works in
+ * short turns. Prints for each case the time that the ticks of the whole tree stand for, in milliseconds.
  */
 public final class RefusedTicks {
     private static final long MILLI = 1000000;
-    /** Elapsed time that is not CPU time. */
+    /** Elapsed time during which no CPU time passed. */
     private static long waited;
 
     private RefusedTicks() {
@@ -15,7 +14,7 @@ public final class RefusedTicks {
 
     public static void main(String[] args) {
         Clock.kind = Clock.CPU;
-        // The thread has waited and worked for a long time before its first probe.
+        // The thread has waited and worked for a long time when its first probe runs.
         Clock.time = 20000 * MILLI;
         waited = 80000 * MILLI;
         tick();
@@ -73,12 +72,12 @@ public final class RefusedTicks {
     }
 
     /**
-     * Works without interruption, then in turns, then without interruption again, for these
-     * milliseconds of CPU time.
+     * Works without interruption, then in turns, then without interruption again. The arguments are milliseconds of CPU
+     * time.
      */
     private static void run(Path path, int before, int inTurns, int after) {
         path.enter(0);
-        // The first call only reads the number of ticks, which gives no time.
+        // The first call of a thread only reads the number of ticks, so it gets no time from them.
         work(path, 1);
         work(path, before);
         for (int turn = 0; turn < 100 * inTurns; turn++) {

@@ -6,15 +6,15 @@ import java.io.PrintWriter;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Runs a program's main under the tracker, then prints a snapshot. It is in the tracker's package,
- * to use internal classes.
+ * Runs a program's main method under the tracker, then prints a snapshot. It is in the tracker's package, because it
+ * uses internal classes.
  */
 public final class Run {
     private Run() {
     }
 
     /**
-     * Pauses threads that wait for the lock; usually the agent does that. Without pauses they would
+     * Pauses a thread that waits for the tracker's lock. Usually the agent does this. Without pauses, threads would
      * give up too early.
      */
     private static final class Yield extends Backoff {

@@ -1,23 +1,22 @@
 package loadhook;
 
 /**
- * Runs workloads whose self times are known, with many seeds; the test drives clock and ticks.
- * Prints for each seed the nodes of the tree as a snapshot contains them, and after each node its
- * true self time.
+ * Runs workloads whose self times are known, with many seeds. The test drives clock and ticks. Prints for each seed the
+ * nodes of the tree as in a snapshot, each with its true self time.
  */
 public final class SelfTimes {
     private static final int SEEDS = 200;
     private static final int WORKLOADS = 3;
-    /** A thread that waits and works in short turns. */
+    /** The workload of a thread that waits and works in short turns. */
     private static final int WAITING = 3;
 
     private final Path path;
     private final Path truths;
-    /** The workload's random numbers, the same for all seeds. */
+    /** Random numbers of the workload, which are the same for all seeds. */
     private long draws = 88172645463325252L;
     private long tickDraws;
     private long nextTick;
-    /** Elapsed time that is not CPU time, for the CPU clock. */
+    /** Elapsed time during which no CPU time passed, for the CPU clock. */
     private long waited;
 
     private SelfTimes(long seed) {
@@ -27,13 +26,13 @@ public final class SelfTimes {
         Ticker.stop();
         Ticker.tick(Clock.time);
         nextTick = Clock.time + distance();
-        // The program begins at any moment between two ticks.
+        // The program begins at a random moment between two ticks.
         pass(100000000 + drawTick() % 100000000);
     }
 
     /**
-     * Arguments: {@code wall}, {@code cpu}, or {@code waiting} for the workload that waits, under
-     * the CPU clock.
+     * Runs all workloads under the given clock, {@code wall} or {@code cpu}. With {@code waiting}, runs the workload
+     * that waits, under the CPU clock.
      */
     public static void main(String[] args) {
         Clock.kind = args[0].equals("wall") ? Clock.WALL : Clock.CPU;
@@ -74,7 +73,8 @@ public final class SelfTimes {
             if (workload == 0) {
                 many(2000, 3);
             } else if (workload == 1) {
-                // The driver has almost no time of its own; its callees take all of it.
+                // The driver has almost no time of its own: nearly all of its time is spent in the methods that it
+                // calls.
                 many(2000, 40);
                 enter(5);
                 pass(200000);
@@ -89,7 +89,7 @@ public final class SelfTimes {
         exit(0);
     }
 
-    /** Works about 8 µs and waits 50 µs, in turn. */
+    /** Works about 8 µs and waits 50 µs, again and again. */
     private void waitInTurns() {
         for (int turn = 0; turn < 6000; turn++) {
             enter(1);
@@ -111,7 +111,7 @@ public final class SelfTimes {
         }
     }
 
-    /** Calls of two methods, a few of them long. */
+    /** Calls two methods, whose calls are mostly short; a few are long. */
     private void many(int calls, int kind) {
         for (int call = 0; call < calls; call++) {
             draws = Timing.shuffled(draws);
@@ -130,7 +130,7 @@ public final class SelfTimes {
         }
     }
 
-    /** A recursive visitor of a tree: 2 calls 3, which calls 2 for each child. */
+    /** A recursive visitor of a tree: method 2 calls method 3, which calls method 2 for each child. */
     private void walk(int deeper) {
         draws = Timing.shuffled(draws);
         long draw = draws >>> 33;
@@ -159,7 +159,7 @@ public final class SelfTimes {
         truths.exit(method);
     }
 
-    /** The thread works: both clocks advance, with ticks. */
+    /** Lets the thread work: both clocks advance, and ticks come when they are due. */
     private void pass(long nanos) {
         long end = Clock.time + nanos;
         while (nextTick - waited <= end) {
@@ -170,7 +170,7 @@ public final class SelfTimes {
         Clock.time = end;
     }
 
-    /** The thread waits: only elapsed time advances, with ticks. */
+    /** Lets the thread wait: only elapsed time advances, and ticks come when they are due. */
     private void park(long nanos) {
         long end = waited + nanos;
         while (nextTick - Clock.time <= end) {

@@ -1,8 +1,8 @@
 package loadhook;
 
 /**
- * Reads trees while a thread is stopped in the middle of a grant. The grant's words may have been
- * written in any order.
+ * Reads a tree while its thread is stopped in the middle of a grant, which counts some calls of a node in advance.
+ * Whichever words of the grant have been written, the counts must be right.
  */
 public final class Torn {
     private static final int CALLS = 100000;
@@ -17,7 +17,7 @@ public final class Torn {
         int granted = 2 * node + Tree.GRANTED;
         int work = node + Tree.WORK;
         int grants = 0;
-        // The node exists.
+        // This call creates the node.
         path.enter(0);
         path.exit(0);
         for (int calls = 1; calls < CALLS; calls++) {

@@ -1,6 +1,6 @@
 package loadhook;
 
-/** A recursion with known times, read while it runs and at its end. */
+/** Runs a recursion with known times. Its total times are read while it runs, and at its end. */
 public final class Totals {
     private Totals() {
     }

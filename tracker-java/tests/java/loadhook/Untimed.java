@@ -1,6 +1,9 @@
 package loadhook;
 
-/** Sums up the calls of threads with times and of threads without: the mean time of a call is that of the timed ones. */
+/**
+ * Sums up the calls of threads whose calls are timed and of threads whose calls are not. The mean time of a call is
+ * that of the timed ones.
+ */
 public final class Untimed {
     private static final int TIMED = 100;
     private static final int UNTIMED = 10000;
@@ -13,7 +16,7 @@ public final class Untimed {
         Path timed = path(Timing.EXACT, TIMED);
         Path untimed = path(Timing.COUNT, UNTIMED);
         is(TIMED, MethodSums.of(new Path[] {timed, untimed}));
-        // The threads end.
+        // The threads end here.
         for (Path path : new Path[] {timed, untimed}) {
             path.name = path == timed ? "a" : "b";
             EndedThreads.prepare(path);

@@ -8,21 +8,24 @@ import java.io.StringReader;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Reads snapshots with the names of their methods, and prints for each the bits of self and total
- * times and the pprof file in hexadecimal digits. It is in the tracker's package, to use internal
- * classes. {@code tests/vectors.rs} describes its input.
+ * Reads snapshots with the names of their methods. Prints for each the bits of its self and total times, and its pprof
+ * file in hexadecimal digits. {@code tests/vectors.rs} describes the input. The class is in the tracker's package,
+ * because it uses internal classes.
  */
 public final class Vectors {
     private Pprof pprof;
     private ByteArrayOutputStream file;
-    /** The nodes of the thread that is being read, to compute its times. */
+    /** The nodes of the thread that is being read, from which its times are computed. */
     private ThreadNodes nodes;
     private final StringBuilder out = new StringBuilder();
 
     private Vectors() {
     }
 
-    /** Arguments: command, name and version of the JVM, which a profile takes from system properties. */
+    /**
+     * Reads snapshots from standard input. Arguments: command, name and version of the JVM, which a profile takes from
+     * system properties.
+     */
     public static void main(String[] args) throws Exception {
         System.setProperty("sun.java.command", args[0]);
         System.setProperty("java.vm.name", args[1]);
@@ -44,7 +47,7 @@ public final class Vectors {
                 record(line.substring(7).split(" "));
                 line = in.readLine();
             } else {
-                // The records are complete.
+                // All records of the snapshot have been read.
                 times();
                 pprof.endThreads();
                 StringBuilder symbols = new StringBuilder("loadhook symbols 1\n");

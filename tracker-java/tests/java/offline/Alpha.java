@@ -12,7 +12,7 @@ public class Alpha {
         Beta.two();
     }
 
-    /** An overload, so that names have their parameters. */
+    /** An overload. To tell overloads apart, their names in the profile have their parameters. */
     void one(int a, int[][] b, String c, double d, Object... e) {
     }
 

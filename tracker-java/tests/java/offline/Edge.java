@@ -1,4 +1,4 @@
-/** Called by PlainEdge. The probe of this class is the first one of the archive. */
+/** A class that PlainEdge calls. Its probe is the first one of the archive. */
 public class Edge {
     static int calls;
 

@@ -1,4 +1,4 @@
-/** Constructors that throw. Their keys have both signs: those of A, B and E are positive, those of D, F and H negative. */
+/** Constructors that throw. The keys of A, B and E are positive, those of D, F and H negative. */
 public class Keys {
     static int behind;
 

@@ -1,4 +1,4 @@
-/** Twelve methods that PlainFull lets call each other in every order. */
+/** Twelve methods. PlainFull makes them call each other in every order. */
 public class Many {
     static void m0(int above, int depth) {
         PlainFull.below(above | 1 << 0, depth);

@@ -1,4 +1,4 @@
-/** Requests a profile twice, the first time during the work. */
+/** Works and requests a profile. With an argument, works and requests a profile once more. */
 public class PlainDump {
     public static void main(String[] args) throws Exception {
         Work.work();

@@ -10,16 +10,16 @@ import java.util.Properties;
 import java.util.concurrent.locks.LockSupport;
 import java.util.zip.GZIPOutputStream;
 
-/** Runs its first probe a given number of frames before the end of its stack, and continues. */
+/** Runs its first probe when a given number of frames is left on the stack, and then continues. */
 public class PlainEdge {
     static int at;
-    /** The number of frames from here to the end of the stack, counted while returning from there. */
+    /** Number of frames from here to the end of the stack. It is counted while the calls return. */
     static int frames;
 
     public static void main(String[] args) throws Exception {
         at = Integer.parseInt(args[0]);
-        // Loads all other classes first, so that near the end of the stack only the probe's classes
-        // are missing.
+        // All other classes are loaded first. So near the end of the stack, only the classes of the probe are still to
+        // be loaded.
         Class.forName("Edge");
         Class.forName("edge.Named");
         down();
@@ -44,12 +44,14 @@ public class PlainEdge {
             try {
                 Edge.touch();
             } catch (StackOverflowError error) {
-                // Expected: the end of the stack is near.
+                // The stack overflow is expected.
             }
         }
     }
 
-    /** Uses classes that a tracker may have initialised before the program, and left unusable. */
+    /**
+     * Uses classes of the JDK. A tracker that initialised them near the end of the stack would have left them unusable.
+     */
     private static void library() throws Exception {
         new Properties().load(new InputStreamReader(new ByteArrayInputStream("a=b".getBytes()), StandardCharsets.UTF_8));
         new GZIPOutputStream(new ByteArrayOutputStream()).finish();

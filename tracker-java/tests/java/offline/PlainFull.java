@@ -1,10 +1,10 @@
-/** Makes a tree of some hundred thousand nodes, and ends with a heap that has little room left. */
+/** Makes a tree of some hundred thousand nodes. At the end, the heap has little room left. */
 public class PlainFull {
     static Object[] kept;
 
     public static void main(String[] args) {
         below(0, 5);
-        // Small objects fill the heap whatever the size of its regions; one large array might not.
+        // Arrays of a megabyte fill the heap whatever the size of its regions is. One large array might not.
         int megabytes = Integer.parseInt(args[0]);
         kept = new Object[megabytes];
         for (int n = 0; n < megabytes; n++) {
@@ -13,7 +13,7 @@ public class PlainFull {
         System.out.println("full");
     }
 
-    /** Calls each method that is not on the path, recursively. */
+    /** Calls each method that is not on the path yet, recursively. */
     static void below(int above, int depth) {
         for (int method = 0; depth > 0 && method < 12; method++) {
             if ((above >> method & 1) == 0) {

@@ -1,4 +1,4 @@
-/** Makes objects whose constructors throw, in a class without probes. */
+/** Makes objects whose constructors throw. This class has no probes. */
 public class PlainKeys {
     public static void main(String[] args) {
         for (int n = 0; n < 40; n++) {

@@ -3,8 +3,8 @@ import java.net.URL;
 import java.net.URLClassLoader;
 
 /**
- * Runs Work in a given number of class loaders, and closes them. With a third argument, the loaders
- * are of two classes in turn.
+ * Runs Work in a given number of class loaders, and closes them. With a third argument, the loaders belong to two
+ * classes in turn.
  */
 public class PlainLoaders {
     public static void main(String[] args) throws Exception {

@@ -5,13 +5,14 @@ import java.net.URL;
 import java.net.URLClassLoader;
 
 /**
- * Runs Alpha in a given number of class loaders, one after the other. Prints how many loaders are
- * left, and for how many the ticker still runs. A third argument is the beginning of the loaders'
- * names; without it they have none.
+ * Runs Alpha in a given number of class loaders, one after the other. Prints how many loaders have not been collected,
+ * and for how many of them the ticker still runs. A third argument is the beginning of the loaders' names; without it
+ * they have no names.
  */
 public class PlainRounds {
     public static void main(String[] args) throws Exception {
-        // Threads that are made in Alpha inherit this value. They must not keep this loader alive.
+        // Threads that are started in Alpha inherit this value. They must not keep alive the loader that the value
+        // refers to.
         InheritableThreadLocal<Object> local = new InheritableThreadLocal<Object>();
         URL[] urls = {new File(args[0]).toURI().toURL()};
         WeakReference<?>[] loaders = new WeakReference<?>[Integer.parseInt(args[1])];
@@ -46,7 +47,7 @@ public class PlainRounds {
         if (name == null) {
             return new URLClassLoader(urls, parent);
         }
-        // From Java 9 on.
+        // Class loaders have names from Java 9 on.
         return URLClassLoader.class.getConstructor(String.class, URL[].class, ClassLoader.class).newInstance(name, urls, parent);
     }
 

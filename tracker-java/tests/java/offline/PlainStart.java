@@ -1,6 +1,6 @@
 import java.util.concurrent.CyclicBarrier;
 
-/** Eight threads reach the first probes of the program at once. */
+/** Eight threads reach the first probes of the program at the same time. */
 public class PlainStart {
     public static void main(String[] args) throws Exception {
         CyclicBarrier barrier = new CyclicBarrier(8);

@@ -2,7 +2,7 @@ import java.lang.ref.WeakReference;
 import java.net.URL;
 import java.net.URLClassLoader;
 
-/** Runs threads that each have a class loader to which nothing else refers. */
+/** Runs threads. Each has a class loader to which nothing but the thread refers. */
 public class PlainWeak {
     public static void main(String[] args) throws Exception {
         WeakReference<?>[] loaders = new WeakReference<?>[20];

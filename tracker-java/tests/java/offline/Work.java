@@ -1,6 +1,8 @@
 import java.util.concurrent.CountDownLatch;
 
-/** Threads that end, a thread that does not, recursion of two kinds, and an end of the given kind. */
+/**
+ * A program with threads that end, a thread that does not end, two kinds of recursion, and an end as the argument says.
+ */
 public class Work {
     static long sum;
 
@@ -44,7 +46,10 @@ public class Work {
         }
     }
 
-    /** Calls sum(), which calls this method again. So sum() is called from an expression that it called. */
+    /**
+     * Calls sum(), which calls this method again. So some calls of sum() come from an expression that another sum()
+     * called.
+     */
     static void expression(int depth) {
         inner(depth);
         if (depth > 0) {

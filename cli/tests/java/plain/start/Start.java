@@ -1,6 +1,6 @@
 package start;
 
-/** A class in a jar that is no module. */
+/** A class in a jar without a module description. */
 public final class Start {
     private Start() {
     }

@@ -1,8 +1,8 @@
 package loadhook;
 
 /**
- * Replaces the real clock. Time passes when a test advances it, and while the clock is read: half
- * of that before the reading is taken.
+ * Replaces the tracker's clock in tests. Time passes when a test advances it. It also passes during a reading: half of
+ * it before the time is taken, half of it after.
  */
 final class Clock {
     static final int WALL = 0;

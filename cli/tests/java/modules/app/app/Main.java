@@ -2,7 +2,7 @@ package app;
 
 import lib.Library;
 
-/** Calls a library's method a thousand times, which calls back each time. */
+/** Calls a method of the library a thousand times. Each time, that method calls back. */
 public final class Main {
     public static void main(String[] arguments) {
         int sum = 0;
