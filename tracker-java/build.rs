@@ -79,7 +79,7 @@ fn build(out: &Path) -> Result<(), String> {
     write(&out.join("classes.rs"), list.as_bytes())
 }
 
-/// The source text that defines the constant. lib.rs documents the constants.
+/// The Rust source that defines the constant. lib.rs documents the constants.
 fn embedded(constant: &str, classes: Vec<Vec<u8>>, out: &Path) -> Result<String, String> {
     let mut list = format!("const {constant}_HERE: &[(&str, &[u8])] = &[\n");
     for class in superclasses_first(classes) {
@@ -135,7 +135,7 @@ fn compile(classes: &Path, out: &Path) -> Result<(), String> {
     Err(format!("{} does not compile the tracker", javac.display()))
 }
 
-/// The first compiler found; a JDK 17's is preferred.
+/// The first compiler that is found, that of JDK 17 if there is one.
 fn javac() -> Option<PathBuf> {
     let homes = ["JAVA_HOME_17", "JAVA_HOME"]
         .into_iter()

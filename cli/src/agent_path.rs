@@ -12,7 +12,7 @@ pub(crate) const AGENT: &str = "libloadhook_agent.so";
 /// Prints the path of the agent's library.
 pub(crate) fn run() -> Result<()> {
     let written = writeln!(io::stdout(), "{}", agent_path()?.display());
-    written.context("standard output")
+    written.context("cannot write to standard output")
 }
 
 /// Finds the agent's library: beside this program, or in `../lib`.

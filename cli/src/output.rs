@@ -198,72 +198,74 @@ mod tests {
     use super::*;
 
     fn mode(file: &Path) -> u32 {
-        let metadata = fs::metadata(file).expect("read metadata");
+        let metadata = fs::metadata(file).expect("the metadata can be read");
         metadata.permissions().mode() & 0o777
     }
 
     #[test]
     fn private_output_loses_the_permissions_of_others() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        let folder = tempfile::tempdir().expect("a temporary folder can be created");
         let file = folder.path().join("file");
         for (wanted, expected) in [(USUAL, 0o640), (PRIVATE, 0o600)] {
-            fs::write(&file, "old").expect("write test file");
-            fs::set_permissions(&file, Permissions::from_mode(0o640)).expect("set permissions");
-            write_beside(&file, b"new", wanted).expect("write test file");
+            fs::write(&file, "old").expect("the test file can be written");
+            fs::set_permissions(&file, Permissions::from_mode(0o640))
+                .expect("the permissions can be set");
+            write_beside(&file, b"new", wanted).expect("the test file can be written");
             assert_eq!(mode(&file), expected);
         }
     }
 
     #[test]
     fn the_longest_name_is_written() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        let folder = tempfile::tempdir().expect("a temporary folder can be created");
         let file = folder.path().join("é".repeat(127) + "x");
-        check_writable(&file).expect("write test file");
-        write_beside(&file, b"text", PRIVATE).expect("write test file");
-        assert_eq!(fs::read(&file).expect("read test file"), b"text");
+        check_writable(&file).expect("the test file can be written");
+        write_beside(&file, b"text", PRIVATE).expect("the test file can be written");
+        assert_eq!(fs::read(&file).expect("the test file can be read"), b"text");
         let longer = folder.path().join("x".repeat(256));
         assert!(check_writable(&longer).is_err());
     }
 
     #[test]
     fn a_link_to_a_pipe_is_written_to() {
-        let (mut reader, writer) = io::pipe().expect("a pipe");
+        let (mut reader, writer) = io::pipe().expect("the stream is a pipe");
         let path = format!("/proc/self/fd/{}", writer.as_raw_fd());
-        write_beside(Path::new(&path), b"text", PRIVATE).expect("write test file");
+        write_beside(Path::new(&path), b"text", PRIVATE).expect("the test file can be written");
         drop(writer);
         let mut text = String::new();
-        reader.read_to_string(&mut text).expect("UTF-8");
+        reader.read_to_string(&mut text).expect("the text is UTF-8");
         assert_eq!(text, "text");
     }
 
     #[test]
     fn links_stay_links() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        let folder = tempfile::tempdir().expect("a temporary folder can be created");
         let path = |name: &str| folder.path().join(name);
-        fs::create_dir(path("sub")).expect("create test folder");
-        symlink("sub/second", path("first")).expect("create symbolic link");
-        symlink(path("sub/file"), path("sub/second")).expect("create symbolic link");
-        // Dangling, then not.
+        fs::create_dir(path("sub")).expect("the test folder can be created");
+        symlink("sub/second", path("first")).expect("the symbolic link can be created");
+        symlink(path("sub/file"), path("sub/second")).expect("the symbolic link can be created");
+        // The first file is written through dangling links, the second through valid ones.
         for text in ["one", "two"] {
-            check_writable(&path("first")).expect("write test file");
-            write_beside(&path("first"), text.as_bytes(), PRIVATE).expect("write test file");
+            check_writable(&path("first")).expect("the test file can be written");
+            write_beside(&path("first"), text.as_bytes(), PRIVATE)
+                .expect("the test file can be written");
             assert_eq!(
-                fs::read_to_string(path("sub/file")).expect("read test file"),
+                fs::read_to_string(path("sub/file")).expect("the test file can be read"),
                 text
             );
             for link in ["first", "sub/second"] {
                 assert!(fs::read_link(path(link)).is_ok(), "{link}");
             }
         }
-        fs::write(path("own"), "three").expect("write test file");
-        move_to(&path("own"), &path("first")).expect("rename test file");
-        let moved = fs::read_to_string(path("sub/file")).expect("read test file");
+        fs::write(path("own"), "three").expect("the test file can be written");
+        move_to(&path("own"), &path("first")).expect("the test file can be renamed");
+        let moved = fs::read_to_string(path("sub/file")).expect("the test file can be read");
         assert_eq!((&*moved, path("own").exists()), ("three", false));
         assert!(fs::read_link(path("sub/second")).is_ok());
-        symlink("none/file", path("lost")).expect("create symbolic link");
-        check_writable(&path("lost")).expect("create test folder");
+        symlink("none/file", path("lost")).expect("the symbolic link can be created");
+        check_writable(&path("lost")).expect("the test folder can be created");
         assert!(path("none").is_dir());
-        fs::write(path("file"), "").expect("write test file");
+        fs::write(path("file"), "").expect("the test file can be written");
         assert!(check_writable(&path("file/below")).is_err());
     }
 }

@@ -1,5 +1,5 @@
-//! Passes signals to the child process. `loadhook` outlives the child to show its
-//! profile; after that, signals end `loadhook` itself again.
+//! Passes signals to the child process. `loadhook` lives longer than the child, because it shows
+//! the child's profile. From the child's end on, signals end `loadhook` itself again.
 
 use std::fs;
 use std::sync::Arc;
@@ -140,7 +140,7 @@ fn not_ignored(status: &str, signals: &[i32]) -> Vec<i32> {
     signals
 }
 
-/// The ignored signals as a bit mask; 0 if they are unknown.
+/// The ignored signals as a bit mask; 0 if it is not known which signals are ignored.
 fn ignored(status: &str) -> u64 {
     status_value(status, "SigIgn:")
         .and_then(|mask| u64::from_str_radix(mask, 16).ok())

@@ -74,10 +74,18 @@ mod tests {
     fn names_are_unique() {
         let mut names = HashSet::new();
         for class in handmade::all() {
-            assert!(names.insert(class.name.clone()), "{} twice", class.name);
+            assert!(
+                names.insert(class.name.clone()),
+                "two inputs have the name {}",
+                class.name
+            );
         }
-        for class in committed().expect("inputs") {
-            assert!(names.insert(class.name.clone()), "{} twice", class.name);
+        for class in committed().expect("the inputs are readable") {
+            assert!(
+                names.insert(class.name.clone()),
+                "two inputs have the name {}",
+                class.name
+            );
         }
     }
 
@@ -85,8 +93,8 @@ mod tests {
     #[test]
     fn every_source_has_its_class() {
         for folder in [inputs(), inputs().join("module"), inputs().join("packaged")] {
-            for entry in fs::read_dir(folder).expect("inputs") {
-                let path = entry.expect("inputs").path();
+            for entry in fs::read_dir(folder).expect("the inputs are readable") {
+                let path = entry.expect("the inputs are readable").path();
                 if path
                     .extension()
                     .is_some_and(|extension| extension == "java")

@@ -1,7 +1,7 @@
-//! Hashes of the contents of arrays, and the arrays of strings.
+//! Hashes of the contents of arrays, and the arrays that belong to strings.
 //!
-//! The hash has 128 bits and a random key. Otherwise somebody could make a dump with different
-//! arrays whose hashes are equal.
+//! The hash has 128 bits and a random key. Without a random key, somebody could make a dump with
+//! different arrays whose hashes are equal.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
@@ -13,15 +13,15 @@ use crate::object_kind::element_type;
 use crate::strings::{StringClass, StringValue};
 use crate::survey::Survey;
 
-/// Bytes of memory for each array.
+/// Memory that each array takes, in bytes.
 const ARRAY: u64 = size_of::<HashedArray>() as u64;
-/// Bytes of memory for each string.
+/// Memory that each string takes, in bytes.
 const STRING: u64 = 8;
-/// Bytes of memory for each string that may use only a range of its array.
+/// Memory in bytes for each string that may use only a range of its array.
 const RANGE: u64 = size_of::<(StringValue, (u32, u32))>() as u64;
 
-/// Field `what` of the [`ErrorKind::TooMany`] that is returned if the hashes do not fit into the
-/// memory of [`Duplicates::read`](crate::Duplicates::read) or of a
+/// Field `what` of the error [`ErrorKind::TooMany`]. This error is returned if the hashes do not
+/// fit into the memory of [`Duplicates::read`](crate::Duplicates::read) or of a
 /// [`ViewRequest`](crate::ViewRequest).
 pub const BYTES_OF_HASHES: &str = "bytes of hashes of arrays";
 
@@ -53,11 +53,12 @@ pub(crate) struct ArrayHashes<'s> {
     memory: u64,
     /// The number of bytes that arrays and strings take so far.
     used: u64,
-    /// The array whose contents are being read, and the number of bytes still to be read.
+    /// The array whose contents are being read: its entry, its hash so far, and the number of bytes
+    /// still to be read.
     open: Option<(HashedArray, SipHasher13, u64)>,
 }
 
-/// Bytes of memory for all arrays and strings of a dump.
+/// Memory in bytes for the hashes of all arrays and strings of a dump.
 pub(crate) fn bytes_of_hashes(survey: &Survey, string_class: Option<&StringClass>) -> u64 {
     let arrays: u64 = survey.classes.iter().map(|class| class.arrays).sum();
     let strings = string_class.map_or(0, |strings| {
@@ -138,9 +139,8 @@ impl<'s> ArrayHashes<'s> {
         }
     }
 
-    /// The arrays with the number of strings that use each, in the order of
-    /// identifiers. Also the number of strings that use only a range of their
-    /// array.
+    /// Returns the arrays in the order of their identifiers, each with the number of strings that
+    /// use it. Also returns the number of strings that use only a range of their array.
     pub(crate) fn finish(mut self) -> (Vec<HashedArray>, u64) {
         let mut arrays = self.arrays;
         arrays.sort_unstable_by_key(|array| array.id);
@@ -167,8 +167,8 @@ impl<'s> ArrayHashes<'s> {
     }
 }
 
-/// Reserves room for one more entry. A full list grows by an eighth, since doubling it may exceed
-/// the memory.
+/// Reserves room for one more entry. A full list grows by an eighth: doubling it might exceed the
+/// memory.
 fn grow<T>(all: &mut Vec<T>) -> Result<(), ErrorKind> {
     if all.len() < all.capacity() {
         return Ok(());

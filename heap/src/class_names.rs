@@ -1,4 +1,4 @@
-//! Names of classes, each kept once.
+//! Names of classes, each stored once.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -89,13 +89,14 @@ impl Graph {
         reader.finish(end)
     }
 
-    /// The array of a string's characters: the first array that the string refers to.
+    /// The array with a string's characters: the first array that the string refers to.
     pub(crate) fn array_of_string(&self, string: u32) -> Option<u32> {
         let mut beside = self.references(string).into_iter();
         beside.find(|object| matches!(self.kind(*object), ObjectKind::Array(_)))
     }
 
-    /// The strings among some objects and their fields, and the arrays of numbers among the objects.
+    /// Finds the objects that get a preview: the strings among some objects and their fields, and
+    /// the arrays of numbers among the objects.
     fn previewed(
         &self,
         objects: &[u32],

@@ -1,8 +1,8 @@
-//! The dominator algorithm of Lengauer and Tarjan, with path compression: in O(references × log
-//! objects) for any graph.
+//! The dominator algorithm of Lengauer and Tarjan, with path compression. For any graph, it takes
+//! O(references × log objects) steps.
 //!
-//! Objects are numbered in the order of a depth-first walk from the roots. The number 0
-//! stands for a common parent of all roots.
+//! Objects are numbered in the order of a depth-first walk from the roots. The number 0 stands for
+//! a common parent of all roots.
 //!
 //! All columns may be on the disk. Therefore the references are sorted by their targets, and taken
 //! in that order.
@@ -65,9 +65,8 @@ pub(crate) fn immediate_dominators(
     Ok(above)
 }
 
-/// The forest of the numbers that are linked to their parents so far, which are all numbers above
-/// the current one. The four values of a number are stored side by side, since they are used
-/// together.
+/// The forest of the numbers that are linked to their parents so far: all numbers above the current
+/// one. The four values of a number are stored side by side, since they are used together.
 struct Forest(Column);
 
 /// The parent, or an ancestor on the compressed path.

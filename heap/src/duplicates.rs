@@ -68,7 +68,7 @@ pub struct Duplicate {
     pub preview: Preview,
 }
 
-/// A row before its preview is made. Rows are ordered as in the table.
+/// A row whose preview is not made yet. The order of rows is that of the table.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Row {
     wasted: u64,
@@ -81,11 +81,11 @@ struct Row {
 }
 
 impl Duplicates {
-    /// Finds the values that occur more than once, with the `top` values that waste most. `open`
-    /// opens the dump, which is read in three passes. The search takes 40 bytes an array and 8 a
-    /// string, at most `memory` bytes. With [`ProfilerObjects::LeftOutOf`], the classes come from
-    /// that graph, and two passes suffice. If the dump is cut off, the result covers the part
-    /// before the cut, and the error is returned with it.
+    /// Finds the values that occur more than once, and the `top` values that waste most. `open`
+    /// opens the dump, which is read in three passes. The search takes 40 bytes for each array and
+    /// 8 for each string, at most `memory` bytes. With [`ProfilerObjects::LeftOutOf`], the classes
+    /// come from that graph, and two passes suffice. If the dump is cut off, the result covers the
+    /// part before the cut, and the error is returned with it.
     ///
     /// # Errors
     ///
@@ -233,7 +233,7 @@ impl<'s> DuplicateGroups<'s> {
     }
 }
 
-/// Sums over all values, and the rows of the worst.
+/// Sums over all values, and the rows of the values that waste most.
 #[derive(Default)]
 struct Sums {
     strings: Waste,

@@ -19,7 +19,7 @@ pub(crate) struct Sorter<const N: usize> {
 }
 
 impl<const N: usize> Sorter<N> {
-    /// A sorter that takes `memory` bytes at most, but 16 KB at least.
+    /// A sorter that takes at most `memory` bytes, but at least 16 KB.
     pub(crate) fn new(memory: u64) -> Sorter<N> {
         let longest = memory.clamp(1 << 14, LONGEST_RUN) as usize / (4 * N);
         Sorter {

@@ -42,14 +42,14 @@ pub struct Graph {
     pub(crate) roots: Vec<u32>,
     /// The root record of each object in `roots`.
     root_of: HashMap<u32, Root>,
-    /// For each object, whether it is left out; see [`Graph::leave_out_profiler`].
+    /// For each object, a nonzero number if it is left out; see [`Graph::leave_out_profiler`].
     pub(crate) marks: Option<Column>,
     /// Number of objects that are left out.
     pub(crate) left_out: u32,
     pub(crate) is_cut_off: bool,
     /// Bytes of the dump that were read.
     pub(crate) end: u64,
-    /// Bytes that sorting may take.
+    /// Memory in bytes that sorting may take.
     pub(crate) sorting: u64,
     pub(crate) store: RefCell<Store>,
     fault: RefCell<Option<io::Error>>,
@@ -107,7 +107,7 @@ impl Graph {
         let mut histogram = histogram_of(&survey);
         histogram.dump_bytes = end;
         let Some(objects) = survey.objects.take() else {
-            unreachable!("the survey was made with objects")
+            unreachable!("the graph needs a survey that recorded objects")
         };
         let (table, mut store) = ObjectTable::new(&survey, objects).map_err(failed)?;
         let ObjectTable {
@@ -191,7 +191,7 @@ impl Graph {
         self.index.len()
     }
 
-    /// Returns whether there are no objects.
+    /// Returns whether the dump has no objects.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -381,7 +381,7 @@ mod tests {
     fn a_fault_of_the_disk_is_returned_once() {
         let dump = dump();
         let (graph, _) = Graph::read(|| Ok(&dump[..]), 0).expect("the dump is readable");
-        graph.check().expect("nothing happened");
+        graph.check().expect("no fault has happened yet");
         graph.store.borrow_mut().lose_file();
         let ids: Vec<u64> = (0..graph.len()).map(|object| graph.id(object)).collect();
         assert!(ids.contains(&0));

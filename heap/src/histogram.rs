@@ -58,7 +58,8 @@ impl Histogram {
         bytes.fold(0, u64::saturating_add)
     }
 
-    /// Subtracts the objects that are left out. `counts` has their numbers by class identifier.
+    /// Subtracts the objects that are left out. `counts` has their number for each class, by the
+    /// identifier of the class.
     pub(crate) fn leave_out(&mut self, counts: &[(u64, LeftOut)]) {
         let counts: HashMap<u64, LeftOut> = counts.iter().copied().collect();
         for class in &mut self.classes {
@@ -110,7 +111,7 @@ fn count(source: impl Read, without_tracker: bool) -> (Histogram, Result<(), Err
     (histogram, outcome.map(|_| ()))
 }
 
-/// The numbers of the tracker's classes and their objects, by class identifier.
+/// Counts the tracker's classes and their objects, by the identifier of the class.
 fn tracker_counts(survey: &Survey, is_tracker: &[bool]) -> Vec<(u64, LeftOut)> {
     let sizes = ObjectSizes::new(survey);
     let mut classes = LeftOut::default();

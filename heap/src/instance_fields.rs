@@ -1,4 +1,4 @@
-//! The fields of an instance, those of its superclasses included.
+//! The fields of an instance, including those of its superclasses.
 
 use loadhook_hprof::Type;
 

@@ -1,8 +1,8 @@
 //! The layout of objects in memory, which a dump does not state.
 //!
-//! In HotSpot, the size of an object is a multiple of 8 bytes. JVM options decide whether its
-//! header has 8, 12 or 16 bytes and its references 4 or 8. The dump allows to infer both:
-//! identifiers are addresses, and no object is larger than the distance to the next.
+//! In HotSpot, the size of an object is a multiple of 8 bytes. Options of the JVM decide whether
+//! its header has 8, 12 or 16 bytes, and its references 4 or 8. Both can be inferred from the dump:
+//! identifiers are addresses, and no object is larger than the distance to the next one.
 
 use loadhook_hprof::Type;
 
@@ -224,7 +224,7 @@ mod tests {
         let below: &[Type] = &[Boolean, Long];
         assert_eq!(size(SizeModel::USUAL, &[node]), 24);
         assert_eq!(size(SizeModel::USUAL, &[node, below]), 32);
-        // A long leaves a gap of four bytes behind the header, which a smaller field fills.
+        // A long leaves a gap of four bytes after the header, which a smaller field fills.
         assert_eq!(size(SizeModel::USUAL, &[&[Long]]), 24);
         assert_eq!(size(SizeModel::USUAL, &[&[Long], &[Object]]), 24);
         assert_eq!(size(SizeModel::NARROW, &[node]), 24);
@@ -249,7 +249,7 @@ mod tests {
                 for length in 0..9 {
                     for of in [Object, Byte, Int, Long] {
                         let size = model.array(of, length);
-                        // Other objects lay between some of the arrays.
+                        // In this dump, other objects lay between some of the arrays.
                         distances.see(of, length, size + 24);
                         distances.see(of, length, size);
                     }

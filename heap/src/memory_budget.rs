@@ -10,13 +10,14 @@ use loadhook_hprof::ErrorKind;
 /// hundred thousand names in 20 MB.
 pub(crate) const MOST_BYTES: u64 = 1 << 30;
 
-/// Each time this many bytes more are taken, the budget checks that the process has room for them.
+/// After each further share of this many bytes, the budget checks that the process has room for as
+/// much.
 const CHECKED: u64 = 4 << 20;
 
 /// Estimated bytes of one table entry.
 pub(crate) const ENTRY: u64 = 48;
 
-/// Estimated bytes of everything but the objects, and the limit of these bytes.
+/// Estimated memory of everything except the objects, and the limit of this memory, both in bytes.
 #[derive(Clone, Copy)]
 pub(crate) struct MemoryBudget {
     bytes: u64,

@@ -38,7 +38,8 @@ impl ObjectKind {
 }
 
 /// Number of element types. The first classes of a survey are the arrays of primitive types, in the
-/// order of [`Type::ALL`]. The class of number 0 stands for no class.
+/// order of [`Type::ALL`]. The first entry of that list is no primitive type, so class 0 stands for
+/// no class.
 pub(crate) const PRIMITIVES: u32 = Type::ALL.len() as u32;
 
 /// The element type of arrays of a class.

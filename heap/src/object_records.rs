@@ -1,4 +1,4 @@
-//! A record for each object of a dump, for sorting by identifier.
+//! Records of all objects of a dump, to be sorted by identifier.
 
 use loadhook_hprof::ErrorKind;
 

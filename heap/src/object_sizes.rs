@@ -47,8 +47,7 @@ impl<'s> ObjectSizes<'s> {
                     layout = known.clone();
                     break;
                 }
-                // In a broken dump a class may be its own superclass. The search
-                // ends here then.
+                // In a broken dump, a class may be its own superclass. Then this ends the search.
                 None => self.layouts[class as usize] = Some(layout.clone()),
             }
             pending.push(class);
@@ -68,12 +67,12 @@ impl<'s> ObjectSizes<'s> {
         }
     }
 
-    /// Bytes of an instance, without the stack behind a `StackChunk`.
+    /// Bytes of an instance, without the stack after a `StackChunk`.
     pub(crate) fn instance(&self, class: u32) -> u64 {
         let laid_out = self.layouts[class as usize].as_ref();
         let laid_out = laid_out.map_or(0, |layout| u64::from(layout.size()));
         match self.survey.classes[class as usize].distance {
-            // The next object begins behind the instance.
+            // The next object begins after the instance.
             distance if distance >= 8 => laid_out.min(distance),
             _ => laid_out,
         }

@@ -210,7 +210,8 @@ mod tests {
     use super::*;
     use crate::memory_budget::MemoryBudget;
 
-    /// A hostile dump may have very many strings, or one array that very many strings share.
+    /// A hostile dump may have very many strings, or one array that very many strings share. Their
+    /// previews must not take much memory.
     #[test]
     fn prefixes_and_previews_share_the_budget() {
         const MOST: u64 = 10_000;
@@ -237,7 +238,7 @@ mod tests {
         assert_eq!(found(&[7; 8]), Err(0));
     }
 
-    /// Two readers of one pass share one budget.
+    /// If two readers work in the same pass, they share one memory budget.
     #[test]
     fn readers_of_a_pass_share_the_budget() {
         const MOST: u64 = 10_000;

@@ -32,8 +32,8 @@ pub enum ProfilerObjects<'g> {
 }
 
 impl ProfilerObjects<'_> {
-    /// Identifiers of the objects to leave out, in order. If a graph was built to
-    /// find them, also the histogram without these objects.
+    /// Identifiers of the objects to leave out, in order. If a graph was built to find them, the
+    /// histogram without these objects is returned, too.
     pub(crate) fn find<R: Read>(
         self,
         survey: &Survey,
@@ -59,7 +59,7 @@ impl ProfilerObjects<'_> {
 /// `BUFFER_WORDS` in `agent/src/tracker/client.rs`).
 const BUFFER: u32 = 1 << 13;
 
-/// Marks of objects.
+/// Marks of objects: those of the program, and those of the profiler.
 const PROGRAM: u32 = 1;
 const PROFILER: u32 = 2;
 
@@ -193,10 +193,9 @@ impl Graph {
         is_it.iter().map(Option::is_some).collect()
     }
 
-    /// Marks those objects of some classes as the profiler's for which
-    /// `is_profilers` returns true. Its arguments are two numbers: how many of
-    /// the objects that the object refers to are the profiler's, and how many it
-    /// refers to at all.
+    /// Marks objects of some classes as the profiler's, if `is_profilers` returns true for them.
+    /// Its arguments are two numbers: how many of the objects that an object refers to belong to
+    /// the profiler, and how many it refers to in all.
     fn spread(
         &self,
         store: &mut Store,

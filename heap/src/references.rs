@@ -33,13 +33,14 @@ pub(crate) struct ReferenceReader<'g> {
     pub(crate) first: Column,
     /// The references of all objects in one list; [`END`] follows the references of each object.
     pub(crate) targets: Column,
-    /// The object whose references are being read, and true once a reference was found.
+    /// The object whose references are being read, and a flag that is true once a reference was
+    /// found.
     open: Option<(u32, bool)>,
-    /// A fault of the references of the last object.
+    /// The fault in the references of the last object, if there was one.
     fault: Option<ErrorKind>,
     /// For each class, the offsets of references in the field values of its instances.
     offsets: Vec<Option<Box<[u32]>>>,
-    /// Bytes that more offsets may take.
+    /// Memory in bytes that further offsets may take.
     room: usize,
     /// For each class, its class object; `None` if the class object is a root.
     class_objects: Vec<Option<u32>>,
@@ -59,7 +60,7 @@ impl<'g> ReferenceReader<'g> {
         let mut classes_of_loader: HashMap<u64, Vec<u32>> = HashMap::new();
         for entry in &survey.classes {
             let class = index.number(store, entry.id).map_err(ErrorKind::Io)?;
-            // A root is alive without a reference.
+            // A root needs no reference to stay alive.
             let class = class.filter(|class| !is_root(*class));
             class_objects.push(class);
             if let (Some(dump), Some(class)) = (&entry.dump, class) {

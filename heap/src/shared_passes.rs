@@ -177,9 +177,9 @@ impl SharedPasses {
         })
     }
 
-    /// Arrays of the strings that threads show, and how often each is shown. The array of
-    /// a thread's name is taken from the graph: the fields of the name are read in the same pass as
-    /// the array.
+    /// The arrays of those strings that threads show, and how often each is shown. The arrays of
+    /// threads' names are found by the graph, because the same pass reads the fields of a name and
+    /// its array.
     fn arrays_of_threads(
         &self,
         string_class: Option<&StringClass>,

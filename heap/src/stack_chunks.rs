@@ -1,6 +1,6 @@
 //! Stacks of parked virtual threads.
 //!
-//! A `StackChunk` (JDK 21 and later) has frames behind its fields, and behind these a bitmap of the
+//! A `StackChunk` (JDK 21 and later) has frames after its fields, and after these a bitmap of the
 //! words that can be references. A dump has only the number of words of the frames.
 
 use loadhook_hprof::{ClassDump, Type};
@@ -14,7 +14,7 @@ pub(crate) struct StackChunks {
     pub(crate) class: u64,
     /// Offset of the field `size`, the number of words.
     at: usize,
-    /// Bytes behind the fields of all instances, for references of 4 and of 8 bytes.
+    /// Bytes after the fields of all instances, for references of 4 and of 8 bytes.
     bytes: [u64; 2],
 }
 
@@ -53,13 +53,13 @@ impl StackChunks {
         }
     }
 
-    /// Bytes behind the fields of all instances.
+    /// Bytes after the fields of all instances.
     pub(crate) fn bytes(&self, reference: u32) -> u64 {
         self.bytes[usize::from(reference == 8)]
     }
 }
 
-/// Bytes behind the fields, as HotSpot's `InstanceStackChunkKlass::instance_size` counts them: the
+/// Bytes after the fields, as HotSpot's `InstanceStackChunkKlass::instance_size` counts them: the
 /// stack, and a bitmap in whole words with a bit for each reference that fits into the stack.
 pub(crate) fn stack_bytes(words: u32, reference: u32) -> u64 {
     let words = u64::from(words);

@@ -9,10 +9,10 @@ use loadhook_hprof::{
 use crate::memory_budget::ENTRY;
 use crate::survey::Survey;
 
-/// Bytes of a thread, estimated.
+/// Estimated memory of a thread, in bytes.
 const THREAD_BYTES: u64 = 2 * ENTRY;
 
-/// Bytes of a variable, estimated, with those of its root.
+/// Estimated memory of a variable and its root, in bytes.
 const VARIABLE_BYTES: u64 = 4 * ENTRY;
 
 type Result = std::result::Result<(), ErrorKind>;
@@ -75,7 +75,7 @@ impl StackTables {
     }
 
     /// Adds threads for which the dump has a stack but no thread object. JDK 17 and earlier write
-    /// thread objects behind all other objects, so a dump that is cut off lacks them.
+    /// thread objects after all other objects, so a dump that is cut off lacks them.
     pub(crate) fn add_threads_without_object(&mut self) {
         for (trace, (thread, frames)) in &self.traces {
             if *thread != 0 && !frames.is_empty() && !self.taken.contains(trace) {
@@ -145,8 +145,8 @@ impl Visitor for StackSurvey {
             ThreadObject => {
                 reserved = THREAD_BYTES;
                 self.survey.budget.reserve(reserved)?;
-                // Only the first thread gets a trace. If many threads shared one long trace, their
-                // frames would not fit into memory.
+                // Only the first thread gets a trace. If many threads shared one long trace, the
+                // list of frames for each thread would not fit into memory.
                 let trace = self.stacks.taken.insert(root.frame).then_some(root.frame);
                 let object = root.id;
                 let thread = DumpedThread { object, trace };
@@ -191,7 +191,8 @@ mod tests {
     use crate::graph::survey_of_objects;
     use crate::memory_budget::MemoryBudget;
 
-    /// Each view that is read separately has a budget of this size.
+    /// A variable takes the same share of the budget, whether the survey keeps its root or not. So
+    /// a view that shares its passes has the same limit as one that is read separately.
     #[test]
     fn a_variable_takes_no_more_of_the_budget_where_roots_are_kept() {
         const VARIABLES: u64 = 100;

@@ -16,13 +16,13 @@ const BITS: u32 = 11;
 const PAGE: usize = 1 << BITS;
 const BYTES: usize = PAGE * 4;
 
-/// Stands for no frame and for no slot.
+/// Stands for "no frame" and for "no slot".
 const NONE: u32 = u32::MAX;
 
 /// The minimum number of frames in memory.
 const FEWEST_FRAMES: usize = 4;
 
-/// Marks of frames.
+/// Marks of a frame.
 const USED: u8 = 1;
 const CHANGED: u8 = 2;
 
@@ -39,8 +39,8 @@ impl Column {
     }
 }
 
-/// The location of a page: a frame in memory, a slot in the file, or both; neither while it is all
-/// zeros.
+/// The location of a page: a frame in memory, a slot in the file, or both. A page without a
+/// location consists of zeros.
 #[derive(Clone, Copy)]
 struct Page {
     frame: u32,
@@ -157,7 +157,7 @@ impl Store {
     pub(crate) fn pop(&mut self, column: &mut Column) -> io::Result<u32> {
         column.len -= 1;
         let value = self.get(column, column.len)?;
-        // The page behind the end stays, since a push may come next.
+        // The page after the end stays, since a push may come next.
         let pages = &mut self.columns[column.id as usize];
         if pages.len() > (column.len >> BITS) + 1
             && let Some(page) = pages.pop()
@@ -341,8 +341,11 @@ impl Store {
     /// Makes the file unreadable and read-only, as a fault of the disk does.
     #[cfg(test)]
     pub(crate) fn lose_file(&mut self) {
-        assert!(self.file.is_some(), "no page was moved to a file");
-        self.file = Some(File::open("/dev/null").expect("open /dev/null"));
+        assert!(
+            self.file.is_some(),
+            "memory for few pages is given, but no page was moved to a file"
+        );
+        self.file = Some(File::open("/dev/null").expect("/dev/null can be opened"));
     }
 
     fn placed(&self, error: io::Error) -> io::Error {

@@ -41,7 +41,7 @@ pub(crate) struct ClassEntry {
 pub(crate) struct ElementBytes {
     /// References have 4 bytes.
     pub(crate) plain: u64,
-    /// Elements begin 4 bytes behind a multiple of 8, and references have 4 bytes.
+    /// Elements begin 4 bytes after a multiple of 8, and references have 4 bytes.
     pub(crate) behind_4_bytes: u64,
     /// All elements have 8 bytes, as uncompressed references do.
     pub(crate) wide_references: u64,

@@ -1,4 +1,5 @@
-//! Leak suspects: few objects that retain much, and their accumulation points.
+//! Leak suspects: few objects that retain much, and their accumulation points (where what they
+//! retain fans out).
 
 use std::collections::HashMap;
 use std::io;

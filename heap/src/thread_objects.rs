@@ -1,4 +1,4 @@
-//! Thread objects and the objects that variables of threads refer to.
+//! Finds thread objects, and the objects that variables of threads refer to.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ pub(crate) struct FoundObject {
     pub(crate) bytes: u64,
 }
 
-/// The objects that were looked for.
+/// The objects that were looked for, and those that were found.
 #[derive(Default)]
 pub(crate) struct FoundObjects {
     /// The objects by identifier; `None` if an object was not found yet.

@@ -48,10 +48,10 @@ pub enum ErrorKind {
         /// The length that the dump gives.
         length: u64,
     },
-    /// The visitor has room for no more things of one kind.
+    /// The visitor has no room for another item of this kind.
     #[error("more than {most} {what}")]
     TooMany {
-        /// The things that are limited, in the plural.
+        /// The kind of items that are limited, in the plural.
         what: &'static str,
         /// The limit.
         most: u64,

@@ -20,7 +20,7 @@ pub(crate) fn unpacked<'r>(mut source: impl Read + 'r) -> io::Result<Box<dyn Rea
     Ok(Box::new(Packed::Member(Box::new(GzDecoder::new(whole)))))
 }
 
-/// A gzip file. It may have several members, since HotSpot's dumper compresses in several threads.
+/// A gzip file. It may have several members, since HotSpot compresses a dump in several threads.
 enum Packed<R> {
     Member(Box<GzDecoder<R>>),
     End,

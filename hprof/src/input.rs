@@ -5,8 +5,8 @@ use std::io::{self, Read};
 use crate::error::{Error, ErrorKind, Result};
 use crate::gzip::TrailingBytes;
 
-/// Size of the window in bytes. The contents of arrays, the fields of an instance, and names may be
-/// longer.
+/// Size of the window in bytes. The contents of an array, the fields of an instance, or a name may
+/// be longer.
 const BUFFER: usize = 1 << 20;
 
 /// A source of bytes and a window into it.
@@ -58,7 +58,7 @@ impl<R: Read> Input<R> {
                 Ok(0) => break,
                 Ok(read) => self.end += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // A compressed file ends within a gzip member.
+                // The file ends within a gzip member.
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                     self.is_cut_off = true;
                     break;

@@ -76,7 +76,7 @@ struct Reader<'r, R, V> {
 }
 
 impl<R: Read, V: Visitor> Reader<'_, R, V> {
-    /// Reads all records behind the header.
+    /// Reads all records after the header.
     fn records(&mut self) -> Result<()> {
         // A dump of version 1.0.1 has no segments and no end record.
         let (mut needs_end, mut has_end) = (true, false);
@@ -143,8 +143,8 @@ impl<R: Read, V: Visitor> Reader<'_, R, V> {
         self.records.input.skip(rest, "a record")
     }
 
-    /// Reads a stack trace whose record has `length` bytes, `rest` of them behind the fixed part.
-    /// Returns the number of bytes left behind the frames.
+    /// Reads a stack trace whose record has `length` bytes, `rest` of them after the fixed part.
+    /// Returns the number of bytes left after the frames.
     fn stack_trace(&mut self, length: u64, rest: u64) -> Result<u64> {
         let what = "a stack";
         let id_size = self.records.id_size;

@@ -6,7 +6,7 @@ use crate::error::{ErrorKind, Result};
 use crate::input::{Input, number};
 use crate::types::Type;
 
-/// The bytes of a dump behind its header.
+/// The bytes of a dump after its header.
 ///
 /// Methods with `heap` in their names read a part of a heap record: they check
 /// first that the segment has room for it.

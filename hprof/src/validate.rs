@@ -1,4 +1,4 @@
-//! Validation: a file is one complete dump, record by record.
+//! Validation: checks that a file is one complete dump, record by record.
 
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 
@@ -93,7 +93,9 @@ mod tests {
     use super::validate;
 
     fn record(tag: u8, body: &[u8]) -> Vec<u8> {
-        let length = u32::try_from(body.len()).expect("short").to_be_bytes();
+        let length = u32::try_from(body.len())
+            .expect("the body is short")
+            .to_be_bytes();
         [&[tag, 0, 0, 0, 0], &length[..], body].concat()
     }
 

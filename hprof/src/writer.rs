@@ -50,8 +50,8 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     ///
-    /// Like all methods, fails if `out` cannot be written, or if a record is written between the
-    /// beginning and the end of an array.
+    /// Like all methods of the writer, fails if `out` cannot be written, or if a record is written
+    /// between the beginning and the end of an array.
     pub fn new(out: W, header: Header) -> io::Result<Self> {
         let mut out = BufWriter::new(out);
         header.write(&mut out)?;
@@ -282,31 +282,35 @@ mod tests {
     #[test]
     fn large_objects_have_segments_of_their_own() {
         let mut dump = Vec::new();
-        let mut writer = Writer::new(&mut dump, HEADER).expect("write to memory");
+        let mut writer = Writer::new(&mut dump, HEADER).expect("writing to memory cannot fail");
         let small = Root {
             id: 7,
             kind: RootKind::StickyClass,
             thread: 0,
             frame: u32::MAX,
         };
-        writer.root(&small).expect("write to memory");
+        writer.root(&small).expect("writing to memory cannot fail");
         let bytes = [SEGMENT - HEAD, SEGMENT - HEAD + 1, 3 * SEGMENT + 5];
         for more in bytes {
             writer
                 .begin_primitive_array(1, Type::Byte, more as u32)
-                .expect("write to memory");
+                .expect("writing to memory cannot fail");
             for byte in 0..more {
-                writer.put(&[byte as u8]).expect("write to memory");
+                writer
+                    .put(&[byte as u8])
+                    .expect("writing to memory cannot fail");
             }
-            writer.end_array().expect("write to memory");
+            writer.end_array().expect("writing to memory cannot fail");
         }
         writer
             .begin_primitive_array(1, Type::Byte, 2 * SEGMENT as u32)
-            .expect("write to memory");
-        writer.put(&vec![9; 2 * SEGMENT]).expect("write to memory");
-        writer.end_array().expect("write to memory");
-        writer.root(&small).expect("write to memory");
-        writer.finish().expect("write to memory");
+            .expect("writing to memory cannot fail");
+        writer
+            .put(&vec![9; 2 * SEGMENT])
+            .expect("writing to memory cannot fail");
+        writer.end_array().expect("writing to memory cannot fail");
+        writer.root(&small).expect("writing to memory cannot fail");
+        writer.finish().expect("writing to memory cannot fail");
         let segments = segments(&dump);
         let lengths: Vec<usize> = segments.iter().map(Vec::len).collect();
         let large = [
@@ -324,16 +328,20 @@ mod tests {
     fn no_record_is_written_into_an_array() {
         for length in [8, 2 * SEGMENT] {
             let mut dump = Vec::new();
-            let mut writer = Writer::new(&mut dump, HEADER).expect("write to memory");
+            let mut writer = Writer::new(&mut dump, HEADER).expect("writing to memory cannot fail");
             writer
                 .begin_primitive_array(1, Type::Byte, length as u32)
-                .expect("write to memory");
+                .expect("writing to memory cannot fail");
             writer.text(5, b"name").expect_err("an array is open");
             writer.instance(2, 3, &[]).expect_err("an array is open");
-            writer.put(&vec![9; length]).expect("write to memory");
-            writer.end_array().expect("write to memory");
-            writer.text(5, b"name").expect("write to memory");
-            writer.finish().expect("write to memory");
+            writer
+                .put(&vec![9; length])
+                .expect("writing to memory cannot fail");
+            writer.end_array().expect("writing to memory cannot fail");
+            writer
+                .text(5, b"name")
+                .expect("writing to memory cannot fail");
+            writer.finish().expect("writing to memory cannot fail");
             let segments = segments(&dump);
             assert_eq!(segments.len(), 1);
             assert!(segments[0][HEAD..].iter().all(|byte| *byte == 9));
@@ -351,7 +359,8 @@ mod tests {
                 fields: vec![field; fields],
                 ..ClassDump::default()
             };
-            let mut writer = Writer::new(io::sink(), HEADER).expect("write to memory");
+            let mut writer =
+                Writer::new(io::sink(), HEADER).expect("writing to memory cannot fail");
             assert_eq!(writer.class(&class).is_err(), is_refused, "{fields}");
         }
     }
@@ -373,21 +382,25 @@ mod tests {
     #[test]
     fn many_names_are_written_at_once() {
         let mut calls = 0;
-        let mut writer = Writer::new(Calls(&mut calls), HEADER).expect("write to memory");
+        let mut writer =
+            Writer::new(Calls(&mut calls), HEADER).expect("writing to memory cannot fail");
         for number in 0..10_000_u32 {
-            writer.name(&number.to_be_bytes()).expect("write to memory");
+            writer
+                .name(&number.to_be_bytes())
+                .expect("writing to memory cannot fail");
         }
-        writer.finish().expect("write to memory");
+        writer.finish().expect("writing to memory cannot fail");
         assert!(calls < 100, "{calls}");
     }
 
     #[test]
     fn names_are_written_once() {
         let mut dump = Vec::new();
-        let mut writer = Writer::new(&mut dump, HEADER).expect("write to memory");
-        let ids = [b"one", b"two", b"one"].map(|name| writer.name(name).expect("write to memory"));
+        let mut writer = Writer::new(&mut dump, HEADER).expect("writing to memory cannot fail");
+        let ids = [b"one", b"two", b"one"]
+            .map(|name| writer.name(name).expect("writing to memory cannot fail"));
         assert_eq!(ids, [1, 2, 1]);
-        writer.finish().expect("write to memory");
+        writer.finish().expect("writing to memory cannot fail");
         let found = dump.windows(3).filter(|bytes| *bytes == b"one").count();
         assert_eq!(found, 1);
     }

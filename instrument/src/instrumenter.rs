@@ -174,7 +174,7 @@ mod tests {
 
     fn instrumenter(include: &str) -> Instrumenter {
         let mut filter = Filter::new();
-        filter.include(include).expect("patterns");
+        filter.include(include).expect("the patterns are valid");
         Instrumenter::new(Selection::timing(filter))
     }
 
@@ -184,12 +184,20 @@ mod tests {
         assert_eq!(instrumenter.unmatched().len(), 3);
         let lost = catch_unwind(AssertUnwindSafe(|| {
             instrumenter.instrument(GREETER, "a/T", &mut Positions, |_| -> Option<Vec<u8>> {
-                assert_eq!(instrumenter.unmatched(), ["not.There"], "busy");
+                assert_eq!(
+                    instrumenter.unmatched(),
+                    ["not.There"],
+                    "a class that is being instrumented must not count as unmatched pattern"
+                );
                 panic!("the worker is lost");
             })
         }));
         assert!(lost.is_err());
-        assert_eq!(instrumenter.unmatched(), ["not.There"], "lost");
+        assert_eq!(
+            instrumenter.unmatched(),
+            ["not.There"],
+            "the matches found before the panic must be kept"
+        );
     }
 
     #[test]
@@ -198,7 +206,7 @@ mod tests {
         let instrument = |owner| {
             instrumenter.instrument(GREETER, owner, &mut Positions, |len| Some(vec![0; len]))
         };
-        let result = instrument("a/Part").expect("a class");
+        let result = instrument("a/Part").expect("the bytes are a class");
         assert!(result.class.is_some() && result.report.left_alone.is_empty());
         assert!(instrument("a;").is_err(), "`a;` is not a class name");
         assert_eq!(instrumenter.unmatched(), ["Nobody"]);
@@ -211,12 +219,12 @@ mod tests {
         let instrumenter = Instrumenter::new(selection);
         let allocate = |len| Some(vec![0; len]);
         let result = instrumenter.instrument(GREETER, "a/T", &mut Positions, allocate);
-        let result = result.expect("a class");
+        let result = result.expect("the bytes are a class");
         assert_eq!(result.report.instrumented, 3);
         assert_eq!(result.not_instrumented().count(), 0);
     }
 
-    /// The third method of the class is trivial.
+    /// The third method of the class is trivial, so it is the one that is not instrumented.
     #[test]
     fn calls_of_trivial_methods_are_counted() {
         let mut selection = Selection::timing(Filter::new());
@@ -224,15 +232,15 @@ mod tests {
         let instrumenter = Instrumenter::new(selection);
         let allocate = |len| Some(vec![0; len]);
         let result = instrumenter.instrument(GREETER, "a/T", &mut Positions, allocate);
-        let result = result.expect("a class");
+        let result = result.expect("the bytes are a class");
         assert_eq!(result.report.instrumented, 3);
         assert_eq!(result.not_instrumented().count(), 0);
-        let class = result.class.expect("a new class");
+        let class = result.class.expect("the class was rewritten");
         let has = |name: &[u8]| class.windows(name.len()).any(|bytes| bytes == name);
         assert!(has(b"count") && !has(b"enter") && !has(b"exit"));
     }
 
-    /// Intrinsic candidates and other methods alternate.
+    /// Intrinsic candidates and trivial methods alternate in this class.
     #[test]
     fn methods_left_alone_are_known_by_their_positions() {
         let instrumented = |left_alone: &[u16], trivial: &[u16]| Instrumented {
@@ -257,7 +265,8 @@ mod tests {
         assert!(!instrumented(&[], &[0]).is_left_alone(0));
     }
 
-    /// A worker is reused, but the report of a class has no entries of the class before.
+    /// A worker is used for several classes. The report of a class must not have entries of the
+    /// previous one.
     #[test]
     fn each_class_has_a_report_of_its_own() {
         let instrumenter = instrumenter("Greeter");
@@ -265,7 +274,7 @@ mod tests {
         for _ in 0..2 {
             let allocate = |len| Some(vec![0; len]);
             let result = instrumenter.instrument(GREETER, "a/T", &mut Positions, allocate);
-            let report = result.expect("a class").report;
+            let report = result.expect("the bytes are a class").report;
             assert_eq!(report.instrumented, 2);
             assert!(last.is_none_or(|last| last == report));
             last = Some(report);

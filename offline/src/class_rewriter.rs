@@ -159,7 +159,7 @@ struct ClassIds {
     first: Ids,
     /// True if the project's tracker is used, which needs the names of methods.
     needs_symbols: bool,
-    /// The symbols of the methods with ids, one behind the other.
+    /// The symbols of the methods with ids, one after the other.
     symbols: String,
     /// For each method in `symbols`, its position in the class and the end of its symbol.
     symbol_ends: Vec<(u16, usize)>,

@@ -248,7 +248,10 @@ mod tests {
         case.write("old/logs/made", "one")?;
         case.write("new/logs/made", "two")?;
         case.write("old/logs/other", "goes over")?;
-        let fault = case.remove().expect_err("something stays").to_string();
+        let fault = case
+            .remove()
+            .expect_err("a changed file stays in the old folder")
+            .to_string();
         assert!(
             fault.contains("the old one could not be removed"),
             "{fault}"

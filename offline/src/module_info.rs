@@ -155,7 +155,7 @@ pub(crate) fn changed(bytes: &[u8], needs: Option<Needs<'_>>) -> Result<Vec<u8>,
         // For an `exports` they are the flags and the number of modules, which
         // makes it an export to all.
         entry.resize(table.least(), 0);
-        // The new row is inserted before the others, behind the count of rows.
+        // The new row is inserted before the others, after the count of rows.
         let count_at = reader.offset();
         let count = reader.u2()?;
         let more = count.checked_add(1).ok_or(Unchangeable::Full)?;
@@ -258,7 +258,8 @@ mod tests {
             TrackerPlace::Package,
         ] {
             let needs = |package| Some(Needs { package, tracker });
-            let once = changed(&of_tracker("m", "p"), needs("loadhook/a1")).expect("ours");
+            let once = changed(&of_tracker("m", "p"), needs("loadhook/a1"))
+                .expect("the tracker's module can be changed");
             let twice =
                 changed(&once, needs("loadhook/a1")).expect("the description can be changed");
             assert!(once == twice, "{tracker:?}");
@@ -269,9 +270,13 @@ mod tests {
             let tracker = TrackerPlace::Module("loadhook.tracker");
             Some(Needs { package, tracker })
         };
-        let once = changed(&of_tracker("m", "p"), needs("loadhook/a1")).expect("ours");
+        let once = changed(&of_tracker("m", "p"), needs("loadhook/a1"))
+            .expect("the tracker's module can be changed");
         let twice = changed(&once, needs("loadhook/a2")).expect("the description can be changed");
-        assert!(once == twice, "no packages are listed");
+        assert!(
+            once == twice,
+            "the module lists no packages, so the second part should change nothing"
+        );
     }
 
     #[test]

@@ -117,10 +117,10 @@ mod tests {
     fn plan(include: &[&str], exclude: &[&str]) -> Plan {
         let mut filter = Filter::new();
         for list in include {
-            filter.include(list).expect("a pattern");
+            filter.include(list).expect("the pattern is valid");
         }
         for list in exclude {
-            filter.exclude(list).expect("a pattern");
+            filter.exclude(list).expect("the pattern is valid");
         }
         Plan::new(filter)
     }

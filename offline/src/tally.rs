@@ -182,7 +182,7 @@ impl Tally {
         self.left_alone.entry(reason).or_insert_with(new)
     }
 
-    /// Adds the counts and names of `other` behind these.
+    /// Adds the counts and names of `other` after these.
     pub fn add(&mut self, other: Tally) {
         self.archives += other.archives;
         self.classes += other.classes;

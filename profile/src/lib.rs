@@ -1,5 +1,5 @@
-//! The profile of a Java program: which methods were called how often, from
-//! where, and what they cost.
+//! The profile of a Java program: which methods were called how often, from where, and what they
+//! cost.
 //!
 //! A [`Profile`] holds one calling-context tree for each thread, as the tracker measured it: exact
 //! counts, and raw times, which include the cost of the probes. [`figures`](mod@analysis::figures)
@@ -25,7 +25,7 @@
 //! decoder.push(&[1, 2, 1, 0, 0, 3_000_000, 4096, 0, 0, 0, 0])?;
 //! // Thread 1, live, four bytes of name: "main".
 //! decoder.push(&[2, 1, 0, 4, 0x6d61_696e_0000_0000])?;
-//! // A root, method 0, one call, timed, 2 ms of which callees took none; ticks tell nothing of it.
+//! // A root: method 0, one call, which was timed and took 2 ms, none of them in callees; no ticks.
 //! decoder.push(&[3, -1, 0, 1, 1, 2_000_000, 2_000_000, 0, 0, 0, 0])?;
 //! decoder.push(&[4])?;
 //! let profile = symbols.profile(decoder.finish()?);

@@ -1,4 +1,4 @@
-//! Annotations, read only as far as their types are concerned (JVMS §4.7.16).
+//! Annotations (JVMS §4.7.16). Only their types are read; their values are skipped.
 
 use crate::constant_pool::ConstantPool;
 use crate::cp_index::CpIndex;

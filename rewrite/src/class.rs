@@ -20,15 +20,15 @@ pub mod access {
     pub const ABSTRACT: u16 = 0x0400;
 }
 
-/// The oldest `major_version`.
+/// The oldest `major_version` that is read.
 ///
-/// Up to version 45.2, `max_stack` and `max_locals` of `Code` once had 8 bits.
-/// JDK 11 still reads that layout. JDK 17 and this crate read the layout of later versions. Code in
-/// the old layout is reported as unreadable, because its lengths do not fit.
+/// Up to version 45.2, `Code` had another layout, with 8 bits for `max_stack` and `max_locals`. JDK
+/// 11 still reads that layout; JDK 17 and this crate do not. Code in that layout is reported as
+/// unreadable, because its lengths do not fit.
 const FIRST_MAJOR: u16 = 45;
 
-/// The offsets in the class file of a field or method, and of the attributes of
-/// a method that are often needed. The offset of an absent attribute is 0.
+/// Offsets in the class file: those of a field or method, and of those attributes of a method that
+/// are often needed. The offset of an absent attribute is 0.
 #[derive(Clone, Copy, Debug, Default)]
 struct Span {
     start: u32,
@@ -39,7 +39,7 @@ struct Span {
     invisible_annotations: u32,
 }
 
-/// The buffers that reading a class fills, kept from class to class.
+/// Buffers for reading a class. They are kept from class to class.
 #[derive(Debug, Default)]
 pub(crate) struct Storage {
     pool_offsets: Vec<u32>,
@@ -108,8 +108,8 @@ impl<'a> ClassFile<'a> {
             reader.skip(len)?;
         }
         reader.finish()?;
-        // After rewriting, an index past the old pool would name an appended
-        // constant, so these indexes are checked.
+        // These indexes are checked here: after rewriting, an index beyond the old pool would refer
+        // to an appended constant.
         pool.class_name(this_class)?;
         if !super_class.is_none() {
             pool.class_name(super_class)?;

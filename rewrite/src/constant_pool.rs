@@ -25,17 +25,17 @@ pub mod tag {
     pub const PACKAGE: u8 = 20;
 }
 
-/// A constant. Its indexes are those in the class file, and are not resolved.
+/// A constant. The indexes in it are those of the class file; they are not resolved.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[allow(missing_docs)]
 pub enum Constant<'a> {
     /// Modified UTF-8 (JVMS §4.4.7), as written: not checked, not decoded.
     Utf8(&'a [u8]),
     Integer(i32),
-    /// The bits, so that NaN payloads survive.
+    /// The bits of the number, so that NaN payloads survive.
     Float(u32),
     Long(i64),
-    /// The bits, so that NaN payloads survive.
+    /// The bits of the number, so that NaN payloads survive.
     Double(u64),
     Class {
         name: CpIndex,
@@ -93,7 +93,7 @@ pub struct ConstantPool<'a> {
     end: usize,
 }
 
-/// The offset of `constant_pool_count`, behind `magic` and the versions.
+/// The offset of `constant_pool_count`, after `magic` and the versions.
 const POOL_COUNT: usize = 8;
 
 impl<'a> ConstantPool<'a> {
@@ -137,7 +137,8 @@ impl<'a> ConstantPool<'a> {
                 | tag::INVOKE_DYNAMIC => 5,
                 tag::CLASS | tag::STRING | tag::METHOD_TYPE | tag::MODULE | tag::PACKAGE => 3,
                 tag::LONG | tag::DOUBLE => {
-                    // Takes two indexes, the second unusable (JVMS §4.4.5).
+                    // The constant takes two indexes, the second of which is unusable (JVMS
+                    // §4.4.5).
                     offsets.push(0);
                     9
                 }
@@ -158,8 +159,7 @@ impl<'a> ConstantPool<'a> {
             return Err(eof(class, class.len(), missing, Structure::Constant(last)));
         }
         if offsets.len() != count as usize {
-            // The last constant is a Long or Double, whose second index lies past
-            // the pool.
+            // The last constant is a Long or Double, so its second index is beyond the pool.
             let kind = ErrorKind::BadConstantIndex(last);
             return Err(Error::new(
                 kind,
@@ -292,7 +292,7 @@ impl<'a> ConstantPool<'a> {
     /// The constant at `index`.
     ///
     /// # Errors
-    /// When the index is 0, behind the end of the pool, or the second index of a `Long` or
+    /// When the index is 0, after the end of the pool, or the second index of a `Long` or
     /// `Double`.
     pub fn get(&self, index: CpIndex) -> Result<Constant<'a>> {
         let (tag, rest) = self.entry(index)?;
@@ -354,7 +354,7 @@ impl<'a> ConstantPool<'a> {
 
 #[cold]
 fn eof(class: &[u8], offset: usize, needed: usize, structure: Structure) -> Error {
-    // If a length exceeds the end of the class, the error is at the end.
+    // If the structure exceeds the end of the class, the error is at the end of the class.
     let missed = offset.saturating_sub(class.len());
     let (offset, needed) = (offset - missed, needed + missed);
     Error::new(
@@ -372,7 +372,7 @@ fn eof(class: &[u8], offset: usize, needed: usize, structure: Structure) -> Erro
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PoolFull;
 
-/// Constants appended behind an existing pool. Old constants keep their indexes,
+/// Constants appended after an existing pool. Old constants keep their indexes,
 /// so attributes that hold indexes can be copied.
 #[derive(Debug, Default)]
 pub(crate) struct PoolAdditions {
@@ -389,7 +389,7 @@ pub(crate) struct PoolMark {
 }
 
 impl PoolAdditions {
-    /// Begins behind a pool whose `constant_pool_count` is `count`.
+    /// Begins after a pool whose `constant_pool_count` is `count`.
     pub(crate) fn reset(&mut self, count: u16) {
         self.bytes.clear();
         self.count = count;

@@ -28,7 +28,7 @@ impl<'a> Iterator for Parameters<'a> {
     }
 }
 
-/// The length in bytes of the field type that `descriptor` begins with.
+/// Length in bytes of the field type at the beginning of `descriptor`.
 fn field_type_len(descriptor: &[u8]) -> Option<usize> {
     let dimensions = descriptor.iter().take_while(|&&b| b == b'[').count();
     match descriptor.get(dimensions)? {

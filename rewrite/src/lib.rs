@@ -58,7 +58,7 @@
 //! assert_eq!(methods.0, ["<init>", "greet"]);
 //! assert_eq!(rewriter.report().instrumented, 2);
 //! assert!(rewriter.report().left_alone.is_empty());
-//! // The constants of the tracker's calls are behind the old ones.
+//! // The constants of the tracker's calls are after the old ones.
 //! let rewritten = loadhook_rewrite::ClassFile::parse(&rewritten)?;
 //! let original = loadhook_rewrite::ClassFile::parse(class)?;
 //! assert!(rewritten.pool().count() > original.pool().count());

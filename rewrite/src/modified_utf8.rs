@@ -3,8 +3,8 @@
 
 use std::fmt::{self, Write};
 
-/// Number of characters after which [`short`] cuts a string. Without a limit, the text of a class
-/// of 200 KB that refers to one long constant very often would have gigabytes.
+/// Maximum number of characters that [`short`] prints. Without a limit, the text of a class of 200
+/// KB that refers to one long constant very often would have gigabytes.
 const LONGEST: usize = 500;
 
 /// Decodes modified UTF-8 (JVMS §4.4.7). A lone surrogate, and each byte that
@@ -131,7 +131,7 @@ fn is_printable(c: char) -> bool {
 
 enum Unit {
     Char(char),
-    /// Half of a surrogate pair, without the other half.
+    /// One half of a surrogate pair without the other half.
     Surrogate(u16),
     /// A byte that is not the beginning of valid modified UTF-8.
     Byte(u8),

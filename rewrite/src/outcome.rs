@@ -31,7 +31,7 @@ pub enum Reason {
     /// `@JvmtiMountTransition`: the method runs while a virtual thread is half
     /// mounted.
     JvmtiMountTransition,
-    /// `@JvmtiHideEvents`: the JVM hides the method from tools.
+    /// `@JvmtiHideEvents`: the JVM sends no events of the method to tools.
     JvmtiHideEvents,
     /// `@Hidden`: the JVM leaves the method out of stack traces.
     Hidden,

@@ -1,4 +1,4 @@
-//! Names, lines and source files, as a profile shows them.
+//! Names, lines and source files, in the form in which a profile shows them.
 
 use crate::class::{ClassFile, Member};
 use crate::code::{Bci, line_table};

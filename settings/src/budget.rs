@@ -1,4 +1,4 @@
-//! The processor time that probes may take.
+//! The limit on the processor time that probes may take.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,9 +11,10 @@ const NONE: &str = "none";
 /// The highest limit in percent. Probes never cost more than this.
 const MOST: u32 = 10_000;
 
-/// A limit of the processor time that entry and exit probes take: value of `budget=` and `--budget`.
+/// A limit on the processor time that entry and exit probes may take: the value of the options
+/// `budget=` and `--budget`.
 ///
-/// Its text is a number of percent, `25` or `25%`, or `none`.
+/// As text, it is a percentage, `25` or `25%`, or `none`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbeBudget {
     /// Percent of the processor time that the program takes without these probes.
@@ -28,7 +29,7 @@ pub enum ProbeBudget {
 pub struct ProbeBudgetError;
 
 impl ProbeBudget {
-    /// The budget of this many percent; `None` if it is out of bounds.
+    /// The budget of `percent` percent; `None` if that is out of bounds.
     pub fn from_percent(percent: u32) -> Option<ProbeBudget> {
         (1..=MOST)
             .contains(&percent)

@@ -1,4 +1,5 @@
-//! The recording of calls: timed, counted, or not at all; and its clock.
+//! The way in which calls are recorded: timed, counted, or not at all. Also the clock that times
+//! them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +7,7 @@ use std::str::FromStr;
 use loadhook_profile::{Clock, Timing};
 use thiserror::Error;
 
-/// How calls are recorded: the value of the options `timing=` and `--timing`.
+/// The way in which calls are recorded: the value of the options `timing=` and `--timing`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallTiming {
     /// `sampled`, `adaptive`, `exact` or `count`: calls are counted, and timed in this way.

@@ -5,14 +5,14 @@ use loadhook_rewrite::class::Member;
 
 use crate::pattern::{Pattern, PatternError};
 
-/// Chooses methods: everything included and not excluded.
+/// Chooses methods: those that a pattern includes and no pattern excludes.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     include: Vec<Tracked>,
     exclude: Vec<Tracked>,
 }
 
-/// A pattern, and true if it has ever matched.
+/// A pattern, and a flag that is true if the pattern has ever matched.
 #[derive(Clone, Debug)]
 struct Tracked {
     pattern: Pattern,
@@ -44,8 +44,8 @@ impl Filter {
         }
     }
 
-    /// Adds a comma-separated list of patterns to include. With none,
-    /// everything is included.
+    /// Adds a comma-separated list of patterns to include. If no pattern was added, everything is
+    /// included.
     ///
     /// # Errors
     /// At the first pattern that cannot be read.
@@ -114,7 +114,7 @@ impl Filter {
     /// Returns whether `method` is selected.
     pub fn method(&mut self, method: &Member<'_, '_>) -> bool {
         let mut is_included = self.include.is_empty();
-        // All patterns are tried here, too.
+        // All patterns are tried, for the same reason as in `class`.
         for it in &mut self.include {
             if it.pattern.names_method(method) {
                 it.has_matched = true;

@@ -9,7 +9,7 @@ pub(crate) struct Glob(Vec<Part>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Byte(u8),
-    /// Any bytes but `/`.
+    /// Any bytes except `/`.
     Segment,
     /// Any bytes.
     Any,
@@ -53,7 +53,7 @@ impl Glob {
         glob
     }
 
-    /// Lets any bytes follow.
+    /// Allows any bytes after those that were compiled so far.
     pub(crate) fn push_any(&mut self) {
         self.0.push(Part::Any);
     }

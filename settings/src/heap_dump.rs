@@ -16,7 +16,7 @@ use thiserror::Error;
 
 use crate::list;
 
-/// Suffix of the answer's file name, behind the dump's name.
+/// Suffix of the answer's file name, after the dump's name.
 pub const ANSWER_SUFFIX: &str = ".answer";
 
 /// Options of an agent that is attached for a heap dump:

@@ -3,7 +3,7 @@
 //! The command line builds typed settings and prints them with `Display`; the agent reads the text
 //! with `FromStr`. Both directions are in this crate, so that they stay consistent:
 //!
-//! - [`AgentOptions`]: the text behind `-agentpath:…=`, also for
+//! - [`AgentOptions`]: the text after `-agentpath:…=`, also for
 //!   `loadhook run`, which prints it.
 //! - [`HeapDumpRequest`] and [`heap_dump`]'s answers: the request of `loadhook heap PID -o FILE --via jvmti` to an attached agent, and the answer.
 //! - [`manifest`]: the list of profiles that agents leave for `loadhook run`.

@@ -14,7 +14,7 @@ use std::path::Path;
 /// Marks the entry of a profile that a rewritten archive wrote.
 const ARCHIVE_MARK: &[u8] = b"+";
 
-/// The program part that wrote a profile.
+/// The part of Loadhook that wrote a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writer {
     /// The agent.
@@ -27,7 +27,7 @@ pub enum Writer {
 pub fn entry(writer: Writer, profile: &Path) -> Vec<u8> {
     let name = profile.as_os_str().as_bytes();
     let prefix: &[u8] = match writer {
-        // Without a folder, the name would be read as that of an archive's profile.
+        // Without the folder, the name would look like that of an archive's profile.
         Writer::Agent if name.starts_with(ARCHIVE_MARK) => b"./",
         Writer::Agent => b"",
         Writer::RewrittenArchive => ARCHIVE_MARK,

@@ -40,7 +40,7 @@ enum Subject {
     Member {
         class: Glob,
         /// True if the pattern is matched only with the part of the class name
-        /// behind the last `/`.
+        /// after the last `/`.
         simple: bool,
         method: Option<Glob>,
         descriptor: Option<Glob>,
@@ -50,7 +50,7 @@ enum Subject {
 /// The error for a text that is not a pattern: the position of the fault, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PatternError {
-    /// The pattern as written; the whole list if an item is empty.
+    /// The pattern as the user wrote it; the whole list if an item is empty.
     pub pattern: String,
     /// The index of the first wrong byte.
     pub at: usize,
@@ -384,7 +384,7 @@ mod tests {
             let fault = fault(list);
             assert!(fault.ends_with(shown), "{fault}");
         }
-        let patterns = Pattern::parse_list(r"a.B\,C,d").expect("a list");
+        let patterns = Pattern::parse_list(r"a.B\,C,d").expect("the list is valid");
         let texts: Vec<&str> = patterns.iter().map(Pattern::text).collect();
         assert_eq!(texts, ["a.B,C", "d"]);
         assert_eq!(patterns[0].names(b"a/B,C", b"", b""), Some(true));

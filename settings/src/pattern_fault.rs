@@ -1,4 +1,4 @@
-//! Faults in patterns, and the messages that users get.
+//! Finds faults in patterns. Each fault has a message for users.
 
 /// Message for a type that is written as in Java source code.
 const NO_TYPE: &str = "types are written as in class files, for example (I[Ljava/lang/String;)";

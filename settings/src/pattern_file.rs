@@ -60,15 +60,16 @@ mod tests {
 
     #[test]
     fn lines_hold_lists_and_comments() {
-        let patterns = patterns_in_file("f", "# mine\n\n  a.B,c.* # both\nd\n").expect("a file");
+        let patterns =
+            patterns_in_file("f", "# mine\n\n  a.B,c.* # both\nd\n").expect("the file is valid");
         let texts: Vec<&str> = patterns.iter().map(Pattern::text).collect();
         assert_eq!(texts, ["a.B", "c.*", "d"]);
-        let marked = patterns_in_file("f", "\u{feff}a.B\n").expect("a file");
+        let marked = patterns_in_file("f", "\u{feff}a.B\n").expect("the file is valid");
         assert_eq!(marked[0].text(), "a.B");
-        let fault = patterns_in_file("f", "a\n\nb/c").expect_err("a fault");
+        let fault = patterns_in_file("f", "a\n\nb/c").expect_err("the file has a fault");
         let fault = fault.to_string();
         assert!(fault.starts_with("f:3: bad pattern: "), "{fault}");
-        let fault = patterns_in_file("f", "# none\n").expect_err("no pattern");
+        let fault = patterns_in_file("f", "# none\n").expect_err("the file has no pattern");
         assert_eq!(
             fault.to_string(),
             "f: the file contains no pattern; add one, or leave out the option"

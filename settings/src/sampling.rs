@@ -9,7 +9,7 @@ use thiserror::Error;
 /// The engine that takes samples of stacks: value of `sampler=` and `--sampler`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sampler {
-    /// Signals if the JVM allows it, else safepoints.
+    /// Signals if the JVM allows them, otherwise safepoints.
     #[default]
     Auto,
     /// Signals: a thread is sampled where it stands. If that is impossible, a message says so, and
@@ -26,7 +26,8 @@ pub enum ClockSource {
     /// 10 ms; a sample counts for all intervals since the last one.
     #[default]
     Timer,
-    /// A performance event of the kernel: keeps to the interval, costs more, may be forbidden.
+    /// A performance event of the kernel. It keeps to the interval, but costs more, and may be
+    /// forbidden.
     Perf,
 }
 
@@ -114,22 +115,21 @@ const LONGEST: u64 = 1_000_000;
 
 /// Processor time of a thread between two of its samples, from 50 µs to 1 s.
 ///
-/// Its text is a whole number with its unit, `us`, `ms` or `s`: `500us`, `1ms`.
+/// As text, it is a whole number with its unit, `us`, `ms` or `s`: `500us`, `1ms`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SamplingInterval {
     micros: u64,
 }
 
 impl Default for SamplingInterval {
-    /// One millisecond.
+    /// The default is one millisecond.
     fn default() -> Self {
         SamplingInterval { micros: 1000 }
     }
 }
 
 impl SamplingInterval {
-    /// The interval of this many microseconds; `None` if it is too short or too
-    /// long.
+    /// The interval of `micros` microseconds; `None` if it is too short or too long.
     pub fn from_micros(micros: u64) -> Option<SamplingInterval> {
         (SHORTEST..=LONGEST)
             .contains(&micros)

@@ -14,7 +14,7 @@ const UNITS: &[(&str, u64)] = &[("m", 60_000), ("s", 1000), ("ms", 1)];
 
 /// The time between two snapshots, at least 100 ms.
 ///
-/// Its text is a whole number with its unit, `ms`, `s` or `m`: `500ms`, `10s`.
+/// As text, it is a whole number with its unit, `ms`, `s` or `m`: `500ms`, `10s`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SnapshotInterval(Duration);
 
@@ -24,7 +24,7 @@ pub struct SnapshotInterval(Duration);
 pub struct SnapshotIntervalError;
 
 impl SnapshotInterval {
-    /// The interval of this many milliseconds; `None` if it is too short.
+    /// The interval of `millis` milliseconds; `None` if it is too short.
     pub fn from_millis(millis: u64) -> Option<SnapshotInterval> {
         let interval = Duration::from_millis(millis);
         (interval >= SHORTEST).then_some(SnapshotInterval(interval))

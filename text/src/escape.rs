@@ -19,7 +19,8 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// Does the same for a name that may not be UTF-8. Invalid bytes are written as `\xe9`.
+/// Does the same as [`printable`] for a name that may not be UTF-8. Invalid bytes are written as
+/// `\xe9`.
 pub fn printable_bytes(name: &[u8]) -> String {
     let mut escaped = String::with_capacity(name.len());
     for chunk in name.utf8_chunks() {

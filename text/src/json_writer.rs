@@ -29,7 +29,8 @@ impl<W: Write> Write for JsonWriter<W> {
     }
 
     fn write_all(&mut self, json: &[u8]) -> io::Result<()> {
-        // `serde_json` itself escapes the other control characters of ASCII.
+        // `serde_json` itself escapes the other control characters of ASCII, so JSON of smaller
+        // bytes has none to escape.
         if json.iter().all(|&byte| byte < 0x7f) {
             return self.0.write_all(json);
         }
@@ -64,7 +65,7 @@ mod tests {
     fn written(json: &str) -> String {
         let mut out = Vec::new();
         write!(JsonWriter(&mut out), "{json}").expect("writing to a Vec cannot fail");
-        String::from_utf8(out).expect("UTF-8")
+        String::from_utf8(out).expect("the text is UTF-8")
     }
 
     #[test]

@@ -76,7 +76,8 @@ pub fn time(ns: f64) -> String {
     format!("{} {}", decimal(value, decimals), unit.name)
 }
 
-/// A number with its decimals, digits in groups of three: `1234.5` with one decimal is `1,234.5`.
+/// A number with this many decimals, and its digits in groups of three: `1234.5` with one decimal
+/// is `1,234.5`.
 pub fn decimal(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     let end = text.find('.').unwrap_or(text.len());

@@ -1,4 +1,4 @@
-//! Cuts text to the columns of a terminal, in which a character can be 0, 1 or 2 columns wide.
+//! Cuts text to the columns of a terminal. A character takes 0, 1 or 2 columns.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -7,7 +7,7 @@ pub fn width(text: &str) -> usize {
     text.width()
 }
 
-/// Cuts a text at its end to `width` columns; `…` stands for the rest.
+/// Cuts the end of a text that is wider than `width` columns; `…` stands for the rest.
 pub fn clipped(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
@@ -15,13 +15,13 @@ pub fn clipped(text: &str, width: usize) -> String {
     format!("{}…", fitting(text.chars(), width.saturating_sub(1)))
 }
 
-/// Cuts a text that is wider than `width` columns at its front.
+/// Cuts the beginning of a text that is wider than `width` columns.
 pub(crate) fn tail(text: &str, width: usize) -> String {
     let reversed: String = fitting(text.chars().rev(), width.saturating_sub(1));
     format!("…{}", reversed.chars().rev().collect::<String>())
 }
 
-/// Takes the first characters, as many as fit into `room` columns.
+/// Takes as many characters from the beginning as fit into `room` columns.
 pub(crate) fn fitting(chars: impl Iterator<Item = char>, mut room: usize) -> String {
     let fits = |char: &char| {
         let rest = room.checked_sub(char.width().unwrap_or(0));

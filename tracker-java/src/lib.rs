@@ -1,8 +1,8 @@
 //! The tracker: the Java classes that the probes of an instrumented program call.
 //!
-//! The sources are in `java/loadhook`; build.rs compiles them for Java 8. `README.md` lists the folders and the classes,
-//! `docs/dev/tracker.md` tells how they count and time, and what snapshots contain. An agent defines them in the boot
-//! loader under names in `java.lang`:
+//! The sources are in `java/loadhook`; build.rs compiles them for Java 8. `README.md` lists the
+//! folders and the classes. `docs/dev/tracker.md` explains how they count and time calls, and what
+//! snapshots contain. An agent defines them in the boot loader under names in `java.lang`:
 //!
 //! ```
 //! let boot = |name: &str| {
@@ -36,10 +36,10 @@ pub const OFFLINE_CLASSES: &[(&str, &[u8])] = OFFLINE_CLASSES_HERE;
 /// Names and bytes, superclasses first.
 pub const VERIFY_CLASSES: &[(&str, &[u8])] = VERIFY_CLASSES_HERE;
 
-/// The template of [`OFFLINE_CLASSES`].
+/// The name of the template in [`OFFLINE_CLASSES`].
 pub const PART: &str = "loadhook/Part";
 
-/// The constant of the template that each copy replaces.
+/// The string constant of the template that each copy replaces by its own text.
 pub const ARCHIVE: &str = "loadhook:archive";
 
 include!(concat!(env!("OUT_DIR"), "/classes.rs"));

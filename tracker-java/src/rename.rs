@@ -189,7 +189,7 @@ mod tests {
     fn the_template_takes_its_archive() {
         let (_, template) = all()
             .find(|(name, _)| *name == crate::PART)
-            .expect("a template");
+            .expect("the tracker has a template");
         let archive = "0123456789abcdef 42";
         let copy = renamed(template, &|text| {
             (text == crate::ARCHIVE).then(|| archive.to_owned())

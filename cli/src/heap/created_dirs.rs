@@ -31,13 +31,13 @@ mod tests {
 
     #[test]
     fn created_folders_that_stay_empty_are_removed() {
-        let parent = tempfile::tempdir().expect("a temporary folder");
+        let parent = tempfile::tempdir().expect("a temporary folder can be created");
         for (keeps, left) in [(false, false), (true, true)] {
             let folder = parent.path().join("a/b/c");
-            let created = CreatedDirs::missing(&folder).expect("create folders");
-            fs::create_dir_all(&folder).expect("create test folder");
+            let created = CreatedDirs::missing(&folder).expect("the folders can be created");
+            fs::create_dir_all(&folder).expect("the test folder can be created");
             if keeps {
-                fs::write(folder.join("file"), "").expect("write test file");
+                fs::write(folder.join("file"), "").expect("the test file can be written");
             }
             drop(created);
             assert_eq!(parent.path().join("a").exists(), left);

@@ -1,4 +1,4 @@
-//! The memory that is available.
+//! The memory that views of a dump, or the tags of a walk, may take.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -152,11 +152,12 @@ mod tests {
     use super::*;
 
     fn system(files: &[(&str, &str)]) -> tempfile::TempDir {
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        let folder = tempfile::tempdir().expect("a temporary folder can be created");
         for (file, text) in files {
             let file = folder.path().join(file);
-            fs::create_dir_all(file.parent().expect("a folder")).expect("create test folder");
-            fs::write(file, text).expect("write test file");
+            fs::create_dir_all(file.parent().expect("the file is in a folder"))
+                .expect("the test folder can be created");
+            fs::write(file, text).expect("the test file can be written");
         }
         folder
     }
@@ -202,7 +203,7 @@ mod tests {
         assert_eq!(available_in(system(&files).path(), "self"), Some(0));
     }
 
-    /// Limits as `ulimit -v` and `-d` set them; bytes that are mapped already count.
+    /// `ulimit -v` and `-d` set these limits. Bytes that are mapped already count.
     #[test]
     fn limits_of_the_process_count() {
         let limits = |space: &str, data: &str| {
@@ -228,7 +229,7 @@ mod tests {
         assert_eq!(room("1024", "204800"), Some(0));
     }
 
-    /// The limits of the command differ from those of the process.
+    /// The limits of the other process apply, not those of this command.
     #[test]
     fn a_process_has_the_room_of_its_own_groups() {
         let mount = "30 23 0:26 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";

@@ -127,28 +127,30 @@ mod tests {
 
     #[test]
     fn a_file_that_grows_or_is_overwritten_is_found() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        let folder = tempfile::tempdir().expect("a temporary folder can be created");
         let path = folder.path().join("a\u{1b}.hprof");
-        fs::write(&path, "JAVA").expect("write test file");
+        fs::write(&path, "JAVA").expect("the test file can be written");
         let source = Source::open(&path).expect("the file exists");
         source.check_unchanged().expect("the file is unchanged");
         // Only the open file matters, not another file of the same name.
-        fs::rename(&path, folder.path().join("b")).expect("rename test file");
-        fs::write(&path, "another").expect("write test file");
+        fs::rename(&path, folder.path().join("b")).expect("the test file can be renamed");
+        fs::write(&path, "another").expect("the test file can be written");
         source.check_unchanged().expect("the file is unchanged");
         for _ in 0..2 {
             let mut text = String::new();
-            let mut again = source.again().expect("a file");
-            again.read_to_string(&mut text).expect("read test file");
+            let mut again = source.again().expect("the file can be opened again");
+            again
+                .read_to_string(&mut text)
+                .expect("the test file can be read");
             assert_eq!(text, "JAVA");
         }
         let growing = fs::OpenOptions::new()
             .append(true)
             .open(folder.path().join("b"));
         growing
-            .expect("write test file")
+            .expect("the test file can be written")
             .write_all(b"+")
-            .expect("write test file");
+            .expect("the test file can be written");
         let error = source
             .check_unchanged()
             .expect_err("the file grew")

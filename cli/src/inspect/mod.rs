@@ -50,7 +50,7 @@ pub(crate) fn run(args: &InspectArgs) -> Result<()> {
                 result: Ok(()),
             };
             let printed = text::print(&class, method, &mut sink);
-            sink.result.context("standard output")?;
+            sink.result.context("cannot write to standard output")?;
             printed?;
         }
         Some(other) => {
@@ -65,10 +65,10 @@ pub(crate) fn run(args: &InspectArgs) -> Result<()> {
                 lines: [&class, &other_class].map(|class| text::comparable(class, method)),
             };
             write_pair(&pair, columns(io::stdout(), COLUMNS), &mut out)
-                .context("standard output")?;
+                .context("cannot write to standard output")?;
         }
     }
-    out.flush().context("standard output")
+    out.flush().context("cannot write to standard output")
 }
 
 fn parse<'a>(name: &str, bytes: &'a [u8]) -> Result<ClassFile<'a>> {

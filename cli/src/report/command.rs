@@ -73,7 +73,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
         None => {
             let mut out = io::stdout().lock();
             let written = out.write_all(&report).and_then(|()| out.flush());
-            written.context("standard output")
+            written.context("cannot write to standard output")
         }
     }
 }

@@ -87,7 +87,8 @@ fn rewrite(args: &RewriteArgs) -> Result<()> {
         if let Some(verified) = &verified {
             json["verified"] = verified.json();
         }
-        writeln!(JsonWriter(std::io::stdout()), "{json:#}").context("standard output")?;
+        writeln!(JsonWriter(std::io::stdout()), "{json:#}")
+            .context("cannot write to standard output")?;
     }
     if !args.quiet {
         summary::print(args, &plan, tally, &unmatched, took);

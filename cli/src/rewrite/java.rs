@@ -124,8 +124,14 @@ impl Judge {
             .process_group(0);
         let name = || java.program.display().to_string();
         let mut process = command.spawn().with_context(name)?;
-        let from = process.stdout.take().context("no output")?;
-        let to = process.stdin.take().context("no input")?;
+        let from = process
+            .stdout
+            .take()
+            .context("the process has no standard output")?;
+        let to = process
+            .stdin
+            .take()
+            .context("the process has no standard input")?;
         let lines = thread::spawn(|| BufReader::new(from).lines().collect());
         let mut judge = Judge {
             process,
@@ -251,16 +257,16 @@ mod tests {
     const GREETER: &[u8] = include_bytes!("../../../rewrite/doc/Greeter.class");
 
     fn java() -> Java {
-        let home = Jdk::find(25).expect("JDK 25").home;
+        let home = Jdk::find(25).expect("JDK 25 is installed").home;
         Java::at(&home).expect("this JDK has the verifier").1
     }
 
     fn rewritten(class: &[u8]) -> Vec<u8> {
         let mut rewriter = Rewriter::new(Options::default());
         let outcome = rewriter.rewrite(class, &mut Everything::all(0), |len| Some(vec![0; len]));
-        match outcome.expect("a class") {
+        match outcome.expect("the bytes are a class") {
             Outcome::Rewritten(class) => class,
-            Outcome::Unchanged => panic!("the class has methods"),
+            Outcome::Unchanged => panic!("the class has methods, so it should have been rewritten"),
         }
     }
 
@@ -317,7 +323,7 @@ mod tests {
         assert!(first.contains("greet"), "{first}");
     }
 
-    /// A fault of the original in another method does not hide a new one.
+    /// A fault of the original is in another method than the new fault, so it does not hide that.
     #[test]
     fn a_second_fault_is_found() {
         let bad = broken(GREETER);
@@ -337,7 +343,10 @@ mod tests {
 
     #[test]
     fn a_jvm_that_ends_says_why() {
-        let old = Jdk::find(17).expect("JDK 17").home.join("bin/java");
+        let old = Jdk::find(17)
+            .expect("JDK 17 is installed")
+            .home
+            .join("bin/java");
         let java = Java {
             program: old,
             version: "17".to_owned(),
@@ -352,9 +361,9 @@ mod tests {
 
     #[test]
     fn only_jdks_with_the_verifier_will_do() {
-        let home = tempfile::tempdir().expect("a temporary folder");
-        fs::create_dir(home.path().join("bin")).expect("create test folder");
-        fs::write(home.path().join("bin/java"), "").expect("write test file");
+        let home = tempfile::tempdir().expect("a temporary folder can be created");
+        fs::create_dir(home.path().join("bin")).expect("the test folder can be created");
+        fs::write(home.path().join("bin/java"), "").expect("the test file can be written");
         for (version, feature) in [
             ("25.0.3", Some(25)),
             ("24", Some(24)),
@@ -364,7 +373,7 @@ mod tests {
             ("x", None),
         ] {
             let release = format!("IMPLEMENTOR=\"x\"\nJAVA_VERSION=\"{version}\"\n");
-            fs::write(home.path().join("release"), release).expect("write test file");
+            fs::write(home.path().join("release"), release).expect("the test file can be written");
             let found = Java::at(home.path()).map(|(feature, _)| feature);
             assert_eq!(found, feature, "{version}");
         }

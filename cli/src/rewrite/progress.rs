@@ -22,7 +22,7 @@ pub(super) fn shown<T>(
         return work();
     }
     let style = "{bar:30} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left";
-    bar.set_style(ProgressStyle::with_template(style).expect("a fixed template"));
+    bar.set_style(ProgressStyle::with_template(style).expect("the template is valid"));
     thread::scope(|scope| {
         let (ended, end) = std::sync::mpsc::channel::<()>();
         let bar = &bar;

@@ -212,7 +212,7 @@ mod tests {
             ..
         } = &inputs[0]
         else {
-            panic!("one folder is one input");
+            panic!("the input should be recognised as a folder");
         };
         let mut offline = Offline::new(&plan, Detail::default(), &progress);
         let new = offline.folder(from, files, Some(&inputs[0].to))?;
@@ -225,7 +225,9 @@ mod tests {
     }
 
     fn names(folder: &Path) -> Vec<String> {
-        let entries = fs::read_dir(folder).expect("list test folder").flatten();
+        let entries = fs::read_dir(folder)
+            .expect("the test folder can be listed")
+            .flatten();
         let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
         let mut names: Vec<String> = names.collect();
         names.sort();
@@ -234,10 +236,10 @@ mod tests {
 
     #[test]
     fn faulty_outputs_do_not_replace_their_targets() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        let folder = tempfile::tempdir().expect("a temporary folder can be created");
         let class = folder.path().join("to/Greeter.class");
         let cut: &dyn Fn(&[u8]) -> Vec<u8> = &|class| class[..class.len() - 1].to_vec();
-        // Changes the `areturn` behind the call of the exit probe into `ireturn`. Only the JDK's
+        // Changes the `areturn` after the call of the exit probe into `ireturn`. Only the JDK's
         // verifier finds that an int is returned instead of a string.
         let ireturn: &dyn Fn(&[u8]) -> Vec<u8> = &|class| {
             let mut class = class.to_vec();
@@ -251,13 +253,13 @@ mod tests {
             let refused = verified(folder.path(), Java::find(), damage).map(|_| ());
             let refused = refused.expect_err("the output is damaged").to_string();
             assert!(refused.contains("no file was written"), "{refused}");
-            assert_eq!(fs::read(&class).expect("read test file"), b"old");
+            assert_eq!(fs::read(&class).expect("the test file can be read"), b"old");
             assert_eq!(names(folder.path()), ["from", "to"]);
             assert_eq!(names(&folder.path().join("to")), ["Greeter.class", "other"]);
         }
         let good =
             verified(folder.path(), Java::find(), <[u8]>::to_vec).expect("the output is correct");
-        let (_, verdict) = good.judged.expect("JDK 25");
+        let (_, verdict) = good.judged.expect("JDK 25 is installed");
         assert_eq!(
             (verdict.judged, verdict.below_50),
             (good.checked.changed, 0)
@@ -267,7 +269,7 @@ mod tests {
             names(&folder.path().join("to")),
             ["Greeter.class", "META-INF", "loadhook", "other"]
         );
-        assert_ne!(fs::read(&class).expect("read test file"), b"old");
+        assert_ne!(fs::read(&class).expect("the test file can be read"), b"old");
 
         // Without a JDK that has the verifier, only the structure is checked.
         assert!(verified(folder.path(), None, cut).is_err());

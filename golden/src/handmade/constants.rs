@@ -20,7 +20,10 @@ pub(super) fn add(list: &mut List) {
                 class.pool().pad_to(index - 1);
                 let constant = class.pool().integer(1_234_567);
                 class.method(STATIC, "test", "()I", |code| {
-                    assert_eq!(constant, index, "the padding is exact");
+                    assert_eq!(
+                        constant, index,
+                        "the padding should fill the pool up to this index"
+                    );
                     code.limits(2, 0).ldc(constant).ldc_w(constant).op(op::ISUB);
                     code.op(op::IRETURN);
                 });
@@ -101,7 +104,7 @@ fn odd_utf8(class: &mut ClassBuilder, driver: &mut Driver) {
         code.limits(1, 0).ldc_string("nul\0\u{1f600}\u{7ff}\u{800}");
         code.invokevirtual("java/lang/String", "length", "()I")
             .op(op::IRETURN);
-        assert_ne!(lone, 0, "the pool has room");
+        assert_ne!(lone, 0, "the pool has no room for this constant");
     });
 }
 

@@ -38,7 +38,7 @@ impl List {
         let name = name.to_owned();
         debug_assert!(
             self.classes.iter().all(|class| class.name != name),
-            "{name} twice"
+            "two hand-made classes have the name {name}"
         );
         self.classes.push(Handmade {
             name,

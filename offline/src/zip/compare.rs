@@ -11,7 +11,7 @@ use super::record::{self, DIRECTORY_LEN, LOCAL_LEN, u2};
 /// Number of bytes of each file that are in memory at a time.
 const PIECE: u64 = 1 << 18;
 
-/// Returns whether two archives are the same before their first entry and behind
+/// Returns whether two archives are the same before their first entry and after
 /// their end records.
 pub(crate) fn same_frame<R: ReaderAt, S: ReaderAt>(
     a: &Archive<R>,

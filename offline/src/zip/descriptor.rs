@@ -1,4 +1,4 @@
-//! Data descriptors: checksum and sizes behind an entry's data. Writers use them if they know these
+//! Data descriptors: checksum and sizes after an entry's data. Writers use them if they know these
 //! values only after the data (APPNOTE.TXT, 4.3.9).
 
 use super::record::Facts;
@@ -7,7 +7,7 @@ const SIGNATURE: [u8; 4] = *b"PK\x07\x08";
 /// Length of a descriptor with signature and zip64 sizes.
 pub(super) const LONGEST: usize = 24;
 
-/// Length of the data descriptor at the beginning of `behind`, the bytes behind
+/// Length of the data descriptor at the beginning of `behind`, the bytes after
 /// an entry's data; 0 if there is no descriptor. Its signature is optional, and
 /// nothing says how long its sizes are. So each possible form is compared with
 /// the directory's values.

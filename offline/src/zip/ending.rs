@@ -1,4 +1,4 @@
-//! The end of an archive: its end records, and the bytes behind them.
+//! The end of an archive: its end records, and the bytes after them.
 
 use super::record::{MAX32, VERSION_ZIP64, put2, put4, put8, short, u2, u4};
 
@@ -14,12 +14,12 @@ const MAX16: u64 = u16::MAX as u64;
 pub(super) struct Ending {
     /// The zip64 end record with its locator; empty if there is none.
     pub(super) end64: Vec<u8>,
-    /// The end record, the comment, and the bytes behind them.
+    /// The end record, the comment, and the bytes after them.
     pub(super) end: Vec<u8>,
 }
 
 impl Ending {
-    /// The bytes behind the fixed part of the end record: the comment and what
+    /// The bytes after the fixed part of the end record: the comment and what
     /// follows it.
     pub(super) fn behind(&self) -> &[u8] {
         &self.end[END_LEN as usize..]

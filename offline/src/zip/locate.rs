@@ -11,7 +11,7 @@ use super::error::ZipError;
 use super::record::{DIRECTORY, LOCAL, MAX32, u2, u4, u8};
 
 const END: [u8; 4] = *b"PK\x05\x06";
-/// Maximum length of the comment behind an end record: its length has 16 bits.
+/// Maximum length of the comment after an end record: its length has 16 bits.
 const MOST_BEHIND: u64 = u16::MAX as u64;
 
 /// Positions of an archive's directory and end records.
@@ -21,7 +21,7 @@ pub(super) struct Located {
     pub(super) directory: Range<u64>,
     /// The zip64 end record up to the end of its locator; empty if there is none.
     pub(super) end64: Range<u64>,
-    /// The end record, and the bytes behind it.
+    /// The end record, and the bytes after it.
     pub(super) end: Vec<u8>,
     /// Position in the file from which the archive's offsets count.
     pub(super) base: u64,

@@ -69,7 +69,7 @@ impl Entry {
         self.local.start
     }
 
-    /// Length of its local record with the bytes behind it.
+    /// Length of its local record with the bytes after it.
     pub fn stored_size(&self) -> u64 {
         self.local.end - self.local.start
     }

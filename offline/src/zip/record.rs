@@ -30,11 +30,19 @@ pub(super) fn u2(bytes: &[u8], at: usize) -> u16 {
 }
 
 pub(super) fn u4(bytes: &[u8], at: usize) -> u32 {
-    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+    u32::from_le_bytes(
+        bytes[at..at + 4]
+            .try_into()
+            .expect("the slice has four bytes"),
+    )
 }
 
 pub(super) fn u8(bytes: &[u8], at: usize) -> u64 {
-    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+    u64::from_le_bytes(
+        bytes[at..at + 8]
+            .try_into()
+            .expect("the slice has eight bytes"),
+    )
 }
 
 pub(super) fn put2(bytes: &mut [u8], at: usize, value: u16) {

@@ -122,7 +122,7 @@ impl<W: Write> Output<W> {
         self.copy_gap(archive, entry, &header)
     }
 
-    /// Leaves out an entry and its aliases, but copies the bytes behind it that belong
+    /// Leaves out an entry and its aliases, but copies the bytes after it that belong
     /// to no entry.
     ///
     /// # Errors

@@ -25,7 +25,8 @@ pub(crate) struct Amounts {
     live: Amount,
     /// The mean age of the live objects, in garbage collections survived.
     pub(crate) live_age: f64,
-    /// Objects of unknown size, which `bytes` leaves out: allocated ones, then live ones.
+    /// Numbers of objects of unknown size, which `bytes` leaves out: of all allocated objects, and
+    /// of the live ones.
     unsized_objects: [f64; 2],
 }
 

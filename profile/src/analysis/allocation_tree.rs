@@ -1,6 +1,6 @@
-//! Allocations as calling-context trees. The innermost callees are the types. A node's count is a
-//! number of objects, its weight their bytes. So the code that shows trees of calls also shows
-//! these.
+//! Allocations as calling-context trees, whose innermost callees are the types of the objects. The
+//! count of a node is a number of objects, its weight their bytes. So the code that shows trees of
+//! calls can show these trees, too.
 
 use std::collections::HashMap;
 

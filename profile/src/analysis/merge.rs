@@ -71,7 +71,7 @@ pub fn merge(profiles: &[Profile]) -> Result<Profile, MergeError> {
     add(&all, |method| matching.key(method), Sort::Runs)
 }
 
-/// The runs behind the profiles: profiles of one process are parts of one run.
+/// The runs to which the profiles belong: profiles of one process are parts of one run.
 pub(crate) fn runs(profiles: &[Profile]) -> Result<Vec<Cow<'_, Profile>>, MergeError> {
     let mut processes: Vec<Vec<&Profile>> = Vec::new();
     for profile in profiles {
@@ -442,21 +442,28 @@ mod tests {
     #[test]
     fn parts_of_a_process_are_one_run() {
         let parts = [part("7-1", "l", 100, 20), part("7-1", "l#2", 110, 30)];
-        let whole = merge(&parts).expect("merge profiles");
+        let whole = merge(&parts).expect("the profiles can be merged");
         let header = &whole.header;
         assert_eq!(header.start_epoch_millis, 100_000);
-        assert_eq!(header.duration_ns, 40_000_000_000, "from 100 to 140");
+        assert_eq!(
+            header.duration_ns, 40_000_000_000,
+            "from the first start at 100 s to the last end at 140 s"
+        );
         assert_eq!(header.process, "7-1");
-        assert_eq!(header.left_alone["native"], 6, "of different archives");
+        assert_eq!(
+            header.left_alone["native"], 6,
+            "the numbers of different archives are added"
+        );
         assert_eq!(header.notes.len(), 1);
-        assert!(header.not_ended, "as one of them");
+        assert!(header.not_ended, "one of the two profiles had not ended");
         assert_eq!(whole.threads[0].id, Some(1));
         assert_eq!(whole.threads[0].cpu_ns, Some(14));
         // The ordinal distinguishes loaders of one process, and the class is in both.
         let loaders: Vec<&str> = whole.methods.iter().map(|m| &*m.loader).collect();
         assert_eq!(loaders, ["l", "l#2"]);
         // A part can also be merged later.
-        let later = merge(&[whole.clone(), part("7-1", "l", 130, 20)]).expect("merge profiles");
+        let later =
+            merge(&[whole.clone(), part("7-1", "l", 130, 20)]).expect("the profiles can be merged");
         assert_eq!(later.header.duration_ns, 50_000_000_000);
         assert_eq!((later.methods.len(), later.calls()), (2, 70));
     }
@@ -468,7 +475,7 @@ mod tests {
         without.header.timing = Timing::Count;
         without.header.clock = crate::Clock::Cpu;
         for both in [[timed.clone(), without.clone()], [without, timed.clone()]] {
-            let merged = merge(&both).expect("merge profiles");
+            let merged = merge(&both).expect("the profiles can be merged");
             assert_eq!(merged.header.timing, timed.header.timing);
             assert_eq!(merged.header.clock, timed.header.clock);
         }
@@ -481,14 +488,18 @@ mod tests {
     fn processes_are_added() {
         let one = [part("7-1", "l", 100, 20), part("7-1", "l#2", 110, 30)];
         let other = part("7-2", "l", 100, 5);
-        let all = merge(&[&one[..], &[other]].concat()).expect("merge profiles");
+        let all = merge(&[&one[..], &[other]].concat()).expect("the profiles can be merged");
         assert_eq!(all.header.duration_ns, 45_000_000_000);
         assert_eq!(all.header.process, "");
         assert_eq!(all.header.left_alone["native"], 6);
         // Profiles without a process are separate runs.
         let unknown = [part("", "l", 100, 20), part("", "l#2", 100, 20)];
-        let both = merge(&unknown).expect("merge profiles");
+        let both = merge(&unknown).expect("the profiles can be merged");
         assert_eq!(both.header.duration_ns, 40_000_000_000);
-        assert_eq!(both.methods.len(), 1, "as the order of loaders may differ");
+        assert_eq!(
+            both.methods.len(),
+            1,
+            "the same loaders in another order give the same methods"
+        );
     }
 }

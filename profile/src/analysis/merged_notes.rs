@@ -102,7 +102,7 @@ mod tests {
     }
 
     fn merged(profiles: &[Profile]) -> Vec<String> {
-        let both = crate::merge(profiles).expect("merge profiles");
+        let both = crate::merge(profiles).expect("the profiles can be merged");
         both.header.notes
     }
 

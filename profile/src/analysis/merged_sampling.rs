@@ -2,11 +2,12 @@
 
 use crate::model::Sampling;
 
-/// Samples that were taken in different ways do not mix.
+/// The error for samples that were taken in different ways, which cannot be added.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct DifferentEngines;
 
-/// The samples of all profiles together. Distances of samples are means, by samples.
+/// The circumstances of the samples of all profiles together. Distances between samples are means,
+/// weighed by the number of samples.
 pub(super) fn sum(
     mut parts: impl Iterator<Item = Sampling>,
 ) -> Result<Option<Sampling>, DifferentEngines> {

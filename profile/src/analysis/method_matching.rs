@@ -88,7 +88,7 @@ mod tests {
     }
 
     fn merged(profiles: &[Profile]) -> Vec<(String, String, u64)> {
-        let merged = merge(profiles).expect("merge profiles");
+        let merged = merge(profiles).expect("the profiles can be merged");
         let mut calls: Vec<(String, String, u64)> = Vec::new();
         for node in &merged.threads[0].nodes {
             let method = &merged.methods[node.method as usize];
@@ -119,7 +119,7 @@ mod tests {
         let [a, b] = &both;
         let sides = [a, b].map(std::slice::from_ref);
         let changes = compare(sides, &Options::default())
-            .expect("merge profiles")
+            .expect("the profiles can be merged")
             .changes;
         let changed: Vec<&str> = changes
             .iter()

@@ -36,7 +36,7 @@ pub(crate) struct Row {
     pub(crate) is_estimated: bool,
     /// Set when `total` is an upper bound: calls may have run inside each other.
     pub(crate) total_is_bound: bool,
-    /// The same as [`MethodCalls::since_ns`]: calls have no times from then on.
+    /// See [`MethodCalls::since_ns`]: from this moment on, calls have no times.
     pub(crate) counted_since_ns: Option<u64>,
 }
 

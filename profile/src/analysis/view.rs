@@ -45,7 +45,7 @@ pub(crate) struct View<'p> {
     /// threads and all callers together.
     pub(crate) method_calls: Vec<MethodCalls>,
     /// The methods that were only counted from some moment on, in any thread; see
-    /// [`MethodCalls::since_ns`]. Objects and bytes do not tell of it.
+    /// [`MethodCalls::since_ns`]. Empty in a view of objects and bytes.
     pub(crate) counted_since: HashMap<u32, u64>,
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::view::View;
 use crate::model::{Method, Profile, Waiting};
 
-/// The classes of the JDK's own modules that any program waits in.
+/// Beginnings of the names of the JDK's own classes, in which every program waits.
 const JDK: [&str; 4] = ["java.", "javax.", "jdk.", "sun."];
 
 /// A way to wait: threads waited for one reason in one method of the program.

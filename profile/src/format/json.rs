@@ -17,7 +17,8 @@ use crate::model::{
     Waiting,
 };
 
-/// Raised when a field changes its meaning or goes away, not when one is added.
+/// The version of this JSON. It is raised if a field changes its meaning or is removed, but not if
+/// one is added.
 const VERSION: u32 = 2;
 
 pub(super) fn write(
@@ -231,7 +232,7 @@ impl JsonWaiting {
     }
 }
 
-/// Whole nanoseconds, objects or bytes.
+/// A number of nanoseconds, objects or bytes, rounded to a whole number.
 fn whole(ns: f64) -> u64 {
     ns.round() as u64
 }

@@ -108,7 +108,7 @@ impl Line<'_> {
         view.shown(self.entry.method)
     }
 
-    /// The text behind the name of a method that was only counted from some moment on; else empty.
+    /// The text after the name of a method that was only counted from some moment on; else empty.
     fn counted_only(&self, view: &View<'_>) -> String {
         let since = view.counted_since.get(&self.entry.method);
         since.map_or(String::new(), |ns| {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The choice of the calls that are timed. The numbers are those of the tracker.
+/// The choice of the calls that are timed. The tracker uses the same numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Timing {
@@ -15,11 +15,11 @@ pub enum Timing {
     Exact = 1,
     /// Calls are counted only; all times are zero.
     Count = 2,
-    /// By samples of running threads. Calls are counted without their callers.
+    /// Times come from samples of running threads. Calls are counted without their callers.
     Sampled = 3,
 }
 
-/// The clock that times calls. The numbers are those of the tracker.
+/// The clock that times calls. The tracker uses the same numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Clock {

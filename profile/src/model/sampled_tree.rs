@@ -74,7 +74,10 @@ fn linked(stacks: &[SampledNode]) -> (Option<u32>, Vec<[Option<u32>; 2]>) {
         let at = at as u32;
         let head = match stack.parent {
             Some(parent) => {
-                assert!(parent < at, "a stack comes before its caller");
+                assert!(
+                    parent < at,
+                    "a caller's node must come before the node of its callee"
+                );
                 &mut links[parent as usize][0]
             }
             None => &mut first,

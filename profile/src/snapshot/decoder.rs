@@ -4,15 +4,14 @@
 //! |---|---|
 //! | header | 1, version 2, timing (0 adaptive, 1 exact, 2 count, 3 sampled), clock (0 wall, 1 cpu), start in epoch ms, wall ns since, tracker bytes, overflowed calls, inside ps, outside ps, clock read ps |
 //! | thread | 2, thread id or -1, kind (0 live platform thread, 1 live virtual threads merged, 2 ended group), bytes of name, name in UTF-8, eight bytes a word, first byte highest, padded with zeros |
-//! | processor time | 5, what the thread before it took, in ns; absent where it is unknown |
-//! | node | 3, parent's index in the thread or -1, method id or -1 for the overflow node, calls, timed calls, all ns, outermost ns, child ns, variance in ns² as the bits of a `double`, own ns by ticks, their variance as the former |
+//! | processor time | 5, processor time of the thread whose record precedes this one, in ns; absent if it is unknown |
+//! | node | 3, parent's index in the thread or -1, method id or -1 for the overflow node, calls, timed calls, all ns, outermost ns, child ns, variance in ns² as the bits of a `double`, own ns by ticks, and their variance in the same form |
 //! | calls | 6, method id, its calls in all threads together, counted by probes that keep no tree |
 //! | end | 4 |
 //!
-//! The header comes first and once, the end last and once, and a method has one
-//! calls record at most; nodes belong to the
-//! thread before them and are numbered from 0 there, parents first. The stream
-//! may be cut anywhere into pieces.
+//! The header comes first and once, the end last and once, and a method has one calls record at
+//! most; nodes belong to the thread before them and are numbered from 0 there, parents first. The
+//! stream may be cut anywhere into pieces.
 
 use thiserror::Error;
 

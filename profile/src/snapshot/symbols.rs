@@ -1,4 +1,4 @@
-//! The names behind the ids of a snapshot.
+//! The names that belong to the ids of a snapshot.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -115,7 +115,7 @@ mod tests {
         let mut symbols = Symbols::default();
         symbols.define(0, Method::new("a.B", "run", "()V"));
         symbols.define(2, Method::new("a.B", "stop", "()V"));
-        let [run, stop] = [0, 2].map(|id| symbols.get(id).expect("defined"));
+        let [run, stop] = [0, 2].map(|id| symbols.get(id).expect("the id is defined"));
         assert!(Arc::ptr_eq(&run.class, &stop.class));
         assert!(Arc::ptr_eq(&run.descriptor, &stop.descriptor));
         assert_eq!(symbols.get(1), None);
@@ -150,8 +150,8 @@ mod tests {
             all_ns,
             ..Node::default()
         };
-        // A leaf before a node with further leaves below it, a leaf at the root, and a leaf without
-        // a count.
+        // A leaf before a node that has further leaves below it, a leaf at the root, and a leaf
+        // without a count.
         let nodes = vec![
             node(None, 5, 2, 0),
             node(None, 0, 1, 0),
@@ -174,12 +174,12 @@ mod tests {
             method_calls: Vec::new(),
         });
         let [first, second] = &profile.threads[..] else {
-            panic!("two threads");
+            panic!("two threads expected");
         };
         let kept: Vec<_> = first.nodes.iter().map(|n| (n.parent, n.calls)).collect();
         assert_eq!(kept, [(None, 1), (Some(0), 7)]);
         assert_eq!(second.nodes, []);
-        let allocations = profile.allocations.expect("sites");
+        let allocations = profile.allocations.expect("the profile has allocations");
         let told = allocations.sites.iter().map(|site| {
             let mut path = Vec::new();
             let mut at = site.frame;

@@ -4,12 +4,11 @@ use std::fmt;
 
 use crate::error::ErrorKind;
 
-/// Offset in bytes of an instruction from the first one of its method, in the original code. The
-/// end of the code, `code_length`, is an offset too: ranges end there.
+/// Offset of an instruction in the original code: the number of bytes from the first instruction of
+/// its method. The end of the code, `code_length`, is an offset too, because ranges end there.
 ///
-/// Offsets in rewritten code have a type of their own inside this crate, and
-/// only the relocation map makes one from a `Bci`. So code that writes an offset without relocating
-/// it does not compile.
+/// Offsets in rewritten code have another type, which is private to this crate. Only the relocation
+/// map makes one of a `Bci`. So code that writes an offset without relocating it does not compile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct Bci(pub u16);
@@ -22,7 +21,10 @@ impl Bci {
     /// bytes long (JVMS §4.7.3).
     #[inline]
     pub(crate) fn from_index(index: usize) -> Self {
-        debug_assert!(u16::try_from(index).is_ok(), "offset {index}");
+        debug_assert!(
+            u16::try_from(index).is_ok(),
+            "offset {index} is beyond the longest code"
+        );
         Bci(index as u16)
     }
 

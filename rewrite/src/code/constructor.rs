@@ -69,17 +69,17 @@ impl Runs {
     }
 }
 
-/// The state of `this` before an instruction.
+/// The state of `this` before an instruction of a constructor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum This {
     Uninitialised,
     Initialised,
-    /// Initialised on one path to the instruction, not on another.
+    /// `this` is initialised on one path to the instruction, but not on another.
     Mixed,
 }
 
-/// The labels of a constructor whose types cannot be followed. No handler covers any instruction,
-/// which is always valid.
+/// The labels of a constructor whose types cannot be followed. No handler covers any of its
+/// instructions, which is valid in every case.
 pub(crate) fn unknown(method: &MethodBody<'_, '_>) -> Runs {
     let mut runs = Runs::default();
     runs.push(Bci::START, Label::Uncovered, true);
@@ -106,8 +106,7 @@ pub(crate) fn can_throw(opcode: Opcode) -> bool {
     match opcode.effect() {
         Effect::Plain(_, "") | Effect::Plain(_, "I" | "F" | "J" | "D") => !matches!(
             opcode.byte(),
-            // Constants, pops, arithmetic but for integer division,
-            // conversions, comparisons.
+            // Constants, pops, arithmetic (except integer division), conversions, comparisons.
             0x00..=0x11 | 0x57..=0x58 | 0x60..=0x6b | 0x6e..=0x6f | 0x72..=0x98
         ),
         Effect::Plain(..) => false,

@@ -1,6 +1,6 @@
-//! Labels of a constructor's instructions by data flow, for class files whose frames the JVM does
-//! not use. These are versions below 50, and version 50 if the JVM falls back to the old verifier.
-//! `jsr` and `ret` are also followed.
+//! Labels of a constructor's instructions, found by data flow, which also follows `jsr` and `ret`.
+//! It is used for class files whose frames the JVM does not use: those of versions below 50, and
+//! those of version 50 for which the JVM falls back to the old verifier.
 
 use std::collections::BTreeMap;
 
@@ -150,7 +150,7 @@ impl<'a> Flow<'_, '_, 'a> {
             return Ok(());
         };
         let mut bci = block;
-        // Set when the facts for handlers may have changed.
+        // True if the facts for handlers may have changed.
         let mut changed = true;
         loop {
             let instruction = Instruction::at(self.method.code, bci)?;

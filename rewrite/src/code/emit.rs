@@ -1,4 +1,4 @@
-//! Writing the relocated instructions of a method that was laid out.
+//! Writes the relocated instructions of a method whose layout is known.
 
 use crate::code::bci::Bci;
 use crate::code::instructions::{Switch, i4_at};
@@ -57,8 +57,8 @@ pub(crate) fn write_code(
     Ok(())
 }
 
-/// Writes a jump that keeps its 16-bit offset. Returns the length of the old instruction, as do the
-/// functions for other instructions.
+/// Writes a jump that keeps its 16-bit offset. Like the functions for other instructions, returns
+/// the length of the old instruction.
 #[inline]
 fn write_branch2(
     code: &[u8],

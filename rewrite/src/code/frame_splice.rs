@@ -34,7 +34,7 @@ impl InsertedFrames {
         self.bodies.clear();
     }
 
-    /// Adds a frame at `at`, behind those added before; `write` appends its
+    /// Adds a frame at `at`, after those added before; `write` appends its
     /// body.
     pub(crate) fn push<E>(
         &mut self,
@@ -93,7 +93,7 @@ fn copy_types(
 /// Appends the relocated attribute content with `inserted` spliced in to
 /// `out`.
 ///
-/// An inserted frame has its own list of locals, so the old frame behind it is written in full.
+/// An inserted frame has its own list of locals, so the old frame after it is written in full.
 /// `states` are the expanded old frames, which are needed only if a frame is inserted before an old
 /// one. `class` gives the constant of a class.
 pub(crate) fn relocate<'a>(
@@ -175,7 +175,7 @@ fn copy_body(
     }
 }
 
-/// Writes frames one behind the other.
+/// Writes frames one after the other.
 struct Splice<'o> {
     format: FrameFormat,
     /// The new offset of the frame before; -1 before the first.

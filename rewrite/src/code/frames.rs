@@ -11,7 +11,7 @@ use crate::reader::Reader;
 
 /// `frame_type` values (JVMS §4.7.4).
 pub(crate) mod form {
-    /// The highest `same_frame`; the type is the delta.
+    /// The highest `same_frame`; its `frame_type` is also its delta.
     pub(crate) const SAME: u8 = 63;
     /// The lowest `same_locals_1_stack_item_frame`, whose delta is 0.
     pub(crate) const SAME_LOCALS_1_MIN: u8 = 64;

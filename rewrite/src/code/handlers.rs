@@ -12,7 +12,7 @@ use crate::opcode::{Effect, Opcode};
 pub struct ExceptionHandler {
     /// The first instruction that is covered.
     pub start_pc: Bci,
-    /// The first instruction behind the covered ones; may be `code_length`.
+    /// The first instruction after the covered ones; may be `code_length`.
     pub end_pc: Bci,
     /// The first instruction of the handler.
     pub handler_pc: Bci,
@@ -96,7 +96,7 @@ pub(crate) fn only_rethrows(code: &[u8], handler: Bci) -> bool {
     false
 }
 
-/// An exit or `caught` probe, and the old instruction behind it.
+/// An exit or `caught` probe, and the old instruction after it.
 #[derive(Clone, Copy, Debug)]
 struct Gap {
     bci: Bci,
@@ -106,21 +106,21 @@ struct Gap {
 
 /// Splits of old entries around probes.
 ///
-/// An entry must not cover a probe at or behind its own handler. Compilers make
+/// An entry must not cover a probe at or after its own handler. Compilers make
 /// handlers that cover their own first instruction, which cannot throw. But a
 /// probe at that instruction can throw when the stack overflows. The handler
 /// would then start again, in an endless loop. Handlers that cover one another's
 /// probes in a circle would do the same. At least one entry of such a circle has
 /// its handler before the probe, and that entry is split.
 ///
-/// An entry whose handler is behind the probe stays whole: compilers place an
-/// enclosing handler behind the code that it encloses, and the handler may have
+/// An entry whose handler is after the probe stays whole: compilers place an
+/// enclosing handler after the code that it encloses, and the handler may have
 /// to leave monitors.
 #[derive(Debug, Default)]
 pub(crate) struct Splits {
     gaps: Vec<Gap>,
-    /// For each piece that is followed by another piece of the same entry, the index of the old
-    /// entry.
+    /// An element for each piece that is followed by another piece of the same entry: the index of
+    /// the old entry.
     followed: Vec<u16>,
 }
 
@@ -157,7 +157,7 @@ impl Splits {
     }
 }
 
-/// Appends the relocated table to `out`, and the added handlers behind it, so that the JVM searches
+/// Appends the relocated table to `out`, and the added handlers after it, so that the JVM searches
 /// them last. Returns `None` if there are too many.
 pub(crate) fn relocate(
     table: ExceptionTable<'_>,

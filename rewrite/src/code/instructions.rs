@@ -17,7 +17,7 @@ pub(crate) fn i4_at(code: &[u8], at: usize) -> Option<i32> {
     Some(i32::from_be_bytes(*bytes))
 }
 
-/// Length in bytes, 0 to 3, of the padding behind a switch opcode at
+/// Length in bytes, 0 to 3, of the padding after a switch opcode at
 /// `position`: the operands begin at a multiple of four from the method's
 /// first instruction. `position` is an old offset or a new one.
 #[inline]
@@ -78,7 +78,7 @@ pub struct Switch<'a> {
     /// `lookupswitch`.
     cases: &'a [[u8; 4]],
     len: usize,
-    /// The index into the code of the operands, behind the padding.
+    /// The index into the code of the operands, after the padding.
     pub(crate) operands_at: usize,
 }
 
@@ -169,7 +169,7 @@ impl<'a> Instruction<'a> {
         })
     }
 
-    /// The offset behind its last byte, which is that of the next instruction or `code_length`.
+    /// The offset after its last byte, which is that of the next instruction or `code_length`.
     #[inline]
     pub fn end(&self) -> Bci {
         Bci::from_index(self.bci.index() + self.bytes.len())
@@ -210,7 +210,7 @@ impl<'a> Instruction<'a> {
         })
     }
 
-    /// The offset that a jump instruction jumps to. In invalid code it may be negative or behind
+    /// The offset that a jump instruction jumps to. In invalid code it may be negative or after
     /// the end.
     pub fn jump_target(&self) -> Option<i64> {
         let offset = match self.opcode.operands() {

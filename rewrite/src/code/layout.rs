@@ -1,4 +1,4 @@
-//! Layout: the position of every instruction and probe in the rewritten code.
+//! Layout: computes the position of every instruction and probe in the rewritten code.
 //!
 //! One pass over the old code computes all positions. If the result is so long that a 16-bit jump
 //! may not reach its target, rounds of widening follow.
@@ -22,7 +22,7 @@ pub(crate) struct MethodProbes {
     pub(crate) caught: Option<Snippet>,
     /// The probe in the added handlers, before they rethrow.
     pub(crate) thrown: Snippet,
-    /// The probe behind the calls that initialise `this`, in a constructor.
+    /// The probe after the calls that initialise `this`, in a constructor.
     pub(crate) constructed: Snippet,
     /// True if allocating instructions get probes, which [`Sites`] makes.
     pub(crate) sites: bool,
@@ -30,10 +30,10 @@ pub(crate) struct MethodProbes {
 
 /// Makes the probes of allocating instructions.
 pub(crate) trait Sites {
-    /// The probe behind the `new` at `bci`.
+    /// The probe after the `new` at `bci`.
     fn new_object(&mut self, bci: Bci) -> Result<Snippet, Refusal>;
 
-    /// The probes before and behind the array creation at `bci`.
+    /// The probes before and after the array creation at `bci`.
     fn new_array(&mut self, bci: Bci) -> Result<(Snippet, Snippet), Refusal>;
 }
 
@@ -128,7 +128,7 @@ struct Placing<'a> {
 
 impl Placing<'_> {
     /// Places the probe before the instruction, if its kind has one, and records the instruction if
-    /// its bytes depend on the layout. Sets `behind` to the probe behind an allocation. Returns the
+    /// its bytes depend on the layout. Sets `behind` to the probe after an allocation. Returns the
     /// old length and the new one, in bytes.
     #[inline(always)]
     fn place(
@@ -199,7 +199,7 @@ fn fault_at(index: usize) -> impl Fn(ErrorKind) -> Fault {
     }
 }
 
-/// Places `snippet` at `position`, and moves the position behind it.
+/// Places `snippet` at `position`, and moves the position after it.
 #[inline]
 fn insert(
     events: &mut Vec<Event>,
@@ -307,7 +307,7 @@ fn too_large(position: NewBci) -> Result<(), Refusal> {
     }
 }
 
-/// Moves everything behind newly widened jumps, and recomputes the padding of
+/// Moves everything after newly widened jumps, and recomputes the padding of
 /// switches.
 fn move_apart(code: &[u8], relocation: &mut Relocation) {
     let mut delta = 0;

@@ -3,7 +3,7 @@
 //!
 //! If a probe was inserted at an instruction, its old offset has several new
 //! ones. A jump to the instruction must lead to the probe before it. A frame that
-//! names a `new` needs the instruction behind the probe. A debug table begins at
+//! names a `new` needs the instruction after the probe. A debug table begins at
 //! the method's first byte. [`Relocation`] has one method for each of these
 //! cases. It is also the only place that makes a [`NewBci`] from a [`Bci`], so no
 //! offset can be written without relocating it.
@@ -46,7 +46,11 @@ impl NewBci {
     /// is known to be at most 65,535 bytes long.
     #[inline]
     pub(crate) fn to_be_bytes(self) -> [u8; 2] {
-        debug_assert!(self.0 <= u32::from(u16::MAX), "offset {}", self.0);
+        debug_assert!(
+            self.0 <= u32::from(u16::MAX),
+            "offset {} is beyond the longest code",
+            self.0
+        );
         (self.0 as u16).to_be_bytes()
     }
 
@@ -200,7 +204,7 @@ impl Relocation {
     }
 
     /// The position of a jump target, handler or frame at `bci`: before the
-    /// probes of that instruction, but behind the entry probe, which runs once.
+    /// probes of that instruction, but after the entry probe, which runs once.
     #[inline]
     pub(crate) fn target(&self, bci: Bci) -> Result<NewBci, ErrorKind> {
         match self.lookup(bci) {
@@ -216,7 +220,7 @@ impl Relocation {
         self.lookup(bci).ok_or_else(|| Self::nowhere(bci))
     }
 
-    /// The position of the instruction itself, behind its probes: needed for
+    /// The position of the instruction itself, after its probes: needed for
     /// the `new` instructions that frames name, and for type annotations.
     pub(crate) fn instruction(&self, bci: Bci) -> Result<NewBci, ErrorKind> {
         let mut position = self.target(bci)?;
@@ -267,7 +271,7 @@ impl Relocation {
     /// Two new offsets for an old offset inside an instruction: the one that is
     /// right if the instruction kept its length, and that of the instruction's
     /// last byte. The padding of a switch may have shrunk, and then the first is
-    /// behind the second.
+    /// after the second.
     #[cold]
     fn inside(&self, bci: Bci) -> Result<(NewBci, NewBci), ErrorKind> {
         let starts = self.starts.get_or_init(|| {
@@ -290,7 +294,7 @@ impl Relocation {
 
     /// The new beginning of a line of the table if an earlier line begins at the
     /// same `bci`. The JVM uses the first such line for the instruction there,
-    /// and the last one for the instructions behind it. A probe moves the first
+    /// and the last one for the instructions after it. A probe moves the first
     /// line away from its instruction, so the later lines begin after the
     /// instruction.
     #[cold]

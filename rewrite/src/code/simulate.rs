@@ -417,7 +417,7 @@ mod tests {
     fn duplicates_keep_their_order() {
         let after = |opcode: Opcode, stack: &str| {
             let Effect::Duplicate(count, below) = opcode.effect() else {
-                panic!("{opcode:?} copies nothing");
+                panic!("{opcode:?} is no instruction that copies stack values");
             };
             let mut stack: Vec<char> = stack.chars().collect();
             duplicate(&mut stack, count.into(), below.into()).unwrap();

@@ -1,12 +1,12 @@
-//! A limit on the cost of one class.
+//! A limit on the work that one class may cause.
 
 use crate::error::ErrorKind;
 
-/// The work that may still be spent on following types in one class. The unit is reading one
-/// verification type.
+/// The work that may still be spent on following types in one class. The unit is the work of
+/// reading one verification type.
 ///
-/// The budget corresponds to about a tenth of a second and 30 megabytes. Only a class that was made
-/// to be slow uses it up; real classes take a thousandth of it.
+/// The whole budget corresponds to about a tenth of a second and 30 megabytes. Real classes use a
+/// thousandth of it. Only a class that was made to be slow uses it up.
 #[derive(Debug)]
 pub(crate) struct WorkBudget {
     left: usize,

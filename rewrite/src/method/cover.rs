@@ -15,7 +15,7 @@ use crate::method::planner::{CoveredRange, HandlerBlock, MethodPlanner};
 use crate::outcome::Refusal;
 
 impl MethodPlanner {
-    /// Finds the ranges that added handlers cover, and places the handlers behind
+    /// Finds the ranges that added handlers cover, and places the handlers after
     /// the code, one for each label. `labels` are those of a constructor; in any
     /// other method one handler covers everything. Returns the number of
     /// instructions that no handler covers.
@@ -98,7 +98,7 @@ impl MethodPlanner {
                 (run, start) = (next, at.max(start));
             }
             close(run, start, event.position);
-            // The return behind the probe has one byte.
+            // The return after the probe has one byte.
             start = event.position + u32::from(event.snippet.len) + 1;
         }
         while let Some(next) = next_run(&mut rest, Bci(u16::MAX)) {

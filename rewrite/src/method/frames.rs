@@ -1,5 +1,5 @@
 //! The frames of a rewritten method: the old frames relocated, and new ones for
-//! added handlers and behind widened jumps.
+//! added handlers and after widened jumps.
 
 use crate::code::bci::Bci;
 use crate::code::constructor::Label;
@@ -112,8 +112,8 @@ impl MethodPlanner {
             .any(|event| event.kind == EventKind::Widened && falls_through(method.code, event.bci))
     }
 
-    /// Inserts a frame behind each widened `if` that is not followed by a frame: the `goto_w` ends
-    /// a block, so the verifier needs a frame behind it. The types are those of the straight-line
+    /// Inserts a frame after each widened `if` that is not followed by a frame: the `goto_w` ends
+    /// a block, so the verifier needs a frame after it. The types are those of the straight-line
     /// code before the jump.
     fn frames_after_jumps<'a>(
         &mut self,
@@ -227,7 +227,7 @@ fn class_index(
     Ok(shared.classes.index(class, &mut writer.pool)?)
 }
 
-/// Returns whether execution may continue behind the 16-bit jump at `bci`, which is so for a
+/// Returns whether execution may continue after the 16-bit jump at `bci`, which is so for a
 /// conditional jump.
 fn falls_through(code: &[u8], bci: Bci) -> bool {
     let opcode = code.get(bci.index()).copied();

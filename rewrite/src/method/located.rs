@@ -39,7 +39,7 @@ fn kind_of(name: &[u8]) -> TableKind {
 pub(super) struct LocatedTable {
     pub(super) kind: TableKind,
     pub(super) name_index: CpIndex,
-    /// Offset in the class file of the content, behind `attribute_length`.
+    /// Offset in the class file of the content, after `attribute_length`.
     pub(super) offset: usize,
     /// Length in bytes of the content.
     pub(super) len: usize,

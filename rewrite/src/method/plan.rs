@@ -204,7 +204,7 @@ impl MethodPlanner {
         u16::try_from(max_stack).map_err(|_| Reason::StackTooDeep)
     }
 
-    /// Appends the content of the `Code` attribute, behind `attribute_length`,
+    /// Appends the content of the `Code` attribute, after `attribute_length`,
     /// to `out`.
     fn write_content(
         &mut self,

@@ -31,7 +31,7 @@ pub(crate) struct MethodPlanner {
     /// The entries added to the exception table, one for each covered range.
     pub(super) added_handlers: Vec<AddedHandler>,
     pub(super) splits: Splits,
-    /// The added handlers behind the code, one for each label.
+    /// The added handlers after the code, one for each label.
     pub(super) blocks: Vec<HandlerBlock>,
     pub(super) inserted: InsertedFrames,
     /// The work left for following types in the methods of the class.

@@ -18,7 +18,7 @@ pub(super) struct SiteWriter<'x, 'y, 'c, 'a> {
     pub(super) code: &'x Code<'a>,
     pub(super) probes: Probes,
     pub(super) context: &'x mut Context<'y>,
-    /// The number of local variables that probes need behind the method's own.
+    /// The number of local variables that probes need after the method's own.
     pub(super) extra_locals: u16,
 }
 

@@ -12,7 +12,7 @@ use crate::options::Options;
 use crate::probe::writer::{Call, ProbeWriter};
 
 impl ProbeWriter {
-    /// The probe behind `new`: `push site; alloc`.
+    /// The probe after `new`: `push site; alloc`.
     pub(crate) fn object_allocated(
         &mut self,
         site: u32,

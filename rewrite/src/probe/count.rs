@@ -1,6 +1,6 @@
-//! The probe that only counts a method's calls. It is one call at the method's
-//! entry: no handler, no exit, no local variable. So it goes into constructors
-//! without regard to `this`, and the JIT can inline it with its method.
+//! The probe that only counts the calls of a method: one call at the method's entry. It has no
+//! handler, no exit and no local variable. So it can be put into constructors, whatever the state
+//! of `this`, and the JIT can inline it together with the method.
 
 use crate::code::relocation::Snippet;
 use crate::constant_pool::PoolFull;

@@ -1,4 +1,4 @@
-//! The injected instruction sequences, one file for each family of probes.
+//! The injected instruction sequences. Each family of probes has a file.
 
 pub(crate) mod allocation;
 mod count;

@@ -1,5 +1,5 @@
 //! Probes that pass the object itself, for tools that tag every object. They are
-//! in `Object.<init>`, which every constructor reaches, and behind every
+//! in `Object.<init>`, which every constructor reaches, and after every
 //! instruction that makes an array.
 
 use crate::code::relocation::Snippet;
@@ -18,7 +18,7 @@ impl ProbeWriter {
         Ok(self.finish(start))
     }
 
-    /// The probe behind the creation of an array: `dup; newArray`.
+    /// The probe after the creation of an array: `dup; newArray`.
     pub(crate) fn array_made(&mut self, options: &Options) -> Result<(), PoolFull> {
         self.needs_stack(1);
         self.op(Opcode::Dup);

@@ -19,7 +19,7 @@ pub fn names_method(filter: &str, method: &Member<'_, '_>) -> bool {
 }
 
 impl<'a> Printer<'_, 'a> {
-    /// The whole text, or that of the methods which `filter` names.
+    /// Prints the whole class, or only the methods that `filter` names.
     pub(super) fn class(&mut self, filter: Option<&str>) -> fmt::Result {
         let class = self.class;
         if let Some(filter) = filter {

@@ -56,7 +56,7 @@ pub(super) struct Resolved<'x, 'a> {
     index: CpIndex,
 }
 
-/// The value of the constant at `index`. For an invalid index, the fault in angle brackets.
+/// The value of the constant at `index`. If the index is invalid, the fault in angle brackets.
 pub(super) fn resolved<'x, 'a>(pool: &'x ConstantPool<'a>, index: CpIndex) -> Resolved<'x, 'a> {
     Resolved { pool, index }
 }

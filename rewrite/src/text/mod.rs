@@ -52,7 +52,7 @@ pub fn print(class: &ClassFile<'_>, method: Option<&str>, out: &mut impl Write) 
 
 /// The text of `class` for comparison with that of another class. It has no
 /// constant pool and no indexes, only the values of constants. Bytecode offsets
-/// are marked, since one added instruction changes all offsets behind it.
+/// are marked, since one added instruction changes all offsets after it.
 pub fn comparable(class: &ClassFile<'_>, method: Option<&str>) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut output = |line: &Line| {

@@ -133,7 +133,7 @@ impl<'x, 'a> Printer<'x, 'a> {
     }
 
     /// Runs `write` with its lines indented by two more columns. If a structure is unreadable, a
-    /// line shows the error, and printing continues behind the structure.
+    /// line shows the error, and printing continues after the structure.
     pub(super) fn readable(
         &mut self,
         write: impl FnOnce(&mut Self) -> Result<(), Stop>,

@@ -22,7 +22,7 @@ final class CpuTime {
      */
     static void find() {
         if (Timing.mode == Timing.COUNT || Timing.mode == Timing.SAMPLED || Clock.kind != Clock.WALL) {
-            // There is no wall time to compare with.
+            // Under the CPU clock there is no wall time to compare with.
             return;
         }
         try {

@@ -1,6 +1,9 @@
 package loadhook;
 
-/** Maps a caller's node and a method to the node of the call: an open hash table with the two words of an edge side by side. */
+/**
+ * Maps a caller's node and a method to the node of the call. It is a hash table with open addressing; the two words of
+ * an edge are side by side.
+ */
 final class Edges {
     /** For each place the key and the node of an edge; the node is 0 if the place is free. */
     long[] table;

@@ -1,13 +1,13 @@
 package loadhook;
 
 /**
- * The probes for a JVM without a compiler ({@code -Xint}). The agent has injected code call this class instead of
- * {@link Tracker}, from which it inherits the probes that it does not define.
+ * The probes for a JVM without a compiler ({@code -Xint}). The agent lets injected code call this class instead of
+ * {@link Tracker}. The class inherits those probes that it does not define.
  *
- * An interpreted call costs 10 to 100 ns, and a bytecode about 1 ns. So the frequent cases are written out here, with calls
- * for the thread and the clock only, and with few bytecodes: a value that is used once is in no variable. All other cases go
- * to the {@link Path}, which does the same in methods that a compiler inlines. A path is found by its thread, because reading
- * a thread's id would take a call.
+ * An interpreted call costs 10 to 100 ns, and a bytecode about 1 ns. So the frequent cases are written out here, with
+ * calls for the thread and the clock only, and with few bytecodes: a value that is used once is in no variable. All
+ * other cases go to the {@link Path}, which does the same in methods that a compiler inlines. A path is found by its
+ * thread, because reading a thread's id would take a call.
  *
  * A frame of a path that times every call is the node and nothing else. A counted frame is odd, which no node is.
  */
@@ -58,7 +58,7 @@ public final class Interpreted extends Tracker {
         path.depth = depth;
     }
 
-    /** Enters a call on a path that does not time every call, or that has no room. The usual case is that it only counts. */
+    /** Enters a call on a path that does not time every call, or that has no room. Most such paths only count. */
     private static void enter(Path path, int method) {
         long[] back = path.back;
         int[] rows = path.rows;
@@ -145,7 +145,7 @@ public final class Interpreted extends Tracker {
         int at = node << 1;
         int work = rows[node + Tree.WORK] - Tree.CALL;
         long nanos = System.nanoTime() - path.stamps[depth--];
-        // No call below: a StackOverflowError would leave the update half done. No jump stands behind a write. This is
+        // No call below: a StackOverflowError would leave the update half done. No jump stands after a write. This is
         // TimedTree.book and UnwindingPath.end, but without the moving mean by which calls are chosen.
         if (work >= Tree.CALL) {
             times[at + Tree.NESTED] += nanos;

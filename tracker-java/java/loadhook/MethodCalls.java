@@ -36,7 +36,7 @@ final class MethodCalls {
     long id;
     /** The next element of the registry's chain, or of the pool. */
     MethodCalls next;
-    /** How often the cache of {@link Counters} did not have these calls. */
+    /** The number of times that the cache of {@link Counters} did not have these calls. */
     int misses;
 
     /** Makes room for the ids below {@code ids}. */
@@ -50,7 +50,7 @@ final class MethodCalls {
         return calls.length - FIRST;
     }
 
-    /** An id above all that have calls. */
+    /** An id that is greater than every id with calls. */
     int end() {
         return pages == null ? ids() : Math.max(ids(), pages.length << PAGE_BITS);
     }

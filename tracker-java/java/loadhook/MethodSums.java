@@ -3,9 +3,10 @@ package loadhook;
 /**
  * Calls and times by method, summed over the trees of all threads.
  *
- * The agent chooses by them which methods only to count from then on; no profile has them. The threads run on meanwhile, and
- * calls under way have no time yet. Trees without times are left out: by the clock of processor time virtual threads have
- * none, and their calls would make the mean time of a call too short.
+ * The agent uses them to choose the methods that are only counted from then on. They are in no profile. The threads
+ * keep running meanwhile, and calls that have not ended have no time yet. Trees without times are left out, because
+ * their calls would make the mean time of a call too short. Under the CPU clock, the trees of virtual threads have no
+ * times.
  */
 final class MethodSums {
     /** Nodes that are read between two places where the VM can stop the thread. */
@@ -14,7 +15,7 @@ final class MethodSums {
 
     /** Calls by method. */
     private long[] calls = new long[1024];
-    /** Nanoseconds of these calls, callees included; of recursive calls each counts. */
+    /** Nanoseconds of these calls, callees included. Each recursive call adds its own time. */
     private long[] nanos = new long[1024];
     /** The next method to write. */
     private int method;
@@ -59,7 +60,10 @@ final class MethodSums {
         return hasRoom;
     }
 
-    /** Adds some nodes. It is a method of its own because the VM can stop a thread at a method's end, but not in such a loop. */
+    /**
+     * Adds some nodes. This is a separate method: the VM can stop a thread at the end of a method, but not inside such
+     * a loop.
+     */
     @OutOfLine
     private boolean add(TreeReader reader, int from, int end) {
         for (int node = from; node < end; node += Tree.STRIDE) {

@@ -6,8 +6,9 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * Marks probes that the JIT must call and not inline: real programs run faster if their own code stays small. build.rs leaves
- * this class out. The agent puts the JVM's own annotation in its place, which works in the boot loader only.
+ * Marks methods that the JIT must not inline, because programs run faster if their own code stays small. The agent
+ * replaces this annotation by the JVM's own one, which works only in classes of the boot loader. Nothing needs this
+ * class at run time, so build.rs leaves it out.
  */
 @Retention(RetentionPolicy.RUNTIME)
 @Target(ElementType.METHOD)

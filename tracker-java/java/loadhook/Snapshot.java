@@ -17,7 +17,7 @@ final class Snapshot {
     private final MethodCalls calls;
     private final long bytes;
     private final long overflowed;
-    /** Number of allocations without a leaf. */
+    /** Number of allocations that found no room for a leaf. */
     final long lost;
     private final byte[] name = Section.nameBuffer();
 

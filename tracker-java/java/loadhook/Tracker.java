@@ -71,7 +71,7 @@ public class Tracker {
         }
     }
 
-    /** Called when that call has returned. */
+    /** Called when the constructor that {@link #construct} announced has returned. */
     @OutOfLine
     public static void constructed(int method) {
         Path path = path();
@@ -93,7 +93,9 @@ public class Tracker {
         }
     }
 
-    /** Called where an exception handler of the method begins: the calls that the method had made have ended. */
+    /**
+     * Called at the beginning of an exception handler of the method. All calls that the method made have ended then.
+     */
     @OutOfLine
     public static void caught(int method) {
         Path path = path();
@@ -112,7 +114,7 @@ public class Tracker {
         }
     }
 
-    /** Called after an array was allocated. The low bits behind the site's id are the array's kind, see {@link ArraySizes}. */
+    /** Called after an array was allocated. The low bits after the site's id are the array's kind, see {@link ArraySizes}. */
     public static void allocArray(int length, int siteAndKind) {
         Path path = path();
         if (path != null) {
@@ -122,7 +124,10 @@ public class Tracker {
         }
     }
 
-    /** Called for each dimension of an array that was allocated with several, from the outermost on, numbered from 0. */
+    /**
+     * Called for each dimension of an array with several dimensions, after it was allocated. Dimensions are numbered
+     * from 0, the outermost first.
+     */
     @OutOfLine
     public static void allocDimension(int length, int dimension, int siteAndKind) {
         Path path = path();

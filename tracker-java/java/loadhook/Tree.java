@@ -124,7 +124,7 @@ class Tree {
         return node;
     }
 
-    /** Expects the callee next time, if it is a child of its caller. */
+    /** Notes that the callee is expected next time, if it is a child of its caller. */
     private void foresee(int from, int node) {
         if (parent(node) == from && node != overflow) {
             int[] rows = this.rows;

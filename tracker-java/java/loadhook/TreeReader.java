@@ -193,10 +193,9 @@ final class TreeReader {
         int block = (int) times[2 * node + Tree.LINK];
         int period = Tree.period(block);
         if (period > 1) {
-            // The drawn call lies LEFT calls ahead. Behind it, {@code rest + 1}
-            // calls remain until the end of the block. So either some calls of
-            // this block are already counted, or some calls of the previous,
-            // about equally long block are not.
+            // The drawn call lies LEFT calls ahead. After it, {@code rest + 1} calls remain until the end of the block.
+            // So either some calls of this block are already counted, or some calls of the previous, about equally long
+            // block are not.
             long seen = period - 1 - Tree.rest(block) - left(node);
             if (seen < 0) {
                 seen += period;

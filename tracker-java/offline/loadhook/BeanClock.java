@@ -21,7 +21,7 @@ final class BeanClock extends CpuClock {
         try {
             return Math.max(0, bean.getCurrentThreadCpuTime());
         } catch (RuntimeException error) {
-            // The JDK throws this for a virtual thread. Its calls are not timed.
+            // The JDK throws this exception for a virtual thread, whose calls are not timed.
             return 0;
         }
     }

@@ -10,7 +10,7 @@ final class ParkingBackoff extends Backoff {
             Thread.yield();
         } else {
             LockSupport.parkNanos(1000000);
-            // The park may have used up a permit that the program waits for.
+            // Parking may have used up a permit that the program gave this thread. So the permit is given back.
             LockSupport.unpark(Thread.currentThread());
         }
     }

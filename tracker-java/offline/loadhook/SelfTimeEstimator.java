@@ -57,7 +57,7 @@ final class SelfTimeEstimator {
         wide = header.isCpu();
     }
 
-    /** Moves times between callers and callees. */
+    /** Moves times between callers and callees, so that the errors become as small as possible. */
     void settle(double[] own) {
         if (tick > 0) {
             if (wide) {

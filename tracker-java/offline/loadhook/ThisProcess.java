@@ -26,7 +26,7 @@ final class ThisProcess {
     /** The process id; 0 if it is unknown. */
     static String id() {
         try {
-            // Java 9 on.
+            // ProcessHandle exists from Java 9 on.
             Class<?> handle = Class.forName("java.lang.ProcessHandle");
             return handle.getMethod("pid").invoke(handle.getMethod("current").invoke(null)).toString();
         } catch (Exception error) {

@@ -13,15 +13,15 @@ import java.util.Map;
 import java.util.regex.Pattern;
 
 /**
- * Verifies rewritten classes from standard input, each compared with its original. The argument is
- * the number of threads. Each thread reads the next class when it needs one, so that memory holds
- * one class for each thread.
+ * Verifies rewritten classes from standard input, each compared with its original. The argument is the number of
+ * threads. Each thread reads the next class when it needs one, so that memory holds one class for each thread.
  *
- * Standard input: number of classes whose superclasses are told (u4), for each its name and that of its superclass,
- * empty for an interface (both as DataInput.readUTF reads them); then the classes to judge: u1 1, number (u4), length
- * and bytes of the original (length 0 if there is none), length and bytes of the rewritten one; then u1 0. Standard
- * output: one line a faulty class, its number and the first messages, tab separated; then {@code done}, how many
- * classes were judged, and how many were not since they are below version 50.
+ * Standard input begins with the class hierarchy: the number of classes (u4), then for each its name and that of its
+ * superclass, which is empty for an interface (both as DataInput.readUTF reads them). The classes to verify follow.
+ * Each is a byte 1, the number of the class (u4), length and bytes of the original (length 0 if there is none), and
+ * length and bytes of the rewritten class. A byte 0 ends the input. Standard output has a line for each faulty class:
+ * its number and the first messages, separated by tabs. The last line is {@code done}, the number of classes that were
+ * verified, and the number of those that were not, because their version is below 50.
  */
 public final class VerifyClasses implements Runnable {
     /**

@@ -63,7 +63,7 @@ impl AgentWalk {
         [
             OsStr::new("load"),
             self.library.as_os_str(),
-            // `true`: the path is absolute.
+            // The path of the library is absolute.
             OsStr::new("true"),
             OsStr::new(&self.options),
         ]

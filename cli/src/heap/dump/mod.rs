@@ -123,6 +123,6 @@ pub(crate) fn dump(pid: u32, args: &DumpArgs, all: bool) -> Result<ExitCode> {
 fn progress() -> ProgressBar {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
     let style = "{spinner} {msg} written, {elapsed}";
-    bar.set_style(ProgressStyle::with_template(style).expect("a fixed template"));
+    bar.set_style(ProgressStyle::with_template(style).expect("the template is valid"));
     bar
 }

@@ -167,26 +167,30 @@ mod tests {
         }
     }
 
-    /// The JVM's user owns the folder, and could put a link there to have another file overwritten.
+    /// The JVM's user owns the folder. That user could put a link there, so that another file would
+    /// be overwritten.
     #[test]
     fn nothing_is_copied_through_a_link() {
-        let parent = tempfile::tempdir().expect("a temporary folder");
+        let parent = tempfile::tempdir().expect("a temporary folder can be created");
         let victim = parent.path().join("victim");
         let library = parent.path().join("library");
-        fs::write(&victim, "ours").expect("write test file");
-        fs::write(&library, "the library").expect("write test file");
-        let before = fs::metadata(&victim).expect("read metadata");
+        fs::write(&victim, "ours").expect("the test file can be written");
+        fs::write(&library, "the library").expect("the test file can be written");
+        let before = fs::metadata(&victim).expect("the metadata can be read");
         let staging = StagingDir::new(parent.path(), OsStr::new("h"), other())
             .expect("the test's own folder");
-        symlink(&victim, staging.path().join("library")).expect("create symbolic link");
+        symlink(&victim, staging.path().join("library")).expect("the symbolic link can be created");
         let add = |name: &str| {
-            let mut library = File::open(&library).expect("open test file");
+            let mut library = File::open(&library).expect("the test file can be opened");
             staging.add(&mut library, OsStr::new(name))
         };
         let error = add("library").expect_err("a link has this name");
         assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
-        assert_eq!(fs::read_to_string(&victim).expect("read test file"), "ours");
-        let after = fs::metadata(&victim).expect("read metadata");
+        assert_eq!(
+            fs::read_to_string(&victim).expect("the test file can be read"),
+            "ours"
+        );
+        let after = fs::metadata(&victim).expect("the metadata can be read");
         assert_eq!((after.uid(), after.mode()), (before.uid(), before.mode()));
         add("another").expect("the name is free");
         let copy = fs::metadata(staging.path().join("another")).expect("the file was copied");
@@ -196,7 +200,7 @@ mod tests {
     /// The owner of the parent can rename the folder, and put another in its place.
     #[test]
     fn a_renamed_folder_is_still_the_one_that_is_checked() {
-        let parent = tempfile::tempdir().expect("a temporary folder");
+        let parent = tempfile::tempdir().expect("a temporary folder can be created");
         let is_root = geteuid().is_root();
         let user = other();
         let staging =
@@ -211,13 +215,13 @@ mod tests {
         assert_eq!(uid(), user);
         let write = |text: &str| {
             let file = staging.folder.join(NAME);
-            fs::write(&file, text).expect("write test file");
+            fs::write(&file, text).expect("the test file can be written");
             chown(&file, Some(user), None).expect("the test's own folder");
         };
         write("the dump");
         let name = staging.folder.clone();
-        fs::rename(&name, parent.path().join("away")).expect("rename test file");
-        fs::create_dir(&name).expect("create test folder");
+        fs::rename(&name, parent.path().join("away")).expect("the test file can be renamed");
+        fs::create_dir(&name).expect("the test folder can be created");
         write("another");
         staging.take_back().expect("the test's own folder");
         assert_eq!(uid(), geteuid().as_raw());
@@ -231,15 +235,15 @@ mod tests {
             0o700
         );
         let mut text = String::new();
-        let mut file = staging.open(NAME).expect("the dump");
-        file.read_to_string(&mut text).expect("UTF-8");
+        let mut file = staging.open(NAME).expect("the dump can be opened");
+        file.read_to_string(&mut text).expect("the text is UTF-8");
         assert_eq!(text, "the dump");
         if is_root {
             // A file of a third user, and a pipe, which is not a regular file.
             let path = staging.path();
             chown(path.join(NAME), Some(1), None).expect("the test runs as root");
-            symlink(NAME, path.join("link")).expect("create symbolic link");
-            fs::create_dir(path.join("folder")).expect("create test folder");
+            symlink(NAME, path.join("link")).expect("the symbolic link can be created");
+            fs::create_dir(path.join("folder")).expect("the test folder can be created");
             for name in [NAME, "link", "folder"] {
                 assert!(staging.open(name).is_err(), "{name}");
             }
@@ -254,8 +258,8 @@ mod tests {
 
     #[test]
     fn only_a_folder_that_looks_new_is_given_away() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let open = File::open(folder.path()).expect("open test file");
+        let folder = tempfile::tempdir().expect("a temporary folder can be created");
+        let open = File::open(folder.path()).expect("the test file can be opened");
         let set = |mode| {
             let set = open.set_permissions(Permissions::from_mode(mode));
             set.expect("the test's own folder");
@@ -265,9 +269,9 @@ mod tests {
         set(0o755);
         assert!(!is_new(&open).expect("the test's own folder"));
         set(0o700);
-        fs::write(folder.path().join("file"), "").expect("write test file");
+        fs::write(folder.path().join("file"), "").expect("the test file can be written");
         assert!(!is_new(&open).expect("the test's own folder"));
-        fs::remove_file(folder.path().join("file")).expect("remove test file");
+        fs::remove_file(folder.path().join("file")).expect("the test file can be removed");
         if geteuid().is_root() {
             fchown(&open, Some(other()), None).expect("the test runs as root");
             assert!(!is_new(&open).expect("the test's own folder"));
@@ -276,14 +280,14 @@ mod tests {
 
     #[test]
     fn a_dump_of_another_user_becomes_ours() {
-        let parent = tempfile::tempdir().expect("a temporary folder");
+        let parent = tempfile::tempdir().expect("a temporary folder can be created");
         let staging = StagingDir::new(parent.path(), OsStr::new("h"), other())
             .expect("the test's own folder");
         let path = staging.path().join(NAME);
-        fs::write(&path, "").expect("write test file");
+        fs::write(&path, "").expect("the test file can be written");
         chown(&path, Some(other()), None).expect("the test's own folder");
         staging.take_back().expect("the test's own folder");
-        let file = staging.open(NAME).expect("the dump");
+        let file = staging.open(NAME).expect("the dump can be opened");
         staging.take(&file).expect("the file has one name");
         let taken = file.metadata().expect("the test's own folder");
         assert_eq!(
@@ -291,7 +295,7 @@ mod tests {
             (geteuid().as_raw(), PRIVATE)
         );
         if geteuid().is_root() {
-            fs::hard_link(&path, parent.path().join("kept")).expect("create hard link");
+            fs::hard_link(&path, parent.path().join("kept")).expect("the hard link can be created");
             assert!(staging.take(&file).is_err());
         }
     }

@@ -159,13 +159,13 @@ mod tests {
     /// The error contains the JVM's answer, not just that the file is missing.
     #[test]
     fn a_missing_dump_is_explained_by_the_jvm() {
-        let parent = tempfile::tempdir().expect("a temporary folder");
+        let parent = tempfile::tempdir().expect("a temporary folder can be created");
         let staging = StagingDir::new(parent.path(), OsStr::new("h"), geteuid().as_raw());
         let place = DumpTarget {
             target: parent.path().join("h"),
             as_seen: parent.path().join("h"),
             staging: staging.expect("the test's own folder"),
-            _folder: File::open(parent.path()).expect("open test file"),
+            _folder: File::open(parent.path()).expect("the test file can be opened"),
             _created: CreatedDirs::missing(parent.path()).expect("the test's own folder"),
         };
         let answer = Answer {
@@ -179,14 +179,17 @@ mod tests {
 
     #[test]
     fn links_lead_to_dumps_of_our_own_only() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        let folder = tempfile::tempdir().expect("a temporary folder can be created");
         let [file, link] = ["file", "link"].map(|name| folder.path().join(name));
-        symlink(&file, &link).expect("create symbolic link");
+        symlink(&file, &link).expect("the symbolic link can be created");
         let ours = geteuid().as_raw();
         assert_eq!(target(&link, ours).expect("the test's own folder"), file);
-        assert_eq!(target(&file, ours + 1).expect("no link"), file);
+        assert_eq!(
+            target(&file, ours + 1).expect("the target is not a link"),
+            file
+        );
         assert!(target(&link, ours + 1).is_err());
-        fs::write(&file, "").expect("write test file");
+        fs::write(&file, "").expect("the test file can be written");
         assert!(target(&link, ours + 1).is_err());
     }
 }

@@ -100,7 +100,7 @@ impl ObjectLine {
     /// The line in `room` columns. Names are cut, but not the identifier, since the user may give
     /// it to `--path`.
     pub(in crate::heap) fn within(&self, room: usize) -> String {
-        // Includes the spaces between the parts.
+        // The columns that are left after the identifier and the spaces between the parts.
         let mut room = room.saturating_sub(self.id.width() + self.parts().len() - 1);
         let [before, class, after] =
             [&self.before, &self.class, &self.after].map(|text| printable(text));
@@ -140,7 +140,7 @@ pub(in crate::heap) fn place(frame: &Frame) -> String {
 pub(in crate::heap) fn place_within(frame: &Frame, room: usize) -> String {
     let [method, file, line] = parts(frame);
     let [method, file] = [&method, &file].map(|text| printable(text));
-    // Includes the parentheses.
+    // The columns that are left after the line and the two parentheses.
     let room = room.saturating_sub(line.len() + 2);
     let least = method.width().min(NARROWEST_NAME);
     let file = clipped(&file, room.saturating_sub(least));

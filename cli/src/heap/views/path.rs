@@ -21,7 +21,7 @@ pub(in crate::heap) struct PathToRoot {
     pub(in crate::heap) unreachable: u64,
     /// The objects of the path that are shown, the root last.
     pub(in crate::heap) steps: Vec<Step>,
-    /// Number of objects in the middle of the path that are not shown. They belong behind the first
+    /// Number of objects in the middle of the path that are not shown. They belong after the first
     /// half of `steps`; if the number of steps is odd, the first half is the longer one.
     pub(in crate::heap) left_out: usize,
     pub(in crate::heap) root: RootReason,
@@ -79,7 +79,7 @@ fn path_of(
     };
     let names = graph.reference_names(source.again()?, &path);
     source.check_unchanged()?;
-    // No object precedes the first.
+    // The first object has no object before it, so it has no name.
     let names = [None].into_iter().chain(names?.into_iter().map(Some));
     let root = RootReason::read(graph.root(*root), source);
     let left_out = path.len().saturating_sub(most);

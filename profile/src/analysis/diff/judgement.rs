@@ -291,7 +291,10 @@ mod tests {
             found += right;
         }
         assert!(rate < 0.06, "{rate}");
-        assert!(found > 750, "{found} of 1,000");
+        assert!(
+            found > 750,
+            "more than 750 of 1,000 changes should be found, but {found} were"
+        );
     }
 
     #[test]

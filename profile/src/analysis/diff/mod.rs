@@ -1,4 +1,4 @@
-//! Comparisons of the profiles of two sides; each side has one run or several.
+//! Compares the profiles of two sides. Each side has one run or several.
 
 pub mod allocations;
 pub(crate) mod judgement;

@@ -64,7 +64,7 @@ struct Cost {
 }
 
 impl Cost {
-    /// The cost of something that was not called.
+    /// The cost of a node that was not called.
     const NONE: Cost = Cost {
         count: 0.0,
         known_count: 0.0,

@@ -1,28 +1,28 @@
-//! pprof: gzipped protobuf, readable by `go tool pprof`, speedscope, Pyroscope,
-//! Parca and Grafana.
+//! pprof: gzipped protobuf, readable by `go tool pprof`, speedscope, Pyroscope, Parca and Grafana.
 //!
-//! The fields of the public schema (`profile.proto`) hold everything for which they have a place:
+//! The fields of the public schema (`profile.proto`) hold everything for which they have a place.
 //!
-//! Where threads were sampled, the values are `samples`, `cpu` and `waiting` in nanoseconds, and `calls`. Calls
-//! that were counted without their callers are samples of one frame, without a thread.
+//! Where threads were sampled, the values are `samples`, `cpu` and `waiting` in nanoseconds, and
+//! `calls`. Calls that were counted without their callers are samples of one frame, without a
+//! thread.
 //!
-//! The schema has no place for raw times and their variance, loaders, and descriptors apart
-//! from names. They stand in fields of our own, which other readers skip, as
-//! protobuf demands of them. Columns are packed numbers, one a method or node;
-//! strings are indexes of the string table.
+//! The schema has no place for raw times and their variance, loaders, and descriptors apart from
+//! names. They are in fields of Loadhook's own, which other readers skip, as protobuf demands. A
+//! column has packed numbers, one for each method or node; strings are indexes into the string
+//! table.
 //!
 //! | field of `Profile` | it holds |
 //! |---|---|
 //! | 1000, once | the header as JSON, with the names of [`crate::Header`] |
-//! | 1001, once | 1 loader, 2 class, 3 name, 4 descriptor, 5 file + 1, 6 line + 1, 7 loaders that had a copy of the class, left out where each had one |
+//! | 1001, once | 1 loader, 2 class, 3 name, 4 descriptor, 5 file + 1, 6 line + 1, 7 loaders that had a copy of the class, absent if every class was in one loader |
 //! | 1002, one a thread | 1 name, 2 thread id + 1, 3 kind (0 platform, 1 virtual, 2 ended); 4 distance to the parent, 0 for roots, 5 method, 6 calls, 7 timed, 8 all ns, 9 outermost ns, 10 child ns, 11 bits of the variance; 12 own ns by ticks, 13 bits of their variance, both missing in older files; 14 processor time in ns + 1; 15 to 19 ns of waiting for monitors, parked, sleeping, for input and output, and other, left out where no thread waited |
-//! | 1003, once if allocations were looked at | 1 mean bytes between samples, 0 if exact, 2 whether what is alive was followed; of calling contexts 3 distance to the parent, 0 for roots, 4 method, 5 line + 1, 6 bci + 1 |
-//! | 1004, with it | of sites 1 thread, 2 calling context + 1, 3 type, 4 bits of objects, 5 of bytes (all ones: unknown), 6 of the objects' variance, 7 of the bytes', 8 to 11 the same of what is alive, 12 bits of its age |
+//! | 1003, once if allocations were recorded | 1 mean bytes between samples, 0 if exact, 2 flags (1: live objects were followed, 2: all allocations were recorded); of calling contexts 3 distance to the parent, 0 for roots, 4 method, 5 line + 1, 6 bci + 1 |
+//! | 1004, with it | of sites 1 thread, 2 calling context + 1, 3 type, 4 bits of objects, 5 of bytes (all ones: unknown), 6 of the objects' variance, 7 of the bytes', 8 to 11 the same of the live objects, 12 bits of their mean age |
 //! | 1005, once if threads were sampled | the circumstances of samples as JSON, with the names of [`crate::Sampling`] |
-//! | 1006, once if calls were counted without callers | 1 method, 2 calls, 3 the time + 1 since which it is only counted, absent if no method has one |
+//! | 1006, once if calls were counted without callers | 1 method, 2 calls, 3 the time + 1 from which on it was only counted, absent if no method has one |
 //!
-//! So a written profile can be read back without loss. A file that another tool has rewritten may have lost
-//! these fields; it is refused.
+//! So a written profile can be read back without loss. A file that another tool has rewritten may
+//! have lost these fields; it is refused.
 
 mod allocations;
 mod columns;

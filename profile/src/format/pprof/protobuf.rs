@@ -264,7 +264,7 @@ mod tests {
         assert_eq!(writer.bytes[..3], [0x10, 0xac, 0x02]);
 
         let fields: Result<Vec<_>, _> = Fields::new(&writer.bytes).collect();
-        let fields = fields.expect("well formed");
+        let fields = fields.expect("the message is well formed");
         assert_eq!(fields[0], (2, Value::Number(300)));
         assert_eq!(fields[1], (1000, Value::Bytes(b"ab")));
         let (3, Value::Bytes(packed)) = fields[2] else {
@@ -333,7 +333,7 @@ mod tests {
             (5, None),
             (6, None),
         ];
-        let fields = streamed(&writer.bytes).expect("well formed");
+        let fields = streamed(&writer.bytes).expect("the message is well formed");
         assert_eq!(fields, expected);
     }
 }

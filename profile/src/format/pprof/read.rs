@@ -325,13 +325,15 @@ mod tests {
     /// A small profile, followed by a field of `len` bytes.
     fn file(field: u32, len: usize) -> Vec<u8> {
         let mut bytes = Vec::new();
-        super::super::write(&Profile::default(), &mut bytes).expect("write to memory");
+        super::super::write(&Profile::default(), &mut bytes)
+            .expect("writing to memory cannot fail");
         let mut more = Writer::default();
         more.text(field, &vec![b'x'; len]);
         // A gzip file may have several parts, which are read as one.
         let mut gzip = GzEncoder::new(bytes, Compression::fast());
-        gzip.write_all(&more.bytes).expect("write to memory");
-        gzip.finish().expect("write to memory")
+        gzip.write_all(&more.bytes)
+            .expect("writing to memory cannot fail");
+        gzip.finish().expect("writing to memory cannot fail")
     }
 
     #[test]
@@ -352,8 +354,9 @@ mod tests {
     #[test]
     fn packed_zeros_are_no_profile() {
         let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
-        gzip.write_all(&[0; 1000]).expect("write to memory");
-        let mut bytes = gzip.finish().expect("write to memory");
+        gzip.write_all(&[0; 1000])
+            .expect("writing to memory cannot fail");
+        let mut bytes = gzip.finish().expect("writing to memory cannot fail");
         // The damage is after the zeros. The reader stops long before it.
         bytes.truncate(bytes.len() - 4);
         let read = read_within(&bytes, 1_000);
@@ -366,7 +369,7 @@ mod tests {
         for foreign in [fields::SAMPLE, fields::MAPPING, 999, 5000] {
             let read = read_within(&file(foreign, 1_000_000), MOST);
             assert_eq!(
-                read.expect("read the profile"),
+                read.expect("the profile can be read"),
                 Profile::default(),
                 "{foreign}"
             );

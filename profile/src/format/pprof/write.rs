@@ -93,10 +93,12 @@ impl<W: Write> File<W> {
             .number(fields::TIME_NANOS, start.cast_unsigned());
         self.writer
             .number(fields::DURATION_NANOS, header.duration_ns);
-        let json = serde_json::to_string(header).expect("strings and numbers only");
+        let json =
+            serde_json::to_string(header).expect("strings and numbers can be written as JSON");
         self.writer.text(fields::LOADHOOK_HEADER, json.as_bytes());
         if let Some(sampling) = &profile.sampling {
-            let json = serde_json::to_string(sampling).expect("numbers and a word only");
+            let json =
+                serde_json::to_string(sampling).expect("numbers and a word can be written as JSON");
             self.writer.text(fields::LOADHOOK_SAMPLING, json.as_bytes());
         }
         let comments: Vec<u64> = comments(profile)

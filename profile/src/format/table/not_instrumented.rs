@@ -162,8 +162,8 @@ mod tests {
             ..Options::default()
         };
         let mut out = Vec::new();
-        write(header, &options, &mut out).expect("write to memory");
-        String::from_utf8(out).expect("UTF-8")
+        write(header, &options, &mut out).expect("writing to memory cannot fail");
+        String::from_utf8(out).expect("the text is UTF-8")
     }
 
     const LINES: [&str; 5] = [

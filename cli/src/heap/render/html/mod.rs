@@ -278,12 +278,12 @@ mod tests {
 
     #[test]
     fn a_dump_is_read_in_four_passes() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        let folder = tempfile::tempdir().expect("a temporary folder can be created");
         let file = folder.path().join("heap.hprof");
-        std::fs::write(&file, dump()).expect("write test file");
+        std::fs::write(&file, dump()).expect("the test file can be written");
         let source = Source::open(&file).expect("the file exists");
         let args = Command::parse_from(["heap", "--format", "html"]).report;
-        let data = data(&source, &file, &args).expect("a complete dump");
+        let data = data(&source, &file, &args).expect("the dump is complete");
         assert_eq!(data["classes"]["name"], json!(["byte[]"]));
         assert_eq!(source.passes.get(), 4);
     }

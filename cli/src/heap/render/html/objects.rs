@@ -1,5 +1,5 @@
-//! The objects of the page: the dominator tree of the largest, instances of each class, and for
-//! the most important ones fields, referrers, and the path to the root.
+//! The objects of the page: the dominator tree of the largest objects, and instances of each class.
+//! The most important objects also have their fields, their referrers, and the path to their root.
 
 use std::collections::{HashMap, HashSet};
 
@@ -71,7 +71,9 @@ impl<'g> ObjectSelection<'g> {
         dominators: &'g Dominators<'g>,
         classes: &[u64],
     ) -> Result<ObjectSelection<'g>> {
-        let paths = graph.shortest_paths().context("paths to the roots")?;
+        let paths = graph
+            .shortest_paths()
+            .context("cannot find the paths to the roots")?;
         let suspects = dominators.suspects(&paths);
         let largest = dominators.largest(MOST_ROWS);
         let instances = dominators.largest_of_each(classes, MOST_INSTANCES);
