@@ -80,6 +80,7 @@ pub(crate) fn vm_init(agent: &'static Agent, jni: Jni<'_>, current: Local<'_>) {
     let vm_info = agent.jvmti.system_property("java.vm.info");
     agent.instrumentation.hook.set_owner(tracker::owner(
         vm_info.as_deref().unwrap_or_default(),
+        options.timing,
         options.settings.clock,
     ));
     agent.instrumentation.loaders.find(jni);

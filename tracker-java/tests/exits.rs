@@ -3,12 +3,23 @@
 mod support;
 
 use anyhow::{Result, ensure};
-use support::{ADAPTIVE, COUNT, EXACT, Program, check};
+use support::{ADAPTIVE, COUNT, EXACT, Program, check, check_program};
 
 fn in_all_modes(name: &str, expected: &str) -> Result<()> {
     [ADAPTIVE, EXACT, COUNT]
         .into_iter()
-        .try_for_each(|timing| check(name, timing, expected))
+        .try_for_each(|timing| check(name, timing, expected))?;
+    check_program(&Program::exact(name)?, EXACT, expected)
+}
+
+/// A program with the probes of each timing.
+fn with_all_probes(name: &str) -> Result<[(Program, &'static str); 4]> {
+    Ok([
+        (Program::new(name)?, ADAPTIVE),
+        (Program::new(name)?, EXACT),
+        (Program::exact(name)?, EXACT),
+        (Program::new(name)?, COUNT),
+    ])
 }
 
 #[test]
@@ -86,10 +97,10 @@ fn constructors_that_throw() -> Result<()> {
 
 #[test]
 fn caught_stack_overflows() -> Result<()> {
-    let program = Program::new("StackOverflow")?;
+    let programs = with_all_probes("StackOverflow")?;
     for jdk in [17, 25] {
         for jvm in [&["-Xint"][..], &["-XX:TieredStopAtLevel=1"], &[]] {
-            for timing in [ADAPTIVE, EXACT, COUNT] {
+            for (program, timing) in &programs {
                 let profile = program.run(jdk, jvm, timing, 1_000_000)?;
                 let what = format!("{jdk} {jvm:?} {timing}\n{}", profile.tree("overflowing"));
                 let recursions: i64 = ["recurse", "wider"]
@@ -127,9 +138,9 @@ fn caught_stack_overflows() -> Result<()> {
 
 #[test]
 fn deep_recursion() -> Result<()> {
-    let program = Program::new("Deep")?;
+    let programs = with_all_probes("Deep")?;
     for jdk in [17, 25] {
-        for timing in [ADAPTIVE, EXACT, COUNT] {
+        for (program, timing) in &programs {
             let profile = program.run(jdk, &[], timing, 1_000_000)?;
             let expected = "Deep.run 1\n  Deep.down 150003\n    Deep.other 150000\n      Deep.leaf 150000\n  Deep.leaf 3\n";
             let found = profile.tree("deep");
@@ -144,9 +155,9 @@ fn deep_recursion() -> Result<()> {
 
 #[test]
 fn a_million_failing_super_constructors() -> Result<()> {
-    let program = Program::new("FailingSuper")?;
+    let programs = with_all_probes("FailingSuper")?;
     for jdk in [17, 25] {
-        for timing in [ADAPTIVE, EXACT, COUNT] {
+        for (program, timing) in &programs {
             let profile = program.run(jdk, &["-Xmx64m"], timing, 1_000_000)?;
             let found = profile.tree("main");
             ensure!(

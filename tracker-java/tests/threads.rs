@@ -10,8 +10,15 @@ use support::{ADAPTIVE, COUNT, EXACT, Program, expectations};
 #[test]
 fn up_to_64_threads_that_lie() -> Result<()> {
     let program = Program::new("Threads64")?;
+    let exact = Program::exact("Threads64")?;
+    let programs = [
+        (&program, ADAPTIVE),
+        (&program, EXACT),
+        (&exact, EXACT),
+        (&program, COUNT),
+    ];
     for jdk in [17, 25] {
-        for timing in [ADAPTIVE, EXACT, COUNT] {
+        for (program, timing) in programs {
             let profile = program.run(jdk, &[], timing, 1_000_000)?;
             let counted = [
                 ("", "Odd.run", 127),

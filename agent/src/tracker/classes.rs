@@ -1,7 +1,7 @@
 //! The tracker's classes under their names in the boot loader. They are in `java.lang`: every module reads `java.base`,
 //! and every loader finds `java.*`.
 
-use loadhook_settings::Clock;
+use loadhook_settings::{Clock, Timing};
 
 /// The internal name of the class that probes call.
 pub(crate) const NAME: &str = "java/lang/$Loadhook";
@@ -9,10 +9,17 @@ pub(crate) const NAME: &str = "java/lang/$Loadhook";
 /// The class that probes call in a JVM without a compiler (`-Xint`).
 const INTERPRETED: &str = "java/lang/$LoadhookInterpreted";
 
+/// The class that probes call if every call is timed by the wall clock.
+const EXACT: &str = "java/lang/$LoadhookExact";
+
 /// The internal name of the class that probes call in a JVM with this value of `java.vm.info`.
-pub(crate) fn owner(vm_info: &str, clock: Clock) -> &'static str {
-    if vm_info.starts_with("interpreted") && clock == Clock::Wall {
+pub(crate) fn owner(vm_info: &str, timing: Option<Timing>, clock: Clock) -> &'static str {
+    if clock != Clock::Wall {
+        NAME
+    } else if vm_info.starts_with("interpreted") {
         INTERPRETED
+    } else if timing == Some(Timing::Exact) {
+        EXACT
     } else {
         NAME
     }
@@ -61,4 +68,20 @@ pub(crate) fn classes() -> impl Iterator<Item = (String, Vec<u8>)> {
         let name = boot_name(name).unwrap_or_else(|| (*name).to_owned());
         (name, loadhook_tracker::renamed(bytes, &boot_name))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exact_probes_need_a_compiler_and_the_wall_clock() {
+        let exact = Some(Timing::Exact);
+        let compiled = "mixed mode, sharing";
+        assert_eq!(owner(compiled, exact, Clock::Wall), EXACT);
+        assert_eq!(owner(compiled, exact, Clock::Cpu), NAME);
+        assert_eq!(owner("interpreted mode", exact, Clock::Wall), INTERPRETED);
+        assert_eq!(owner(compiled, Some(Timing::Adaptive), Clock::Wall), NAME);
+        assert_eq!(owner(compiled, None, Clock::Wall), NAME);
+    }
 }

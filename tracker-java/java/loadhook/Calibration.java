@@ -30,6 +30,8 @@ final class Calibration {
     private static final int WORK = 2;
     /** The kind of batch with probes around the work. */
     private static final int PROBES = 3;
+    /** The same with the probes of {@link Exact}. */
+    private static final int EXACT_PROBES = 4;
 
     /** The part of a timed call's probes between its two clock readings. */
     static long insidePicos;
@@ -49,10 +51,9 @@ final class Calibration {
     private long timed = Long.MAX_VALUE;
     private long inside = Long.MAX_VALUE;
     /**
-     * The time that the last {@link #interpretedBatch} booked for its calls.
-     * The batch may turn out not to count.
+     * The shortest time that a batch of the last measurement booked for its calls. The measurement may turn out not to count.
      */
-    private long booked;
+    private static long booked;
     private int rounds;
 
     private Calibration() {
@@ -111,7 +112,9 @@ final class Calibration {
         long nanos = timeProbes(path);
         boolean whole = path.calls(Tree.STRIDE) == BATCHES * TURNS;
         if (whole && mode == Timing.EXACT) {
-            inside = Math.min(inside, Interpreted.isUsed() ? booked : path.times[2 * Tree.STRIDE + Tree.RECENT] * TURNS);
+            // Only the probes of Path keep a moving mean of the durations.
+            boolean hasMean = !Interpreted.isUsed() && !Exact.isUsed();
+            inside = Math.min(inside, hasMean ? path.times[2 * Tree.STRIDE + Tree.RECENT] * TURNS : booked);
         }
         Budget.giveBack(path.taken());
         return whole ? nanos : Long.MAX_VALUE;
@@ -130,7 +133,10 @@ final class Calibration {
         int slot = Threads.slot(Ids.of(thread));
         Threads.CACHE[slot] = scratch;
         try {
-            return Interpreted.isUsed() ? timeInterpretedProbes(scratch, thread) : batch(PROBES);
+            if (Interpreted.isUsed()) {
+                return timeInterpretedProbes(scratch, thread);
+            }
+            return batch(Exact.isUsed() ? EXACT_PROBES : PROBES, scratch);
         } finally {
             // The path that was in the slot may have ended.
             Threads.CACHE[slot] = Threads.NOBODYS;
@@ -147,11 +153,8 @@ final class Calibration {
         }
     }
 
-    /**
-     * Does what {@link #batch} does with the probes of a JVM without a
-     * compiler. Those probes keep no moving mean of the durations.
-     */
-    private long interpretedBatch(Path scratch) {
+    /** Does what {@link #batch} does with the probes of a JVM without a compiler. */
+    private static long interpretedBatch(Path scratch) {
         long x = PROBES;
         long least = Long.MAX_VALUE;
         booked = Long.MAX_VALUE;
@@ -221,6 +224,7 @@ final class Calibration {
         path.clear();
         Stack.isShallowerThan(0);
         Interpreted.isUsed();
+        Exact.isUsed();
         EndedThreads.withoutNumbers("thread-1");
         Lock.backOff(0);
         Snapshot snapshot = new Snapshot(Threads.beginSnapshot(), Counters.all());
@@ -243,17 +247,29 @@ final class Calibration {
         return before == 0 ? now : Math.min(before, now);
     }
 
-    /** Runs the batches of a kind. Returns the shortest time of a batch in nanoseconds. */
     private static long batch(int kind) {
+        return batch(kind, Threads.NOBODYS);
+    }
+
+    /**
+     * Runs the batches of a kind, whose probes use the path. Returns the shortest time of a batch in nanoseconds.
+     */
+    private static long batch(int kind, Path scratch) {
         long x = kind;
         long least = Long.MAX_VALUE;
+        booked = Long.MAX_VALUE;
         for (int batch = 0; batch < BATCHES; batch++) {
+            long before = scratch.times[2 * Tree.STRIDE + Tree.ALL];
             long start = System.nanoTime();
             for (int turn = 0; turn < TURNS; turn++) {
                 if (kind == PROBES) {
                     Tracker.enter(0);
                     x = work(x);
                     Tracker.exit(0);
+                } else if (kind == EXACT_PROBES) {
+                    Exact.enter(0);
+                    x = work(x);
+                    Exact.exit(0);
                 } else if (kind == WORK) {
                     x = work(x);
                 } else if (kind == CLOCK) {
@@ -264,6 +280,7 @@ final class Calibration {
                 }
             }
             least = Math.min(least, System.nanoTime() - start);
+            booked = Math.min(booked, scratch.times[2 * Tree.STRIDE + Tree.ALL] - before);
         }
         result = x;
         return least;

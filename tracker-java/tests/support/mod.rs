@@ -70,6 +70,13 @@ impl Program {
         Ok(program)
     }
 
+    /// Like [`Program::new`], but with the probes of `Exact`, which time every call.
+    pub fn exact(name: &str) -> Result<Program> {
+        let mut program = Program::plain(name)?;
+        program.instrument_for("loadhook/Exact", Names::default())?;
+        Ok(program)
+    }
+
     /// Like [`Program::new`], but with probes that only count.
     pub fn counted(name: &str) -> Result<Program> {
         let mut program = Program::plain(name)?;
@@ -112,8 +119,16 @@ impl Program {
         Ok(self)
     }
 
-    fn instrument(&mut self, mut names: Names) -> Result<()> {
-        let mut rewriter = Rewriter::new(Options::default());
+    fn instrument(&mut self, names: Names) -> Result<()> {
+        self.instrument_for("loadhook/Tracker", names)
+    }
+
+    /// Instruments the classes with probes that call the class `owner`.
+    fn instrument_for(&mut self, owner: &str, mut names: Names) -> Result<()> {
+        let mut rewriter = Rewriter::new(Options {
+            owner: owner.to_owned(),
+            ..Options::default()
+        });
         for file in corpus::walk(self.folder.path())? {
             let class = fs::read(&file)?;
             let stem = file
@@ -160,7 +175,11 @@ impl Program {
 /// Runs a program on both JDKs, and compares the call trees of its threads, as text, with
 /// `expected`.
 pub fn check(name: &str, timing: &str, expected: &str) -> Result<()> {
-    let program = Program::new(name)?;
+    check_program(&Program::new(name)?, timing, expected)
+}
+
+pub fn check_program(program: &Program, timing: &str, expected: &str) -> Result<()> {
+    let name = &program.name;
     for jdk in [17, 25] {
         let profile = program.run(jdk, &[], timing, 1_000_000)?;
         let found = profile.tree("main");
