@@ -59,8 +59,12 @@ pub(crate) fn vm_init(agent: &'static Agent, jni: Jni<'_>, current: Local<'_>) {
         return;
     };
     IS_MAIN.set(true);
-    // Before the events of allocations, which would report the reserve as the program's.
-    tracker.reserve.keep(jni);
+    // Before the events of allocations, which would report the reserve as the program's. Without these events the
+    // sampler's thread makes the reserve: to clear its memory takes a millisecond or two.
+    let has_reserve = agent.sampler.is_none() || agent.samples.is_some();
+    if has_reserve {
+        tracker.reserve.keep(jni);
+    }
     let options = agent.options();
     let configured = tracker.configure(
         jni,
@@ -100,25 +104,40 @@ pub(crate) fn vm_init(agent: &'static Agent, jni: Jni<'_>, current: Local<'_>) {
     begin_instrumenting(agent, jni, tracker);
     // Sampling begins after retransformation, which is not work of the program.
     if let Some(sampler) = &agent.sampler {
-        begin_sampling(agent, sampler, jni, current);
+        let first = move |jni: Jni<'_>| {
+            if !has_reserve {
+                tracker.reserve.keep(jni);
+            }
+        };
+        if !begin_sampling(agent, sampler, jni, current, first) {
+            first(jni);
+        }
     }
 }
 
-/// Enables the events of threads and begins to sample them.
+/// Enables the events of threads and begins to sample them, in a thread that runs `first` before. Returns whether that
+/// thread was started.
 fn begin_sampling(
     agent: &'static Agent,
     sampler: &'static Sampler,
     jni: Jni<'_>,
     current: Local<'_>,
-) {
+    first: impl FnOnce(Jni<'_>) + Send + 'static,
+) -> bool {
     let notify = |event| agent.jvmti.notify(event, true);
     if let Err(error) = notify(event::THREAD_START).and_then(|()| notify(event::THREAD_END)) {
         diagnostics::once(&format!(
             "threads are not sampled: the JVM does not report their start and end ({error})"
         ));
-        return;
+        return false;
     }
-    sampler.begin(&agent.instrumentation, &agent.own_threads, jni, current);
+    sampler.begin(
+        &agent.instrumentation,
+        &agent.own_threads,
+        jni,
+        current,
+        first,
+    )
 }
 
 fn start_snapshots(agent: &'static Agent, jni: Jni<'_>, interval: Duration) {

@@ -89,19 +89,21 @@ impl Sampler {
         sampler
     }
 
-    /// Begins to sample, at `VMInit`. `current` is the calling thread.
+    /// Begins to sample, at `VMInit`. `current` is the calling thread. The sampler's thread runs `first` at its start, which
+    /// is work that the program need not wait for. Returns whether that thread was started.
     pub(crate) fn begin(
         &'static self,
         instrumentation: &'static Instrumentation,
         own_threads: &OwnThreads,
         jni: Jni<'_>,
         current: Local<'_>,
-    ) {
+        first: impl FnOnce(Jni<'_>) + Send + 'static,
+    ) -> bool {
         let Some(fields) = ThreadFields::find(jni) else {
             diagnostics::once(
                 "threads are not sampled: java.lang.Thread of this JVM has no fields tid and name",
             );
-            return;
+            return false;
         };
         let begun = self.parts.engine.map(|engine| engine.begin(jni));
         let is_async = match &begun {
@@ -136,6 +138,7 @@ impl Sampler {
             VISIT_INTERVAL
         };
         let run = move |jni: Jni<'_>| {
+            first(jni);
             self.prepare(instrumentation, jni);
             while !self.gate.wait_for_end(interval) {
                 let Some(_pass) = self.gate.enter() else {
@@ -152,7 +155,9 @@ impl Sampler {
                 jni.delete_global(thread);
             }
             diagnostics::once("the sampler's thread cannot be started; no time is measured");
+            return false;
         }
+        true
     }
 
     /// Does the work of the beginning that the starting thread need not wait for. It stops when the JVM ends.

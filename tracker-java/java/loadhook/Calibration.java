@@ -191,10 +191,10 @@ final class Calibration {
     }
 
     /**
-     * Runs all slow code once, so that no class is loaded, initialised or linked later, when stack
-     * or heap may be exhausted.
+     * Runs all slow code of paths once, so that no class is loaded, initialised or linked later, when stack or heap may be
+     * exhausted. It takes a millisecond.
      */
-    static void rehearse() {
+    static void rehearsePaths() {
         Path path = new Path(Timing.EXACT, 2, 1, 1);
         for (int method = 0; method < 20; method++) {
             path.enter(method);
@@ -226,6 +226,10 @@ final class Calibration {
         Interpreted.isUsed();
         Exact.isUsed();
         EndedThreads.withoutNumbers("thread-1");
+    }
+
+    /** Runs the slow code that every snapshot needs, for the same reason. */
+    static void rehearseSnapshot() {
         Lock.backOff(0);
         Snapshot snapshot = new Snapshot(Threads.beginSnapshot(), Counters.all());
         snapshot.fill(new long[4096]);

@@ -150,7 +150,10 @@ public class Tracker {
         startMillis = System.currentTimeMillis();
         startNanos = System.nanoTime();
         CpuTime.find();
-        Calibration.rehearse();
+        if (Timing.mode != Timing.SAMPLED) {
+            Calibration.rehearsePaths();
+        }
+        Calibration.rehearseSnapshot();
         Counters.rehearse();
         Budget.limit(maxNodes);
     }
