@@ -300,7 +300,11 @@ fn closure_compiler(feature: u32) -> Result<()> {
 }
 
 fn tomcat_on_threads(feature: u32) -> Result<()> {
-    serve(feature, false, &["timing=exact", "timing=adaptive,include=**"])
+    serve(
+        feature,
+        false,
+        &["timing=exact", "timing=adaptive,include=**"],
+    )
 }
 
 fn serve(feature: u32, on_virtual: bool, all_options: &[&str]) -> Result<()> {
