@@ -15,7 +15,7 @@ const MOST: usize = 10;
 pub const THRESHOLD: u64 = 10;
 
 /// The path to the accumulation point continues as long as a dominated object retains at least this
-/// percentage of the bytes.
+/// percentage of what the suspect does.
 const NEARLY_ALL: u64 = 80;
 
 /// Maximum number of objects of a class whose paths to the roots are compared.
@@ -35,7 +35,7 @@ pub struct Suspect {
     /// Bytes that these objects retain together.
     pub retained: u64,
     /// For a single object, the path down the dominator tree as long as one dominated object
-    /// retains nearly all bytes; its last object is the accumulation point. For a class, the
+    /// retains nearly all bytes of the single object; its last object is the accumulation point. For a class, the
     /// nearest object through which nearly all paths from the roots go, if there is one.
     pub path_down: Vec<u32>,
     /// The objects that the accumulation point dominates, by class; those that retain most first,
@@ -109,11 +109,13 @@ impl Dominators<'_> {
     /// A single object with its accumulation point.
     fn object(&self, store: &mut Store, children: &Children, number: u32) -> io::Result<Suspect> {
         let retained = self.retained_by(store, number)?;
+        // Compared with the suspect itself: each object of a linked list retains nearly all of what the
+        // one before it does, down to the last.
+        let nearly_all = (retained * NEARLY_ALL).div_ceil(100);
         let mut down = vec![self.object_at(store, number)?];
         let mut point = number;
         while let Some(largest) = self.largest_below(store, children, point)? {
-            let all = self.retained_by(store, point)?;
-            if self.retained_by(store, largest)? < (all * NEARLY_ALL).div_ceil(100) {
+            if self.retained_by(store, largest)? < nearly_all {
                 break;
             }
             down.push(self.object_at(store, largest)?);

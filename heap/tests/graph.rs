@@ -47,6 +47,32 @@ fn dominators(edges: &[&[usize]], roots: &[usize]) -> Vec<Option<Option<usize>>>
     (0..edges.len()).map(of).collect()
 }
 
+/// Each object of a list retains nearly all of what the one before it does.
+#[test]
+fn the_accumulation_point_of_a_list_keeps_nearly_all_of_it() {
+    let list: Vec<Vec<usize>> = (1..=100).map(|next| vec![next]).chain([vec![]]).collect();
+    let graph = graph(&dump(&list, &[0]));
+    let dominators = graph.dominators().expect("dominators are computed");
+    let paths = graph.shortest_paths().expect("paths are computed");
+    let suspects = dominators.suspects(&paths);
+    let [suspect] = &suspects[..] else {
+        panic!("one suspect expected: {suspects:?}");
+    };
+    let point = suspect
+        .path_down
+        .last()
+        .expect("the path has its first object");
+    let retained = dominators
+        .retained(*point)
+        .expect("the object is reachable");
+    assert!(
+        retained * 100 >= suspect.retained * 80,
+        "at least 80 % of {} bytes expected, {retained} found",
+        suspect.retained
+    );
+    assert!(suspect.path_down.len() > 1, "{suspect:?}");
+}
+
 #[test]
 fn known_graphs_have_their_dominators() {
     let (root, gone) = (Some(None), None);
