@@ -253,7 +253,10 @@ impl Ids for ClassIds<'_> {
     fn begin_class(&mut self, class: &ClassFile<'_>) -> bool {
         let entry = self.registry.entry(self.loader, class);
         (self.entry, self.is_new) = (entry.map(|it| it.0), entry.is_some_and(|it| it.1));
-        self.counted_constructors = self.levels.constructors.note(class);
+        // A class with the ids of another one is like it, and may be one of millions.
+        if self.is_new {
+            self.counted_constructors = self.levels.constructors.note(class);
+        }
         entry.is_some()
     }
 
@@ -355,6 +358,41 @@ mod tests {
         let other = Origin { loader, ..origin };
         hook.instrument(other, &child(b"later/SuperClass"), |len| Some(vec![0; len]));
         assert_eq!(hook.levels.only_counted().len(), 1);
+    }
+
+    /// Each loader has another class, with another superclass. After many are unloaded, they share ids.
+    #[test]
+    fn generated_classes_leave_no_names_of_constructors() {
+        const OBJECT: &[u8] = b"java/lang/Object";
+        let hook = Hook::new(options::for_test("file=unused"));
+        let greeter = include_bytes!("../../../rewrite/doc/Greeter.class");
+        let at = greeter.windows(OBJECT.len()).position(|it| it == OBJECT);
+        let (before, after) = greeter.split_at(at.expect("a superclass"));
+        let generated = |number: u32| {
+            let mut class = before.to_vec();
+            class.extend(format!("some/Parent{number:05}").bytes());
+            class.extend(&after[OBJECT.len()..]);
+            for at in 0..class.len() - 7 {
+                if &class[at..at + 7] == b"Greeter" {
+                    class[at..at + 7].copy_from_slice(format!("Gen{number:04}").as_bytes());
+                }
+            }
+            class
+        };
+        for number in 3..3000 {
+            let loader = Loader { number, kind: 3 };
+            let origin = Origin {
+                loader,
+                is_jdk: false,
+            };
+            let instrumented =
+                hook.instrument(origin, &generated(number), |len| Some(vec![0; len]));
+            assert!(instrumented.is_some());
+            hook.registry.forget(number);
+        }
+        let constructors = &hook.levels.constructors;
+        assert!(constructors.are_called("some.Parent00003"));
+        assert!(!constructors.are_called("some.Parent02999"));
     }
 
     /// A pattern counts as matched already while the class is being instrumented, and also if that
