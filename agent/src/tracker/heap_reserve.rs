@@ -19,8 +19,8 @@ const FREE_BESIDE_ARRAY: i64 = 1 << 20;
 /// An array of that size has a region of its own, which is free as a whole when the array is.
 const RESERVE: [i32; 2] = [1 << 20, 24];
 
-/// Size of the reserve, and of the header of its array, for a heap in pages of 2 MB or 32 MB: one page for the thread that ends the JVM, and one that the collector
-/// sees to be free. An array of more than 4 MB has pages of its own.
+/// Size of the reserve, and of the header of its array, for a heap in pages of 2 MB or 32 MB: one page for the thread that
+/// ends the JVM, and one that the collector sees to be free. An array of more than 4 MB has pages of its own.
 const RESERVE_IN_PAGES: [i32; 2] = [4 << 20, 0];
 
 /// The methods of the tracker that return the free memory of the heap, and that allocate the

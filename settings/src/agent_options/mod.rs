@@ -188,7 +188,8 @@ impl AgentOptions {
     /// The processor time that entry and exit probes may take, in percent of the program's own;
     /// `None` without a limit.
     ///
-    /// Of itself only [`Timing::Adaptive`] has one, unless the callers of allocations are asked for.
+    /// A limit that the user sets applies to [`Timing::Adaptive`] and [`Timing::Exact`]. Without one,
+    /// only [`Timing::Adaptive`] has a limit, and none if the callers of allocations are recorded.
     pub fn budget_percent(&self) -> Option<u32> {
         match (self.timing()?, self.budget) {
             (Timing::Adaptive | Timing::Exact, Some(budget)) => budget.percent(),
