@@ -6,6 +6,7 @@
 //! - [`AgentOptions`]: the text after `-agentpath:…=`, also for
 //!   `loadhook run`, which prints it.
 //! - [`HeapDumpRequest`] and [`heap_dump`]'s answers: the request of `loadhook heap PID -o FILE --via jvmti` to an attached agent, and the answer.
+//! - [`mod@attach`]: the answer of an agent that `loadhook attach` has loaded.
 //! - [`manifest`]: the list of profiles that agents leave for `loadhook run`.
 //! - [`Pattern`] and [`Filter`]: the choice of classes and methods to instrument.
 //! - [`AllocationMode`], [`CallTiming`], [`Sampler`], [`SamplingInterval`],
@@ -24,6 +25,7 @@
 
 mod agent_options;
 mod allocation_mode;
+pub mod attach;
 mod budget;
 mod call_timing;
 mod filter;

@@ -1,5 +1,6 @@
 //! Tests that settings do not change when they are written and read again.
 
+use loadhook_settings::attach::{self, AnswerLine, AttachFigures};
 use loadhook_settings::{
     AgentOptions, AllocationMode, CallTiming, Clock, ClockSource, HeapDumpRequest, MAX_NODES, NONE,
     Pattern, ProbeBudget, Sampler, SamplingInterval, SnapshotInterval, Timing, list, units,
@@ -78,12 +79,13 @@ prop_compose! {
         alloc in prop::option::of(alloc()),
         max_nodes in 1..=MAX_NODES,
         file in path(),
-        snapshot_every in prop::option::of(interval()),
-        manifest in prop::option::of(path()),
+        (snapshot_every, duration) in (prop::option::of(interval()), prop::option::of(interval())),
+        (manifest, answer) in (prop::option::of(path()), prop::option::of(path())),
     ) -> AgentOptions {
         AgentOptions {
             include, include_none, include_files, exclude, all, call_timing, clock, budget, sampler,
-            interval,            clock_source, alloc, alloc_context, max_nodes, file, snapshot_every, explain, quiet, manifest,
+            interval, clock_source, alloc, alloc_context, max_nodes, file, snapshot_every, explain, quiet, manifest,
+            duration, answer,
         }
     }
 }
@@ -118,6 +120,24 @@ proptest! {
     fn heap_dump_requests(file in path(), max_memory in any::<u64>()) {
         let request = HeapDumpRequest { file, max_memory };
         prop_assert_eq!(request.to_string().parse(), Ok(request));
+    }
+
+    #[test]
+    fn answers_to_attach(
+        texts in prop::collection::vec(r"[a-zé =\\\n]{0,12}", 3),
+        [classes, batches, median_pause_us, longest_pause_us, refused] in any::<[u64; 5]>(),
+    ) {
+        let [note, error, profile] = texts.try_into().expect("three texts");
+        let figures = AttachFigures { classes, batches, median_pause_us, longest_pause_us, refused };
+        let written = [
+            AnswerLine::Attached(figures),
+            AnswerLine::Note(note),
+            AnswerLine::Error(error),
+            AnswerLine::Profile(profile),
+            AnswerLine::Left,
+        ];
+        let answer: String = written.iter().map(|line| format!("{line}\n")).collect();
+        prop_assert_eq!(attach::lines(&answer).collect::<Vec<_>>(), written);
     }
 
     #[test]

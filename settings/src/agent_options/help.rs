@@ -66,6 +66,10 @@ loadhook agent: -agentpath:PATH/libloadhook_agent.so=OPTION,OPTION...
                             FILE; if FILE lists that name already, write
                             x.2.pb.gz instead; rewritten archives append
                             theirs with a + before the name
+  duration=TIME             only for an agent that is attached to a running JVM:
+                            write the profile and leave after this time
+  answer=FILE               only for an attached agent: append messages to FILE;
+                            leave once nobody holds a lock on it
 
 In paths and patterns, write \\, for a comma and \\\\ for a backslash.
 ";

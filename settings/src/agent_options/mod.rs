@@ -1,4 +1,4 @@
-//! The options of an agent that is loaded at the JVM's start.
+//! The options of an agent that is loaded at the JVM's start, or into a running one.
 
 mod help;
 mod read;
@@ -33,7 +33,7 @@ pub const NONE: &str = "none";
 /// Largest maximum number of call-tree nodes that can be given.
 pub const MAX_NODES: u32 = 100_000_000;
 
-/// The options of an agent that is loaded at the JVM's start.
+/// The options of an agent that is loaded at the JVM's start, or into a running one.
 ///
 /// `Display` writes the text behind `-agentpath:…=` and `FromStr` reads it. Only
 /// options that differ from their defaults are written, because the JVM repeats
@@ -102,6 +102,10 @@ pub struct AgentOptions {
     /// File to which the name of the profile is appended; see
     /// [`manifest`](crate::manifest).
     pub manifest: Option<String>,
+    /// Time after which an attached agent writes its profile and leaves.
+    pub duration: Option<SnapshotInterval>,
+    /// File to which an attached agent appends its answer; see [`attach`](crate::attach).
+    pub answer: Option<String>,
 }
 
 impl Default for AgentOptions {
@@ -126,6 +130,8 @@ impl Default for AgentOptions {
             explain: false,
             quiet: false,
             manifest: None,
+            duration: None,
+            answer: None,
         }
     }
 }

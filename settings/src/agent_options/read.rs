@@ -93,6 +93,8 @@ impl AgentOptions {
             "snapshot-every" => self.snapshot_every = Some(parsed(key, value)?),
             "explain" => self.explain = boolean(key, value)?,
             "quiet" => self.quiet = boolean(key, value)?,
+            "duration" => self.duration = Some(parsed(key, value)?),
+            "answer" => self.answer = Some(list::unescaped(value)),
             "manifest" => self.manifest = Some(list::unescaped(value)),
             _ => return Err(OptionsError::Unknown(key.to_owned())),
         }

@@ -85,6 +85,12 @@ impl fmt::Display for AgentOptions {
         if let Some(manifest) = &self.manifest {
             items.add_escaped("manifest", manifest)?;
         }
+        if let Some(duration) = self.duration {
+            items.add("duration", duration)?;
+        }
+        if let Some(answer) = &self.answer {
+            items.add_escaped("answer", answer)?;
+        }
         if self.file != DEFAULT_FILE {
             items.add_escaped("file", &self.file)?;
         }
