@@ -1,15 +1,17 @@
 //! The `loadhook` command line.
 
 mod agent_path;
-mod attach;
 mod heap;
 mod inspect;
+mod jvm;
 mod output;
+mod ps;
 mod report;
 mod rewrite;
 mod run;
 mod side_by_side;
 mod signals;
+mod users;
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -33,6 +35,8 @@ struct CommandLine {
 enum Command {
     /// Run a Java program, then show which methods took the time
     Run(run::RunArgs),
+    /// List the JVMs that one can attach to
+    Ps(ps::PsArgs),
     /// Show a profile as a table, tree or page, or convert it for another tool
     Report(report::ReportArgs),
     /// Print the path of the agent, for -agentpath
@@ -52,6 +56,7 @@ fn main() -> ExitCode {
     signals::survive_file_limits();
     let result = match command {
         Command::Run(args) => run::run(&args),
+        Command::Ps(args) => ps::run(&args).map(done),
         Command::Report(args) => report::run(&args).map(done),
         Command::AgentPath => agent_path::run().map(done),
         Command::Inspect(args) => inspect::run(&args).map(done),

@@ -45,7 +45,7 @@ impl Setting {
 }
 
 /// Options of the `java` launcher whose value is the next argument.
-const WITH_VALUE: &[&str] = &[
+pub(crate) const OPTIONS_WITH_VALUE: &[&str] = &[
     "-cp",
     "-classpath",
     "--class-path",
@@ -165,7 +165,7 @@ fn own(arguments: &[String]) -> Vec<String> {
             break;
         }
         files &= argument != "--disable-@files";
-        if WITH_VALUE.contains(&argument.as_str()) {
+        if OPTIONS_WITH_VALUE.contains(&argument.as_str()) {
             rest.pop_front();
             from_file = from_file.saturating_sub(1);
         }

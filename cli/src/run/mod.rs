@@ -14,6 +14,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 
 pub(crate) use self::args::RunArgs;
+pub(crate) use self::java_options::OPTIONS_WITH_VALUE;
 use self::launch::{Ended, Launch};
 use self::manifest::Manifest;
 use self::target::Target;

@@ -133,6 +133,28 @@ pub(crate) fn is_whole(dump: &[u8]) -> bool {
     false
 }
 
+/// Starts a JVM that has process ids of its own, and a `/tmp` of its own that is mounted `ro` or `rw`.
+/// Returns its id outside of it, too; the process that is held is its parent.
+pub(crate) fn in_container(
+    java: &Command,
+    classes: &Path,
+    tmp: &str,
+    program: &[&str],
+) -> (Held, String) {
+    let mut command = Command::new("unshare");
+    command.args(["--pid", "--mount", "--fork", "--kill-child", "--mount-proc"]);
+    // The class files may be below /tmp, so they get another name.
+    let script =
+        r#"mount --bind "$1" /mnt && mount -t tmpfs -o "$2" tmpfs /tmp && shift 2 && exec "$@""#;
+    command.args(["sh", "-c", script, "sh"]);
+    command.arg(classes).arg(tmp);
+    command.arg(java.get_program()).args(["-cp", "/mnt"]);
+    let jvm = Held::wait(command.args(program));
+    let children = format!("/proc/{0}/task/{0}/children", jvm.pid());
+    let children = fs::read_to_string(children).expect("the process is alive");
+    (jvm, children.trim().to_owned())
+}
+
 /// Fails unless the test runs as root, which is needed to act as another user.
 pub(crate) fn needs_root() {
     assert!(

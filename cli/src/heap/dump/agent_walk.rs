@@ -16,7 +16,7 @@ use rustix::process::geteuid;
 use super::super::memory;
 use super::target::{DumpTarget, sees};
 use crate::agent_path::{agent_path, utf8};
-use crate::attach::{Answer, Jvm};
+use crate::jvm::{Answer, Jvm};
 use crate::output::say;
 
 /// The text before the agent's return code in the JVM's answer.

@@ -15,7 +15,7 @@ use loadhook_text::{bytes, printable};
 
 use self::agent_walk::AgentWalk;
 use self::target::DumpTarget;
-use crate::attach::Jvm;
+use crate::jvm::Jvm;
 use crate::output::say;
 use crate::signals;
 

@@ -13,7 +13,7 @@ use rustix::process::geteuid;
 
 use super::super::created_dirs::CreatedDirs;
 use super::staging::{NAME, StagingDir};
-use crate::attach::{Answer, Jvm};
+use crate::jvm::{Answer, Jvm};
 use crate::output::{behind_links, check_writable};
 
 /// The file that gets the dump when it is complete, and the staging folder where it is written.

@@ -6,6 +6,8 @@
 
 mod connection;
 mod performance_data;
+mod platform;
+mod process;
 mod trigger;
 
 use std::ffi::OsStr;
@@ -15,7 +17,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -23,10 +25,12 @@ use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, PidfdFlags, Signal, geteuid, pidfd_open, pidfd_send_signal};
 
 use self::connection::{Connection, connect_to};
-use self::performance_data::{is_closed, performance_data};
+use self::performance_data::PerformanceData;
 use self::trigger::Trigger;
 use crate::output::say;
-use crate::signals::status_value;
+use crate::users;
+
+pub(crate) use self::process::Process;
 
 /// Interval between two calls of `go_on` while waiting.
 const PERIOD: Duration = Duration::from_millis(100);
@@ -42,12 +46,9 @@ const LONGEST: usize = 1024;
 
 /// A process that runs HotSpot and accepts attach commands.
 pub(crate) struct Jvm {
-    pid: u32,
+    process: Process,
     /// A handle of the process, since its id can be reused by another process.
-    process: OwnedFd,
-    /// The id of the process inside its container.
-    own_pid: u32,
-    user: u32,
+    handle: OwnedFd,
 }
 
 /// The JVM's answer to a command.
@@ -61,32 +62,25 @@ impl Jvm {
     /// Finds the JVM of a process, without sending anything to it.
     pub(crate) fn of(pid: u32) -> Result<Jvm> {
         let number = i32::try_from(pid).ok().and_then(Pid::from_raw);
-        let proc = PathBuf::from(format!("/proc/{pid}"));
-        let (Some(number), true) = (number, proc.exists()) else {
+        let (Some(number), true) = (number, Path::new(&format!("/proc/{pid}")).exists()) else {
             bail!("there is no process {pid}");
         };
-        let process = pidfd_open(number, PidfdFlags::empty())
+        let handle = pidfd_open(number, PidfdFlags::empty())
             .with_context(|| format!("cannot open process {pid}"))?;
-        let status = fs::read_to_string(proc.join("status"))
-            .with_context(|| format!("process {pid} has ended"))?;
-        let user = numbers(&status, "Uid:").nth(1);
-        let own_pid = numbers(&status, "NSpid:").last();
-        let (Some(user), Some(own_pid)) = (user, own_pid) else {
-            bail!("cannot read user and process id of process {pid} from /proc");
-        };
-        let jvm = Jvm {
-            pid,
-            process,
-            own_pid,
-            user,
-        };
+        let process = Process::read(pid)?;
+        let jvm = Jvm { process, handle };
         jvm.check_rights()?;
-        let maps = fs::read(proc.join("maps"))
+        let mapped = jvm
+            .process
+            .mapped_files()
             .with_context(|| format!("cannot read the memory map of process {pid}"))?;
-        if !is_hotspot(&maps) {
+        if !mapped.has_hotspot() && mapped.has_jvm() {
+            bail!("process {pid} is a JVM other than HotSpot, which loadhook cannot use");
+        }
+        if !mapped.has_hotspot() {
             bail!("process {pid} is not a HotSpot JVM: it has not loaded libjvm.so");
         }
-        if status_value(&status, "State:").is_some_and(|state| state.starts_with(['T', 't'])) {
+        if jvm.process.is_stopped {
             bail!(
                 "process {pid} is stopped and cannot answer; continue it first (kill -CONT {pid})"
             );
@@ -97,49 +91,42 @@ impl Jvm {
     /// The JVM accepts commands from its own user, and from root of its user namespace.
     fn check_rights(&self) -> Result<()> {
         let us = geteuid().as_raw();
-        if us == self.user {
+        let Process { pid, user, .. } = self.process;
+        if us == user {
             return Ok(());
         }
+        let name = users::name(user);
         if us != 0 {
             bail!(
-                "process {} belongs to user {}; run loadhook as that user or as root",
-                self.pid,
-                self.user
+                "process {pid} belongs to user {name}; run loadhook as that user or as root (sudo -u {name} loadhook …)"
             );
         }
         let users = |of: &str| fs::read_link(format!("/proc/{of}/ns/user"));
-        if users("self")? != users(&self.pid.to_string())? {
-            bail!(
-                "process {} is in another user namespace; run loadhook as user {}",
-                self.pid,
-                self.user
-            );
+        if users("self")? != users(&pid.to_string())? {
+            bail!("process {pid} is in another user namespace; run loadhook as user {name}");
         }
         Ok(())
     }
 
     /// The id of the process outside of its container.
     pub(crate) fn pid(&self) -> u32 {
-        self.pid
+        self.process.pid
     }
 
     /// The effective user of the JVM.
     pub(crate) fn user(&self) -> u32 {
-        self.user
+        self.process.user
     }
 
     /// The root folder of the process.
     pub(crate) fn root(&self) -> PathBuf {
-        self.path("root")
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        PathBuf::from(format!("/proc/{}/{name}", self.pid))
+        self.process.path("root")
     }
 
     fn has_ended(&self) -> bool {
         // The link is also unreadable if the process is a zombie.
-        fs::read_link(self.path("exe")).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+        fs::read_link(self.process.path("exe"))
+            .is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
     }
 
     /// Sends a command, and waits for the answer as long as `go_on` returns true.
@@ -153,7 +140,10 @@ impl Jvm {
         match self.try_execute(words, go_on) {
             // If the process has ended, report that instead of the failure that it caused.
             Err(_) if self.has_ended() => {
-                bail!("process {} ended before the dump was done", self.pid)
+                bail!(
+                    "process {} ended before the dump was done",
+                    self.process.pid
+                )
             }
             result => result,
         }
@@ -179,7 +169,7 @@ impl Jvm {
             order.extend_from_slice(word.as_bytes());
             order.push(0);
         }
-        let lost = || format!("process {} gave no answer", self.pid);
+        let lost = || format!("process {} gave no answer", self.process.pid);
         stream.write_all(&order).with_context(lost)?;
         stream.set_read_timeout(Some(PERIOD)).with_context(lost)?;
         let mut answer = Vec::new();
@@ -207,7 +197,7 @@ impl Jvm {
             })),
             _ => bail!(
                 "process {} closed the connection: its JVM refuses commands from user {}; run loadhook as the user of the process",
-                self.pid,
+                self.process.pid,
                 geteuid().as_raw()
             ),
         }
@@ -216,7 +206,8 @@ impl Jvm {
     /// Connects to the JVM. If the JVM does not listen yet, requests that by the trigger file and
     /// SIGQUIT.
     fn listening(&self, go_on: &mut impl FnMut() -> bool) -> Result<Option<UnixStream>> {
-        let trigger = Trigger::new(&self.path(""), self.own_pid, self.user);
+        let Process { own_pid, user, .. } = self.process;
+        let trigger = Trigger::new(&self.process.path(""), own_pid, user);
         let mut start = Instant::now();
         loop {
             match self.connect()? {
@@ -229,7 +220,7 @@ impl Jvm {
                 // The JVM listens already, so a signal would make it print its stacks.
                 Connection::Full if start.elapsed() > PATIENCE => bail!(
                     "process {} is busy with other attach commands, and did not accept another within {} s; try again later",
-                    self.pid,
+                    self.process.pid,
                     PATIENCE.as_secs()
                 ),
                 Connection::Full => thread::sleep(PERIOD),
@@ -252,13 +243,13 @@ impl Jvm {
             }
             if self.has_ended() {
                 trigger.remove();
-                bail!("process {} has ended", self.pid);
+                bail!("process {} has ended", self.process.pid);
             }
             // Do not signal again: if the JVM has begun to listen, a second signal would make it
             // print its stacks.
             if !is_asked && (is_first || start.elapsed() > OTHERS) {
-                pidfd_send_signal(&self.process, Signal::QUIT)
-                    .with_context(|| format!("process {}", self.pid))?;
+                pidfd_send_signal(&self.handle, Signal::QUIT)
+                    .with_context(|| format!("process {}", self.process.pid))?;
                 is_asked = true;
             }
             let goes_on = go_on();
@@ -270,7 +261,7 @@ impl Jvm {
             // signal later.
             say!(
                 "loadhook: process {} has not reacted to SIGQUIT yet; the file {} stays in the folder of the process, or in /tmp, until it does",
-                self.pid,
+                self.process.pid,
                 trigger.name
             );
             if !goes_on {
@@ -278,14 +269,20 @@ impl Jvm {
             }
             bail!(
                 "process {} did not open its attach socket within {} s; if it is overloaded, try again later",
-                self.pid,
+                self.process.pid,
                 PATIENCE.as_secs()
             );
         }
     }
 
+    /// The attach socket, which exists from the first command on.
+    fn socket(&self) -> PathBuf {
+        let name = format!(".java_pid{}", self.process.own_pid);
+        self.process.tmp().join(name)
+    }
+
     fn connect(&self) -> Result<Connection> {
-        let path = self.path(&format!("root/tmp/.java_pid{}", self.own_pid));
+        let path = self.socket();
         let name = || path.display().to_string();
         let there = match fs::symlink_metadata(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -294,87 +291,52 @@ impl Jvm {
             there => there.with_context(name)?,
         };
         // Every user can create a file with this name.
-        if !there.file_type().is_socket() || ![self.user, 0].contains(&there.uid()) {
+        if !there.file_type().is_socket() || ![self.process.user, 0].contains(&there.uid()) {
             bail!("{}: not the attach socket of this JVM", name());
         }
         connect_to(&path).with_context(name)
     }
 
-    /// Refuses a process that would not open its socket in response to the signal.
-    fn check_listens(&self) -> Result<()> {
-        let status = fs::read_to_string(self.path("status")).unwrap_or_default();
-        let caught = status_value(&status, "SigCgt:");
-        let caught = caught.and_then(|mask| u64::from_str_radix(mask, 16).ok());
-        if caught.unwrap_or(0) & (1 << (Signal::QUIT.as_raw() - 1)) == 0 {
-            bail!(
-                "process {} does not handle SIGQUIT, by which a JVM is requested to open its attach socket; if it is still starting, try again; if its socket in /tmp was removed, restart it",
-                self.pid
-            );
+    /// Refuses a JVM that would not load the agent, without sending anything to it.
+    pub(crate) fn check_loads_agents(&self) -> Result<()> {
+        if !self.socket().exists() {
+            self.check_listens()?;
         }
-        let tmp = self.path("root/tmp");
-        let data = performance_data(&tmp, self.own_pid, self.user);
-        if data.is_some_and(|data| is_closed(&data)) {
+        platform::check(&self.process)?;
+        let arguments = self
+            .performance_data()
+            .and_then(|data| data.text("java.rt.vmArgs"));
+        let forbids = |word: &str| word == "-XX:-EnableDynamicAgentLoading";
+        if arguments.is_some_and(|arguments| arguments.split(' ').any(forbids)) {
             bail!(
-                "process {} accepts no attach commands: it was started with -XX:+DisableAttachMechanism",
-                self.pid
+                "process {} loads no agents: it was started with -XX:-EnableDynamicAgentLoading; start it without, or under loadhook run",
+                self.process.pid
             );
         }
         Ok(())
     }
-}
 
-/// The numbers in a line of proc_pid_status(5).
-fn numbers<'a>(status: &'a str, name: &str) -> impl Iterator<Item = u32> + use<'a> {
-    let words = status_value(status, name).unwrap_or_default();
-    words
-        .split_whitespace()
-        .filter_map(|word| word.parse().ok())
-}
-
-/// Returns whether a process has loaded HotSpot. OpenJ9 also has a `libjvm.so`, but uses the signal
-/// for other purposes.
-fn is_hotspot(maps: &[u8]) -> bool {
-    let has = |library: &[u8]| {
-        let mut lines = maps.split(|byte| *byte == b'\n');
-        // If an update replaced the library on disk, the line ends in ` (deleted)`.
-        lines.any(|line| {
-            let file = line.rsplit(|byte| *byte == b'/').next();
-            line.contains(&b'/') && file.is_some_and(|file| file.starts_with(library))
-        })
-    };
-    has(b"libjvm.so") && !has(b"libj9vm")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn other_processes_are_not_taken_for_hotspot() {
-        let line = |path: &str| format!("7f00-7f01 r-xp 0000 fe:01 7    {path}\n").into_bytes();
-        let maps = |paths: &[&str]| {
-            paths
-                .iter()
-                .flat_map(|path| line(path))
-                .collect::<Vec<u8>>()
-        };
-        for (paths, is) in [
-            (&["/usr/bin/cat", "[heap]"][..], false),
-            (&["/opt/jdk/lib/server/libjvm.so", "[heap]"], true),
-            (&["/opt/jdk/lib/server/libjvm.so (deleted)"], true),
-            (&["/opt/libjvm.so.d/other.so"], false),
-            (&["/j9/libjvm.so", "/j9/default/libj9vm29.so"], false),
-            (&["libjvm.so"], false),
-        ] {
-            assert_eq!(is_hotspot(&maps(paths)), is, "{paths:?}");
-        }
+    /// The performance data, if the JVM writes any.
+    pub(crate) fn performance_data(&self) -> Option<PerformanceData> {
+        self.process.performance_data()
     }
 
-    #[test]
-    fn numbers_are_read_from_a_status() {
-        let status = "Uid:\t5\t6\t7\t8\nNSpid:\t4711\t12\t1\n";
-        assert_eq!(numbers(status, "Uid:").nth(1), Some(6));
-        assert_eq!(numbers(status, "NSpid:").last(), Some(1));
-        assert_eq!(numbers(status, "None:").last(), None);
+    /// Refuses a process that would not open its socket in response to the signal.
+    fn check_listens(&self) -> Result<()> {
+        let pid = self.process.pid;
+        // The process may have changed since it was found.
+        let process = Process::read(pid)?;
+        if !process.handles(Signal::QUIT.as_raw()) {
+            bail!(
+                "process {pid} does not handle SIGQUIT, by which a JVM is requested to open its attach socket; if it is still starting, try again; if its socket in /tmp was removed, restart it"
+            );
+        }
+        let data = self.performance_data();
+        if data.is_some_and(|data| !data.accepts_commands()) {
+            bail!(
+                "process {pid} accepts no attach commands: it was started with -XX:+DisableAttachMechanism"
+            );
+        }
+        Ok(())
     }
 }
