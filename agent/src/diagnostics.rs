@@ -23,8 +23,8 @@ pub(crate) fn once(message: &str) {
     }
 }
 
-/// Prints a message. Messages quote options and file names, so characters that a terminal
-/// interprets are escaped in each line. The message about a wrong pattern has three lines.
+/// Prints a message. Messages quote options and file names, so characters that a terminal interprets are escaped. A
+/// message may have several lines: that about a wrong pattern has three.
 pub(crate) fn line(message: &str) {
     let lines: Vec<_> = message.lines().map(printable).collect();
     // A closed standard error is no reason to stop.

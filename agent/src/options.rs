@@ -103,8 +103,8 @@ fn with_process_id(file: &str, process: u32) -> String {
 
 #[cfg(test)]
 pub(crate) fn for_test(text: &str) -> Options {
-    let settings = text.parse().expect("options");
-    Options::resolve(settings, 7).expect("options")
+    let settings = text.parse().expect("the options are valid");
+    Options::resolve(settings, 7).expect("the options are valid")
 }
 
 #[cfg(test)]
@@ -124,23 +124,28 @@ mod tests {
 
     #[test]
     fn files_of_patterns_are_read() {
-        let mut file = tempfile::NamedTempFile::new().expect("a file");
+        let mut file = tempfile::NamedTempFile::new().expect("a temporary file can be created");
         let text = format!("include=c,include-file={}", file.path().display());
-        let settings: AgentOptions = text.parse().expect("options");
-        let fault = Options::resolve(settings, 7).expect_err("an empty file");
+        let settings: AgentOptions = text.parse().expect("the options are valid");
+        let fault = Options::resolve(settings, 7).expect_err("an empty file is refused");
         let is_empty = matches!(
             fault,
             IncludeFileError::Patterns(PatternFileError::Empty { .. })
         );
         assert!(is_empty, "{fault}");
-        let missing = "include-file=/missing/a".parse().expect("options");
-        let fault = Options::resolve(missing, 7).expect_err("no file");
+        let missing = "include-file=/missing/a"
+            .parse()
+            .expect("the options are valid");
+        let fault = Options::resolve(missing, 7).expect_err("the file is missing");
         assert!(fault.to_string().starts_with("/missing/a: "), "{fault}");
-        let endless = "include-file=/dev/zero".parse().expect("options");
+        let endless = "include-file=/dev/zero"
+            .parse()
+            .expect("the options are valid");
         let fault = Options::resolve(endless, 7).expect_err("the file is endless");
         let fault = fault.to_string();
         assert!(fault.starts_with("/dev/zero: more than 64 MiB"), "{fault}");
-        file.write_all(b"# two\na,b\n").expect("write test file");
+        file.write_all(b"# two\na,b\n")
+            .expect("the test file can be written");
         let options = for_test(&text);
         let patterns: Vec<&str> = options.filter.unmatched().map(|p| p.text()).collect();
         assert_eq!(patterns, ["c", "a", "b"]);

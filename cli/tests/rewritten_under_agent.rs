@@ -208,7 +208,7 @@ fn the_agent_alone_names_both() -> Result<()> {
         ]);
     let result = done(&mut java);
     let line = format!(
-        "loadhook: profile written to x.pb.gz; rewritten archives have written {}\n",
+        "loadhook: profile written to x.pb.gz; profiles of rewritten archives: {}\n",
         path.canonicalize()?.join("x.2.pb.gz").display()
     );
     ensure!(result.err.contains(&line), "{}", result.err);

@@ -178,7 +178,11 @@ mod tests {
                 .expect("the table has room");
             assert_eq!(objects.put(record(1, 5, born, 16)), None, "full");
             assert_eq!(objects.take(tag), Some(born % 2));
-            assert_eq!(objects.put(record(2, 5, born, 16)), None, "a third group");
+            assert_eq!(
+                objects.put(record(2, 5, born, 16)),
+                None,
+                "there is no room for a third site"
+            );
             assert_eq!(objects.take(other), Some(1));
         }
         assert_eq!(objects.all(), []);

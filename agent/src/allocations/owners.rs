@@ -172,7 +172,7 @@ mod tests {
             assert!(owners.add(thread, SITE, one(), 10));
             owners.end(thread, &format!("pool-{number}-thread-1"));
         }
-        assert!(owners.all.len() < 5, "their numbers are reused");
+        assert!(owners.all.len() < 5, "numbers of ended threads are reused");
         let found: Vec<_> = owners.with_sites().collect();
         let [(_, group)] = found[..] else {
             panic!("{found:?}");
@@ -205,6 +205,9 @@ mod tests {
         assert!(owners.add(thread, SITE, one(), 1));
         let other = Site { node: None, ..SITE };
         assert!(!owners.add(thread, other, one(), 1));
-        assert!(owners.add(thread, SITE, one(), 1), "it is there");
+        assert!(
+            owners.add(thread, SITE, one(), 1),
+            "an existing site needs no room"
+        );
     }
 }

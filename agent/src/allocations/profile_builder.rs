@@ -60,7 +60,7 @@ impl<'p> ProfileBuilder<'p> {
                 parent: node.parent.map(|parent| self.of_nodes[parent as usize]),
                 method,
                 line: node.at.line,
-                // The code may have been rewritten, so an offset in it would mislead.
+                // The offset is left out: the code may have been rewritten, so the offset would mislead.
                 bci: None,
             };
             let frames = &mut self.frames;

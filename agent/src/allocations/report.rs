@@ -50,7 +50,8 @@ impl Samples {
     /// `goes_on` returned false.
     ///
     /// If the collector collects in one stop, a collection comes first. Otherwise the snapshot shows the objects that
-    /// were alive at the last collection. `can_ask` tells whether such a collector can be asked for a collection now.
+    /// were alive at the last collection. `can_ask` is true if a collector that does not collect in one stop can be
+    /// asked for a collection now.
     pub(crate) fn scan_and_snapshot(
         &self,
         jvmti: Jvmti,
@@ -61,8 +62,8 @@ impl Samples {
     ) -> Option<SampleSnapshot> {
         let in_one_stop = self.collects_in_one_stop();
         if self.follows && goes_on() {
-            // A thread that asks a concurrent collector just before the JVM ends waits for ever. The end of the JVM
-            // does not wait for this thread meanwhile.
+            // A thread that asks a concurrent collector just before the JVM ends waits for ever. So the end of the JVM
+            // does not wait for this thread.
             gate.release_during(|| {
                 if in_one_stop {
                     let _ = jvmti.collect_garbage();

@@ -3,7 +3,7 @@
 use super::estimate::Estimate;
 use super::owners::Site;
 
-/// Samples that are followed at a time. Their records take some 60 MB.
+/// The maximum number of samples that are followed at a time. Their records take some 60 MB.
 pub(super) const MOST: usize = 1 << 20;
 
 /// An object that is not known to be dead, or several objects with the same properties.

@@ -61,7 +61,7 @@ pub(crate) struct Samples {
 pub(super) struct ThreadState {
     /// The number of the thread's owner.
     pub(super) owner: Option<u32>,
-    /// Size of its last sample, 0 before.
+    /// Size of the thread's last sample; 0 before the first one.
     pub(super) previous: u64,
     /// True while the thread makes a [sentinel](GcSentinels).
     pub(super) is_making_sentinel: bool,
@@ -185,7 +185,7 @@ impl Samples {
         self.collections.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The number of objects that a sample of the calling thread stands for.
+    /// The estimate for one sample of the calling thread.
     pub(super) fn estimate(&self, size: u64) -> Estimate {
         let state = THREAD_STATE.get();
         THREAD_STATE.set(ThreadState {
@@ -291,7 +291,11 @@ mod tests {
                 });
             }
             let tables = samples.lock();
-            let (_, owner) = tables.owners.with_sites().next().expect("samples");
+            let (_, owner) = tables
+                .owners
+                .with_sites()
+                .next()
+                .expect("the thread has samples");
             let objects: f64 = owner.sites.values().map(|sum| sum.objects).sum();
             assert!((objects - 3.0).abs() < 1e-9, "{objects}");
             let notes = tables.notes(source);

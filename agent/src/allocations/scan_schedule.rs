@@ -58,7 +58,7 @@ mod tests {
         let mut schedule = ScanSchedule::default();
         assert!(
             !schedule.is_due(FIRST_SCAN, 0),
-            "nothing is gone before a collection"
+            "no scan is due before the first collection"
         );
         assert!(schedule.is_due(FIRST_SCAN, 1));
         // A full table is scanned, however many objects are alive.

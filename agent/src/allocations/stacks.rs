@@ -234,7 +234,7 @@ impl Stacks {
             parent = self.nodes.number(Node { parent, at }, self.limits.nodes);
             if parent.is_none() {
                 self.without_callers += 1;
-                // There are no more such nodes than lines.
+                // There are at most as many such nodes as lines, so they have no limit.
                 let alone = Node {
                     parent: None,
                     at: leaf,
@@ -340,7 +340,7 @@ mod tests {
         assert_eq!(path(&stacks, deep), ["(deeper)", "c11", "c12"]);
         assert_eq!(stacks.cut, 3);
         assert_eq!(stacks.node_of_chosen(&frames, true, false), alone);
-        assert_eq!(stacks.cut, 3, "its callers are not asked for");
+        assert_eq!(stacks.cut, 3, "callers that are not asked for are not cut");
     }
 
     #[test]

@@ -137,7 +137,7 @@ mod tests {
                 _ => Followed::Nothing,
             };
             let samples = Samples::new(source, followed);
-            // The number of the call that fails. In the last round none does.
+            // The number of the call that fails. In the last round, no call fails.
             for failing in 0..=calls {
                 let enabled = RefCell::new(HashSet::new());
                 let call = Cell::new(0);

@@ -2,17 +2,20 @@
 
 use crate::tracker::client::MethodSum;
 
-/// A call whose mean time is this many times the cost of its probes keeps them: they distort it by two percent at most.
+/// A method keeps its probes if its mean time is this many times what its probes cost. They make its time at most two
+/// percent longer.
 const LONG: f64 = 50.0;
 
-/// A method whose probes take less than this part of the budget keeps them. That many such methods are within the budget.
+/// A method keeps its probes if they cost less than this part of the budget. 2,000 such methods together are within the
+/// budget.
 const SMALL: f64 = 1.0 / 2000.0;
 
-/// The part of the budget that the probes may take after methods were chosen. The rest is for methods that become hot later,
-/// so that classes are not changed again for a few calls more.
+/// The part of the budget that the probes may cost after a choice. The rest is for methods that become hot later.
+/// Otherwise a few more calls would make the agent change classes again.
 const AIM: f64 = 0.5;
 
-/// The least part of the processor time that counts as the program's own, if the probes seem to have taken all.
+/// The smallest part of the processor time that counts as the program's own, however much the probes seem to have
+/// taken.
 const LEAST_OWN: f64 = 0.1;
 
 /// The cost of probes and its limit.
@@ -25,10 +28,13 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// Chooses methods to count only, from the calls in an interval and the processor time of the process in nanoseconds.
-    /// Nothing is chosen within the budget. Otherwise those with the shortest calls are chosen first, until the probes of
-    /// the others take half of the budget. `may_lose` tells whether a method may lose its probes; the probes of one that may
-    /// not are left out, because the others cannot make up for them.
+    /// Chooses methods to count only, from the calls in an interval and the processor time of the process in
+    /// nanoseconds.
+    ///
+    /// If the probes keep the budget, none is chosen. Otherwise methods are chosen in the order of their mean times,
+    /// the shortest first, until the probes of the others cost half of the budget. `may_lose` returns whether a method
+    /// may lose its probes. The probes of a method that may not are left out of the sum, because the others cannot make
+    /// up for them.
     pub(super) fn choose(
         self,
         seen: &[MethodSum],
@@ -36,8 +42,8 @@ impl Budget {
         may_lose: impl Fn(u32) -> bool,
     ) -> Vec<u32> {
         let cost = |method: &MethodSum| method.calls as f64 * self.call_ns;
-        // Where many threads share few processors, most of the elapsed time of short calls is that of other threads. But the
-        // calls of no method take more processor time than the process.
+        // If many threads share few processors, most of the elapsed time of short calls belongs to other threads. But
+        // the calls of a method never take more processor time than the process.
         let mean = |method: &MethodSum| (method.nanos as f64).min(cpu_ns) / method.calls as f64;
         let all: f64 = seen.iter().map(cost).sum();
         let own = (cpu_ns - all).max(cpu_ns * LEAST_OWN);
@@ -56,7 +62,8 @@ impl Budget {
         };
         let mut candidates = free;
         candidates.retain(is_candidate);
-        // Long calls deep below each other may exceed the budget alone. Then the short ones may still take a part of it.
+        // Methods that are no candidates keep their probes, which may exceed the budget alone. So they count as half of
+        // the aim at most, and the candidates get the other half.
         let losing: f64 = candidates.iter().copied().map(cost).sum();
         let mut probes = losing + (probes - losing).min(allowed * AIM / 2.0);
         candidates.sort_by(|a, b| mean(a).total_cmp(&mean(b)));
@@ -91,7 +98,7 @@ mod tests {
 
     #[test]
     fn nothing_is_chosen_within_the_budget() {
-        // Probes take 20 ms, the program itself 80 ms.
+        // The probes cost 20 ms, and the program itself takes 80 ms.
         let seen = [method(1, 1_000_000, 5)];
         assert!(BUDGET.choose(&seen, 100e6, |_| true).is_empty());
         assert_eq!(BUDGET.choose(&seen, 99e6, |_| true), [1]);
@@ -100,7 +107,7 @@ mod tests {
 
     #[test]
     fn the_shortest_calls_are_chosen_until_half_of_the_budget_is_left() {
-        // 25 % of 80 ms are 20 ms; the probes take 60 ms.
+        // The budget is 25 % of 80 ms, 20 ms; the probes cost 60 ms.
         let seen = [
             method(1, 500_000, 400),
             method(2, 1_000_000, 30),
@@ -113,7 +120,7 @@ mod tests {
 
     #[test]
     fn others_do_not_make_up_for_a_method_that_must_keep_its_probes() {
-        // Without the method 1, the probes take 4 of 20 ms, then 24.
+        // Without method 1, the probes cost first 4, then 24 of the 20 ms that are allowed.
         let few = [
             method(1, 2_000_000, 30),
             method(2, 100_000, 30),
@@ -134,7 +141,7 @@ mod tests {
         let seen: Vec<MethodSum> = nested
             .chain([method(1, 100_000, 30), method(2, 500_000, 20)])
             .collect();
-        // 60 long methods take 48 ms, the short ones 2 and 10; 20 ms are allowed.
+        // The probes of 60 long methods cost 48 ms, those of the two short ones 2 and 10 ms; 20 ms are allowed.
         assert_eq!(BUDGET.choose(&seen, 140e6, |_| true), [2]);
     }
 

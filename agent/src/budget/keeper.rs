@@ -1,7 +1,8 @@
 //! The thread that keeps the budget of probes.
 //!
-//! Now and then it reads calls and times by method, and estimates what entry and exit probes have cost since the last look.
-//! If that is more than the budget, it has short hot methods only counted from then on ([`lowering`](crate::instrument::lowering)).
+//! At intervals it reads calls and times by method, and estimates what entry and exit probes have cost since the last
+//! look. If that is more than the budget, it takes these probes from short hot methods, which are then only counted
+//! (see [`lowering`](crate::instrument::lowering)).
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -20,8 +21,9 @@ use crate::snapshot::gate::SnapshotGate;
 use crate::threads::own::OwnThreads;
 use crate::tracker::client::{MethodSum, TrackerClient};
 
-/// Nanoseconds that the probes of a call cost, clock readings left out. Between 10 and 33 were measured in whole programs
-/// on JDK 17 and 25, what the JIT compiler no longer inlines included; a call in a tight loop costs less.
+/// Nanoseconds that the probes of a call cost, without clock readings. In whole programs on JDK 17 and 25, 10 to 33
+/// were measured. That includes the cost of methods that the JIT compiler no longer inlines. In a tight loop, a call
+/// costs less.
 const CALL_NS: f64 = 20.0;
 
 /// The wait before the first look. It doubles with each look that changes nothing.
@@ -30,8 +32,8 @@ const FIRST: Duration = Duration::from_millis(100);
 /// The longest wait between two looks.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// The wait after a change of classes, in which the JIT compiler compiles them again; and its least ratio to the time that
-/// the change took.
+/// The shortest wait after a change of classes, in which the JIT compiler compiles them again. The wait is also at
+/// least [`CHANGES_TO_REST`] times as long as the change took.
 const AFTER_CHANGE: Duration = Duration::from_millis(200);
 const CHANGES_TO_REST: u32 = 20;
 
@@ -89,7 +91,8 @@ impl Keeper {
                 return;
             };
             let chosen = self.look(jni);
-            // The end of the JVM waits for a pass, and classes may take long to change: transformers of other agents run.
+            // The pass is dropped first, because the end of the JVM waits for it, and a change of classes may take
+            // long: transformers of other agents run.
             drop(pass);
             wait = match chosen {
                 Some(chosen) => AFTER_CHANGE.max(self.only_count(jni, chosen) * CHANGES_TO_REST),
@@ -98,7 +101,7 @@ impl Keeper {
         }
     }
 
-    /// Looks at what the probes cost, and chooses the methods that shall lose them; `None` if there are none.
+    /// Estimates what the probes have cost, and chooses the methods that are to lose them; `None` if there are none.
     fn look(&mut self, jni: Jni<'_>) -> Option<Vec<u32>> {
         let Parts {
             instrumentation,
@@ -129,7 +132,7 @@ impl Keeper {
         (!chosen.is_empty()).then_some(chosen)
     }
 
-    /// Has the calls of these methods only counted from now on. Returns how long the change took.
+    /// Takes the entry and exit probes from these methods. Returns how long the change took.
     fn only_count(&mut self, jni: Jni<'_>, chosen: Vec<u32>) -> Duration {
         let Parts {
             instrumentation,

@@ -1,4 +1,4 @@
-//! `--budget`: keeps what entry and exit probes cost within a part of the program's own processor time.
+//! `--budget`: limits the cost of entry and exit probes to a part of the program's own processor time.
 
 mod choice;
 pub(crate) mod keeper;

@@ -38,7 +38,8 @@ impl Symbol {
 pub(crate) struct ResolvedFrame {
     pub(crate) symbol: Symbol,
     pub(crate) line: Option<u32>,
-    /// The number of the loader of the method's class. If copies of the class share ids, that of the first copy.
+    /// The number of the loader of the method's class. If copies of the class share ids, it is the loader of the first
+    /// copy.
     pub(crate) loader: u32,
     /// The number of the class; `None` if the class is never unloaded.
     pub(crate) class: Option<u32>,

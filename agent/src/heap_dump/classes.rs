@@ -42,7 +42,7 @@ pub(super) struct Class {
 
 #[cfg(test)]
 impl Class {
-    /// A class with these fields: descriptors, and true for static fields.
+    /// A class with these fields: each has a descriptor, and true if it is static.
     pub(super) fn prepared(
         name: &str,
         kind: ObjectKind,

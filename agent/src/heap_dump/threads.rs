@@ -200,7 +200,7 @@ mod tests {
         }
     }
 
-    /// The program runs between the stacks and the walk.
+    /// The program goes on between the writing of the stacks and the walk, so a thread may have left a frame.
     #[test]
     fn variables_of_left_frames_name_no_frame() {
         const NONE: u32 = u32::MAX;
@@ -208,13 +208,13 @@ mod tests {
             (88, 0, 7, (2, 0)),
             (88, 1, 8, (2, 1)),
             (88, 2, 7, (2, 2)),
-            // The frame is of another method.
+            // The frame at this depth belongs to another method now.
             (88, 1, 7, (2, NONE)),
-            // The stack was deeper; a depth that cannot be.
+            // The stack was deeper when it was written, or the depth is impossible.
             (88, 3, 7, (2, NONE)),
             (88, -1, 7, (2, NONE)),
             (80, 0, 7, (1, NONE)),
-            // A thread that began later.
+            // The thread began after the stacks were written.
             (96, 0, 7, (0, NONE)),
         ] {
             let variable = Variable {

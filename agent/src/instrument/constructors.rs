@@ -1,8 +1,9 @@
-//! Constructors that must not be only counted, since a constructor with timing probes may call them for the same object.
+//! Constructors that must keep their probes, because a constructor with timing probes may call them for the same
+//! object.
 //!
-//! No handler may cover a call of `super(…)` or `this(…)`. So a constructor does not see that the call throws, and the one
-//! that it calls tells the tracker by its own probes. One that is only counted does not tell, and its caller's frame would
-//! stay on the path.
+//! Example: `Sub(int)` begins with `super(…)`, and `Base(…)` throws. The JVM allows no handler around that call, so the
+//! probes of `Sub` do not see the exception. The probes of `Base` see it, and tell the tracker that both calls have
+//! ended. If `Base` were only counted, nothing would tell the tracker, and the frame of `Sub` would stay on the path.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
@@ -15,19 +16,20 @@ use crate::locks::lock;
 
 #[derive(Default)]
 struct State {
-    /// Classes that have instrumented subclasses, or several constructors.
+    /// Classes whose constructors others may call: they have instrumented subclasses, or several constructors.
     called: HashSet<String>,
     /// Classes whose constructors are only counted, with the time at which this began.
     counted: HashMap<String, Duration>,
 }
 
-/// Relations of constructors, by the Java names of their classes. Classes of one name in several loaders are one.
+/// The classes whose constructors are called by others or only counted, by their Java names. Classes of one name in
+/// several loaders count as one class.
 #[derive(Default)]
 pub(crate) struct Constructors(Mutex<State>);
 
 impl Constructors {
-    /// Notes a class that is about to be instrumented. Returns the time since which its constructors are only counted,
-    /// because those of the superclass are.
+    /// Notes a class that is about to be instrumented. If the superclass's constructors are only counted, those of the
+    /// class are, too; then returns the time since which they are.
     pub(super) fn note(&self, class: &ClassFile<'_>) -> Option<Duration> {
         let name = java_name(class.name());
         let parent = java_name(class.super_name()?);
@@ -50,7 +52,8 @@ impl Constructors {
         lock(&self.0).called.contains(class)
     }
 
-    /// Has the constructors of a class only counted, unless others may call them. Returns whether they are.
+    /// Marks the constructors of a class as only counted, unless others may call them. Returns whether they were
+    /// marked.
     pub(super) fn count(&self, class: &str, since: Duration) -> bool {
         let mut state = lock(&self.0);
         if state.called.contains(class) {
@@ -60,7 +63,7 @@ impl Constructors {
         true
     }
 
-    /// Takes [`count`](Self::count) back.
+    /// Removes the mark that [`count`](Self::count) has set.
     pub(super) fn keep(&self, class: &str) {
         lock(&self.0).counted.remove(class);
     }

@@ -317,13 +317,17 @@ mod tests {
             assert_eq!(ids, SharedIds::None, "{number}");
             assert_eq!(copies.latest(number, class.name), None);
         }
-        assert_eq!(copies.not_instrumented, 2, "one for each loader");
+        assert_eq!(
+            copies.not_instrumented, 2,
+            "a class counts once for each loader"
+        );
         copies.forget(3);
         copies.forget(4);
         assert!(copies.by_loader.is_empty() && copies.refused.is_empty());
     }
 
-    /// A loader that generates classes without end takes no memory for those that are not instrumented.
+    /// A loader that generates classes without end takes no memory for those beyond the limit, which are not
+    /// instrumented.
     #[test]
     fn few_classes_that_are_not_instrumented_are_remembered() {
         let mut copies = Copies {

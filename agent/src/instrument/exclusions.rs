@@ -78,8 +78,8 @@ const CALLED: &[&str] = &[
     "jdk.internal.misc",
 ];
 
-/// Returns whether the tracker may call methods of this class, of which it would then count its own calls: the probe that
-/// only counts does not see that the tracker has marked its thread.
+/// Returns whether the tracker may call methods of this class. Such methods must not be only counted: the tracker would
+/// count its own calls, because the counting probe does not check whether the thread is marked.
 pub(crate) fn is_called_by_tracker(class: &str) -> bool {
     let package = class.rsplit_once('.').map_or("", |(package, _)| package);
     CALLED.contains(&package)

@@ -1,9 +1,9 @@
 //! Hidden classes: those of `Lookup.defineHiddenClass` and, up to JDK 14, of `Unsafe.defineAnonymousClass`.
 //!
-//! A hidden class shares the ids of the class that its loader has under the name in its bytes. So
-//! both are one row in the profile, as if the class had been rewritten on disk, and copies need no
-//! further memory. The JVM does not retransform hidden classes. One that was defined before the
-//! agent could act is not instrumented; a note names it.
+//! A hidden class shares the ids of the class that its loader has under the name in its bytes. So both are one row in
+//! the profile, as if the class had been rewritten on disk, and copies take no further memory. The JVM does not
+//! retransform hidden classes. So a class that was defined before the agent could act is not instrumented; a note names
+//! it.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -143,8 +143,8 @@ impl HiddenClasses {
                 bound.push((method, function));
                 None
             }
-            // The method may be one that there was no room to remember. A note then says that its
-            // classes are not counted.
+            // If the list was full, the method that defines hidden classes may be missing in it. A note then says that
+            // hidden classes are not counted.
             Binding::Unknown(_) => {
                 *binding = Binding::Done;
                 None
@@ -161,8 +161,8 @@ impl HiddenClasses {
         let _ = jvmti.notify(event::NATIVE_METHOD_BIND, false);
     }
 
-    /// Finds the native method of this JDK, at `VMInit`. If it is bound already, calls `bind_definer`, which has code
-    /// of the boot loader call [`bind_again`](Self::bind_again).
+    /// Finds the native method of this JDK, at `VMInit`. If the method is bound already, calls `bind_definer`. That
+    /// must make code of the boot loader call [`bind_again`](Self::bind_again).
     pub(crate) fn begin(&self, jvmti: Jvmti, jni: Jni<'_>, bind_definer: impl FnOnce()) {
         let candidates = [Definer::ClassLoader, Definer::Unsafe];
         let found = candidates
@@ -362,7 +362,7 @@ mod tests {
         let is_of_program = |patterns: &str, is_jdk, name: &str| {
             let mut filter = Filter::new();
             if !patterns.is_empty() {
-                filter.include(patterns).expect("patterns");
+                filter.include(patterns).expect("the patterns are valid");
             }
             let origin = Origin {
                 loader: Loader { number: 2, kind: 2 },
@@ -406,7 +406,10 @@ mod tests {
             Binding::Unknown(bound) => bound[..] == [(first, function)],
             _ => false,
         };
-        assert!(is_kept, "it is not known yet which method it is");
+        assert!(
+            is_kept,
+            "the method is remembered until the right one is known"
+        );
         *lock(&hidden.binding) = Binding::Awaited(Definer::ClassLoader, first);
         assert_eq!(hidden.native_bound(other, function), None);
         let definer = hidden.native_bound(first, function);
@@ -415,7 +418,7 @@ mod tests {
         assert_eq!(
             hidden.native_bound(first, function),
             None,
-            "bound by another agent"
+            "another agent may bind the method later"
         );
     }
 

@@ -92,8 +92,8 @@ impl Hook {
         }
     }
 
-    /// Sets the class that probes call. It must be set before the first class is instrumented; otherwise it is
-    /// [`tracker::NAME`].
+    /// Sets the class that probes call. It must be set before the first class is instrumented. If it is not set, probes
+    /// call [`tracker::NAME`].
     pub(crate) fn set_owner(&self, owner: &'static str) {
         let _ = self.owner.set(owner);
     }
@@ -253,7 +253,8 @@ impl Ids for ClassIds<'_> {
     fn begin_class(&mut self, class: &ClassFile<'_>) -> bool {
         let entry = self.registry.entry(self.loader, class);
         (self.entry, self.is_new) = (entry.map(|it| it.0), entry.is_some_and(|it| it.1));
-        // A class with the ids of another one is like it, and may be one of millions.
+        // A class that shares the ids of another one is not noted: the two are alike, and there may be millions of
+        // them.
         if self.is_new {
             self.counted_constructors = self.levels.constructors.note(class);
         }
@@ -313,7 +314,7 @@ mod tests {
         assert_eq!(
             (once.classes, once.skipped["trivial"]),
             (1, 1),
-            "copies are one"
+            "a class and its copies are counted once"
         );
         hook.instrument(from(5, 4), greeter, |len| Some(vec![0; len]));
         let twice = hook.tally();
@@ -321,15 +322,15 @@ mod tests {
         assert_eq!(twice.instrumented, 2 * once.instrumented);
     }
 
-    /// The constructor of a superclass tells the tracker that it throws, because its caller cannot.
+    /// A constructor that a subclass calls keeps its probes, because the subclass cannot see that it throws.
     #[test]
     fn constructors_that_others_call_keep_their_probes() {
         const OBJECT: &[u8] = b"java/lang/Object";
         let hook = Hook::new(options::for_test("file=unused"));
         let parent = include_bytes!("../../../rewrite/doc/Greeter.class");
         let at = parent.windows(OBJECT.len()).position(|it| it == OBJECT);
-        let at = at.expect("a superclass");
-        // The class with another class as its superclass, whose name is as long.
+        let at = at.expect("the class has a superclass");
+        // The class with another superclass, whose name has the same length.
         let child = |name: &[u8; 16]| [&parent[..at], name, &parent[at + OBJECT.len()..]].concat();
         let origin = Origin {
             loader: Loader { number: 3, kind: 3 },
@@ -343,14 +344,19 @@ mod tests {
         assert!(constructors.are_called("early.SuperClass"));
         assert!(!constructors.count("early.SuperClass", second));
         assert!(hook.levels.only_counted().is_empty());
-        // A subclass that comes later is counted as its superclass is.
+        // The constructor of a subclass that is loaded later is only counted, as that of its superclass is.
         assert!(constructors.count("later.SuperClass", second));
         let loader = Loader { number: 4, kind: 4 };
         let other = Origin { loader, ..origin };
         hook.instrument(other, &child(b"later/SuperClass"), |len| Some(vec![0; len]));
         let counted = hook.levels.only_counted();
-        let (id, level) = counted.first_key_value().expect("a constructor");
-        let class = hook.registry.class_of(*id).expect("a class");
+        let (id, level) = counted
+            .first_key_value()
+            .expect("the constructor is counted");
+        let class = hook
+            .registry
+            .class_of(*id)
+            .expect("the method belongs to a class");
         assert!(class.is_constructor && level.since == second && !level.had_probes);
         assert_eq!(counted.len(), 1);
         constructors.keep("later.SuperClass");
@@ -360,14 +366,14 @@ mod tests {
         assert_eq!(hook.levels.only_counted().len(), 1);
     }
 
-    /// Each loader has another class, with another superclass. After many are unloaded, they share ids.
+    /// Each loader has a class of another name with another superclass. After many are unloaded, the classes share ids.
     #[test]
     fn generated_classes_leave_no_names_of_constructors() {
         const OBJECT: &[u8] = b"java/lang/Object";
         let hook = Hook::new(options::for_test("file=unused"));
         let greeter = include_bytes!("../../../rewrite/doc/Greeter.class");
         let at = greeter.windows(OBJECT.len()).position(|it| it == OBJECT);
-        let (before, after) = greeter.split_at(at.expect("a superclass"));
+        let (before, after) = greeter.split_at(at.expect("the class has a superclass"));
         let generated = |number: u32| {
             let mut class = before.to_vec();
             class.extend(format!("some/Parent{number:05}").bytes());
@@ -408,11 +414,15 @@ mod tests {
         };
         assert_eq!(hook.unmatched().len(), 3);
         let none = hook.instrument(origin, greeter, |_| -> Option<Vec<u8>> {
-            assert_eq!(hook.unmatched(), ["not.There"], "busy");
-            panic!("in the midst of it");
+            assert_eq!(
+                hook.unmatched(),
+                ["not.There"],
+                "while the class is being instrumented"
+            );
+            panic!("a panic while the class is being instrumented");
         });
         assert!(none.is_none());
-        assert_eq!(hook.unmatched(), ["not.There"], "lost");
+        assert_eq!(hook.unmatched(), ["not.There"], "after the panic");
     }
 
     #[test]

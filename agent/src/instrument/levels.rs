@@ -1,8 +1,9 @@
 //! Methods whose calls are only counted from some moment on.
 //!
-//! Such a method had probes at its entry and its exits. Its class is retransformed, and it then has one probe at its entry,
-//! which counts. A call under way runs on in the old code, which has the exit probe; a call that begins later has neither.
-//! So each entry still has its exit. A method that is only counted stays so.
+//! Such a method had probes at its entry and its exits. Its class is retransformed, and then the method has one probe,
+//! which counts at its entry. A call that has begun before still runs the old code to its end and calls the exit probe.
+//! A call that begins later has neither entry nor exit probe. So each entry has its exit. A method that is only counted
+//! never gets its other probes back.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
@@ -17,16 +18,16 @@ use crate::locks::lock;
 pub(crate) struct Level {
     /// The time since the program's start at which this began.
     pub(crate) since: Duration,
-    /// True if calls before may have had other probes.
+    /// True if earlier calls may have had entry and exit probes.
     pub(crate) had_probes: bool,
-    /// True if code that only counts may run. The mark then stays.
+    /// True if code that only counts may run. Then the method stays marked.
     is_used: bool,
 }
 
 #[derive(Default)]
 struct State {
     by_id: HashMap<u32, Level>,
-    /// The thread that is changing classes. Code that it gets instrumented may still be refused.
+    /// The thread that is changing classes. The JVM may still refuse the code that was instrumented for it.
     changing: Option<ThreadId>,
 }
 
@@ -38,14 +39,15 @@ pub(crate) struct Levels {
 }
 
 impl Levels {
-    /// Returns whether a method of this id gets no probe but the one that counts. The caller is about to instrument it.
+    /// Returns whether the method of this id gets the counting probe only. The caller is about to instrument the
+    /// method.
     pub(super) fn is_only_counted(&self, id: u32) -> bool {
         let mut state = lock(&self.state);
         let is_changing = state.changing == Some(thread::current().id());
         let Some(level) = state.by_id.get_mut(&id) else {
             return false;
         };
-        // Another thread loads a copy of the class, or another agent changes it.
+        // If it is not the changing thread, it loads a copy of the class, or another agent changes the class.
         level.is_used |= !is_changing;
         true
     }
@@ -60,7 +62,7 @@ impl Levels {
             .collect()
     }
 
-    /// Has a method only counted from its first call on.
+    /// Marks a method as only counted from its first call on.
     pub(super) fn begin_counted(&self, id: u32, since: Duration) {
         lock(&self.state).by_id.entry(id).or_insert(Level {
             since,
@@ -69,8 +71,8 @@ impl Levels {
         });
     }
 
-    /// Has methods only counted from this time on, as soon as their classes are instrumented again. The calling thread
-    /// instruments them again, and then calls [`end_change`](Self::end_change).
+    /// Marks methods as only counted from this time on. The calling thread then retransforms their classes and calls
+    /// [`end_change`](Self::end_change).
     pub(super) fn mark<'i>(&self, ids: impl Iterator<Item = &'i u32>, since: Duration) {
         let mut state = lock(&self.state);
         state.changing = Some(thread::current().id());
@@ -83,7 +85,8 @@ impl Levels {
         }
     }
 
-    /// Ends a change of classes, and takes the marks of methods back whose classes were not changed, unless they are used.
+    /// Ends a change of classes. `unchanged` are methods whose classes were not changed: their marks are removed,
+    /// unless code that only counts may run.
     pub(super) fn end_change<'i>(&self, unchanged: impl Iterator<Item = &'i u32>) {
         let mut state = lock(&self.state);
         state.changing = None;
@@ -112,7 +115,10 @@ mod tests {
     fn a_method_that_was_not_changed_keeps_its_probes() {
         let levels = Levels::default();
         levels.mark([1, 2].iter(), SINCE);
-        assert!(levels.is_only_counted(1), "the JVM may refuse this code");
+        assert!(
+            levels.is_only_counted(1),
+            "the method is marked, although the JVM may still refuse the code"
+        );
         levels.end_change([1].iter());
         assert_eq!(marked(&levels), [2]);
     }
@@ -123,7 +129,7 @@ mod tests {
         levels.mark([1, 2, 3].iter(), SINCE);
         thread::scope(|scope| {
             let loads = scope.spawn(|| levels.is_only_counted(2));
-            assert!(loads.join().expect("no panic"));
+            assert!(loads.join().expect("the thread did not panic"));
         });
         levels.end_change([1, 2].iter());
         assert_eq!(marked(&levels), [2, 3]);

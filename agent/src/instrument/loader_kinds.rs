@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     fn named(kinds: &LoaderKinds, number: u32) -> String {
-        kinds.name(number).expect("a kind").to_string()
+        kinds.name(number).expect("the kind exists").to_string()
     }
 
     #[test]
@@ -183,8 +183,12 @@ mod tests {
             );
         }
         assert_eq!(kinds.all.len(), 3 + 1 + MOST_GONE as usize + 1);
-        assert_eq!(kinds.add_loader("L", "plugin-x1"), kept, "it is there");
-        let note = kinds.note().expect("a note");
+        assert_eq!(
+            kinds.add_loader("L", "plugin-x1"),
+            kept,
+            "a live loader keeps its kind"
+        );
+        let note = kinds.note().expect("there is a note");
         assert!(note.starts_with("9,744 class loaders"), "{note}");
         let other = kinds.add_loader("Other", "plugin-x20000");
         assert_eq!(named(&kinds, other), "plugin-x20000");
@@ -198,7 +202,11 @@ mod tests {
         kinds.discard_loader(kept);
         assert_eq!(kinds.all[kept as usize].alive, 1);
         kinds.remove_loader(kept);
-        assert_eq!(kinds.gone.values().sum::<u32>(), 1, "nothing keeps it");
+        assert_eq!(
+            kinds.gone.values().sum::<u32>(),
+            1,
+            "the kind has collected loaders only"
+        );
         for number in 1..=MOST_GONE {
             let kind = kinds.add_loader("L", &format!("x{}", number + 1));
             kinds.discard_loader(kind);

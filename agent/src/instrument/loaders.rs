@@ -63,8 +63,8 @@ pub(crate) struct Loaders {
     parent: OnceLock<Field>,
     /// `DelegatingClassLoader`, up to JDK 21.
     delegating: OnceLock<Global>,
-    /// `Module.name`. The field is read and `getName()` not called: if the method is instrumented, a call by the agent
-    /// would be counted as one by the program.
+    /// `Module.name`. The field is read and `getName()` not called: if that method is instrumented, the agent's call
+    /// would be counted as a call of the program.
     module_name: OnceLock<Field>,
     /// All loaders but the common ones.
     others: WeakValues<Loader>,
@@ -133,9 +133,9 @@ impl Loaders {
         }
     }
 
-    /// The parent of a loader that reflection made for one class; `None` for other loaders. There
-    /// are many such loaders, and each delegates the classes that its class refers to. So the agent
-    /// uses the parent in its place.
+    /// The parent of a loader that reflection made for one class; `None` for other loaders. The JVM may have many such
+    /// loaders. Each asks its parent for every class that its own class names. So the agent uses the parent in its
+    /// place.
     fn delegates_to<'f>(&self, jni: Jni<'f>, loader: Local<'_>) -> Option<Local<'f>> {
         let delegating = *self.delegating.get()?;
         let class = jni.class_of(loader).ok()?;

@@ -13,8 +13,9 @@ use crate::jvm::jni::Jni;
 /// Classes in one request. The JVM stops all threads for each request.
 const BATCH: usize = 128;
 
-/// Has the methods of these ids only counted, in all copies of their classes and in those that are loaded later. Ends early
-/// if `goes_on` returns false. A method keeps its probes if the JVM changes no copy of its class.
+/// Retransforms the classes of the methods with these ids, so that the methods are only counted: in all copies of the
+/// classes, and in copies that are loaded later. Ends early if `goes_on` returns false. A method keeps its probes if
+/// the JVM changes no copy of its class.
 pub(crate) fn only_count(
     instrumentation: &Instrumentation,
     jni: Jni<'_>,
@@ -39,7 +40,7 @@ pub(crate) fn only_count(
         }
     }
     levels.mark(by_class.values().flatten(), since);
-    // The name in the registry: a folded class stands for many, whose names differ by numbers.
+    // The class's name in the registry. A folded class stands for many classes, whose names differ by numbers.
     let known = |name: &str| match by_class.get_key_value(name) {
         Some((name, _)) => Some(name.clone()),
         None if is_any_folded => {

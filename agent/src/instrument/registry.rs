@@ -322,7 +322,7 @@ mod tests {
     }
 
     fn define(registry: &Registry, loader: Loader, bytes: &[u8]) -> Entry {
-        let class = ClassFile::parse(bytes).expect("a class");
+        let class = ClassFile::parse(bytes).expect("the bytes are a class");
         let (entry, _) = registry.entry(loader, &class).expect("the class gets ids");
         let symbol = |m: Member<'_, '_>| Symbol::of(entry.id(m.index()), &m);
         registry.define(entry, class.methods().map(symbol).collect());
@@ -395,7 +395,7 @@ mod tests {
         let at = changed
             .windows(4)
             .position(|w| w == b"Code")
-            .expect("an attribute");
+            .expect("the class has the attribute");
         changed[at..at + 4].copy_from_slice(b"Kode");
         let registry = Registry::new();
         let first = define(&registry, loader(3, 3), GREETER);

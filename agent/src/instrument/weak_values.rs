@@ -288,7 +288,7 @@ mod tests {
 
         fn delete(&self, weak: Weak) {
             let deleted = self.weak.borrow_mut().remove(&weak);
-            assert!(deleted.is_some(), "deleted once");
+            assert!(deleted.is_some(), "a reference is deleted once");
         }
     }
 
@@ -299,13 +299,17 @@ mod tests {
         let not_discarded = |_| panic!("nobody else made a value");
         let faster = || {
             values.get_or_make(&objects, 1, || 10, not_discarded);
-            // An entry for another object is no reason to discard.
+            // An entry for another object does not make the thread discard its value.
             values.get_or_make(&objects, 2, || 20, not_discarded);
             11
         };
         let value = values.get_or_make(&objects, 1, faster, |value| discarded.set(Some(value)));
         assert_eq!((value, discarded.get()), (10, Some(11)));
-        assert_eq!(objects.weak.borrow().len(), 2, "its reference is deleted");
+        assert_eq!(
+            objects.weak.borrow().len(),
+            2,
+            "the reference of the discarded value is deleted"
+        );
         let other = || {
             values.get_or_make(&objects, 4, || 40, not_discarded);
             30
@@ -321,7 +325,7 @@ mod tests {
         for object in 0..most {
             assert!(
                 values.take_gone(&objects).is_empty(),
-                "too few to be searched"
+                "a small table is not searched"
             );
             values.get_or_make(&objects, object, || object, |_| ());
         }

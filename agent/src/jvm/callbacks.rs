@@ -38,7 +38,9 @@ pub unsafe extern "system" fn Agent_OnLoad(
         // SAFETY: `vm` is the running JVM's.
         let jvmti = unsafe { environment(vm) }.ok_or(LoadError::NoJvmti)?;
         if AGENT.get().is_some() {
-            diagnostics::line("the agent is loaded twice; the options of the first one apply");
+            diagnostics::line(
+                "the agent is loaded already; give -agentpath once, because only the first one has an effect",
+            );
             return Ok(());
         }
         // SAFETY: as above.
@@ -98,7 +100,9 @@ pub unsafe extern "system" fn Agent_OnAttach(
         };
         // SAFETY: `vm` is the running JVM's, and this is one of its threads.
         let Some(jni) = (unsafe { thread_environment(vm) }) else {
-            diagnostics::line("this thread has no JNI environment");
+            diagnostics::line(
+                "the JVM gives the attaching thread no JNI environment; nothing is done",
+            );
             return false;
         };
         // SAFETY: as above.

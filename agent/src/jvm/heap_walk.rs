@@ -42,16 +42,16 @@ pub(crate) enum Source {
     Other,
 }
 
-/// An object that the walk shows. Its tag can be set. An object that refers to itself is shown with one cell for both
-/// ends.
+/// An object that the walk shows. Its tag can be set. If an object refers to itself, both ends of the reference have
+/// the same cell.
 #[derive(Clone, Copy)]
 pub(crate) struct Tagged<'a> {
     pub(crate) tag: &'a Cell<Long>,
     pub(crate) class_tag: Long,
 }
 
-/// Receives the objects and references of a heap walk. The JVM is stopped meanwhile, so
-/// implementations must not call it. Each method returns whether the walk continues.
+/// Receives the objects and references of a heap walk. Implementations must not call the JVM, because it is stopped
+/// meanwhile. Each method returns whether the walk continues.
 pub(crate) trait Visitor {
     /// A reference to an object of `size` bytes, from another object or, if `from` is `None`, from a root. `length` is
     /// the number of elements if the object is an array.

@@ -162,14 +162,14 @@ impl<'e> Jni<'e> {
         self.local(weak).map(|weak| Weak::new(weak.object()))
     }
 
-    /// Frees a weak reference. The caller has no other copy of it that is used later.
+    /// Deletes a weak reference. No copy of it may be used later.
     pub(crate) fn delete_weak(self, weak: Weak) {
         type F = unsafe extern "system" fn(Env, Object);
         // SAFETY: no copy of the reference is used again.
         unsafe { self.function::<F>(jni::DELETE_WEAK_GLOBAL_REF)(self.env, weak.object()) }
     }
 
-    /// Deletes a global reference, of which no copy is used any more.
+    /// Deletes a global reference. No copy of it may be used later.
     pub(crate) fn delete_global(self, global: Global) {
         type F = unsafe extern "system" fn(Env, Object);
         // SAFETY: the caller gives the reference up.
@@ -191,7 +191,8 @@ impl<'e> Jni<'e> {
     /// Runs `body` in a frame of its own and frees the local references that it made. `None` if the JVM has no memory
     /// for the frame.
     ///
-    /// `body` gets an environment whose references belong to the frame, and must make none by an outer one.
+    /// `body` gets an environment whose references belong to the frame. It must not make references by another
+    /// environment.
     pub(crate) fn framed<T>(self, body: impl for<'f> FnOnce(Jni<'f>) -> T) -> Option<T> {
         type Push = unsafe extern "system" fn(Env, Int) -> Int;
         type Pop = unsafe extern "system" fn(Env, Object) -> Object;

@@ -29,7 +29,8 @@ pub unsafe extern "system" fn Java_java_lang__00024Loadhook_threadCpuNanos(
         .map_or(-1, |agent| agent.jvmti.current_thread_cpu_time())
 }
 
-/// The processor time of a thread, in nanoseconds: asked when it begins, when it ends, and at snapshots.
+/// The processor time of a thread, in nanoseconds. The tracker asks for it when a thread begins, when it ends, and at
+/// snapshots.
 ///
 /// # Safety
 /// Called by the JVM for `java.lang.$Loadhook.cpuNanos(Thread)`.
@@ -58,8 +59,7 @@ pub unsafe extern "system" fn Java_java_lang__00024Loadhook_tickAddress(
     catch_unwind(AssertUnwindSafe(|| AGENT.get().map_or(0, start))).unwrap_or(0)
 }
 
-/// Makes a thread that waits for the tracker's lock wait for a moment. After 100
-/// waits the moments are longer.
+/// Makes a thread that waits for the tracker's lock sleep for a moment. After 100 waits the moments are longer.
 ///
 /// # Safety
 /// Called by the JVM for `java.lang.$Loadhook.nap(int)`.

@@ -186,8 +186,8 @@ impl Arrivals {
         }
     }
 
-    /// The serial number of the calling thread, which ends. A thread that `VMInit` has listed does not have it as `own`,
-    /// and is found by its Java id.
+    /// The serial number of the calling thread, which is about to end. A thread that started before `VMInit` has not
+    /// noted its own number; it is found by its Java id.
     fn serial_of_ended(&self, own: Option<Serial>, id: Option<u64>) -> Option<Serial> {
         let listed = id.and_then(|id| lock(&self.known).remove(&id));
         own.or(listed)
@@ -234,21 +234,29 @@ mod tests {
         let [main, listed] = [Serial(1), Serial(2)];
         assert!(arrivals.is_new(1, main));
         assert!(arrivals.is_new(20, listed));
-        assert!(!arrivals.is_new(20, Serial(3)), "it has an event too");
+        assert!(
+            !arrivals.is_new(20, Serial(3)),
+            "the thread is noted already"
+        );
         assert_eq!(arrivals.serial_of_ended(None, Some(20)), Some(listed));
         assert_eq!(arrivals.serial_of_ended(None, Some(20)), None);
         assert_eq!(arrivals.serial_of_ended(Some(main), Some(1)), Some(main));
-        assert!(arrivals.is_new(1, Serial(4)), "an id that is used again");
+        assert!(
+            arrivals.is_new(1, Serial(4)),
+            "a new thread may have the id of an ended one"
+        );
     }
 
     #[test]
     fn a_thread_knows_its_number_and_time() {
-        let main = own_tid().expect("a number");
-        let other = std::thread::spawn(own_tid).join().expect("no panic");
+        let main = own_tid().expect("the system gives thread ids");
+        let other = std::thread::spawn(own_tid)
+            .join()
+            .expect("the thread did not panic");
         assert_ne!(other, Some(main));
-        let before = own_cpu_ns().expect("a clock");
+        let before = own_cpu_ns().expect("the clock can be read");
         let mut sum = 0u64;
-        while own_cpu_ns().expect("a clock") < before + 1_000_000 {
+        while own_cpu_ns().expect("the clock can be read") < before + 1_000_000 {
             sum = std::hint::black_box(sum).wrapping_add(1);
         }
     }

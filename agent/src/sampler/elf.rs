@@ -179,16 +179,16 @@ mod tests {
     #[test]
     fn a_function_is_found_by_its_place_in_the_file() {
         assert_eq!(loadhook_elf_probe(1), 2);
-        let own = std::env::current_exe().expect("a file");
+        let own = std::env::current_exe().expect("the test has an executable");
         let functions = Functions::read(&own);
         let probe = functions
             .all
             .iter()
             .find(|f| f.name.contains("loadhook_elf_probe"));
-        let probe = probe.expect("its symbol");
+        let probe = probe.expect("the executable has the symbol");
         let segments = functions.segments.iter();
         let mut holding = segments.filter(|s| probe.start.wrapping_sub(s.address) < s.size);
-        let segment = holding.next().expect("a segment");
+        let segment = holding.next().expect("a segment holds the function");
         let offset = probe.start - segment.address + segment.offset;
         assert_eq!(functions.at(offset), Some(&*probe.name));
         assert_eq!(functions.at(offset + probe.size - 1), Some(&*probe.name));
@@ -198,7 +198,8 @@ mod tests {
     /// Damaged files are read without a panic.
     #[test]
     fn damaged_files_have_no_functions_or_others() {
-        let own = std::fs::read(std::env::current_exe().expect("a file")).expect("it is there");
+        let own = std::fs::read(std::env::current_exe().expect("the test has an executable"))
+            .expect("the file can be read");
         let head = &own[..own.len().min(1 << 16)];
         let mut seed = 7u32;
         for _ in 0..2000 {

@@ -20,7 +20,7 @@ pub(super) struct Forest {
     costs: usize,
     /// Limit of the costs.
     most: usize,
-    /// Number of times that a thread's time had no room, and was booked at a node of its own.
+    /// Number of times for which there was no room. They were added at [`TREE_FULL`](super::stack_tree::TREE_FULL).
     overflowed: u64,
     path: Path,
 }
@@ -51,8 +51,8 @@ impl Forest {
         self.owners.iter().filter(has_times)
     }
 
-    /// Number of times that a stack or a time had no room, and was booked at
-    /// [`TREE_FULL`](super::stack_tree::TREE_FULL) in part or as a whole.
+    /// Number of stacks and times for which there was no room. They were added at
+    /// [`TREE_FULL`](super::stack_tree::TREE_FULL), in part or as a whole.
     pub(super) fn overflowed(&self) -> u64 {
         self.tree.overflowed() + self.overflowed
     }
@@ -153,8 +153,8 @@ impl Forest {
         self.path = path;
     }
 
-    /// Forgets the stacks of all samples. Waiting is kept. Threads that have ended cannot be sampled again, so their time
-    /// stays, at the name `unwalked`. Returns the samples and the nanoseconds that stay.
+    /// Forgets the stacks of all samples, and keeps the times of waiting. Threads that have ended cannot be sampled
+    /// again. So their time is kept too, at the name `unwalked`. Returns the samples and the nanoseconds that are kept.
     pub(super) fn forget_running(&mut self, unwalked: NameNumber) -> (u64, u64) {
         let mut stays = Vec::new();
         for (number, owner) in (0..).zip(&self.owners) {
@@ -244,7 +244,7 @@ mod tests {
         let mut found = costs
             .iter()
             .filter(|(node, _)| path(forest, **node) == wanted);
-        *found.next().expect("a node").1
+        *found.next().expect("the node exists").1
     }
 
     #[test]
@@ -303,11 +303,14 @@ mod tests {
             let name = format!("pool-{number}-thread-1");
             let thread = forest.begin(name.as_str().into(), Some(number));
             forest.run(thread, &names([1, 2]), 10, 1);
-            let node = forest.node(&names([1, 4])).expect("a node");
+            let node = forest.node(&names([1, 4])).expect("the node exists");
             forest.wait(thread, node, Reason::Parked, 7);
             forest.end(Some(thread), &name, 5);
         }
-        assert!(forest.owners.len() < 5, "their numbers are reused");
+        assert!(
+            forest.owners.len() < 5,
+            "numbers of ended threads are reused"
+        );
         let found: Vec<_> = forest.owners().collect();
         let [group] = found[..] else {
             panic!("{found:?}");
@@ -319,17 +322,17 @@ mod tests {
         assert_eq!(group.unsampled_ns(), 5000);
         forest.end(None, "pool-1-thread-7", -4500);
         let unsampled: Vec<u64> = forest.owners().map(Owner::unsampled_ns).collect();
-        assert_eq!(unsampled, [0], "it may be chance");
+        assert_eq!(unsampled, [0], "a small remainder may be chance");
     }
 
-    /// A sampler that is not trusted any more has sampled threads that are gone.
+    /// A sampler whose stacks turn out to be wrong may have sampled threads that have ended since.
     #[test]
     fn forgotten_times_of_ended_threads_have_no_stack() {
         let mut forest = Forest::new(100);
         let [ended, alive] = ["a", "b"].map(|name| forest.begin(name.into(), None));
         for thread in [ended, alive] {
             forest.run(thread, &names([1, 2]), 100, 1);
-            let node = forest.node(&names([1])).expect("a node");
+            let node = forest.node(&names([1])).expect("the node exists");
             forest.wait(thread, node, Reason::Io, 3);
         }
         forest.end(Some(ended), "a", 20);
@@ -339,7 +342,7 @@ mod tests {
         let group = &forest.owners[group.0 as usize];
         assert_eq!(group.unsampled_ns(), 20);
         let alive = &forest.owners[alive.0 as usize];
-        assert_eq!(alive.unsampled_ns(), 0, "it will be sampled anew");
+        assert_eq!(alive.unsampled_ns(), 0, "a live thread is sampled anew");
         for (owner, expected) in [(group, 100), (alive, 0)] {
             let waited: u64 = owner.costs.values().map(|cost| cost.waiting.io_ns).sum();
             let ran: u64 = owner.costs.values().map(|cost| cost.all_ns).sum();
@@ -347,7 +350,7 @@ mod tests {
         }
         let group = forest.group("a");
         assert_eq!(cost(&forest, group, &[9]).self_ns, 100);
-        // Threads that end later and are sampled do not hide the time.
+        // The time of the ended thread is still shown after another thread of the name was sampled and has ended.
         let later = forest.begin("a".into(), None);
         forest.run(later, &names([1, 2]), 9000, 1);
         forest.end(Some(later), "a", 0);
@@ -361,7 +364,7 @@ mod tests {
         forest.run(VIRTUAL, &names([1, 2, 4]), 20, 1);
         let thread = forest.begin("a".into(), Some(1));
         forest.run(thread, &names([1, 2]), 40, 1);
-        let node = forest.node(&names([1])).expect("it is there");
+        let node = forest.node(&names([1])).expect("the node exists");
         forest.wait(thread, node, Reason::Io, 3);
         assert!(forest.overflowed() >= 2);
         assert_eq!(cost(&forest, thread, &[0]).self_ns, 40);

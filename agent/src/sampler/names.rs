@@ -115,7 +115,7 @@ impl Names {
         let is_run = in_virtual_thread && &*symbol.name == "run";
         let is_mounted = in_virtual_thread && &*symbol.name == "runContinuation";
         let identity = Symbol {
-            // Copies of a class that is not instrumented share a row, whatever their lines.
+            // Copies of a class that is not instrumented share a row, even if their lines differ.
             code: if symbol.is_chosen { symbol.code } else { 0 },
             file: None,
             line: None,

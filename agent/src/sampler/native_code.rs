@@ -14,8 +14,9 @@ use super::stack_tree::NameNumber;
 /// The name of code whose library or function is not known.
 const NO_SYMBOL: &str = "[native]";
 
-/// The shortest time between two readings of the mappings because of an address that is in none: this long, and this many
-/// times as long as the last reading took. A library that was loaded meanwhile has no names.
+/// Limits how often the mappings are read because an address lies in none of them. The pause after a reading is at
+/// least this long, and at least [`READINGS_IN_PAUSE`] times as long as the reading took. A library that is loaded
+/// during the pause has no names until the pause is over.
 const PAUSE: Duration = Duration::from_millis(50);
 const READINGS_IN_PAUSE: u32 = 100;
 
@@ -83,7 +84,7 @@ impl NativeCode {
                 names.of(Method::native(&library, &function))
             }
             Some(Place::Generated) => names.of(Method::native(NO_SYMBOL, "")),
-            // It is not kept: the mappings that are read next may have the address.
+            // The name is not kept, because the address may be in the mappings that are read next.
             None => return names.of(Method::native(NO_SYMBOL, "")),
         };
         self.known.insert(pc, name);
@@ -121,8 +122,8 @@ impl NativeCode {
         self.read_again = Some(end + PAUSE.max((end - begin) * READINGS_IN_PAUSE));
     }
 
-    /// Reads the mappings at the next unknown address, whenever they were read. The last samples need it: there is no later
-    /// reading.
+    /// Ends the pause, so that the mappings are read again at the next unknown address. This is for the last samples,
+    /// after which there is no other reading.
     pub(super) fn end_pause(&mut self) {
         self.read_again = None;
     }
@@ -179,8 +180,11 @@ mod tests {
         let mut code = NativeCode::default();
         let function = rustix::time::clock_gettime as *const () as usize;
         let method = name(&mut code, &mut names, function);
-        let own = std::env::current_exe().expect("a file");
-        let own = own.file_name().expect("a name").to_string_lossy();
+        let own = std::env::current_exe().expect("the test has an executable");
+        let own = own
+            .file_name()
+            .expect("the executable has a name")
+            .to_string_lossy();
         assert_eq!(*method.class, *own);
         assert!(method.name.contains("clock_gettime"), "{method:?}");
         let nowhere = name(&mut code, &mut names, 3);

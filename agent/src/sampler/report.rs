@@ -202,7 +202,7 @@ mod tests {
         let mut forest = Forest::new(100);
         forest.run(VIRTUAL, &[c, b, a], 30, 1);
         forest.run(VIRTUAL, &[b, a], 12, 2);
-        let node = forest.node(&[a, c]).expect("a node");
+        let node = forest.node(&[a, c]).expect("the node exists");
         forest.wait(VIRTUAL, node, Reason::Sleeping, 7);
         let snapshot = TimeSnapshot {
             names,
@@ -238,7 +238,7 @@ mod tests {
         let other = NameNumber(1 << 20);
         let mut forest = Forest::new(100);
         forest.run(VIRTUAL, &[one], 1, 1);
-        // All names that are not known are shown as `(tree full)`.
+        // A name without a number is shown as `(tree full)`.
         forest.run(VIRTUAL, &[other], 2, 1);
         forest.run(VIRTUAL, &[NameNumber(1 << 21)], 4, 1);
         let snapshot = TimeSnapshot {

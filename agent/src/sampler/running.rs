@@ -19,7 +19,8 @@ use crate::jvm::sampling::{
 };
 use crate::threads::groups::OTHERS;
 
-/// A thread that visits find waiting is sampled at a safepoint only when it has this much unsampled processor time.
+/// A thread that visits find waiting is sampled at a safepoint only if it has used this much processor time since its
+/// last sample.
 const MOST_UNSAMPLED_NS: u64 = 100_000_000;
 
 /// A sample that a signal has taken.
@@ -156,12 +157,12 @@ pub(super) fn add(
     early
 }
 
-/// The part of a sample in the tracker that the program would have taken without the tracker.
+/// The part of a sample in the tracker that belongs to the program: a plain run would have taken this part, too.
 ///
-/// The processor works on several instructions at once, those of an inlined probe and those of its method. While both
-/// wait for memory or for the method's own results, samples meet the probe, too. With all of these samples taken out,
-/// operations of small methods were told as 0.6 to 1.0 times what they take in the plain program, with none of them as
-/// 1.0 to 2.1 times. `docs/dev/performance.md` has the measurement.
+/// The processor executes several instructions at once, those of an inlined probe and those of the method around it.
+/// While all of them wait for memory or for a result of the method, a sample may show the probe. So half of each such
+/// sample is the program's. Measured with small methods: if none is, their operations show 0.6 to 1.0 times the time
+/// that they take without an agent; if all of it is, 1.0 to 2.1 times. `docs/dev/performance.md` has the measurement.
 fn programs_part(weight_ns: u64, tracker: TrackerFrames) -> u64 {
     if tracker.is_probe { weight_ns / 2 } else { 0 }
 }

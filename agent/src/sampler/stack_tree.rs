@@ -88,7 +88,7 @@ impl StackTree {
             };
             if let Some(number) = self.nodes.number(node, self.most) {
                 path.open.push((*name, number));
-                // After recursion has gone back to an outer node, a node may come a second time.
+                // A node can come a second time on a stack, because recursion goes back to an outer node.
                 let is_first = path.met.insert(number);
                 path.frames.push((number, is_first));
                 continue;
@@ -98,7 +98,7 @@ impl StackTree {
                 parent,
                 name: TREE_FULL,
             };
-            // Made even beyond the limit: there is at most one below each node.
+            // This node is made even beyond the limit, because there is at most one below each node.
             if let Some(number) = self.nodes.number(full, usize::MAX) {
                 path.frames.push((number, true));
             }

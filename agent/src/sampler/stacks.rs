@@ -39,8 +39,8 @@ impl Methods {
         frames.iter().map(name).collect()
     }
 
-    /// The name of a method. It must be asked for right after the stack: if the class is unloaded meanwhile, the
-    /// method's own name is lost.
+    /// The name of a method. It must be asked for right after the stack. If the class is unloaded meanwhile, the
+    /// method's own name can no longer be found.
     fn name(
         &mut self,
         instrumentation: &Instrumentation,

@@ -57,7 +57,7 @@ impl Record {
     }
 }
 
-/// The threads that are sampled, and those that have ended and whose last samples may still come.
+/// The sampled threads, including those that have ended and whose last samples were not read yet.
 #[derive(Default)]
 pub(super) struct Table {
     records: Vec<Record>,

@@ -89,8 +89,8 @@ impl Sampler {
         sampler
     }
 
-    /// Begins to sample, at `VMInit`. `current` is the calling thread. The sampler's thread runs `first` at its start, which
-    /// is work that the program need not wait for. Returns whether that thread was started.
+    /// Begins to sample, at `VMInit`. `current` is the calling thread. The sampler's thread runs `first` at its start:
+    /// work that need not be done before the program's `main`. Returns whether the sampler's thread was started.
     pub(crate) fn begin(
         &'static self,
         instrumentation: &'static Instrumentation,
@@ -160,7 +160,7 @@ impl Sampler {
         true
     }
 
-    /// Does the work of the beginning that the starting thread need not wait for. It stops when the JVM ends.
+    /// Does the part of the beginning that need not be done before the program's `main`. It stops when the JVM ends.
     fn prepare(&self, instrumentation: &Instrumentation, jni: Jni<'_>) {
         if let Some(_pass) = self.gate.enter() {
             self.turn(instrumentation, jni, Turns::begin);

@@ -29,7 +29,7 @@ pub(super) struct Turn<'t> {
     pub(super) fields: &'t ThreadFields,
 }
 
-/// The state that only the sampler's thread has.
+/// The state of the sampler's thread. No other thread uses it.
 pub(super) struct Turns {
     /// True if signals take the samples.
     is_async: bool,
@@ -40,9 +40,9 @@ pub(super) struct Turns {
     vm_threads: Option<VmThreads>,
     /// The number of the sampler's thread in the system.
     own_tid: Option<u32>,
-    /// Samples of threads that are not known yet.
+    /// Samples of threads whose starts were not read yet.
     early: Vec<Taken>,
-    /// Threads that have ended, and whose last samples may still come.
+    /// Threads that have ended, and whose last samples were not read yet.
     ended: Vec<Departure>,
     drained_at: Instant,
     /// The time of the last update of names and of the JVM's threads; `None` before the first one.
@@ -79,7 +79,7 @@ impl Turns {
         let now = Instant::now();
         let mut ended = self.note_threads(turn);
         if self.engine(turn).is_none() {
-            // Those that ended before the engine was given up are among them.
+            // Threads that ended before the asynchronous engine was given up are still in `self.ended`.
             ended.splice(0..0, std::mem::take(&mut self.ended));
             self.part(turn, ended);
         } else if now.saturating_duration_since(self.drained_at) >= DRAIN_INTERVAL {
@@ -109,7 +109,7 @@ impl Turns {
         self.native.end_pause();
         if self.engine(turn).is_some() {
             self.drain(turn);
-            // The second call adds the samples whose threads have remained unknown.
+            // This second call gives up waiting for the starts of threads, and adds the samples of unknown threads.
             self.add(turn, Vec::new());
         }
         ended.append(&mut self.ended);
@@ -157,7 +157,7 @@ impl Turns {
         };
         engine.drain(turn.jni, &mut sink);
         let gone = sink.gone;
-        // The sampled threads may include new ones, whose starts were recorded meanwhile.
+        // A sampled thread may have started after the events were read, so they are read once more.
         let ended = self.note_threads(turn);
         self.ended.extend(ended);
         self.add(turn, taken);
@@ -199,7 +199,7 @@ impl Turns {
         running::begin_anew(&turn.parts.shared);
         let jvmti = turn.instrumentation.jvmti;
         for record in self.table.all() {
-            // All running time so far is booked anew.
+            // All running time so far will be added again, by samples at safepoints.
             record.sampled_ns = 0;
             let cpu_ns = u64::try_from(jvmti.thread_cpu_time(record.thread.local()));
             running::run_to(record, &turn.parts.shared, cpu_ns.unwrap_or(0));

@@ -70,8 +70,8 @@ pub(super) struct VmThreads {
 }
 
 impl VmThreads {
-    /// Notes the threads that exist right after `VMInit`. A thread without a name of the JVM's own threads is a Java
-    /// thread, or the native thread that has started the JVM.
+    /// Notes the threads that exist right after `VMInit`. A thread whose name is not one of the JVM's own threads is a
+    /// Java thread, or the native thread that has started the JVM.
     pub(super) fn begin() -> Self {
         let mut threads = VmThreads::default();
         for (tid, name, cpu_ns) in tasks(Path::new("/proc/self/task")) {
@@ -180,7 +180,7 @@ mod tests {
         let java = HashSet::from([8]);
         threads.add(vec![gc(150), (8, "VM Thread".to_owned(), 99)], &java);
         threads.add(vec![gc(170), (9, "C1 CompilerThre".to_owned(), 5)], &java);
-        // Another thread with the same number.
+        // Another thread with the id of an ended one.
         threads.add(vec![gc(30), (9, "C1 CompilerThre".to_owned(), 6)], &java);
         let sums: HashMap<_, _> = threads.sums().collect();
         assert_eq!(sums[&VmThreadKind::Collector], 50 + 20 + 30);
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn the_own_threads_are_found() {
-        let own = super::super::arrivals::own_tid().expect("a number");
+        let own = super::super::arrivals::own_tid().expect("the system gives thread ids");
         let found = tasks(Path::new("/proc/self/task"));
         assert!(found.iter().any(|(tid, _, _)| *tid == own), "{found:?}");
         assert!(run_delay_ns(own).is_some());

@@ -90,7 +90,7 @@ impl<'a> Sources<'a> {
         let counted = if options.rewrites() {
             self.counted(jni, &goes_on)?
         } else {
-            // No probe calls the tracker, and the heap may be full, so no snapshot is taken.
+            // The heap may be full, so no snapshot is taken. None is needed: no probe calls the tracker.
             Snapshot {
                 header: self.header(),
                 threads: Vec::new(),
@@ -171,7 +171,8 @@ impl<'a> Sources<'a> {
         Ok(counted)
     }
 
-    /// Marks the methods that were only counted from some moment on, also those that have calls from before alone.
+    /// Marks the methods that were only counted from some moment on. Methods that have had no calls since then are
+    /// marked, too.
     fn mark_only_counted(&self, counted: &mut Vec<MethodCalls>) {
         let mut levels = self.instrumentation.hook.levels.only_counted();
         let nanos = |since: Duration| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
@@ -235,15 +236,15 @@ impl<'a> Sources<'a> {
         header.notes = notes;
     }
 
-    /// The note about methods that were only counted from some moment on, to keep the budget of probes. The profile has
-    /// `methods` called methods.
+    /// The note about methods that were only counted from some moment on, because of the budget. `methods` is the
+    /// number of methods with calls in the profile.
     fn only_counted(&self, methods: usize, counted: &[MethodCalls]) -> Option<String> {
         let percent = self.options().settings.budget_percent()?;
         let since = counted.iter().filter_map(|method| method.since_ns);
         let first = since.clone().min()?;
         let seconds = first as f64 / 1e9;
         Some(format!(
-            "--budget {percent} %: {} of {} methods are counted only, the first since {seconds:.1} s; their time is then in their callers' self time (--budget none keeps all)",
+            "--budget {percent} %: {} of {} methods are only counted, the first from {seconds:.1} s on; from then on their time is in their callers' self time (--budget none times all calls)",
             units::count(since.count() as u64),
             units::count(methods as u64),
         ))

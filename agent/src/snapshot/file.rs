@@ -41,7 +41,7 @@ pub(crate) fn is_same(a: &Path, b: &Path) -> bool {
     }
 }
 
-/// A complete profile under a temporary name. It is removed when it is dropped.
+/// A complete profile in a temporary file. When this is dropped, the file is removed.
 pub(crate) struct PendingProfile(PathBuf);
 
 impl PendingProfile {
@@ -175,10 +175,10 @@ mod tests {
 
     #[test]
     fn the_longest_name_is_written() {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a temporary folder can be created");
         let file = folder.path().join("x".repeat(255));
-        check(&file).expect("write test file");
-        let pending = write(&file, &Profile::default(), || true).expect("write test file");
+        check(&file).expect("the file can be written");
+        let pending = write(&file, &Profile::default(), || true).expect("the profile is written");
         pending
             .expect("the file is regular")
             .put(&file)
@@ -189,11 +189,11 @@ mod tests {
 
     #[test]
     fn a_cancelled_write_leaves_the_file_from_before() {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a temporary folder can be created");
         let file = folder.path().join("x");
         let names = || {
             fs::read_dir(folder.path())
-                .expect("list the folder")
+                .expect("the folder can be listed")
                 .count()
         };
         let left = Cell::new(0);

@@ -19,7 +19,8 @@ pub(crate) struct SnapshotGate {
 #[derive(Default)]
 struct GateState {
     is_writing: bool,
-    /// True while the writer is in a call of the JVM that may not return, so that the end does not wait for it.
+    /// True while the writer is in a call of the JVM that may not return. The end of the JVM does not wait for the
+    /// writer then.
     is_released: bool,
     is_ending: bool,
 }
@@ -87,8 +88,8 @@ impl SnapshotGate {
         self.wait_until(LONGEST_WAIT, |state| !state.is_writing || state.is_released)
     }
 
-    /// Runs `work` of a writer. The end of the JVM does not wait for the writer meanwhile, so the
-    /// writer must check [`is_ending`](Self::is_ending) before and after.
+    /// Runs `work` of a writer. Meanwhile the end of the JVM does not wait for the writer. So the writer must check
+    /// [`is_ending`](Self::is_ending) before and after `work`.
     pub(crate) fn release_during(&self, work: impl FnOnce()) {
         self.lock().is_released = true;
         self.changed.notify_all();
@@ -108,11 +109,14 @@ mod tests {
         std::thread::scope(|scope| {
             let second = scope.spawn(|| gate.enter().is_some());
             assert!(!gate.wait_for_end(Duration::from_millis(50)));
-            assert!(!second.is_finished(), "the first has the right");
+            assert!(
+                !second.is_finished(),
+                "the second waits while the first has the pass"
+            );
             drop(pass);
             assert!(second.join().expect("the thread did not panic"));
         });
-        assert!(gate.enter().is_some(), "a pass ends where it is dropped");
+        assert!(gate.enter().is_some(), "the pass of the thread was dropped");
     }
 
     #[test]
@@ -134,6 +138,6 @@ mod tests {
             drop(pass);
             assert!(close.join().expect("the thread did not panic"));
         });
-        assert!(gate.enter().is_none(), "none after the end");
+        assert!(gate.enter().is_none(), "a closed gate gives no pass");
     }
 }

@@ -37,8 +37,8 @@ pub(crate) fn note(
     let (mut list, names) = match read(manifest) {
         Ok(listed) => listed,
         Err(error) => {
-            // The command that used the manifest has removed it, or its absence was reported at the
-            // start.
+            // A missing manifest is not reported here. Either `loadhook run` has exited and removed it, or a message at
+            // the start has said so.
             if error.kind() != io::ErrorKind::NotFound {
                 report(manifest, &error);
             }
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn each_jvm_gets_a_name_of_its_own() {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a temporary folder can be created");
         let manifest = folder.path().join("list");
         let file = Path::new("/a.b/x-1.pb.gz");
         let put = Mutex::new(Vec::new());
@@ -140,7 +140,7 @@ mod tests {
                         .push(name.to_owned());
                     Ok(())
                 })
-                .expect("append to the manifest")
+                .expect("the manifest can be written")
             };
             let threads: Vec<_> = (0..8).map(|_| scope.spawn(note)).collect();
             let names = threads
@@ -152,7 +152,7 @@ mod tests {
         let expected: BTreeSet<PathBuf> = (2..9).map(name).chain([file.to_owned()]).collect();
         assert_eq!(names, expected);
         // The entries are in the order in which the profiles were renamed.
-        let listed = std::fs::read(&manifest).expect("read the manifest");
+        let listed = std::fs::read(&manifest).expect("the manifest can be read");
         let put = put.into_inner().expect("the thread did not panic");
         let bytes: Vec<u8> = put
             .iter()
@@ -164,57 +164,70 @@ mod tests {
     /// The agent waits neither for a pipe nor for a lock of another process.
     #[test]
     fn pipes_and_locks_are_not_waited_for() {
-        let (mut reader, writer) = io::pipe().expect("a pipe");
+        let (mut reader, writer) = io::pipe().expect("a pipe can be made");
         let pipe = format!("/proc/self/fd/{}", writer.as_raw_fd());
-        note(Path::new(&pipe), Path::new("x"), |_| Ok(())).expect("append to the manifest");
+        note(Path::new(&pipe), Path::new("x"), |_| Ok(())).expect("the manifest can be written");
         drop(writer);
         let mut noted = Vec::new();
-        reader.read_to_end(&mut noted).expect("read the pipe");
+        reader
+            .read_to_end(&mut noted)
+            .expect("the pipe can be read");
         assert_eq!(noted, b"x\0");
 
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a temporary folder can be created");
         let manifest = folder.path().join("list");
-        let held = File::create(&manifest).expect("create the manifest");
-        held.lock().expect("lock the manifest");
-        note(&manifest, Path::new("x"), |_| Ok(())).expect("append to the manifest");
-        assert_eq!(std::fs::read(&manifest).expect("read the manifest"), b"x\0");
+        let held = File::create(&manifest).expect("the manifest can be created");
+        held.lock().expect("the manifest can be locked");
+        note(&manifest, Path::new("x"), |_| Ok(())).expect("the manifest can be written");
+        assert_eq!(
+            std::fs::read(&manifest).expect("the manifest can be read"),
+            b"x\0"
+        );
     }
 
     #[test]
     fn the_profile_of_a_rewritten_archive_is_not_replaced() {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a temporary folder can be created");
         let manifest = folder.path().join("list");
         note_of_other(&manifest, Path::new("/x.pb.gz"));
-        let noted =
-            note(&manifest, Path::new("/x.pb.gz"), |_| Ok(())).expect("append to the manifest");
+        let noted = note(&manifest, Path::new("/x.pb.gz"), |_| Ok(()))
+            .expect("the manifest can be written");
         assert_eq!(noted, Path::new("/x.2.pb.gz"));
-        let listed = std::fs::read(&manifest).expect("read the manifest");
+        let listed = std::fs::read(&manifest).expect("the manifest can be read");
         assert_eq!(listed, b"+/x.pb.gz\0/x.2.pb.gz\0");
     }
 
     /// A `+` marks the entries of rewritten archives.
     #[test]
     fn a_profile_with_a_plus_before_its_name_is_not_replaced() {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a temporary folder can be created");
         let manifest = folder.path().join("list");
-        let note =
-            |name| note(&manifest, Path::new(name), |_| Ok(())).expect("append to the manifest");
+        let note = |name| {
+            note(&manifest, Path::new(name), |_| Ok(())).expect("the manifest can be written")
+        };
         assert_eq!(note("+x.pb.gz"), Path::new("+x.pb.gz"));
         assert_eq!(note("+x.pb.gz"), Path::new("+x.2.pb.gz"));
-        assert_eq!(note("x.pb.gz"), Path::new("x.pb.gz"), "another file");
-        let listed = std::fs::read(&manifest).expect("read the manifest");
+        assert_eq!(
+            note("x.pb.gz"),
+            Path::new("x.pb.gz"),
+            "a name without a plus is another file"
+        );
+        let listed = std::fs::read(&manifest).expect("the manifest can be read");
         assert_eq!(listed, b"./+x.pb.gz\0./+x.2.pb.gz\0x.pb.gz\0");
     }
 
     #[test]
     fn a_profile_that_is_not_written_is_not_noted() {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a temporary folder can be created");
         let manifest = folder.path().join("list");
         let noted = note(&manifest, Path::new("x"), |_| {
             Err(io::ErrorKind::StorageFull.into())
         });
         assert!(noted.is_err());
-        assert_eq!(std::fs::read(&manifest).expect("read the manifest"), b"");
+        assert_eq!(
+            std::fs::read(&manifest).expect("the manifest can be read"),
+            b""
+        );
     }
 
     #[test]

@@ -56,7 +56,7 @@ impl ProfileWriter {
                 let others: Vec<String> = others.collect();
                 let and = match &others[..] {
                     [] => String::new(),
-                    _ => format!("; rewritten archives have written {}", others.join(", ")),
+                    _ => format!("; profiles of rewritten archives: {}", others.join(", ")),
                 };
                 diagnostics::line(&format!("profile written to {}{and}", file.display()));
             }

@@ -12,15 +12,15 @@ use crate::jvm::jvmti::Jvmti;
 /// Bytes that a snapshot allocates at a time, rounded up.
 const SNAPSHOT_BYTES: i64 = 128 << 10;
 
-/// Bytes that must stay free beside an array for a class.
+/// Bytes that must stay free in addition to an array for a class.
 const FREE_BESIDE_ARRAY: i64 = 1 << 20;
 
 /// Size of the reserve, and of the header of its array, in bytes. The reserve is as large as the smallest region of G1.
-/// An array of that size has a region of its own, which is free as a whole when the array is.
+/// So its array fills a region of its own, and the region is free when the array is.
 const RESERVE: [i32; 2] = [1 << 20, 24];
 
-/// Size of the reserve, and of the header of its array, for a heap in pages of 2 MB or 32 MB: one page for the thread that
-/// ends the JVM, and one that the collector sees to be free. An array of more than 4 MB has pages of its own.
+/// Size of the reserve, and of the header of its array, for a heap in pages of 2 MB or 32 MB. An array of more than 4
+/// MB has pages of its own. One page is for the thread that ends the JVM. The collector must see another one free.
 const RESERVE_IN_PAGES: [i32; 2] = [4 << 20, 0];
 
 /// The methods of the tracker that return the free memory of the heap, and that allocate the
@@ -36,7 +36,8 @@ pub(crate) struct HeapReserve {
 }
 
 impl HeapReserve {
-    /// Looks up the methods, at `VMStart`. The program has no threads yet, whose names could mislead.
+    /// Looks up the methods, at `VMStart`. At that time the program has no threads yet, so no thread of the program can
+    /// be taken for one of the collector.
     pub(crate) fn find(jni: Jni<'_>) -> Result<Self, JniError> {
         let budget = jni.find_class(c"java/lang/$LoadhookBudget")?;
         Ok(HeapReserve {
@@ -58,7 +59,8 @@ impl HeapReserve {
     /// Returns whether the heap has room for a short-lived array of this many bytes, without
     /// bringing the program near an `OutOfMemoryError`.
     pub(crate) fn has_room_for_array(&self, jni: Jni<'_>, bytes: usize) -> bool {
-        // A heap in regions may have less room in one piece.
+        // In a heap of regions, the largest free piece may be smaller than the free memory. So four times the size must
+        // be free.
         let needed = FREE_BESIDE_ARRAY.saturating_add_unsigned(4 * bytes as u64);
         jni.call_long(self.free, &[])
             .is_ok_and(|free| free > needed)

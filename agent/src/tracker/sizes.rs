@@ -144,7 +144,7 @@ impl Sizes {
 
     /// Removes the classes whose sizes are known, or can no longer be measured.
     fn retain_unknown(&self, wanted: &mut BTreeMap<CodeCopies, Names>) {
-        // Code that is no longer wanted has a later copy.
+        // If code is not in `wanted` any more, it has a later copy, whose loader may be alive.
         lock(&self.gone).retain(|copies| wanted.contains_key(copies));
         let known = lock(&self.instances);
         for (copies, names) in &mut *wanted {

@@ -53,7 +53,7 @@ impl Shown {
 /// Dumps the objects that `show` reports. Returns the number of objects, or the fault.
 fn shown(show: impl FnOnce(&mut dyn Visitor)) -> Result<u64, String> {
     let (classes, threads) = (classes(), Threads::default());
-    let out = Writer::new(io::sink(), HEADER).expect("write to a sink");
+    let out = Writer::new(io::sink(), HEADER).expect("writing to a sink cannot fail");
     let mut dump = Dump::new(&classes, &threads, Ids::new(), out);
     show(&mut dump);
     // Ends the last object. `finish` below returns the fault of an earlier one.
@@ -75,7 +75,7 @@ fn each_object_is_written_once() {
         assert!(refer(visitor, Source::JniGlobal, None, &array));
         assert!(refer(visitor, Source::Element(0), Some(&array), &a));
         assert!(refer(visitor, Source::Element(2), Some(&array), &ints));
-        // A reference to itself.
+        // The object refers to itself.
         assert!(refer(visitor, Source::Field(0), Some(&a), &a));
         assert!(visitor.primitive_field(b'I', 1, a.tagged(), 7));
         assert!(visitor.primitive_array(b'I', ints.tagged(), 2, &[0; 8]));
@@ -148,8 +148,8 @@ fn walks_against_the_specification_fail() {
 fn records_are_those_of_the_format() {
     let (classes, threads) = (classes(), Threads::default());
     let mut bytes = Vec::new();
-    let mut out = Writer::new(&mut bytes, HEADER).expect("memory");
-    assert_eq!(out.name(b"f").expect("memory"), 1);
+    let mut out = Writer::new(&mut bytes, HEADER).expect("writing to memory cannot fail");
+    assert_eq!(out.name(b"f").expect("writing to memory cannot fail"), 1);
     let mut dump = Dump::new(&classes, &threads, Ids::new(), out);
     let [a, array, ints] = [A, AS, INTS].map(Shown::new);
     assert!(refer(&mut dump, Source::JniGlobal, None, &array));
@@ -159,7 +159,7 @@ fn records_are_those_of_the_format() {
     assert!(refer(&mut dump, Source::Monitor, None, &ints));
     assert!(dump.primitive_array(b'I', ints.tagged(), 1, &9_i32.to_ne_bytes()));
     assert!(refer(&mut dump, Source::SystemClass, None, &a));
-    dump.finish().expect("memory");
+    dump.finish().expect("writing to memory cannot fail");
 
     let id = |object: &Shown| id_in(object.0.get()).to_be_bytes().to_vec();
     let class = |number: usize| id_of_class(number).to_be_bytes().to_vec();

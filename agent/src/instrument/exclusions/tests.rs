@@ -98,8 +98,8 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The methods with code that the probes reach unmarked, those of the tracker
-/// left out.
+/// The methods with code that the probes reach while their thread is not marked. The tracker's own methods are left
+/// out.
 fn reached(feature: u32) -> Result<BTreeSet<Method>> {
     let mut classes = Classes::of_jdk(feature)?;
     let probes = [
@@ -130,7 +130,7 @@ fn reached(feature: u32) -> Result<BTreeSet<Method>> {
             reached.insert(method.clone());
         }
         for (class, name, descriptor) in calls {
-            // The tracker's own initialisers run before the hook is enabled.
+            // The tracker's own initialisers run before any class is instrumented.
             if name == "<clinit>" && class.starts_with(tracker::NAME) {
                 continue;
             }

@@ -93,7 +93,7 @@ impl AsyncEngine {
         self.0.note_some(jni)
     }
 
-    /// Starts to sample a platform thread: the calling one at `ThreadStart`, or another one at `VMInit`. `None` if the
+    /// Starts to sample a platform thread: at `ThreadStart` the calling one, at `VMInit` another one. `None` if the
     /// thread cannot be sampled.
     pub(crate) fn thread_started(self, jni: Jni<'_>, thread: Local<'_>) -> Option<ThreadNumber> {
         self.0.arm(jni, thread)
@@ -116,7 +116,7 @@ impl AsyncEngine {
         self.stop();
         self.0.forget_listed(jni);
         for event in events::EVENTS {
-            // An event that cannot be disabled costs memory, and no more.
+            // An event that cannot be disabled costs memory, but does no other harm.
             let _ = self.0.jvmti.notify(event, false);
         }
     }

@@ -1,7 +1,7 @@
 //! An array in blocks that are made when they are first needed. Signal handlers may read it at any time.
 //!
-//! The pointers to the blocks are zeroed memory, whose pages the kernel provides when they are first written. So an array
-//! that could become large costs nothing at the start of the JVM, when each new page counts.
+//! The pointers to the blocks are zeroed memory. The kernel provides a page of it only when the page is first written.
+//! So an array that could become large costs nothing at the start of the JVM.
 
 use std::marker::PhantomData;
 use std::ptr::null_mut;
@@ -12,7 +12,7 @@ use super::reclaim::zeroed;
 /// Blocks of `LEN` elements each. A block stays where it is as long as the array lives.
 pub(super) struct Blocks<T, const LEN: usize> {
     blocks: Box<[AtomicPtr<T>]>,
-    /// The array owns the elements, so threads may share it only if they may share an element.
+    /// Marks the array as the owner of its elements, so that threads may share it only if they may share an element.
     owned: PhantomData<Box<T>>,
 }
 

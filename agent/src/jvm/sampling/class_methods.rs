@@ -80,8 +80,8 @@ fn of_class(
     })
 }
 
-/// Returns whether a class is unloaded at the JVM's end only: its loader is the boot loader, the platform's or that of
-/// the class path, and the class is not hidden.
+/// Returns whether a class is loaded until the JVM ends: it is not hidden, and its loader is the boot loader, the
+/// platform's loader or that of the class path.
 pub(super) fn lasts(jvmti: Jvmti, jni: Jni<'_>, class: Local<'_>) -> bool {
     let (Ok(signature), Ok(loader)) =
         (jvmti.class_signature(class), jvmti.class_loader(jni, class))

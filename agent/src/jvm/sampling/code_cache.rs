@@ -22,8 +22,8 @@ pub(super) struct CodeCache {
     memory: SafeMemory,
     offsets: CodeOffsets,
     heaps: OnceLock<Vec<Heap>>,
-    /// The last block with stubs without a frame size. Most stubs lie one behind the other in a few such blocks, and the
-    /// start of the JVM would take longer if each of them were looked up.
+    /// The last block with stubs that have no frame size. Most of these stubs lie side by side in a few blocks. With
+    /// this range, the JVM's start does not look each of them up.
     last_frameless: Mutex<Range<usize>>,
 }
 

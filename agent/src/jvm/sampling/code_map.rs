@@ -1,7 +1,7 @@
 //! The map from addresses to the code that the JVM generated, as signal handlers read it.
 //!
-//! The code cache is cut into granules, and each granule has the number of one piece of code in it. If several pieces
-//! share a granule, the others are found through that one: each piece has the numbers of such neighbours.
+//! The code cache is cut into granules of equal size. A granule has the number of one piece of code in it. If several
+//! pieces share a granule, that piece has the numbers of its neighbours there, and a search goes from one to the next.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -199,8 +199,8 @@ impl CodeMap {
             if code.contains(pc) {
                 return Some((CodeId(id), code));
             }
-            // The search continues at the neighbour on the side of `pc`. If the
-            // side changes, `pc` lies between two pieces of code.
+            // The search goes on at the neighbour on the side of `pc`. If it would have to turn back, `pc` lies in a
+            // gap between two pieces of code.
             let toward = usize::from(pc >= code.high);
             if side.is_some_and(|side| side != toward) {
                 return None;
@@ -252,8 +252,8 @@ impl CodeMap {
         Some(replaced)
     }
 
-    /// Makes two adjacent pieces of code neighbours if they share a granule. Otherwise neither has a neighbour on the
-    /// side of the other.
+    /// Makes two adjacent pieces of code neighbours if they share a granule. Otherwise removes the link that each has
+    /// on this side.
     fn link(&self, below: Option<CodeId>, above: Option<CodeId>) {
         let place_of = |id: Option<CodeId>| self.place(id?);
         let (low, high) = (place_of(below), place_of(above));
@@ -357,7 +357,7 @@ mod tests {
     #[test]
     fn small_code_shares_granules() {
         let map = map();
-        // Ten stubs of 11 bytes, entered in another order than they lie in.
+        // Ten stubs of 11 bytes, which are not entered in the order of their addresses.
         let order = [3_usize, 0, 9, 1, 8, 2, 5, 4, 7, 6];
         for stub in order {
             let replaced = map.add(CodeId(stub as u32 + 1), &code(0x1000 + stub * 11, 11));

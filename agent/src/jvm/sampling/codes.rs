@@ -120,8 +120,7 @@ pub(super) fn describe_compiled(
     let header = cache.header(low, true);
     let begin = prologue(first_bytes);
     let frame_size = header.map_or(begin.frame_size, |header| header.frame_size);
-    // If the header contains another frame size, these instructions are not the
-    // prologue.
+    // If the header has another frame size, the instructions that were found are not the prologue.
     let is_begin = begin.frame_size == frame_size;
     Code {
         low,

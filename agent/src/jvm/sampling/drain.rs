@@ -73,9 +73,11 @@ pub(super) fn drain(engine: &Engine, jni: Jni<'_>, sink: &mut dyn SampleSink) {
     }
 }
 
-/// Finds the methods of a sample's frames, inlined methods included. A frame whose address is no method's ends the stack,
-/// and the function returns false. The signal handler kept such a frame, because its table was not complete yet. If the
-/// table will never be complete, because too many classes have come and gone, the frame is one of an unloaded class.
+/// Finds the methods of a sample's frames, inlined methods included. Returns false if the stack ends early, at a frame
+/// whose address belongs to no method.
+///
+/// The signal handler writes the address of a method that is not in its table while the table is being filled. If too
+/// many classes have come and gone, the table is never complete, and such a frame belongs to an unloaded class.
 fn expand(engine: &Engine, words: &[u64], found: &mut Vec<Frame>) -> bool {
     let known = engine.known();
     let last = words.len().saturating_sub(1);
@@ -144,8 +146,8 @@ fn expand_compiled(known: &Known, code: CodeId, offset: u32, found: &mut Vec<Fra
     }
 }
 
-/// The number of a noted method; `None` if its class is unloaded. If the number
-/// is new, the sink gets it while a reference keeps the class loaded.
+/// The number by which the sink knows a noted method; `None` if its class is unloaded. A new number is announced to the
+/// sink while a reference keeps the class loaded.
 fn tell(
     engine: &Engine,
     jni: Jni<'_>,

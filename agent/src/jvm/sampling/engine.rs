@@ -23,8 +23,7 @@ use crate::jvm::jvmti::{Jvmti, MethodKey};
 use crate::jvm::reference::{Global, Local};
 use crate::locks::lock;
 
-/// Something that was taken out of its table, but that handlers or samples may
-/// still refer to.
+/// A thing that was taken out of its table, but to which handlers or unread samples may still refer.
 pub(super) enum Thing {
     Table(OldTable),
     Code(CodeId),
@@ -207,8 +206,8 @@ impl Engine {
         threads.arm(self.shared, &self.settings, signal, words, is_own)
     }
 
-    /// Called when all threads of `VMInit` are armed. Changes the signal if the
-    /// program has installed a handler for it meanwhile.
+    /// Ends the start of the sampler, when all threads of `VMInit` are armed. Takes another signal if the program has
+    /// installed a handler for this one meanwhile.
     pub(super) fn keep_signal(&self) {
         let mut threads = self.threads();
         threads.all_are_armed();

@@ -20,7 +20,7 @@ use super::walker::{self, Tables};
 /// The tables of the engine of this process.
 static SHARED: OnceLock<&'static Shared> = OnceLock::new();
 
-/// Gives the handler its tables. The first ones stay.
+/// Gives the handler its tables. Only the first call has an effect.
 pub(super) fn set_tables(shared: &'static Shared) {
     let _ = SHARED.set(shared);
 }
@@ -80,7 +80,7 @@ unsafe fn handle(shared: &Shared, info: *const libc::siginfo_t, context: *const 
     // SAFETY: as above.
     let file = unsafe { &*info.cast::<FileInfo>() };
     let is_timer = timer.code == libc::SI_TIMER;
-    // POLL_IN to POLL_HUP.
+    // The codes from POLL_IN to POLL_HUP.
     let is_file = (1..=6).contains(&timer.code);
     let record = if is_timer {
         timers::record_index(timer.value).and_then(|index| shared.record(index))
@@ -99,10 +99,12 @@ unsafe fn handle(shared: &Shared, info: *const libc::siginfo_t, context: *const 
         let ticks = u64::try_from(timer.overrun).unwrap_or(0).saturating_add(1);
         shared.interval_ns.saturating_mul(ticks)
     } else {
-        // The event stands still from its signal on until it is refreshed, which may be after a long system call.
+        // The event does not count from its signal until it is refreshed, which may be after a long system call. So the
+        // processor time comes from the thread's clock.
         let now = timers::own_clock_ns();
         let since = now.wrapping_sub(record.sampled_to.swap(now, Ordering::Relaxed));
-        // If the file was closed and another thread's has its number, the clocks are those of two threads.
+        // The file may have been closed, and another thread's event may have its number. Then the two times are those
+        // of two threads, and their difference has no meaning.
         if since > i64::MAX as u64 { 0 } else { since }
     };
     // SAFETY: the caller's promise.

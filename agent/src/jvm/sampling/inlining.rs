@@ -22,8 +22,8 @@ struct Link {
     caller: u32,
 }
 
-/// Inlined methods by place. Chains of frames share their outer links. For the 930,000 frames of javac, that takes a
-/// quarter of the memory.
+/// Inlined methods by place. Chains of frames share their outer links. This takes a quarter of the memory that javac's
+/// 930,000 frames would take otherwise.
 #[derive(Default)]
 pub(super) struct InlineTable {
     /// Sites in the order of their offsets: the offset, and the innermost link of its chain. A chain also holds for the
@@ -53,8 +53,7 @@ impl InlineTable {
             places.push((offset, caller));
         }
         places.sort_by_key(|(offset, _)| *offset);
-        // Of several neighbouring places with the same chain, only the last one
-        // is needed.
+        // If neighbouring places have the same chain, only the last of them is needed.
         let mut kept: Vec<(u32, u32)> = Vec::with_capacity(places.len());
         for place in places {
             match kept.last_mut() {

@@ -13,7 +13,7 @@ pub(super) struct SafeMemory {
 }
 
 impl SafeMemory {
-    /// Finds a way to read; `None` if the system forbids all of them.
+    /// Finds a way to read memory; `None` if the system forbids every way.
     pub(super) fn open() -> Option<SafeMemory> {
         static PROBE: OnceLock<u64> = OnceLock::new();
         const PATTERN: u64 = 0x4c6f_6164_686f_6f6b;

@@ -74,14 +74,14 @@ impl Slots {
     }
 }
 
-/// The table. Any thread that has claimed a desk may read it at any time. Its owner makes sure that only one thread at
-/// a time changes it.
+/// The table. Any thread that has claimed a desk may read it at any time. The owner of the table lets only one thread
+/// at a time change it.
 pub(super) struct MethodTable {
     slots: AtomicPtr<Slots>,
     /// The number of places in use, including those of methods that are gone.
     used: AtomicU32,
-    /// True while methods are missing that were loaded at `VMInit`, and when methods of classes that come and go are
-    /// not entered any more.
+    /// True if methods may be missing: until the methods loaded at `VMInit` are entered, and from the moment at which
+    /// methods of classes that come and go are no longer entered.
     is_filling: AtomicBool,
 }
 
@@ -97,7 +97,7 @@ impl MethodTable {
         }
     }
 
-    /// Notes that methods are missing in the table.
+    /// Notes that methods may be missing in the table from now on.
     pub(super) fn begin_filling(&self) {
         self.is_filling.store(true, Ordering::Release);
     }
@@ -107,7 +107,7 @@ impl MethodTable {
         self.is_filling.store(false, Ordering::Release);
     }
 
-    /// Returns whether methods are missing in the table.
+    /// Returns whether methods may be missing in the table.
     pub(super) fn is_filling(&self) -> bool {
         self.is_filling.load(Ordering::Acquire)
     }
@@ -206,7 +206,11 @@ mod tests {
         assert!(table.insert(address(1), 10).is_none());
         assert!(table.insert(address(1), 20).is_none());
         table.remove(address(1), 10);
-        assert_eq!(table.find(address(1)), Some(20), "10 had lost its address");
+        assert_eq!(
+            table.find(address(1)),
+            Some(20),
+            "method 20 has taken the address of method 10"
+        );
         table.remove(address(1), 20);
         assert_eq!(table.find(address(1)), None);
         assert!(table.insert(address(1), 30).is_none());

@@ -1,10 +1,11 @@
 //! Methods of prepared classes, by the ids and the addresses by which stacks name them.
 //!
-//! JVM TI is asked about a method id only while the class is loaded. A class of the boot loader stays, unless it is
-//! hidden. Every other class has a weak reference; when the class is gone, it is forgotten with its methods.
+//! JVM TI is asked about a method id only while the class is loaded. A class of the boot loader is never unloaded,
+//! unless it is hidden. For any other class there is a weak reference; when the class is gone, it is forgotten with its
+//! methods.
 //!
-//! The JVM keeps about nine bytes for each method of a class that was noted, also when the class is gone. So after
-//! [`MAX_GONE`] methods only classes that last are noted.
+//! The JVM keeps about nine bytes for each method of a noted class, even after the class is gone. So when [`MAX_GONE`]
+//! methods are gone, only classes that are never unloaded are noted.
 
 use std::collections::HashMap;
 
@@ -25,7 +26,7 @@ struct Method {
 
 /// A noted class.
 struct Class {
-    /// The class, unless it stays for ever.
+    /// A reference to the class; `None` if the class is never unloaded.
     weak: Option<Weak>,
     methods: Vec<u32>,
     /// Addresses that methods had before the class was retransformed.
@@ -35,7 +36,7 @@ struct Class {
 /// The maximum number of old addresses that are kept for a class.
 const MAX_OLD: usize = 4096;
 
-/// Number of methods of unloaded classes from which on only classes that last are noted.
+/// Number of methods of unloaded classes from which on only classes that are never unloaded are noted.
 const MAX_GONE: usize = 1 << 20;
 
 /// The class of a method.
@@ -239,7 +240,7 @@ impl NotedMethods {
         })
     }
 
-    /// Returns whether only classes that last may be noted from now on.
+    /// Returns whether only classes that are never unloaded may be noted from now on.
     pub(super) fn is_full(&self) -> bool {
         self.gone >= MAX_GONE
     }
@@ -276,7 +277,7 @@ mod tests {
         assert_eq!(
             table.find(0x2000),
             Some(second),
-            "old code may be on stacks"
+            "frames of the old code may be on stacks"
         );
         let to_check = noted.classes_to_check();
         assert_eq!(to_check.len(), 1);
@@ -288,10 +289,18 @@ mod tests {
         assert_eq!(noted.of_key(key(1)), None);
         noted.free(gone.methods);
         noted.note(&table, Some(weak), &methods);
-        assert_eq!(noted.methods.len(), 2, "places are used again");
+        assert_eq!(
+            noted.methods.len(),
+            2,
+            "the places of forgotten methods are reused"
+        );
         assert_eq!(noted.classes.len(), 1);
         let again = noted.of_key(key(1)).unwrap();
-        assert_ne!(noted.give_number(again), Some(number), "numbers are not");
+        assert_ne!(
+            noted.give_number(again),
+            Some(number),
+            "the number of a forgotten method is not reused"
+        );
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Notes classes and their methods, so that samples can name them.
 //!
-//! The classes that are loaded at `VMInit` are only listed there, because to note them takes milliseconds. The agent's
+//! The classes that are loaded at `VMInit` are only listed there, because noting them takes milliseconds. The agent's
 //! thread notes them a little later. Until then the handler writes the address of a method that is not in the table.
 
 use std::time::{Duration, Instant};
@@ -55,7 +55,8 @@ impl Engine {
         if is_last {
             self.shared.methods.end_filling();
             if self.known().continuation_entry.is_some() {
-                // Code of this method that was reported before has the kind of other methods.
+                // Code of the method that was reported before got the kind of an ordinary method, so it is reported
+                // again.
                 generate_events(self.jvmti, event::COMPILED_METHOD_LOAD);
             }
         }
@@ -76,8 +77,8 @@ impl Engine {
         }
     }
 
-    /// Notes classes and their methods, also those that are noted already. Where too many classes have come and gone,
-    /// it notes only those that last.
+    /// Notes classes and their methods, even those that are noted already. If too many classes have come and gone, only
+    /// classes that are never unloaded are noted.
     pub(super) fn note_classes(&self, jni: Jni<'_>, classes: &[Local<'_>]) {
         if !self.known().methods.is_full() {
             self.note_all(jni, classes);

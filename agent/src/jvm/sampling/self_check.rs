@@ -14,8 +14,8 @@ const MANY: u32 = 100;
 /// Once samples are trusted, one in this many stacks is compared.
 const LATER: u32 = 16;
 
-/// The share of equal stacks below which samples are not trusted, in percent. Some stacks differ even on a sound JVM:
-/// for a frame that is being deoptimised, the walker knows the method, but not always the inlined ones.
+/// The share of equal stacks below which samples are not trusted, in percent. Some stacks differ even on a sound JVM.
+/// For example, the walker knows the method of a frame that is being deoptimised, but not always its inlined methods.
 const LEAST: u32 = 90;
 
 /// The maximum number of frames of a stack that are compared.
@@ -39,8 +39,8 @@ impl SelfCheck {
     }
 
     /// Compares a stack with that of JVM TI. A stack that was cut, or that could not be followed to its end, is
-    /// compared as far as it goes. A stack that could not be followed proves nothing if it is equal: under `-Xcomp` the
-    /// JVM reports most methods only after they ran, so most stacks are short.
+    /// compared as far as it goes. If a stack that could not be followed is equal so far, it is no reason for trust:
+    /// under `-Xcomp` the JVM reports most methods only after they ran, so most stacks are short.
     pub(super) fn compare(&self, walked: &[MethodKey], end: StackEnd, expected: &[MethodKey]) {
         let has_end = end == StackEnd::Complete && expected.len() < MAX_CHECKED;
         let is_equal = if has_end {

@@ -17,9 +17,9 @@ pub(super) struct Signal {
 
 /// The signals that may be used for a clock, the best one first.
 ///
-/// `SIGPROF` is left to other profilers: JFR's `CPUTimeSample` works only if nobody else handles it. Performance events
-/// use it if they can. When the limit of pending signals is reached, the kernel sends `SIGIO` in place of their real-time
-/// signal, and `SIGIO` ends the process.
+/// Timers use `SIGPROF` last, because other profilers need it: JFR's `CPUTimeSample` works only if nobody else handles
+/// it. Performance events use it first. If they had a real-time signal, the kernel would send `SIGIO` in its place when
+/// the limit of pending signals is reached, and `SIGIO` ends the process.
 fn candidates(source: ClockSource) -> impl Iterator<Item = i32> {
     let real_time = (libc::SIGRTMIN()..=libc::SIGRTMAX()).rev();
     let (first, last) = match source {
@@ -29,7 +29,7 @@ fn candidates(source: ClockSource) -> impl Iterator<Item = i32> {
     first.into_iter().chain(real_time).chain(last)
 }
 
-/// A signal with which a timer can be tried that is never started.
+/// A signal for a timer that is made as a trial and never started.
 pub(super) fn any(source: ClockSource) -> i32 {
     candidates(source).next().unwrap_or(libc::SIGPROF)
 }
@@ -62,7 +62,7 @@ impl Signal {
         false
     }
 
-    /// Returns whether the program's use of `SIGPROF` has decided which signal is used.
+    /// Returns whether performance events use another signal than `SIGPROF`, because the program uses `SIGPROF`.
     pub(super) fn avoids_sigprof(&self) -> bool {
         let number = self.number();
         self.source == ClockSource::Perf && number != 0 && number != libc::SIGPROF
@@ -80,7 +80,8 @@ fn bit(number: i32) -> u64 {
     1_u64.checked_shl(place).unwrap_or(0)
 }
 
-/// The mask of the signals that threads block. A thread that blocks all of these signals waits for none of them.
+/// The mask of the signals that any thread blocks. A thread that blocks all of `signals` is left out: it does not wait
+/// for one of them.
 fn blocked(tasks: &Path, signals: impl Iterator<Item = i32>) -> u64 {
     let all = signals.fold(0, |mask, number| mask | bit(number));
     let Ok(tasks) = fs::read_dir(tasks) else {
@@ -151,13 +152,13 @@ mod tests {
                 };
                 assert_eq!(libc::pthread_sigmask(libc::SIG_BLOCK, &set, null_mut()), 0);
             }
-            says.send(()).expect("a listener");
+            says.send(()).expect("the test waits for the message");
             let _ = waits.recv();
         });
-        hears.recv().expect("a message");
+        hears.recv().expect("the thread has blocked the signal");
         work();
         drop(ends);
-        thread.join().expect("no panic");
+        thread.join().expect("the thread did not panic");
     }
 
     #[test]
@@ -170,7 +171,11 @@ mod tests {
             assert_eq!(of_tasks() & bit(number - 1), 0);
         });
         while_blocked(None, || {
-            assert_eq!(of_tasks() & bit(number), 0, "this thread waits for none");
+            assert_eq!(
+                of_tasks() & bit(number),
+                0,
+                "a thread that blocks all signals waits for none"
+            );
         });
         assert_eq!(blocked(Path::new("/nowhere"), all()), 0);
         assert_eq!(

@@ -1,5 +1,4 @@
-//! The interrupted thread: its registers, its last frame of Java, and its stack, of which nothing is read that lies
-//! outside.
+//! The interrupted thread: its registers, its last frame of Java, and its stack. Nothing outside of the stack is read.
 
 pub(super) const WORD: usize = size_of::<usize>();
 
@@ -9,9 +8,9 @@ pub(super) struct Registers {
     pub(super) pc: usize,
     pub(super) sp: usize,
     pub(super) fp: usize,
-    /// The interpreter's method, before its frame is made.
+    /// The method that the interpreter is about to run, until its frame is made.
     pub(super) rbx: usize,
-    /// The caller's stack pointer, before the interpreter's frame is made.
+    /// The caller's stack pointer, until the interpreter's frame is made.
     pub(super) r13: usize,
 }
 

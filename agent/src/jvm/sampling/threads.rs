@@ -124,14 +124,14 @@ impl Threads {
     ) -> Option<Timer> {
         let interval = settings.interval;
         let timer = Timer::new(settings.clock_source, tid, index, signal, interval).ok()?;
-        // The first interval is random, so that threads that do the same do not tick together, and so that short-lived
-        // threads get their share of samples.
+        // The first interval is random. Otherwise threads that do the same would be sampled at the same moments, and
+        // short-lived threads would have no samples.
         let interval_ns = interval.as_nanos().max(1) as u64;
         let first_ns = self.random() % interval_ns;
         if let Some(record) = shared.record(index)
             && timer.file().is_some()
         {
-            // The first sample stands for a whole interval, as that of a POSIX timer does, plus the time by which it is late.
+            // As with a POSIX timer, the first sample stands for a whole interval, plus the time by which it is late.
             let now = thread_clock_ns(tid)?;
             let to = now.wrapping_add(first_ns).wrapping_sub(interval_ns);
             record.sampled_to.store(to, Ordering::Relaxed);

@@ -189,7 +189,8 @@ impl<M: ThreadMemory> Walk<'_, M> {
         if self.is_top && pc != 0 {
             self.emit(stub.map_or(RawFrame::Address(pc), |stub| RawFrame::Stub(stub.kind)));
         } else if stub.is_none() && self.tables.code.covers(pc) {
-            // A method that was compiled a moment ago. Its event may arrive before the sample is read.
+            // The address may be in a method that was compiled a moment ago. The event of its code may come before the
+            // sample is read.
             self.emit(RawFrame::Address(pc));
         }
         if !self.is_anchored {
@@ -403,7 +404,7 @@ impl<M: ThreadMemory> Walk<'_, M> {
                 offset: offset.wrapping_add(1),
             };
         }
-        // A return address behind all sites is one by which deoptimisation has replaced the original.
+        // If the return address lies behind all sites, deoptimisation has replaced the original one.
         let is_replaced = code.orig_pc != 0 && offset > code.last_site;
         let original = if is_replaced {
             self.stack.word(self.at.sp, code.orig_pc as usize / WORD)

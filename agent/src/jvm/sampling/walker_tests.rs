@@ -215,12 +215,12 @@ fn interpreted_frames_are_left_by_their_frame_pointers() {
     let interpreted = RawFrame::Interpreted { method: 77 };
     assert_eq!(frames, [interpreted, compiled(OUTER, 0x60)]);
     assert_eq!(end, StackEnd::Complete);
-    // A sender that lies further in ends the walk.
+    // The walk ends if the sender's stack pointer leads inwards.
     world.put(&[(9, at(0))]);
     let (frames, end) = world.walk(registers);
     assert_eq!(frames, [interpreted]);
     assert_eq!(end, StackEnd::Unwalked(Unwalked::BadPointer));
-    // A method that is not known ends the walk, too.
+    // The walk also ends at a method that is not known.
     world.put(&[(7, METHOD + 8)]);
     let (frames, end) = world.walk(registers);
     assert_eq!(frames, [RawFrame::Stub(CodeKind::Interpreter)]);
@@ -244,7 +244,7 @@ fn an_interpreted_method_without_its_frame_is_in_a_register() {
     let interpreted = RawFrame::Interpreted { method: 77 };
     assert_eq!(frames, [interpreted, compiled(OUTER, 0x60)]);
     assert_eq!(end, StackEnd::Complete);
-    // Without the method the caller is found all the same.
+    // The caller is found even if the method is not known.
     registers.rbx = METHOD + 8;
     let (frames, end) = world.walk(registers);
     let stub = RawFrame::Stub(CodeKind::Interpreter);
@@ -372,7 +372,7 @@ fn a_deoptimised_frame_has_its_return_address_elsewhere() {
     assert_eq!(
         frames[1],
         compiled(OUTER, 0x780),
-        "an address of other code is none"
+        "an address in other code is not the original one"
     );
 }
 
@@ -387,7 +387,10 @@ fn a_stack_that_is_too_deep_is_cut() {
     };
     let (frames, end) = world.walk(registers);
     assert!(frames.len() > WORDS / 8, "{}", frames.len());
-    assert!(matches!(end, StackEnd::Unwalked(_)), "the stack has an end");
+    assert!(
+        matches!(end, StackEnd::Unwalked(_)),
+        "the walk ends at the end of the stack"
+    );
     let frames = zeroed::<AtomicU64>(10);
     let tables = Tables {
         code: &world.code,
