@@ -22,18 +22,18 @@ fn call_timings() -> impl TypedValueParser<Value = CallTiming> {
     let values = CallTiming::ALL.map(|timing| {
         let help = match timing {
             CallTiming::Record(Timing::Sampled) => {
-                "Exact calls of each method, times from samples: true shares, about 1 ns a call (default)"
+                "Count every call of each method, take times from samples: about 1 ns a call (default)"
             }
             CallTiming::Record(Timing::Adaptive) => {
-                "Exact calls of each caller, short hot calls timed on a random sample: 10 to 33 ns a call"
+                "Count every call of each caller, time short hot calls at random: 10 to 33 ns a call"
             }
             CallTiming::Record(Timing::Exact) => {
-                "Exact calls of each caller, every call timed: two readings of the clock more a call"
+                "Count and time every call of each caller: two readings of the clock more a call"
             }
             CallTiming::Record(Timing::Count) => {
-                "Exact calls of each caller, no times: a little less than adaptive"
+                "Count every call of each caller, take no times: a little cheaper than adaptive"
             }
-            CallTiming::None => "No calls and no times (only with --alloc)",
+            CallTiming::None => "Record no calls and no times (only with --alloc)",
         };
         PossibleValue::new(timing.as_str()).help(help)
     });
@@ -44,8 +44,8 @@ fn call_timings() -> impl TypedValueParser<Value = CallTiming> {
 fn clocks() -> impl TypedValueParser<Value = Clock> {
     let values = [Clock::Wall, Clock::Cpu].map(|clock| {
         let help = match clock {
-            Clock::Wall => "Elapsed time; of samples, also those of waiting threads",
-            Clock::Cpu => "Processor time of the thread; no samples of waiting threads",
+            Clock::Wall => "Elapsed time; waiting threads are sampled, too",
+            Clock::Cpu => "Processor time of the thread; waiting threads are not sampled",
         };
         PossibleValue::new(clock.as_str()).help(help)
     });
@@ -71,7 +71,7 @@ fn samplers() -> impl TypedValueParser<Value = Sampler> {
 fn clock_sources() -> impl TypedValueParser<Value = ClockSource> {
     let values = ClockSource::ALL.map(|source| {
         let help = match source {
-            ClockSource::Timer => "A timer, which the kernel looks at every 1 to 10 ms",
+            ClockSource::Timer => "A timer, which the kernel checks every 1 to 10 ms",
             ClockSource::Perf => {
                 "A performance event of the kernel: precise, costs more, may be forbidden"
             }
@@ -152,8 +152,8 @@ pub(crate) struct RunArgs {
     /// Also record the calls that led to each allocation (only with --alloc
     /// exact)
     ///
-    /// Samples know no callers, so calls are counted and not timed. For times
-    /// as well, add --timing adaptive.
+    /// Samples cannot time calls by caller, so calls are counted and not timed.
+    /// To time them as well, add --timing adaptive.
     #[arg(long, requires = "alloc")]
     alloc_context: bool,
 
@@ -217,10 +217,10 @@ impl RunArgs {
             ..AgentOptions::default()
         };
         options.check().map_err(|conflict| match conflict {
-            Conflict::NothingRecorded => anyhow!("--timing none measures nothing without --alloc"),
+            Conflict::NothingRecorded => anyhow!("--timing none records nothing without --alloc; add --alloc or choose another --timing"),
             Conflict::ContextWithoutExact => anyhow!("--alloc-context needs --alloc exact"),
             Conflict::ContextWithSamples => anyhow!(
-                "--alloc-context cannot be combined with --timing sampled, which knows no callers; for both times and callers, use --timing adaptive"
+                "--alloc-context cannot be combined with --timing sampled, which records no callers; for both times and callers, use --timing adaptive"
             ),
             Conflict::NoneWithoutSamples => {
                 anyhow!("--include none needs --timing sampled (the default)")
@@ -230,7 +230,7 @@ impl RunArgs {
                 "--include none cannot be combined with --alloc exact, which instruments classes; use --alloc sampled or live"
             ),
             Conflict::BudgetWithoutTimes => anyhow!(
-                "--budget needs --timing adaptive or exact: it removes the timing of short hot methods, and no other timing has any to remove"
+                "--budget needs --timing adaptive or exact: it removes timing probes from short hot methods, and the other timings have none"
             ),
             Conflict::SamplerWithoutSamples => {
                 anyhow!(
@@ -260,7 +260,7 @@ impl RunArgs {
         Ok(options)
     }
 
-    /// Returns whether no class shall be instrumented.
+    /// Returns whether no class is to be instrumented.
     pub(super) fn includes_none(&self) -> bool {
         self.include.iter().any(|list| list == NONE)
     }
@@ -311,15 +311,14 @@ fn patterns(lists: &[impl AsRef<str>]) -> Result<Vec<Pattern>, PatternError> {
     Ok(patterns)
 }
 
-/// The most bytes that a file of patterns can have.
+/// The maximum size of a file of patterns, in bytes.
 const MOST: u64 = 64 << 20;
 
-/// A file of patterns without faults.
+/// A file of patterns that was read without a fault.
 enum IncludeFile {
-    /// The absolute path of a file, which the agent reads again: the JVM may be
-    /// started in another folder.
+    /// The absolute path of the file. The agent reads the file again, and the JVM may be started in another folder.
     Named(PathBuf),
-    /// The patterns of a file that can be read only once, as a pipe.
+    /// The patterns of a file that can be read only once, such as a pipe.
     Read(Vec<Pattern>),
 }
 
@@ -327,7 +326,7 @@ impl IncludeFile {
     fn read(file: &Path) -> Result<IncludeFile> {
         let name = file.display().to_string();
         let mut text = String::new();
-        // A device or pipe can have no end.
+        // A device or pipe may be endless.
         let read = File::open(file).and_then(|file| file.take(MOST + 1).read_to_string(&mut text));
         if text.len() as u64 > MOST {
             bail!("{name}: more than 64 MiB, too large for a file of patterns; give a smaller one");
@@ -348,7 +347,7 @@ mod tests {
     #[test]
     fn a_file_without_end_is_refused() {
         let Err(error) = IncludeFile::read(Path::new("/dev/zero")) else {
-            panic!("it holds no patterns");
+            panic!("an endless file is refused");
         };
         let expected =
             "/dev/zero: more than 64 MiB, too large for a file of patterns; give a smaller one";

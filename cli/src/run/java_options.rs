@@ -258,9 +258,9 @@ mod tests {
 
     #[test]
     fn argument_files_are_read() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        let folder = tempfile::tempdir().expect("a temporary folder can be created");
         let file = folder.path().join("args");
-        let write = |text: &str| std::fs::write(&file, text).expect("write test file");
+        let write = |text: &str| std::fs::write(&file, text).expect("the test file can be written");
         let name = format!("@{}", file.display());
         write("-cp 'a b' # -Xshare:dump\n\"-XX:AOTMode=record\"\n");
         let expected = Some("-XX:AOTMode=record");
@@ -290,11 +290,11 @@ mod tests {
 
     #[test]
     fn files_of_options_are_read() {
-        let file = tempfile::NamedTempFile::new().expect("a temporary file");
+        let file = tempfile::NamedTempFile::new().expect("a temporary file can be created");
         let option = format!("-XX:VMOptionsFile={}", file.path().display());
         let archive = "-XX:ArchiveClassesAtExit=my x.jsa";
         let text = "-Xmx64m\n-XX:ArchiveClassesAtExit='my x.jsa'\n";
-        std::fs::write(file.path(), text).expect("write test file");
+        std::fs::write(file.path(), text).expect("the test file can be written");
         assert_eq!(found(&[&option, "Main"]).as_deref(), Some(archive));
         assert_eq!(found(&["Main", &option]), None);
         assert_eq!(found(&["-XX:VMOptionsFile=none", "Main"]), None);

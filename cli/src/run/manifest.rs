@@ -81,36 +81,36 @@ mod tests {
 
     /// Makes a manifest with one entry.
     fn with_entry(folder: &Path, name: &str) -> Manifest {
-        let manifest = Manifest::create(folder.join("list")).expect("write test file");
+        let manifest = Manifest::create(folder.join("list")).expect("the manifest can be created");
         let entry = entry(Writer::Agent, Path::new(name));
-        // Like a JVM, this opens the file separately.
+        // The test opens the file a second time, as a JVM does.
         let mut list = File::options()
             .append(true)
             .open(&manifest.path)
-            .expect("open the manifest");
+            .expect("the manifest can be opened");
         list.write_all(&[&entry[..], &entry].concat())
-            .expect("write test file");
+            .expect("the manifest can be written");
         manifest
     }
 
     #[test]
     fn each_profile_is_listed_once() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        let folder = tempfile::tempdir().expect("a temporary folder can be created");
         let noted = with_entry(folder.path(), "/a")
             .read()
-            .expect("read the manifest");
+            .expect("the manifest can be read");
         assert_eq!(noted.agents, [Path::new("/a")]);
         assert!(noted.trackers.is_empty() && !noted.was_removed);
     }
 
     #[test]
     fn a_removed_manifest_keeps_its_entries() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        let folder = tempfile::tempdir().expect("a temporary folder can be created");
         let manifest = with_entry(folder.path(), "/a");
-        fs::remove_file(&manifest.path).expect("open the manifest");
+        fs::remove_file(&manifest.path).expect("the manifest can be removed");
         let later = entry(Writer::RewrittenArchive, Path::new("/b"));
-        fs::write(&manifest.path, later).expect("write test file");
-        let noted = manifest.read().expect("read the manifest");
+        fs::write(&manifest.path, later).expect("the manifest can be written");
+        let noted = manifest.read().expect("the manifest can be read");
         assert_eq!(
             (noted.agents, noted.trackers),
             (vec!["/a".into()], vec!["/b".into()])

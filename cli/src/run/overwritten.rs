@@ -85,14 +85,14 @@ mod tests {
 
     #[test]
     fn a_file_of_the_command_is_not_replaced() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        let folder = tempfile::tempdir().expect("a temporary folder can be created");
         let path = |name: &str| folder.path().join(name);
         for file in ["app.jar", "x.pb.gz"] {
-            fs::write(path(file), "").expect("write test file");
+            fs::write(path(file), "").expect("the test file can be written");
         }
-        symlink("app.jar", path("link")).expect("create symbolic link");
+        symlink("app.jar", path("link")).expect("the symbolic link can be created");
         let listed = format!("-cp \"{}\" Main", path("app.jar").display());
-        fs::write(path("args"), listed).expect("write test file");
+        fs::write(path("args"), listed).expect("the test file can be written");
         let jar = path("app.jar").display().to_string();
         let link = path("link").display().to_string();
         let arguments = format!("@{}", path("args").display());

@@ -52,8 +52,12 @@ mod tests {
     #[test]
     fn a_long_name_leaves_room_for_the_process_id() {
         let file = |name: &str| {
-            let target = Target::new(Path::new(name), false).expect("a name");
-            target.file.file_name().expect("a name").to_owned()
+            let target = Target::new(Path::new(name), false).expect("the path has a file name");
+            target
+                .file
+                .file_name()
+                .expect("the path has a file name")
+                .to_owned()
         };
         assert_eq!(file("x.pb.gz"), "x-%p.pb.gz");
         let expected = "é".repeat(118) + "-%p.pb.gz";

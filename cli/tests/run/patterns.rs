@@ -203,7 +203,7 @@ fn options_that_exclude_each_other_are_refused() {
     for (options, said) in [
         (
             vec!["--timing=none"],
-            "--timing none measures nothing without --alloc",
+            "--timing none records nothing without --alloc; add --alloc or choose another --timing",
         ),
         (
             vec!["--alloc=sampled", "--alloc-context"],
@@ -211,7 +211,7 @@ fn options_that_exclude_each_other_are_refused() {
         ),
         (
             with_context("--timing=sampled"),
-            "--alloc-context cannot be combined with --timing sampled, which knows no callers; for both times and callers, use --timing adaptive",
+            "--alloc-context cannot be combined with --timing sampled, which records no callers; for both times and callers, use --timing adaptive",
         ),
         (
             with_context("--interval=5ms"),
@@ -227,7 +227,7 @@ fn options_that_exclude_each_other_are_refused() {
         ),
         (
             vec!["--budget=25"],
-            "--budget needs --timing adaptive or exact: it removes the timing of short hot methods, and no other timing has any to remove",
+            "--budget needs --timing adaptive or exact: it removes timing probes from short hot methods, and the other timings have none",
         ),
     ] {
         let result = done(&mut run(folder.path(), &options, &["serve"]));

@@ -16,24 +16,24 @@ loadhook agent: -agentpath:PATH/libloadhook_agent.so=OPTION,OPTION...
   all=true                  also instrument trivial methods: at most 24
                             instructions, no call, no loop (timing=sampled
                             counts them anyway)
-  timing=sampled            exact calls of each method, times from samples: true
-                            shares, about 1 ns a call (default)
-  timing=adaptive           exact calls of each caller, short hot calls timed on
-                            a random sample: 10 to 33 ns a call
-  timing=exact              exact calls of each caller, every call timed: two
+  timing=sampled            count every call of each method, take times from
+                            samples: about 1 ns a call (default)
+  timing=adaptive           count every call of each caller, time short hot
+                            calls at random: 10 to 33 ns a call
+  timing=exact              count and time every call of each caller: two
                             readings of the clock more a call
-  timing=count              exact calls of each caller, no times: a little less
-                            than adaptive
-  timing=none               no calls and no times; only with alloc=
+  timing=count              count every call of each caller, take no times: a
+                            little cheaper than adaptive
+  timing=none               record no calls and no times; only with alloc=
   clock=wall|cpu            with timing=adaptive or exact: time calls by elapsed
                             time (wall, default) or by processor time of the
-                            thread (cpu); with samples, wall also samples what
-                            waits
+                            thread (cpu); with timing=sampled, wall samples
+                            waiting threads, too
   budget=PERCENT|none       with timing=adaptive or exact: probes may take this
                             part of the processor time that the program takes
                             without them (default 25 with adaptive, none with
-                            exact); of short hot methods beyond, calls are only
-                            counted from then on
+                            exact); if they take more, calls of short hot
+                            methods are only counted from then on
   sampler=auto|async|safepoint
                             for timing=sampled: sample threads where they are
                             (async), at the next safepoint (safepoint), or by

@@ -140,14 +140,14 @@ impl Default for AgentOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Conflict {
     /// Neither calls nor allocations are recorded.
-    #[error("timing=none measures nothing unless alloc= is given")]
+    #[error("timing=none records nothing without alloc=; add alloc= or choose another timing")]
     NothingRecorded,
     /// The calls that lead to allocations are known only if probes count allocations.
     #[error("alloc-context=true needs alloc=exact")]
     ContextWithoutExact,
     /// Samples know no calls that lead to an allocation.
     #[error(
-        "alloc-context=true cannot be combined with timing=sampled, which knows no callers; for both times and callers, use timing=adaptive"
+        "alloc-context=true cannot be combined with timing=sampled, which records no callers; for both times and callers, use timing=adaptive"
     )]
     ContextWithSamples,
     /// Without classes to instrument, only samples can be recorded.
@@ -166,7 +166,7 @@ pub enum Conflict {
     SamplerWithoutSamples,
     /// A budget for probes without probes that can be taken away.
     #[error(
-        "budget= needs timing=adaptive or exact: it removes the timing of short hot methods, and no other timing has any to remove"
+        "budget= needs timing=adaptive or exact: it removes timing probes from short hot methods, and the other timings have none"
     )]
     BudgetWithoutTimes,
 }

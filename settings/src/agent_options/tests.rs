@@ -101,7 +101,7 @@ fn allocations_are_asked_for_alone_or_with_timing() {
     }
     assert_eq!(
         fault("timing=none"),
-        "timing=none measures nothing unless alloc= is given"
+        "timing=none records nothing without alloc=; add alloc= or choose another timing"
     );
     assert_eq!(
         fault("alloc=live,alloc-context=true"),
@@ -182,7 +182,7 @@ fn samples_have_options_of_their_own() {
         ),
         (
             "timing=sampled,alloc=exact,alloc-context=true",
-            "alloc-context=true cannot be combined with timing=sampled, which knows no callers; for both times and callers, use timing=adaptive",
+            "alloc-context=true cannot be combined with timing=sampled, which records no callers; for both times and callers, use timing=adaptive",
         ),
         (
             "timing=sampled,interval=1us",
