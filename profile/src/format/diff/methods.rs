@@ -11,6 +11,7 @@ use crate::analysis::diff::Verdict;
 use crate::analysis::diff::methods::{Change, Comparison, Cost, Quantity};
 use crate::analysis::options::Options;
 use crate::format::bounds::mark;
+use crate::format::notes::measured;
 use crate::format::table::columns::{Column, fitted, text_table};
 use crate::model::Timing;
 use loadhook_text::JsonWriter;
@@ -61,15 +62,7 @@ fn head(comparison: &Comparison, options: &Options<'_>, out: &mut dyn Write) -> 
     let [before, after] = comparison.plan.runs.map(sentences::runs);
     let mut facts = vec![format!("before {before}"), format!("after {after}")];
     if let Some(header) = comparison.headers.iter().flatten().next() {
-        facts.push(match header.timing {
-            Timing::Count => "calls counted, not timed".to_owned(),
-            Timing::Sampled => "times from samples".to_owned(),
-            timing => format!(
-                "{} clock, {} timing",
-                header.clock.as_str(),
-                timing.as_str()
-            ),
-        });
+        facts.push(measured(header));
     }
     if comparison.plan.runs != [1, 1] {
         facts.push("medians".to_owned());

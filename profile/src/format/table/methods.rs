@@ -9,8 +9,8 @@ use crate::analysis::options::{Explain, Options};
 use crate::analysis::view::View;
 use crate::analysis::waiting_methods::mostly_waiting;
 use crate::format::bounds::{COUNTED, counted_only, mark};
-use crate::format::notes::FEW_NOTES;
-use crate::model::{Clock, Header, Method, Profile, Timing};
+use crate::format::notes::{FEW_NOTES, measured};
+use crate::model::{Clock, Header, Method, Profile};
 use loadhook_text::clipped;
 use loadhook_text::printable;
 use loadhook_text::units::{self, Quantity, Unit};
@@ -101,7 +101,7 @@ fn remedy(method: &Method) -> String {
     };
     let package = printable(&package).replace('\'', "'\\''");
     format!(
-        "self ± above 50 %: mostly error, ranked last; run with --timing exact --include '{package}' to settle it"
+        "self ± above 50 %: mostly error, ranked last; run with --timing exact --include '{package}' for exact values"
     )
 }
 
@@ -138,18 +138,9 @@ fn head(view: &View<'_>, options: &Options<'_>, out: &mut dyn Write) -> io::Resu
     let calls = nodes.fold(view.counted(), |sum, entry| {
         sum.saturating_add(entry.weight.count)
     });
-    let measured = match header.timing {
-        Timing::Count => "calls counted, not timed".to_owned(),
-        Timing::Sampled => "times from samples".to_owned(),
-        timing => format!(
-            "{} clock, {} timing",
-            header.clock.as_str(),
-            timing.as_str()
-        ),
-    };
     let mut facts = vec![
         units::time(header.duration_ns as f64),
-        measured,
+        measured(header),
         call_text(view, calls),
     ];
     // The tracker takes no memory if nothing is instrumented.
