@@ -305,7 +305,7 @@ fn a_difference_names_both_dumps() {
     let expected = "\
 before  12 objects · 272 bytes · dumped 2001-09-09 01:46:40 UTC · a.hprof
 after   16 objects · 368 bytes · dumped 2001-09-09 01:46:40 UTC · b.hprof.gz
-2 of 4 classes changed; + is more after than before; bytes and instances are after
+2 of 4 classes changed; + means more after than before; bytes and instances are those after
 
 #    ± bytes      bytes  ± instances  instances  class
 1  +48 bytes  144 bytes           +2          6  byte[]

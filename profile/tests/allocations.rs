@@ -362,7 +362,7 @@ fn a_merge_mentions_the_live_objects_that_it_leaves_out() {
         .expect("the profile has allocations");
     allocations.live = false;
     let both = merge(&[live.clone(), without.clone()]).expect("the samples can be merged");
-    let note = "what is still alive is not shown: 1 of 2 profiles did not record it (--alloc live)";
+    let note = "objects that are still alive are not shown, because 1 of 2 profiles did not record them; profile all runs with --alloc live";
     assert_eq!(both.header.notes[0], note);
     let table = text(Format::Table, &both, &Options::default());
     assert!(

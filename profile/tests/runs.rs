@@ -257,7 +257,7 @@ fn waiting_is_not_compared() {
         compare(pair(&server, &server), &Options::default()).expect("the profiles can be compared");
     write(&compared, &Options::default(), &mut out).expect("writing to memory cannot fail");
     let table = String::from_utf8(out).expect("the text is UTF-8");
-    let line = "\nonly waited in all runs, and not compared: idle-1, idle-2\n";
+    let line = "\nthreads that only waited in all runs are not compared: idle-1, idle-2\n";
     assert!(table.contains(line), "{table}");
     // A thread that worked on one of the two sides is part of the comparison.
     let mut other = server.clone();

@@ -14,8 +14,8 @@ pub(crate) struct ReportArgs {
     #[arg(required = true)]
     pub(super) files: Vec<PathBuf>,
 
-    /// With --diff of several runs: profiles after the change; give those before
-    /// the change ahead of the --
+    /// For --diff with several runs of each side: the profiles after the change;
+    /// the profiles before the change stand in front of the --
     #[arg(last = true, value_name = "AFTER")]
     pub(super) after: Vec<PathBuf>,
 

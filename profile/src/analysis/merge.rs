@@ -180,7 +180,7 @@ fn without_live(profiles: &[&Profile]) -> Option<String> {
     let lacking = allocations().count() - live;
     (live > 0 && lacking > 0).then(|| {
         format!(
-            "what is still alive is not shown: {lacking} of {} profiles did not record it (--alloc live)",
+            "objects that are still alive are not shown, because {lacking} of {} profiles did not record them; profile all runs with --alloc live",
             live + lacking
         )
     })

@@ -127,7 +127,7 @@ impl Waiting {
         let line = (!names.is_empty()).then(|| {
             let names: Vec<_> = names.iter().map(|name| printable(name)).collect();
             format!(
-                "only waited in all runs, and not compared: {}",
+                "threads that only waited in all runs are not compared: {}",
                 names.join(", ")
             )
         });

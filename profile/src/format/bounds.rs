@@ -17,7 +17,7 @@ pub(super) const COUNTED: &str = "‡";
 /// The explanation of this mark, if the first of these methods was only counted from this moment on.
 pub(super) fn counted_only(first_ns: u64) -> String {
     format!(
-        "{COUNTED} counted only from some moment on, the first since {}: the time of later calls is in their callers' self time",
+        "{COUNTED} lost its timing probes while the program ran, the first method after {}: later calls are only counted, and their time is in their callers' self time",
         units::time(first_ns as f64)
     )
 }

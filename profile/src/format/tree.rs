@@ -69,7 +69,7 @@ pub(super) fn write(
     for remark in unsized_remarks(view.unsized_objects()) {
         writeln!(out, "{remark}")?;
     }
-    // One of the notes may say that paths end early.
+    // The notes are part of the tree, because one may say that paths end early.
     let notes = profile.header.all_notes().take(FEW_NOTES);
     notes
         .map(printable)
@@ -112,7 +112,7 @@ impl Line<'_> {
     fn counted_only(&self, view: &View<'_>) -> String {
         let since = view.counted_since.get(&self.entry.method);
         since.map_or(String::new(), |ns| {
-            format!(" (counted only since {})", units::time(*ns as f64))
+            format!(" (only counted after {})", units::time(*ns as f64))
         })
     }
 

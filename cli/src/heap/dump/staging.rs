@@ -178,7 +178,7 @@ mod tests {
         fs::write(&library, "the library").expect("the test file can be written");
         let before = fs::metadata(&victim).expect("the metadata can be read");
         let staging = StagingDir::new(parent.path(), OsStr::new("h"), other())
-            .expect("the test's own folder");
+            .expect("the staging folder can be created");
         symlink(&victim, staging.path().join("library")).expect("the symbolic link can be created");
         let add = |name: &str| {
             let mut library = File::open(&library).expect("the test file can be opened");
@@ -203,33 +203,35 @@ mod tests {
         let parent = tempfile::tempdir().expect("a temporary folder can be created");
         let is_root = geteuid().is_root();
         let user = other();
-        let staging =
-            StagingDir::new(parent.path(), OsStr::new("h"), user).expect("the test's own folder");
+        let staging = StagingDir::new(parent.path(), OsStr::new("h"), user)
+            .expect("the staging folder can be created");
         let uid = || {
             staging
                 .open
                 .metadata()
-                .expect("the test's own folder")
+                .expect("the metadata can be read")
                 .uid()
         };
         assert_eq!(uid(), user);
         let write = |text: &str| {
             let file = staging.folder.join(NAME);
             fs::write(&file, text).expect("the test file can be written");
-            chown(&file, Some(user), None).expect("the test's own folder");
+            chown(&file, Some(user), None).expect("the owner can be set");
         };
         write("the dump");
         let name = staging.folder.clone();
         fs::rename(&name, parent.path().join("away")).expect("the test file can be renamed");
         fs::create_dir(&name).expect("the test folder can be created");
         write("another");
-        staging.take_back().expect("the test's own folder");
+        staging
+            .take_back()
+            .expect("the staging folder can be taken back");
         assert_eq!(uid(), geteuid().as_raw());
         assert_eq!(
             staging
                 .open
                 .metadata()
-                .expect("the test's own folder")
+                .expect("the metadata can be read")
                 .mode()
                 & 0o777,
             0o700
@@ -262,19 +264,19 @@ mod tests {
         let open = File::open(folder.path()).expect("the test file can be opened");
         let set = |mode| {
             let set = open.set_permissions(Permissions::from_mode(mode));
-            set.expect("the test's own folder");
+            set.expect("the permissions can be set");
         };
         set(0o700);
-        assert!(is_new(&open).expect("the test's own folder"));
+        assert!(is_new(&open).expect("the folder can be listed"));
         set(0o755);
-        assert!(!is_new(&open).expect("the test's own folder"));
+        assert!(!is_new(&open).expect("the folder can be listed"));
         set(0o700);
         fs::write(folder.path().join("file"), "").expect("the test file can be written");
-        assert!(!is_new(&open).expect("the test's own folder"));
+        assert!(!is_new(&open).expect("the folder can be listed"));
         fs::remove_file(folder.path().join("file")).expect("the test file can be removed");
         if geteuid().is_root() {
             fchown(&open, Some(other()), None).expect("the test runs as root");
-            assert!(!is_new(&open).expect("the test's own folder"));
+            assert!(!is_new(&open).expect("the folder can be listed"));
         }
     }
 
@@ -282,14 +284,16 @@ mod tests {
     fn a_dump_of_another_user_becomes_ours() {
         let parent = tempfile::tempdir().expect("a temporary folder can be created");
         let staging = StagingDir::new(parent.path(), OsStr::new("h"), other())
-            .expect("the test's own folder");
+            .expect("the staging folder can be created");
         let path = staging.path().join(NAME);
         fs::write(&path, "").expect("the test file can be written");
-        chown(&path, Some(other()), None).expect("the test's own folder");
-        staging.take_back().expect("the test's own folder");
+        chown(&path, Some(other()), None).expect("the owner can be set");
+        staging
+            .take_back()
+            .expect("the staging folder can be taken back");
         let file = staging.open(NAME).expect("the dump can be opened");
         staging.take(&file).expect("the file has one name");
-        let taken = file.metadata().expect("the test's own folder");
+        let taken = file.metadata().expect("the metadata can be read");
         assert_eq!(
             (taken.uid(), taken.mode() & 0o777),
             (geteuid().as_raw(), PRIVATE)

@@ -164,9 +164,9 @@ mod tests {
         let place = DumpTarget {
             target: parent.path().join("h"),
             as_seen: parent.path().join("h"),
-            staging: staging.expect("the test's own folder"),
+            staging: staging.expect("the staging folder can be created"),
             _folder: File::open(parent.path()).expect("the test file can be opened"),
-            _created: CreatedDirs::missing(parent.path()).expect("the test's own folder"),
+            _created: CreatedDirs::missing(parent.path()).expect("the parent folder exists"),
         };
         let answer = Answer {
             accepted: true,
@@ -183,7 +183,7 @@ mod tests {
         let [file, link] = ["file", "link"].map(|name| folder.path().join(name));
         symlink(&file, &link).expect("the symbolic link can be created");
         let ours = geteuid().as_raw();
-        assert_eq!(target(&link, ours).expect("the test's own folder"), file);
+        assert_eq!(target(&link, ours).expect("the link is ours"), file);
         assert_eq!(
             target(&file, ours + 1).expect("the target is not a link"),
             file

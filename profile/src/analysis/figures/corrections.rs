@@ -18,8 +18,8 @@ pub(super) struct Corrections {
 }
 
 impl Corrections {
-    /// Corrects the measured times. The cost `inside` is taken off for every call, since a timed
-    /// call stands for untimed ones.
+    /// Corrects the times of timed calls. The measured time was extended to the calls that were not timed. So the cost
+    /// `inside` is subtracted for every call, timed or not.
     pub(super) fn of_calls(
         nodes: &[Node],
         header: &Header,
@@ -34,8 +34,8 @@ impl Corrections {
         Self::new(nodes, header, back, figures, rest, calls)
     }
 
-    /// Corrects the times of ticks. They contain the probes' actual cost, so `inside` is taken off
-    /// for timed calls only.
+    /// Corrects the times of ticks. They contain the cost that the probes really had, so `inside` is subtracted for timed
+    /// calls only.
     pub(super) fn of_ticks(
         nodes: &[Node],
         header: &Header,

@@ -31,8 +31,8 @@ pub struct Figure {
     /// Set when calls of other nodes were timed, but none of this one. `self_ns` is then unknown
     /// and reads 0, and `total_ns` is the known time of the callees.
     pub untimed: bool,
-    /// The calls whose times are known: all calls if the times are estimates, and with
-    /// [`Timing::Count`].
+    /// The number of calls whose times are known. It is the number of all calls if times were estimated for those that
+    /// were not timed, and under [`Timing::Count`].
     pub timed_calls: u64,
     /// The part of `total_ns` that the calls with known times took.
     pub timed_ns: f64,

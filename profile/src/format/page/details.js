@@ -51,7 +51,7 @@ function details(method, node = -1) {
   else if (methods.loader[method]) facts.push(`loader ${methods.loader[method]}`);
   const row = rowOf(method);
   if (sampled && row?.counted) facts.push(`${grouped.format(row.counted)} ${row.counted === 1 ? "call" : "calls"}`);
-  if (row?.since !== undefined) facts.push(`counted only since ${time(row.since)}`);
+  if (row?.since !== undefined) facts.push(`only counted after ${time(row.since)}`);
   if (row?.waiting) facts.push(`waiting ${time(row.waiting)}, callees included`);
   $("details-facts").textContent = facts.join(" · ");
   const lines = row ? [{ title: "in all", now: row.now, before: row.before }] : [];

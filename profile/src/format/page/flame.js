@@ -168,7 +168,7 @@ function describe(node) {
   const cost = costShown(graph, node);
   if (graph.isCallers) {
     const path = pathTo(graph, node);
-    const whose = `${shortName(graph.method[path[0]])}${path.length > 1 ? " by this way" : ""}`;
+    const whose = `${shortName(graph.method[path[0]])}${path.length > 1 ? " on this path" : ""}`;
     lines.push(`${weightText(graph.below[node])} (${percent(graph.below[node])}) ${counts ? "" : ofMethod < 0 ? "self " : "total "}of ${whose}`);
     if (!counts) lines.push(`in ${callsText(cost.calls)}`);
   } else if (counts) {

@@ -28,7 +28,7 @@ function remarks() {
   made.push(...((allocations ?? data).unsized));
   if (!ofBytes && !counts && some((cost) => cost.partial && cost.total !== null)) made.push("≥ lower bound: the time of some calls is unknown; means are of the other calls");
   const since = rows.flatMap((row) => (row.since === undefined ? [] : [row.since]));
-  if (since.length) made.push(`‡ counted only from some moment on, the first since ${time(Math.min(...since))}: the time of later calls is in their callers' self time`);
+  if (since.length) made.push(`‡ lost its timing probes while the program ran, the first method after ${time(Math.min(...since))}: later calls are only counted, and their time is in their callers' self time`);
   const alone = Object.entries(header.left_alone).map(([reason, count]) => `${grouped.format(count)} ${reason}`);
   if (alone.length) made.push(`Methods not instrumented: ${alone.join(", ")}`);
   return made;

@@ -1,8 +1,8 @@
 // ---- Trees: one thread, threads side by side, threads laid over each other, callers ----
 //
-// All have the same form. Arrays indexed by node: `parent`, `method` and `below`, a node's width.
-// Functions: `calleesOf(node)`, the widest first, with -1 for the outermost nodes; `cost(node)`,
-// `costBefore(node)`, `unsure(node)`. `whole` is the width of the whole tree.
+// All trees have the same form. The arrays `parent`, `method` and `below`, a node's width, are indexed by node. The
+// functions are `calleesOf(node)`, which returns the widest callee first, and the outermost nodes for -1; `cost(node)`,
+// `costBefore(node)` and `unsure(node)`. `whole` is the width of the whole tree.
 
 function buildTree() {
   const threads = chosenThreads();

@@ -209,7 +209,7 @@ fn methods(strings: &Strings, bytes: &[u8]) -> Result<Vec<Method>, ReadError> {
 /// number of methods in the profile.
 fn method_calls(bytes: &[u8], methods: usize) -> Result<Vec<MethodCalls>, ReadError> {
     let message: Message<'_, 2> = Message::read(bytes)?;
-    // Only written if a method was not only counted from the start on.
+    // This column is written only if a method lost its timing probes while the program ran.
     let with_since: Message<'_, 3> = Message::read(bytes)?;
     let mut since = with_since.rows(3);
     let mut is_counted = vec![false; methods];

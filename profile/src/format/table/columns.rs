@@ -138,7 +138,7 @@ pub(crate) fn with_types(
         widest_type.min(NARROW_TYPE),
         widest_place.min(NARROWEST_NAME),
     ];
-    // There are spaces after types, too.
+    // The 2 stands for the spaces after the types.
     let mut columns = leaving(narrow_type + 2 + narrow_place, columns, width);
     let left = width.saturating_sub(taken(&columns) + 2);
     // Types get a third of the room, or the room that places leave.

@@ -26,7 +26,7 @@ pub(super) fn head(view: &View<'_>, width: usize) -> Vec<String> {
         units::time(view.whole)
     )];
     if waiting > 0.0 {
-        times.push(format!("waiting {} beside it", units::time(waiting)));
+        times.push(format!("plus {} waiting", units::time(waiting)));
     }
     times.push("% is of the processor time".to_owned());
     lines.push(joined(&times, width));
@@ -42,7 +42,7 @@ pub(in crate::format) fn facts(sampling: &Sampling) -> Vec<String> {
     };
     let engine = match sampling.engine {
         Engine::Async => "async engine",
-        Engine::Safepoint => "at safepoints, so biased to them",
+        Engine::Safepoint => "at safepoints, which makes times less exact",
     };
     let mut facts = vec![
         format!(

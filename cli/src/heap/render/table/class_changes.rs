@@ -32,7 +32,7 @@ pub(in crate::heap) fn write(
     }
     writeln!(
         out,
-        "{} of {} classes changed; + is more after than before; bytes and instances are after\n",
+        "{} of {} classes changed; + means more after than before; bytes and instances are those after\n",
         count(changed.len() as u64),
         count(all as u64),
     )?;

@@ -12,8 +12,8 @@ function start() {
   }).join(" · ");
   if (data.changes) {
     const { file, after, all, name, left_out } = data.changes;
-    const missing = left_out ? ` ${grouped.format(left_out)} of them, that shrank most, are left out.` : "";
-    $("later").textContent = `${grouped.format(name.length + left_out)} of ${grouped.format(all)} classes changed till ${file}: ${facts(after)}. + is more there; bytes and instances are those there.${missing}`;
+    const missing = left_out ? ` The ${grouped.format(left_out)} that shrank most are omitted.` : "";
+    $("later").textContent = `${grouped.format(name.length + left_out)} of ${grouped.format(all)} classes have changed in ${file}: ${facts(after)}. Bytes and instances are those of ${file}; a + means that it has more.${missing}`;
   }
   $("tab-changes").hidden = !data.changes;
   route();

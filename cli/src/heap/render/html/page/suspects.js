@@ -34,6 +34,6 @@ function showSuspects() {
   const { threshold, rows } = data.suspects;
   $("suspect-rows").replaceChildren(...rows.map(suspect));
   $("suspect-sum").textContent = rows.length
-    ? `Single objects, and classes together, that retain ${threshold} % of all bytes or more. From a single object, the path goes down the dominator tree as long as one object retains nearly all of it (80 %); the last object is the accumulation point.`
-    : `No object, and no class together, retains ${threshold} % of all bytes.`;
+    ? `Single objects, and classes as a whole, that retain ${threshold} % of all bytes or more. From a single object, the path goes down the dominator tree as long as one object retains nearly all of it (80 %); the last object is the accumulation point.`
+    : `Neither a single object nor a class as a whole retains ${threshold} % of all bytes.`;
 }
