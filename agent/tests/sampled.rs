@@ -281,7 +281,8 @@ fn early(feature: u32) -> Result<()> {
         run.printed("early\n", 0)?;
         let found = by_mark(&run.profile, "Early", |site| site.allocated)?;
         let found = found.get(&("early".to_owned(), "byte[]".to_owned()));
-        let found = found.with_context(|| format!("{}: nothing", run.name))?;
+        let found =
+            found.with_context(|| format!("{}: no sampled array at the mark `early`", run.name))?;
         let error = (found.objects - 50_000.0) / found.objects_variance.sqrt();
         println!("{}: {:.0}: {error:.2}", run.name, found.objects);
         ensure!(error.abs() < 5.0, "{}: {found:?}", run.name);

@@ -33,7 +33,7 @@ fn ends(feature: u32, mode: &str, code: i32) -> Result<()> {
     );
     ensure!(
         !file.exists(),
-        "a profile was written, which can only be a half one"
+        "a profile was written, although it cannot be complete"
     );
     Ok(())
 }

@@ -79,7 +79,7 @@ public class Allocations {
             }
         }
 
-        /** Records the arrays that one instruction made, one by one; null for another instruction's. */
+        /** Records an object with the arrays in it that the same instruction has made. Elements are null if it made none. */
         private static void add(Object made, long times, long[] entry, Class<?> type) {
             entry[0] += times;
             entry[1] += times * instrumentation.getObjectSize(made);

@@ -133,7 +133,7 @@ public final class Constructors {
         }
     }
 
-    /** Like Same, but no probe reports the call of super. */
+    /** Like Same, but the superclass is not instrumented, so no probe reports that its constructor throws. */
     static final class Strict extends OutsideSays {
         Strict(int n) {
             super(n);
@@ -156,7 +156,7 @@ public final class Constructors {
         }
     }
 
-    /** Its constructor calls another one for its own object; that one may throw for another object. */
+    /** The constructor makes another object in the arguments of {@code super(…)}. That object's constructor may throw. */
     static final class Wrap extends Deco {
         Wrap(Object object) {
             super(new Deco(object));

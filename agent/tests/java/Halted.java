@@ -3,7 +3,7 @@ public class Halted {
     static final Object[] ALL = new Object[1 << 20];
 
     public static void main(String[] args) throws Exception {
-        // Halting must need no heap.
+        // The class is loaded now, so that halting needs no heap.
         Class.forName("java.lang.Shutdown");
         Runtime runtime = Runtime.getRuntime();
         int filled = 0;

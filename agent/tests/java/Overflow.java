@@ -101,8 +101,8 @@ public final class Overflow {
     }
 
     /**
-     * Not instrumented. Holds the counters that constructors of other classes increment before they call another
-     * constructor.
+     * A class that is not instrumented. Its parameter lets constructors of subclasses count before they call {@code
+     * super(…)}.
      */
     static class Doll {
         Doll(long counted) {

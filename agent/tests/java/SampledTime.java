@@ -140,7 +140,6 @@ public class SampledTime {
     }
 
     /** Two additions, which cost less than a probe. */
-    /** Two additions, which cost less than a probe. */
     static long tiny(long x) {
         return x + 7 + (x >> 3);
     }

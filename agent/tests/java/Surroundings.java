@@ -76,7 +76,7 @@ public class Surroundings {
         held = null;
     }
 
-    /** Not instrumented. */
+    /** A class that is not instrumented. */
     static class Gate {
         private boolean open;
 

@@ -194,10 +194,10 @@ impl Program {
     }
 }
 
-/// The options, with those added by which every call keeps its probes. Most tests check what these count for each caller.
+/// The options, and further ones that keep the probes of every call. Most tests check the calls of each caller.
 ///
-/// - Without a timing, calls are timed adaptively; if allocations are recorded, they are not recorded.
-/// - Without a budget hot methods could lose their probes, so a timing that has one gets `budget=none`.
+/// - Options without a timing get one: `adaptive`, or `none` if allocations are recorded.
+/// - Options without a budget get `budget=none` if the timing has one. Otherwise hot methods could lose their probes.
 pub(crate) fn with_probes(options: &str) -> String {
     let has = |key: &str| options.split(',').any(|option| option.starts_with(key));
     let mut options = options.to_owned();
@@ -275,9 +275,9 @@ impl Finished {
         Ok(self)
     }
 
-    /// Checks the rules that hold for every profile: no method is below itself, no self time is negative, no call takes
-    /// longer than its caller, and no thread that probes time longer than the program. `threads` is the highest number of
-    /// ended threads of one name, which share a tree.
+    /// Checks the rules that hold for every profile: no method is below itself, no self time is negative, and no call
+    /// takes longer than its caller. A thread whose times come from probes takes no longer than the program. `threads`
+    /// is the highest number of ended threads of one name, which share a tree.
     pub(crate) fn sound(&self, threads: u32) -> Result<&Self> {
         let profile = &self.profile;
         ensure!(

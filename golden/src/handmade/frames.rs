@@ -36,19 +36,19 @@ fn same(list: &mut List) {
         ("frame_same_0", "same_frame right after another", 1, Same),
         (
             "frame_same_50",
-            "same_frame that stays one unless both probes come",
+            "same_frame that becomes same_frame_extended only with both probes",
             51,
             Same,
         ),
         (
             "frame_same_63",
-            "same_frame at its greatest offset_delta",
+            "same_frame with the greatest offset_delta, 63",
             64,
             Same,
         ),
         (
             "frame_same_extended_64",
-            "same_frame_extended at its least needed delta",
+            "same_frame_extended with the least offset_delta that needs it, 64",
             65,
             SameExtended,
         ),
@@ -88,13 +88,13 @@ fn same_locals_1(list: &mut List) {
         ),
         (
             "frame_same_locals_1_63",
-            "same_locals_1_stack_item_frame at its greatest delta",
+            "same_locals_1_stack_item_frame with the greatest offset_delta",
             63,
             SameLocals1,
         ),
         (
             "frame_same_locals_1_extended_64",
-            "same_locals_1_stack_item_frame_extended at its least needed delta",
+            "same_locals_1_stack_item_frame_extended with the least offset_delta that needs it",
             64,
             SameLocals1Extended,
         ),
@@ -122,7 +122,7 @@ fn same_locals_1(list: &mut List) {
     }
     list.test(
         "frame_same_locals_1_63_return",
-        "same_locals_1_stack_item_frame at its greatest delta, over a return",
+        "same_locals_1_stack_item_frame with the greatest offset_delta, over a return",
         52,
         &[0, 3],
         |code| {

@@ -64,7 +64,7 @@ pub(super) fn add(list: &mut List) {
         );
         one(
             "covers_two",
-            "range with two handlers inside, the second of another range",
+            "range that contains two handlers, one of them for another range",
             covers_two,
         );
         one(

@@ -178,7 +178,7 @@ fn copy_body(
 /// Writes frames one after the other.
 struct Splice<'o> {
     format: FrameFormat,
-    /// The new offset of the frame before; -1 before the first.
+    /// The new offset of the previous frame; -1 before the first frame.
     previous: i64,
     /// The `offset_delta` of the frame written last.
     last_delta: u16,

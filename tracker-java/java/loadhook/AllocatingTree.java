@@ -64,7 +64,7 @@ class AllocatingTree extends TimedTree {
         if (rows[leaf + METHOD] == site && rows[leaf + LAST] == from) {
             int work = rows[leaf + WORK];
             if ((work & LEFT) != 0) {
-                // No call below: a StackOverflowError would leave the update half done.
+                // No method may be called below: a StackOverflowError would leave the update half done.
                 rows[leaf + WORK] = work - 1;
                 times[2 * leaf + ALL] += bytes;
                 return;
@@ -85,8 +85,8 @@ class AllocatingTree extends TimedTree {
         }
         if ((rows[leaf + WORK] & LEFT) == 0) {
             grant(leaf, LEFT);
-            // No call below: a StackOverflowError would leave the update half
-            // done. The leaf counts like a call that has already ended.
+            // No method may be called below: a StackOverflowError would leave the update half done. The leaf counts
+            // like a call that has already ended.
             rows[leaf + WORK] &= CALL - 1;
         } else {
             rows[leaf + WORK]--;
@@ -107,7 +107,7 @@ class AllocatingTree extends TimedTree {
             arrays = this.arrays * this.length;
         }
         bytes += arrays * ArraySizes.of(siteAndKind, length);
-        // No call below: a StackOverflowError would leave the update half done.
+        // No method may be called below: a StackOverflowError would leave the update half done.
         this.arrays = arrays;
         this.length = length;
         if (leaf == ROOT) {

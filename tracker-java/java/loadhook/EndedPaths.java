@@ -29,7 +29,7 @@ final class EndedPaths {
             }
             while (waiting != null && Budget.hasRoomForPath()) {
                 EndedThreads.prepare(waiting);
-                // No call or jump below: an exception would leave the update half done.
+                // No call and no jump may stand below: an exception would leave the update half done.
                 Path path = waiting;
                 merging = path;
                 waiting = path.next;
@@ -54,8 +54,8 @@ final class EndedPaths {
         if (path.virtual) {
             path.tell(0);
         }
-        // No call or jump below: an exception there would interrupt the
-        // hand-over. In the worst case the path is not pooled.
+        // No call and no jump may stand below: an exception there would interrupt the hand-over. In the worst case the
+        // path is not pooled.
         path.thread = null;
         path.held = null;
         path.name = null;

@@ -46,12 +46,11 @@ final class EndedThreads {
             merge.sum.adopt(path);
         } else {
             merge.run();
-            // The nodes that were added to the sum stay taken from the limit.
+            // The nodes that the merge has made in the sum still count against the limit. The path's other nodes do not.
             Budget.giveBack(path.taken() - merge.made());
         }
         long cpu = CpuTime.sum(merge.sum.cpu, path.cpuSpent);
-        // No call or jump below: after an exception there, the time could be
-        // added twice.
+        // No call and no jump may stand below: after an exception there, the time could be added twice.
         merge.sum.cpu = cpu;
         EndedThreads.merge = null;
     }

@@ -1,15 +1,16 @@
 package loadhook;
 
 /**
- * The probes for a JVM with a compiler whose every call is timed by the wall clock. The agent has injected code call this class
- * instead of {@link Tracker}, from which it inherits the probes that it does not define.
+ * The probes that time every call by the wall clock, for a JVM with a compiler. The agent lets injected code call this class
+ * instead of {@link Tracker}. The class inherits those probes that it does not define.
  *
  * A clock reading waits for all loads before it, and what follows it waits for the reading. So {@link #enter} reads the clock
  * before it searches the node: the search then runs beside the method's first instructions. {@link Calibration} measures what
  * this adds to a call's time. {@link #exit} reads the clock after the search, whose result decides whether it is needed.
  *
- * Both write out the frequent case, and write fewer words than {@link Path} does. All other cases go to the {@link Path}. A
- * frame of a path that times every call is the node and nothing else. A counted frame is odd, which no node is.
+ * In both probes the frequent case is written out, and stores fewer words than {@link Path} does. All other cases go to the
+ * {@link Path}. A frame of a path that times every call contains only the node, which is even. The frame of a call that is
+ * only counted is odd.
  */
 public final class Exact extends Tracker {
     private Exact() {
@@ -48,9 +49,9 @@ public final class Exact extends Tracker {
             }
         }
         depth++;
-        // No call below: a StackOverflowError would leave the update half done. This is Path.enterExactly, except for one thing:
-        // the bits of GRANTS stay. They tell a reader that a grant changed LEFT, but LEFT is always 0 on a path that times every
-        // call.
+        // No method may be called below: a StackOverflowError would leave the update half done. This is
+        // Path.enterExactly, except for one thing: the bits of GRANTS stay. They tell a reader that a grant changed
+        // LEFT, but LEFT is always 0 on a path that times every call.
         path.times[2 * node + Tree.GRANTED] += Tree.CALL;
         rows[node + Tree.WORK] += Tree.CALL;
         path.stamps[depth] = start;
@@ -78,8 +79,8 @@ public final class Exact extends Tracker {
             return;
         }
         long now = System.nanoTime();
-        // No call below: a StackOverflowError would leave the update half done. This is TimedTree.book and UnwindingPath.end, but
-        // without the moving mean by which calls are chosen.
+        // No method may be called below: a StackOverflowError would leave the update half done. This is TimedTree.book
+        // and UnwindingPath.end, but without the moving mean by which calls are chosen.
         long[] times = path.times;
         int at = 2 * node;
         int caller = 2 * (int) back[depth - 1];

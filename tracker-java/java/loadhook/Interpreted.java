@@ -9,7 +9,8 @@ package loadhook;
  * other cases go to the {@link Path}, which does the same in methods that a compiler inlines. A path is found by its
  * thread, because reading a thread's id would take a call.
  *
- * A frame of a path that times every call is the node and nothing else. A counted frame is odd, which no node is.
+ * A frame of a path that times every call contains only the node, which is even. The frame of a call that is only counted
+ * is odd.
  */
 public final class Interpreted extends Tracker {
     /** The path of the thread that ran a probe last. At first it is a path of no thread. */
@@ -34,7 +35,7 @@ public final class Interpreted extends Tracker {
         long[] back = path.back;
         int[] rows = path.rows;
         int node = rows[(int) back[depth] + Tree.LAST];
-        // A row's first word is its method, which javac would add to the node as 0.
+        // The method is the first word of a row. In rows[node + METHOD], the interpreter would add 0 at each call.
         if (rows[node] != method) {
             node = rows[node + Tree.NEXT];
             if (rows[node] == method) {
@@ -49,9 +50,9 @@ public final class Interpreted extends Tracker {
             }
         }
         path.stamps[++depth] = System.nanoTime();
-        // No call or jump below: an exception there would leave the update half done. This is Path.enterExactly, except for one
-        // thing: the bits of GRANTS stay. They tell a reader that a grant changed LEFT, but LEFT is always 0 on a path that
-        // times every call.
+        // No call and no jump may stand below: an exception there would leave the update half done. This is
+        // Path.enterExactly, except for one thing: the bits of GRANTS stay. They tell a reader that a grant changed
+        // LEFT, but LEFT is always 0 on a path that times every call.
         path.times[node << 1] += Tree.CALL;
         rows[node + Tree.WORK] += Tree.CALL;
         back[depth] = node;
@@ -73,7 +74,7 @@ public final class Interpreted extends Tracker {
             path.enter(method);
             return;
         }
-        // No call below: a StackOverflowError would leave the update half done.
+        // No method may be called below: a StackOverflowError would leave the update half done.
         rows[from + Tree.LAST] = node;
         rows[node + Tree.WORK] = work + Tree.CALL - 1;
         back[depth] = node | 1;
@@ -145,8 +146,8 @@ public final class Interpreted extends Tracker {
         int at = node << 1;
         int work = rows[node + Tree.WORK] - Tree.CALL;
         long nanos = System.nanoTime() - path.stamps[depth--];
-        // No call below: a StackOverflowError would leave the update half done. No jump stands after a write. This is
-        // TimedTree.book and UnwindingPath.end, but without the moving mean by which calls are chosen.
+        // No method may be called below: a StackOverflowError would leave the update half done. No jump stands after a
+        // write. This is TimedTree.book and UnwindingPath.end, but without the moving mean by which calls are chosen.
         if (work >= Tree.CALL) {
             times[at + Tree.NESTED] += nanos;
         }
@@ -164,7 +165,7 @@ public final class Interpreted extends Tracker {
             path.ended(method, 0);
             return;
         }
-        // No call below: a StackOverflowError would leave the update half done.
+        // No method may be called below: a StackOverflowError would leave the update half done.
         rows[node + Tree.WORK] -= Tree.CALL;
         path.depth--;
     }
@@ -179,7 +180,7 @@ public final class Interpreted extends Tracker {
             Tracker.construct(method, key, other);
             return;
         }
-        // No call or jump below: an exception there would leave the update half done.
+        // No call and no jump may stand below: an exception there would leave the update half done.
         marks[at] = path.depth;
         marks[at + 1] = key;
         marks[at + 2] = other;
@@ -219,7 +220,10 @@ public final class Interpreted extends Tracker {
         recent = path;
     }
 
-    /** Keeps the path's thread from finding it here. Called before the path loses its owner, by that thread or after its end. */
+    /**
+     * Keeps the path's thread from finding the path here. Called before the path loses its owner: by the owner, or after the
+     * owner has ended.
+     */
     static void leave(PathState path) {
         if (recent == path) {
             recent = Threads.NOBODYS;

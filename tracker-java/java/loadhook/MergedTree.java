@@ -6,7 +6,7 @@ final class MergedTree extends TimedTree {
     long cpu;
     /** The time that the ticks of the added trees stand for, as far as they were added; see {@link TimedTree#given}. */
     long given;
-    /** The time for which no tick counts, including the whole time of trees whose ticks were not added. */
+    /** The nanoseconds whose ticks do not count, including the whole time of trees whose ticks were not added. */
     long refused;
     /** True if the calls of an added tree have no times. */
     boolean isUntimed;

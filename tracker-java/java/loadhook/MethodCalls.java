@@ -66,7 +66,7 @@ final class MethodCalls {
                 return false;
             }
         }
-        // No call below: a StackOverflowError would leave the update half done.
+        // No method may be called below: a StackOverflowError would leave the update half done.
         in[at]++;
         return true;
     }
@@ -141,8 +141,7 @@ final class MethodCalls {
         long[] mine = calls;
         long[] theirs = other.calls;
         if (theirs.length > mine.length) {
-            // No call or jump until both arrays are exchanged: an exception
-            // between would lose one.
+            // No call and no jump may stand here until both arrays are exchanged: an exception between would lose one.
             calls = theirs;
             other.calls = mine;
         }

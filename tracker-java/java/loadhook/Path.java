@@ -52,7 +52,7 @@ class Path extends UnwindingPath {
             return;
         }
         long frame = frame(node | 1);
-        // No call below: a StackOverflowError would leave the update half done.
+        // No method may be called below: a StackOverflowError would leave the update half done.
         rows[node + WORK] = work + CALL - 1;
         back[depth + 1] = frame;
         this.depth = depth + 1;
@@ -90,7 +90,7 @@ class Path extends UnwindingPath {
         }
         int[] marks = this.marks;
         int at = 3 * marked;
-        // No call below: a StackOverflowError would leave the update half done.
+        // No method may be called below: a StackOverflowError would leave the update half done.
         marks[at] = depth;
         marks[at + 1] = key;
         marks[at + 2] = other;
@@ -169,7 +169,7 @@ class Path extends UnwindingPath {
             enterTimed(node);
         } else {
             long frame = frame(node | 1);
-            // No call below: a StackOverflowError would leave the update half done.
+            // No method may be called below: a StackOverflowError would leave the update half done.
             rows[node + WORK] += CALL - 1;
             back[depth + 1] = frame;
             depth++;
@@ -208,7 +208,7 @@ class Path extends UnwindingPath {
         int depth = this.depth + 1;
         long start = Clock.now();
         grantBlock(node, block);
-        // No call below: a StackOverflowError would leave the update half done.
+        // No method may be called below: a StackOverflowError would leave the update half done.
         stamps[depth] = start;
         weights[depth] = (byte) weight;
         back[depth] = frame;
@@ -220,7 +220,7 @@ class Path extends UnwindingPath {
         int depth = this.depth + 1;
         long start = Clock.now();
         grant(node, 0);
-        // No call below: a StackOverflowError would leave the update half done.
+        // No method may be called below: a StackOverflowError would leave the update half done.
         stamps[depth] = start;
         back[depth] = node;
         this.depth = depth;
@@ -230,14 +230,14 @@ class Path extends UnwindingPath {
     private void enterUntimed(int node) {
         long frame = frame(node | 1);
         grant(node, LEFT);
-        // No call below: a StackOverflowError would leave the update half done.
+        // No method may be called below: a StackOverflowError would leave the update half done.
         back[depth + 1] = frame;
         depth++;
     }
 
     private void enterOverflow(int node, int method) {
         long frame = frame(node);
-        // No call below: a StackOverflowError would leave the update half done.
+        // No method may be called below: a StackOverflowError would leave the update half done.
         times[2 * node + GRANTED] += CALL;
         stamps[depth + 1] = method;
         rows[node + WORK] += CALL;
@@ -249,7 +249,7 @@ class Path extends UnwindingPath {
     private void enterBeyond() {
         int node = overflow();
         long frame = frame(node);
-        // No call below: a StackOverflowError would leave the update half done.
+        // No method may be called below: a StackOverflowError would leave the update half done.
         times[2 * node + GRANTED] += CALL;
         if (beyond++ == 0) {
             back[depth + 1] = frame;

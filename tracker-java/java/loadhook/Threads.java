@@ -334,8 +334,7 @@ final class Threads {
         while (before.next != path) {
             before = before.next;
         }
-        // No call or jump below: the path is always either in the chain or
-        // among the ended ones.
+        // No call and no jump may stand below: the path is always either in the chain or among the ended ones.
         before.next = path.next;
         chains[chain] = head.next;
         path.next = EndedPaths.waiting;

@@ -53,7 +53,7 @@ class TimedTree extends Tree {
      */
     final void grantBlock(int node, long next) {
         grant(node, (int) (next >> 32));
-        // No call below: a StackOverflowError would leave the update half done.
+        // No method may be called below: a StackOverflowError would leave the update half done.
         int at = 2 * node;
         times[at + LINK] = times[at + LINK] & 0xFFFFFFFF00000000L | next & 0xFFFFFFFFL;
     }
@@ -74,7 +74,7 @@ class TimedTree extends Tree {
         long timed = times[at + TIMED];
         long recent = times[at + RECENT];
         int work = rows[node + WORK];
-        // No call below: a StackOverflowError would leave the update half done.
+        // No method may be called below: a StackOverflowError would leave the update half done.
         times[at + ALL] += sample;
         if (work >= 2 * CALL) {
             times[at + NESTED] += sample;
@@ -101,7 +101,7 @@ class TimedTree extends Tree {
         }
         long recent = Timing.recent(times[at + RECENT], times[at + TIMED], sample);
         int work = rows[node + WORK];
-        // No call below: a StackOverflowError would leave the update half done.
+        // No method may be called below: a StackOverflowError would leave the update half done.
         times[at + ALL] += estimate;
         if (work >= 2 * CALL) {
             times[at + NESTED] += estimate;
@@ -149,16 +149,15 @@ class TimedTree extends Tree {
         return 0;
     }
 
-    /** The nanoseconds for which no tick counts, see {@link UnwindingPath#attribute}. */
+    /** The nanoseconds whose ticks do not count, see {@link UnwindingPath#attribute}. */
     long refused() {
         return 0;
     }
 
     /**
-     * Returns whether no tick counts for most of the time. The few ticks that
-     * do count then say nothing about the rest, and are not reported. The
-     * decision is made when the tree is read, so the order of the times does
-     * not matter.
+     * Returns whether the ticks of most of the time do not count. The few ticks that do count say nothing about the
+     * rest, so they are not reported. This is decided when the tree is read, so the order of the times does not
+     * matter.
      */
     static boolean isMostlyRefused(long given, long refused) {
         return refused > given + REFUSED_AT_FIRST;
@@ -198,7 +197,7 @@ class TimedTree extends Tree {
             int at = 2 * node;
             long variance = widened(times[at + VARIANCE], Ticker.variance(began, beyond, now));
             int work = rows[node + WORK];
-            // No call below: a StackOverflowError would leave the update half done.
+            // No method may be called below: a StackOverflowError would leave the update half done.
             times[at + ALL] += beyond;
             if (work >= 2 * CALL) {
                 times[at + NESTED] += beyond;

@@ -193,7 +193,7 @@ class Tree {
             long[] table = edges.table;
             long key = Edges.key(from, method);
             int at = Edges.find(table, key);
-            // No call below: a StackOverflowError would leave the update half done.
+            // No method may be called below: a StackOverflowError would leave the update half done.
             table[at] = key;
             table[at + 1] = node;
             edges.count++;
@@ -222,7 +222,7 @@ class Tree {
         long key = Edges.key(from, method);
         int at = table == null ? 0 : Edges.find(table, key);
         write(node, from, method, mode, leaf);
-        // No call below: an edge must never lead to a node that does not exist.
+        // No method may be called below: an edge must never lead to a node that does not exist.
         if (table != null) {
             table[at] = key;
             table[at + 1] = node;

@@ -54,14 +54,12 @@ final class TreeMerge {
             double variance = Double.longBitsToDouble(times[at + Tree.VARIANCE]) + source.variance(node);
             long bits = Double.doubleToRawLongBits(variance);
             if (place == Tree.ROOT) {
-                // No call or jump below: after an exception, the next run would
-                // add the node again.
+                // No call and no jump may stand below: after an exception, the next run would add the node again.
                 sum.lost += calls / Tree.CALL;
                 next = node + Tree.STRIDE;
                 continue;
             }
-            // No call or jump below: after an exception, the next run would add
-            // the node again.
+            // No call and no jump may stand below: after an exception, the next run would add the node again.
             times[at + Tree.GRANTED] += calls;
             times[at + Tree.TIMED] += timed;
             times[at + Tree.ALL] += all;
@@ -79,8 +77,7 @@ final class TreeMerge {
             sum.loseTicks();
         }
         if (next == source.end) {
-            // No call or jump below: after an exception, the next run would add
-            // this again.
+            // No call and no jump may stand below: after an exception, the next run would add this again.
             sum.lost += source.lost;
             sum.given += source.given;
             sum.refused += source.refused;

@@ -11,7 +11,7 @@ final class TreeReader {
     final long lost;
     /** The nanoseconds that the ticks read from the tree stand for. */
     final long given;
-    /** The nanoseconds for which no tick is read; the whole time if most of it is refused. */
+    /** The nanoseconds whose ticks do not count; the whole time if those of most of it do not. */
     final long refused;
     /** True if the tree's ticks do not count, since those of most of the time were refused. All ticks are then read as 0. */
     final boolean isMostlyRefused;

@@ -15,9 +15,9 @@ class UnwindingPath extends PathState {
      */
     private static final int LONG_STOP = 1 << 17;
 
-    /** The time that ticks have given to nodes, see {@link TimedTree#given}. */
+    /** The nanoseconds that ticks have given to nodes, see {@link TimedTree#given}. */
     private long given;
-    /** The time for which no tick counts, see {@link TimedTree#refused}. */
+    /** The nanoseconds whose ticks do not count, see {@link TimedTree#refused}. */
     private long refused;
 
     UnwindingPath(int mode, int nodes, int frames, long seed) {
@@ -56,8 +56,8 @@ class UnwindingPath extends PathState {
         if (marked != 0 && marks[3 * marked - 3] == depth) {
             marked--;
         }
-        // No call below, and none while book writes: so a frame is both booked
-        // and ended, or neither.
+        // Neither this code nor the code of book that writes calls a method. So a StackOverflowError cannot come
+        // between them: a frame is both booked and ended, or neither.
         rows[node + WORK] -= CALL;
         this.marked = marked;
         this.depth = depth - 1;
@@ -87,8 +87,8 @@ class UnwindingPath extends PathState {
         long nanos = wall ? Ticker.nanos(span) : now - seenNanos;
         double distance = Ticker.units(Ticker.before(), last);
         if (!wall && nanos < Ticker.nanos(span) / 2) {
-            // At the first call, the clock's earlier reading is unknown, so the time does not
-            // belong to the ticks' span.
+            // At the first call there is no earlier reading of the clock. So `nanos` is not the time between the ticks,
+            // and is not added.
             if (from != 0 && nanos > 0) {
                 refused += nanos;
             }
@@ -98,7 +98,7 @@ class UnwindingPath extends PathState {
             long[] back = this.back;
             long[] ticks = this.ticks;
             int upTo = last;
-            // No call below: a StackOverflowError would leave the update half done.
+            // No method may be called below: a StackOverflowError would leave the update half done.
             given += nanos;
             for (int frame = depth; frame > 0 && upTo - from > 0; frame--) {
                 int began = (int) (back[frame] >> 32);

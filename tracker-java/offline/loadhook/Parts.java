@@ -36,8 +36,8 @@ public final class Parts {
      * negated base means that the part must use another tracker, -1 that the archive must not
      * count, 0 that the part must ask again later.
      *
-     * @param archive the archive's id and the number of its method ids @param version the version
-     * that the part was made for
+     * @param archive the archive's id and the number of its method ids
+     * @param version the version that the part was made for
      */
     public static int register(Class<?> part, String archive, int version) {
         if (version != VERSION) {

@@ -13,7 +13,7 @@ public class Wide {
         PlainHog.report(threads == 0 ? calls + PlainRounds.three() : calls);
     }
 
-    /** Not instrumented, so that a thread's trees are those of the main thread. */
+    /** A class that is not instrumented, so that each thread has the same tree as the main thread. */
     static class PlainRounds extends Thread {
         int calls;
 
@@ -64,7 +64,7 @@ public class Wide {
     static int z8() { return 1; }
     static int z9() { return 1; }
 
-    /** Not instrumented, so that the methods that it calls get the method above it as their caller. */
+    /** A class that is not instrumented. The methods that it calls are shown below the method that calls it. */
     static class PlainCaller {
         static int each(char level) {
             int calls = 1;

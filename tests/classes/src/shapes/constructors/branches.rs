@@ -34,7 +34,7 @@ pub(super) const SHAPES: &[ConstructorShape] = &[
     ),
     ConstructorShape::any(
         "super_last",
-        "code after the super call laid out first",
+        "the code that runs after the super call stands before it",
         super_last,
     ),
     ConstructorShape::any(

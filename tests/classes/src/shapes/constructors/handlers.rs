@@ -18,22 +18,22 @@ pub(super) const SHAPES: &[ConstructorShape] = &[
     ConstructorShape::any("handler_at_zero", "a user handler from pc 0", at_zero),
     ConstructorShape::any(
         "handler_up_to_call",
-        "ranges touching the super call",
+        "handler ranges that end or begin at the super call",
         touching,
     ),
     ConstructorShape::any(
         "handler_retries",
-        "a handler before that jumps back",
+        "a handler before the super call, which jumps back",
         retries,
     ),
     ConstructorShape::any(
         "handler_rethrows",
-        "nested handlers before that rethrow",
+        "nested handlers before the super call, which rethrow",
         rethrows,
     ),
     ConstructorShape::any(
         "handler_moves_this",
-        "this moved within a handler's range",
+        "this moved to another local within a handler's range",
         moves,
     ),
     ConstructorShape::old(

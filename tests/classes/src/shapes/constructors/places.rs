@@ -22,7 +22,7 @@ pub(super) const SHAPES: &[ConstructorShape] = &[
     ),
     ConstructorShape::old(
         "this_on_stack_branch",
-        "this only on the stack across a branch, which no frame can say",
+        "this only on the stack across a branch, which no frame can express",
         on_stack_branch,
     ),
     ConstructorShape::any(
@@ -32,7 +32,7 @@ pub(super) const SHAPES: &[ConstructorShape] = &[
     ),
     ConstructorShape::any(
         "flexible",
-        "a field of its own set before the super call",
+        "a field of the class set before the super call",
         flexible,
     ),
     ConstructorShape::any(
@@ -52,7 +52,7 @@ pub(super) const SHAPES: &[ConstructorShape] = &[
     ),
     ConstructorShape::any(
         "three_uninitialized",
-        "this and two new objects unfinished",
+        "this and two new objects, all uninitialised",
         three,
     ),
 ];
