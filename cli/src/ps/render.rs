@@ -14,7 +14,8 @@ const UNKNOWN: &str = "–";
 /// Longest name of a user, and longest version, in columns.
 const LONGEST: usize = 12;
 
-/// Writes a row for each JVM. Below it, indented, is what else there is to say about it.
+/// Writes a row for each JVM, and below it, indented, its notes: a container, a loaded agent, or the
+/// reason why Loadhook cannot attach.
 pub(super) fn table(jvms: &[FoundJvm], columns: usize, out: &mut dyn Write) -> io::Result<()> {
     if jvms.is_empty() {
         return writeln!(out, "no JVM is running that this user can see");
