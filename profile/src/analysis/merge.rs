@@ -1,17 +1,18 @@
 //! Several profiles as one.
 
 use std::borrow::Cow;
-use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::slice;
 
 use thiserror::Error;
 
+use super::merged_allocations::Allocated;
 use super::{merged_notes, merged_sampling};
 use crate::analysis::method_matching::{Key, Matching};
 use crate::analysis::paths::Paths;
-use crate::model::{Allocations, Amount, Frame, MethodCalls, Seen, Site};
-use crate::model::{Header, Method, Node, ProbeCosts, Profile, ThreadKind, ThreadTree, Timing};
+use crate::model::{
+    Header, Method, MethodCalls, Node, ProbeCosts, Profile, ThreadKind, ThreadTree, Timing,
+};
 
 /// Profiles whose times cannot be added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -161,7 +162,8 @@ fn add<'p>(
             sum.since_ns = [sum.since_ns, counted.since_ns].into_iter().flatten().min();
         }
         if let Some(allocations) = &profile.allocations {
-            allocated.add(allocations, &places, &indexes)?;
+            let added = allocated.add(allocations, &places, &indexes);
+            added.map_err(|_| MergeError::Allocations)?;
         }
     }
     let sampled = profiles.iter().filter_map(|profile| profile.sampling);
@@ -211,78 +213,6 @@ fn add_tree(into: &mut Vec<Node>, nodes: &[Node], paths: &mut Paths, methods: &[
         sum.ticked_ns = sum.ticked_ns.saturating_add(node.ticked_ns);
         sum.ticked_variance += node.ticked_variance;
         sum.waiting.add(&node.waiting);
-    }
-}
-
-/// The key of a site: thread, frame, type, and whether the sizes of its allocated and its live
-/// objects are unknown. Sites with and without sizes stay apart, so that the bytes of one do not
-/// seem to include the objects of the other.
-type SiteKey<'p> = (u32, Option<u32>, &'p str, [bool; 2]);
-
-/// Allocations of all profiles, added up.
-#[derive(Default)]
-struct Allocated<'p> {
-    sum: Option<Allocations>,
-    frames: HashMap<Frame, u32>,
-    sites: HashMap<SiteKey<'p>, usize>,
-}
-
-impl<'p> Allocated<'p> {
-    fn add(
-        &mut self,
-        other: &'p Allocations,
-        threads: &[u32],
-        methods: &[u32],
-    ) -> Result<(), MergeError> {
-        let sum = self.sum.get_or_insert_with(|| Allocations {
-            seen: other.seen,
-            live: true,
-            ..Allocations::default()
-        });
-        match (&mut sum.seen, other.seen) {
-            (Seen::Exact, Seen::Exact) | (Seen::All, Seen::All) => {}
-            // Each profile's samples were weighed by its own interval; the header gets the
-            // coarsest.
-            (Seen::Sampled { interval }, Seen::Sampled { interval: other }) => {
-                *interval = other.max(*interval)
-            }
-            _ => return Err(MergeError::Allocations),
-        }
-        sum.live &= other.live;
-        let mut places: Vec<u32> = Vec::with_capacity(other.frames.len());
-        for frame in &other.frames {
-            let frame = Frame {
-                parent: frame.parent.map(|parent| places[parent as usize]),
-                method: methods[frame.method as usize],
-                ..*frame
-            };
-            let place = *self.frames.entry(frame).or_insert_with(|| {
-                sum.frames.push(frame);
-                sum.frames.len() as u32 - 1
-            });
-            places.push(place);
-        }
-        for site in &other.sites {
-            let thread = threads[site.thread as usize];
-            let frame = site.frame.map(|frame| places[frame as usize]);
-            let is_unsized = |amount: Amount| amount.objects > 0.0 && amount.bytes.is_none();
-            let is_unsized = [site.allocated, site.live].map(is_unsized);
-            match self
-                .sites
-                .entry((thread, frame, &site.type_name, is_unsized))
-            {
-                Entry::Vacant(vacant) => {
-                    vacant.insert(sum.sites.len());
-                    sum.sites.push(Site {
-                        thread,
-                        frame,
-                        ..site.clone()
-                    });
-                }
-                Entry::Occupied(at) => sum.sites[*at.get()].add(site),
-            }
-        }
-        Ok(())
     }
 }
 

@@ -11,6 +11,7 @@ pub mod figures;
 mod focus;
 pub(crate) mod measure;
 pub(crate) mod merge;
+mod merged_allocations;
 mod merged_notes;
 mod merged_sampling;
 pub(crate) mod method_matching;
