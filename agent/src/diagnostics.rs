@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::io::Write;
 use std::sync::Mutex;
 
-use loadhook_text::printable;
+use loadhook_text::terminal;
 
 use crate::locks::lock;
 
@@ -23,10 +23,9 @@ pub(crate) fn once(message: &str) {
     }
 }
 
-/// Prints a message. Messages quote options and file names, so characters that a terminal interprets are escaped. A
-/// message may have several lines: that about a wrong pattern has three.
+/// Prints a message. A message may have several lines: that about a wrong pattern has three.
 pub(crate) fn line(message: &str) {
-    let lines: Vec<_> = message.lines().map(printable).collect();
+    let message = terminal::message(&format!("loadhook: {message}"));
     // A closed standard error is no reason to stop.
-    let _ = writeln!(std::io::stderr().lock(), "loadhook: {}", lines.join("\n"));
+    let _ = writeln!(std::io::stderr().lock(), "{message}");
 }

@@ -20,6 +20,8 @@ use std::{env, io};
 
 use clap::{Parser, Subcommand};
 use loadhook_text::printable;
+use loadhook_text::terminal::columns;
+use loadhook_text::width::width;
 
 use crate::output::say;
 
@@ -74,16 +76,19 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints the parser's message or the help, and ends. The parser quotes arguments unescaped. Its
-/// colours are escape sequences, too, so if an argument has control characters, the message is
-/// escaped and printed without colours.
+/// Prints the parser's message or the help, and ends. The parser quotes arguments unescaped, and does
+/// not wrap its messages. Its colours are escape sequences, so a message that is escaped or wrapped
+/// here has none.
 fn refuse(error: &clap::Error) -> ! {
     let has_escapes = |argument: OsString| match printable(&argument.to_string_lossy()) {
         Cow::Borrowed(_) => false,
         Cow::Owned(_) => true,
     };
-    if error.use_stderr() && env::args_os().any(has_escapes) {
-        say!("{}", error.render().to_string().trim_end());
+    let text = error.render().to_string();
+    let columns = columns(io::stderr(), report::COLUMNS);
+    let is_wide = text.lines().any(|line| width(line) > columns);
+    if error.use_stderr() && (is_wide || env::args_os().any(has_escapes)) {
+        say!("{}", text.trim_end());
         process::exit(error.exit_code());
     }
     error.exit()

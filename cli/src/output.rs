@@ -2,13 +2,12 @@
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, IsTerminal, Write};
-use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use loadhook_text::printable;
-use terminal_size::{Width, terminal_size_of};
+use loadhook_text::terminal::message;
 
 /// Writes a message on standard error. A fault of standard error is ignored.
 macro_rules! say {
@@ -18,11 +17,9 @@ macro_rules! say {
 }
 pub(crate) use say;
 
-/// Writes the lines of [`say`]. Messages contain file names and answers of JVMs, so characters that
-/// a terminal interprets are escaped.
+/// Writes the lines of [`say`].
 pub(crate) fn write_line(text: &str) {
-    let lines: Vec<_> = text.lines().map(printable).collect();
-    let _ = writeln!(io::stderr().lock(), "{}", lines.join("\n"));
+    let _ = writeln!(io::stderr().lock(), "{}", message(text));
 }
 
 /// Lists the first names for a sentence, and the number of omitted names.
@@ -38,16 +35,6 @@ pub(crate) fn listed(names: &[String]) -> String {
 /// Writes text on standard error that is escaped already and may have grey lines.
 pub(crate) fn write_text(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", text.trim_end());
-}
-
-/// The number of columns: the variable `COLUMNS`, otherwise those of the terminal `out`, otherwise
-/// `usual`.
-pub(crate) fn columns(out: impl AsFd, usual: usize) -> usize {
-    let set = std::env::var("COLUMNS").ok();
-    let set = set.and_then(|set| set.parse().ok());
-    set.filter(|columns| (1..=1000).contains(columns))
-        .or_else(|| terminal_size_of(out).map(|(Width(columns), _)| usize::from(columns)))
-        .unwrap_or(usual)
 }
 
 /// Returns whether lines can be grey: on a terminal, unless `NO_COLOR` is set.

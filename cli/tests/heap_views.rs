@@ -239,7 +239,8 @@ fn identifiers_are_whole_in_narrow_terminals() {
         .expect("the test file can be written");
     let mut command = loadhook(folder.path(), &["heap", "a.hprof", "--threads"]);
     let shown = done(command.env("COLUMNS", "70")).out;
-    let lines: Vec<&str> = shown.lines().skip(2).collect();
+    // The two lines about the dump, and an empty line.
+    let lines: Vec<&str> = shown.lines().skip(3).collect();
     for (line, has) in lines.iter().zip([
         " 0xffff1200",
         "(java/lang/Thread:123)",
@@ -305,7 +306,8 @@ fn a_difference_names_both_dumps() {
     let expected = "\
 before  12 objects · 272 bytes · dumped 2001-09-09 01:46:40 UTC · a.hprof
 after   16 objects · 368 bytes · dumped 2001-09-09 01:46:40 UTC · b.hprof.gz
-2 of 4 classes changed; + means more after than before; bytes and instances are those after
+2 of 4 classes changed; + means more after than before; bytes and instances are
+  those after
 
 #    ± bytes      bytes  ± instances  instances  class
 1  +48 bytes  144 bytes           +2          6  byte[]

@@ -7,6 +7,7 @@ use loadhook_profile::analysis::diff::allocations::{Change, compare};
 use loadhook_profile::format::diff::allocations::{write, write_json};
 use loadhook_profile::format::{Options, Sort};
 use loadhook_profile::{Measure, MergeError, Profile, Seen, Site};
+use loadhook_text::width::folded;
 use serde_json::Value;
 
 fn table(before: &Profile, after: &Profile, options: &Options<'_>) -> String {
@@ -163,10 +164,13 @@ fn objects_of_unknown_size_are_mentioned() {
         let first = table.lines().find(|line| line.contains(" Gone "));
         assert!(first.is_some_and(|row| row.contains(" +4,993 ")), "{table}");
         assert!(table.contains("after ≥161 KB in 6,014 objects"), "{table}");
-        let note = "\n7 objects before and 5,010 after have unknown sizes: \
-            their classes were unloaded, or the heap was full\n\
-            ≥ lower bound: without the bytes of these\n";
-        assert!(table.contains(note), "{table}");
+        let note = "7 objects before and 5,010 after have unknown sizes: \
+            their classes were unloaded, or the heap was full";
+        let note = format!(
+            "\n{}\n≥ lower bound: without the bytes of these\n",
+            folded(note, width)
+        );
+        assert!(table.contains(&note), "{table}");
     }
     let changes = compare(pair(&before, &after), &Options::default())
         .expect("the profiles can be compared")

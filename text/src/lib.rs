@@ -8,6 +8,7 @@
 //! | a date | [`date`] |
 //! | the name of a Java method or type in a narrow column | [`java::shorten`] |
 //! | other text in a narrow column | [`clipped`], [`width`] |
+//! | a message on standard error | [`terminal::message`] |
 //!
 //! Names from outside go through [`printable`] **before** they are cut, padded or coloured:
 //! cutting afterwards counts the columns of the escapes, too.
@@ -28,6 +29,7 @@ pub mod date;
 mod escape;
 pub mod java;
 mod json_writer;
+pub mod terminal;
 pub mod units;
 pub mod width;
 

@@ -33,21 +33,35 @@ pub(crate) fn fitting(chars: impl Iterator<Item = char>, mut room: usize) -> Str
 
 /// Wraps a sentence at its blanks into lines of `width` columns, each after `indent`.
 pub fn wrapped(text: &str, indent: &str, width: usize) -> String {
-    let mut lines = indent.to_owned();
-    let mut taken = indent.width();
+    broken(text, indent, indent, width)
+}
+
+/// Wraps a sentence of messages and remarks. Lines after the first are indented, since the next
+/// sentence begins on a line of its own, too.
+pub fn folded(text: &str, width: usize) -> String {
+    let sentence = text.trim_start_matches(' ');
+    let indent = &text[..text.len() - sentence.len()];
+    broken(sentence, indent, &format!("{indent}  "), width)
+}
+
+/// Wraps a text. The first line begins with `first`, the others with `indent`. A word that is wider
+/// than a line stays whole.
+fn broken(text: &str, first: &str, indent: &str, width: usize) -> String {
+    let mut lines = first.to_owned();
+    let mut taken = first.width();
+    let mut is_begun = false;
     for word in text.split(' ') {
-        if taken > indent.width() {
-            if taken + 1 + word.width() > width {
-                lines.push('\n');
-                lines.push_str(indent);
-                taken = indent.width();
-            } else {
-                lines.push(' ');
-                taken += 1;
-            }
+        if is_begun && taken + 1 + word.width() > width {
+            lines.push('\n');
+            lines.push_str(indent);
+            taken = indent.width();
+        } else if is_begun {
+            lines.push(' ');
+            taken += 1;
         }
         lines.push_str(word);
         taken += word.width();
+        is_begun = true;
     }
     lines
 }
@@ -87,6 +101,10 @@ mod tests {
     #[test]
     fn sentences_break_at_blanks() {
         assert_eq!(wrapped("one two three", "  ", 9), "  one two\n  three");
+        assert_eq!(folded("one two three", 9), "one two\n  three");
+        assert_eq!(folded("  one two three", 9), "  one two\n    three");
+        assert_eq!(folded("a-long-word two", 6), "a-long-word\n  two");
+        assert_eq!(folded("", 6), "");
         let words = ["one", "two", "three"].map(str::to_owned);
         assert_eq!(joined(&words, 9), "one · two\nthree");
     }

@@ -11,7 +11,9 @@ use clap::Args;
 use loadhook_rewrite::{ClassFile, symbol, text};
 
 use self::class_source::read_class;
-use crate::output::{columns, listed};
+use loadhook_text::terminal::columns;
+
+use crate::output::listed;
 use crate::side_by_side::{Pair, write_pair};
 
 /// Number of columns of a comparison that is not printed on a terminal.

@@ -7,12 +7,13 @@ use loadhook_profile::analysis::diff;
 use loadhook_profile::format::diff as diff_format;
 use loadhook_profile::format::{Explain, Format, Options, Sort, difference_page, write_waiting};
 use loadhook_profile::{Measure, Method, Profile};
+use loadhook_text::terminal::columns;
 
 use super::args::ReportArgs;
 use super::focus::Focus;
 use super::read::read;
 use super::threads::ThreadFilter;
-use crate::output::{PRIVATE, can_grey, columns, write_beside};
+use crate::output::{PRIVATE, can_grey, write_beside};
 
 /// The width of a table that is not written to a terminal.
 pub(crate) const COLUMNS: usize = 100;

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use loadhook_profile::Profile;
 use loadhook_profile::format::{Explain, Format, Options, pprof};
+use loadhook_text::terminal::columns;
 
 use super::args::RunArgs;
-use crate::output::{PRIVATE, can_grey, columns, move_to, say, write_beside, write_text};
+use crate::output::{PRIVATE, can_grey, move_to, say, write_beside, write_text};
 use crate::report;
 
 /// Shows the profiles in `files` in one table, and writes them merged to `whole` if that is given.

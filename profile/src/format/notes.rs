@@ -1,4 +1,9 @@
-//! The notes of a profile, and the way in which it was measured, in formats for people.
+//! Notes, remarks, and the way in which a profile was measured, in formats for people.
+
+use std::io::{self, Write};
+
+use loadhook_text::printable;
+use loadhook_text::width::folded;
 
 use crate::model::{Header, Timing};
 
@@ -16,4 +21,15 @@ pub(super) fn measured(header: &Header) -> String {
             timing.as_str()
         ),
     }
+}
+
+/// Writes sentences, each from a line of its own on, folded to a width.
+pub(super) fn write_sentences<S: AsRef<str>>(
+    sentences: impl IntoIterator<Item = S>,
+    width: usize,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut sentences = sentences.into_iter();
+    sentences
+        .try_for_each(|sentence| writeln!(out, "{}", folded(&printable(sentence.as_ref()), width)))
 }

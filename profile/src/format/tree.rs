@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use unicode_width::UnicodeWidthStr;
 
-use super::notes::FEW_NOTES;
+use super::notes::{FEW_NOTES, write_sentences};
 use super::table::columns::{Column, NARROWEST_NAME, fitted, name_width, text_table};
 use super::table::methods::nothing;
 use super::table::sampled::waiting_text;
@@ -17,7 +17,6 @@ use crate::format::allocation_text::unsized_remarks;
 use crate::format::bounds::mark;
 use crate::model::Profile;
 use loadhook_text::java::shorten;
-use loadhook_text::printable;
 use loadhook_text::units::{self, UNKNOWN, Unit};
 
 /// Writes the tree of all chosen threads together. It shows the [`Options::top`] heaviest nodes;
@@ -44,36 +43,28 @@ pub(super) fn write(
         let names: Vec<String> = lines.iter().map(|line| line.fitted(&view, room)).collect();
         text_table(&columns, "method", &names, options.width, out)?;
         if lines.iter().any(|line| line.is_too_deep(&view, room)) {
-            writeln!(
-                out,
-                "N… stands for the N levels above a call that are too many to draw"
-            )?;
+            let deep = "N… stands for the N levels above a call that are too many to draw";
+            write_sentences([deep], options.width, out)?;
         }
     }
     let omitted = tree.entries.len() - lines.len();
     if omitted > 0 {
         let nodes = if omitted == 1 { "node" } else { "nodes" };
         let omitted = units::count(omitted as u64);
-        match options.top {
-            Some(top) => writeln!(out, "{omitted} lighter {nodes} omitted (--top {top})")?,
-            None => writeln!(
-                out,
+        let omitted = match options.top {
+            Some(top) => format!("{omitted} lighter {nodes} omitted (--top {top})"),
+            None => format!(
                 "{omitted} {nodes} below {} % omitted (--top N shows the N heaviest)",
                 options.min_percent
-            )?,
-        }
+            ),
+        };
+        write_sentences([omitted], options.width, out)?;
     }
-    if let Some(line) = view.waiting.line() {
-        writeln!(out, "{line}")?;
-    }
-    for remark in unsized_remarks(view.unsized_objects()) {
-        writeln!(out, "{remark}")?;
-    }
+    write_sentences(view.waiting.line(), options.width, out)?;
+    write_sentences(unsized_remarks(view.unsized_objects()), options.width, out)?;
     // The notes are part of the tree, because one may say that paths end early.
     let notes = profile.header.all_notes().take(FEW_NOTES);
-    notes
-        .map(printable)
-        .try_for_each(|note| writeln!(out, "{note}"))
+    write_sentences(notes, options.width, out)
 }
 
 /// Returns for each entry whether it is shown. No entry is heavier than its caller, so the callers

@@ -5,10 +5,12 @@ use std::path::Path;
 
 use loadhook_heap::{Header, Histogram};
 use loadhook_text::date::utc;
+use loadhook_text::terminal::columns;
+use loadhook_text::width::{folded, joined};
 use loadhook_text::{bytes, clipped, count, printable};
 
 /// Width of a table that is not written to a terminal.
-pub(in crate::heap) const COLUMNS: usize = 80;
+const COLUMNS: usize = 80;
 
 /// Maximum number of columns of a name on a page. A longer name is cut.
 const LONGEST_NAME: usize = 300;
@@ -44,20 +46,31 @@ pub(in crate::heap) fn id(id: u64) -> String {
     format!("{id:#x}")
 }
 
+/// The number of columns for tables and sentences.
+pub(in crate::heap) fn width() -> usize {
+    columns(io::stdout(), COLUMNS)
+}
+
+/// Writes a sentence, folded at the width of tables.
+pub(in crate::heap) fn sentence(text: &str, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{}", folded(text, width()))
+}
+
 /// Writes the lines above all tables of one dump.
 pub(in crate::heap) fn head(histogram: &Histogram, out: &mut dyn Write) -> io::Result<()> {
     let Header { id_size, time_ms } = histogram.header;
-    writeln!(
-        out,
-        "{} objects · {} · dumped {} · ids of {id_size} bytes\n",
-        count(histogram.instances()),
+    let facts = [
+        format!("{} objects", count(histogram.instances())),
         bytes(histogram.bytes()),
-        utc(time_ms),
-    )?;
-    match left_out(histogram) {
-        Some(left_out) => writeln!(out, "{left_out}\n"),
-        None => Ok(()),
+        format!("dumped {}", utc(time_ms)),
+        format!("ids of {id_size} bytes"),
+    ];
+    writeln!(out, "{}\n", joined(&facts, width()))?;
+    if let Some(left_out) = left_out(histogram) {
+        sentence(&left_out, out)?;
+        writeln!(out)?;
     }
+    Ok(())
 }
 
 /// The line about the profiler's own objects, which are left out.

@@ -14,6 +14,7 @@ use crate::analysis::options::{Options, Sort};
 use crate::analysis::statistics::median;
 use crate::format::allocation_text::{AT_LEAST, UNSIZED, describe, total_text};
 use crate::format::json::recording;
+use crate::format::notes::write_sentences;
 use crate::format::table::columns::{Column, text_table, with_types};
 use crate::model::{Amount, Seen};
 use loadhook_text::JsonWriter;
@@ -65,13 +66,11 @@ pub fn write(
     let unsized_objects = comparison.totals.each_ref().map(most);
     if unsized_objects != [0.0; 2] {
         let [before, after] = unsized_objects.map(|objects| units::decimal(objects, 0));
-        writeln!(
-            out,
-            "{before} objects before and {after} after {UNSIZED}\n{AT_LEAST}"
-        )?;
+        let missing = format!("{before} objects before and {after} after {UNSIZED}");
+        write_sentences([missing.as_str(), AT_LEAST], options.width, out)?;
     }
     let told = sentences::below(&comparison.plan, &comparison.headers, "places");
-    told.iter().try_for_each(|line| writeln!(out, "{line}"))
+    write_sentences(told, options.width, out)
 }
 
 /// The changes that the table lists.
@@ -123,9 +122,8 @@ fn head(comparison: &Comparison, options: &Options<'_>, out: &mut dyn Write) -> 
             Sort::Calls => ("all objects", |objects| units::decimal(objects, 0)),
             _ => ("all bytes", |bytes| units::bytes(bytes.round() as u64)),
         };
-        if let Some(line) = sentences::whole(&comparison.whole, &comparison.plan, title, number) {
-            writeln!(out, "{line}")?;
-        }
+        let whole = sentences::whole(&comparison.whole, &comparison.plan, title, number);
+        write_sentences(whole, options.width, out)?;
     }
     writeln!(out)
 }

@@ -11,7 +11,7 @@ use crate::analysis::diff::Verdict;
 use crate::analysis::diff::methods::{Change, Comparison, Cost, Quantity};
 use crate::analysis::options::Options;
 use crate::format::bounds::mark;
-use crate::format::notes::measured;
+use crate::format::notes::{measured, write_sentences};
 use crate::format::table::columns::{Column, fitted, text_table};
 use crate::model::Timing;
 use loadhook_text::JsonWriter;
@@ -43,18 +43,15 @@ pub fn write(
         writeln!(out, "      {} more {what}", units::count(left as u64))?;
     }
     writeln!(out)?;
-    if let Some(line) = &comparison.waiting {
-        writeln!(out, "{line}")?;
-    }
+    write_sentences(&comparison.waiting, options.width, out)?;
     let plan = &comparison.plan;
     if !plan.is_tested() && comparison.times().is_some() {
-        writeln!(
-            out,
-            "Calls are exact. Times vary from run to run by more than their sampling error (±)."
-        )?;
+        let noise =
+            "Calls are exact. Times vary from run to run by more than their sampling error (±).";
+        write_sentences([noise], options.width, out)?;
     }
     let told = sentences::below(plan, &comparison.headers, "methods");
-    told.iter().try_for_each(|line| writeln!(out, "{line}"))
+    write_sentences(told, options.width, out)
 }
 
 /// Writes the number of runs, and how all methods together changed.
@@ -72,9 +69,8 @@ fn head(comparison: &Comparison, options: &Options<'_>, out: &mut dyn Write) -> 
         Quantity::Calls => ("all calls", |calls| units::decimal(calls, 0)),
         _ => ("self time of all methods", units::time),
     };
-    if let Some(line) = sentences::whole(&comparison.whole, &comparison.plan, what, number) {
-        writeln!(out, "{line}")?;
-    }
+    let whole = sentences::whole(&comparison.whole, &comparison.plan, what, number);
+    write_sentences(whole, options.width, out)?;
     writeln!(out)
 }
 

@@ -10,6 +10,7 @@ use crate::analysis::method_names::names;
 use crate::analysis::options::{Options, Sort};
 use crate::format::allocation_text::{describe, total_text, unsized_remarks};
 use crate::format::bounds::mark;
+use crate::format::notes::write_sentences;
 use crate::model::Profile;
 use crate::model::{Allocations, Amount};
 use loadhook_text::java::in_loaders;
@@ -93,9 +94,7 @@ pub(super) fn write(
     if !remarks.is_empty() {
         writeln!(out)?;
     }
-    remarks
-        .iter()
-        .try_for_each(|remark| writeln!(out, "{remark}"))
+    write_sentences(remarks, options.width, out)
 }
 
 fn weight(row: &Place<'_>, measure: Measure) -> f64 {

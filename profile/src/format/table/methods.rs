@@ -9,7 +9,7 @@ use crate::analysis::options::{Explain, Options};
 use crate::analysis::view::View;
 use crate::analysis::waiting_methods::mostly_waiting;
 use crate::format::bounds::{COUNTED, counted_only, mark};
-use crate::format::notes::{FEW_NOTES, measured};
+use crate::format::notes::{FEW_NOTES, measured, write_sentences};
 use crate::model::{Clock, Header, Method, Profile};
 use loadhook_text::clipped;
 use loadhook_text::printable;
@@ -83,14 +83,15 @@ pub(super) fn write(
         &profile.header,
         first.into_iter().flatten().collect(),
         marks,
-        options.explain != Explain::No,
+        options,
         out,
     )?;
-    match rows.iter().find(|row| row.is_mostly_error()) {
-        _ if view.is_sampled() => Ok(()),
-        Some(row) => writeln!(out, "{}", remedy(&profile.methods[row.method as usize])),
-        None => Ok(()),
-    }
+    let mostly_error = rows.iter().find(|row| row.is_mostly_error());
+    let remedy = mostly_error.filter(|_| !view.is_sampled()).map(|row| {
+        let method = &profile.methods[row.method as usize];
+        remedy(method)
+    });
+    write_sentences(remedy, options.width, out)
 }
 
 /// The remark that names the options that give better numbers for rows that are mostly error.
@@ -152,8 +153,8 @@ fn head(view: &View<'_>, options: &Options<'_>, out: &mut dyn Write) -> io::Resu
         for line in sampled::head(view, options.width) {
             writeln!(out, "{line}")?;
         }
-    } else if let Some(line) = sum_over_threads(view, options.width) {
-        writeln!(out, "{line}")?;
+    } else if let facts @ [_, ..] = &*sum_over_threads(view) {
+        writeln!(out, "{}", joined(facts, options.width))?;
     }
     writeln!(out)
 }
@@ -176,11 +177,11 @@ fn call_text(view: &View<'_>, calls: u64) -> String {
     }
 }
 
-/// The line that says that times are summed over threads.
-fn sum_over_threads(view: &View<'_>, width: usize) -> Option<String> {
+/// Sentences that say how to read times that are summed over threads; empty for a single thread.
+pub(in crate::format) fn sum_over_threads(view: &View<'_>) -> Vec<String> {
     let header = &view.profile.header;
     if view.counts_only() || view.trees.len() < 2 {
-        return None;
+        return Vec::new();
     }
     let mut facts = vec![
         format!("Times are summed over {}", view.threads()),
@@ -202,7 +203,7 @@ fn sum_over_threads(view: &View<'_>, width: usize) -> Option<String> {
         });
     }
     facts.push("% is of that sum".to_owned());
-    Some(joined(&facts, width))
+    facts
 }
 
 fn columns(view: &View<'_>, rows: &[Row]) -> Vec<Column> {
@@ -328,7 +329,7 @@ pub(super) fn remarks(
     header: &Header,
     first: Vec<String>,
     [estimated, has_errors, has_bounds, has_partial]: [bool; 4],
-    explain: bool,
+    options: &Options<'_>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let mut remarks = first;
@@ -363,7 +364,10 @@ pub(super) fn remarks(
         remarks.push(format!("warning: no {what} matched `{pattern}`"));
     }
     let all = header.all_notes().count();
-    let shown = if explain { all } else { all.min(FEW_NOTES) };
+    let shown = match options.explain {
+        Explain::No => all.min(FEW_NOTES),
+        _ => all,
+    };
     remarks.extend(header.all_notes().take(shown).map(str::to_owned));
     if shown < all {
         remarks.push(format!(
@@ -374,7 +378,5 @@ pub(super) fn remarks(
     if !remarks.is_empty() {
         writeln!(out)?;
     }
-    remarks
-        .iter()
-        .try_for_each(|remark| writeln!(out, "{}", printable(remark)))
+    write_sentences(remarks, options.width, out)
 }

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 
 use super::columns::{Column, fitted, text_table};
 use crate::analysis::options::{Explain, Options};
+use crate::format::notes::write_sentences;
 use crate::model::Header;
 use loadhook_text::printable;
 use loadhook_text::units;
@@ -128,12 +129,9 @@ fn by_class(header: &Header, options: &Options<'_>, out: &mut dyn Write) -> io::
             units::count((all - classes.len()) as u64)
         )?;
     }
-    let mut others = others.into_iter();
-    others.try_for_each(|line| writeln!(out, "{}", printable(line)))?;
-    writeln!(
-        out,
-        "To list the methods: loadhook report PROFILE --explain -o FILE"
-    )
+    write_sentences(others, options.width, out)?;
+    let list = "To list the methods: loadhook report PROFILE --explain -o FILE";
+    write_sentences([list], options.width, out)
 }
 
 /// The reason and the class in a line of [`Header::explained`].

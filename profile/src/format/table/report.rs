@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::{allocations, methods, not_instrumented};
 use crate::analysis::measure::Measure;
-use crate::analysis::options::{Explain, Options};
+use crate::analysis::options::Options;
 use crate::model::Profile;
 
 /// Writes the tables, and then the methods that were not instrumented.
@@ -42,12 +42,6 @@ fn tables(profile: &Profile, options: &Options<'_>, out: &mut dyn Write) -> io::
     if has_times {
         Ok(())
     } else {
-        methods::remarks(
-            &profile.header,
-            Vec::new(),
-            [false; 4],
-            options.explain != Explain::No,
-            out,
-        )
+        methods::remarks(&profile.header, Vec::new(), [false; 4], options, out)
     }
 }

@@ -7,8 +7,7 @@ use loadhook_text::{bytes, count};
 
 use super::super::super::views::class_changes::{ClassChanges, changes, difference};
 use super::super::columns;
-use super::super::text::{COLUMNS, left_out, rest};
-use crate::output;
+use super::super::text::{left_out, rest, sentence, width};
 
 /// Writes the changes, class by class.
 pub(in crate::heap) fn write(
@@ -19,23 +18,24 @@ pub(in crate::heap) fn write(
     let both = view.histograms.each_ref();
     let (all, changed) = changes(both);
     for ((side, name), histogram) in ["before", "after"].iter().zip(&view.names).zip(both) {
-        writeln!(
-            out,
+        let facts = format!(
             "{side:6}  {} objects · {} · dumped {} · {name}",
             count(histogram.instances()),
             bytes(histogram.bytes()),
             utc(histogram.header.time_ms),
-        )?;
+        );
+        sentence(&facts, out)?;
         if let Some(left_out) = left_out(histogram) {
-            writeln!(out, "        {left_out}")?;
+            sentence(&format!("        {left_out}"), out)?;
         }
     }
-    writeln!(
-        out,
-        "{} of {} classes changed; + means more after than before; bytes and instances are those after\n",
+    let told = format!(
+        "{} of {} classes changed; + means more after than before; bytes and instances are those after",
         count(changed.len() as u64),
         count(all as u64),
-    )?;
+    );
+    sentence(&told, out)?;
+    writeln!(out)?;
     let titles = ["#", "± bytes", "bytes", "± instances", "instances", "class"];
     let mut rows = vec![titles.map(str::to_owned).to_vec()];
     for (rank, (name, change)) in changed.iter().take(top).enumerate() {
@@ -48,7 +48,7 @@ pub(in crate::heap) fn write(
             (*name).to_owned(),
         ]);
     }
-    columns::write(&rows, output::columns(io::stdout(), COLUMNS), out)?;
+    columns::write(&rows, width(), out)?;
     rest(changed.len(), top, "classes", out)
 }
 

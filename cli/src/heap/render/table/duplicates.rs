@@ -7,8 +7,7 @@ use loadhook_text::{bytes, count};
 
 use super::super::super::views::duplicates::left_out;
 use super::super::columns;
-use super::super::text::{COLUMNS, PARTIAL_STRINGS, head, percent, rest};
-use crate::output;
+use super::super::text::{PARTIAL_STRINGS, head, percent, rest, width};
 
 /// Writes the values that waste the most bytes.
 pub(in crate::heap) fn write(
@@ -43,7 +42,7 @@ pub(in crate::heap) fn write(
             value(row),
         ]);
     }
-    columns::write_texts(&rows, output::columns(io::stdout(), COLUMNS), out)?;
+    columns::write_texts(&rows, width(), out)?;
     let all = found.worst.len() as u64 + left_out(found);
     rest(all as usize, top, "values", out)
 }

@@ -6,8 +6,7 @@ use loadhook_heap::Histogram;
 use loadhook_text::{bytes, count};
 
 use super::super::columns;
-use super::super::text::{COLUMNS, head, percent, rest};
-use crate::output;
+use super::super::text::{head, percent, rest, width};
 
 /// Writes the classes by the bytes of their objects.
 pub(in crate::heap) fn write(
@@ -28,6 +27,6 @@ pub(in crate::heap) fn write(
             class.name.to_string(),
         ]);
     }
-    columns::write(&rows, output::columns(io::stdout(), COLUMNS), out)?;
+    columns::write(&rows, width(), out)?;
     rest(histogram.classes.len(), top, "classes", out)
 }

@@ -8,15 +8,14 @@ use unicode_width::UnicodeWidthStr;
 use super::super::super::views::path::{PathToRoot, Step};
 use super::super::columns;
 use super::super::root_line::root_line;
-use super::super::text::{COLUMNS, id};
-use crate::output;
+use super::super::text::{id, width};
 
 /// Minimum number of columns for the name of a class.
 const NARROWEST_NAME: usize = 20;
 
 /// Writes the path, one line per object.
 pub(in crate::heap) fn write(view: &PathToRoot, top: usize, out: &mut dyn Write) -> io::Result<()> {
-    let width = output::columns(io::stdout(), COLUMNS);
+    let width = width();
     steps(view, width, out)?;
     writeln!(out, "{}", root_line(&view.root, width))?;
     if !view.others.is_empty() {

@@ -7,8 +7,7 @@ use loadhook_text::{bytes, count};
 
 use super::super::super::views::retained::{BiggestObjects, RetainedClasses};
 use super::super::columns;
-use super::super::text::{self, COLUMNS, UNREACHABLE, id, percent, rest};
-use crate::output;
+use super::super::text::{self, UNREACHABLE, id, percent, rest, width};
 
 /// Writes the lines above the table. They include the number of unreachable objects, which are part
 /// of no retained size.
@@ -16,7 +15,7 @@ fn head(histogram: &Histogram, unreachable: u64, out: &mut dyn Write) -> io::Res
     text::head(histogram, out)?;
     match unreachable {
         0 => Ok(()),
-        _ => writeln!(out, "{} {UNREACHABLE}\n", count(unreachable)),
+        _ => text::sentence(&format!("{} {UNREACHABLE}\n", count(unreachable)), out),
     }
 }
 
@@ -40,7 +39,7 @@ pub(in crate::heap) fn biggest(
             object.class.clone(),
         ]);
     }
-    columns::write(&rows, output::columns(io::stdout(), COLUMNS), out)?;
+    columns::write(&rows, width(), out)?;
     rest(view.reachable, top, "objects", out)
 }
 
@@ -64,6 +63,6 @@ pub(in crate::heap) fn classes(
             class.name.to_string(),
         ]);
     }
-    columns::write(&rows, output::columns(io::stdout(), COLUMNS), out)?;
+    columns::write(&rows, width(), out)?;
     rest(view.classes.len(), top, "classes", out)
 }

@@ -6,8 +6,7 @@ use loadhook_heap::{Local, Thread, Threads};
 use loadhook_text::{clipped, count};
 
 use super::super::object_line::{ObjectLine, place_within};
-use super::super::text::{COLUMNS, head, rest};
-use crate::output;
+use super::super::text::{head, rest, width};
 
 /// Writes the threads, one line per frame or variable.
 pub(in crate::heap) fn write(found: &Threads, top: usize, out: &mut dyn Write) -> io::Result<()> {
@@ -15,7 +14,7 @@ pub(in crate::heap) fn write(found: &Threads, top: usize, out: &mut dyn Write) -
     if found.threads.is_empty() {
         writeln!(out, "this dump has no threads and no stacks")?;
     }
-    let width = output::columns(io::stdout(), COLUMNS);
+    let width = width();
     let mut lines = Lines { top, width, out };
     for thread in found.threads.iter().take(top) {
         lines.thread(thread)?;
