@@ -2,6 +2,7 @@
 
 mod agent_path;
 mod heap;
+mod input;
 mod inspect;
 mod jvm;
 mod output;

@@ -61,8 +61,8 @@ fn files_that_are_no_dumps_are_refused_in_a_line() {
         ),
         ("core", none),
         ("some.jar", none),
-        ("folder", "folder: a folder; give a heap dump file"),
-        ("missing", "missing: No such file or directory"),
+        ("folder", "folder: a folder; give a heap dump in it"),
+        ("missing", "missing: no such file in /"),
         (
             "profile",
             "profile: a profile, not a heap dump; to show it: loadhook report profile",
@@ -102,7 +102,10 @@ fn unreadable_files_are_refused_in_a_line() {
         command.args(["heap", "secret.hprof"]);
         command.current_dir(folder.path()).uid(65_534).gid(65_534);
     }
-    fails(&done(&mut command), "secret.hprof: Permission denied");
+    fails(
+        &done(&mut command),
+        "secret.hprof: no permission to read it; ",
+    );
 }
 
 #[test]

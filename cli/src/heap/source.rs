@@ -10,6 +10,7 @@ use loadhook_heap::{Error, Histogram};
 use loadhook_text::{bytes, count};
 
 use super::render::text::{TRAILING_BYTES, shown};
+use crate::input;
 use crate::output::say;
 
 /// The open file of a dump, and its metadata when it was opened.
@@ -25,7 +26,7 @@ pub(super) struct Source {
 impl Source {
     pub(super) fn open(file: &Path) -> Result<Source> {
         let name = shown(file);
-        let file = open(file)?;
+        let file = input::open(file, "a heap dump").with_context(|| name.clone())?;
         let before = file.metadata().with_context(|| name.clone())?;
         Ok(Source {
             file,
@@ -78,15 +79,6 @@ impl Source {
         }
         Ok(())
     }
-}
-
-fn open(file: &Path) -> Result<File> {
-    let name = || shown(file);
-    let opened = File::open(file).with_context(name)?;
-    if opened.metadata().with_context(name)?.is_dir() {
-        bail!("{}: a folder; give a heap dump file", name());
-    }
-    Ok(opened)
 }
 
 /// Fails if a dump is cut off, unless `--partial` is given. Warns of trailing bytes that are not

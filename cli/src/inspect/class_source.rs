@@ -3,12 +3,13 @@
 //! Archives are read as `loadhook rewrite` and the JVM read them, so that the
 //! class that is shown is the one that is rewritten and run.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use loadhook_offline::zip::{Archive, FileReader};
+
+use crate::input;
 
 /// Returns the bytes of the class that `name` names: a file, or `JAR!ENTRY`.
 /// Errors begin with `name`.
@@ -26,9 +27,6 @@ fn read(name: &str) -> Result<Vec<u8>> {
         // `!/` is Java's own spelling.
         let entry = entry.trim_start_matches('!').trim_start_matches('/');
         return read_entry(jar, entry);
-    }
-    if Path::new(name).is_dir() {
-        bail!("a folder; give a class file in it");
     }
     let bytes = read_file(name)?;
     // An archive begins with an entry or, if it is empty, with its end record.
@@ -53,7 +51,10 @@ fn read_entry(jar: &str, name: &str) -> Result<Vec<u8>> {
 }
 
 fn open(jar: &str) -> Result<Archive<FileReader>> {
-    Ok(Archive::open_file(File::open(jar)?)?)
+    Ok(Archive::open_file(input::open(
+        Path::new(jar),
+        "an archive",
+    )?)?)
 }
 
 /// The names of the entries that are UTF-8.
@@ -91,7 +92,12 @@ const LARGEST: u64 = 64 << 20;
 /// Reads a file up to the size limit, since a device may have no end.
 fn read_file(name: &str) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let file = File::open(name)?;
+    let path = Path::new(name);
+    let file = match name.split_once('!') {
+        // The archive is missing.
+        Some((jar, _)) if !path.exists() => input::open(Path::new(jar), "an archive"),
+        _ => input::open(path, "a class file"),
+    }?;
     file.take(LARGEST + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > LARGEST {
         bail!("larger than {} MiB, so not a class file", LARGEST >> 20);

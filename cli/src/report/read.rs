@@ -1,6 +1,5 @@
 //! Reads the profiles that the command line names.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -9,6 +8,7 @@ use loadhook_profile::Profile;
 use loadhook_profile::format::pprof::{self, ReadError};
 
 use super::paths::word;
+use crate::input;
 
 /// The maximum size of a file. An unpacked profile has no more bytes, and a packed one has fewer.
 const MOST: u64 = 1 << 30;
@@ -16,7 +16,7 @@ const MOST: u64 = 1 << 30;
 /// Reads a profile. The error for another kind of file names that kind.
 pub(crate) fn read(file: &Path) -> Result<Profile> {
     let name = || file.display().to_string();
-    let mut source = File::open(file).with_context(name)?;
+    let mut source = input::open(file, "a profile").with_context(name)?;
     let mut bytes = Vec::new();
     // The first bytes are enough to recognise a heap dump, which can be larger than the memory.
     let head = (&mut source).take(4096).read_to_end(&mut bytes);

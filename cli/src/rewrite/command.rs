@@ -20,6 +20,7 @@ use super::staged::Staged;
 use super::usage_error::UsageError;
 use super::verify::{self, Verified};
 use super::{progress, summary};
+use crate::input;
 use crate::output::{USUAL, check_writable, say, write_beside};
 
 /// Runs the command.
@@ -137,7 +138,8 @@ fn rewrite_class(
     from: &Path,
     to: Option<&Path>,
 ) -> Result<()> {
-    let bytes = fs::read(from).with_context(|| name.to_owned())?;
+    let bytes = fs::read(from).map_err(|error| input::unreadable(from, error));
+    let bytes = bytes.with_context(|| name.to_owned())?;
     let rewritten = offline
         .class(name, &bytes)
         .with_context(|| name.to_owned())?;

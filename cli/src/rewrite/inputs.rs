@@ -1,7 +1,7 @@
 //! Inputs, and the paths of their outputs.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail};
 use loadhook_offline::{Found, find, is_archive};
 
 use super::usage_error::usage_error;
+use crate::input;
 use crate::output::say;
 
 /// An input, and the path of its output.
@@ -63,7 +64,8 @@ pub(super) fn inputs(from: &[PathBuf], output: &Path, quiet: bool) -> Result<Vec
 
 fn input(from: &Path, output: &Path, several: bool, quiet: bool) -> Result<Input> {
     let name = || from.display().to_string();
-    let metadata = fs::metadata(from).with_context(name)?;
+    let metadata = fs::metadata(from).map_err(|error| input::unreadable(from, error));
+    let metadata = metadata.with_context(name)?;
     let is_folder = several
         || output.is_dir() && !metadata.is_dir()
         || output.as_os_str().as_encoded_bytes().ends_with(b"/");
@@ -119,11 +121,12 @@ fn input(from: &Path, output: &Path, several: bool, quiet: bool) -> Result<Input
 /// Returns the kind of a file. An archive is recognised by its name, as in the JVM, or by its first
 /// bytes; any other file may be a class.
 fn file_kind(path: &Path) -> Result<Kind> {
+    let file = input::open(path, "a class file or an archive")?;
     if is_archive(&path.to_string_lossy()) {
         return Ok(Kind::Archive);
     }
     let mut begin = Vec::new();
-    File::open(path)?.take(4).read_to_end(&mut begin)?;
+    file.take(4).read_to_end(&mut begin)?;
     match &*begin {
         b"PK\x03\x04" | b"PK\x05\x06" => Ok(Kind::Archive),
         b"JM\x01\x00" => bail!(

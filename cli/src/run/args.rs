@@ -1,7 +1,7 @@
 //! Arguments of `loadhook run`, and the agent's options that follow from them.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +15,7 @@ use loadhook_settings::{
 };
 
 use crate::agent_path::utf8;
+use crate::input;
 use crate::output::say;
 
 /// Values of `--timing` with their help.
@@ -327,7 +328,8 @@ impl IncludeFile {
         let name = file.display().to_string();
         let mut text = String::new();
         // A device or pipe may be endless.
-        let read = File::open(file).and_then(|file| file.take(MOST + 1).read_to_string(&mut text));
+        let opened = input::open(file, "a file of patterns").with_context(|| name.clone())?;
+        let read = opened.take(MOST + 1).read_to_string(&mut text);
         if text.len() as u64 > MOST {
             bail!("{name}: more than 64 MiB, too large for a file of patterns; give a smaller one");
         }

@@ -85,7 +85,10 @@ impl Launch<'_> {
         let mut child = match command.spawn() {
             Ok(child) => child,
             Err(error) => {
-                say!("error: cannot start {name}: {error}");
+                say!(
+                    "error: cannot start {name}: {}",
+                    not_started(&name.to_string(), &error)
+                );
                 return Ok(Ended::NotStarted(match error.kind() {
                     io::ErrorKind::NotFound => 127,
                     _ => 126,
@@ -105,5 +108,19 @@ impl Launch<'_> {
             Some(_) => Ended::Elsewhere(code),
             None => Ended::With(code),
         })
+    }
+}
+
+/// The reason why a command cannot be started, and what helps.
+fn not_started(name: &str, error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound if name.contains('/') => "no such file; check its path".to_owned(),
+        io::ErrorKind::NotFound => {
+            "no folder on PATH has this command; check its name, or give its path".to_owned()
+        }
+        io::ErrorKind::PermissionDenied => {
+            "no permission to execute it; check its path, or allow it (chmod +x)".to_owned()
+        }
+        _ => error.to_string(),
     }
 }

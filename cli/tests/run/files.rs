@@ -20,10 +20,7 @@ fn unwritable_files_are_refused_before_the_start() {
             "text/x.html: text is not a folder\n",
         ),
         (["--html", "a,b"], "a,b: not a file"),
-        (
-            ["--include-file", "none"],
-            "none: No such file or directory",
-        ),
+        (["--include-file", "none"], "none: no such file in /"),
     ] {
         let result = done(&mut run(folder.path(), &options, &["serve"]));
         result.expect(1, "", &["error: ", said]);

@@ -98,7 +98,11 @@ fn a_faulty_file_does_not_hide_the_others() {
     for output in ["x-%p.pb.gz", "x.pb.gz"] {
         let options = ["run", "-o", output, "--", "sh", "-c", &three];
         let result = done(&mut loadhook(folder.path(), &options));
-        let told = [": No such file", "profiles of 2 JVMs", "shop.Shop serve\n"];
+        let told = [
+            ": no such file in /",
+            "profiles of 2 JVMs",
+            "shop.Shop serve\n",
+        ];
         result.expect(0, SERVED, &told);
         let files = profiles(folder.path());
         for file in &files {

@@ -326,13 +326,21 @@ fn commands_that_cannot_start_are_reported() {
     // If the command cannot be started, this error is the only message.
     let result = start(&["no-such-program"]);
     result.expect(127, "", &[]);
-    let said = "error: cannot start no-such-program: No such file or directory (os error 2)\n";
+    let said = "error: cannot start no-such-program: no folder on PATH has this command; check its name, or give its path\n";
     assert_eq!(result.err, said);
     fs::write(folder.path().join("text"), "").expect("the test file can be written");
-    start(&["./text"]).expect(126, "", &["error: cannot start ./text: Permission denied"]);
+    start(&["./text"]).expect(
+        126,
+        "",
+        &["error: cannot start ./text: no permission to execute it; "],
+    );
     let mut command = loadhook(folder.path(), &["run", "--", "java", "Main"]);
     let result = done(command.env("PATH", folder.path()));
-    result.expect(127, "", &["error: cannot start java: No such file"]);
+    result.expect(
+        127,
+        "",
+        &["error: cannot start java: no folder on PATH has this command; "],
+    );
     let no_profile = "loadhook: no profile. Possible causes: no JVM started, it was killed, or see the message above\n";
     let result = start(&["java", "-XX:Nonsense", "Main"]);
     result.expect(1, "", &["Unrecognized VM option 'Nonsense'", no_profile]);
