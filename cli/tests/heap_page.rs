@@ -373,17 +373,27 @@ Bytes and instances are those of b.hprof; a + means that it has more.
 }
 
 #[test]
-fn the_page_of_a_partial_dump_has_a_remark() {
+fn the_page_of_a_partial_dump_has_warnings() {
     let whole = dump();
     let (page, said) = page(&whole[..whole.len() - 60], &["--partial"]);
     assert_eq!(said.matches("warning: ").count(), 1, "{said}");
-    let script = "return document.getElementById('remarks').textContent";
-    let remarks = run(&page, script);
+    let script = "return document.getElementById('warnings').textContent";
+    let warnings = run(&page, script);
     assert!(
-        remarks.starts_with("the dump is cut off: it ends in ")
-            && remarks.contains("GC roots and objects may be missing "),
-        "{remarks}"
+        warnings.starts_with("the dump is cut off: it ends in ")
+            && warnings.contains("GC roots and objects may be missing "),
+        "{warnings}"
     );
+}
+
+#[test]
+fn only_warnings_are_coloured() {
+    let colours = "
+        const colour = (id) => getComputedStyle(document.getElementById(id)).color;
+        const [warnings, remarks, facts] = ['warnings', 'remarks', 'facts'].map(colour);
+        return [warnings === remarks, remarks === facts, document.getElementById('notes').hidden,
+            document.getElementById('notes').open].join(' ');";
+    assert_eq!(run(&page(&dump(), &[]).0, colours), "false true true false");
 }
 
 /// A dump with more objects than a page shows. One of them retains all others.

@@ -66,14 +66,14 @@ fn data(source: &Source, file: &Path, args: &ReportArgs) -> Result<Map<String, V
     let read = source.several_times(|| SharedPasses::read(|| source.again(), memory, args.all));
     let (shared, cut_off) = read?;
     let graph = &shared.graph;
-    let mut remarks = remarks_of_reading(cut_off.as_ref(), &graph.histogram);
+    let mut warnings = warnings(cut_off.as_ref(), &graph.histogram);
     let is_cut_off = cut_off.is_some();
     let outcome = cut_off.map_or(Ok(()), Err);
     check_complete(file, args.partial, outcome, &graph.histogram)?;
     let dominators = graph.dominators().with_context(|| shown(file))?;
     if is_cut_off {
         let has_roots = dominators.reachable() > 0;
-        remarks.push(if has_roots { FEW_ROOTS } else { NO_ROOTS }.to_owned());
+        warnings.push(if has_roots { FEW_ROOTS } else { NO_ROOTS }.to_owned());
     }
     let shown_classes = graph.histogram.classes.iter().take(MOST_CLASSES);
     let classes_shown: Vec<u64> = shown_classes.map(|class| class.class_id).collect();
@@ -89,12 +89,7 @@ fn data(source: &Source, file: &Path, args: &ReportArgs) -> Result<Map<String, V
     let views = source.several_times(|| shared.views(|| source.again(), &request));
     let views = views.map_err(|error| duplicates::with_memory(error, request.memory))?;
     let objects = selection.data(views.details, &views.threads);
-    remarks.extend(remarks_of_limits(
-        &dominators,
-        &views.duplicates,
-        &views.threads,
-        graph,
-    ));
+    let remarks = remarks(&dominators, &views.duplicates, &views.threads, graph);
     let changes = args
         .diff
         .as_deref()
@@ -102,6 +97,7 @@ fn data(source: &Source, file: &Path, args: &ReportArgs) -> Result<Map<String, V
     let mut data = json::head(&graph.histogram);
     data.extend(json::map(json!({
         "file": shown(file),
+        "warnings": warnings,
         "remarks": remarks,
         "classes": classes(graph, &dominators, &objects.instances),
         "objects": objects.objects,
@@ -127,21 +123,20 @@ fn memory_for_hashes(shared: &SharedPasses) -> Result<u64> {
     Ok(available_for_views())
 }
 
-/// Remarks about the parts of the dump that are not read or not shown.
-fn remarks_of_reading(cut_off: Option<&Error>, histogram: &Histogram) -> Vec<String> {
-    let mut remarks = Vec::new();
+/// Warnings of parts of the dump that cannot be read.
+fn warnings(cut_off: Option<&Error>, histogram: &Histogram) -> Vec<String> {
+    let mut warnings = Vec::new();
     if let Some(error) = cut_off {
-        remarks.push(format!("{error}; the page shows only the part before that"));
+        warnings.push(format!("{error}; the page shows only the part before that"));
     }
     if histogram.has_trailing_bytes {
-        remarks.push(TRAILING_BYTES.to_owned());
+        warnings.push(TRAILING_BYTES.to_owned());
     }
-    remarks.extend(left_out(histogram));
-    remarks
+    warnings
 }
 
-/// Remarks about unreachable objects, and about rows omitted from the page.
-fn remarks_of_limits(
+/// Remarks about objects and rows that the page leaves out.
+fn remarks(
     dominators: &Dominators,
     found: &Duplicates,
     threads: &Threads,
@@ -172,8 +167,10 @@ fn remarks_of_limits(
         ),
     ];
     let remarks = remarks.into_iter().filter(|(number, _)| *number > 0);
-    remarks
-        .map(|(number, what)| format!("{} {what}", count(number)))
+    let remarks = remarks.map(|(number, what)| format!("{} {what}", count(number)));
+    left_out(&graph.histogram)
+        .into_iter()
+        .chain(remarks)
         .collect()
 }
 

@@ -5,7 +5,9 @@ function start() {
   $("file").textContent = data.file;
   const facts = (dump) => `${grouped.format(dump.instances)} objects · ${bytes(dump.bytes)} · dumped ${dump.time}`;
   $("facts").textContent = `${facts(data)} · ids of ${data.id_size} bytes`;
-  $("remarks").replaceChildren(...data.remarks.map((text) => element("li", { text })));
+  for (const id of ["warnings", "remarks"]) $(id).replaceChildren(...data[id].map((text) => element("li", { text })));
+  $("notes").hidden = !data.remarks.length;
+  $("notes-title").textContent = `${counted(data.remarks.length, "note", "notes")}: ${data.remarks.join(" · ")}`;
   $("sums").textContent = ["strings", "arrays"].map((kind) => {
     const { wasted, instances, values } = duplicates[kind];
     return `${bytes(wasted)} wasted by ${grouped.format(instances)} ${kind} of ${grouped.format(values)} values`;
