@@ -2,12 +2,12 @@
 
 mod common;
 
-use common::{MS, allocations, alone, node, pair, small, text};
+use common::{MS, allocations, alone, pair, server, small, text};
 use loadhook_profile::analysis::diff::methods::{Comparison, compare};
 use loadhook_profile::analysis::diff::{self, Verdict};
 use loadhook_profile::format::diff::methods::{write, write_json};
 use loadhook_profile::format::{Format, Options, Sort, pprof};
-use loadhook_profile::{MergeError, Profile, ThreadKind, ThreadTree, Timing};
+use loadhook_profile::{MergeError, Profile, Timing};
 use serde_json::Value;
 
 /// A run in which all times are scaled by `per_mille`, and `handle` takes `more` nanoseconds in
@@ -86,7 +86,11 @@ fn runs_of_one_program_have_no_change() {
 
 #[test]
 fn too_few_runs_are_reported() {
-    let three = table(&sides(3, 400 * MS), &Options::default());
+    let wide = Options {
+        width: 200,
+        ..Options::default()
+    };
+    let three = table(&sides(3, 400 * MS), &wide);
     let sentence = "\n3 + 3 runs cannot tell any change from noise: their smallest p-value is 0.100. \
         Run each side at least 4 times; ";
     assert!(three.contains(sentence), "{three}");
@@ -189,28 +193,6 @@ fn allocations_have_ratios() {
     let json: Value = serde_json::from_slice(&out).expect("the text is JSON");
     assert_eq!(json["sites"][0]["verdict"], "changed", "{json}");
     assert_eq!(json["sites"][0]["before"][3]["objects"], 1018);
-}
-
-/// The profile of a server: a worker, two idle threads of a pool, and a thread that waits between
-/// its requests.
-fn server() -> Profile {
-    let mut server = small();
-    server.threads[0].cpu_ns = Some(1_500 * MS);
-    server.threads[1].cpu_ns = Some(450 * MS);
-    for (name, cpu_ms, wall_ms) in [
-        ("idle-1", 1, 2_000),
-        ("idle-2", 0, 2_000),
-        ("rare", 90, 2_000),
-    ] {
-        server.threads.push(ThreadTree {
-            name: name.into(),
-            id: Some(20),
-            kind: ThreadKind::Platform,
-            cpu_ns: Some(cpu_ms * MS),
-            nodes: vec![node(None, 9, 1, [wall_ms * MS, wall_ms * MS, 0])],
-        });
-    }
-    server
 }
 
 #[test]

@@ -397,3 +397,25 @@ pub(crate) fn counted() -> Profile {
     profile.header.timing = Timing::Count;
     profile
 }
+
+/// The profile of a server: a worker, two idle threads of a pool, and a thread that waits between
+/// its requests.
+pub(crate) fn server() -> Profile {
+    let mut server = small();
+    server.threads[0].cpu_ns = Some(1_500 * MS);
+    server.threads[1].cpu_ns = Some(450 * MS);
+    for (name, cpu_ms, wall_ms) in [
+        ("idle-1", 1, 2_000),
+        ("idle-2", 0, 2_000),
+        ("rare", 90, 2_000),
+    ] {
+        server.threads.push(ThreadTree {
+            name: name.into(),
+            id: Some(20),
+            kind: ThreadKind::Platform,
+            cpu_ns: Some(cpu_ms * MS),
+            nodes: vec![node(None, 9, 1, [wall_ms * MS, wall_ms * MS, 0])],
+        });
+    }
+    server
+}

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::lanes::{Lane, overlay};
 use super::page::fill_profile_page;
-use super::profile::{header, methods, sampling_facts, threads};
+use super::profile::{header, methods, names_nothing, sampling_facts, threads};
 use crate::analysis::measure::Measure;
 use crate::analysis::method_matching::{Key, Matching};
 use crate::analysis::method_names::names;
@@ -77,7 +77,7 @@ impl Page {
 fn data(views: &[View<'_>; 2], runs: [usize; 2], options: &Options<'_>) -> Value {
     let (all, numbers) = common(views);
     let [before, after] = views;
-    let mut sides = [before, after].map(Lane::all);
+    let mut sides = [before, after].map(|view| Lane::all(view, names_nothing(options)));
     for ((lanes, runs), numbers) in sides.iter_mut().zip(runs).zip(&numbers) {
         for lane in lanes {
             lane.share(runs.max(1), numbers);
@@ -106,6 +106,7 @@ fn data(views: &[View<'_>; 2], runs: [usize; 2], options: &Options<'_>) -> Value
         "methods": methods(&all, &names),
         "threads": threads,
         "threadsText": after.threads(),
+        "sums": [Vec::<String>::new(), Vec::<String>::new()],
     })
 }
 

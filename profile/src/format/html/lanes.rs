@@ -17,6 +17,8 @@ pub(super) struct Lane {
     pub(super) name: String,
     kind: ThreadKind,
     whole: f64,
+    /// Set if the thread only waited, and the page folds it.
+    waited: bool,
     nodes: Vec<Node>,
     rows: Vec<(u32, Sides)>,
     edges: Vec<(Ends, Sides)>,
@@ -231,14 +233,16 @@ impl Sides {
 }
 
 impl Lane {
-    /// The lanes of a view, one for each thread.
-    pub(super) fn all(view: &View<'_>) -> Vec<Lane> {
+    /// The lanes of a view, one for each thread. `folds` is false if the user named threads or
+    /// methods, which are then shown even if they only waited.
+    pub(super) fn all(view: &View<'_>, folds: bool) -> Vec<Lane> {
         let rows = view.rows_by_tree();
         let trees = view.trees.iter().zip(rows);
         let lane = |(tree, rows): (&Tree, Vec<Row>)| Lane {
             name: tree.name.clone(),
             kind: tree.kind,
             whole: tree.whole,
+            waited: folds && tree.only_waited,
             nodes: tree.entries.iter().map(Node::of).collect(),
             waiting: rows
                 .iter()
@@ -336,6 +340,7 @@ impl Lane {
             "name": self.name,
             "kind": self.kind.as_str(),
             "whole": self.whole.round(),
+            "waited": self.waited,
             "nodes": column(&nodes, count as usize),
             "rows": column(&rows, self.rows.len()),
             "edges": column(&edges, self.edges.len()),
@@ -384,6 +389,8 @@ pub(super) fn overlay(before: &[Lane], now: &[Lane]) -> Vec<Lane> {
 struct Sum<'l> {
     first: Option<&'l Lane>,
     whole: f64,
+    /// Set if one of the lanes did not only wait.
+    worked: bool,
     paths: Paths,
     nodes: Vec<Node>,
     rows: BTreeMap<u32, Sides>,
@@ -393,6 +400,7 @@ struct Sum<'l> {
 impl<'l> Sum<'l> {
     fn add(&mut self, lane: &'l Lane, is_now: bool) {
         self.first.get_or_insert(lane);
+        self.worked |= !lane.waited;
         if is_now {
             self.whole += lane.whole;
         }
@@ -428,6 +436,7 @@ impl<'l> Sum<'l> {
             name: self.first.map_or(String::new(), |lane| lane.name.clone()),
             kind: self.first.map_or(ThreadKind::default(), |lane| lane.kind),
             whole: self.whole,
+            waited: !self.worked,
             nodes: self.nodes,
             rows: self.rows.into_iter().collect(),
             edges: self.edges.into_iter().collect(),

@@ -11,6 +11,7 @@ use crate::analysis::measure::Measure;
 use crate::analysis::options::Options;
 use crate::analysis::view::View;
 use crate::format::allocation_text::unsized_remarks;
+use crate::format::table::methods::sum_over_threads;
 use crate::format::table::sampled;
 use crate::model::{Header, Method, Profile};
 use loadhook_text::units::Quantity;
@@ -56,7 +57,7 @@ fn weighed(profile: &Profile, measure: Measure, options: &Options<'_>) -> Value 
 }
 
 fn data(view: &View<'_>, options: &Options<'_>) -> Value {
-    let lanes = Lane::all(view);
+    let lanes = Lane::all(view, names_nothing(options));
     let (threads, left_out) = threads(&lanes, view.counts_only(), false, options.top);
     let threads_text = if view.trees.is_empty() && !view.method_calls.is_empty() {
         String::new()
@@ -77,7 +78,29 @@ fn data(view: &View<'_>, options: &Options<'_>) -> Value {
         "methods": methods(&view.methods, &view.names),
         "threads": threads,
         "threadsText": threads_text,
+        "sums": sums(view, options),
     })
+}
+
+/// Returns whether the options choose neither threads nor methods.
+pub(super) fn names_nothing(options: &Options<'_>) -> bool {
+    options.thread.is_none() && options.focus.is_none()
+}
+
+/// Sentences that say how to read times that are summed over threads: over those that did not only
+/// wait, and over all.
+fn sums(view: &View<'_>, options: &Options<'_>) -> [Vec<String>; 2] {
+    let told = |view: &View<'_>| match view.quantity {
+        Quantity::Bytes => Vec::new(),
+        Quantity::Time if view.is_sampled() => sampled::times(view),
+        Quantity::Time => sum_over_threads(view),
+    };
+    let all = told(view);
+    if !view.trees.iter().any(|tree| tree.only_waited) {
+        return [all.clone(), all];
+    }
+    let working = View::of_working_threads(view.profile, options);
+    [told(&working), all]
 }
 
 /// Sentences with the number of samples, their distance, and the share of

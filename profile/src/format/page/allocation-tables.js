@@ -176,7 +176,7 @@ function nothingText(all) {
   if (all.length) return "No name contains this text.";
   return allocations.together && threadChosen >= 0
     ? "This thread allocated so little that only the tables of all threads contain its rows. The flame graph and the call tree show it."
-    : "Nothing was allocated here.";
+    : nothingDrawn();
 }
 
 // ---- Details: the sites of a method or of a type ----

@@ -145,15 +145,24 @@ const SIDE_BY_SIDE = -1;
 const LAID_OVER = -2;
 let threadChosen = SIDE_BY_SIDE;
 
-const chosenThreads = () => (threadChosen < 0 ? data.threads : [data.threads[threadChosen]]);
-/** The 100 %: all chosen threads; with one thread chosen, that thread alone, as in `report --thread`. */
-const whole = () => (threadChosen < 0 ? data.whole : data.threads[threadChosen].whole);
+// Threads that only waited are folded into the line at the foot, until it is unfolded. The other threads are
+// then 100 %, as in `report`.
+let isUnfolded = false;
+data.threads.forEach((thread, at) => { thread.at = at; });
+const waited = data.threads.filter((thread) => thread.waited);
+const waitedTime = waited.reduce((sum, thread) => sum + thread.whole, 0);
 
-let tableMemo = { thread: null };
+const shownThreads = () => (isUnfolded ? data.threads : data.threads.filter((thread) => !thread.waited));
+const chosenThreads = () => (threadChosen < 0 ? shownThreads() : [data.threads[threadChosen]]);
+/** The 100 %: all chosen threads; with one thread chosen, that thread alone, as in `report --thread`. */
+const whole = () => (threadChosen < 0 ? data.whole - (isUnfolded ? 0 : waitedTime) : data.threads[threadChosen].whole);
+
+let tableMemo = { choice: null };
 
 /** The methods called in the chosen threads. */
 function methodRows() {
-  if (tableMemo.thread === threadChosen) return tableMemo.rows;
+  const choice = `${threadChosen} ${isUnfolded}`;
+  if (tableMemo.choice === choice) return tableMemo.rows;
   const rows = new Map();
   for (const thread of chosenThreads()) {
     const { keys: [method], now, before } = rowsOf(thread);
@@ -165,7 +174,7 @@ function methodRows() {
     }
   }
   addCounted(rows);
-  tableMemo = { thread: threadChosen, rows: [...rows.values()], byMethod: rows };
+  tableMemo = { choice, rows: [...rows.values()], byMethod: rows };
   return tableMemo.rows;
 }
 

@@ -58,7 +58,7 @@ function details(method, node = -1) {
   if (node !== -1 && !graph.isCallers) {
     lines.unshift({ title: "this frame", now: costShown(graph, node), before: difference ? graph.costBefore(node) : null });
   }
-  $("details-figures").replaceChildren(...figures(lines, isType(method)));
+  $("details-figures").replaceChildren(...(lines.length ? figures(lines, isType(method)) : []));
   $("zoom-here").hidden = node === -1;
   $("zoom-here").onclick = () => { if (view !== "flame") show("flame"); zoomTo(node); };
   $("callers-graph").onclick = () => showCallers(method);

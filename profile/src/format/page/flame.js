@@ -154,7 +154,13 @@ function crumbs() {
     element("button", { class: "crumb", text: shortName(graph.method[node]), title: fullName(graph.method[node]), onclick: () => zoom(node) }));
   $("path").replaceChildren(...steps);
   if (steps.length) $("path").scrollLeft = $("path").scrollWidth;
-  else $("path").textContent = graph.whole ? "" : sampled ? "No sample met a running thread." : "None of these calls was timed.";
+  else $("path").textContent = graph.whole ? "" : nothingDrawn();
+}
+
+/** The reason why a graph is empty. */
+function nothingDrawn() {
+  if (ofBytes) return data.measure === "live" ? "No recorded object is alive." : "Nothing was allocated here.";
+  return sampled ? "No sample met a running thread." : "None of these calls was timed.";
 }
 
 /** The description of a node, in a few lines. */

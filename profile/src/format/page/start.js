@@ -20,7 +20,7 @@ function remarks() {
   const some = (test) => rows.some(({ now }) => test(now));
   const made = [];
   if (difference && some((cost) => !cost.calls)) made.push("Methods that are gone have no width; the table of methods lists them");
-  if (!rows.length) made.push(ofBytes ? "Nothing was allocated" : "No instrumented method was called");
+  if (!rows.length) made.push(ofBytes ? nothingDrawn() : "No instrumented method was called");
   if (sampled) made.push("Times are processor time by samples. Calls are exact, of all threads and callers together; – where not counted");
   else if (some((cost) => cost.estimated)) made.push(ofBytes ? "~ estimated from a random sample of the allocations" : "~ estimated from a random sample of the calls; counts are exact");
   if (some((cost) => cost.estimated)) made.push("± standard error; hatched in graphs and faint in tables: more than half of the value is error");
@@ -78,7 +78,7 @@ function facts() {
     time(header.duration_ns),
     runs,
     ...(allocations ? [amountFacts()] : [measured, ...(sampled ? [countedText, ...data.samplingFacts] : [(estimated ? "~" : "") + callsText(calls)])]),
-    data.threadsText,
+    data.threads.length && data.threadsText,
     header.tracker_bytes && `tracker ${bytes(header.tracker_bytes)}`,
     header.jvm,
   ].filter(Boolean).join(" · ");
@@ -90,10 +90,13 @@ function start() {
   document.title = `${command.slice(0, 80)} – Loadhook`;
   $("command").textContent = command;
   const names = [...data.threads.keys()].sort((a, b) => (data.threads[a].name < data.threads[b].name ? -1 : 1));
+  const option = (at) => element("option", { value: at, text: threadName(at) });
+  const idle = names.filter((at) => data.threads[at].waited).map(option);
   $("thread").replaceChildren(
     element("option", { value: SIDE_BY_SIDE, text: "All threads, side by side" }),
     element("option", { value: LAID_OVER, text: "All threads, laid over each other" }),
-    ...names.map((at) => element("option", { value: at, text: threadName(at) })),
+    ...names.filter((at) => !data.threads[at].waited).map(option),
+    ...(idle.length ? [element("optgroup", { label: "Only waited" }, ...idle)] : []),
   );
   $("thread").hidden = data.threads.length < 2;
   const words = { time: "Time", allocated: "Allocated bytes", live: "Live bytes" };

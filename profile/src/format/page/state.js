@@ -1,6 +1,8 @@
 // ---- The address holds the state of the page: links open it, and the back button returns to it ----
 //
-// #measure/view?thread=1&callers=all&zoom=0.3f&find=text&sort=total.up&root=foot
+// #measure/view?thread=1&waiting=shown&callers=all&zoom=0.3f&find=text&sort=total.up&root=foot
+
+const MOST_NAMED = 4;
 
 let written = "";
 let isRestoring = false;
@@ -22,6 +24,7 @@ function nodeOfWord(word) {
 function linkOfState() {
   const query = new URLSearchParams();
   if (threadChosen !== SIDE_BY_SIDE) query.set("thread", threadChosen === LAID_OVER ? "over" : threadChosen);
+  if (isUnfolded) query.set("waiting", "shown");
   if (graph.isCallers) query.set("callers", ofMethod < 0 ? "all" : ofMethod);
   if (zoomed !== -1) query.set("zoom", pathWord(zoomed));
   if (sought) query.set("find", sought);
@@ -57,7 +60,10 @@ function restore() {
     return Number.isInteger(value) && value >= 0 && value < limit ? value : null;
   };
   const thread = query.get("thread") === "over" ? LAID_OVER : number("thread", data.threads.length) ?? SIDE_BY_SIDE;
-  if (!tree || thread !== threadChosen) setThread(thread);
+  const unfolds = query.get("waiting") === "shown";
+  const isSame = tree && thread === threadChosen && unfolds === isUnfolded;
+  isUnfolded = unfolds;
+  if (!isSame) setThread(thread);
   const of = query.get("callers") === "all" ? -1 : number("callers", methods.name.length);
   showCallers(of, true);
   if (query.get("zoom")) zoomed = nodeOfWord(query.get("zoom"));
@@ -90,7 +96,26 @@ function setThread(at) {
   threadChosen = at;
   $("thread").value = at;
   tree = buildTree();
+  threadLines();
 }
+
+/** The lines about several threads: how to read sums over them, and those that only waited. */
+function threadLines() {
+  const isSum = threadChosen < 0;
+  const sums = data.sums[isUnfolded ? 1 : 0];
+  $("sums").textContent = sums.join(" · ");
+  $("sums").hidden = !isSum || !sums.length;
+  const names = waited.slice(0, MOST_NAMED).map(({ at }) => threadName(at));
+  if (waited.length > names.length) names.push(`${grouped.format(waited.length - names.length)} more`);
+  $("waited-names").textContent = `Only waited (${time(waitedTime)}), ${isUnfolded ? "shown" : "not counted"}: ${names.join(", ")}`;
+  $("show-waited").textContent = isUnfolded ? "Fold" : "Show";
+  $("waited").hidden = !isSum || !waited.length;
+}
+
+$("show-waited").addEventListener("click", () => {
+  isUnfolded = !isUnfolded;
+  chooseThread(threadChosen);
+});
 
 function chooseThread(at) {
   setThread(at);

@@ -23,9 +23,9 @@ function sideBySide(threads) {
   const count = trees.reduce((sum, tree) => sum + tree.parent.length + 1, 0);
   const made = { parent: new Int32Array(count), method: new Int32Array(count), now: columns(count), before: difference ? columns(count) : null };
   let start = 0;
-  trees.forEach((tree, thread) => {
+  trees.forEach((tree, at) => {
     made.parent[start] = -1;
-    made.method[start] = -1 - thread;
+    made.method[start] = -1 - threads[at].at;
     made.now.total[start] = -1;
     const first = start + 1;
     made.method.set(tree.method, first);

@@ -16,6 +16,12 @@ pub(super) fn head(view: &View<'_>, width: usize) -> Vec<String> {
     if let Some(sampling) = &view.profile.sampling {
         lines.push(joined(&facts(sampling), width));
     }
+    lines.push(joined(&times(view), width));
+    lines
+}
+
+/// Sentences that say how to read times that are summed over threads.
+pub(in crate::format) fn times(view: &View<'_>) -> Vec<String> {
     let entries = view.trees.iter().flat_map(|tree| &tree.entries);
     let waiting: f64 = entries
         .map(|entry| entry.weight.waiting.total_ns() as f64)
@@ -29,8 +35,7 @@ pub(super) fn head(view: &View<'_>, width: usize) -> Vec<String> {
         times.push(format!("plus {} waiting", units::time(waiting)));
     }
     times.push("% is of the processor time".to_owned());
-    lines.push(joined(&times, width));
-    lines
+    times
 }
 
 /// Sentences with the number of samples, their distance, and the share of
