@@ -52,7 +52,9 @@ pub(crate) const USUAL: u32 = 0o666;
 pub(crate) fn check_writable(path: &Path) -> Result<()> {
     let name = || path.display().to_string();
     match fs::metadata(path) {
-        Ok(existing) if !existing.is_file() => bail!("{}: not a file", name()),
+        Ok(existing) if !existing.is_file() => {
+            bail!("{}: not a file; give the name of a file to write", name())
+        }
         // The name is too long.
         Err(error) if error.kind() == io::ErrorKind::InvalidFilename => {
             return Err(error).with_context(name);

@@ -164,7 +164,7 @@ fn packages_have_hues_and_classes_shades() {
         return [
             hue(main) === hue(plugin), hue(cart) === hue(server), hue(main) !== hue(cart), cart !== server,
             kinds.join(' '), new Set(['Main.main', 'HashMap', 'poll', 'tree full'].map((name) => hue(colour(of(name))))).size,
-            legend().map(({ text }) => text).join(', '),
+            legend().map(({ text }) => text).join(', '), shortName(of('poll')),
         ].join('\n');
     "#;
     insta::assert_snapshot!(with_hands(&page(&profile), script));

@@ -6,7 +6,7 @@ const isDark = () => dark.matches;
 const FOUND = "#ffd84d";
 const ON_FOUND = "#1c1f24";
 
-const NATIVE_LIBRARY = /^(\[|\(native|.*\.(so|dylib|dll)\b)/;
+const NATIVE_LIBRARY = /^(\[|\(native|.*\.(so|dylib|dll)(\.[\d.]+)?$)/;
 
 /** The kind of a method: app, jdk, native, type (a type of allocated objects) or other (no method). */
 function kindOf(method) {

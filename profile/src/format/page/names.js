@@ -18,7 +18,11 @@ const threadName = (at) => data.threads[at].name || "(no name)";
 const isThread = (method) => method < 0;
 const threadOf = (method) => -1 - method;
 const fullName = (method) => (isThread(method) ? `thread ${threadName(threadOf(method))}` : methods.name[method]);
-const packageEnd = (method) => Math.max(0, methods.class[method].lastIndexOf(".") + 1);
+/** The length of the package with its dot. Dots of native libraries separate no packages. */
+function packageEnd(method) {
+  const name = methods.class[method];
+  return NATIVE_LIBRARY.test(name) ? 0 : name.lastIndexOf(".") + 1;
+}
 
 /** Class and method without package. */
 const shortName = (method) => (isThread(method) ? threadName(threadOf(method)) : methods.name[method].slice(packageEnd(method)));
