@@ -212,7 +212,11 @@ fn only_files_are_replaced() {
     let jvm = Held::start(17, &[], 10);
     fs::create_dir(folder.path().join("sub")).expect("the test folder can be created");
     let result = done(&mut dump(folder.path(), &jvm.pid(), "sub", &[]));
-    result.expect(1, "", &["error: sub: not a file; give the name of a file to write\n"]);
+    result.expect(
+        1,
+        "",
+        &["error: sub: not a file; give the name of a file to write\n"],
+    );
     // A link stays a link, and missing folders are created.
     std::os::unix::fs::symlink("sub/to", folder.path().join("link"))
         .expect("the symbolic link can be created");
