@@ -50,8 +50,8 @@ pub(crate) enum LoadError {
 }
 
 impl LoadError {
-    /// Returns whether the options are wrong. Only this error stops the JVM before `main`. After
-    /// other errors the program runs without the agent.
+    /// Returns whether the options are wrong. Such an error stops the JVM before `main`. After any
+    /// other error the program runs without the agent.
     pub(crate) fn is_of_user(&self) -> bool {
         matches!(
             self,
@@ -168,8 +168,8 @@ fn sampler_settings(settings: &AgentOptions) -> SamplerSettings {
     }
 }
 
-/// The samples of allocations that the options ask for; `None` if they ask for none, or if the profile has something
-/// else to show.
+/// The samples of allocations that the options ask for. `None` if they ask for none, or if no samples can be taken and
+/// the profile shows something else.
 fn samples(jvmti: Jvmti, options: &Options) -> Result<Option<Samples>, LoadError> {
     let Some(mode) = options.settings.alloc else {
         return Ok(None);

@@ -32,8 +32,8 @@ pub(crate) fn is_trackers(class: &str) -> bool {
         .is_some_and(|name| name.starts_with("$Loadhook"))
 }
 
-/// Returns whether a method of the tracker, by its class's name with dots, is a part of the counting probe that is
-/// inlined: `Tracker.count`, or what that asks for the thread.
+/// Returns whether a method of the tracker is a part of the inlined counting probe: `Tracker.count`, or a method that
+/// it calls to identify its thread. `class` is the class's name with dots.
 pub(crate) fn is_count_probe(class: &str, method: &str) -> bool {
     match class.strip_prefix("java.lang.$Loadhook") {
         Some("") => method == "count",

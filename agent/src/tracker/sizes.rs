@@ -144,7 +144,8 @@ impl Sizes {
 
     /// Removes the classes whose sizes are known, or can no longer be measured.
     fn retain_unknown(&self, wanted: &mut BTreeMap<CodeCopies, Names>) {
-        // If code is not in `wanted` any more, it has a later copy, whose loader may be alive.
+        // An entry that `wanted` no longer has was replaced by one with a later copy of the code. The loader of that
+        // copy may be alive.
         lock(&self.gone).retain(|copies| wanted.contains_key(copies));
         let known = lock(&self.instances);
         for (copies, names) in &mut *wanted {

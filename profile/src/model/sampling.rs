@@ -9,8 +9,9 @@ pub struct MethodCalls {
     pub method: u32,
     /// The exact number of calls.
     pub calls: u64,
-    /// The time from the start until the method was only counted, if its calls were in the trees
-    /// before. Its later time is in the self time of its callers.
+    /// The time, from the start on, at which the method lost its timing probes. Its calls before that
+    /// are in the trees, too; its later time is in the self time of its callers. `None` if it never had
+    /// such probes.
     pub since_ns: Option<u64>,
 }
 

@@ -389,7 +389,7 @@ pub(super) fn overlay(before: &[Lane], now: &[Lane]) -> Vec<Lane> {
 struct Sum<'l> {
     first: Option<&'l Lane>,
     whole: f64,
-    /// Set if one of the lanes did not only wait.
+    /// True if the thread of one of the lanes did more than wait.
     worked: bool,
     paths: Paths,
     nodes: Vec<Node>,

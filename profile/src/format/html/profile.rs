@@ -87,8 +87,8 @@ pub(super) fn names_nothing(options: &Options<'_>) -> bool {
     options.thread.is_none() && options.focus.is_none()
 }
 
-/// Sentences that say how to read times that are summed over threads: over those that did not only
-/// wait, and over all.
+/// Sentences that say how to read times that are summed over threads. The first list is for the sum
+/// without the threads that only waited, the second one for the sum over all threads.
 fn sums(view: &View<'_>, options: &Options<'_>) -> [Vec<String>; 2] {
     let told = |view: &View<'_>| match view.quantity {
         Quantity::Bytes => Vec::new(),
@@ -110,7 +110,8 @@ pub(super) fn sampling_facts(view: &View<'_>) -> Vec<String> {
     sampling.flat_map(sampled::facts).collect()
 }
 
-/// Methods, the calls of them that were counted without their callers, and since when.
+/// Methods whose calls were counted without their callers, each with the number of calls and the time
+/// from which on they were only counted.
 fn method_calls(view: &View<'_>) -> Vec<(u32, u64, Option<u64>)> {
     let counted = view.method_calls.iter();
     counted

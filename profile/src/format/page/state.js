@@ -99,7 +99,7 @@ function setThread(at) {
   threadLines();
 }
 
-/** The lines about several threads: how to read sums over them, and those that only waited. */
+/** The lines about several threads: how to read sums over threads, and the names of those that only waited. */
 function threadLines() {
   const isSum = threadChosen < 0;
   const sums = data.sums[isUnfolded ? 1 : 0];

@@ -12,7 +12,7 @@ use loadhook_text::java::shorten;
 use loadhook_text::units;
 use loadhook_text::width::joined;
 
-/// Columns for the innermost method.
+/// Width of the innermost method, in columns.
 const INNERMOST: usize = 24;
 
 /// Writes where threads waited and for what, of a profile of samples: see `docs/user/times.md`.

@@ -123,7 +123,7 @@ fn memory_for_hashes(shared: &SharedPasses) -> Result<u64> {
     Ok(available_for_views())
 }
 
-/// Warnings of parts of the dump that cannot be read.
+/// Warnings about parts of the dump that cannot be read.
 fn warnings(cut_off: Option<&Error>, histogram: &Histogram) -> Vec<String> {
     let mut warnings = Vec::new();
     if let Some(error) = cut_off {
