@@ -12,7 +12,7 @@ use anyhow::{Error, Result, anyhow, bail};
 pub(crate) fn open(file: &Path, what: &str) -> Result<File> {
     let opened = File::open(file).map_err(|error| unreadable(file, error))?;
     if opened.metadata()?.is_dir() {
-        bail!("a folder; give {what} in it");
+        bail!("this is a folder; give {what} in it");
     }
     Ok(opened)
 }
@@ -31,16 +31,16 @@ pub(crate) fn unreadable(file: &Path, error: io::Error) -> Error {
     }
 }
 
-/// The error that no file has this name.
+/// The error for a name that no file has, with the part of the path that is missing.
 fn missing(file: &Path) -> Error {
     let folder = match file.parent() {
         Some(folder) if folder.as_os_str().is_empty() => env::current_dir().unwrap_or_default(),
         Some(folder) => folder.to_owned(),
-        None => return anyhow!("no such file; give the path of one"),
+        None => return anyhow!("no such file; give the path of a file"),
     };
     let shown = folder.display();
     if file.is_symlink() {
-        anyhow!("a link to a file that does not exist; give another one")
+        anyhow!("this is a link to a file that does not exist; give another one")
     } else if folder.is_dir() {
         anyhow!("no such file in {shown}; check the name, or give the path of another folder")
     } else {
@@ -80,9 +80,9 @@ mod tests {
         );
         assert_eq!(
             said("link"),
-            "a link to a file that does not exist; give another one"
+            "this is a link to a file that does not exist; give another one"
         );
-        assert_eq!(said(""), "a folder; give a profile in it");
+        assert_eq!(said(""), "this is a folder; give a profile in it");
         // Tests may run as root, who may read every file.
         let denied = unreadable(&path("file"), ErrorKind::PermissionDenied.into());
         assert!(denied.to_string().starts_with("no permission to read it; "));

@@ -61,7 +61,7 @@ fn files_that_are_no_dumps_are_refused_in_a_line() {
         ),
         ("core", none),
         ("some.jar", none),
-        ("folder", "folder: a folder; give a heap dump in it"),
+        ("folder", "folder: this is a folder; give a heap dump in it"),
         ("missing", "missing: no such file in /"),
         (
             "profile",

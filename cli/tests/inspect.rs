@@ -101,7 +101,7 @@ fn reads_archives() {
     );
     assert_eq!(text(&whole.stderr), said);
     let folder = inspect(&[env!("CARGO_TARGET_TMPDIR")]);
-    assert!(text(&folder.stderr).ends_with(": a folder; give a class file in it\n"));
+    assert!(text(&folder.stderr).ends_with(": this is a folder; give a class file in it\n"));
 }
 
 /// Makes an archive of uncompressed entries. `directory` lists the indexes of the entries that the

@@ -42,7 +42,7 @@ fn each_command_says_the_same() {
             result.expect(1, "", &[&line]);
         }
         if let Some(kind) = kind {
-            let line = format!("error: folder: a folder; give {kind} in it\n");
+            let line = format!("error: folder: this is a folder; give {kind} in it\n");
             said("folder").expect(1, "", &[&line]);
         }
     }

@@ -343,7 +343,10 @@ mod tests {
                 assert_eq!(ids, SharedIds::None, "{number}");
             }
             let counted = MOST_REFUSED as u64 + round * more;
-            assert_eq!(copies.not_instrumented, counted, "further ones each time");
+            assert_eq!(
+                copies.not_instrumented, counted,
+                "each round adds the classes beyond the limit"
+            );
         }
         assert_eq!(copies.refused[&3].len(), MOST_REFUSED);
         assert!(copies.by_loader.is_empty() && copies.patterns.is_empty());

@@ -285,7 +285,7 @@ fn files_that_are_no_profiles_are_refused() {
     fs::write(place.join("empty"), "").expect("the test file can be written");
     for (file, said) in [
         ("none", "error: none: no such file in /"),
-        (".", "error: .: a folder; give a profile in it\n"),
+        (".", "error: .: this is a folder; give a profile in it\n"),
         (
             "cut.gz",
             "error: cut.gz: the file is cut off (its gzip data is not complete); copy it again, or profile again\n",

@@ -43,7 +43,7 @@ pub(super) fn write(
         let names: Vec<String> = lines.iter().map(|line| line.fitted(&view, room)).collect();
         text_table(&columns, "method", &names, options.width, out)?;
         if lines.iter().any(|line| line.is_too_deep(&view, room)) {
-            let deep = "N… stands for the N levels above a call that are too many to draw";
+            let deep = "N… stands for N levels above a call that do not fit into the width";
             write_sentences([deep], options.width, out)?;
         }
     }

@@ -83,7 +83,7 @@ pub(super) fn remark(view: &View<'_>, rows: &[Row]) -> Option<String> {
     let calls = if view.profile.method_calls.is_empty() {
         "calls are not counted"
     } else if view.method_calls.is_empty() {
-        "calls are of all threads and callers together, so not shown here"
+        "calls are summed over all threads and callers, so they are not shown here"
     } else if has_uncounted {
         "calls are exact, – where not counted"
     } else {
