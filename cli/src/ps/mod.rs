@@ -8,8 +8,7 @@ use std::io;
 
 use anyhow::Result;
 use clap::Args;
-
-use crate::output;
+use loadhook_text::terminal::columns;
 
 /// Width of a table that is not written to a terminal.
 const COLUMNS: usize = 80;
@@ -29,7 +28,7 @@ pub(crate) fn run(args: &PsArgs) -> Result<()> {
     if args.json {
         render::json(&jvms, &mut out)?;
     } else {
-        let width = output::columns(io::stdout(), COLUMNS);
+        let width = columns(io::stdout(), COLUMNS);
         render::table(&jvms, width, &mut out)?;
     }
     Ok(())
