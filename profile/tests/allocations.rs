@@ -364,7 +364,11 @@ fn a_merge_mentions_the_live_objects_that_it_leaves_out() {
     let both = merge(&[live.clone(), without.clone()]).expect("the samples can be merged");
     let note = "objects that are still alive are not shown, because 1 of 2 profiles did not record them; profile all runs with --alloc live";
     assert_eq!(both.header.notes[0], note);
-    let table = text(Format::Table, &both, &Options::default());
+    let wide = Options {
+        width: 200,
+        ..Options::default()
+    };
+    let table = text(Format::Table, &both, &wide);
     assert!(
         table.contains(note) && !table.contains("live KB"),
         "{table}"
