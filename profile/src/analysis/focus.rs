@@ -16,8 +16,8 @@ pub(crate) fn focus(mut entries: Vec<Entry>, is_focused: &[bool]) -> Vec<Entry> 
     }
     // Set above a focused method, too.
     let mut is_kept = is_inside.clone();
-    // For each entry, the total and the variance of its kept callees.
-    let mut callees = vec![(0.0f64, 0.0f64); entries.len()];
+    // For each entry, the total, its variance and the error of its cost, of the kept callees.
+    let mut callees = vec![[0.0f64; 3]; entries.len()];
     for at in (0..entries.len()).rev() {
         let weight = &mut entries[at].weight;
         if !is_inside[at] {
@@ -25,16 +25,20 @@ pub(crate) fn focus(mut entries: Vec<Entry>, is_focused: &[bool]) -> Vec<Entry> 
             weight.waiting = Waiting::default();
             weight.own_variance = 0.0;
             weight.once_variance = 0.0;
-            weight.total = callees[at].0.min(weight.total);
+            weight.own_cost_error = 0.0;
+            let [total, variance, cost_error] = callees[at];
+            weight.total = total.min(weight.total);
             weight.known_total = weight.known_total.min(weight.total);
-            weight.total_variance = callees[at].1;
+            weight.total_variance = variance;
+            weight.total_cost_error = cost_error;
         }
-        let (total, variance) = (weight.total, weight.total_variance);
+        let total = [weight.total, weight.total_variance, weight.total_cost_error];
         if let Some(parent) = entries[at].parent.filter(|_| is_kept[at]) {
             let parent = parent as usize;
             is_kept[parent] = true;
-            callees[parent].0 += total;
-            callees[parent].1 += variance;
+            for (sum, more) in callees[parent].iter_mut().zip(total) {
+                *sum += more;
+            }
         }
     }
     keep(entries, &is_kept)

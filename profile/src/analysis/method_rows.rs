@@ -33,6 +33,8 @@ pub(crate) struct Row {
     own_variance: f64,
     once_variance: f64,
     total_variance: f64,
+    own_cost_error: f64,
+    total_cost_error: f64,
     pub(crate) is_estimated: bool,
     /// Set when `total` is an upper bound: calls may have run inside each other.
     pub(crate) total_is_bound: bool,
@@ -110,7 +112,9 @@ impl Row {
 
     /// Standard error of `own`.
     pub(crate) fn own_error(&self) -> f64 {
-        (self.own_variance + self.once_variance).sqrt()
+        (self.own_variance + self.once_variance)
+            .sqrt()
+            .hypot(self.own_cost_error)
     }
 
     /// The lower end of the self time's interval: the estimate less two standard errors.
@@ -130,7 +134,9 @@ impl Row {
         } else {
             0.0
         };
-        (self.total_variance + once).sqrt()
+        (self.total_variance + once)
+            .sqrt()
+            .hypot(self.total_cost_error)
     }
 }
 
@@ -157,12 +163,14 @@ pub(crate) fn add_tree(rows: &mut [Row], tree: &Tree) {
         row.own += weight.own;
         row.own_variance += weight.own_variance;
         row.once_variance = row.once_variance.max(weight.once_variance);
+        row.own_cost_error += weight.own_cost_error;
         row.is_estimated |= weight.is_estimated;
         if on_path[method as usize] == 0 {
             if let Some(waiting) = &waiting {
                 row.waiting += waiting[at as usize];
             }
             row.total_variance += weight.total_variance;
+            row.total_cost_error += weight.total_cost_error;
             match weight.recursion {
                 Some(recursion) => {
                     let total = recursive.entry((recursion, method)).or_default();

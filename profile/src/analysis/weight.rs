@@ -26,6 +26,9 @@ pub(crate) struct Weight {
     /// A part of the variance of `own` that is added once for a method, however many nodes it has.
     pub(crate) once_variance: f64,
     pub(crate) total_variance: f64,
+    /// Standard errors of `own` and `total` that all calls share. They are added, and their sum is squared.
+    pub(crate) own_cost_error: f64,
+    pub(crate) total_cost_error: f64,
     /// Set when the weight was calculated from a sample.
     pub(crate) is_estimated: bool,
     /// Set when calls of other nodes were timed but none of this one, or when no object's size is
@@ -50,11 +53,25 @@ impl Weight {
             own_variance: figure.self_variance,
             once_variance: figure.once_variance,
             total_variance: figure.total_variance,
+            own_cost_error: figure.self_cost_error,
+            total_cost_error: figure.total_cost_error,
             is_estimated: figure.estimated,
             is_unknown: figure.untimed,
             recursion: figure.recursion,
             goes_back: figure.goes_back,
         }
+    }
+
+    /// Standard error of `own`.
+    pub(crate) fn own_error(&self) -> f64 {
+        (self.own_variance + self.once_variance)
+            .sqrt()
+            .hypot(self.own_cost_error)
+    }
+
+    /// Standard error of `total`.
+    pub(crate) fn total_error(&self) -> f64 {
+        self.total_variance.sqrt().hypot(self.total_cost_error)
     }
 
     /// `own`; `None` if it is unknown.
@@ -83,6 +100,8 @@ impl Weight {
         self.own_variance += other.own_variance;
         self.once_variance = self.once_variance.max(other.once_variance);
         self.total_variance += other.total_variance;
+        self.own_cost_error += other.own_cost_error;
+        self.total_cost_error += other.total_cost_error;
         self.is_estimated |= other.is_estimated;
         self.is_unknown &= other.is_unknown;
     }

@@ -58,8 +58,13 @@ final class Figures {
                 back[parent] -= nodes.outermost(at);
             }
         }
-        double[] own = corrected(header, back, false);
-        new SelfTimeEstimator(this, header, back).settle(own);
+        double[] cost = cost(header, back, false);
+        double[] own = new double[count];
+        for (int at = 0; at < count; at++) {
+            double rest = (double) nodes.all(at) - (double) nodes.child(at);
+            own[at] = (nodes.timed(at) == 0 ? 0 : rest) - cost[at];
+        }
+        new SelfTimeEstimator(this, header, back, cost).settle(own);
         for (int at = 0; at < count; at++) {
             if (nodes.timed(at) == 0) {
                 own[at] = 0;
@@ -71,32 +76,31 @@ final class Figures {
     }
 
     /**
-     * Each node's self time without the cost of probes. If {@code real}, it comes from ticks,
+     * The cost of probes in each node's self time. If {@code real}, the time comes from ticks,
      * otherwise from the times of calls, in which timed calls stand for others.
      */
-    double[] corrected(Header header, double[] back, boolean real) {
+    double[] cost(Header header, double[] back, boolean real) {
         double inside = header.insidePicos / 1000.0;
         double outside = header.outsidePicos / 1000.0;
         double read = header.clockPicos / 1000.0;
-        double[] own = new double[count];
+        double[] cost = new double[count];
         // For each outermost recursive node: the time that recursive calls added,
         // and the sum of {@code back}.
         double[] pool = new double[count];
         double[] weight = new double[count];
         for (int at = 0; at < count; at++) {
             long timed = nodes.timed(at);
-            double time = real ? (double) nodes.ticked(at) : (double) nodes.all(at) - (double) nodes.child(at);
             long callsInside = real ? timed : nodes.calls[at];
             double within = inside * (timed == 0 ? 0 : callsInside);
             double added = outside * nodes.calls[at];
-            own[at] += (timed == 0 && !real ? 0 : time) - within;
+            cost[at] += within;
             if (timed > 0 && header.timing == Timing.ADAPTIVE) {
                 added += 2 * read * timed - within;
             }
             double byParent = share(at);
             int parent = nodes.parents[at];
             if (parent >= 0) {
-                own[parent] -= added * byParent;
+                cost[parent] += added * byParent;
             }
             if (recursion[at] >= 0) {
                 pool[recursion[at]] += added * (1 - byParent);
@@ -106,10 +110,10 @@ final class Figures {
         for (int at = 0; at < count; at++) {
             int top = recursion[at];
             if (top >= 0 && weight[top] > 0) {
-                own[at] -= pool[top] * Math.max(back[at], 0) / weight[top];
+                cost[at] += pool[top] * Math.max(back[at], 0) / weight[top];
             }
         }
-        return own;
+        return cost;
     }
 
     /** Turns {@code own} into self times that are not negative and add up, and into totals. */

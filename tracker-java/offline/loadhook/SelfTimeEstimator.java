@@ -8,6 +8,7 @@ package loadhook;
 final class SelfTimeEstimator {
     private static final int ROUNDS = 4;
     private static final double LEAST = 0.125;
+    private static final double COST_ERROR = 0.1;
 
     private final ThreadNodes nodes;
     private final int count;
@@ -22,6 +23,8 @@ final class SelfTimeEstimator {
     private final boolean wide;
     private double[] ticked;
     private final double[] weight;
+    /** The standard error of the cost that was taken off in each node. */
+    private final double[] cost;
     private final double[] variance;
     private final double[] mean;
     private final double[] spread;
@@ -29,7 +32,7 @@ final class SelfTimeEstimator {
     private final double[] calleesSpread;
     private final double[] error;
 
-    SelfTimeEstimator(Figures figures, Header header, double[] back) {
+    SelfTimeEstimator(Figures figures, Header header, double[] back, double[] cost) {
         nodes = figures.nodes;
         count = figures.count;
         linked = figures.linked;
@@ -40,6 +43,7 @@ final class SelfTimeEstimator {
         calleesMean = new double[count];
         calleesSpread = new double[count];
         error = new double[count];
+        this.cost = new double[count];
         double nanos = 0;
         double squares = 0;
         for (int at = 0; at < count; at++) {
@@ -51,7 +55,12 @@ final class SelfTimeEstimator {
         tick = header.timing == Timing.ADAPTIVE && nanos > 0 ? squares / nanos : 0;
         variance = crossing(figures, back);
         if (tick > 0) {
-            ticked = figures.corrected(header, back, true);
+            double[] real = figures.cost(header, back, true);
+            ticked = new double[count];
+            for (int at = 0; at < count; at++) {
+                ticked[at] = (double) nodes.ticked(at) - real[at];
+                this.cost[at] = header.isCpu() ? COST_ERROR * cost[at] : 0;
+            }
             untimedToCallers();
         }
         wide = header.isCpu();
@@ -112,7 +121,7 @@ final class SelfTimeEstimator {
         }
         for (int at = count - 1; at >= 0; at--) {
             double variance = this.variance[at];
-            double free = weight[at] + calleesSpread[at];
+            double free = free(at) + calleesSpread[at];
             if (linked[at] && variance > 0) {
                 double apart = own[at] - ticked[at] + calleesMean[at];
                 mean[at] = apart * variance / (variance + free);
@@ -129,17 +138,21 @@ final class SelfTimeEstimator {
         for (int at = 0; at < count; at++) {
             int caller = callers[at];
             if (caller >= 0) {
-                double free = weight[caller] + calleesSpread[caller];
+                double free = free(caller) + calleesSpread[caller];
                 error[at] = mean[at] - apart(caller, own) * spread[at] / free;
             } else {
                 error[at] = mean[at];
             }
             if (linked[at]) {
-                settled[at] = ticked[at] + apart(at, own) * weight[at] / (weight[at] + calleesSpread[at]);
+                settled[at] = ticked[at] + apart(at, own) * weight[at] / (free(at) + calleesSpread[at]);
             } else {
                 settled[at] = own[at];
             }
         }
+    }
+
+    private double free(int at) {
+        return weight[at] + cost[at] * cost[at];
     }
 
     private double apart(int at, double[] own) {

@@ -15,6 +15,8 @@ pub(super) fn share(node: &Node) -> f64 {
 /// Each node's self time without probe costs; it can be negative.
 pub(super) struct Corrections {
     pub(super) own: Vec<f64>,
+    /// The cost that was taken off in each node.
+    pub(super) cost: Vec<f64>,
 }
 
 impl Corrections {
@@ -57,19 +59,20 @@ impl Corrections {
         let costs = header.probe;
         let [inside, outside, read] = [costs.inside_ps, costs.outside_ps, costs.clock_read_ps]
             .map(|picoseconds| picoseconds as f64 / 1000.0);
-        let mut own = vec![0.0; nodes.len()];
+        let mut own: Vec<f64> = nodes.iter().map(time).collect();
+        let mut cost = vec![0.0; nodes.len()];
         // For each outermost recursive node: the time that recursive calls added, and Σ back.
         let mut pool = vec![(0.0, 0.0); nodes.len()];
         for (at, node) in nodes.iter().enumerate() {
             let within = inside * calls_inside(node) as f64;
             let mut added = outside * node.calls as f64;
-            own[at] += time(node) - within;
+            cost[at] += within;
             if node.timed > 0 && header.timing == Timing::Adaptive {
                 added += 2.0 * read * node.timed as f64 - within;
             }
             let by_parent = share(node);
             if let Some(parent) = node.parent {
-                own[parent as usize] -= added * by_parent;
+                cost[parent as usize] += added * by_parent;
             }
             if let Some(recursion) = figures[at].recursion {
                 let pool = &mut pool[recursion as usize];
@@ -81,10 +84,13 @@ impl Corrections {
             if let Some(recursion) = figure.recursion {
                 let (added, weight) = pool[recursion as usize];
                 if weight > 0.0 {
-                    own[at] -= added * back[at].max(0.0) / weight;
+                    cost[at] += added * back[at].max(0.0) / weight;
                 }
             }
         }
-        Corrections { own }
+        for (own, cost) in own.iter_mut().zip(&cost) {
+            *own -= cost;
+        }
+        Corrections { own, cost }
     }
 }

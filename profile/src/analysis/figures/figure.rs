@@ -18,7 +18,12 @@ pub struct Figure {
     pub once_variance: f64,
     /// Variance of `total_ns` from sampling, in ns².
     pub total_variance: f64,
-    /// Set when the times were calculated from a sample of the calls.
+    /// Standard error of `self_ns` from the cost of the probes, in ns. The cost is wrong for all calls alike, so these errors
+    /// are added, and their sum is squared.
+    pub self_cost_error: f64,
+    /// Standard error of `total_ns` from the cost of the probes, in ns. It is added like `self_cost_error`.
+    pub total_cost_error: f64,
+    /// Set when the times were calculated from a sample of the calls, or when the cost of the probes has an error.
     pub estimated: bool,
     /// The outermost recursive node at or above this one. Below it, a method can
     /// run inside itself at two nodes of which neither is above the other. The

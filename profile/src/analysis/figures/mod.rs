@@ -28,6 +28,10 @@
 //! more reliable one, because longer calls are timed more often. The sum of all self times is then
 //! the sum of the roots' totals, and no callee exceeds its caller.
 //!
+//! **The error of the cost.** The calibration measures the cost in a loop; in a program it is another one. With the CPU clock,
+//! whose reading takes longer than most methods, that difference can exceed what is left of a time. So a share of the cost
+//! that is taken off, [`COST_ERROR`], is a standard error of the time.
+//!
 //! **The smallest error.** Before that, the self time that calls leave is combined with the self time
 //! that ticks show: see `figures/ticks.rs`.
 //!
@@ -48,6 +52,10 @@ pub use figure::Figure;
 use corrections::Corrections;
 
 use crate::model::{Clock, Header, Node, Timing};
+
+/// The standard error of the probes' cost with the CPU clock, as a share of that cost. docs/dev/performance.md has the
+/// measurement.
+const COST_ERROR: f64 = 0.1;
 
 /// The figures of a tree, one for each node. All times are 0 in [`Timing::Count`].
 ///
@@ -76,8 +84,9 @@ pub fn figures(nodes: &[Node], header: &Header) -> Vec<Figure> {
         let sampled = header.timing == Timing::Adaptive && 0 < node.timed && node.timed < known;
         figures[at].estimated = sampled || node.variance > 0.0;
     }
-    let mut own = Corrections::of_calls(nodes, header, &back, &figures).own;
-    ticks::settle(nodes, header, &back, &mut own, &mut figures);
+    let mut calls = Corrections::of_calls(nodes, header, &back, &figures);
+    ticks::settle(nodes, header, &back, &mut calls, &mut figures);
+    let mut own = calls.own;
     for ((own, node), figure) in own.iter_mut().zip(nodes).zip(&figures) {
         if node.timed == 0 {
             *own = 0.0;
@@ -119,6 +128,10 @@ fn spread(nodes: &[Node], own: &[f64], figures: &mut [Figure]) {
     let mut wanted = vec![0.0; nodes.len()];
     let mut raw = vec![0.0; nodes.len()];
     for (at, node) in nodes.iter().enumerate().rev() {
+        figures[at].total_cost_error += figures[at].self_cost_error;
+        if let Some(parent) = node.parent {
+            figures[parent as usize].total_cost_error += figures[at].total_cost_error;
+        }
         below[at] += own[at];
         wanted[at] += own[at].max(0.0);
         if node.timed > 0 {

@@ -61,6 +61,27 @@ fn exact_probes_are_taken_out() {
 }
 
 #[test]
+fn the_cost_of_the_processor_clock_has_an_error() {
+    let nodes = [
+        node(None, 1, [100_000, 100_000, 90_000]),
+        node(Some(0), 1, [90_000, 90_000, 70_000]),
+        node(Some(1), 100, [70_000, 70_000, 0]),
+    ];
+    let mut header = header(Timing::Exact, [20, 24, 20]);
+    for figure in figures(&nodes, &header) {
+        assert_eq!(figure.total_cost_error, 0.0);
+        assert!(!figure.estimated);
+    }
+    header.clock = Clock::Cpu;
+    let figures = figures(&nodes, &header);
+    // A node pays `inside` for its own calls and `outside` for those that it makes.
+    let own: Vec<f64> = figures.iter().map(|f| f.self_cost_error.round()).collect();
+    assert_eq!(own, [4.0, 242.0, 200.0]);
+    assert_eq!(figures[0].total_cost_error.round(), 446.0);
+    assert!(figures.iter().all(|figure| figure.estimated));
+}
+
+#[test]
 fn sampled_probes_are_taken_out() {
     // The same leaf, called 1,000 times. One call in ten is timed, with weight 10. So the leaf's
     // time contains `inside` 1,000 times, but the caller's time contains only the cost of the timed

@@ -58,7 +58,12 @@
 //! contradiction shows, beyond that of the ticks. Ticks find a waiting thread at the place where it
 //! waits, and they share processor time that it used elsewhere. Such a wait is one long call, whose
 //! rest is certain.
+//!
+//! Reading this clock also costs so much that `y` has an error of its own, `κ(n)`, the variance of the cost that was taken
+//! off. No callee or caller has the same error, so `w + κ` stands for `w` everywhere but where the node's own share of
+//! `d(n)` is taken.
 
+use super::COST_ERROR;
 use super::corrections::{Corrections, share};
 use super::figure::Figure;
 use crate::model::{Clock, Header, Node, Timing};
@@ -83,23 +88,28 @@ pub(super) fn settle(
     nodes: &[Node],
     header: &Header,
     back: &[f64],
-    own: &mut [f64],
+    calls: &mut Corrections,
     figures: &mut [Figure],
 ) {
-    let mut tree = Settling::new(nodes, header, back, own, figures);
+    let mut tree = Settling::new(nodes, header, back, calls, figures);
     let rounds = if tree.tick > 0.0 { ROUNDS } else { 1 };
     for _ in 0..rounds {
-        tree.round(nodes, own);
+        tree.round(nodes, &calls.own);
     }
     for (at, figure) in figures.iter_mut().enumerate() {
         if tree.linked[at] {
-            own[at] = tree.own[at];
+            calls.own[at] = tree.own[at];
         }
+        figure.self_cost_error = if nodes[at].timed > 0 {
+            tree.cost_error(at)
+        } else {
+            0.0
+        };
         let [own, once, whole] = tree.variances(at);
         figure.self_variance = own;
         figure.once_variance = once;
         figure.total_variance = whole;
-        figure.estimated |= own > 0.0;
+        figure.estimated |= own > 0.0 || figure.self_cost_error > 0.0;
     }
 }
 
@@ -114,6 +124,8 @@ struct Settling {
     /// `z`, and `w` where there are ticks.
     ticked: Vec<f64>,
     weight: Vec<f64>,
+    /// The standard error of the cost that was taken off; its square is `κ`.
+    cost: Vec<f64>,
     /// `v`, `m` and `q`.
     variance: Vec<f64>,
     message: Vec<[f64; 2]>,
@@ -133,10 +145,14 @@ impl Settling {
         nodes: &[Node],
         header: &Header,
         back: &[f64],
-        own: &[f64],
+        calls: &Corrections,
         figures: &[Figure],
     ) -> Settling {
         let count = nodes.len();
+        let cost_error = match header.clock {
+            Clock::Wall => 0.0,
+            Clock::Cpu => COST_ERROR,
+        };
         let linked: Vec<bool> = nodes
             .iter()
             .zip(figures)
@@ -159,19 +175,20 @@ impl Settling {
             linked,
             ticked: vec![0.0; count],
             weight: vec![0.0; count],
+            cost: calls.cost.iter().map(|cost| cost_error * cost).collect(),
             variance: crossing(nodes, back, figures),
             message: vec![[0.0; 2]; count],
             callees: vec![[0.0; 2]; count],
             recursive: recursive(nodes, back, figures),
             outside: vec![[0.0; 2]; count],
             error: vec![0.0; count],
-            own: own.to_vec(),
+            own: calls.own.clone(),
         };
         if tick > 0.0 {
             settling.ticked = Corrections::of_ticks(nodes, header, back, figures).own;
             settling.untimed_to_callers(nodes);
             if header.clock == Clock::Cpu {
-                settling.widen(nodes, own);
+                settling.widen(nodes, &calls.own);
             }
             settling.own.clone_from(&settling.ticked);
         }
@@ -218,7 +235,7 @@ impl Settling {
         for at in (0..nodes.len()).rev() {
             let variance = self.variance[at];
             let [mean, spread] = self.callees[at];
-            let free = self.weight[at] + spread;
+            let free = self.free(at) + spread;
             self.message[at] = if self.linked[at] && self.tick > 0.0 && variance > 0.0 {
                 let apart = own[at] - self.ticked[at] + mean;
                 [
@@ -247,7 +264,7 @@ impl Settling {
             Some(caller) => {
                 let caller = caller as usize;
                 let [_, siblings] = self.callees[caller];
-                let free = self.weight[caller] + siblings;
+                let free = self.free(caller) + siblings;
                 let apart = self.apart(caller, own);
                 let error = if self.tick > 0.0 {
                     mean - apart * spread / free
@@ -268,10 +285,31 @@ impl Settling {
         self.own[at] = if self.linked[at] && self.tick > 0.0 {
             let weight = self.weight[at];
             let [_, callees] = self.callees[at];
-            self.ticked[at] + self.apart(at, own) * weight / (weight + callees)
+            self.ticked[at] + self.apart(at, own) * weight / (self.free(at) + callees)
         } else {
             own[at]
         };
+    }
+
+    /// Computes `w + κ`.
+    fn free(&self, at: usize) -> f64 {
+        self.weight[at] + self.cost[at] * self.cost[at]
+    }
+
+    /// The error of the self time by that of the cost.
+    fn cost_error(&self, at: usize) -> f64 {
+        let rest = self.rest(at);
+        if self.linked[at] && self.tick > 0.0 {
+            self.cost[at] * self.weight[at] / (self.free(at) + rest)
+        } else {
+            self.cost[at]
+        }
+    }
+
+    /// Computes `R`, the variance of the rest without that of the cost.
+    fn rest(&self, at: usize) -> f64 {
+        let rest = self.callees[at][1] + self.outside[at][0];
+        rest.max(self.recursive[at])
     }
 
     /// Computes `d`, the contradiction left in a node.
@@ -282,13 +320,17 @@ impl Settling {
     /// Returns three variances: of the self time, of the part that is added once for a method, of
     /// the total.
     fn variances(&self, at: usize) -> [f64; 3] {
-        let rest = self.callees[at][1] + self.outside[at][0];
-        let rest = rest.max(self.recursive[at]);
-        let (own, once) = if self.linked[at] && self.tick > 0.0 && rest > 0.0 {
-            let combined = |weight| weight * rest / (weight + rest);
+        let rest = self.rest(at);
+        let cost = self.cost[at] * self.cost[at];
+        let (own, once) = if self.linked[at] && self.tick > 0.0 && rest + cost > 0.0 {
+            // The rest weighs `share`. Its error by the cost is added elsewhere.
+            let combined = |weight: f64| {
+                let share = weight / (weight + rest + cost);
+                (1.0 - share).powi(2) * weight + share * share * rest
+            };
             let own = combined(self.weight[at]);
             let more = combined(self.weight[at] + SPARE * self.tick * self.tick);
-            (WIDER * own, more - own)
+            (WIDER * own, (more - own).max(0.0))
         } else {
             (rest, 0.0)
         };

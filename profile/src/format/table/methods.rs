@@ -334,7 +334,11 @@ pub(super) fn remarks(
 ) -> io::Result<()> {
     let mut remarks = first;
     if estimated {
-        remarks.push("~ estimated from a random sample of the calls; counts are exact".to_owned());
+        let how = match header.timing {
+            Timing::Exact => "~ less the estimated cost of reading the clock; counts are exact",
+            _ => "~ estimated from a random sample of the calls; counts are exact",
+        };
+        remarks.push(how.to_owned());
     }
     if has_errors {
         remarks.push(ERRORS.to_owned());
