@@ -9,6 +9,9 @@ pub(crate) const NAME: &str = "java/lang/$Loadhook";
 /// The class that probes call in a JVM without a compiler (`-Xint`).
 const INTERPRETED: &str = "java/lang/$LoadhookInterpreted";
 
+/// The same if calls are not timed.
+const INTERPRETED_COUNT: &str = "java/lang/$LoadhookInterpretedCount";
+
 /// The class that probes call if every call is timed by the wall clock.
 const EXACT: &str = "java/lang/$LoadhookExact";
 
@@ -17,7 +20,10 @@ pub(crate) fn owner(vm_info: &str, timing: Option<Timing>, clock: Clock) -> &'st
     if clock != Clock::Wall {
         NAME
     } else if vm_info.starts_with("interpreted") {
-        INTERPRETED
+        match timing {
+            Some(Timing::Adaptive | Timing::Exact) => INTERPRETED,
+            _ => INTERPRETED_COUNT,
+        }
     } else if timing == Some(Timing::Exact) {
         EXACT
     } else {
@@ -80,7 +86,13 @@ mod tests {
         let compiled = "mixed mode, sharing";
         assert_eq!(owner(compiled, exact, Clock::Wall), EXACT);
         assert_eq!(owner(compiled, exact, Clock::Cpu), NAME);
-        assert_eq!(owner("interpreted mode", exact, Clock::Wall), INTERPRETED);
+        let interpreted = "interpreted mode";
+        assert_eq!(owner(interpreted, exact, Clock::Wall), INTERPRETED);
+        assert_eq!(
+            owner(interpreted, Some(Timing::Count), Clock::Wall),
+            INTERPRETED_COUNT
+        );
+        assert_eq!(owner(interpreted, exact, Clock::Cpu), NAME);
         assert_eq!(owner(compiled, Some(Timing::Adaptive), Clock::Wall), NAME);
         assert_eq!(owner(compiled, None, Clock::Wall), NAME);
     }

@@ -65,13 +65,13 @@ final class Calibration {
         Calibration all = new Calibration();
         Calibration best = new Calibration();
         boolean more = true;
-        while (more && best.rounds < ROUNDS) {
+        while (more && (Timing.interpreted ? all : best).rounds < ROUNDS) {
             long nothing = batch(NOTHING);
             long clock = batch(CLOCK);
             all.clock = Math.min(all.clock, clock);
             more = System.nanoTime() < end;
             // Only the optimising compiler removes two empty calls.
-            if (8 * nothing < clock && Ids.areKnown()) {
+            if (!Timing.interpreted && 8 * nothing < clock && Ids.areKnown()) {
                 best.round(clock);
             } else if (more || Timing.interpreted) {
                 all.round(clock);
@@ -147,14 +147,14 @@ final class Calibration {
         scratch.held = thread;
         Interpreted.meet(scratch);
         try {
-            return interpretedBatch(scratch);
+            return interpretedBatch(scratch, scratch.mode == Timing.COUNT);
         } finally {
             Interpreted.leave(scratch);
         }
     }
 
     /** Does what {@link #batch} does with the probes of a JVM without a compiler. */
-    private static long interpretedBatch(Path scratch) {
+    private static long interpretedBatch(Path scratch, boolean counts) {
         long x = PROBES;
         long least = Long.MAX_VALUE;
         booked = Long.MAX_VALUE;
@@ -162,9 +162,15 @@ final class Calibration {
             long before = scratch.times[2 * Tree.STRIDE + Tree.ALL];
             long start = System.nanoTime();
             for (int turn = 0; turn < TURNS; turn++) {
-                Interpreted.enter(0);
-                x = work(x);
-                Interpreted.exit(0);
+                if (counts) {
+                    InterpretedCount.enter(0);
+                    x = work(x);
+                    InterpretedCount.exit(0);
+                } else {
+                    Interpreted.enter(0);
+                    x = work(x);
+                    Interpreted.exit(0);
+                }
             }
             least = Math.min(least, System.nanoTime() - start);
             booked = Math.min(booked, scratch.times[2 * Tree.STRIDE + Tree.ALL] - before);

@@ -80,7 +80,7 @@ public final class Exact extends Tracker {
         }
         long now = System.nanoTime();
         // No method may be called below: a StackOverflowError would leave the update half done. This is TimedTree.book
-        // and UnwindingPath.end, but without the moving mean by which calls are chosen.
+        // and UnwindingPath.end, but without the number of timed calls and their moving mean.
         long[] times = path.times;
         int at = 2 * node;
         int caller = 2 * (int) back[depth - 1];
@@ -91,7 +91,6 @@ public final class Exact extends Tracker {
             times[at + Tree.NESTED] += nanos;
         }
         times[caller + Tree.CHILD] += nanos;
-        times[at + Tree.TIMED]++;
         rows[node + Tree.WORK] = work;
         path.depth = depth - 1;
     }

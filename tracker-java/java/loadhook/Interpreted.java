@@ -1,22 +1,22 @@
 package loadhook;
 
 /**
- * The probes for a JVM without a compiler ({@code -Xint}). The agent lets injected code call this class instead of
- * {@link Tracker}. The class inherits those probes that it does not define.
+ * The probes for a JVM without a compiler ({@code -Xint}) that time every call by the wall clock. The agent lets injected
+ * code call this class instead of {@link Tracker}, from which it inherits the probes that it does not define. Where calls are
+ * only counted, injected code calls {@link InterpretedCount}.
  *
  * An interpreted call costs 10 to 100 ns, and a bytecode about 1 ns. So the frequent cases are written out here, with
  * calls for the thread and the clock only, and with few bytecodes: a value that is used once is in no variable. All
  * other cases go to the {@link Path}, which does the same in methods that a compiler inlines. A path is found by its
  * thread, because reading a thread's id would take a call.
  *
- * A frame of a path that times every call contains only the node, which is even. The frame of a call that is only counted
- * is odd.
+ * A frame of a path that times every call is the node and nothing else.
  */
-public final class Interpreted extends Tracker {
+public class Interpreted extends Tracker {
     /** The path of the thread that ran a probe last. At first it is a path of no thread. */
-    private static Path recent = Threads.NOBODYS;
+    static Path recent = Threads.NOBODYS;
 
-    private Interpreted() {
+    Interpreted() {
     }
 
     /** Does what {@link Tracker#enter} does. */
@@ -29,7 +29,7 @@ public final class Interpreted extends Tracker {
         }
         int depth = path.depth;
         if (depth >= path.exactly) {
-            enter(path, method);
+            path.enter(method);
             return;
         }
         long[] back = path.back;
@@ -56,28 +56,6 @@ public final class Interpreted extends Tracker {
         path.times[node << 1] += Tree.CALL;
         rows[node + Tree.WORK] += Tree.CALL;
         back[depth] = node;
-        path.depth = depth;
-    }
-
-    /** Enters a call on a path that does not time every call, or that has no room. Most such paths only count. */
-    private static void enter(Path path, int method) {
-        long[] back = path.back;
-        int[] rows = path.rows;
-        int depth = path.depth + 1;
-        int from = (int) back[depth - 1] & ~1;
-        int node = rows[from + Tree.LAST];
-        if (rows[node] != method) {
-            node = rows[node + Tree.NEXT];
-        }
-        int work = rows[node + Tree.WORK];
-        if (rows[node] != method || depth + 1 >= back.length || path.mode != Timing.COUNT || (work & Tree.LEFT) == 0) {
-            path.enter(method);
-            return;
-        }
-        // No method may be called below: a StackOverflowError would leave the update half done.
-        rows[from + Tree.LAST] = node;
-        rows[node + Tree.WORK] = work + Tree.CALL - 1;
-        back[depth] = node | 1;
         path.depth = depth;
     }
 
@@ -133,41 +111,22 @@ public final class Interpreted extends Tracker {
         long[] back = path.back;
         int[] rows = path.rows;
         int node = (int) back[depth];
-        if ((node & 1) != 0) {
-            exit(path, method, node & ~1);
-            return;
-        }
         if (rows[node] != method || path.marked != 0 && path.marks[3 * path.marked - 3] == depth) {
             path.ended(method, 0);
             return;
         }
-        // Only a path that times every call has such a frame of a method: other paths get no timed calls without a compiler.
-        long[] times = path.times;
-        int at = node << 1;
         int work = rows[node + Tree.WORK] - Tree.CALL;
         long nanos = System.nanoTime() - path.stamps[depth--];
-        // No method may be called below: a StackOverflowError would leave the update half done. No jump stands after a
-        // write. This is TimedTree.book and UnwindingPath.end, but without the moving mean by which calls are chosen.
+        // No method may be called below: a StackOverflowError would leave the update half done. No jump stands
+        // after a write. This is TimedTree.book and UnwindingPath.end, but without the number of timed calls and their
+        // moving mean.
         if (work >= Tree.CALL) {
-            times[at + Tree.NESTED] += nanos;
+            path.times[(node << 1) + Tree.NESTED] += nanos;
         }
-        times[at + Tree.ALL] += nanos;
-        times[at + Tree.TIMED]++;
-        times[((int) back[depth] << 1) + Tree.CHILD] += nanos;
+        path.times[(node << 1) + Tree.ALL] += nanos;
+        path.times[((int) back[depth] << 1) + Tree.CHILD] += nanos;
         rows[node + Tree.WORK] = work;
         path.depth = depth;
-    }
-
-    /** Exits a call that was only counted. */
-    private static void exit(Path path, int method, int node) {
-        int[] rows = path.rows;
-        if (rows[node] != method || path.mode != Timing.COUNT || path.marked != 0) {
-            path.ended(method, 0);
-            return;
-        }
-        // No method may be called below: a StackOverflowError would leave the update half done.
-        rows[node + Tree.WORK] -= Tree.CALL;
-        path.depth--;
     }
 
     /** Does what {@link Tracker#construct} does. */
@@ -234,7 +193,7 @@ public final class Interpreted extends Tracker {
      * Remembers the current thread's path, but only at some probes: two threads
      * that run by turns would replace each other's path at every one.
      */
-    private static void meet() {
+    static void meet() {
         Path path = path();
         if (path != null && path.held != null && (path.misses++ & 15) == 0) {
             recent = path;

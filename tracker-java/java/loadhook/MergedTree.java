@@ -42,6 +42,17 @@ final class MergedTree extends TimedTree {
         if (!isAdded) {
             other.ticks = NO_TICKS;
         }
+        if (other.mode == Timing.EXACT) {
+            keepTimed(other);
+        }
         super.adopt(other);
+    }
+
+    /** Stores the number of timed calls, which a path that times every call does not keep. Can be repeated. */
+    private static void keepTimed(TimedTree path) {
+        TreeReader reader = new TreeReader(path);
+        for (int node = STRIDE; node < reader.end; node += STRIDE) {
+            path.times[2 * node + TIMED] = reader.value(node, TIMED);
+        }
     }
 }

@@ -171,18 +171,13 @@ final class Snapshot {
     private int node(long[] buffer, int at) {
         TreeReader reader = this.reader;
         int node = this.node;
-        reader.choose(node);
         buffer[at] = NODE;
         buffer[at + 1] = reader.parent(node) / Tree.STRIDE - 1;
         buffer[at + 2] = reader.method(node);
-        buffer[at + 3] = reader.calls(node);
-        buffer[at + 4] = reader.now(Tree.TIMED);
-        buffer[at + 5] = reader.now(Tree.ALL);
-        buffer[at + 6] = reader.outermost();
-        buffer[at + 7] = reader.now(Tree.CHILD);
-        buffer[at + 8] = Double.doubleToRawLongBits(reader.variance(node));
+        reader.write(node, buffer, at + 3);
+        buffer[at + 8] = reader.varianceBits(node);
         buffer[at + 9] = reader.ticks(node, 0);
-        buffer[at + 10] = Double.doubleToRawLongBits(reader.tickVariance(node));
+        buffer[at + 10] = reader.tickVarianceBits(node);
         return at + NODE_WORDS;
     }
 }

@@ -43,7 +43,7 @@ class Tree {
      * {@link TreeReader#calls}.
      */
     static final int GRANTED = 0;
-    /** The number of timed calls. */
+    /** The number of timed calls. On a path that times every call this is not kept, see {@link TreeReader#timed}. */
     static final int TIMED = 1;
     /** Weighted sum of the nanoseconds of all calls. */
     static final int ALL = 2;
@@ -76,6 +76,12 @@ class Tree {
      * search needs no memory.
      */
     private static final int SMALL = 8 * STRIDE;
+
+    /**
+     * Element {@code id & INNER.length - 1} is true if a node of a method with such an id has callees, in any tree. No other
+     * method is above a node. Elements are only ever set, so threads need not agree on them.
+     */
+    private static final boolean[] INNER = new boolean[1 << 15];
 
     /** The maximum number of remembered edges to the overflow. */
     private static final int REMEMBERED = 4096;
@@ -174,13 +180,18 @@ class Tree {
         }
         int[] rows = this.rows;
         long[] times = this.times;
-        // The loop reads the parent directly: without a compiler, calls of
-        // parent() would be most of the work of a new node.
-        for (int above = from; above != ROOT; above = (int) (times[2 * above + LINK] >> 32)) {
-            if (rows[above + METHOD] == method) {
-                remember(from, method, above);
-                return above;
+        if (INNER[method & INNER.length - 1]) {
+            // The loop reads the parent directly: without a compiler, calls of
+            // parent() would be most of the work of a new node.
+            for (int above = from; above != ROOT; above = (int) (times[(above << 1) + LINK] >> 32)) {
+                if (rows[above + METHOD] == method) {
+                    remember(from, method, above);
+                    return above;
+                }
             }
+        } else if (rows[from + METHOD] == method) {
+            remember(from, method, from);
+            return from;
         }
         return made(from, method);
     }
@@ -221,6 +232,9 @@ class Tree {
         long[] table = edges == null ? null : edges.table;
         long key = Edges.key(from, method);
         int at = table == null ? 0 : Edges.find(table, key);
+        if (!leaf) {
+            INNER[rows[from + METHOD] & INNER.length - 1] = true;
+        }
         write(node, from, method, mode, leaf);
         // No method may be called below: an edge must never lead to a node that does not exist.
         if (table != null) {

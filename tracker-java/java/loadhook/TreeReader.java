@@ -24,6 +24,11 @@ final class TreeReader {
     private int[] nodes = new int[0];
     private long[] values;
     private int count;
+    /** For each of these nodes one bit is set, which other nodes may share. */
+    private long taken;
+
+    /** True if every call is timed as soon as it has ended. */
+    private final boolean isExact;
 
     /** TIMED, ALL, NESTED and CHILD of {@link #chosen}, read at one moment. */
     private final long[] words = new long[VALUES];
@@ -33,6 +38,7 @@ final class TreeReader {
     TreeReader(TimedTree tree) {
         this.tree = tree;
         end = tree.end;
+        isExact = tree.mode == Timing.EXACT;
         lost = tree.lost;
         long given = tree.given();
         long refused = tree.refused();
@@ -151,11 +157,12 @@ final class TreeReader {
         boolean isSame = false;
         for (int tries = 0; tries < TRIES && !isSame; tries++) {
             isSame = tries != 0;
-            for (int value = 0; value < VALUES; value++) {
+            for (int value = 1; value < VALUES; value++) {
                 long word = times[from + value];
                 isSame &= into[at + value] == word;
                 into[at + value] = word;
             }
+            into[at] = timed(node);
             // Reading the volatile end makes the JVM read the words again.
             if (tree.end == 0) {
                 return;
@@ -163,10 +170,58 @@ final class TreeReader {
         }
     }
 
+    /**
+     * Writes the calls, TIMED, ALL, the {@link #outermost} time and CHILD of a node into a record.
+     *
+     * The frequent case is written out: without a compiler, calls and loops would take more time than all else in a snapshot.
+     */
+    void write(int node, long[] into, int at) {
+        long[] times = this.times;
+        int from = node << 1;
+        long granted = times[from];
+        long all = times[from + Tree.ALL];
+        long nested = times[from + Tree.NESTED];
+        long child = times[from + Tree.CHILD];
+        int work = rows[node + Tree.WORK];
+        // Reading the volatile end makes the JVM read the words again.
+        if (isExact && (taken >>> node / Tree.STRIDE & 1) == 0 && tree.end != 0 && rows[node + Tree.NEXT] != Tree.LEAF
+                && node != tree.overflow && ((work ^ (int) granted) & Tree.CALL - 1) == 0 && nested <= all
+                && times[from] == granted && times[from + Tree.ALL] == all && times[from + Tree.NESTED] == nested
+                && times[from + Tree.CHILD] == child) {
+            long calls = granted / Tree.CALL;
+            into[at] = calls;
+            into[at + 1] = calls - work / Tree.CALL;
+            into[at + 2] = all;
+            into[at + 3] = all - nested;
+            into[at + 4] = child;
+            return;
+        }
+        choose(node);
+        into[at] = calls(node);
+        into[at + 1] = now(Tree.TIMED);
+        into[at + 2] = now(Tree.ALL);
+        into[at + 3] = outermost();
+        into[at + 4] = now(Tree.CHILD);
+    }
+
+    /**
+     * The number of a node's timed calls that have ended. A path that times every call does not count them: they are all calls
+     * but those under way.
+     */
+    private long timed(int node) {
+        if (!isExact) {
+            return times[2 * node + Tree.TIMED];
+        }
+        return node == tree.overflow || isLeaf(node) ? 0 : Math.max(0, calls(node) - rows[node + Tree.WORK] / Tree.CALL);
+    }
+
     /** One of TIMED, ALL, NESTED and CHILD. */
     long value(int node, int which) {
         int at = find(node);
-        return at < 0 ? times[2 * node + which] : values[VALUES * at + which - Tree.TIMED];
+        if (at < 0) {
+            return which == Tree.TIMED ? timed(node) : times[2 * node + which];
+        }
+        return values[VALUES * at + which - Tree.TIMED];
     }
 
     /**
@@ -177,14 +232,21 @@ final class TreeReader {
         return isMostlyRefused ? 0 : tree.ticks(node, of);
     }
 
-    /** The variance of a node's own time by ticks, in ns². */
-    double tickVariance(int node) {
-        return TimedTree.TICK_SQUARE * ticks(node, 1);
+    /** The variance of a node's own time by ticks, in ns², as the bits of a double. */
+    long tickVarianceBits(int node) {
+        long squares = ticks(node, 1);
+        return squares == 0 ? 0 : Double.doubleToRawLongBits(TimedTree.TICK_SQUARE * squares);
     }
 
     /** Returns whether ticks were lost because there was no room. */
     boolean isTickless() {
         return tree.isTickless();
+    }
+
+    /** The {@link #variance} as the bits of a double. Without a draw, no method of the JDK is called. */
+    long varianceBits(int node) {
+        return Tree.period((int) times[2 * node + Tree.LINK]) > 1 ? Double.doubleToRawLongBits(variance(node))
+                : times[2 * node + Tree.VARIANCE];
     }
 
     /** The variance of ALL, including that of the draw from an incomplete block. */
@@ -232,6 +294,7 @@ final class TreeReader {
         if (node < end && find(node) < 0) {
             read(node, values, VALUES * count);
             nodes[count++] = node;
+            taken |= 1L << node / Tree.STRIDE;
         }
     }
 

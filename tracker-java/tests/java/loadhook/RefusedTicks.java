@@ -117,7 +117,7 @@ public final class RefusedTicks {
         double variance = 0;
         for (int node = Tree.STRIDE; node < reader.end; node += Tree.STRIDE) {
             nanos += reader.ticks(node, 0);
-            variance += reader.tickVariance(node);
+            variance += Double.longBitsToDouble(reader.tickVarianceBits(node));
         }
         if (nanos > 0 != variance > 0) {
             throw new AssertionError(title + ": " + nanos + ", variance " + variance);

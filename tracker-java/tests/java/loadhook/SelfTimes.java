@@ -58,7 +58,7 @@ public final class SelfTimes {
             out.append(' ').append(reader.value(node, Tree.TIMED)).append(' ').append(reader.value(node, Tree.ALL));
             out.append(' ').append(reader.choose(node).outermost()).append(' ').append(reader.value(node, Tree.CHILD));
             out.append(' ').append(reader.variance(node)).append(' ').append(reader.ticks(node, 0));
-            out.append(' ').append(reader.tickVariance(node));
+            out.append(' ').append(Double.longBitsToDouble(reader.tickVarianceBits(node)));
             out.append(' ').append(truth.value(node, Tree.ALL) - truth.value(node, Tree.CHILD)).append('\n');
         }
     }
