@@ -18,6 +18,19 @@ final class Counters {
     /** The arrays of {@link MethodCalls} by thread id, for the probe. No element is null. */
     static final long[][] CACHE = new long[SLOTS][];
 
+    /**
+     * The main thread, if an agent takes samples. The JIT takes it and its array for constants, which saves half of the cost of
+     * counting there. Only one thread can have this. The main thread exists as long as the program, so the reference keeps
+     * nothing in memory.
+     */
+    @Lasting
+    static Thread main;
+    /** The array of {@link #main}; its type is not an array, see {@link Lasting}. Methods without a place are counted by id. */
+    @Lasting
+    static Object mainCalls;
+    /** The calls in that array. */
+    private static MethodCalls ofMain = new MethodCalls(0);
+
     /** Ids for which a thread's array has room at first, and at most. */
     private static final int FEW = 1 << 10;
     private static final int MANY = 1 << 16;
@@ -26,6 +39,8 @@ final class Counters {
      * roughly: the heap's size is shifted right by this.
      */
     private static final int SHARE_OF_HEAP = 4;
+    /** The same for the array of the main thread. */
+    private static final int SHARE_OF_MAIN = 8;
     private static final int MOST_POOLED = 64;
     private static final long MOST_MEMORY = Runtime.getRuntime().maxMemory();
 
@@ -62,6 +77,21 @@ final class Counters {
     static void rehearse() {
         Carrier.current();
         new MethodCalls(1).count(0);
+    }
+
+    /** Gives the current thread, which is the main thread, an array of its own. Called once, before the first probe. */
+    static void beginMain() {
+        int ids = MANY;
+        while (8L * ids > MOST_MEMORY >> SHARE_OF_MAIN) {
+            ids >>= 1;
+        }
+        if (Budget.hasRoom(8L * ids)) {
+            ofMain = new MethodCalls(ids);
+            ofMain.calls[0] = MethodCalls.MAIN;
+            isUsed = true;
+            mainCalls = ofMain.calls;
+            main = Thread.currentThread();
+        }
     }
 
     private static int slot(long id) {
@@ -310,9 +340,13 @@ final class Counters {
      * nothing until {@link #comeBack}.
      */
     static void leave() {
-        MethodCalls own = chained(Carrier.current());
+        Thread carrier = Carrier.current();
+        MethodCalls own = chained(carrier);
         if (own != null) {
             own.calls[0] = MethodCalls.NOBODY;
+        }
+        if (carrier == main) {
+            ofMain.calls[0] = MethodCalls.NOBODY;
         }
     }
 
@@ -321,6 +355,9 @@ final class Counters {
         MethodCalls own = chained(carrier);
         if (own != null) {
             own.calls[0] = Ids.owner(carrier);
+        }
+        if (carrier == main) {
+            ofMain.calls[0] = MethodCalls.MAIN;
         }
     }
 
@@ -343,7 +380,7 @@ final class Counters {
 
     private static MethodCalls added() {
         sweep(Carrier.current());
-        int end = SUM.end();
+        int end = Math.max(SUM.end(), ofMain.end());
         for (int chain = 0; chain < chains.length; chain++) {
             for (MethodCalls counts = chains[chain]; counts != null; counts = counts.next) {
                 end = Math.max(end, counts.end());
@@ -351,6 +388,7 @@ final class Counters {
         }
         MethodCalls all = new MethodCalls(end);
         all.add(SUM);
+        all.add(ofMain);
         for (int chain = 0; chain < chains.length; chain++) {
             for (MethodCalls counts = chains[chain]; counts != null; counts = counts.next) {
                 all.add(counts);
@@ -367,7 +405,7 @@ final class Counters {
         if (!isUsed) {
             return 0;
         }
-        long bytes = 4L * (SLOTS + chains.length) + SUM.bytes();
+        long bytes = 4L * (SLOTS + chains.length) + SUM.bytes() + ofMain.bytes();
         Thread current = Thread.currentThread();
         long ticket = 0;
         try {

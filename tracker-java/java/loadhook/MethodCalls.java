@@ -12,6 +12,9 @@ final class MethodCalls {
     /** Value of an array's first element that is no thread's id. */
     static final long NOBODY = -1;
 
+    /** Value of the first element of the main thread's own array, see {@link Counters#main}. No thread has this id. */
+    static final long MAIN = 0;
+
     /** Elements before the calls of the method 0. */
     static final int FIRST = 1;
 

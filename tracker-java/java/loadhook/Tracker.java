@@ -38,14 +38,24 @@ public class Tracker {
     /** Called at a method's entry instead of {@link #enter}: counts the call and nothing else. */
     @Inlined
     public static void count(int method) {
-        long id = Ids.of(Carrier.current());
-        long[] calls = Counters.CACHE[(int) id & Counters.SLOTS - 1];
+        Thread carrier = Carrier.current();
         int at = method + MethodCalls.FIRST;
-        if (calls[0] == id && at < calls.length) {
-            calls[at]++;
+        if (carrier == Counters.main && at < ((long[]) Counters.mainCalls).length) {
+            long[] calls = (long[]) Counters.mainCalls;
+            if (calls[0] == MethodCalls.MAIN) {
+                calls[at]++;
+                return;
+            }
         } else {
-            Counters.countSlowly(method);
+            long id = Ids.of(carrier);
+            long[] calls = Counters.CACHE[(int) id & Counters.SLOTS - 1];
+            // The longer index is compared first, so the JIT needs no other compare with the length.
+            if (at < calls.length && calls[0] == id) {
+                calls[at]++;
+                return;
+            }
         }
+        Counters.countSlowly(method);
     }
 
     /** Called at a method's end, by a return or an exception. */
@@ -155,6 +165,9 @@ public class Tracker {
         }
         Calibration.rehearseSnapshot();
         Counters.rehearse();
+        if (timing == Timing.SAMPLED && Timing.isAgents) {
+            Counters.beginMain();
+        }
         Budget.limit(maxNodes);
     }
 
