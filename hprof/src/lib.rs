@@ -1,5 +1,6 @@
-//! HPROF's binary format, versions 1.0.1 and 1.0.2: the heap dumps that HotSpot's
-//! `jcmd PID GC.heap_dump FILE` writes.
+//! HPROF's formats: the binary one, versions 1.0.1 and 1.0.2, in which HotSpot's
+//! `jcmd PID GC.heap_dump FILE` writes heap dumps, and the [`text`] of the agent that came with JDK 1.2
+//! to 8.
 //!
 //! [`read`](fn@read) passes the records of a dump to a [`Visitor`] one after the other. It takes a
 //! megabyte of memory, and that of one class record, which may have 5 MB. [`Writer`] writes version
@@ -40,6 +41,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod contents;
 mod error;
 mod gzip;
 mod input;
@@ -48,6 +50,7 @@ mod record;
 mod record_buffer;
 mod record_input;
 mod tag;
+pub mod text;
 mod types;
 mod validate;
 mod visitor;
@@ -56,11 +59,16 @@ mod writer;
 pub use error::{Error, ErrorKind};
 pub use input::number;
 pub use reader::{read, read_available};
+pub use record::alloc_sites::{AllocSite, AllocSites};
 pub use record::class_dump::{ClassDump, Constant, InstanceField, StaticField};
+pub use record::control_settings::ControlSettings;
+pub use record::cpu_samples::CpuSample;
 pub use record::header::Header;
+pub use record::heap_summary::HeapSummary;
 pub use record::load_class::LoadClass;
 pub use record::root::{Root, RootKind};
 pub use record::stack_frame::StackFrame;
+pub use record::thread::StartThread;
 pub use types::Type;
 pub use validate::{Invalid, validate};
 pub use visitor::{Both, Visitor};

@@ -5,8 +5,12 @@ use std::io::Read;
 use crate::error::{Error, ErrorKind, Result};
 use crate::gzip::unpacked;
 use crate::input::Input;
+use crate::record::alloc_sites::{AllocSite, AllocSites};
 use crate::record::class_dump::ClassDump;
+use crate::record::control_settings::ControlSettings;
+use crate::record::cpu_samples::{CpuSample, CpuSamplesHead};
 use crate::record::header::Header;
+use crate::record::heap_summary::HeapSummary;
 use crate::record::instance::InstanceHead;
 use crate::record::load_class::LoadClass;
 use crate::record::object_array::ObjectArrayHead;
@@ -14,6 +18,7 @@ use crate::record::primitive_array::PrimitiveArrayHead;
 use crate::record::root::Root;
 use crate::record::stack_frame::StackFrame;
 use crate::record::stack_trace::StackTraceHead;
+use crate::record::thread::StartThread;
 use crate::record::utf8;
 use crate::record_input::RecordInput;
 use crate::tag::{heap, top};
@@ -78,7 +83,8 @@ struct Reader<'r, R, V> {
 impl<R: Read, V: Visitor> Reader<'_, R, V> {
     /// Reads all records after the header.
     fn records(&mut self) -> Result<()> {
-        // A dump of version 1.0.1 has no segments and no end record.
+        // A file without heap segments needs no end record if it is one of version 1.0.1 with a heap dump in one
+        // record, or one by HPROF, which begins with control settings and may have no heap dump.
         let (mut needs_end, mut has_end) = (true, false);
         while !self.records.input.is_at_end()? {
             let tag = self.records.input.u1("a record")?;
@@ -92,6 +98,10 @@ impl<R: Read, V: Visitor> Reader<'_, R, V> {
                     while self.records.segment_left > 0 {
                         self.heap_record()?;
                     }
+                }
+                top::CONTROL_SETTINGS => {
+                    needs_end = false;
+                    self.top_record(tag, length)?;
                 }
                 _ => self.top_record(tag, length)?,
             }
@@ -113,6 +123,12 @@ impl<R: Read, V: Visitor> Reader<'_, R, V> {
             top::LOAD_CLASS => LoadClass::length(id_size),
             top::STACK_FRAME => StackFrame::length(id_size),
             top::STACK_TRACE => StackTraceHead::LENGTH,
+            top::UNLOAD_CLASS | top::END_THREAD => 4,
+            top::START_THREAD => StartThread::length(id_size),
+            top::CONTROL_SETTINGS => ControlSettings::LENGTH,
+            top::HEAP_SUMMARY => HeapSummary::LENGTH,
+            top::ALLOC_SITES => AllocSites::LENGTH,
+            top::CPU_SAMPLES => CpuSamplesHead::LENGTH,
             _ => 0,
         };
         let Some(mut rest) = length.checked_sub(fixed) else {
@@ -138,9 +154,81 @@ impl<R: Read, V: Visitor> Reader<'_, R, V> {
                 placed(self.visitor.stack_frame(frame), at)?;
             }
             top::STACK_TRACE => rest = self.stack_trace(length, rest)?,
-            _ => {}
+            top::ALLOC_SITES => rest = self.alloc_sites(length, rest)?,
+            top::CPU_SAMPLES => rest = self.cpu_samples(length, rest)?,
+            _ => self.small_record(tag, at)?,
         }
         self.records.input.skip(rest, "a record")
+    }
+
+    /// Reads a record of fixed length that is no part of a heap dump.
+    fn small_record(&mut self, tag: u8, at: u64) -> Result<()> {
+        let outcome = match tag {
+            top::UNLOAD_CLASS => {
+                let serial = self.records.input.u4("an unloaded class")?;
+                self.visitor.unload_class(serial)
+            }
+            top::START_THREAD => {
+                let thread = StartThread::read(&mut self.records)?;
+                self.visitor.start_thread(thread)
+            }
+            top::END_THREAD => {
+                let serial = self.records.input.u4("the end of a thread")?;
+                self.visitor.end_thread(serial)
+            }
+            top::CONTROL_SETTINGS => {
+                let settings = ControlSettings::read(&mut self.records)?;
+                self.visitor.control_settings(settings)
+            }
+            top::HEAP_SUMMARY => {
+                let summary = HeapSummary::read(&mut self.records)?;
+                self.visitor.heap_summary(summary)
+            }
+            _ => Ok(()),
+        };
+        placed(outcome, at)
+    }
+
+    /// Reads allocation sites whose record has `length` bytes, `rest` of them after the fixed part. Returns the number
+    /// of bytes left after the sites.
+    fn alloc_sites(&mut self, length: u64, rest: u64) -> Result<u64> {
+        let at = self.records.input.at();
+        let sums = AllocSites::read(&mut self.records)?;
+        let bytes = u64::from(sums.sites) * AllocSite::LENGTH;
+        let behind = self.behind(rest, bytes, "allocation sites", length)?;
+        placed(self.visitor.alloc_sites(sums), at)?;
+        for _ in 0..sums.sites {
+            let at = self.records.input.at();
+            let site = AllocSite::read(&mut self.records)?;
+            placed(self.visitor.alloc_site(site), at)?;
+        }
+        Ok(behind)
+    }
+
+    /// Reads samples, as [`alloc_sites`](Self::alloc_sites) reads sites.
+    fn cpu_samples(&mut self, length: u64, rest: u64) -> Result<u64> {
+        let at = self.records.input.at();
+        let head = CpuSamplesHead::read(&mut self.records)?;
+        let bytes = u64::from(head.traces) * CpuSample::LENGTH;
+        let behind = self.behind(rest, bytes, "samples", length)?;
+        placed(self.visitor.cpu_samples(head.total), at)?;
+        for _ in 0..head.traces {
+            let at = self.records.input.at();
+            let sample = CpuSample::read(&mut self.records)?;
+            placed(self.visitor.cpu_sample(sample), at)?;
+        }
+        Ok(behind)
+    }
+
+    /// The bytes of a record's `rest` that are behind its items, which have `items` bytes.
+    fn behind(&self, rest: u64, items: u64, what: &'static str, length: u64) -> Result<u64> {
+        match rest.checked_sub(items) {
+            Some(behind) => Ok(behind),
+            None => {
+                let kind = ErrorKind::BadLength { what, length };
+                self.records.input.error(kind)
+            }
+        }
     }
 
     /// Reads a stack trace whose record has `length` bytes, `rest` of them after the fixed part.
@@ -151,12 +239,7 @@ impl<R: Read, V: Visitor> Reader<'_, R, V> {
         let at = self.records.input.at();
         let trace = StackTraceHead::read(&mut self.records)?;
         let mut frames = u64::from(trace.frames) * id_size as u64;
-        let Some(behind) = rest.checked_sub(frames) else {
-            return self
-                .records
-                .input
-                .error(ErrorKind::BadLength { what, length });
-        };
+        let behind = self.behind(rest, frames, what, length)?;
         placed(self.visitor.stack_trace(trace.serial, trace.thread), at)?;
         while frames > 0 {
             let ids = self.records.input.some(frames, id_size, what)?;

@@ -40,6 +40,10 @@ impl RecordBuffer {
         self.bytes.extend(value.to_be_bytes());
     }
 
+    pub(crate) fn u8(&mut self, value: u64) {
+        self.bytes.extend(value.to_be_bytes());
+    }
+
     pub(crate) fn id(&mut self, value: u64) {
         self.lower_bytes(value, self.id_size);
     }

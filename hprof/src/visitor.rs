@@ -1,11 +1,16 @@
 //! The receiver of a dump's records.
 
 use crate::error::ErrorKind;
+use crate::record::alloc_sites::{AllocSite, AllocSites};
 use crate::record::class_dump::ClassDump;
+use crate::record::control_settings::ControlSettings;
+use crate::record::cpu_samples::CpuSample;
 use crate::record::header::Header;
+use crate::record::heap_summary::HeapSummary;
 use crate::record::load_class::LoadClass;
 use crate::record::root::Root;
 use crate::record::stack_frame::StackFrame;
+use crate::record::thread::StartThread;
 use crate::types::Type;
 
 type Result = std::result::Result<(), ErrorKind>;
@@ -41,6 +46,37 @@ pub trait Visitor {
     }
     /// The next frames of the last stack trace, from the top: whole identifiers.
     fn trace_frames(&mut self, ids: &[u8]) -> Result {
+        Ok(())
+    }
+    /// The serial number of a class that was unloaded.
+    fn unload_class(&mut self, serial: u32) -> Result {
+        Ok(())
+    }
+    fn start_thread(&mut self, thread: StartThread) -> Result {
+        Ok(())
+    }
+    /// The serial number of a thread that ended.
+    fn end_thread(&mut self, serial: u32) -> Result {
+        Ok(())
+    }
+    fn control_settings(&mut self, settings: ControlSettings) -> Result {
+        Ok(())
+    }
+    fn heap_summary(&mut self, summary: HeapSummary) -> Result {
+        Ok(())
+    }
+    /// The sums of allocation sites. The sites follow.
+    fn alloc_sites(&mut self, sites: AllocSites) -> Result {
+        Ok(())
+    }
+    fn alloc_site(&mut self, site: AllocSite) -> Result {
+        Ok(())
+    }
+    /// The number of all samples. The samples of each trace follow.
+    fn cpu_samples(&mut self, total: u32) -> Result {
+        Ok(())
+    }
+    fn cpu_sample(&mut self, sample: CpuSample) -> Result {
         Ok(())
     }
     fn root(&mut self, root: Root) -> Result {
@@ -107,6 +143,42 @@ impl<A: Visitor, B: Visitor> Visitor for Both<'_, A, B> {
     fn trace_frames(&mut self, ids: &[u8]) -> Result {
         self.0.trace_frames(ids)?;
         self.1.trace_frames(ids)
+    }
+    fn unload_class(&mut self, serial: u32) -> Result {
+        self.0.unload_class(serial)?;
+        self.1.unload_class(serial)
+    }
+    fn start_thread(&mut self, thread: StartThread) -> Result {
+        self.0.start_thread(thread)?;
+        self.1.start_thread(thread)
+    }
+    fn end_thread(&mut self, serial: u32) -> Result {
+        self.0.end_thread(serial)?;
+        self.1.end_thread(serial)
+    }
+    fn control_settings(&mut self, settings: ControlSettings) -> Result {
+        self.0.control_settings(settings)?;
+        self.1.control_settings(settings)
+    }
+    fn heap_summary(&mut self, summary: HeapSummary) -> Result {
+        self.0.heap_summary(summary)?;
+        self.1.heap_summary(summary)
+    }
+    fn alloc_sites(&mut self, sites: AllocSites) -> Result {
+        self.0.alloc_sites(sites)?;
+        self.1.alloc_sites(sites)
+    }
+    fn alloc_site(&mut self, site: AllocSite) -> Result {
+        self.0.alloc_site(site)?;
+        self.1.alloc_site(site)
+    }
+    fn cpu_samples(&mut self, total: u32) -> Result {
+        self.0.cpu_samples(total)?;
+        self.1.cpu_samples(total)
+    }
+    fn cpu_sample(&mut self, sample: CpuSample) -> Result {
+        self.0.cpu_sample(sample)?;
+        self.1.cpu_sample(sample)
     }
     fn root(&mut self, root: Root) -> Result {
         self.0.root(root)?;

@@ -3,8 +3,12 @@
 use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
 
+use crate::record::alloc_sites::{AllocSite, AllocSites};
 use crate::record::class_dump::ClassDump;
+use crate::record::control_settings::ControlSettings;
+use crate::record::cpu_samples::{CpuSample, CpuSamplesHead};
 use crate::record::header::Header;
+use crate::record::heap_summary::HeapSummary;
 use crate::record::instance::InstanceHead;
 use crate::record::load_class::LoadClass;
 use crate::record::object_array::ObjectArrayHead;
@@ -12,6 +16,7 @@ use crate::record::primitive_array::PrimitiveArrayHead;
 use crate::record::root::Root;
 use crate::record::stack_frame::StackFrame;
 use crate::record::stack_trace::StackTraceHead;
+use crate::record::thread::StartThread;
 use crate::record::utf8;
 use crate::record_buffer::RecordBuffer;
 use crate::tag::top;
@@ -106,6 +111,52 @@ impl<W: Write> Writer<W> {
         self.top_record(top::STACK_TRACE, |record| {
             head.write(record);
             frames.iter().for_each(|frame| record.id(*frame));
+        })
+    }
+
+    /// Writes that the class with a serial number was unloaded.
+    pub fn unload_class(&mut self, serial: u32) -> io::Result<()> {
+        self.top_record(top::UNLOAD_CLASS, |record| record.u4(serial))
+    }
+
+    /// Writes the beginning of a thread.
+    pub fn start_thread(&mut self, thread: &StartThread) -> io::Result<()> {
+        self.top_record(top::START_THREAD, |record| thread.write(record))
+    }
+
+    /// Writes the end of the thread with a serial number.
+    pub fn end_thread(&mut self, serial: u32) -> io::Result<()> {
+        self.top_record(top::END_THREAD, |record| record.u4(serial))
+    }
+
+    /// Writes what the agent records.
+    pub fn control_settings(&mut self, settings: &ControlSettings) -> io::Result<()> {
+        self.top_record(top::CONTROL_SETTINGS, |record| settings.write(record))
+    }
+
+    /// Writes bytes and objects of the heap.
+    pub fn heap_summary(&mut self, summary: &HeapSummary) -> io::Result<()> {
+        self.top_record(top::HEAP_SUMMARY, |record| summary.write(record))
+    }
+
+    /// Writes allocation sites with their sums. The number of sites is that of `sites`.
+    pub fn alloc_sites(&mut self, sums: &AllocSites, sites: &[AllocSite]) -> io::Result<()> {
+        let sums = AllocSites {
+            sites: u32::try_from(sites.len()).map_err(io::Error::other)?,
+            ..*sums
+        };
+        self.top_record(top::ALLOC_SITES, |record| {
+            sums.write(record);
+            sites.iter().for_each(|site| site.write(record));
+        })
+    }
+
+    /// Writes samples by trace. `total` may be larger than their sum, if not all traces are written.
+    pub fn cpu_samples(&mut self, total: u32, samples: &[CpuSample]) -> io::Result<()> {
+        let traces = u32::try_from(samples.len()).map_err(io::Error::other)?;
+        self.top_record(top::CPU_SAMPLES, |record| {
+            CpuSamplesHead { total, traces }.write(record);
+            samples.iter().for_each(|sample| sample.write(record));
         })
     }
 

@@ -1,0 +1,309 @@
+//! The contents of a binary file.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::Read;
+
+use super::error::ContentsError;
+use super::model::{Contents, Format, Heap, Section, Thread, Trace};
+use crate::error::ErrorKind;
+use crate::reader;
+use crate::record::alloc_sites::{AllocSite, AllocSites};
+use crate::record::class_dump::ClassDump;
+use crate::record::cpu_samples::CpuSample;
+use crate::record::header::Header;
+use crate::record::heap_summary::HeapSummary;
+use crate::record::load_class::LoadClass;
+use crate::record::root::Root;
+use crate::record::stack_frame::StackFrame;
+use crate::record::thread::StartThread;
+use crate::text::{Amount, Cost, CostKind, CostsBegin, Frame, Site, SitesBegin};
+use crate::types::Type;
+use crate::visitor::Visitor;
+
+/// The flag of sites that are ordered by allocated instead of live bytes.
+const BY_ALLOCATED: u16 = 2;
+
+/// Reads up to the first fault.
+pub(super) fn read(source: impl Read) -> (Contents, Option<ContentsError>) {
+    let mut building = Building::default();
+    let error = reader::read(source, &mut building).err();
+    (building.finish(), error.map(ContentsError::Binary))
+}
+
+/// The parts of the file that refer to each other by numbers.
+#[derive(Default)]
+struct Building {
+    id_size: usize,
+    format: Format,
+    names: HashMap<u64, Box<[u8]>>,
+    /// Names of classes by serial number.
+    classes: HashMap<u32, u64>,
+    frames: HashMap<u64, StackFrame>,
+    threads: BTreeMap<u32, (StartThread, bool)>,
+    /// The thread and the frames of each trace.
+    traces: BTreeMap<u32, (u32, Vec<u64>)>,
+    /// The trace whose frames follow.
+    trace: u32,
+    sections: Vec<Part>,
+}
+
+/// A section whose names are numbers.
+enum Part {
+    Sites(AllocSites, Vec<AllocSite>),
+    Samples(u32, Vec<CpuSample>),
+    Heap(Heap),
+    Summary(HeapSummary),
+}
+
+impl Building {
+    fn finish(self) -> Contents {
+        let thread = |(serial, (thread, has_ended)): (&u32, &(StartThread, bool))| {
+            let thread = Thread {
+                name: self.name(thread.name),
+                group: self.name(thread.group),
+                has_ended: *has_ended,
+            };
+            (*serial, thread)
+        };
+        let trace = |(serial, (thread, frames)): (&u32, &(u32, Vec<u64>))| {
+            let trace = Trace {
+                thread: (*thread > 0).then_some(*thread),
+                frames: frames.iter().map(|frame| self.frame(*frame)).collect(),
+            };
+            (*serial, trace)
+        };
+        let traces = self.traces.iter().map(trace).collect();
+        let section = |part: &Part| match part {
+            Part::Sites(sums, sites) => self.sites(*sums, sites),
+            Part::Samples(total, samples) => costs(*total, samples, &traces),
+            Part::Heap(heap) => Section::Heap(heap.clone()),
+            Part::Summary(summary) => Section::Summary(*summary),
+        };
+        Contents {
+            format: self.format.clone(),
+            threads: self.threads.iter().map(thread).collect(),
+            sections: self.sections.iter().map(section).collect(),
+            traces,
+            ..Contents::default()
+        }
+    }
+
+    fn name(&self, id: u64) -> String {
+        let name = self
+            .names
+            .get(&id)
+            .map(|name| String::from_utf8_lossy(name));
+        name.unwrap_or_default().into_owned()
+    }
+
+    /// The name of a class with dots, as texts have it.
+    fn class(&self, serial: u32) -> String {
+        let name = self.classes.get(&serial).map(|name| self.name(*name));
+        name.unwrap_or_else(|| "<unknown class>".to_owned())
+            .replace('/', ".")
+    }
+
+    fn frame(&self, id: u64) -> Frame {
+        let Some(frame) = self.frames.get(&id) else {
+            return Frame {
+                class: "<unknown class>".to_owned(),
+                method: "<unknown method>".to_owned(),
+                source: None,
+                line: StackFrame::UNKNOWN_LINE,
+            };
+        };
+        Frame {
+            class: self.class(frame.class_serial),
+            method: self.name(frame.method_name),
+            source: Some(self.name(frame.source_file)).filter(|name| !name.is_empty()),
+            line: frame.line,
+        }
+    }
+
+    fn sites(&self, sums: AllocSites, sites: &[AllocSite]) -> Section {
+        let by_allocated = sums.flags & BY_ALLOCATED != 0;
+        let total = if by_allocated {
+            sums.allocated.0
+        } else {
+            sums.live.0.into()
+        };
+        let mut shares = Shares::new(total as f64);
+        let amount = |(bytes, objects): (u32, u32)| Amount {
+            bytes: Some(bytes.into()),
+            objects: Some(objects.into()),
+        };
+        let row = |site: &AllocSite| {
+            let bytes = if by_allocated {
+                site.allocated.0
+            } else {
+                site.live.0
+            };
+            let (rank, own, accumulated) = shares.next(bytes.into());
+            Site {
+                rank,
+                own,
+                accumulated,
+                live: amount(site.live),
+                allocated: amount(site.allocated),
+                trace: site.trace,
+                class: self.class(site.class_serial),
+            }
+        };
+        let rows = sites.iter().map(row).collect();
+        let order = if by_allocated { "allocated" } else { "live" };
+        let begin = SitesBegin {
+            order: format!("{order} bytes"),
+            date: String::new(),
+        };
+        Section::Sites { begin, rows }
+    }
+
+    /// Counts a record of the heap.
+    fn heap(&mut self, count: impl FnOnce(&mut Heap)) -> Result<(), ErrorKind> {
+        if let Some(Part::Heap(heap)) = self.sections.last_mut() {
+            count(heap);
+        } else {
+            let mut heap = Heap::default();
+            count(&mut heap);
+            self.sections.push(Part::Heap(heap));
+        }
+        Ok(())
+    }
+}
+
+/// Shares of a total, one row after the other.
+struct Shares {
+    total: f64,
+    sum: f64,
+    rank: u32,
+}
+
+impl Shares {
+    fn new(total: f64) -> Shares {
+        Shares {
+            total,
+            sum: 0.0,
+            rank: 0,
+        }
+    }
+
+    /// The rank of the next row, its percentage, and that of all rows so far.
+    fn next(&mut self, part: f64) -> (u32, f64, f64) {
+        self.rank += 1;
+        self.sum += part;
+        let percent = |part: f64| {
+            if self.total > 0.0 {
+                100.0 * part / self.total
+            } else {
+                0.0
+            }
+        };
+        (self.rank, percent(part), percent(self.sum))
+    }
+}
+
+fn costs(total: u32, samples: &[CpuSample], traces: &BTreeMap<u32, Trace>) -> Section {
+    let mut shares = Shares::new(total.into());
+    let row = |sample: &CpuSample| {
+        let (rank, own, accumulated) = shares.next(sample.count.into());
+        let top = traces
+            .get(&sample.trace)
+            .and_then(|trace| trace.frames.first());
+        let name = top.map(|frame| format!("{}.{}", frame.class, frame.method));
+        Cost {
+            rank,
+            own,
+            accumulated,
+            count: sample.count.into(),
+            trace: sample.trace,
+            name: name.unwrap_or_else(|| "<empty trace>".to_owned()),
+        }
+    };
+    let rows = samples.iter().map(row).collect();
+    let begin = CostsBegin {
+        kind: CostKind::Samples,
+        total: total.into(),
+        date: String::new(),
+    };
+    Section::Costs { begin, rows }
+}
+
+impl Visitor for Building {
+    fn header(&mut self, header: Header) {
+        self.id_size = header.id_size as usize;
+        self.format = Format::Binary {
+            id_size: header.id_size,
+            time_ms: header.time_ms,
+        };
+    }
+    fn text(&mut self, id: u64, text: &[u8]) -> Result<(), ErrorKind> {
+        self.names.insert(id, text.into());
+        Ok(())
+    }
+    fn load_class(&mut self, class: LoadClass) -> Result<(), ErrorKind> {
+        self.classes.insert(class.serial, class.name);
+        Ok(())
+    }
+    fn stack_frame(&mut self, frame: StackFrame) -> Result<(), ErrorKind> {
+        self.frames.insert(frame.id, frame);
+        Ok(())
+    }
+    fn stack_trace(&mut self, serial: u32, thread: u32) -> Result<(), ErrorKind> {
+        self.trace = serial;
+        self.traces.insert(serial, (thread, Vec::new()));
+        Ok(())
+    }
+    fn trace_frames(&mut self, ids: &[u8]) -> Result<(), ErrorKind> {
+        if let Some((_, frames)) = self.traces.get_mut(&self.trace) {
+            frames.extend(ids.chunks_exact(self.id_size).map(crate::number));
+        }
+        Ok(())
+    }
+    fn start_thread(&mut self, thread: StartThread) -> Result<(), ErrorKind> {
+        self.threads.insert(thread.serial, (thread, false));
+        Ok(())
+    }
+    fn end_thread(&mut self, serial: u32) -> Result<(), ErrorKind> {
+        self.threads.entry(serial).or_default().1 = true;
+        Ok(())
+    }
+    fn heap_summary(&mut self, summary: HeapSummary) -> Result<(), ErrorKind> {
+        self.sections.push(Part::Summary(summary));
+        Ok(())
+    }
+    fn alloc_sites(&mut self, sums: AllocSites) -> Result<(), ErrorKind> {
+        self.sections.push(Part::Sites(sums, Vec::new()));
+        Ok(())
+    }
+    fn alloc_site(&mut self, site: AllocSite) -> Result<(), ErrorKind> {
+        if let Some(Part::Sites(_, sites)) = self.sections.last_mut() {
+            sites.push(site);
+        }
+        Ok(())
+    }
+    fn cpu_samples(&mut self, total: u32) -> Result<(), ErrorKind> {
+        self.sections.push(Part::Samples(total, Vec::new()));
+        Ok(())
+    }
+    fn cpu_sample(&mut self, sample: CpuSample) -> Result<(), ErrorKind> {
+        if let Some(Part::Samples(_, samples)) = self.sections.last_mut() {
+            samples.push(sample);
+        }
+        Ok(())
+    }
+    fn root(&mut self, _: Root) -> Result<(), ErrorKind> {
+        self.heap(|heap| heap.roots += 1)
+    }
+    fn class(&mut self, _: &ClassDump) -> Result<(), ErrorKind> {
+        self.heap(|heap| heap.classes += 1)
+    }
+    fn instance(&mut self, _: u64, _: u64, _: &[u8]) -> Result<(), ErrorKind> {
+        self.heap(|heap| heap.objects += 1)
+    }
+    fn object_array(&mut self, _: u64, _: u64, _: u32) -> Result<(), ErrorKind> {
+        self.heap(|heap| heap.arrays += 1)
+    }
+    fn primitive_array(&mut self, _: u64, _: Type, _: u32) -> Result<(), ErrorKind> {
+        self.heap(|heap| heap.arrays += 1)
+    }
+}

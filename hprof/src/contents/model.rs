@@ -1,0 +1,115 @@
+//! The contents of a file as data.
+
+use std::collections::BTreeMap;
+
+use super::warning::Warning;
+use crate::record::heap_summary::HeapSummary;
+use crate::text::{Cost, CostsBegin, Frame, Owner, Site, SitesBegin, ThreadState};
+
+/// What a file of HPROF says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Contents {
+    /// The format of the file.
+    pub format: Format,
+    /// Threads by serial number.
+    pub threads: BTreeMap<u32, Thread>,
+    /// Traces by serial number.
+    pub traces: BTreeMap<u32, Trace>,
+    /// Tables and dumps, in the order of the file.
+    pub sections: Vec<Section>,
+    /// Number of lines about single events of monitors.
+    pub monitor_events: u64,
+    /// Statements that contradict each other.
+    pub warnings: Vec<Warning>,
+}
+
+/// The format of a file, with the time at which it was begun.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Format {
+    /// The text format; the date is as it is written.
+    Text { date: String },
+    /// The binary format, with the bytes of an identifier and the milliseconds since 1970.
+    Binary { id_size: u32, time_ms: u64 },
+}
+
+impl Default for Format {
+    fn default() -> Format {
+        Format::Text {
+            date: String::new(),
+        }
+    }
+}
+
+/// A thread.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Thread {
+    /// Name of the thread.
+    pub name: String,
+    /// Name of its group.
+    pub group: String,
+    /// True if the thread ended before the file did.
+    pub has_ended: bool,
+}
+
+/// The innermost frames of a stack.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trace {
+    /// Serial number of the thread; `None` if traces are not told apart by thread.
+    pub thread: Option<u32>,
+    /// The frames, from the top.
+    pub frames: Vec<Frame>,
+}
+
+/// A table or a dump.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub enum Section {
+    Sites {
+        begin: SitesBegin,
+        rows: Vec<Site>,
+    },
+    Costs {
+        begin: CostsBegin,
+        rows: Vec<Cost>,
+    },
+    Monitors(MonitorDump),
+    Heap(Heap),
+    /// Bytes and objects of the heap, of a binary file.
+    Summary(HeapSummary),
+}
+
+/// The monitors of a JVM and the threads that wait for them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MonitorDump {
+    /// All threads.
+    pub threads: Vec<ThreadState>,
+    /// The monitors that threads own or wait for.
+    pub monitors: Vec<MonitorState>,
+}
+
+/// A monitor.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MonitorState {
+    /// The class of its object as a descriptor.
+    pub class: String,
+    /// The thread that owns it.
+    pub owner: Option<Owner>,
+    /// Threads that wait to enter it.
+    pub to_enter: Vec<u32>,
+    /// Threads that wait to be notified.
+    pub to_be_notified: Vec<u32>,
+}
+
+/// The records of a heap dump.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Heap {
+    /// Number of roots.
+    pub roots: u64,
+    /// Number of classes.
+    pub classes: u64,
+    /// Number of objects that are no arrays.
+    pub objects: u64,
+    /// Number of arrays.
+    pub arrays: u64,
+}

@@ -1,0 +1,49 @@
+//! Reading a file in either format.
+
+use std::io::{self, Read};
+
+use super::check::warnings;
+use super::error::ContentsError;
+use super::model::Contents;
+use super::{binary, text};
+use crate::error::{Error, ErrorKind};
+
+/// What could be read of a file, and the fault that ended it.
+#[derive(Debug)]
+pub struct ReadContents {
+    /// The part before the fault, or everything.
+    pub contents: Contents,
+    /// The fault.
+    pub error: Option<ContentsError>,
+}
+
+/// The bytes that tell the text format from the binary one.
+const TEXT: &[u8] = b"JAVA PROFILE 1.0.1, created ";
+
+impl Contents {
+    /// Reads a file in either format; a binary one may be compressed by gzip.
+    pub fn read(mut source: impl Read) -> ReadContents {
+        let mut head = Vec::new();
+        let read = (&mut source).take(TEXT.len() as u64).read_to_end(&mut head);
+        if let Err(error) = read {
+            return ReadContents {
+                contents: Contents::default(),
+                error: Some(unreadable(error)),
+            };
+        }
+        let is_text = head == TEXT;
+        let source = io::Cursor::new(head).chain(source);
+        let (mut contents, error) = if is_text {
+            text::read(source)
+        } else {
+            binary::read(source)
+        };
+        contents.warnings = warnings(&contents);
+        ReadContents { contents, error }
+    }
+}
+
+fn unreadable(error: io::Error) -> ContentsError {
+    let kind = ErrorKind::Io(error);
+    ContentsError::Binary(Error { kind, at: 0 })
+}

@@ -1,0 +1,37 @@
+//! Statements of a file that contradict each other.
+
+use std::fmt::{self, Display, Formatter};
+
+/// A statement of a file that another one contradicts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Warning {
+    /// A section names a trace that the file does not have.
+    NoTrace { section: &'static str, trace: u32 },
+    /// A trace or a dump names a thread that the file does not have.
+    NoThread { thread: u32 },
+    /// The samples of the traces are more than the total.
+    TooManySamples { sum: i64, total: i64 },
+}
+
+impl Display for Warning {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Warning::NoTrace { section, trace } => {
+                write!(
+                    f,
+                    "{section} names trace {trace}, which the file does not have"
+                )
+            }
+            Warning::NoThread { thread } => {
+                write!(f, "thread {thread} is named, but the file does not have it")
+            }
+            Warning::TooManySamples { sum, total } => {
+                write!(
+                    f,
+                    "the rows of CPU SAMPLES have {sum} samples, but the total is {total}"
+                )
+            }
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! `CPU SAMPLES`, `CPU TIME (ms)` and `MONITOR TIME`: traces in the order of their costs.
+
+use std::fmt::{self, Display, Formatter};
+
+use super::name::Name;
+use super::scan::Scan;
+
+/// The kind of a table of costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CostKind {
+    /// Samples that met a trace.
+    Samples,
+    /// Milliseconds that a trace took by itself, with its calls.
+    Times,
+    /// Milliseconds that a trace waited for a monitor, with the number of times.
+    Monitors,
+}
+
+impl CostKind {
+    pub(crate) const ALL: [CostKind; 3] = [CostKind::Samples, CostKind::Times, CostKind::Monitors];
+
+    /// The words at the beginning and the end of the table.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            CostKind::Samples => "CPU SAMPLES",
+            CostKind::Times => "CPU TIME (ms)",
+            CostKind::Monitors => "MONITOR TIME",
+        }
+    }
+
+    /// The unit behind the total.
+    fn unit(self) -> &'static str {
+        match self {
+            CostKind::Samples | CostKind::Times => "",
+            CostKind::Monitors => " ms",
+        }
+    }
+
+    /// The title of the last column.
+    pub(crate) fn of(self) -> &'static str {
+        match self {
+            CostKind::Samples | CostKind::Times => "method",
+            CostKind::Monitors => "monitor",
+        }
+    }
+}
+
+/// The beginning of a table of costs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CostsBegin {
+    /// The kind of the table.
+    pub kind: CostKind,
+    /// Samples or milliseconds of all traces. HPROF cut it to 32 bits, so it may be negative.
+    pub total: i64,
+    /// Time of the table.
+    pub date: String,
+}
+
+impl CostsBegin {
+    pub(crate) fn parse(kind: CostKind, line: &mut Scan<'_>) -> Option<CostsBegin> {
+        line.literal(kind.title())?;
+        line.literal(" BEGIN (total = ")?;
+        let total = line.number()?;
+        line.literal(kind.unit())?;
+        line.literal(") ")?;
+        let date = line.rest().to_owned();
+        Some(CostsBegin { kind, total, date })
+    }
+}
+
+impl Display for CostsBegin {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let (title, unit) = (self.kind.title(), self.kind.unit());
+        let (total, date) = (self.total, Name(&self.date));
+        write!(f, "{title} BEGIN (total = {total}{unit}) {date}")
+    }
+}
+
+/// A row of a table of costs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cost {
+    /// Place in the table, from 1.
+    pub rank: u32,
+    /// Share of the total in percent.
+    pub own: f64,
+    /// Share of the total of this row and those above it, in percent.
+    pub accumulated: f64,
+    /// Samples, calls, or times that the monitor was contended.
+    pub count: i64,
+    /// Serial number of the trace.
+    pub trace: u32,
+    /// The innermost method, or the class of the monitor.
+    pub name: String,
+}
+
+impl Cost {
+    pub(crate) fn parse(line: &mut Scan<'_>) -> Option<Cost> {
+        line.spaces();
+        let rank = line.number()?;
+        line.spaces();
+        let own = line.percent()?;
+        line.spaces();
+        let accumulated = line.percent()?;
+        line.spaces();
+        let count = line.number()?;
+        line.spaces();
+        let trace = line.number()?;
+        line.literal(" ")?;
+        let name = line.rest().to_owned();
+        Some(Cost {
+            rank,
+            own,
+            accumulated,
+            count,
+            trace,
+            name,
+        })
+    }
+}
+
+impl Display for Cost {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Cost {
+            rank,
+            own,
+            accumulated,
+            count,
+            trace,
+            name,
+        } = self;
+        let name = Name(name);
+        write!(
+            f,
+            "{rank:>4} {own:>5.2}% {accumulated:>5.2}% {count:>7} {trace:>5} {name}"
+        )
+    }
+}

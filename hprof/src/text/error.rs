@@ -1,0 +1,36 @@
+//! Faults of a text.
+
+use std::io;
+
+/// The fault that stopped the reading of a text, and its place.
+#[derive(Debug, thiserror::Error)]
+#[error("{kind} in line {line}, column {column}")]
+pub struct TextError {
+    /// The fault.
+    pub kind: TextErrorKind,
+    /// Number of the line, from 1.
+    pub line: u64,
+    /// The column, in bytes from 1.
+    pub column: usize,
+}
+
+/// A fault of a text.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TextErrorKind {
+    /// The file could not be read.
+    #[error("{0}")]
+    Io(io::Error),
+    /// The first line is not that of HPROF's text.
+    #[error("not HPROF's text: it does not begin with `JAVA PROFILE 1.0.1, created`")]
+    NoHeader,
+    /// A line is longer than lines of this format are.
+    #[error("a line of more than {0} bytes")]
+    LongLine(usize),
+    /// A line cannot stand here, or continues otherwise.
+    #[error("this is not {0}")]
+    NotA(&'static str),
+    /// The file ends too soon: the JVM ended or the disk was full while it was written.
+    #[error("the file is cut off: it ends before `{0}`")]
+    Truncated(String),
+}

@@ -1,0 +1,323 @@
+//! Tests of the binary records that are no part of a heap dump: threads, samples, sites and settings.
+
+mod walker;
+
+use loadhook_hprof::{
+    AllocSite, AllocSites, ControlSettings, CpuSample, ErrorKind, Header, HeapSummary, LoadClass,
+    StackFrame, StartThread, Visitor, Writer, read,
+};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use walker::walk;
+
+#[derive(Clone, Debug, PartialEq)]
+enum Record {
+    Unload(u32),
+    Start(StartThread),
+    End(u32),
+    Settings(ControlSettings),
+    Summary(HeapSummary),
+    Sites(AllocSites, Vec<AllocSite>),
+    Samples(u32, Vec<CpuSample>),
+}
+
+#[derive(Default)]
+struct Records(Vec<Record>);
+
+impl Visitor for Records {
+    fn unload_class(&mut self, serial: u32) -> Result<(), ErrorKind> {
+        self.0.push(Record::Unload(serial));
+        Ok(())
+    }
+    fn start_thread(&mut self, thread: StartThread) -> Result<(), ErrorKind> {
+        self.0.push(Record::Start(thread));
+        Ok(())
+    }
+    fn end_thread(&mut self, serial: u32) -> Result<(), ErrorKind> {
+        self.0.push(Record::End(serial));
+        Ok(())
+    }
+    fn control_settings(&mut self, settings: ControlSettings) -> Result<(), ErrorKind> {
+        self.0.push(Record::Settings(settings));
+        Ok(())
+    }
+    fn heap_summary(&mut self, summary: HeapSummary) -> Result<(), ErrorKind> {
+        self.0.push(Record::Summary(summary));
+        Ok(())
+    }
+    fn alloc_sites(&mut self, sites: AllocSites) -> Result<(), ErrorKind> {
+        self.0.push(Record::Sites(sites, Vec::new()));
+        Ok(())
+    }
+    fn alloc_site(&mut self, site: AllocSite) -> Result<(), ErrorKind> {
+        if let Some(Record::Sites(_, sites)) = self.0.last_mut() {
+            sites.push(site);
+        }
+        Ok(())
+    }
+    fn cpu_samples(&mut self, total: u32) -> Result<(), ErrorKind> {
+        self.0.push(Record::Samples(total, Vec::new()));
+        Ok(())
+    }
+    fn cpu_sample(&mut self, sample: CpuSample) -> Result<(), ErrorKind> {
+        if let Some(Record::Samples(_, samples)) = self.0.last_mut() {
+            samples.push(sample);
+        }
+        Ok(())
+    }
+}
+
+fn write(id_size: u32, records: &[Record]) -> Vec<u8> {
+    let mut file = Vec::new();
+    let header = Header {
+        id_size,
+        time_ms: 7,
+    };
+    let mut writer = Writer::new(&mut file, header).expect("memory can be written");
+    for record in records {
+        match record {
+            Record::Unload(serial) => writer.unload_class(*serial),
+            Record::Start(thread) => writer.start_thread(thread),
+            Record::End(serial) => writer.end_thread(*serial),
+            Record::Settings(settings) => writer.control_settings(settings),
+            Record::Summary(summary) => writer.heap_summary(summary),
+            Record::Sites(sums, sites) => writer.alloc_sites(sums, sites),
+            Record::Samples(total, samples) => writer.cpu_samples(*total, samples),
+        }
+        .expect("memory can be written");
+    }
+    writer.finish().expect("memory can be written");
+    file
+}
+
+fn record(id_size: u32) -> impl Strategy<Value = Record> {
+    let ids = vec(any::<u64>(), 4)
+        .prop_map(move |ids| ids.into_iter().map(move |id| id >> (64 - 8 * id_size)));
+    let thread = (any::<(u32, u32)>(), ids).prop_map(|((serial, trace), mut ids)| {
+        let mut id = || ids.next().unwrap_or_default();
+        Record::Start(StartThread {
+            serial,
+            object: id(),
+            trace,
+            name: id(),
+            group: id(),
+            parent_group: id(),
+        })
+    });
+    let site = any::<((u8, u32, u32), (u32, u32), (u32, u32))>();
+    let site = site.prop_map(
+        |((array, class_serial, trace), live, allocated)| AllocSite {
+            array,
+            class_serial,
+            trace,
+            live,
+            allocated,
+        },
+    );
+    let sums = (
+        any::<u16>(),
+        0.0..1.0_f32,
+        any::<((u32, u32), (u64, u64))>(),
+    );
+    let sites = (sums, vec(site, 0..5)).prop_map(|((flags, cutoff, (live, allocated)), rows)| {
+        let sites = rows.len() as u32;
+        let sums = AllocSites {
+            flags,
+            cutoff,
+            live,
+            allocated,
+            sites,
+        };
+        Record::Sites(sums, rows)
+    });
+    let sample = any::<(u32, u32)>().prop_map(|(count, trace)| CpuSample { count, trace });
+    prop_oneof![
+        any::<u32>().prop_map(Record::Unload),
+        any::<u32>().prop_map(Record::End),
+        thread,
+        any::<(u32, u16)>()
+            .prop_map(|(flags, depth)| Record::Settings(ControlSettings { flags, depth })),
+        any::<((u32, u32), (u64, u64))>()
+            .prop_map(|(live, allocated)| Record::Summary(HeapSummary { live, allocated })),
+        sites,
+        (any::<u32>(), vec(sample, 0..5))
+            .prop_map(|(total, samples)| Record::Samples(total, samples)),
+    ]
+}
+
+fn records() -> impl Strategy<Value = (u32, Vec<Record>)> {
+    prop::sample::select(&[4_u32, 8][..])
+        .prop_flat_map(|id_size| (Just(id_size), vec(record(id_size), 0..20)))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn written_records_are_read_again((id_size, records) in records()) {
+        let file = write(id_size, &records);
+        // The empty trace and the end of the dump are always there.
+        let walked: u32 = walk(&file).into_values().sum();
+        prop_assert_eq!(walked as usize, records.len() + 2);
+        let mut found = Records::default();
+        prop_assert_eq!(read(&file[..], &mut found).expect("the file is complete"), file.len() as u64);
+        prop_assert_eq!(found.0, records);
+    }
+
+    #[test]
+    fn any_bytes_have_an_end((id_size, records) in records(), changes in vec((any::<prop::sample::Index>(), any::<u8>()), 0..8)) {
+        let mut file = write(id_size, &records);
+        for (at, byte) in changes {
+            let at = at.index(file.len());
+            file[at] = byte;
+        }
+        let _ = read(&file[..], &mut Records::default());
+    }
+}
+
+/// Compares one record of each kind with its exact bytes, which finds faults that writing and reading have in common.
+#[test]
+fn records_have_the_bytes_of_the_format() {
+    let thread = StartThread {
+        serial: 1,
+        object: 2,
+        trace: 3,
+        name: 4,
+        group: 5,
+        parent_group: 6,
+    };
+    let sums = AllocSites {
+        flags: 2,
+        cutoff: 0.5,
+        live: (3, 4),
+        allocated: (5, 6),
+        sites: 1,
+    };
+    let site = AllocSite {
+        array: 8,
+        class_serial: 7,
+        trace: 9,
+        live: (1, 2),
+        allocated: (3, 4),
+    };
+    let records = [
+        Record::Settings(ControlSettings { flags: 3, depth: 8 }),
+        Record::Unload(1),
+        Record::Start(thread),
+        Record::End(1),
+        Record::Summary(HeapSummary {
+            live: (1, 2),
+            allocated: (3, 4),
+        }),
+        Record::Sites(sums, vec![site]),
+        Record::Samples(9, vec![CpuSample { count: 8, trace: 7 }]),
+    ];
+    let head = |tag, length| [tag, 0, 0, 0, 0, 0, 0, 0, length];
+    let numbers = |values: &[u32]| {
+        values
+            .iter()
+            .flat_map(|value| value.to_be_bytes())
+            .collect::<Vec<_>>()
+    };
+    let expected = [
+        &head(0x0e, 6)[..],
+        &[0, 0, 0, 3, 0, 8],
+        &head(0x03, 4),
+        &numbers(&[1]),
+        &head(0x0a, 24),
+        &numbers(&[1, 2, 3, 4, 5, 6]),
+        &head(0x0b, 4),
+        &numbers(&[1]),
+        &head(0x07, 24),
+        &numbers(&[1, 2, 0, 3, 0, 4]),
+        &head(0x06, 34 + 25),
+        &[0, 2, 0x3f, 0, 0, 0],
+        &numbers(&[3, 4, 0, 5, 0, 6, 1]),
+        &[8],
+        &numbers(&[7, 9, 1, 2, 3, 4]),
+        &head(0x0d, 16),
+        &numbers(&[9, 1, 8, 7]),
+        &head(0x2c, 0),
+    ];
+    let file = write(4, &records);
+    // The header and the empty trace.
+    assert_eq!(file[31 + 21..], expected.concat());
+}
+
+/// HPROF's own files begin with settings. Without a heap dump they have no record that ends one.
+#[test]
+fn a_file_with_settings_needs_no_end_of_a_dump() {
+    let whole = write(
+        8,
+        &[
+            Record::Settings(ControlSettings { flags: 2, depth: 4 }),
+            Record::End(5),
+        ],
+    );
+    let without_end = &whole[..whole.len() - 9];
+    read(without_end, &mut Records::default()).expect("the file is complete");
+    let no_settings = write(8, &[Record::End(5)]);
+    let error = read(
+        &no_settings[..no_settings.len() - 9],
+        &mut Records::default(),
+    );
+    assert!(error.is_err_and(|error| error.is_truncated()));
+}
+
+#[test]
+fn records_that_are_too_short_for_their_items_are_faults() {
+    let sample = CpuSample { count: 1, trace: 2 };
+    let file = write(4, &[Record::Samples(1, vec![sample, sample])]);
+    let count = file.len() - 9 - 16 - 1;
+    for (items, is_right) in [(2, true), (3, false), (255, false)] {
+        let mut file = file.clone();
+        assert_eq!(file[count], 2);
+        file[count] = items;
+        let outcome = read(&file[..], &mut Records::default());
+        assert_eq!(outcome.is_ok(), is_right, "{items}: {outcome:?}");
+    }
+}
+
+/// Frames and traces of a thread, as the manual shows them.
+#[test]
+fn the_walker_knows_all_records_of_a_profile() {
+    let mut file = Vec::new();
+    let header = Header {
+        id_size: 8,
+        time_ms: 7,
+    };
+    let mut writer = Writer::new(&mut file, header).expect("memory can be written");
+    let name = writer.name(b"put").expect("memory can be written");
+    let class = LoadClass {
+        serial: 100_001,
+        class: 5,
+        name,
+    };
+    writer.load_class(&class).expect("memory can be written");
+    let frame = StackFrame {
+        id: 1,
+        method_name: name,
+        class_serial: 100_001,
+        line: 405,
+        ..StackFrame::default()
+    };
+    writer.stack_frame(&frame).expect("memory can be written");
+    writer
+        .stack_trace(300_001, 200_001, &[1, 1])
+        .expect("memory can be written");
+    writer
+        .instance(9, 5, &[1, 2, 3])
+        .expect("memory can be written");
+    writer.finish().expect("memory can be written");
+    let counts = [
+        (1, 1),
+        (2, 1),
+        (4, 1),
+        (5, 2),
+        (0x1c, 1),
+        (0x2c, 1),
+        (256 + 0x21, 1),
+    ];
+    assert_eq!(walk(&file), counts.into_iter().collect());
+}
