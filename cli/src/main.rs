@@ -2,6 +2,7 @@
 
 mod agent_path;
 mod heap;
+mod hprof;
 mod input;
 mod inspect;
 mod jvm;
@@ -50,6 +51,8 @@ enum Command {
     Rewrite(rewrite::RewriteArgs),
     /// Dump the heap of a running JVM, or show what a heap dump contains
     Heap(heap::HeapArgs),
+    /// Read, check and show a file of the old agent HPROF
+    Hprof(hprof::HprofArgs),
 }
 
 fn main() -> ExitCode {
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
         Command::Inspect(args) => inspect::run(&args).map(done),
         Command::Rewrite(args) => rewrite::run(&args),
         Command::Heap(args) => heap::run(&args),
+        Command::Hprof(args) => hprof::run(&args).map(done),
     };
     match result {
         Ok(code) => code,

@@ -1,0 +1,268 @@
+//! `loadhook hprof`: reads, checks and shows files of HPROF, text or binary.
+
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use loadhook_hprof::HeapSummary;
+use loadhook_hprof::contents::{Contents, Format, Heap, MonitorDump, ReadContents, Section, Trace};
+use loadhook_hprof::text::{CostKind, Line};
+use loadhook_text::date::utc;
+use loadhook_text::{bytes, count, printable};
+
+use crate::input::open;
+use crate::output::say;
+
+/// Rows of a table by default.
+const TOP: usize = 20;
+
+/// Warnings that are shown.
+const WARNINGS: usize = 10;
+
+/// Arguments of `loadhook hprof`.
+#[derive(Debug, Args)]
+pub(crate) struct HprofArgs {
+    /// A file of HPROF, text (java.hprof.txt) or binary; a binary one may be gzipped
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+
+    /// Maximum number of rows of a table
+    #[arg(long, value_name = "N", default_value_t = TOP)]
+    top: usize,
+
+    /// Show the frames of each row's trace below it
+    #[arg(long)]
+    traces: bool,
+}
+
+/// Runs the command: shows what could be read, and fails at the first fault of the file.
+pub(crate) fn run(args: &HprofArgs) -> Result<()> {
+    let name = printable(&args.file.display().to_string()).into_owned();
+    let file = open(&args.file, "a file of HPROF").with_context(|| name.clone())?;
+    let ReadContents { contents, error } = Contents::read(file);
+    let mut shown = Shown {
+        contents: &contents,
+        args,
+        out: BufWriter::new(io::stdout().lock()),
+    };
+    if error.is_none() || has_something(&contents) {
+        shown.all()?;
+        shown.out.flush()?;
+    }
+    let more = contents.warnings.len().saturating_sub(WARNINGS);
+    for warning in contents.warnings.iter().take(WARNINGS) {
+        say!("warning: {name}: {warning}");
+    }
+    if more > 0 {
+        say!("warning: {name}: {more} more warnings");
+    }
+    match error {
+        Some(error) => Err(error).context(name),
+        None => Ok(()),
+    }
+}
+
+/// Returns whether anything of a faulty file could be read.
+fn has_something(contents: &Contents) -> bool {
+    !(contents.sections.is_empty() && contents.threads.is_empty() && contents.traces.is_empty())
+}
+
+/// The contents while they are printed.
+struct Shown<'c, W> {
+    contents: &'c Contents,
+    args: &'c HprofArgs,
+    out: W,
+}
+
+impl<W: Write> Shown<'_, W> {
+    fn all(&mut self) -> io::Result<()> {
+        self.head()?;
+        for section in &self.contents.sections {
+            writeln!(self.out)?;
+            match section {
+                Section::Sites { begin, rows } => {
+                    let (order, date) = (&begin.order, &begin.date);
+                    self.title(&format!("SITES · ordered by {order}"), date)?;
+                    let titles = Line::SitesBegin(begin.clone()).to_string();
+                    self.table(titles, rows.iter().map(|row| (row.to_string(), row.trace)))?;
+                }
+                Section::Costs { begin, rows } => {
+                    let unit = match begin.kind {
+                        CostKind::Samples => "samples",
+                        CostKind::Times | CostKind::Monitors => "ms",
+                    };
+                    let title = format!("{} · total {} {unit}", begin.kind.title(), begin.total);
+                    self.title(&title, &begin.date)?;
+                    let titles = Line::CostsBegin(begin.clone()).to_string();
+                    self.table(titles, rows.iter().map(|row| (row.to_string(), row.trace)))?;
+                }
+                Section::Monitors(dump) => self.monitors(dump)?,
+                Section::Heap(heap) => self.heap(heap)?,
+                Section::Summary(summary) => self.summary(summary)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn head(&mut self) -> io::Result<()> {
+        let contents = self.contents;
+        match &contents.format {
+            Format::Text { date } => {
+                writeln!(
+                    self.out,
+                    "HPROF text · created {}",
+                    printable(date.trim_end())
+                )?;
+            }
+            Format::Binary { id_size, time_ms } => {
+                let date = utc(*time_ms);
+                writeln!(
+                    self.out,
+                    "HPROF binary · created {date} · ids of {id_size} bytes"
+                )?;
+            }
+        }
+        let ended = contents.threads.values().filter(|thread| thread.has_ended);
+        let [threads, ended] = [contents.threads.len(), ended.count()].map(|n| count(n as u64));
+        let traces = count(contents.traces.len() as u64);
+        write!(
+            self.out,
+            "threads: {threads}, ended: {ended} · traces: {traces}"
+        )?;
+        if contents.monitor_events > 0 {
+            let events = count(contents.monitor_events);
+            write!(self.out, " · events of monitors: {events}")?;
+        }
+        writeln!(self.out)
+    }
+
+    fn title(&mut self, title: &str, date: &str) -> io::Result<()> {
+        write!(self.out, "{}", printable(title))?;
+        if !date.is_empty() {
+            write!(self.out, " · {}", printable(date.trim_end()))?;
+        }
+        writeln!(self.out)
+    }
+
+    /// Prints the titles of a table's columns, which follow the first line of `begin`, and its first rows.
+    fn table(
+        &mut self,
+        begin: String,
+        rows: impl ExactSizeIterator<Item = (String, u32)>,
+    ) -> io::Result<()> {
+        for titles in begin.lines().skip(1) {
+            writeln!(self.out, "{titles}")?;
+        }
+        let more = rows.len().saturating_sub(self.args.top);
+        for (row, trace) in rows.take(self.args.top) {
+            writeln!(self.out, "{}", printable(&row))?;
+            if self.args.traces {
+                self.frames(trace)?;
+            }
+        }
+        if more > 0 {
+            writeln!(
+                self.out,
+                "… {} more rows; --top shows more",
+                count(more as u64)
+            )?;
+        }
+        Ok(())
+    }
+
+    fn frames(&mut self, trace: u32) -> io::Result<()> {
+        let no_trace = Trace::default();
+        let trace = self.contents.traces.get(&trace).unwrap_or(&no_trace);
+        if let Some(thread) = trace.thread {
+            writeln!(self.out, "        in {}", self.thread(thread))?;
+        }
+        for frame in &trace.frames {
+            let frame = frame.to_string();
+            writeln!(self.out, "        {}", printable(frame.trim_start()))?;
+        }
+        Ok(())
+    }
+
+    /// The name of a thread.
+    fn thread(&self, serial: u32) -> String {
+        match self.contents.threads.get(&serial) {
+            Some(thread) => printable(&thread.name).into_owned(),
+            None if serial == 0 => "an unknown thread".to_owned(),
+            None => format!("thread {serial}"),
+        }
+    }
+
+    fn threads(&self, serials: &[u32]) -> String {
+        let names: Vec<_> = serials.iter().map(|thread| self.thread(*thread)).collect();
+        names.join(", ")
+    }
+
+    fn monitors(&mut self, dump: &MonitorDump) -> io::Result<()> {
+        let [threads, monitors] =
+            [dump.threads.len(), dump.monitors.len()].map(|n| count(n as u64));
+        writeln!(
+            self.out,
+            "MONITOR DUMP · threads: {threads} · monitors: {monitors}"
+        )?;
+        for circle in dump.deadlocks() {
+            writeln!(self.out, "deadlock: {}", self.threads(&circle))?;
+        }
+        for state in dump.threads.iter().take(self.args.top) {
+            let (name, status) = (self.thread(state.thread), printable(&state.status));
+            writeln!(self.out, "  {name}: {status}, trace {}", state.trace)?;
+            if self.args.traces {
+                self.frames(state.trace)?;
+            }
+        }
+        for monitor in dump.monitors.iter().take(self.args.top) {
+            write!(self.out, "  {}", printable(&monitor.class))?;
+            match monitor.owner {
+                Some(owner) => {
+                    let (name, entries) = (self.thread(owner.thread), owner.entries);
+                    write!(self.out, " owned by {name}, entered {entries} times")?;
+                }
+                None => write!(self.out, " not owned")?,
+            }
+            for (what, serials) in [
+                ("waiting to enter", &monitor.to_enter),
+                ("waiting to be notified", &monitor.to_be_notified),
+            ] {
+                if !serials.is_empty() {
+                    write!(self.out, "; {what}: {}", self.threads(serials))?;
+                }
+            }
+            writeln!(self.out)?;
+        }
+        let more = dump.threads.len().max(dump.monitors.len());
+        if more > self.args.top {
+            writeln!(self.out, "… more threads or monitors; --top shows more")?;
+        }
+        Ok(())
+    }
+
+    fn heap(&mut self, heap: &Heap) -> io::Result<()> {
+        let [classes, objects] = [heap.classes, heap.objects].map(count);
+        let [arrays, roots] = [heap.arrays, heap.roots].map(count);
+        writeln!(
+            self.out,
+            "HEAP DUMP · classes: {classes} · objects: {objects} · arrays: {arrays} · roots: {roots}"
+        )?;
+        if matches!(self.contents.format, Format::Binary { .. }) {
+            writeln!(self.out, "loadhook heap FILE shows what the objects are")?;
+        }
+        Ok(())
+    }
+
+    fn summary(&mut self, summary: &HeapSummary) -> io::Result<()> {
+        let (live, allocated) = (summary.live, summary.allocated);
+        writeln!(
+            self.out,
+            "HEAP SUMMARY · live {} in {} objects · allocated {} in {} objects",
+            bytes(live.0.into()),
+            count(live.1.into()),
+            bytes(allocated.0),
+            count(allocated.1)
+        )
+    }
+}

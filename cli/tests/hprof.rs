@@ -1,0 +1,108 @@
+//! Tests of `loadhook hprof`, on texts written after the manual and on a dump by a JVM.
+
+#[allow(dead_code)]
+mod common;
+
+use std::fs;
+
+use common::{done, folder, loadhook};
+
+const TEXT: &str = "JAVA PROFILE 1.0.1, created Wed Oct  7 11:38:10 1998
+
+--------
+
+THREAD START (obj=50000193, id = 200001, name=\"ma\u{1b}[2Jin\", group=\"main\")
+TRACE 300001: (thread=200001)
+\tshop.Cart.add(Cart.java:12)
+TRACE 300002:
+\t<empty>
+CPU SAMPLES BEGIN (total = 12) Wed Oct  7 11:38:10 1998
+rank   self  accum   count trace method
+   1 75.00% 75.00%       9 300001 shop.Cart.add
+   2 16.67% 91.67%       2 300002 <empty trace>
+   3  8.33% 100.00%       1 300003 shop.Cart.pay
+CPU SAMPLES END
+";
+
+#[test]
+fn shows_a_text() {
+    let folder = folder();
+    let path = folder.path();
+    fs::write(path.join("java.hprof.txt"), TEXT).expect("the folder can be written");
+    let shown = done(&mut loadhook(
+        path,
+        &["hprof", "java.hprof.txt", "--top", "2"],
+    ));
+    let expected = "HPROF text · created Wed Oct  7 11:38:10 1998
+threads: 1, ended: 0 · traces: 2
+
+CPU SAMPLES · total 12 samples · Wed Oct  7 11:38:10 1998
+rank   self  accum   count trace method
+   1 75.00% 75.00%       9 300001 shop.Cart.add
+   2 16.67% 91.67%       2 300002 <empty trace>
+… 1 more rows; --top shows more
+";
+    assert_eq!(shown.out, expected);
+    let warning =
+        "warning: java.hprof.txt: CPU SAMPLES names trace 300003, which the file does not have";
+    assert_eq!((shown.code, shown.err.trim_end()), (Some(0), warning));
+    let traces = done(&mut loadhook(
+        path,
+        &["hprof", "java.hprof.txt", "--traces"],
+    ));
+    let frames =
+        "300001 shop.Cart.add\n        in ma\\u{1b}[2Jin\n        shop.Cart.add(Cart.java:12)\n";
+    assert!(traces.out.contains(frames), "{}", traces.out);
+}
+
+#[test]
+fn faults_are_placed_and_the_part_before_them_is_shown() {
+    let folder = folder();
+    let path = folder.path();
+    let cut = TEXT.trim_end_matches("CPU SAMPLES END\n");
+    let garbage = TEXT.replace("   3  8.33%", "   3  8.x3%");
+    for (name, text, error) in [
+        (
+            "cut.txt",
+            cut,
+            "the file is cut off: it ends before `CPU SAMPLES END` in line 14, column 1",
+        ),
+        (
+            "bad.txt",
+            &garbage,
+            "this is not a row of this table in line 14, column 7",
+        ),
+    ] {
+        fs::write(path.join(name), text).expect("the folder can be written");
+        let shown = done(&mut loadhook(path, &["hprof", name]));
+        assert_eq!(shown.code, Some(1));
+        assert!(
+            shown.out.contains("9 300001 shop.Cart.add"),
+            "{}",
+            shown.out
+        );
+        assert!(
+            shown.err.ends_with(&format!("error: {name}: {error}\n")),
+            "{}",
+            shown.err
+        );
+    }
+    fs::write(path.join("other"), "PK").expect("the folder can be written");
+    let shown = done(&mut loadhook(path, &["hprof", "other"]));
+    assert_eq!((shown.code, shown.out.as_str()), (Some(1), ""));
+    assert!(
+        shown
+            .err
+            .starts_with("error: other: not a heap dump: it does not begin with `JAVA PROFILE"),
+        "{}",
+        shown.err
+    );
+    let shown = done(&mut loadhook(path, &["hprof", "."]));
+    assert!(
+        shown
+            .err
+            .contains("error: .: this is a folder; give a file of HPROF in it"),
+        "{}",
+        shown.err
+    );
+}
