@@ -143,7 +143,7 @@ fn everything_is_counted() {
     let first = &told["sites"][0];
     assert!(first["allocated"]["bytes_error"].is_null() && first["live"].is_object());
     let hprof = text(Format::Hprof, &profile, &Options::default());
-    assert!(hprof.contains("\nAll allocations.\n"), "{hprof}");
+    assert!(hprof.contains("\nSITES has all allocations.\n"), "{hprof}");
     let mut bytes = Vec::new();
     Format::Pprof
         .write(&profile, &Options::default(), &mut bytes)
@@ -395,7 +395,7 @@ fn hprof_has_the_columns_of_its_manual() {
     let shown = text(Format::Hprof, &profile, &options);
     // A site that is filtered out has no trace in the hprof format.
     assert_eq!(shown.matches("TRACE ").count(), 1, "{shown}");
-    let row = "   1 97.32% 97.32%       -    -  160000   1000     1 int []\nSITES END\n";
+    let row = "    1 97.32% 97.32%         -    -    160000  1000 300001 int[]\nSITES END\n";
     assert!(
         shown.contains("SITES BEGIN (ordered by allocated bytes) "),
         "{shown}"

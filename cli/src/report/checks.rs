@@ -73,8 +73,6 @@ impl ReportArgs {
         let is_in_all = |measure: &Measure| profiles.iter().all(|profile| measure.is_in(profile));
         let (measure, option) = match (self.show, self.format) {
             (Some(measure), _) => (measure, format!("--show {}", measure.as_str())),
-            // HPROF's text shows only allocations.
-            (None, Format::Hprof) => (Measure::Allocated, "--format hprof".to_owned()),
             (None, _) if self.diff => {
                 let by_rank = [Measure::Time, Measure::Live, Measure::Allocated];
                 let common = by_rank.into_iter().find(is_in_all);

@@ -5,7 +5,7 @@ mod bounds;
 mod chrome;
 mod collapsed;
 pub mod diff;
-mod hprof;
+pub mod hprof;
 mod html;
 mod json;
 mod notes;

@@ -33,7 +33,7 @@ pub enum Format {
     Speedscope,
     /// Trace events, for `chrome://tracing` and Perfetto; they cannot show allocations.
     Chrome,
-    /// HPROF's text of allocation sites; it needs a profile with allocations.
+    /// HPROF's text: samples or times by trace, and allocation sites.
     Hprof,
 }
 
@@ -96,7 +96,7 @@ impl Format {
             Format::Html => html::write(profile, wanted, out),
             Format::Speedscope => speedscope::write(profile, options, &mut JsonWriter(out)),
             Format::Chrome => chrome::write(profile, options, &mut JsonWriter(out)),
-            Format::Hprof => hprof::write(profile, options, out),
+            Format::Hprof => hprof::write(profile, &hprof::Detail::default(), options, out),
         }
     }
 }

@@ -1,0 +1,190 @@
+//! Tests of HPROF's text, on profiles whose numbers are known.
+
+use loadhook_hprof::contents::{Contents, ReadContents, Section};
+use loadhook_hprof::text::{Cost, CostKind};
+use loadhook_profile::format::hprof::{Detail, write};
+use loadhook_profile::format::{Format, Options};
+use loadhook_profile::{Header, Method, Node, Profile, ThreadTree, Timing};
+
+/// A node with this many calls or samples, and with these times in milliseconds.
+fn node(parent: Option<u32>, method: u32, calls: u64, all_ms: u64, child_ms: u64) -> Node {
+    let ns = |ms: u64| ms * 1_000_000;
+    Node {
+        parent,
+        method,
+        calls,
+        timed: calls,
+        all_ns: ns(all_ms),
+        outermost_ns: ns(all_ms),
+        child_ns: ns(child_ms),
+        ..Node::default()
+    }
+}
+
+/// Two threads: `main` calls `left` and `right`, which both call `leaf`.
+fn profile(timing: Timing) -> Profile {
+    let methods =
+        ["main", "left", "right", "leaf"].map(|name| Method::new("shop.Shop", name, "()V"));
+    let nodes = vec![
+        node(None, 0, 1, 100, 90),
+        node(Some(0), 1, 2, 60, 50),
+        node(Some(0), 2, 3, 30, 30),
+        node(Some(1), 3, 10, 50, 0),
+        node(Some(2), 3, 20, 30, 0),
+    ];
+    let thread = |name: &str, id| ThreadTree {
+        name: name.into(),
+        id: Some(id),
+        kind: loadhook_profile::ThreadKind::Platform,
+        cpu_ns: None,
+        nodes: nodes.clone(),
+    };
+    Profile {
+        header: Header {
+            timing,
+            ..Header::default()
+        },
+        methods: methods.to_vec(),
+        threads: vec![thread("one", 1), thread("two", 2)],
+        ..Profile::default()
+    }
+}
+
+fn read(profile: &Profile, detail: &Detail, options: &Options<'_>) -> Contents {
+    let mut text = Vec::new();
+    write(profile, detail, options, &mut text).expect("memory can be written");
+    let ReadContents { contents, error } = Contents::read(&text[..]);
+    assert!(
+        error.is_none(),
+        "{error:?}: {}",
+        String::from_utf8_lossy(&text)
+    );
+    assert_eq!(contents.warnings, []);
+    contents
+}
+
+fn costs(contents: &Contents) -> (CostKind, i64, &[Cost]) {
+    match &contents.sections[..] {
+        [Section::Costs { begin, rows }] => (begin.kind, begin.total, rows),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Name, count, share and depth of each row.
+fn rows(contents: &Contents) -> Vec<(&str, i64, f64, usize)> {
+    let (_, _, rows) = costs(contents);
+    let depth = |trace: u32| contents.traces[&trace].frames.len();
+    let row = |row: &Cost| (row.count, row.own, depth(row.trace));
+    let named = rows.iter().map(|cost| (cost.name.as_str(), row(cost)));
+    named
+        .map(|(name, (count, own, depth))| (name, count, own, depth))
+        .collect()
+}
+
+#[test]
+fn times_are_by_trace_and_the_depth_merges_traces() {
+    let profile = profile(Timing::Exact);
+    let options = Options::default();
+    let whole = Detail {
+        by_thread: false,
+        ..Detail::default()
+    };
+    let contents = read(&profile, &whole, &options);
+    let (kind, total, _) = costs(&contents);
+    assert_eq!((kind, total), (CostKind::Times, 200));
+    let expected = [
+        ("shop.Shop.leaf", 20, 50.0, 3),
+        ("shop.Shop.leaf", 40, 30.0, 3),
+        ("shop.Shop.main", 2, 10.0, 1),
+        ("shop.Shop.left", 4, 10.0, 2),
+        ("shop.Shop.right", 6, 0.0, 2),
+    ];
+    assert_eq!(rows(&contents), expected);
+    let flat = Detail { depth: 1, ..whole };
+    let expected = [
+        ("shop.Shop.leaf", 60, 80.0, 1),
+        ("shop.Shop.main", 2, 10.0, 1),
+        ("shop.Shop.left", 4, 10.0, 1),
+        ("shop.Shop.right", 6, 0.0, 1),
+    ];
+    assert_eq!(rows(&read(&profile, &flat, &options)), expected);
+    let none = Detail { depth: 0, ..whole };
+    assert_eq!(
+        rows(&read(&profile, &none, &options)),
+        [("<empty trace>", 72, 100.0, 0)]
+    );
+    let cut = Detail {
+        cutoff: 0.2,
+        ..flat
+    };
+    let contents = read(&profile, &cut, &options);
+    assert_eq!(rows(&contents), [("shop.Shop.leaf", 60, 80.0, 1)]);
+    assert_eq!(contents.traces.len(), 1);
+}
+
+#[test]
+fn threads_and_methods_can_be_chosen() {
+    let profile = profile(Timing::Exact);
+    let by_thread = Detail::default();
+    let contents = read(&profile, &by_thread, &Options::default());
+    assert_eq!(rows(&contents).len(), 10);
+    let is_two = |name: &str| name == "two";
+    let is_left = |method: &Method| &*method.name == "left";
+    let options = Options {
+        thread: Some(&is_two),
+        focus: Some(&is_left),
+        ..Options::default()
+    };
+    let contents = read(&profile, &by_thread, &options);
+    let expected = [
+        ("shop.Shop.leaf", 10, 50.0 / 0.6, 3),
+        ("shop.Shop.left", 2, 10.0 / 0.6, 2),
+    ];
+    for ((name, count, own, depth), expected) in rows(&contents).into_iter().zip(expected) {
+        assert_eq!((name, count, depth), (expected.0, expected.1, expected.3));
+        assert!((own - expected.2).abs() < 0.01, "{own}");
+    }
+    let names: Vec<&str> = contents
+        .threads
+        .values()
+        .map(|thread| thread.name.as_str())
+        .collect();
+    assert_eq!(names, ["two"]);
+    assert!(
+        contents
+            .traces
+            .values()
+            .all(|trace| trace.thread == Some(200_002))
+    );
+}
+
+#[test]
+fn samples_are_counted_by_trace() {
+    let mut sampled = profile(Timing::Sampled);
+    for thread in &mut sampled.threads {
+        for node in &mut thread.nodes {
+            (node.calls, node.timed) = (0, node.calls);
+        }
+    }
+    let detail = Detail {
+        by_thread: false,
+        depth: 1,
+        ..Detail::default()
+    };
+    let contents = read(&sampled, &detail, &Options::default());
+    let (kind, total, rows) = costs(&contents);
+    assert_eq!((kind, total), (CostKind::Samples, 72));
+    let counts: Vec<i64> = rows.iter().map(|row| row.count).collect();
+    assert_eq!(counts, [60, 6, 4, 2]);
+}
+
+#[test]
+fn a_profile_with_calls_alone_is_refused() {
+    let counted = profile(Timing::Count);
+    let written = Format::Hprof.write(&counted, &Options::default(), &mut Vec::new());
+    let error = written.expect_err("there is no table").to_string();
+    assert!(
+        error.starts_with("HPROF's text has times or allocations"),
+        "{error}"
+    );
+}
