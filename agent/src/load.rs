@@ -1,9 +1,13 @@
 //! `Agent_OnLoad`: reads the options, asks for capabilities and makes the parts of the agent.
 
+use std::borrow::Cow;
 use std::io::Write;
 use std::sync::OnceLock;
 
-use loadhook_settings::{AgentOptions, Clock, OptionsError};
+use loadhook_settings::{
+    AgentOptions, Clock, HELP, HPROF_HELP, HPROF_PREFIX, HPROF_VARIABLE, HprofOptionsError,
+    OptionsError,
+};
 use thiserror::Error;
 
 use crate::agent::Agent;
@@ -84,8 +88,9 @@ impl From<jvmti::Error> for NoSamples {
 
 /// Makes the parts of the agent from the text of its options.
 pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, LoadError> {
-    let settings = match text.parse::<AgentOptions>() {
-        Err(OptionsError::Help) => print_help(),
+    let settings = match with_environment(text).parse::<AgentOptions>() {
+        Err(OptionsError::Help) => print_help(HELP),
+        Err(OptionsError::Hprof(HprofOptionsError::Help)) => print_help(HPROF_HELP),
         parsed => parsed?,
     };
     // The files of patterns are read only now, so `help` is printed even if one of them is missing.
@@ -94,6 +99,11 @@ pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, LoadError> {
         diagnostics::line(
             "alloc-context=true counts calls and does not time them; for times, add timing=adaptive",
         );
+    }
+    if let Some(hprof) = &options.settings.hprof {
+        for option in &hprof.without_effect {
+            diagnostics::line(&format!("hprof: {option}= has no effect"));
+        }
     }
     add_capabilities(jvmti, &options)?;
     let samples = samples(jvmti, &options)?;
@@ -123,6 +133,14 @@ pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, LoadError> {
         start_time: StartTime::now(),
         had_virtual_threads: false.into(),
     })
+}
+
+/// The text of the options, with those in the environment behind them if they are HPROF's.
+fn with_environment(text: &str) -> Cow<'_, str> {
+    match std::env::var(HPROF_VARIABLE) {
+        Ok(more) if text.starts_with(HPROF_PREFIX) => format!("{text},{more}").into(),
+        _ => text.into(),
+    }
 }
 
 fn add_capabilities(jvmti: Jvmti, options: &Options) -> Result<(), LoadError> {
@@ -192,10 +210,8 @@ fn samples(jvmti: Jvmti, options: &Options) -> Result<Option<Samples>, LoadError
 
 /// Prints the options and ends the process, as the JDK's own agents do. If the agent refused to load instead, the JVM
 /// would add that its initialization failed.
-fn print_help() -> ! {
+fn print_help(text: &str) -> ! {
     // A closed standard output does not change the exit code.
-    let _ = std::io::stdout()
-        .lock()
-        .write_all(loadhook_settings::HELP.as_bytes());
+    let _ = std::io::stdout().lock().write_all(text.as_bytes());
     std::process::exit(0)
 }

@@ -62,7 +62,7 @@ impl Options {
             includes: !include.is_empty(),
             filter: Filter::of(include, settings.exclude.clone()),
             timing: settings.timing(),
-            file: PathBuf::from(with_process_id(&settings.file, process)),
+            file: file_of(&settings, process),
             manifest: settings.manifest.clone().map(PathBuf::from),
             settings,
         })
@@ -94,6 +94,19 @@ fn text_of(file: &str) -> io::Result<String> {
     read.map(|_| text)
 }
 
+/// The file to write. HPROF wrote beside a file that it was not allowed to overwrite.
+fn file_of(settings: &AgentOptions, process: u32) -> PathBuf {
+    let Some(hprof) = &settings.hprof else {
+        return PathBuf::from(with_process_id(&settings.file, process));
+    };
+    let file = PathBuf::from(&hprof.file);
+    if hprof.force || !file.exists() {
+        return file;
+    }
+    let name = hprof.file.strip_suffix(".txt").unwrap_or(&hprof.file);
+    PathBuf::from(format!("{name}.{process}.txt"))
+}
+
 /// Replaces `%p` in a file's name by the process id, but not in the names of folders: if the path
 /// was made absolute, the user did not write those.
 fn with_process_id(file: &str, process: u32) -> String {
@@ -120,6 +133,20 @@ mod tests {
         let expected = PathBuf::from("/100%pure/%p/7-7");
         assert_eq!(file("file=/100%pure/%p/%p-%p"), expected);
         assert_eq!(file(""), PathBuf::from("loadhook-7.pb.gz"));
+    }
+
+    #[test]
+    fn hprof_does_not_overwrite_unless_it_may() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("x.txt");
+        let written = |force: &str| {
+            let text = format!("hprof:heap=sites,file={},force={force}", file.display());
+            for_test(&text).file
+        };
+        assert_eq!([written("y"), written("n")], [file.clone(), file.clone()]);
+        std::fs::write(&file, "").expect("write test file");
+        let other = folder.path().join("x.7.txt");
+        assert_eq!([written("y"), written("n")], [file.clone(), other]);
     }
 
     #[test]

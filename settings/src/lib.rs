@@ -5,6 +5,7 @@
 //!
 //! - [`AgentOptions`]: the text after `-agentpath:…=`, also for
 //!   `loadhook run`, which prints it.
+//! - [`HprofOptions`]: the options of the old agent HPROF after `hprof:`.
 //! - [`HeapDumpRequest`] and [`heap_dump`]'s answers: the request of `loadhook heap PID -o FILE --via jvmti` to an attached agent, and the answer.
 //! - [`mod@attach`]: the answer of an agent that `loadhook attach` has loaded.
 //! - [`manifest`]: the list of profiles that agents leave for `loadhook run`.
@@ -31,6 +32,7 @@ mod call_timing;
 mod filter;
 mod glob;
 pub mod heap_dump;
+mod hprof_options;
 pub mod list;
 pub mod manifest;
 mod pattern;
@@ -49,6 +51,9 @@ pub use budget::{ProbeBudget, ProbeBudgetError};
 pub use call_timing::{CallTiming, CallTimingError, parse_clock};
 pub use filter::Filter;
 pub use heap_dump::HeapDumpRequest;
+pub use hprof_options::{
+    Cutoff, HPROF_HELP, HPROF_PREFIX, HPROF_VARIABLE, HprofCpu, HprofOptions, HprofOptionsError,
+};
 pub use loadhook_profile::{Clock, Timing};
 pub use pattern::{Pattern, PatternError};
 pub use pattern_file::{PatternFileError, patterns_in_file};

@@ -85,7 +85,7 @@ prop_compose! {
         AgentOptions {
             include, include_none, include_files, exclude, all, call_timing, clock, budget, sampler,
             interval, clock_source, alloc, alloc_context, max_nodes, file, snapshot_every, explain, quiet, manifest,
-            duration, answer,
+            duration, answer, hprof: None,
         }
     }
 }

@@ -7,9 +7,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::SystemTime;
 
-use loadhook_profile::Profile;
-use loadhook_profile::format::pprof;
-
 /// The destination of a profile.
 enum Destination {
     /// A regular file, which is made or replaced.
@@ -61,11 +58,11 @@ impl Drop for PendingProfile {
     }
 }
 
-/// Writes a profile to a temporary file beside `file`; gives up when `goes_on`
+/// Writes the content of a profile to a temporary file beside `file`; gives up when `goes_on`
 /// returns false. A device is written to at once, and the result is then `None`.
 pub(crate) fn write(
     file: &Path,
-    profile: &Profile,
+    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     goes_on: impl Fn() -> bool,
 ) -> io::Result<Option<PendingProfile>> {
     let (out, pending) = match destination(file)? {
@@ -76,7 +73,7 @@ pub(crate) fn write(
         Destination::Device(device) => (OpenOptions::new().write(true).open(device)?, None),
     };
     let mut out = BufWriter::new(Cancellable { out, goes_on });
-    pprof::write(profile, &mut out)?;
+    content(&mut out)?;
     out.flush()?;
     Ok(pending)
 }
@@ -171,14 +168,21 @@ fn temporary_name(file: &Path) -> PathBuf {
 mod tests {
     use std::cell::Cell;
 
+    use loadhook_profile::Profile;
+    use loadhook_profile::format::pprof;
+
     use super::*;
+
+    fn content(out: &mut dyn Write) -> io::Result<()> {
+        pprof::write(&Profile::default(), out)
+    }
 
     #[test]
     fn the_longest_name_is_written() {
         let folder = tempfile::tempdir().expect("a temporary folder can be created");
         let file = folder.path().join("x".repeat(255));
         check(&file).expect("the file can be written");
-        let pending = write(&file, &Profile::default(), || true).expect("the profile is written");
+        let pending = write(&file, content, || true).expect("the profile is written");
         pending
             .expect("the file is regular")
             .put(&file)
@@ -200,7 +204,7 @@ mod tests {
         let goes_on = || left.replace(left.get() - 1) > 0;
         for pieces in [0, 1] {
             left.set(pieces);
-            match write(&file, &Profile::default(), goes_on) {
+            match write(&file, content, goes_on) {
                 Err(_) => assert!(pieces == 0 && names() == 0),
                 Ok(None) => panic!("it is no device"),
                 Ok(Some(pending)) => {

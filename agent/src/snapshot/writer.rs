@@ -1,10 +1,12 @@
 //! Writes profiles to the agent's file, and notes them in the manifest.
 
 use std::collections::BTreeSet;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 
+use loadhook_profile::Profile;
+use loadhook_profile::format::{self, hprof, pprof};
 use thiserror::Error;
 
 use super::assembly::{AssemblyError, Moment, Sources};
@@ -28,6 +30,20 @@ pub(crate) enum WriteError {
         /// The error.
         error: io::Error,
     },
+}
+
+/// Writes a profile in the format that the options choose.
+fn content(options: &Options, profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
+    let Some(chosen) = &options.settings.hprof else {
+        return pprof::write(profile, out);
+    };
+    let detail = hprof::Detail {
+        depth: usize::try_from(chosen.depth).unwrap_or(usize::MAX),
+        cutoff: chosen.cutoff.share(),
+        by_thread: chosen.thread,
+        lines: chosen.lineno,
+    };
+    hprof::write(profile, &detail, &format::Options::default(), out)
 }
 
 /// Writes the profiles of this JVM.
@@ -105,7 +121,8 @@ impl ProfileWriter {
         let noted = self.noted.get();
         let file = noted.unwrap_or(&options.file).as_path();
         let put = || {
-            let Some(pending) = file::write(file, &profile, goes_on)? else {
+            let content = |out: &mut dyn Write| content(options, &profile, out);
+            let Some(pending) = file::write(file, content, goes_on)? else {
                 return Ok(file);
             };
             match &options.manifest {

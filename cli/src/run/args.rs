@@ -170,6 +170,14 @@ pub(crate) struct RunArgs {
     #[arg(short, long, value_name = "FILE", default_value = "loadhook-%p.pb.gz")]
     pub(super) output: PathBuf,
 
+    /// Measure and write what these options of the old agent HPROF ask for, for
+    /// example cpu=samples,depth=8,file=out.txt; help lists them
+    #[arg(long, value_name = "OPTIONS", conflicts_with_all = [
+        "include", "exclude", "include_file", "all", "timing", "clock", "budget", "sampler", "interval",
+        "clock_source", "alloc", "alloc_context", "max_nodes", "output", "html", "snapshot_every", "explain", "top",
+    ])]
+    pub(super) hprof: Option<String>,
+
     /// Also write an HTML page with flame graph, method table and call tree
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,

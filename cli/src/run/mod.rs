@@ -2,6 +2,7 @@
 //! end.
 
 mod args;
+mod hprof;
 mod java_options;
 mod launch;
 mod manifest;
@@ -24,6 +25,9 @@ use crate::report;
 
 /// Runs the command. Its exit code is that of `loadhook run`.
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
+    if let Some(options) = &args.hprof {
+        return hprof::run(options, &args.command);
+    }
     let mut options = args.agent_options()?;
     let agent = agent_path()?;
     let target = Target::new(&args.output, launch::is_java(&args.command))?;

@@ -1,6 +1,7 @@
 //! The options of an agent that is loaded at the JVM's start, or into a running one.
 
 mod help;
+mod hprof;
 mod read;
 mod write;
 
@@ -10,6 +11,7 @@ use thiserror::Error;
 use crate::allocation_mode::AllocationMode;
 use crate::budget::ProbeBudget;
 use crate::call_timing::CallTiming;
+use crate::hprof_options::HprofOptions;
 use crate::pattern::Pattern;
 use crate::sampling::{ClockSource, Sampler, SamplingInterval};
 use crate::snapshot_interval::SnapshotInterval;
@@ -106,6 +108,8 @@ pub struct AgentOptions {
     pub duration: Option<SnapshotInterval>,
     /// File to which an attached agent appends its answer; see [`attach`](crate::attach).
     pub answer: Option<String>,
+    /// The options of HPROF from which all others follow: the file is then in HPROF's text format.
+    pub hprof: Option<HprofOptions>,
 }
 
 impl Default for AgentOptions {
@@ -132,6 +136,7 @@ impl Default for AgentOptions {
             manifest: None,
             duration: None,
             answer: None,
+            hprof: None,
         }
     }
 }

@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use super::{AgentOptions, Conflict, MAX_NODES, NONE};
 use crate::call_timing::parse_clock;
+use crate::hprof_options::{HPROF_PREFIX, HprofOptions, HprofOptionsError};
 use crate::list;
 use crate::pattern::{Pattern, PatternError};
 
@@ -40,9 +41,12 @@ pub enum OptionsError {
     /// The options exclude each other.
     #[error(transparent)]
     Conflict(#[from] Conflict),
+    /// The options of HPROF are wrong.
+    #[error(transparent)]
+    Hprof(#[from] HprofOptionsError),
 }
 
-/// Reads `KEY=VALUE,KEY=VALUE`.
+/// Reads `KEY=VALUE,KEY=VALUE`, or [HPROF's options](HprofOptions) after `hprof:`.
 ///
 /// An item without `=` continues the list of the item before it, so that lists
 /// of patterns need no other separator: `include=a.*,b.*`. A comma in a path or
@@ -51,6 +55,9 @@ impl FromStr for AgentOptions {
     type Err = OptionsError;
 
     fn from_str(text: &str) -> Result<Self, OptionsError> {
+        if let Some(options) = text.strip_prefix(HPROF_PREFIX) {
+            return Ok(options.parse::<HprofOptions>()?.into());
+        }
         let mut options = AgentOptions::default();
         let mut open_list = None;
         for item in list::items(text).filter(|item| !item.is_empty()) {

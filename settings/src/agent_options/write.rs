@@ -5,6 +5,7 @@ use std::fmt;
 use loadhook_profile::Clock;
 
 use super::{AgentOptions, DEFAULT_FILE, DEFAULT_NODES, NONE};
+use crate::hprof_options::HPROF_PREFIX;
 use crate::list;
 use crate::sampling::{ClockSource, Sampler, SamplingInterval};
 
@@ -33,6 +34,9 @@ impl Items<'_, '_> {
 
 impl fmt::Display for AgentOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(options) = &self.hprof {
+            return write!(f, "{HPROF_PREFIX}{options}");
+        }
         let mut items = Items {
             out: f,
             is_first: true,

@@ -1,0 +1,224 @@
+//! Tests of HPROF's options, from the command line to the file: each table, on a program whose numbers are known.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use anyhow::{Context, Result, bail, ensure};
+use loadhook_hprof::contents::{Contents, ReadContents, Section};
+use loadhook_hprof::text::{Cost, CostKind, Site};
+use loadhook_testkit::jdk::Jdk;
+
+mod support;
+use support::{agent, compiled, finish};
+
+/// The command that runs the program for some milliseconds with these options.
+fn command(feature: u32, folder: &Path, options: &str, millis: u32) -> Result<Command> {
+    let mut java = Jdk::find(feature)?.java();
+    java.current_dir(folder);
+    for variable in [
+        "JAVA_TOOL_OPTIONS",
+        "JDK_JAVA_OPTIONS",
+        "_JAVA_HPROF_OPTIONS",
+    ] {
+        java.env_remove(variable);
+    }
+    java.arg(format!("-agentpath:{}=hprof:{options}", agent()?.display()));
+    java.arg("-cp")
+        .arg(compiled("Hprof")?)
+        .args(["Hprof", &millis.to_string()]);
+    Ok(java)
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Runs the program to its end and reads the file.
+fn run(feature: u32, options: &str, millis: u32) -> Result<(Contents, Output)> {
+    let folder = tempfile::tempdir()?;
+    let output = finish(&mut command(feature, folder.path(), options, millis)?)?;
+    ensure!(
+        output.status.success() && text(&output.stdout) == "done\n",
+        "{output:?}"
+    );
+    let file = std::fs::File::open(folder.path().join("java.hprof.txt"))?;
+    let ReadContents { contents, error } = Contents::read(file);
+    ensure!(error.is_none(), "{error:?}");
+    ensure!(contents.warnings.is_empty(), "{:?}", contents.warnings);
+    Ok((contents, output))
+}
+
+fn costs(contents: &Contents, of: CostKind) -> Result<(i64, &[Cost])> {
+    for section in &contents.sections {
+        if let Section::Costs { begin, rows } = section
+            && begin.kind == of
+        {
+            return Ok((begin.total, rows));
+        }
+    }
+    bail!("no {}: {contents:?}", of.title())
+}
+
+fn sites(contents: &Contents) -> Result<&[Site]> {
+    let mut sections = contents.sections.iter();
+    let rows = sections.find_map(|section| match section {
+        Section::Sites { rows, .. } => Some(&rows[..]),
+        _ => None,
+    });
+    rows.context("no SITES")
+}
+
+fn samples_have_the_stack_that_ran(feature: u32) -> Result<()> {
+    let (contents, output) = run(feature, "cpu=samples,depth=2,cutoff=0,thread=y", 800)?;
+    let (total, rows) = costs(&contents, CostKind::Samples)?;
+    ensure!(
+        rows.iter().map(|row| row.count).sum::<i64>() == total,
+        "{rows:?}"
+    );
+    let first = rows.first().context("no samples")?;
+    ensure!(first.name == "Hprof.burn", "{first:?}");
+    let trace = &contents.traces[&first.trace];
+    ensure!(trace.frames.len() == 2, "{trace:?}");
+    let thread = trace.thread.context("traces are told apart by thread")?;
+    ensure!(contents.threads[&thread].name == "burns", "{thread}");
+    ensure!(
+        contents
+            .traces
+            .values()
+            .all(|trace| trace.frames.len() <= 2)
+    );
+    ensure!(
+        text(&output.stderr).contains("profile written to java.hprof.txt"),
+        "{output:?}"
+    );
+    Ok(())
+}
+
+fn times_have_exact_calls(feature: u32) -> Result<()> {
+    let (contents, _) = run(feature, "cpu=times,cutoff=0,verbose=n", 50)?;
+    let (_, rows) = costs(&contents, CostKind::Times)?;
+    let calls = |name: &str| {
+        let rows = rows.iter().filter(|row| row.name == name);
+        rows.map(|row| row.count).sum::<i64>()
+    };
+    let names = [
+        "Hprof.step",
+        "Hprof.loop",
+        "Hprof.fail",
+        "Hprof.burn",
+        "Hprof.main",
+    ];
+    ensure!(
+        names.map(calls) == [1000, 1, 300, 1, 1],
+        "{:?}",
+        names.map(calls)
+    );
+    // HPROF took the classes of the JDK, too.
+    ensure!(calls("java.lang.Thread.join") > 0);
+    ensure!(
+        contents
+            .traces
+            .values()
+            .all(|trace| trace.frames.len() <= 4 && trace.thread.is_none())
+    );
+    let step = rows
+        .iter()
+        .find(|row| row.name == "Hprof.step")
+        .context("no step")?;
+    let frames = contents.traces[&step.trace].frames.iter();
+    let methods: Vec<&str> = frames.map(|frame| frame.method.as_str()).collect();
+    ensure!(methods == ["step", "loop", "main"], "{methods:?}");
+    Ok(())
+}
+
+fn sites_have_all_objects(feature: u32) -> Result<()> {
+    let (contents, _) = run(feature, "heap=sites,depth=1,cutoff=0", 1)?;
+    let rows = sites(&contents)?;
+    let of = |class: &str| {
+        rows.iter()
+            .filter(|row| row.class == class)
+            .collect::<Vec<_>>()
+    };
+    let [item] = of("Hprof$Item")[..] else {
+        bail!("{rows:?}");
+    };
+    ensure!(
+        (item.live.objects, item.allocated.objects) == (Some(1000), Some(1000)),
+        "{item:?}"
+    );
+    ensure!(item.allocated.bytes == Some(16_000), "{item:?}");
+    let [place] = &contents.traces[&item.trace].frames[..] else {
+        bail!("{:?}", contents.traces[&item.trace]);
+    };
+    ensure!(
+        (place.method.as_str(), place.line) == ("keep", 38),
+        "{place:?}"
+    );
+    let gone: u64 = of("Hprof$Gone")
+        .iter()
+        .filter_map(|row| row.allocated.objects)
+        .sum();
+    ensure!(gone == 3000, "{gone}");
+    Ok(())
+}
+
+on_jdks!(
+    samples_have_the_stack_that_ran times_have_exact_calls sites_have_all_objects:
+    on_11 11, on_25 25
+);
+
+/// HPROF's help and its refusals end the JVM before `main`. The environment adds options.
+#[test]
+fn options_are_those_of_hprof() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let outcome = |options: &str, environment: Option<&str>| -> Result<(bool, String, String)> {
+        let mut command = command(17, folder.path(), options, 1)?;
+        if let Some(more) = environment {
+            command.env("_JAVA_HPROF_OPTIONS", more);
+        }
+        let output = finish(&mut command)?;
+        Ok((
+            output.status.success(),
+            text(&output.stdout),
+            text(&output.stderr),
+        ))
+    };
+    let (is_success, out, _) = outcome("help", None)?;
+    ensure!(
+        is_success && out.contains("cpu=samples|times") && !out.contains("done"),
+        "{out}"
+    );
+    for (options, environment, message) in [
+        (
+            "",
+            None,
+            "hprof: heap=all, the default, is not supported yet; give heap=sites",
+        ),
+        (
+            "cpu=samples",
+            Some("monitor=y"),
+            "hprof: monitor=y is not supported yet",
+        ),
+        (
+            "cpu=times",
+            Some("format=b"),
+            "hprof: format=b cannot be combined with cpu=times",
+        ),
+    ] {
+        let (is_success, out, said) = outcome(options, environment)?;
+        ensure!(
+            !is_success && !out.contains("done") && said.contains(message),
+            "{said}"
+        );
+    }
+    let (is_success, _, said) = outcome("heap=sites,msa=y", Some("file=other.txt,verbose=n"))?;
+    ensure!(
+        is_success && said.contains("hprof: msa= has no effect"),
+        "{said}"
+    );
+    ensure!(
+        folder.path().join("other.txt").exists() && !said.contains("written"),
+        "{said}"
+    );
+    Ok(())
+}

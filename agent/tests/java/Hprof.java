@@ -1,0 +1,70 @@
+/** Does what the tables of HPROF count: calls, exceptions, objects, and work. */
+public final class Hprof {
+    static final class Item {}
+
+    static final class Gone {}
+
+    static final Item[] items = new Item[1000];
+    static volatile Object last;
+    static volatile long sum;
+
+    static int step(int at) {
+        return at + 1;
+    }
+
+    static void loop() {
+        int at = 0;
+        while (at < 1000) {
+            at = step(at);
+        }
+    }
+
+    static void fail() {
+        throw new IllegalStateException();
+    }
+
+    static void caught() {
+        for (int at = 0; at < 300; at++) {
+            try {
+                fail();
+            } catch (IllegalStateException expected) {
+                sum++;
+            }
+        }
+    }
+
+    static void keep() {
+        for (int at = 0; at < items.length; at++) {
+            items[at] = new Item();
+        }
+    }
+
+    static void drop() {
+        for (int at = 0; at < 3000; at++) {
+            last = new Gone();
+        }
+        last = null;
+    }
+
+    static void burn(long millis) {
+        long end = System.nanoTime() + millis * 1_000_000;
+        while (System.nanoTime() < end) {
+            long own = 0;
+            for (int at = 0; at < 100_000; at++) {
+                own = own * 31 + at;
+            }
+            sum += own;
+        }
+    }
+
+    public static void main(String[] args) throws Exception {
+        loop();
+        caught();
+        keep();
+        drop();
+        Thread thread = new Thread(() -> burn(Long.parseLong(args[0])), "burns");
+        thread.start();
+        thread.join();
+        System.out.println("done");
+    }
+}

@@ -1,0 +1,33 @@
+//! The help text of HPROF's options.
+
+/// The text that the option `help` prints.
+pub const HPROF_HELP: &str = "\
+loadhook agent with the options of HPROF:
+-agentpath:PATH/libloadhook_agent.so=hprof:OPTION=VALUE,OPTION=VALUE...
+
+  heap=sites             objects and bytes, allocated and alive, by trace and
+                         class (heap=dump and heap=all are not supported yet)
+  cpu=samples|times      samples of running threads by trace; or exact calls and
+                         processor time of each trace (cpu=old is not supported
+                         yet)
+  file=FILE              write to FILE (default java.hprof.txt)
+  depth=N                frames of a trace (default 4)
+  interval=MS            with cpu=samples: milliseconds of processor time between
+                         two samples of a thread, 1 to 1000 (default 10)
+  cutoff=SHARE           leave out rows below this share of the whole (default
+                         0.0001)
+  lineno=y|n             lines in traces (default y); only those of allocations
+                         are known
+  thread=y|n             tell traces apart by thread (default n)
+  force=y|n              overwrite FILE (default y); otherwise write
+                         FILE.PID.txt if it exists
+  verbose=y|n            print the name of the file at the end (default y)
+  doe=y                  write the file at the end of the JVM (doe=n is not
+                         supported yet)
+  format=a               write text (format=b is not supported yet)
+  monitor=n              monitors are not supported yet
+
+The options in the environment variable _JAVA_HPROF_OPTIONS are appended.
+Without effect: msa, gc_okay, primfields, primarrays, logflags, debugflags,
+coredump, errorexit, pause, debug, X. Not supported yet: net.
+";

@@ -1,0 +1,94 @@
+//! The options of HPROF, the agent that came with JDK 1.2 to 8, as our agent takes them after `hprof:`.
+
+mod error;
+mod help;
+mod read;
+mod write;
+
+pub use error::HprofOptionsError;
+pub use help::HPROF_HELP;
+
+/// The text before HPROF's options, which tells them from our own.
+pub const HPROF_PREFIX: &str = "hprof:";
+
+/// The environment variable whose options are appended.
+pub const HPROF_VARIABLE: &str = "_JAVA_HPROF_OPTIONS";
+
+/// The file if the user gives none.
+const DEFAULT_FILE: &str = "java.hprof.txt";
+
+/// The measurement of processor time: value of `cpu=`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HprofCpu {
+    /// `samples`: traces by the samples that met them.
+    Samples,
+    /// `times`: traces by exact calls and their processor time.
+    Times,
+}
+
+/// The least share of a row, from 0 to 1, in billionths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cutoff(u32);
+
+impl Cutoff {
+    const ONE: f64 = 1e9;
+
+    /// The share.
+    pub fn share(self) -> f64 {
+        f64::from(self.0) / Cutoff::ONE
+    }
+
+    /// The cutoff of a share from 0 to 1.
+    fn of(share: f64) -> Option<Cutoff> {
+        let is_share = (0.0..=1.0).contains(&share);
+        is_share.then(|| Cutoff((share * Cutoff::ONE).round() as u32))
+    }
+}
+
+/// The options of HPROF. `Display` writes their text after `hprof:`, and `FromStr` reads it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HprofOptions {
+    /// The measurement of processor time; `None` if there is none.
+    pub cpu: Option<HprofCpu>,
+    /// True for the table of allocation sites.
+    pub sites: bool,
+    /// The file that is written.
+    pub file: String,
+    /// Maximum number of frames of a trace.
+    pub depth: u32,
+    /// Processor time between two samples of a thread, in milliseconds.
+    pub interval: u32,
+    /// The least share of a row.
+    pub cutoff: Cutoff,
+    /// True if frames have their lines.
+    pub lineno: bool,
+    /// True if traces of different threads are different traces.
+    pub thread: bool,
+    /// True if a file of the same name is overwritten; otherwise the new one has the process id in its name.
+    pub force: bool,
+    /// True if the agent prints the name of the file that it has written.
+    pub verbose: bool,
+    /// Options without effect that were given.
+    pub without_effect: Vec<String>,
+}
+
+impl Default for HprofOptions {
+    fn default() -> Self {
+        HprofOptions {
+            cpu: None,
+            sites: false,
+            file: DEFAULT_FILE.to_owned(),
+            depth: 4,
+            interval: 10,
+            cutoff: Cutoff(100_000),
+            lineno: true,
+            thread: false,
+            force: true,
+            verbose: true,
+            without_effect: Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,196 @@
+//! Reading HPROF's options.
+
+use std::str::FromStr;
+
+use super::{Cutoff, HprofCpu, HprofOptions, HprofOptionsError};
+
+type Result<T> = std::result::Result<T, HprofOptionsError>;
+
+/// Options that had their meaning in HPROF alone, or have none any more.
+const WITHOUT_EFFECT: &[&str] = &[
+    "msa",
+    "gc_okay",
+    "primfields",
+    "primarrays",
+    "logflags",
+    "debugflags",
+    "coredump",
+    "errorexit",
+    "pause",
+    "debug",
+    "X",
+];
+
+/// The words of options that exclude others, or that are not supported yet.
+#[derive(Default)]
+struct Words {
+    heap: Option<Heap>,
+    is_binary: bool,
+    has_monitors: bool,
+    is_old: bool,
+    has_file: bool,
+    has_net: bool,
+    dumps_at_exit: Option<bool>,
+}
+
+/// Values of `heap=`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Heap {
+    Dump,
+    Sites,
+    All,
+}
+
+/// Reads `KEY=VALUE,KEY=VALUE`. The last value of an option counts.
+impl FromStr for HprofOptions {
+    type Err = HprofOptionsError;
+
+    fn from_str(text: &str) -> Result<HprofOptions> {
+        let mut options = HprofOptions::default();
+        let mut words = Words::default();
+        for item in text.split(',').filter(|item| !item.is_empty()) {
+            if item == "help" {
+                return Err(HprofOptionsError::Help);
+            }
+            let (key, value) = item.split_once('=').unwrap_or((item, ""));
+            // HPROF took `cpu` alone, or with `y`, for samples.
+            if value.is_empty() && key != "cpu" {
+                return Err(HprofOptionsError::NoValue(key.to_owned()));
+            }
+            options.set(&mut words, key, value)?;
+        }
+        words.check(&options)?;
+        options.sites = words.heap == Some(Heap::Sites);
+        Ok(options)
+    }
+}
+
+impl HprofOptions {
+    fn set(&mut self, words: &mut Words, key: &str, value: &str) -> Result<()> {
+        let wrong = |expected| HprofOptionsError::Value {
+            option: key.to_owned(),
+            value: value.to_owned(),
+            expected,
+        };
+        match key {
+            "heap" => {
+                words.heap = Some(match value {
+                    "dump" => Heap::Dump,
+                    "sites" => Heap::Sites,
+                    "all" => Heap::All,
+                    _ => return Err(wrong("expected dump, sites or all")),
+                });
+            }
+            "cpu" => {
+                words.is_old = value == "old";
+                self.cpu = match value {
+                    "samples" | "y" | "" => Some(HprofCpu::Samples),
+                    "times" => Some(HprofCpu::Times),
+                    "old" => None,
+                    _ => return Err(wrong("expected samples, times or old")),
+                };
+            }
+            "monitor" => words.has_monitors = yes(key, value)?,
+            "format" => {
+                words.is_binary = match value {
+                    "a" => false,
+                    "b" => true,
+                    _ => return Err(wrong("expected a or b")),
+                };
+            }
+            "file" => {
+                words.has_file = true;
+                value.clone_into(&mut self.file);
+            }
+            "net" => words.has_net = true,
+            "depth" => {
+                self.depth = number(value).ok_or_else(|| wrong("expected a number of frames"))?;
+            }
+            "interval" => {
+                let milliseconds = number(value).filter(|ms| (1..=1000).contains(ms));
+                self.interval = milliseconds
+                    .ok_or_else(|| wrong("expected a number of milliseconds from 1 to 1000"))?;
+            }
+            "cutoff" => {
+                let share = value.parse().ok().and_then(Cutoff::of);
+                self.cutoff = share.ok_or_else(|| wrong("expected a number from 0 to 1"))?;
+            }
+            "lineno" => self.lineno = yes(key, value)?,
+            "thread" => self.thread = yes(key, value)?,
+            "force" => self.force = yes(key, value)?,
+            "verbose" => self.verbose = yes(key, value)?,
+            "doe" => words.dumps_at_exit = Some(yes(key, value)?),
+            "exitpause" | "precrash" => return Err(HprofOptionsError::Removed(key.to_owned())),
+            _ if WITHOUT_EFFECT.contains(&key) => self.without_effect.push(key.to_owned()),
+            _ => return Err(HprofOptionsError::Unknown(key.to_owned())),
+        }
+        Ok(())
+    }
+}
+
+fn yes(key: &str, value: &str) -> Result<bool> {
+    match value {
+        "y" => Ok(true),
+        "n" => Ok(false),
+        _ => Err(HprofOptionsError::Value {
+            option: key.to_owned(),
+            value: value.to_owned(),
+            expected: "expected y or n",
+        }),
+    }
+}
+
+fn number(text: &str) -> Option<u32> {
+    let is_digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| is_digits)
+}
+
+impl Words {
+    /// Refuses options that exclude each other, then those that are not supported yet.
+    fn check(&self, options: &HprofOptions) -> Result<()> {
+        let is_times = options.cpu == Some(HprofCpu::Times);
+        for (is_given, one, other) in [
+            (self.is_binary && self.has_monitors, "format=b", "monitor=y"),
+            (self.is_binary && is_times, "format=b", "cpu=times"),
+            (self.is_binary && self.is_old, "format=b", "cpu=old"),
+            (self.has_file && self.has_net, "file=", "net="),
+        ] {
+            if is_given {
+                return Err(HprofOptionsError::Conflict(one, other));
+            }
+        }
+        let measures = options.cpu.is_some() || self.is_old || self.has_monitors;
+        let heap = match self.heap {
+            None if !measures => Some(Heap::All),
+            heap => heap,
+        };
+        let dump = "loadhook heap PID -o FILE dumps the heap of a running JVM";
+        for (is_given, option, instead) in [
+            (self.has_monitors, "monitor=y", "leave it out"),
+            (
+                self.is_old,
+                "cpu=old",
+                "cpu=times has calls and times of each trace",
+            ),
+            (self.is_binary, "format=b", "leave it out to write text"),
+            (self.has_net, "net=", "give file="),
+            (
+                self.dumps_at_exit == Some(false),
+                "doe=n",
+                "leave it out: the file is written at the end of the JVM",
+            ),
+            (heap == Some(Heap::Dump), "heap=dump", dump),
+            (self.heap == Some(Heap::All), "heap=all", "give heap=sites"),
+            (
+                heap == Some(Heap::All),
+                "heap=all, the default,",
+                "give heap=sites, cpu=samples or cpu=times",
+            ),
+        ] {
+            if is_given {
+                return Err(HprofOptionsError::NotYet { option, instead });
+            }
+        }
+        Ok(())
+    }
+}
