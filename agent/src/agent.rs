@@ -3,7 +3,10 @@
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 
+use loadhook_settings::attach::AttachFigures;
+
 use crate::allocations::Samples;
+use crate::end::End;
 use crate::instrument::hidden_classes::HiddenClasses;
 use crate::instrument::instrumentation::Instrumentation;
 use crate::jvm::class_definers::{DefinedIn, HiddenClassHook};
@@ -29,9 +32,12 @@ pub(crate) struct Agent {
     /// Samples of running and waiting threads, if they are asked for.
     pub(crate) sampler: Option<Sampler>,
     pub(crate) own_threads: OwnThreads,
-    /// Set at `VMStart`.
-    pub(crate) tracker: OnceLock<TrackerClient>,
+    /// Set at `VMStart`, or when the agent is attached.
+    pub(crate) tracker: OnceLock<&'static TrackerClient>,
     pub(crate) gate: SnapshotGate,
+    pub(crate) end: End,
+    /// The pauses in which classes were changed, once an agent has attached.
+    pub(crate) attached: OnceLock<AttachFigures>,
     pub(crate) writer: ProfileWriter,
     pub(crate) start_time: StartTime,
     /// Set when a virtual thread has ended.
@@ -51,11 +57,27 @@ impl Agent {
             hidden_classes: &self.hidden_classes,
             samples: self.samples.as_ref(),
             sampler: self.sampler.as_ref(),
-            tracker: self.tracker.get()?,
+            tracker: *self.tracker.get()?,
             gate: &self.gate,
             start_time: &self.start_time,
             had_virtual_threads: &self.had_virtual_threads,
+            attached: self.attached.get(),
         })
+    }
+}
+
+impl Agent {
+    /// Gives back what the JVM keeps for the agent, which has left.
+    pub(crate) fn release(&self, jni: Jni<'_>) {
+        if let Some(sampler) = &self.sampler {
+            sampler.release(self.jvmti, jni);
+        }
+        if let Some(samples) = &self.samples {
+            samples.release(self.jvmti, jni);
+        }
+        self.own_threads.release(jni);
+        self.instrumentation.loaders.release(self.jvmti, jni);
+        self.jvmti.dispose();
     }
 }
 

@@ -1,12 +1,14 @@
-//! Messages of the agent on standard error, one line each. A message that could be repeated without
-//! end is printed by [`once`], so that it does not fill the program's log.
+//! Messages of the agent on standard error, or in the answer of an attached agent, one line each. A message that could be
+//! repeated without end is printed by [`once`], so that it does not fill the program's log.
 
 use std::collections::HashSet;
 use std::io::Write;
 use std::sync::Mutex;
 
+use loadhook_settings::attach::AnswerLine;
 use loadhook_text::terminal;
 
+use crate::attach::answer;
 use crate::locks::lock;
 
 static PRINTED: Mutex<Option<HashSet<String>>> = Mutex::new(None);
@@ -23,8 +25,16 @@ pub(crate) fn once(message: &str) {
     }
 }
 
+/// Forgets which messages were printed, for an agent that begins.
+pub(crate) fn begin_anew() {
+    *lock(&PRINTED) = None;
+}
+
 /// Prints a message. A message may have several lines: that about a wrong pattern has three.
 pub(crate) fn line(message: &str) {
+    if answer::write(&AnswerLine::Note(message.to_owned())) {
+        return;
+    }
     let message = terminal::message(&format!("loadhook: {message}"));
     // A closed standard error is no reason to stop.
     let _ = writeln!(std::io::stderr().lock(), "{message}");

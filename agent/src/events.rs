@@ -4,18 +4,23 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use loadhook_settings::Timing;
+use loadhook_settings::attach::AttachFigures;
+use thiserror::Error;
 
 use crate::agent::Agent;
 use crate::allocations::{AllocationEvent, Samples};
 use crate::budget::keeper;
+use crate::instrument::pace::Pace;
 use crate::instrument::{hidden_classes, retransform};
-use crate::jvm::jni::{Jni, JniError};
+use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::VmBuffer;
 use crate::jvm::reference::Local;
 use crate::jvm::sys::event;
 use crate::sampler::Sampler;
 use crate::snapshot::periodic;
 use crate::tracker::client::TrackerClient;
+use crate::tracker::definition::{self, NotDefined};
+use crate::tracker::ticker;
 use crate::{diagnostics, tracker};
 
 pub(crate) const JVM_OBJECTS_NOT_COUNTED: &str =
@@ -26,31 +31,29 @@ thread_local! {
     static IS_MAIN: Cell<bool> = const { Cell::new(false) };
 }
 
+/// The reason why an agent cannot begin.
+#[derive(Clone, Copy, Debug, Error)]
+pub(crate) enum NotBegun {
+    /// There is no tracker.
+    #[error(transparent)]
+    NotDefined(#[from] NotDefined),
+    /// The tracker has refused its options.
+    #[error("internal error: the tracker cannot be configured; nothing is instrumented")]
+    NotConfigured,
+}
+
 /// Handles `VMStart`: defines the tracker's classes in `java.base`.
 ///
 /// They are needed even if no class is instrumented: they keep the heap reserve, without which a program whose heap is full
 /// ends without `VMDeath`, and each profile begins with their snapshot.
 pub(crate) fn vm_start(agent: &'static Agent, jni: Jni<'_>) {
-    let defined = jni.framed(|jni| {
-        let mut tracker = Err(JniError::Refused);
-        for (name, bytes) in tracker::classes() {
-            let class = jni.define_boot_class(&name, &bytes)?;
-            if name == tracker::NAME {
-                tracker = Ok(class);
-            }
-        }
-        TrackerClient::find(jni, tracker?)
-    });
-    match defined {
-        Some(Ok(tracker)) => drop(agent.tracker.set(tracker)),
-        _ => diagnostics::once(
-            "internal error: the tracker class cannot be defined; nothing is instrumented",
-        ),
+    match definition::tracker(jni) {
+        Ok(tracker) => drop(agent.tracker.set(tracker)),
+        Err(error) => diagnostics::once(&error.to_string()),
     }
 }
 
-/// Handles `VMInit`: configures the tracker, enables the events, instruments the classes loaded so far, and begins to
-/// sample. `current` is the calling thread.
+/// Handles `VMInit`. `current` is the calling thread.
 ///
 /// The class file hook is not enabled earlier, because an agent with an early hook makes the JVM give up its class data
 /// archive.
@@ -59,6 +62,32 @@ pub(crate) fn vm_init(agent: &'static Agent, jni: Jni<'_>, current: Local<'_>) {
         return;
     };
     IS_MAIN.set(true);
+    if let Err(error) = begin(agent, jni, tracker, current, Pace::at_start()) {
+        diagnostics::once(&error.to_string());
+    }
+}
+
+/// Begins in a program that runs. Returns what was changed.
+pub(crate) fn attach(agent: &'static Agent, jni: Jni<'_>) -> Result<AttachFigures, NotBegun> {
+    let tracker = definition::tracker(jni)?;
+    let _ = agent.tracker.set(tracker);
+    // The native method that defines them was bound long ago.
+    agent.hidden_classes.give_up();
+    // The thread of the JVM that attaches agents is listed like all others.
+    let figures = begin(agent, jni, tracker, Local::NULL, Pace::running())?;
+    let _ = agent.attached.set(figures);
+    Ok(figures)
+}
+
+/// Configures the tracker, enables the events, instruments the classes loaded so far, and begins to sample. `current` is the
+/// calling thread, if it is the program's.
+fn begin(
+    agent: &'static Agent,
+    jni: Jni<'_>,
+    tracker: &'static TrackerClient,
+    current: Local<'_>,
+    pace: Pace,
+) -> Result<AttachFigures, NotBegun> {
     // Before the events of allocations, which would report the reserve as the program's. Without these events the
     // sampler's thread makes the reserve: to clear its memory takes a millisecond or two.
     let has_reserve = agent.sampler.is_none() || agent.samples.is_some();
@@ -72,12 +101,8 @@ pub(crate) fn vm_init(agent: &'static Agent, jni: Jni<'_>, current: Local<'_>) {
         options.settings.clock as i32,
         i32::try_from(options.settings.max_nodes).unwrap_or(i32::MAX),
     );
-    if configured.is_err() {
-        diagnostics::once(
-            "internal error: the tracker cannot be configured; nothing is instrumented",
-        );
-        return;
-    }
+    configured.map_err(|_| NotBegun::NotConfigured)?;
+    ticker::start(options);
     if options.counts_allocations() {
         tracker.sizes.measure_arrays(agent.jvmti, jni);
     }
@@ -101,7 +126,7 @@ pub(crate) fn vm_init(agent: &'static Agent, jni: Jni<'_>, current: Local<'_>) {
     };
     // Started before any class has probes, as above.
     keeper::start(parts, jni);
-    begin_instrumenting(agent, jni, tracker);
+    let figures = begin_instrumenting(agent, jni, tracker, pace);
     // Sampling begins after retransformation, which is not work of the program.
     if let Some(sampler) = &agent.sampler {
         let first = move |jni: Jni<'_>| {
@@ -113,6 +138,7 @@ pub(crate) fn vm_init(agent: &'static Agent, jni: Jni<'_>, current: Local<'_>) {
             first(jni);
         }
     }
+    Ok(figures)
 }
 
 /// Enables the events of threads and begins to sample them, in a thread that runs `first` before. Returns whether that
@@ -164,7 +190,12 @@ fn start_snapshots(agent: &'static Agent, jni: Jni<'_>, interval: Duration) {
 }
 
 /// Enables the events of samples and classes, in an order that keeps the agent's own work out of the profile.
-fn begin_instrumenting(agent: &'static Agent, jni: Jni<'_>, tracker: &TrackerClient) {
+fn begin_instrumenting(
+    agent: &'static Agent,
+    jni: Jni<'_>,
+    tracker: &TrackerClient,
+    pace: Pace,
+) -> AttachFigures {
     let options = agent.options();
     // The event is enabled after the tracker's classes were defined, and before
     // any class has probes.
@@ -180,13 +211,13 @@ fn begin_instrumenting(agent: &'static Agent, jni: Jni<'_>, tracker: &TrackerCli
         diagnostics::once(&format!("allocations are not sampled: {error}"));
     }
     if !options.rewrites() {
-        return;
+        return AttachFigures::default();
     }
     if let Err(error) = agent.jvmti.notify(event::CLASS_FILE_LOAD_HOOK, true) {
         diagnostics::once(&format!(
             "the JVM offers no class-load hook ({error}); nothing is instrumented"
         ));
-        return;
+        return AttachFigures::default();
     }
     // Virtual threads count on their carriers if calls are only counted. A JVM without this event has none.
     if options.timing != Some(Timing::Sampled) || options.counts_allocations() {
@@ -195,7 +226,13 @@ fn begin_instrumenting(agent: &'static Agent, jni: Jni<'_>, tracker: &TrackerCli
     agent
         .hidden_classes
         .begin(agent.jvmti, jni, || tracker.bind_definer(jni));
-    retransform::loaded_classes(&agent.instrumentation, &agent.hidden_classes, jni);
+    let figures = retransform::loaded_classes(
+        &agent.instrumentation,
+        &agent.hidden_classes,
+        jni,
+        pace,
+        &|| !agent.gate.is_ending(),
+    );
     // Samples start after retransformation: for each frame, the agent asks only
     // once whether its class is instrumented.
     if let Some(samples) = &agent.samples
@@ -204,6 +241,7 @@ fn begin_instrumenting(agent: &'static Agent, jni: Jni<'_>, tracker: &TrackerCli
     {
         diagnostics::once(&format!("{JVM_OBJECTS_NOT_COUNTED}: {error}"));
     }
+    figures
 }
 
 /// Handles `ClassFileLoadHook`.
@@ -275,6 +313,11 @@ pub(crate) fn garbage_collection_finish(agent: &'static Agent) {
 
 /// Handles `VMDeath`: writes the profile. Threads may still run.
 pub(crate) fn vm_death(agent: &'static Agent, jni: Jni<'_>) {
+    agent.end.once(|| finish(agent, jni));
+}
+
+/// Ends sampling and writes the profile.
+pub(crate) fn finish(agent: &'static Agent, jni: Jni<'_>) {
     if let Some(sampler) = &agent.sampler {
         sampler.finish(&agent.instrumentation, jni);
     }
@@ -287,5 +330,23 @@ pub(crate) fn vm_death(agent: &'static Agent, jni: Jni<'_>) {
         diagnostics::line(
             "the final profile is not written: the snapshot under way did not finish in time",
         );
+    }
+}
+
+/// Disables all events but the class file hook, when the agent leaves.
+pub(crate) fn disable(agent: &Agent) {
+    ticker::stop();
+    for event in [
+        event::THREAD_START,
+        event::THREAD_END,
+        event::VIRTUAL_THREAD_END,
+        event::VM_OBJECT_ALLOC,
+        event::SAMPLED_OBJECT_ALLOC,
+        event::GARBAGE_COLLECTION_FINISH,
+        event::NATIVE_METHOD_BIND,
+        event::VM_DEATH,
+    ] {
+        // The JVM refuses to disable an event that it does not know.
+        let _ = agent.jvmti.notify(event, false);
     }
 }

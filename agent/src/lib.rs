@@ -6,8 +6,10 @@
 
 mod agent;
 mod allocations;
+mod attach;
 mod budget;
 mod diagnostics;
+mod end;
 mod events;
 mod frames;
 mod heap_dump;

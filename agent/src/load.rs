@@ -1,4 +1,4 @@
-//! `Agent_OnLoad`: reads the options, asks for capabilities and makes the parts of the agent.
+//! Reads the options, asks for capabilities and makes the parts of the agent.
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -13,6 +13,7 @@ use thiserror::Error;
 use crate::agent::Agent;
 use crate::allocations::Samples;
 use crate::diagnostics;
+use crate::end::End;
 use crate::events::JVM_OBJECTS_NOT_COUNTED;
 use crate::instrument::hidden_classes::HiddenClasses;
 use crate::instrument::instrumentation::Instrumentation;
@@ -48,6 +49,12 @@ pub(crate) enum LoadError {
     /// The options ask for allocations only, and these cannot be sampled.
     #[error("{0}")]
     NoSamples(NoSamples),
+    /// The options are those of an agent that is attached.
+    #[error("duration= and answer= are for an agent that is attached to a running JVM")]
+    OnlyAttached,
+    /// Another agent is there.
+    #[error("this JVM is already watched by Loadhook")]
+    Watched,
     /// The events that the agent needs cannot be enabled.
     #[error("{0}")]
     NoEvents(jvmti::Error),
@@ -59,7 +66,10 @@ impl LoadError {
     pub(crate) fn is_of_user(&self) -> bool {
         matches!(
             self,
-            LoadError::Options(_) | LoadError::IncludeFile(_) | LoadError::NoCpuClock(_)
+            LoadError::Options(_)
+                | LoadError::IncludeFile(_)
+                | LoadError::NoCpuClock(_)
+                | LoadError::OnlyAttached
         )
     }
 }
@@ -86,13 +96,31 @@ impl From<jvmti::Error> for NoSamples {
     }
 }
 
-/// Makes the parts of the agent from the text of its options.
+/// Makes an agent that is loaded at the JVM's start from the text of its options.
 pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, LoadError> {
     let settings = match with_environment(text).parse::<AgentOptions>() {
         Err(OptionsError::Help) => print_help(HELP),
         Err(OptionsError::Hprof(HprofOptionsError::Help)) => print_help(HPROF_HELP),
         parsed => parsed?,
     };
+    if settings.duration.is_some() || settings.answer.is_some() {
+        return Err(LoadError::OnlyAttached);
+    }
+    make(jvmti, settings)
+}
+
+/// Makes an agent that is attached to a running JVM. Without patterns it only takes samples, so that no class is changed
+/// that nobody has named.
+pub(crate) fn attached(jvmti: Jvmti, mut settings: AgentOptions) -> Result<Agent, LoadError> {
+    let has_patterns =
+        settings.include.len() + settings.include_files.len() + settings.exclude.len() > 0;
+    if settings.samples() && !has_patterns && !settings.counts_allocations() {
+        settings.include_none = true;
+    }
+    make(jvmti, settings)
+}
+
+fn make(jvmti: Jvmti, settings: AgentOptions) -> Result<Agent, LoadError> {
     // The files of patterns are read only now, so `help` is printed even if one of them is missing.
     let options = Options::resolve(settings, std::process::id())?;
     if options.settings.context_drops_times() && !options.settings.quiet {
@@ -129,6 +157,8 @@ pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, LoadError> {
         own_threads: OwnThreads::default(),
         tracker: OnceLock::new(),
         gate: SnapshotGate::default(),
+        end: End::default(),
+        attached: OnceLock::new(),
         writer: ProfileWriter::default(),
         start_time: StartTime::now(),
         had_virtual_threads: false.into(),

@@ -32,11 +32,8 @@ pub struct HeapDumpRequest {
 /// The error for a text that is not a [`HeapDumpRequest`].
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum HeapDumpRequestError {
-    /// The text has options of an agent that is loaded at the JVM's start.
-    #[error(
-        "the agent can be attached to a running JVM for heap dumps only; \
-         to profile, start the program with loadhook run"
-    )]
+    /// The text has options of an agent that profiles.
+    #[error("an agent that is attached for a heap dump takes no other option than max-memory=")]
     OtherOptions,
     /// The value of `max-memory=` is not a number.
     #[error("{0}: expected a number")]
@@ -44,6 +41,13 @@ pub enum HeapDumpRequestError {
     /// An option is missing.
     #[error("{0} is missing")]
     Missing(&'static str),
+}
+
+impl HeapDumpRequest {
+    /// Returns whether options ask for a heap dump, rightly written or not.
+    pub fn is_meant(options: &str) -> bool {
+        list::items(options).any(|item| item.starts_with("heap-dump="))
+    }
 }
 
 impl FromStr for HeapDumpRequest {
@@ -168,7 +172,9 @@ mod tests {
             let read = text.parse::<HeapDumpRequest>();
             read.expect_err(text).to_string()
         };
-        assert!(fault("file=x").contains("for heap dumps only"));
+        assert!(fault("file=x").contains("no other option than max-memory="));
+        assert!(HeapDumpRequest::is_meant("max-memory=1,heap-dump=x"));
+        assert!(!HeapDumpRequest::is_meant("file=heap-dump=x,include=a"));
         assert_eq!(fault("heap-dump=x"), "max-memory=BYTES is missing");
         assert_eq!(fault("max-memory=1"), "heap-dump=FILE is missing");
         assert_eq!(fault("max-memory=1k"), "max-memory=1k: expected a number");

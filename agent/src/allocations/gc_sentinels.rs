@@ -53,6 +53,13 @@ impl GcSentinels {
         }
     }
 
+    /// Gives back all sentinels.
+    pub(super) fn release(&self, jni: Jni<'_>) {
+        for (_, weak) in std::mem::take(&mut *lock(&self.left)) {
+            jni.delete_weak(weak);
+        }
+    }
+
     /// The time up to which liveness is known: an older object that still exists was found alive.
     pub(super) fn judged(&self, jni: Jni<'_>) -> u32 {
         let mut left = std::mem::take(&mut *lock(&self.left));

@@ -111,17 +111,13 @@ impl Samples {
         if class.is_some_and(|class| class.is_virtual(jni, thread)) {
             return VIRTUAL;
         }
-        let state = THREAD_STATE.get();
-        if let Some(owner) = state.owner {
+        if let Some(owner) = self.owner_of(THREAD_STATE.get()) {
             return owner;
         }
         let id = class.and_then(|class| class.id(jni, thread));
         let name = self.name(jni, thread);
         let owner = self.lock().owners.begin(name.into(), id);
-        THREAD_STATE.set(ThreadState {
-            owner: Some(owner),
-            ..state
-        });
+        self.set_owner(owner);
         owner
     }
 
@@ -144,7 +140,7 @@ impl Samples {
         }
         // The native thread may attach again, as another Java thread.
         let state = THREAD_STATE.replace(ThreadState::default());
-        if let Some(owner) = state.owner {
+        if let Some(owner) = self.owner_of(state) {
             let name = self.name(jni, thread);
             self.lock().owners.end(owner, &name);
         }

@@ -23,8 +23,13 @@ use crate::locks::lock;
 use crate::options::Options;
 use crate::threads::fields::ThreadFields;
 
+/// The number of the next samples. Threads keep numbers of owners, which belong to the samples of one agent.
+static NEXT: AtomicU32 = AtomicU32::new(0);
+
 /// The samples of this JVM.
 pub(crate) struct Samples {
+    /// The number of these samples.
+    number: u32,
     pub(super) source: EventSource,
     /// True if sampled objects are followed until they are dead.
     pub(super) follows: bool,
@@ -59,8 +64,8 @@ pub(crate) struct Samples {
 /// State of a native thread for its samples.
 #[derive(Clone, Copy, Default)]
 pub(super) struct ThreadState {
-    /// The number of the thread's owner.
-    pub(super) owner: Option<u32>,
+    /// The number of the samples and, in these, that of the thread's owner.
+    pub(super) owner: Option<(u32, u32)>,
     /// Size of the thread's last sample; 0 before the first one.
     pub(super) previous: u64,
     /// True while the thread makes a [sentinel](GcSentinels).
@@ -139,6 +144,7 @@ impl Samples {
 
     pub(super) fn new(source: EventSource, followed: Followed) -> Self {
         Samples {
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
             source,
             follows: !matches!(followed, Followed::Nothing),
             feature: OnceLock::new(),
@@ -156,6 +162,21 @@ impl Samples {
             tables: Mutex::new(SampleTables::new(followed)),
             growth: OnceLock::new(),
         }
+    }
+
+    /// The owner of the calling thread's samples, if it has one.
+    pub(super) fn owner_of(&self, state: ThreadState) -> Option<u32> {
+        let of_these = state.owner.filter(|(number, _)| *number == self.number);
+        of_these.map(|(_, owner)| owner)
+    }
+
+    /// Remembers the owner of the calling thread's samples.
+    pub(super) fn set_owner(&self, owner: u32) {
+        let state = THREAD_STATE.get();
+        THREAD_STATE.set(ThreadState {
+            owner: Some((self.number, owner)),
+            ..state
+        });
     }
 
     /// Returns whether the events are enabled.

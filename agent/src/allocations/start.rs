@@ -48,6 +48,20 @@ impl Samples {
         Ok(())
     }
 
+    /// Gives back what the JVM keeps for the samples, when the agent has left.
+    pub(crate) fn release(&self, jvmti: Jvmti, jni: Jni<'_>) {
+        if let Some(hook) = self.shutdown_hook.get() {
+            // If the JVM is about to end, the hook is no longer in its list.
+            let _ = jni.framed(|jni| remove_shutdown_hook(jni, *hook));
+            jni.delete_global(*hook);
+        }
+        if let Some(object) = self.object_class.get() {
+            jni.delete_global(*object);
+        }
+        self.sentinels.release(jni);
+        self.classes.release(jvmti, jni);
+    }
+
     /// Enables the events, all or none.
     fn enable(
         &self,
@@ -116,6 +130,12 @@ fn add_shutdown_hook(jvmti: Jvmti, jni: Jni<'_>) -> Result<Global, JniError> {
     let add = jni.static_method(hooks, c"add", c"(Ljava/lang/Thread;)V")?;
     jni.call_void(add, &[Argument::Object(hook.local())])?;
     Ok(hook)
+}
+
+fn remove_shutdown_hook(jni: Jni<'_>, hook: Global) -> Result<bool, JniError> {
+    let hooks = jni.find_class(c"java/lang/ApplicationShutdownHooks")?;
+    let remove = jni.static_method(hooks, c"remove", c"(Ljava/lang/Thread;)Z")?;
+    jni.call_boolean(remove, &[Argument::Object(hook.local())])
 }
 
 #[cfg(test)]

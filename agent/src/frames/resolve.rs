@@ -94,6 +94,11 @@ impl UnloadableClasses {
             .get_or_make(&JvmObjects { jvmti, jni }, class, next, discard)
     }
 
+    /// Gives back the references to all classes.
+    pub(crate) fn release(&self, jvmti: Jvmti, jni: Jni<'_>) {
+        self.all.release(&JvmObjects { jvmti, jni });
+    }
+
     /// Forgets classes that are gone and returns their numbers. Most calls return none at once.
     pub(crate) fn take_gone(&self, jvmti: Jvmti, jni: Jni<'_>) -> Vec<u32> {
         self.all.take_gone(&JvmObjects { jvmti, jni })

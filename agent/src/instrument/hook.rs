@@ -82,11 +82,17 @@ impl Hook {
             allocations: options.counts_allocations(),
             objects: false,
         };
+        let only_counts = options.timing == Some(Timing::Sampled) && !options.counts_allocations();
+        let registry = if only_counts {
+            Registry::new()
+        } else {
+            Registry::with_ids_of_its_own()
+        };
         Hook {
             instrumenter: Instrumenter::new(selection),
             options,
             owner: OnceLock::new(),
-            registry: Registry::new(),
+            registry,
             levels: Levels::default(),
             tally: Mutex::default(),
         }

@@ -133,6 +133,16 @@ impl Loaders {
         }
     }
 
+    /// Gives back the references to loaders, when the agent has left.
+    pub(crate) fn release(&self, jvmti: Jvmti, jni: Jni<'_>) {
+        self.others.release(&JvmObjects { jvmti, jni });
+        for place in [&self.platform, &self.app, &self.delegating] {
+            if let Some(reference) = place.get() {
+                jni.delete_global(*reference);
+            }
+        }
+    }
+
     /// The parent of a loader that reflection made for one class; `None` for other loaders. The JVM may have many such
     /// loaders. Each asks its parent for every class that its own class names. So the agent uses the parent in its
     /// place.

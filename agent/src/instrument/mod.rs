@@ -12,6 +12,8 @@ mod loader_kinds;
 pub(crate) mod loaders;
 pub(crate) mod lowering;
 mod numbered_names;
+pub(crate) mod pace;
 pub(crate) mod registry;
+pub(crate) mod removal;
 pub(crate) mod retransform;
 pub(crate) mod weak_values;

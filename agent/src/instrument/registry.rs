@@ -6,6 +6,7 @@
 //! Retransformation can neither add nor remove methods. [`Copies`] decides which classes share ids.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use loadhook_rewrite::class::Member;
@@ -16,6 +17,12 @@ use super::copies::{Copies, Hashers, SharedIds};
 use super::loaders::Loader;
 use super::numbered_names::without_numbers;
 use crate::locks::lock;
+
+/// The first id for the next agent in this JVM.
+static NEXT_FIRST: AtomicU32 = AtomicU32::new(0);
+
+/// The id from which on an agent begins again with 0. Counts are in arrays by id, which should stay short.
+const LAST_FIRST: u32 = 1 << 15;
 
 /// An instrumented method.
 #[derive(Clone, Debug)]
@@ -125,6 +132,24 @@ impl Registry {
         Registry {
             classes: Mutex::default(),
             hashers: Hashers::default(),
+        }
+    }
+
+    /// A registry whose ids differ from those of the agent before. A method that was under way when that agent left may still
+    /// run an exit probe of it.
+    pub(crate) fn with_ids_of_its_own() -> Self {
+        let registry = Registry::new();
+        registry.lock().next = NEXT_FIRST.load(Ordering::Relaxed);
+        registry
+    }
+
+    /// Notes which ids were used, when the agent leaves.
+    pub(crate) fn leave(&self) {
+        let next = self.lock().next;
+        if next < LAST_FIRST {
+            NEXT_FIRST.fetch_max(next, Ordering::Relaxed);
+        } else {
+            NEXT_FIRST.store(0, Ordering::Relaxed);
         }
     }
 

@@ -1,49 +1,54 @@
 //! Classes that were loaded before the agent could instrument them.
 
 use loadhook_rewrite::symbol::java_name;
+use loadhook_settings::attach::AttachFigures;
 
 use super::hidden_classes::HiddenClasses;
 use super::hidden_names::plain_name;
 use super::instrumentation::Instrumentation;
+use super::pace::Pace;
 use crate::diagnostics;
 use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::Jvmti;
-use crate::jvm::reference::Local;
+use crate::jvm::reference::{Global, Local};
 
-/// Classes in one request. The JVM stops all threads for each request.
-const BATCH: usize = 512;
-
-/// Retransforms the loaded classes that may have to be instrumented.
+/// Retransforms the loaded classes that may have to be instrumented. Ends early if `goes_on` returns false.
 pub(crate) fn loaded_classes(
     instrumentation: &Instrumentation,
     hidden_classes: &HiddenClasses,
     jni: Jni<'_>,
-) {
+    mut pace: Pace,
+    goes_on: &dyn Fn() -> bool,
+) -> AttachFigures {
     let jvmti = instrumentation.jvmti;
-    let refused = jni.framed(|jni| {
-        let classes = match jvmti.loaded_classes(jni) {
-            Ok(classes) => classes,
-            Err(error) => {
-                diagnostics::once(&format!(
-                    "classes loaded before the agent are not instrumented: {error}"
-                ));
-                return 0;
-            }
-        };
-        let wanted: Vec<Local<'_>> = classes
+    // The references are global: JDK 11 with `-Xcheck:jni` warns in the hook of many local ones around it.
+    let wanted = jni.framed(|jni| {
+        jni.ensure_local_capacity();
+        let classes = jvmti.loaded_classes(jni).unwrap_or_else(|error| {
+            diagnostics::once(&format!(
+                "classes loaded before the agent are not instrumented: {error}"
+            ));
+            Vec::new()
+        });
+        let wanted = classes
             .into_iter()
-            .filter(|&class| is_wanted(instrumentation, hidden_classes, jni, class))
-            .collect();
-        let batches = wanted.chunks(BATCH);
-        batches
-            .map(|batch| retransform(jvmti, batch, &|| true).len())
-            .sum()
+            .filter(|&class| is_wanted(instrumentation, hidden_classes, jni, class));
+        wanted
+            .filter_map(|class| jni.global(class).ok())
+            .collect::<Vec<Global>>()
     });
-    if let Some(refused) = refused.filter(|&refused| refused != 0) {
+    let wanted = wanted.unwrap_or_default();
+    let refused = change(jvmti, &wanted, &mut pace, goes_on).len();
+    let changed = wanted.len() - refused;
+    for class in wanted {
+        jni.delete_global(class);
+    }
+    if refused != 0 && goes_on() {
         diagnostics::once(&format!(
             "the JVM refused to change {refused} loaded classes; they are not instrumented"
         ));
     }
+    pace.figures(changed, refused)
 }
 
 fn is_wanted(
@@ -94,6 +99,28 @@ pub(super) fn classes_named<'f>(
         (is_wanted(&name) && jvmti.is_modifiable(class)).then_some((name, class))
     });
     wanted.collect()
+}
+
+/// Retransforms classes at a pace, and returns the places of those that were not changed.
+pub(super) fn change(
+    jvmti: Jvmti,
+    classes: &[Global],
+    pace: &mut Pace,
+    goes_on: &dyn Fn() -> bool,
+) -> Vec<usize> {
+    pace.expect(classes.len());
+    let mut refused = Vec::new();
+    let mut at = 0;
+    while at < classes.len() && goes_on() {
+        let end = classes.len().min(at + pace.size());
+        let batch = classes.get(at..end).unwrap_or_default();
+        let batch: Vec<Local<'_>> = batch.iter().map(|class| class.local()).collect();
+        let here = pace.request(|| retransform(jvmti, &batch, goes_on));
+        refused.extend(here.into_iter().map(|place| at + place));
+        at = end;
+    }
+    refused.extend(at..classes.len());
+    refused
 }
 
 /// Retransforms a batch and returns the places of the classes that were not changed. One class that the JVM refuses makes

@@ -131,6 +131,22 @@ impl<T> Drop for Reader<'_, T> {
 }
 
 impl<T: Copy> WeakValues<T> {
+    /// Forgets all objects, when nobody reads the table any more.
+    pub(crate) fn release<O: Objects>(&self, objects: &O) {
+        let (entries, to_delete) = {
+            let mut table = lock(&self.table);
+            table.len = 0;
+            (
+                std::mem::take(&mut table.entries),
+                std::mem::take(&mut table.to_delete),
+            )
+        };
+        let known = entries.into_values().flatten().map(|(weak, _)| weak);
+        for weak in known.chain(to_delete) {
+            objects.delete(weak);
+        }
+    }
+
     /// The value of an object, if it has one, and the number of entries that were ever added.
     fn find<O: Objects>(&self, objects: &O, object: O::Object, hash: i32) -> (Option<T>, u64) {
         let (candidates, added, _reader) = {

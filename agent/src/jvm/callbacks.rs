@@ -6,18 +6,22 @@ use std::ffi::{CStr, c_char, c_int, c_uchar, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 
-use loadhook_settings::HeapDumpRequest;
+use loadhook_settings::attach::{DETACH, Refusal};
+use loadhook_settings::{AgentOptions, HeapDumpRequest};
 
 use super::class_definers::{self, Function};
-use super::entry::{AGENT, on_event, on_event_without_jni};
+use super::entry::{install, on_event, on_event_without_jni, visit};
 use super::jni::Jni;
-use super::jvmti::{MethodKey, NO_CALLBACK};
+use super::jvmti::{self, Jvmti, MethodKey, NO_CALLBACK};
 use super::reference::Local;
 use super::sys::{
     self, Callbacks, Int, JNI_ERR, JNI_OK, JNI_VERSION_10, Long, MethodId, Object, event,
 };
 use super::vm::{environment, interface, set_vm};
+use crate::agent::Agent;
 use crate::allocations::AllocationEvent;
+use crate::attach::session;
+use crate::instrument::pace;
 use crate::load::{self, LoadError};
 use crate::{diagnostics, events, heap_dump};
 
@@ -37,25 +41,23 @@ pub unsafe extern "system" fn Agent_OnLoad(
         let options = unsafe { text(options) };
         // SAFETY: `vm` is the running JVM's.
         let jvmti = unsafe { environment(vm) }.ok_or(LoadError::NoJvmti)?;
-        if AGENT.get().is_some() {
+        let is_second = || {
             diagnostics::line(
                 "the agent is loaded already; give -agentpath once, because only the first one has an effect",
             );
-            return Ok(());
+            Ok(())
+        };
+        if visit().is_some() {
+            return is_second();
         }
         // SAFETY: as above.
         unsafe { set_vm(vm) };
-        let agent = AGENT.get_or_init({
-            let agent = load::load(jvmti, &options)?;
-            || agent
-        });
-        class_definers::set_hook(agent);
-        jvmti
-            .set_callbacks(&callbacks())
+        let Some(agent) = install(load::load(jvmti, &options)?) else {
+            return is_second();
+        };
+        session::loaded(agent);
+        connect(jvmti, &[event::VM_START, event::VM_INIT, event::VM_DEATH])
             .map_err(LoadError::NoEvents)?;
-        for event in [event::VM_START, event::VM_INIT, event::VM_DEATH] {
-            jvmti.notify(event, true).map_err(LoadError::NoEvents)?;
-        }
         if agent.options().rewrites() && jvmti.notify(event::NATIVE_METHOD_BIND, true).is_err() {
             agent.hidden_classes.give_up();
         }
@@ -76,8 +78,8 @@ pub unsafe extern "system" fn Agent_OnLoad(
     }
 }
 
-/// Entry point for an agent that is attached to a running JVM; this is used for heap dumps. An
-/// agent that was loaded with `-agentpath` is not affected.
+/// Entry point for an agent that is attached to a running JVM: to dump its heap, to profile it from now on, or to leave.
+/// A heap dump does not affect an agent that is at work.
 ///
 /// # Safety
 /// Called by the JVM, as the JVM TI specification says.
@@ -88,32 +90,80 @@ pub unsafe extern "system" fn Agent_OnAttach(
     _reserved: *mut c_void,
 ) -> Int {
     log_panics();
-    let dumped = catch_unwind(AssertUnwindSafe(|| {
+    let done = catch_unwind(AssertUnwindSafe(|| {
         // SAFETY: the JVM passes null or a string that ends in a zero byte.
         let options = unsafe { text(options) };
-        let request = match options.parse::<HeapDumpRequest>() {
-            Ok(request) => request,
-            Err(error) => {
-                diagnostics::line(&error.to_string());
-                return false;
-            }
-        };
         // SAFETY: `vm` is the running JVM's, and this is one of its threads.
         let Some(jni) = (unsafe { thread_environment(vm) }) else {
             diagnostics::line(
                 "the JVM gives the attaching thread no JNI environment; nothing is done",
             );
-            return false;
+            return JNI_ERR;
         };
-        // SAFETY: as above.
-        let environment = || unsafe { environment(vm) };
-        heap_dump::run(&request, jni, environment)
+        if HeapDumpRequest::is_meant(&options) {
+            // SAFETY: as above.
+            let environment = || unsafe { environment(vm) };
+            return dump_heap(&options, jni, environment);
+        }
+        let done = if options == DETACH {
+            session::detach(jni)
+        } else {
+            let environment = || {
+                // SAFETY: as above.
+                unsafe {
+                    set_vm(vm);
+                    environment(vm)
+                }
+            };
+            session::attach(&options, jni, |settings| {
+                make_attached(settings, environment)
+            })
+        };
+        match done {
+            Ok(()) => JNI_OK,
+            Err(refusal) => refusal as Int,
+        }
     }));
-    match dumped {
-        Ok(true) => JNI_OK,
-        // The panic hook has logged a panic.
-        Ok(false) | Err(_) => JNI_ERR,
+    // The panic hook has logged a panic.
+    done.unwrap_or(Refusal::Failed as Int)
+}
+
+/// Dumps the heap, and returns the number for the JVM.
+fn dump_heap(options: &str, jni: Jni<'_>, environment: impl Fn() -> Option<Jvmti>) -> Int {
+    match options.parse::<HeapDumpRequest>() {
+        Ok(request) if heap_dump::run(&request, jni, environment) => JNI_OK,
+        Ok(_) => JNI_ERR,
+        Err(error) => {
+            diagnostics::line(&error.to_string());
+            JNI_ERR
+        }
     }
+}
+
+/// Makes the agent of a JVM that runs, and has the JVM tell it of its end.
+fn make_attached(
+    settings: AgentOptions,
+    environment: impl FnOnce() -> Option<Jvmti>,
+) -> Result<&'static Agent, LoadError> {
+    let jvmti = environment().ok_or(LoadError::NoJvmti)?;
+    let made = load::attached(jvmti, settings).and_then(|agent| {
+        connect(jvmti, &[event::VM_DEATH]).map_err(LoadError::NoEvents)?;
+        install(agent).ok_or(LoadError::Watched)
+    });
+    made.inspect_err(|_| jvmti.dispose())
+}
+
+/// Sets the callbacks, and enables events.
+fn connect(jvmti: Jvmti, events: &[c_int]) -> jvmti::Result<()> {
+    class_definers::set_hook(|use_hook| {
+        if let Some(visit) = visit() {
+            use_hook(visit.value());
+        }
+    });
+    jvmti.set_callbacks(&callbacks())?;
+    events
+        .iter()
+        .try_for_each(|event| jvmti.notify(*event, true))
 }
 
 /// Logs panics. The agent has its own copy of the standard library, and with it its own panic hook.
@@ -287,6 +337,7 @@ unsafe extern "system" fn class_file_load_hook(
     };
     // SAFETY: the JVM passes this thread's environment.
     unsafe { on_event(env, body) }
+    pace::hook_ends();
 }
 
 /// Callback of `NativeMethodBind`. `env` is null before `VMStart`.

@@ -59,11 +59,14 @@ pub(crate) trait HiddenClassHook: Sync {
     ) -> Option<(Local<'f>, Int)>;
 }
 
-static HOOK: OnceLock<&'static dyn HiddenClassHook> = OnceLock::new();
+/// Calls its argument with the hook, if there is one.
+type WithHook = fn(&mut dyn FnMut(&dyn HiddenClassHook));
 
-/// Sets the hook that the replacements call. Only the first call has an effect.
-pub(super) fn set_hook(hook: &'static dyn HiddenClassHook) {
-    let _ = HOOK.set(hook);
+static HOOK: OnceLock<WithHook> = OnceLock::new();
+
+/// Sets the way to the hook that the replacements call. Only the first call has an effect.
+pub(super) fn set_hook(with_hook: WithHook) {
+    let _ = HOOK.set(with_hook);
 }
 
 /// `ClassLoader.defineClass0`, from JDK 15 on.
@@ -177,19 +180,25 @@ unsafe fn instrumented(
     offset: Int,
     len: Option<Int>,
 ) -> Option<(Object, Int)> {
-    let hook = HOOK.get().filter(|hook| hook.is_active())?;
+    let with_hook = HOOK.get()?;
     if array.is_null() {
         return None;
     }
+    let mut made = None;
     // The panic hook has logged a panic.
-    let array = catch_unwind(AssertUnwindSafe(|| {
-        // SAFETY: the caller's promise.
-        let jni = unsafe { Jni::new(env) };
-        let bytes = jni.read_bytes(Local::new(array), offset, len).ok()?;
-        let (array, len) = hook.instrument(jni, defined_in, &bytes)?;
-        Some((array.object(), len))
+    let _ = catch_unwind(AssertUnwindSafe(|| {
+        with_hook(&mut |hook| {
+            // SAFETY: the caller's promise.
+            let jni = unsafe { Jni::new(env) };
+            if hook.is_active()
+                && let Ok(bytes) = jni.read_bytes(Local::new(array), offset, len)
+                && let Some((array, len)) = hook.instrument(jni, defined_in, &bytes)
+            {
+                made = Some((array.object(), len));
+            }
+        });
     }));
-    array.ok()?
+    made
 }
 
 type DefineClass0 = unsafe extern "system" fn(

@@ -1,34 +1,50 @@
-//! The agent of this process, for functions called by the JVM.
+//! The agent of this JVM, and how the JVM's callbacks get to it.
 
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::OnceLock;
+use std::time::Duration;
 
 use super::jni::Jni;
+use super::visits::{Visit, Visited, Withdrawn};
 use crate::agent::Agent;
 
-/// The agent. A process has one JVM, and a JVM one agent.
-pub(super) static AGENT: OnceLock<Agent> = OnceLock::new();
+/// The agent. A process has one JVM, and a JVM one agent at a time.
+static AGENT: Visited<Agent> = Visited::none();
+
+/// Makes an agent the one of this JVM; `None` if there is one already.
+pub(super) fn install(agent: Agent) -> Option<&'static Agent> {
+    AGENT.put(Box::new(agent))
+}
+
+/// Begins to use the agent; `None` if there is none.
+pub(super) fn visit() -> Option<Visit<Agent>> {
+    AGENT.visit()
+}
+
+/// Takes the agent away from callbacks; `None` if one of them does not end in time.
+pub(crate) fn withdraw(longest: Duration) -> Option<Withdrawn<Agent>> {
+    AGENT.withdraw(longest)
+}
 
 /// Runs `body` with the agent and the thread's JNI environment, and keeps a panic from the JVM.
 ///
 /// # Safety
 /// `env` must be the `JNIEnv` of this thread.
 pub(super) unsafe fn on_event(env: *mut c_void, body: impl FnOnce(&'static Agent, Jni<'_>)) {
-    let Some(agent) = AGENT.get() else {
+    let Some(visit) = visit() else {
         return;
     };
     // The panic hook has logged a panic.
     let _ = catch_unwind(AssertUnwindSafe(|| {
         // SAFETY: the caller's promise.
-        body(agent, unsafe { Jni::new(env) });
+        body(visit.value(), unsafe { Jni::new(env) });
     }));
 }
 
 /// Runs `body` in an event that forbids JNI, and keeps a panic from the JVM.
 pub(super) fn on_event_without_jni(body: impl FnOnce(&'static Agent)) {
-    if let Some(agent) = AGENT.get() {
+    if let Some(visit) = visit() {
         // The panic hook has logged a panic.
-        let _ = catch_unwind(AssertUnwindSafe(|| body(agent)));
+        let _ = catch_unwind(AssertUnwindSafe(|| body(visit.value())));
     }
 }

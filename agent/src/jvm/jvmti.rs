@@ -19,8 +19,8 @@ pub(crate) struct Jvmti {
 }
 
 // SAFETY: "a JVM TI environment is not bound to a thread" (JVM TI, Agent
-// Start-Up); the pointer is valid until DisposeEnvironment, which the agent
-// calls only when it gives up.
+// Start-Up); the pointer is valid until DisposeEnvironment, which is called when no thread
+// uses the environment any more.
 unsafe impl Send for Jvmti {}
 // SAFETY: as above.
 unsafe impl Sync for Jvmti {}

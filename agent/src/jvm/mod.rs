@@ -5,7 +5,7 @@
 
 pub mod callbacks;
 pub(crate) mod class_definers;
-mod entry;
+pub(crate) mod entry;
 pub(crate) mod heap_walk;
 pub(crate) mod jni;
 pub(crate) mod jni_calls;
@@ -16,4 +16,5 @@ pub(crate) mod reference;
 pub(crate) mod sampling;
 pub mod sys;
 pub mod tracker_natives;
+mod visits;
 mod vm;

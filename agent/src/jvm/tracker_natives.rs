@@ -4,14 +4,14 @@
 #![allow(non_snake_case)]
 
 use std::ffi::c_void;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use super::entry::{AGENT, on_event};
+use super::entry::on_event;
 use super::reference::Local;
 use super::sys::{Boolean, Int, Long, Object};
+use super::vm::clock_environment;
 use crate::agent::Agent;
 use crate::tracker::ticker;
 
@@ -24,9 +24,7 @@ pub unsafe extern "system" fn Java_java_lang__00024Loadhook_threadCpuNanos(
     _env: *mut c_void,
     _class: Object,
 ) -> Long {
-    AGENT
-        .get()
-        .map_or(-1, |agent| agent.jvmti.current_thread_cpu_time())
+    clock_environment().map_or(-1, |jvmti| jvmti.current_thread_cpu_time())
 }
 
 /// The processor time of a thread, in nanoseconds. The tracker asks for it when a thread begins, when it ends, and at
@@ -40,12 +38,10 @@ pub unsafe extern "system" fn Java_java_lang__00024Loadhook_cpuNanos(
     _class: Object,
     thread: Object,
 ) -> Long {
-    AGENT
-        .get()
-        .map_or(-1, |agent| agent.jvmti.thread_cpu_time(Local::new(thread)))
+    clock_environment().map_or(-1, |jvmti| jvmti.thread_cpu_time(Local::new(thread)))
 }
 
-/// Starts the ticker and returns the address at which the tracker reads ticks. The tracker asks once.
+/// Returns the address at which the tracker reads ticks. The tracker asks once.
 ///
 /// # Safety
 /// Called by the JVM for the initialiser of `java.lang.$LoadhookTicker`.
@@ -55,8 +51,7 @@ pub unsafe extern "system" fn Java_java_lang__00024Loadhook_tickAddress(
     _class: Object,
     now: Long,
 ) -> Long {
-    let start = |agent: &Agent| ticker::start(agent.options(), now);
-    catch_unwind(AssertUnwindSafe(|| AGENT.get().map_or(0, start))).unwrap_or(0)
+    ticker::address(now)
 }
 
 /// Makes a thread that waits for the tracker's lock sleep for a moment. After 100 waits the moments are longer.

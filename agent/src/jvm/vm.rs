@@ -2,10 +2,11 @@
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::jvmti::Jvmti;
-use super::sys::{self, Int, JNI_OK, JVMTI_VERSION_11, invoke};
+use super::sys::{self, Capabilities, Int, JNI_OK, JVMTI_VERSION_11, capability, invoke};
 
 /// The JVM of this process; null before the agent is loaded.
 static VM: AtomicPtr<sys::Table> = AtomicPtr::new(null_mut());
@@ -18,10 +19,27 @@ pub(super) unsafe fn set_vm(vm: *mut sys::Table) {
     VM.store(vm, Ordering::Release);
 }
 
+/// The environment in which threads are asked for their processor time. It is never disposed, because natives of the tracker
+/// use it whether or not there is an agent.
+pub(super) fn clock_environment() -> Option<Jvmti> {
+    static CLOCK: OnceLock<Option<Jvmti>> = OnceLock::new();
+    *CLOCK.get_or_init(|| {
+        let jvmti = new_environment()?;
+        for clock in [
+            capability::CAN_GET_CURRENT_THREAD_CPU_TIME,
+            capability::CAN_GET_THREAD_CPU_TIME,
+        ] {
+            // Without it the time is unknown.
+            let _ = jvmti.add_capabilities(Capabilities::of(&[clock]));
+        }
+        Some(jvmti)
+    })
+}
+
 /// Makes a JVM TI environment beside the agent's first one, with events and capabilities of its own.
 pub(super) fn new_environment() -> Option<Jvmti> {
     let vm = VM.load(Ordering::Acquire);
-    // SAFETY: `set_vm` was promised that the pointer is the JVM's, which lives as long as the process.
+    // SAFETY: the pointer is the JVM's, which lives as long as the process.
     (!vm.is_null()).then(|| unsafe { environment(vm) })?
 }
 

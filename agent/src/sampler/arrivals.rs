@@ -22,6 +22,9 @@ use crate::threads::fields::ThreadFields;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Serial(u64);
 
+/// The next serial number. Threads keep their numbers, so an agent that comes later must not give them again.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
 thread_local! {
     /// The serial number of the calling thread.
     static OWN: Cell<Option<Serial>> = const { Cell::new(None) };
@@ -86,7 +89,6 @@ pub(super) struct Arrivals {
     /// The live threads that were noted, by their Java ids. A thread that starts while `VMInit` lists all threads is in
     /// the list and has an event too.
     known: Mutex<HashMap<u64, Serial>>,
-    next: AtomicU64,
     /// True if nobody reads the events.
     is_closed: AtomicBool,
 }
@@ -114,7 +116,7 @@ impl Arrivals {
         if self.is_closed.load(Ordering::Acquire) {
             return;
         }
-        let serial = Serial(self.next.fetch_add(1, Ordering::Relaxed));
+        let serial = Serial(NEXT.fetch_add(1, Ordering::Relaxed));
         let id = fields.id(jni, thread);
         if let Some(id) = id
             && !self.is_new(id, serial)
@@ -190,7 +192,7 @@ impl Arrivals {
     /// noted its own number; it is found by its Java id.
     fn serial_of_ended(&self, own: Option<Serial>, id: Option<u64>) -> Option<Serial> {
         let listed = id.and_then(|id| lock(&self.known).remove(&id));
-        own.or(listed)
+        listed.or(own)
     }
 
     /// Records nothing from now on, because nobody will read it. Returns the references to delete.

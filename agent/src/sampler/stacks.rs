@@ -7,7 +7,7 @@ use super::stack_tree::NameNumber;
 use crate::frames::resolve::{self, UnloadableClasses};
 use crate::instrument::instrumentation::Instrumentation;
 use crate::jvm::jni::Jni;
-use crate::jvm::jvmti::MethodKey;
+use crate::jvm::jvmti::{Jvmti, MethodKey};
 use crate::jvm::jvmti_stacks::StackFrame;
 use crate::jvm::reference::Global;
 use crate::jvm::sampling::MethodNumber;
@@ -88,6 +88,11 @@ impl Methods {
     /// The name of a method of the asynchronous engine.
     pub(super) fn of_number(&self, number: MethodNumber) -> Option<NameNumber> {
         self.by_number.get(&number).copied()
+    }
+
+    /// Gives back the references to classes.
+    pub(super) fn release(&self, jvmti: Jvmti, jni: Jni<'_>) {
+        self.classes.release(jvmti, jni);
     }
 
     /// Forgets the methods of classes that are unloaded.

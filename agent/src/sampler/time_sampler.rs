@@ -15,6 +15,7 @@ use super::turns::{Turn, Turns};
 use crate::diagnostics;
 use crate::instrument::instrumentation::Instrumentation;
 use crate::jvm::jni::Jni;
+use crate::jvm::jvmti::Jvmti;
 use crate::jvm::reference::Local;
 use crate::jvm::sampling::{AsyncEngine, NotAsync, SamplingSettings};
 use crate::locks::lock;
@@ -89,8 +90,9 @@ impl Sampler {
         sampler
     }
 
-    /// Begins to sample, at `VMInit`. `current` is the calling thread. The sampler's thread runs `first` at its start:
-    /// work that need not be done before the program's `main`. Returns whether the sampler's thread was started.
+    /// Begins to sample. `current` is the calling thread at `VMInit`, and null in a program that runs already. The sampler's
+    /// thread runs `first` at its start: work that need not be done before the program's `main`. Returns whether the
+    /// sampler's thread was started.
     pub(crate) fn begin(
         &'static self,
         instrumentation: &'static Instrumentation,
@@ -105,7 +107,10 @@ impl Sampler {
             );
             return false;
         };
-        let begun = self.parts.engine.map(|engine| engine.begin(jni));
+        let begun = self
+            .parts
+            .engine
+            .map(|engine| engine.begin(jni, current.is_null()));
         let is_async = match &begun {
             Some(Err(reason)) => {
                 self.not_begun(jni, reason);
@@ -234,6 +239,19 @@ impl Sampler {
             self.parts
                 .arrivals
                 .ended(jni, fields, self.parts.engine, thread);
+        }
+    }
+
+    /// Gives back the references to threads and classes, when the agent has left.
+    pub(crate) fn release(&self, jvmti: Jvmti, jni: Jni<'_>) {
+        for thread in self.parts.arrivals.close() {
+            jni.delete_global(thread);
+        }
+        if let Some(mut turns) = lock(&self.turns).take() {
+            turns.release(jvmti, jni);
+        }
+        if let Some(engine) = self.parts.engine {
+            engine.leave(jni);
         }
     }
 

@@ -13,6 +13,7 @@ use super::visits;
 use super::vm_threads::VmThreads;
 use crate::instrument::instrumentation::Instrumentation;
 use crate::jvm::jni::Jni;
+use crate::jvm::jvmti::Jvmti;
 use crate::jvm::sampling::AsyncEngine;
 use crate::jvm::sys::thread_state::{IN_NATIVE, RUNNABLE};
 use crate::threads::fields::ThreadFields;
@@ -128,6 +129,14 @@ impl Turns {
             }
         }
         self.look(turn);
+    }
+
+    /// Gives back the references to threads and classes.
+    pub(super) fn release(&mut self, jvmti: Jvmti, jni: Jni<'_>) {
+        for record in self.table.all() {
+            jni.delete_global(record.thread);
+        }
+        self.methods.release(jvmti, jni);
     }
 
     /// Notes the threads that have started, and returns those that have ended.

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use loadhook_profile::snapshot::{Decoder, Snapshot, SnapshotError};
 use loadhook_profile::{Header, MethodCalls, Profile, ThreadKind, ThreadTree};
+use loadhook_settings::attach::AttachFigures;
 use loadhook_settings::{Clock, Timing};
 use loadhook_text::units;
 use thiserror::Error;
@@ -33,6 +34,8 @@ pub(crate) struct Sources<'a> {
     pub(crate) gate: &'a SnapshotGate,
     pub(crate) start_time: &'a StartTime,
     pub(crate) had_virtual_threads: &'a AtomicBool,
+    /// The pauses of an agent that was attached.
+    pub(crate) attached: Option<&'a AttachFigures>,
 }
 
 /// The time at which the JVM began.
@@ -225,6 +228,7 @@ impl<'a> Sources<'a> {
         header.unmatched = hook.unmatched();
         header.not_ended = moment == Moment::Running;
         let mut notes = self.hidden_classes.notes(self.instrumentation, jni);
+        notes.extend(self.attached.map(attached_note));
         if has_untimed_threads {
             let note =
                 "virtual threads have no CPU clock, so their calls are counted but not timed";
@@ -274,6 +278,22 @@ impl<'a> Sources<'a> {
             profile.header.notes.push(note);
         }
     }
+}
+
+/// The note of an agent that was attached: since when it watched, and how long the program stood still for it.
+fn attached_note(figures: &AttachFigures) -> String {
+    let begun = "Loadhook was attached to the running program, so nothing before is shown";
+    if figures.batches == 0 {
+        return format!("{begun}; no class was changed");
+    }
+    let millis = |micros: u64| micros as f64 / 1e3;
+    format!(
+        "{begun}; to change {} loaded classes, the program was stopped {} times, for {:.1} ms in the median and {:.1} ms at most",
+        units::count(figures.classes),
+        units::count(figures.batches),
+        millis(figures.median_pause_us),
+        millis(figures.longest_pause_us),
+    )
 }
 
 /// The note about allocations that are not counted. `jvm_reports` is true if the JVM reports the

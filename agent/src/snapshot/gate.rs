@@ -79,12 +79,17 @@ impl SnapshotGate {
         self.lock().is_ending
     }
 
+    /// Announces the end. Work under way gives up.
+    pub(crate) fn begin_end(&self) {
+        self.lock().is_ending = true;
+        self.changed.notify_all();
+    }
+
     /// Closes the gate at the end of the JVM. The caller then writes the last
     /// profile. Waits for a running snapshot; returns false if the snapshot does
     /// not end in time.
     pub(crate) fn close(&self) -> bool {
-        self.lock().is_ending = true;
-        self.changed.notify_all();
+        self.begin_end();
         self.wait_until(LONGEST_WAIT, |state| !state.is_writing || state.is_released)
     }
 

@@ -7,10 +7,12 @@ use std::sync::{Mutex, OnceLock};
 
 use loadhook_profile::Profile;
 use loadhook_profile::format::{self, hprof, pprof};
+use loadhook_settings::attach::AnswerLine;
 use thiserror::Error;
 
 use super::assembly::{AssemblyError, Moment, Sources};
 use super::{file, manifest};
+use crate::attach::answer;
 use crate::diagnostics;
 use crate::jvm::jni::Jni;
 use crate::locks::lock;
@@ -65,6 +67,7 @@ impl ProfileWriter {
             return;
         }
         match self.write(sources, jni, Moment::End) {
+            Ok(file) if answer::write(&AnswerLine::Profile(file.display().to_string())) => {}
             Ok(_) if options.settings.quiet => {}
             Ok(file) => {
                 let others = lock(&self.others);

@@ -1,17 +1,46 @@
 //! The agent's own threads. They are no part of a profile, and lie outside the thread groups of the program.
 
 use std::ffi::CStr;
-use std::sync::Mutex;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
 
 use crate::jvm::jni::{Jni, JniError};
 use crate::jvm::jni_calls::Argument;
 use crate::jvm::jvmti::Jvmti;
 use crate::jvm::reference::{Global, Local};
-use crate::locks::lock;
+use crate::locks::{lock, wait};
 
 /// The threads that the agent has started.
 #[derive(Default)]
-pub(crate) struct OwnThreads(Mutex<Vec<Global>>);
+pub(crate) struct OwnThreads {
+    known: Mutex<Vec<Global>>,
+    /// Shared with the threads, which change it when they use nothing else of the agent any more.
+    running: Arc<Running>,
+}
+
+/// Number of threads that run.
+#[derive(Default)]
+struct Running {
+    count: Mutex<usize>,
+    changed: Condvar,
+}
+
+/// One of the running threads, until it is dropped.
+struct Runs(Arc<Running>);
+
+impl Runs {
+    fn begin(running: &Arc<Running>) -> Runs {
+        *lock(&running.count) += 1;
+        Runs(running.clone())
+    }
+}
+
+impl Drop for Runs {
+    fn drop(&mut self) {
+        *lock(&self.0.count) -= 1;
+        self.0.changed.notify_all();
+    }
+}
 
 impl OwnThreads {
     /// Starts a thread. Returns whether it was started.
@@ -34,7 +63,13 @@ impl OwnThreads {
             let thread = jni.new_object(class, descriptor, &arguments)?;
             // The thread is noted before it runs, because its start posts an event.
             let known = jni.global(thread)?;
-            lock(&self.0).push(known);
+            lock(&self.known).push(known);
+            let runs = Runs::begin(&self.running);
+            let body = move |jni: Jni<'_>| {
+                // Dropped last, also after a panic.
+                let _runs = runs;
+                body(jni);
+            };
             jvmti
                 .run_agent_thread(thread, Box::new(body))
                 .map_err(|_| JniError::Refused)
@@ -42,10 +77,31 @@ impl OwnThreads {
         matches!(started, Some(Ok(())))
     }
 
+    /// Waits until no more than this number of threads run. Returns whether that came in time.
+    pub(crate) fn wait_for_ends(&self, remaining: usize, longest: Duration) -> bool {
+        let began = Instant::now();
+        let mut count = lock(&self.running.count);
+        while *count > remaining {
+            let Some(left) = longest.checked_sub(began.elapsed()) else {
+                return false;
+            };
+            count = wait(&self.running.changed, count, left);
+        }
+        true
+    }
+
+    /// Deletes the references to the threads.
+    pub(crate) fn release(&self, jni: Jni<'_>) {
+        let known = std::mem::take(&mut *lock(&self.known));
+        for thread in known {
+            jni.delete_global(thread);
+        }
+    }
+
     /// Returns whether a thread is one of the agent's.
     pub(crate) fn contains(&self, jni: Jni<'_>, thread: Local<'_>) -> bool {
         // The list is copied, because no lock is held while the JVM is called.
-        let known = lock(&self.0).clone();
+        let known = lock(&self.known).clone();
         known.iter().any(|own| jni.is_same(*own, thread))
     }
 }

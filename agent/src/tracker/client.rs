@@ -20,6 +20,7 @@ pub(crate) struct TrackerClient {
     method_sums: StaticMethod,
     thread_end: StaticMethod,
     bind: StaticMethod,
+    leave: StaticMethod,
     /// A `long[]` for snapshots. It is made at the start, because the heap may be full when the program ends.
     buffer: Global,
     lost_allocations: StaticMethod,
@@ -65,7 +66,7 @@ impl From<JniError> for NoSnapshot {
 }
 
 impl TrackerClient {
-    /// Looks up the methods of the class that was defined at `VMStart`.
+    /// Looks up the methods of the tracker's class.
     pub(crate) fn find(jni: Jni<'_>, class: Local<'_>) -> Result<Self, JniError> {
         jni.find_out_of_memory_error()?;
         Ok(TrackerClient {
@@ -75,6 +76,7 @@ impl TrackerClient {
             sum_up_methods: jni.static_method(class, c"sumUpMethods", c"()Z")?,
             method_sums: jni.static_method(class, c"methodSums", c"([J)I")?,
             thread_end: jni.static_method(class, c"threadEnd", c"(Ljava/lang/Thread;)V")?,
+            leave: jni.static_method(class, c"leave", c"()V")?,
             bind: jni.static_method(class, c"bind", c"()V")?,
             buffer: jni.global(jni.new_long_array(BUFFER_WORDS)?)?,
             lost_allocations: jni.static_method(class, c"lostAllocations", c"()J")?,
@@ -104,6 +106,13 @@ impl TrackerClient {
     pub(crate) fn thread_ends(&self, jni: Jni<'_>, thread: Local<'_>) {
         // If this fails, the tracker keeps the tree with the state of the dead thread.
         let _ = jni.call_void(self.thread_end, &[Argument::Object(thread)]);
+    }
+
+    /// Has probes that may still run do nothing, and drops all that was counted.
+    pub(crate) fn leave(&self, jni: Jni<'_>) {
+        // If this fails, an agent that comes later drops it.
+        let _ = jni.call_void(self.leave, &[]);
+        self.sizes.forget();
     }
 
     /// Makes the tracker bind the native method that defines hidden classes once more. The tracker

@@ -4,8 +4,11 @@
 pub(crate) mod array_kinds;
 mod classes;
 pub(crate) mod client;
+pub(crate) mod definition;
 pub(crate) mod heap_reserve;
 pub(crate) mod sizes;
 pub(crate) mod ticker;
 
-pub(crate) use self::classes::{NAME, classes, is_count_probe, is_trackers, owner};
+#[cfg(test)]
+pub(crate) use self::classes::classes;
+pub(crate) use self::classes::{NAME, is_count_probe, is_trackers, owner};

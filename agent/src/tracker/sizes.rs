@@ -56,6 +56,13 @@ impl Sizes {
         })
     }
 
+    /// Forgets what was measured.
+    pub(super) fn forget(&self) {
+        self.arrays.store(false, Ordering::Relaxed);
+        lock(&self.instances).clear();
+        lock(&self.gone).clear();
+    }
+
     /// Measures arrays of each kind and passes their layouts to the tracker.
     pub(crate) fn measure_arrays(&self, jvmti: Jvmti, jni: Jni<'_>) {
         let known = (0..=REFERENCES as i32).all(|kind| {

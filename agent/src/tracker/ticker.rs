@@ -3,12 +3,14 @@
 //! It is no thread of the JVM: it is in no list of threads, and it runs while the JVM is stopped.
 //! The tracker reads the memory that the thread writes. Late ticks cost precision, not correctness.
 
-use std::sync::atomic::{AtomicI32, Ordering};
-use std::thread;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use loadhook_settings::Timing;
 
+use crate::locks::lock;
 use crate::options::Options;
 
 /// The last tick, the tick before it, each 0 at first, and the [spread](Distances::spread).
@@ -17,21 +19,45 @@ static TICKS: [AtomicI32; 3] = [const { AtomicI32::new(0) }; 3];
 /// Binary logarithm of the unit of ticks in nanoseconds. Ticks are even.
 const SHIFT: u32 = 13;
 
-/// Starts the thread if the tracker needs ticks. Returns the address of the ticks, 0 if there are none. `now` is the
-/// value of `System.nanoTime()`.
-pub(crate) fn start(options: &Options, now: i64) -> i64 {
+/// The time that the JVM's clock is ahead of the system's, in nanoseconds.
+static AHEAD: AtomicI64 = AtomicI64::new(0);
+
+/// The thread, and the flag that ends it.
+static TICKER: Mutex<Option<(Arc<AtomicBool>, JoinHandle<()>)>> = Mutex::new(None);
+
+/// The address of the ticks. `now` is the value of `System.nanoTime()`.
+pub(crate) fn address(now: i64) -> i64 {
+    let own = monotonic();
+    AHEAD.store(origin(own, now).wrapping_sub(own), Ordering::Relaxed);
+    TICKS.as_ptr() as i64
+}
+
+/// Starts the thread if the tracker needs ticks.
+pub(crate) fn start(options: &Options) {
     if options.timing != Some(Timing::Adaptive) {
-        return 0;
+        return;
     }
-    let began = Instant::now();
-    let origin = origin(monotonic(), now);
+    let (began, own) = (Instant::now(), monotonic());
+    let origin = own.wrapping_add(AHEAD.load(Ordering::Relaxed));
+    let ends = Arc::new(AtomicBool::new(false));
+    let is_over = ends.clone();
     let ticker = thread::Builder::new()
         .name("loadhook-ticker".to_owned())
-        .spawn(move || run(began, origin));
-    match ticker {
-        Ok(_) => TICKS.as_ptr() as i64,
-        // Without ticks, the tracker's estimates have larger errors.
-        Err(_) => 0,
+        .spawn(move || run(began, origin, &is_over));
+    // Without ticks, the tracker's estimates have larger errors.
+    *lock(&TICKER) = ticker.ok().map(|ticker| (ends, ticker));
+}
+
+/// Ends the thread. Calls that begin from now on have no ticks.
+pub(crate) fn stop() {
+    let ticker = lock(&TICKER).take();
+    if let Some((ends, thread)) = ticker {
+        ends.store(true, Ordering::Relaxed);
+        // The thread ends within a tick. A panic in it was logged.
+        let _ = thread.join();
+        for tick in &TICKS {
+            tick.store(0, Ordering::Relaxed);
+        }
     }
 }
 
@@ -50,13 +76,13 @@ fn monotonic() -> i64 {
     now.tv_sec * 1_000_000_000 + now.tv_nsec
 }
 
-/// Writes ticks until the process ends.
-fn run(began: Instant, origin: i64) {
+/// Writes ticks until the agent leaves.
+fn run(began: Instant, origin: i64, is_over: &AtomicBool) {
     let mut seed = u64::from(std::process::id()) << 1 | 1;
     let mut distances = Distances::new();
     let mut elapsed = began.elapsed();
     let [last, before, spread] = &TICKS;
-    loop {
+    while !is_over.load(Ordering::Relaxed) {
         thread::sleep(distance(&mut seed));
         let now = began.elapsed();
         distances.add(now - elapsed);

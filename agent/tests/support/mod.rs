@@ -18,6 +18,7 @@ pub(crate) use loadhook_testkit::process::finish;
 use loadhook_testkit::{process, source};
 use tempfile::TempDir;
 
+pub(crate) mod attach;
 pub(crate) mod marks;
 
 /// The values of the agent's option `timing`.

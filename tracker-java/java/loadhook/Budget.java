@@ -106,6 +106,12 @@ final class Budget {
         return free() > RUNTIME.maxMemory() >> 1;
     }
 
+    /** Forgets what was held, when the agent has left. */
+    static void forget() {
+        VIRTUAL.set(0);
+        release();
+    }
+
     /** Releases the reserve; the next collection frees it. */
     static void release() {
         kept = null;

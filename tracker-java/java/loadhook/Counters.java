@@ -55,7 +55,7 @@ final class Counters {
     private static MethodCalls pool;
     private static int pooled;
     /** The calls of ended threads, and of those without room. */
-    private static final MethodCalls SUM = new MethodCalls(2 * FEW);
+    private static MethodCalls sum = new MethodCalls(2 * FEW);
 
     static {
         // Local variables: until a class is initialised, the interpreter resolves its static fields anew at each access, which
@@ -79,8 +79,14 @@ final class Counters {
         new MethodCalls(1).count(0);
     }
 
-    /** Gives the current thread, which is the main thread, an array of its own. Called once, before the first probe. */
+    /**
+     * Gives the current thread an array of its own if it is the main thread, which has the first id. It is another one if
+     * the agent is attached to a running program. Called once, before the first probe.
+     */
     static void beginMain() {
+        if (Ids.of(Thread.currentThread()) != 1) {
+            return;
+        }
         int ids = MANY;
         while (8L * ids > MOST_MEMORY >> SHARE_OF_MAIN) {
             ids >>= 1;
@@ -92,6 +98,15 @@ final class Counters {
             mainCalls = ofMain.calls;
             main = Thread.currentThread();
         }
+    }
+
+    /**
+     * Counts the main thread's calls in its array again, for an agent that is attached after the first has left. Code that
+     * the JIT compiled has that array, so it cannot be another.
+     */
+    static void resumeMain() {
+        ofMain.calls[0] = MethodCalls.MAIN;
+        isUsed = true;
     }
 
     private static int slot(long id) {
@@ -148,7 +163,7 @@ final class Counters {
         CACHE[slot(counts.id)] = counts.calls;
         // The sum gets twice the room that is needed now, so that it can still
         // count when the heap is full.
-        if (SUM.ids() < 2 * ids) {
+        if (sum.ids() < 2 * ids) {
             lengthenSum(thread, 2 * ids);
         }
         return true;
@@ -158,8 +173,8 @@ final class Counters {
         long ticket = 0;
         try {
             ticket = Lock.take(thread);
-            if (ticket != 0 && SUM.ids() < ids) {
-                SUM.lengthen(ids);
+            if (ticket != 0 && sum.ids() < ids) {
+                sum.lengthen(ids);
             }
         } finally {
             if (ticket != 0) {
@@ -178,7 +193,7 @@ final class Counters {
         try {
             ticket = Lock.take(thread);
             if (ticket != 0) {
-                counted = SUM.count(method) || SUM.makePage(method) && SUM.count(method);
+                counted = sum.count(method) || sum.makePage(method) && sum.count(method);
             }
         } finally {
             if (ticket != 0) {
@@ -216,7 +231,7 @@ final class Counters {
     @Guarded
     private static MethodCalls registered(Thread carrier) {
         MethodCalls known = chained(carrier);
-        if (known != null) {
+        if (known != null || Tracker.isOff) {
             return known;
         }
         if (live >= sweepAt) {
@@ -310,7 +325,7 @@ final class Counters {
         }
         // If an exception interrupts this call, the thread stays in its chain
         // with the calls that are not yet added.
-        SUM.take(counts);
+        sum.take(counts);
         MethodCalls[] chains = Counters.chains;
         int chain = (int) counts.id & chains.length - 1;
         MethodCalls before = null;
@@ -330,6 +345,33 @@ final class Counters {
             counts.next = pool;
             pool = counts;
             pooled++;
+        }
+    }
+
+    /** Drops all counts, when the agent has left. */
+    static void forget() {
+        Thread current = Thread.currentThread();
+        long ticket = 0;
+        try {
+            ticket = Lock.take(current);
+            chains = new MethodCalls[64];
+            live = 0;
+            isUsed = false;
+            sweepAt = 64;
+            pool = null;
+            pooled = 0;
+            sum = new MethodCalls(2 * FEW);
+            ofMain.clear();
+            for (int slot = 0; slot < SLOTS; slot++) {
+                CACHE[slot] = NOBODYS;
+            }
+        } finally {
+            if (ticket != 0) {
+                Lock.holder = null;
+                Lock.given = ticket;
+            } else {
+                Lock.giveBack(current);
+            }
         }
     }
 
@@ -380,14 +422,14 @@ final class Counters {
 
     private static MethodCalls added() {
         sweep(Carrier.current());
-        int end = Math.max(SUM.end(), ofMain.end());
+        int end = Math.max(sum.end(), ofMain.end());
         for (int chain = 0; chain < chains.length; chain++) {
             for (MethodCalls counts = chains[chain]; counts != null; counts = counts.next) {
                 end = Math.max(end, counts.end());
             }
         }
         MethodCalls all = new MethodCalls(end);
-        all.add(SUM);
+        all.add(sum);
         all.add(ofMain);
         for (int chain = 0; chain < chains.length; chain++) {
             for (MethodCalls counts = chains[chain]; counts != null; counts = counts.next) {
@@ -405,7 +447,7 @@ final class Counters {
         if (!isUsed) {
             return 0;
         }
-        long bytes = 4L * (SLOTS + chains.length) + SUM.bytes() + ofMain.bytes();
+        long bytes = 4L * (SLOTS + chains.length) + sum.bytes() + ofMain.bytes();
         Thread current = Thread.currentThread();
         long ticket = 0;
         try {

@@ -18,6 +18,14 @@ final class EndedPaths {
     private EndedPaths() {
     }
 
+    /** Drops all paths. */
+    static void forget() {
+        pool = null;
+        pooled = 0;
+        waiting = null;
+        merging = null;
+    }
+
     /**
      * Merges the waiting paths. If the heap has no room, they wait for the next end of a thread or
      * the next snapshot.

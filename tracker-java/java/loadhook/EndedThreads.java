@@ -18,6 +18,18 @@ final class EndedThreads {
     private EndedThreads() {
     }
 
+    /** Drops all trees. */
+    static void forget() {
+        merge = null;
+        while (count > 0) {
+            count--;
+            NAMES[count] = null;
+            TREES[count] = null;
+        }
+        last = 0;
+        map = new int[64];
+    }
+
     /** Allocates everything that adding this path needs. The caller holds the registry's lock. */
     static void prepare(Path path) {
         merge = null;

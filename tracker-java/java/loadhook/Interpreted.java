@@ -166,6 +166,11 @@ public class Interpreted extends Tracker {
         }
     }
 
+    /** Forgets the last thread, when the agent has left. */
+    static void forget() {
+        recent = Threads.NOBODYS;
+    }
+
     /**
      * Returns whether the agent uses these probes. It does not with the CPU
      * clock, because reading that clock costs more than these probes save.

@@ -119,10 +119,11 @@ final class Threads {
 
     /**
      * Returns whether the thread is running the tracker's own code. Probes that
-     * it meets then do not belong to the program.
+     * it meets then do not belong to the program. When the agent has left, no
+     * probe does anything.
      */
     static boolean isOurs(Thread thread) {
-        return Lock.holder == thread || reader == thread;
+        return Lock.holder == thread || reader == thread || Tracker.isOff;
     }
 
     /** Returns whether a thread's path is in slow code of the tracker, which may call methods of the JDK. */
@@ -191,7 +192,7 @@ final class Threads {
     @Guarded
     private static Path registered(Thread thread, Path made) {
         Path path = chained(thread);
-        return path != null ? path : add(thread, made);
+        return path != null || Tracker.isOff ? path : add(thread, made);
     }
 
     /**
@@ -342,6 +343,35 @@ final class Threads {
         live--;
         if (!snapshot) {
             EndedPaths.merge();
+        }
+    }
+
+    /** Drops all paths and trees, when the agent has left. */
+    static void forget() {
+        Thread current = Thread.currentThread();
+        long ticket = 0;
+        try {
+            ticket = Lock.take(current);
+            chains = new Path[256];
+            live = 0;
+            refused = 0;
+            sweepAt = 256;
+            snapshot = false;
+            UNTRACKED.set(0);
+            LOST.set(0);
+            for (int slot = 0; slot < SLOTS; slot++) {
+                CACHE[slot] = NOBODYS;
+            }
+            Interpreted.forget();
+            EndedPaths.forget();
+            EndedThreads.forget();
+        } finally {
+            if (ticket != 0) {
+                Lock.holder = null;
+                Lock.given = ticket;
+            } else {
+                Lock.giveBack(current);
+            }
         }
     }
 

@@ -11,6 +11,11 @@ public class Tracker {
     static long startMillis = System.currentTimeMillis();
     static long startNanos = System.nanoTime();
 
+    /**
+     * True when the agent has left. Probes that are left in calls under way then do nothing.
+     */
+    static volatile boolean isOff;
+
     private static Snapshot snapshot;
     private static MethodSums sums;
     private static long lostAllocations;
@@ -149,12 +154,16 @@ public class Tracker {
     }
 
     /**
-     * Sets the options of the whole run; called before the first probe.
+     * Sets the options of an agent's whole time; called before its first probe.
      *
      * @param timing 0 adaptive, 1 exact, 2 count, 3 sampled: probes only count, and times come from samples
      * @param clock 0 wall, 1 the thread's processor time
      */
     public static void configure(int timing, int clock, int maxNodes) {
+        if (isOff) {
+            // A probe under way may have kept something since.
+            forget();
+        }
         Clock.kind = clock;
         Timing.configure(timing);
         startMillis = System.currentTimeMillis();
@@ -165,10 +174,28 @@ public class Tracker {
         }
         Calibration.rehearseSnapshot();
         Counters.rehearse();
-        if (timing == Timing.SAMPLED && Timing.isAgents) {
+        if (Counters.main != null) {
+            Counters.resumeMain();
+        } else if (timing == Timing.SAMPLED && Timing.isAgents) {
             Counters.beginMain();
         }
         Budget.limit(maxNodes);
+        isOff = false;
+    }
+
+    /** Ends the run: probes that may still run do nothing from now on, and all that was counted is dropped. */
+    static synchronized void leave() {
+        isOff = true;
+        forget();
+    }
+
+    private static void forget() {
+        snapshot = null;
+        sums = null;
+        lostAllocations = 0;
+        Threads.forget();
+        Counters.forget();
+        Budget.forget();
     }
 
     /** The current thread's processor time. The agent implements it. */

@@ -1,5 +1,7 @@
 //! The engine as the rest of the agent uses it.
 
+use std::time::Duration;
+
 use super::class_methods;
 use super::code_cache::CodeCache;
 use super::drain;
@@ -19,7 +21,10 @@ use crate::jvm::reference::Local;
 use crate::jvm::sys::{Capabilities, capability, event};
 use crate::jvm::vm::new_environment;
 
-/// Samples stacks by signals. One exists in a process.
+/// The longest wait for callbacks and handlers, which take microseconds.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
+
+/// Samples stacks by signals. One exists in a process at a time.
 #[derive(Clone, Copy)]
 pub(crate) struct AsyncEngine(&'static Engine);
 
@@ -49,15 +54,11 @@ impl AsyncEngine {
             ]))
             .map_err(NotAsync::NoEvents)?;
         let interval_ns = u64::try_from(settings.interval.as_nanos()).unwrap_or(u64::MAX);
-        // The tables are never freed, because the signal handler and the
-        // callbacks may run until the process ends.
-        let shared: &'static Shared = Box::leak(Box::new(Shared::new(structs, interval_ns)));
+        let shared = Shared::new(structs, interval_ns);
+        let shared = handler::set_tables(shared).ok_or(NotAsync::NoEnvironment)?;
         let cache = CodeCache::new(memory, structs.code);
-        let engine = Box::leak(Box::new(Engine::new(jvmti, settings, shared, cache)));
-        if !events::set_engine(engine) {
-            return Err(NotAsync::NoEnvironment);
-        }
-        handler::set_tables(shared);
+        let engine = Engine::new(jvmti, settings, shared, cache);
+        let engine = events::set_engine(engine).ok_or(NotAsync::NoEnvironment)?;
         jvmti
             .set_callbacks(&events::callbacks())
             .map_err(NotAsync::NoEvents)?;
@@ -71,10 +72,14 @@ impl AsyncEngine {
 
     /// Lists the classes and notes the code that exist at `VMInit`, and installs the signal handler. After that,
     /// [`thread_started`](Self::thread_started) can start to sample threads. [`note_some`](Self::note_some) must then
-    /// be called until it returns false.
-    pub(crate) fn begin(self, jni: Jni<'_>) -> Result<(), NotAsync> {
+    /// be called until it returns false. `is_late` is true if the program runs already.
+    pub(crate) fn begin(self, jni: Jni<'_>, is_late: bool) -> Result<(), NotAsync> {
         let AsyncEngine(engine) = self;
         engine.find_thread_field(jni)?;
+        if is_late {
+            // The interpreter and the stubs were made before anybody listened.
+            class_methods::generate_events(engine.jvmti, event::DYNAMIC_CODE_GENERATED);
+        }
         engine.list_loaded_classes(jni);
         // The JVM has compiled some methods before it posts events for them.
         class_methods::generate_events(engine.jvmti, event::COMPILED_METHOD_LOAD);
@@ -118,6 +123,28 @@ impl AsyncEngine {
         for event in events::EVENTS {
             // An event that cannot be disabled costs memory, but does no other harm.
             let _ = self.0.jvmti.notify(event, false);
+        }
+    }
+
+    /// Gives everything back, when nobody uses the engine but callbacks. If one of them does not end in time, the memory stays.
+    pub(crate) fn leave(self, jni: Jni<'_>) {
+        let AsyncEngine(engine) = self;
+        self.give_up(jni);
+        {
+            // Under the lock with which a timer gets the signal.
+            let _threads = engine.threads();
+            engine.signal.uninstall();
+        }
+        let tables = handler::withdraw_tables(LONGEST_WAIT);
+        let withdrawn = events::withdraw_engine(LONGEST_WAIT);
+        let classes = engine.known().methods.take_references();
+        for class in classes {
+            jni.delete_weak(class);
+        }
+        engine.jvmti.dispose();
+        if let (Some(tables), Some(engine)) = (tables, withdrawn) {
+            engine.free();
+            tables.free();
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::OnceLock;
+use std::time::Duration;
 
 use super::codes::{self, Compiled, RecordHeader, describe_compiled, describe_stub};
 use super::engine::{Engine, own_tid};
@@ -10,13 +10,19 @@ use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::{MethodKey, NO_CALLBACK};
 use crate::jvm::reference::Local;
 use crate::jvm::sys::{AddrLocationMap, Callbacks, Int, MethodId, Object, event};
+use crate::jvm::visits::{Visited, Withdrawn};
 
 /// The engine of this process.
-static ENGINE: OnceLock<&'static Engine> = OnceLock::new();
+static ENGINE: Visited<Engine> = Visited::none();
 
-/// Gives the callbacks their engine. Returns whether it is the first one.
-pub(super) fn set_engine(engine: &'static Engine) -> bool {
-    ENGINE.set(engine).is_ok()
+/// Gives the callbacks their engine; `None` if they have one.
+pub(super) fn set_engine(engine: Engine) -> Option<&'static Engine> {
+    ENGINE.put(Box::new(engine))
+}
+
+/// Takes the engine away from callbacks; `None` if one that uses it does not end in time.
+pub(super) fn withdraw_engine(longest: Duration) -> Option<Withdrawn<Engine>> {
+    ENGINE.withdraw(longest)
 }
 
 /// The events that the engine needs.
@@ -56,9 +62,9 @@ pub(super) fn callbacks() -> Callbacks {
 }
 
 fn on_event(body: impl FnOnce(&'static Engine)) {
-    if let Some(engine) = ENGINE.get() {
+    if let Some(visit) = ENGINE.visit() {
         // The panic hook has logged a panic.
-        let _ = catch_unwind(AssertUnwindSafe(|| body(engine)));
+        let _ = catch_unwind(AssertUnwindSafe(|| body(visit.value())));
     }
 }
 

@@ -5,8 +5,8 @@
 //! `errno`.
 
 use std::ffi::{c_int, c_void};
-use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use super::reclaim::Desk;
 use super::ring::Record;
@@ -16,13 +16,19 @@ use super::shared::{Shared, ThreadRecord};
 use super::thread_stack::{Anchor, Registers, ThreadMemory};
 use super::timers;
 use super::walker::{self, Tables};
+use crate::jvm::visits::{Visited, Withdrawn};
 
 /// The tables of the engine of this process.
-static SHARED: OnceLock<&'static Shared> = OnceLock::new();
+static SHARED: Visited<Shared> = Visited::none();
 
-/// Gives the handler its tables. Only the first call has an effect.
-pub(super) fn set_tables(shared: &'static Shared) {
-    let _ = SHARED.set(shared);
+/// Gives the handler its tables; `None` if it has some.
+pub(super) fn set_tables(shared: Shared) -> Option<&'static Shared> {
+    SHARED.put(Box::new(shared))
+}
+
+/// Takes the tables away from the handler; `None` if a handler that uses them does not end in time.
+pub(super) fn withdraw_tables(longest: Duration) -> Option<Withdrawn<Shared>> {
+    SHARED.withdraw(longest)
 }
 
 /// `JavaThreadState::_thread_in_Java` (HotSpot, `globalDefinitions.hpp`).
@@ -59,12 +65,12 @@ pub(super) extern "C" fn on_signal(
 ) {
     // SAFETY: the location is this thread's, and valid as long as it runs.
     let errno = unsafe { *libc::__errno_location() };
-    if let Some(shared) = SHARED.get()
+    if let Some(shared) = SHARED.visit()
         && !info.is_null()
         && !context.is_null()
     {
         // SAFETY: the kernel passes both, for a handler with `SA_SIGINFO`.
-        unsafe { handle(shared, info, context) };
+        unsafe { handle(shared.value(), info, context) };
     }
     // SAFETY: as above.
     unsafe { *libc::__errno_location() = errno };

@@ -240,6 +240,12 @@ impl NotedMethods {
         })
     }
 
+    /// Takes the references to all classes, because no sample is read any more.
+    pub(super) fn take_references(&mut self) -> Vec<Weak> {
+        let classes = self.classes.iter_mut().flatten();
+        classes.filter_map(|class| class.weak.take()).collect()
+    }
+
     /// Returns whether only classes that are never unloaded may be noted from now on.
     pub(super) fn is_full(&self) -> bool {
         self.gone >= MAX_GONE

@@ -1,0 +1,90 @@
+//! The answer of an attached agent: a file to which it appends lines, and on which the command that attached it holds a
+//! lock as long as it lives.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+
+use loadhook_settings::attach::AnswerLine;
+
+use crate::locks::lock;
+
+/// A file to which lines are appended.
+pub(super) struct Answer(File);
+
+impl Answer {
+    /// Opens a file that exists.
+    pub(super) fn open(name: &str) -> io::Result<Answer> {
+        let file = OpenOptions::new().append(true).read(true).open(name)?;
+        Ok(Answer(file))
+    }
+
+    /// Appends a line.
+    pub(super) fn write(&self, line: &AnswerLine) -> io::Result<()> {
+        // One write a line, so that a reader sees whole lines.
+        (&self.0).write_all(format!("{line}\n").as_bytes())
+    }
+
+    /// Returns whether nobody waits for the answer any more.
+    fn is_abandoned(&self) -> bool {
+        let is_free = self.0.try_lock_shared().is_ok();
+        if is_free {
+            // If this fails, the lock ends with the file.
+            let _ = self.0.unlock();
+        }
+        is_free
+    }
+}
+
+/// The answer of the agent in this JVM; `None` if nobody asked for one.
+static ANSWER: Mutex<Option<Arc<Answer>>> = Mutex::new(None);
+
+fn answer() -> Option<Arc<Answer>> {
+    lock(&ANSWER).clone()
+}
+
+/// Begins an answer in a file that exists.
+pub(super) fn begin(name: &str) -> io::Result<()> {
+    let answer = Answer::open(name)?;
+    *lock(&ANSWER) = Some(Arc::new(answer));
+    Ok(())
+}
+
+/// Ends the answer.
+pub(super) fn end() {
+    *lock(&ANSWER) = None;
+}
+
+/// Appends a line to the answer. Returns false if there is none, or no room for the line.
+pub(crate) fn write(line: &AnswerLine) -> bool {
+    answer().is_some_and(|answer| answer.write(line).is_ok())
+}
+
+/// Returns whether there is an answer that nobody waits for any more.
+pub(super) fn is_abandoned() -> bool {
+    answer().is_some_and(|answer| answer.is_abandoned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_abandoned_when_its_lock_is_gone() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let name = folder.path().join("answer");
+        let name = name.to_str().expect("a name");
+        assert!(Answer::open(name).is_err(), "the file must exist");
+        let asker = File::create(name).expect("a file");
+        asker.lock().expect("a lock");
+        let answer = Answer::open(name).expect("an answer");
+        assert!(!answer.is_abandoned());
+        for line in [AnswerLine::Note("a\nb".to_owned()), AnswerLine::Left] {
+            answer.write(&line).expect("the line is written");
+        }
+        drop(asker);
+        assert!(answer.is_abandoned());
+        let lines = std::fs::read_to_string(name).expect("an answer");
+        assert_eq!(lines, "note a\\nb\nleft\n");
+    }
+}

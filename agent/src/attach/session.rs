@@ -1,0 +1,199 @@
+//! The time of an agent in a JVM, from loading or attaching to leaving.
+
+use std::sync::{Condvar, Mutex};
+use std::time::Duration;
+
+use loadhook_settings::AgentOptions;
+use loadhook_settings::attach::{AnswerLine, Refusal};
+
+use super::answer::{self, Answer};
+use super::watch;
+use crate::agent::Agent;
+use crate::instrument::removal;
+use crate::jvm::entry;
+use crate::jvm::jni::Jni;
+use crate::load::LoadError;
+use crate::locks::{lock, wait};
+use crate::{diagnostics, events};
+
+/// The longest wait for callbacks and for the agent's own threads. They take milliseconds, unless a debugger has suspended
+/// their threads.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
+/// The phases of a session.
+enum Phase {
+    /// There is no agent.
+    Free,
+    /// The agent is attaching.
+    Beginning,
+    /// The agent is at work.
+    Working(&'static Agent),
+    /// The agent is leaving.
+    Leaving,
+}
+
+static PHASE: Mutex<Phase> = Mutex::new(Phase::Free);
+static CHANGED: Condvar = Condvar::new();
+
+fn set(phase: Phase) {
+    *lock(&PHASE) = phase;
+    CHANGED.notify_all();
+}
+
+/// Begins the session of an agent that was loaded at the JVM's start.
+pub(crate) fn loaded(agent: &'static Agent) {
+    set(Phase::Working(agent));
+}
+
+/// Attaches an agent, which `make` makes of its options.
+pub(crate) fn attach(
+    text: &str,
+    jni: Jni<'_>,
+    make: impl FnOnce(AgentOptions) -> Result<&'static Agent, LoadError>,
+) -> Result<(), Refusal> {
+    let settings = match text.parse::<AgentOptions>() {
+        Ok(settings) => settings,
+        Err(error) => {
+            diagnostics::line(&error.to_string());
+            return Err(Refusal::Failed);
+        }
+    };
+    if !begin() {
+        refuse(&settings, "this JVM is already watched by Loadhook");
+        return Err(Refusal::Watched);
+    }
+    if let Some(name) = &settings.answer
+        && let Err(error) = answer::begin(name)
+    {
+        diagnostics::line(&format!("{name}: {error}; nothing is watched"));
+        set(Phase::Free);
+        return Err(Refusal::Failed);
+    }
+    diagnostics::begin_anew();
+    let agent = match make(settings) {
+        Ok(agent) => agent,
+        Err(error) => {
+            tell(&format!("{error}; nothing is watched"));
+            answer::end();
+            set(Phase::Free);
+            return Err(Refusal::Failed);
+        }
+    };
+    watch::start(agent, jni, leave_from_own_thread);
+    match events::attach(agent, jni) {
+        Ok(figures) => {
+            answer::write(&AnswerLine::Attached(figures));
+            set(Phase::Working(agent));
+            Ok(())
+        }
+        Err(error) => {
+            tell(&error.to_string());
+            set(Phase::Leaving);
+            // There is nothing to write.
+            agent.gate.begin_end();
+            agent.end.once(|| ());
+            leave(agent, jni, 0);
+            Err(Refusal::Failed)
+        }
+    }
+}
+
+/// Begins a session. Returns false if there is one. Waits for an agent that is leaving.
+fn begin() -> bool {
+    let mut phase = lock(&PHASE);
+    while matches!(*phase, Phase::Leaving) {
+        phase = wait(&CHANGED, phase, Duration::MAX);
+    }
+    let is_free = matches!(*phase, Phase::Free);
+    if is_free {
+        *phase = Phase::Beginning;
+    }
+    is_free
+}
+
+/// Tells an asker that gets no session why.
+fn refuse(settings: &AgentOptions, reason: &str) {
+    // The answer of the session that there is belongs to another asker.
+    let told = settings.answer.as_deref().map(|name| {
+        let answer = Answer::open(name)?;
+        answer.write(&AnswerLine::Error(reason.to_owned()))
+    });
+    if !matches!(told, Some(Ok(()))) {
+        diagnostics::line(reason);
+    }
+}
+
+/// Tells why an agent does not attach.
+fn tell(reason: &str) {
+    if !answer::write(&AnswerLine::Error(reason.to_owned())) {
+        diagnostics::line(reason);
+    }
+}
+
+/// Has the agent write its profile and leave. Waits until it has left.
+pub(crate) fn detach(jni: Jni<'_>) -> Result<(), Refusal> {
+    let mut phase = lock(&PHASE);
+    while matches!(*phase, Phase::Beginning) {
+        phase = wait(&CHANGED, phase, Duration::MAX);
+    }
+    if let Phase::Working(agent) = *phase {
+        *phase = Phase::Leaving;
+        drop(phase);
+        leave(agent, jni, 0);
+        return Ok(());
+    }
+    let was_watched = matches!(*phase, Phase::Leaving);
+    while matches!(*phase, Phase::Leaving) {
+        phase = wait(&CHANGED, phase, Duration::MAX);
+    }
+    drop(phase);
+    if was_watched {
+        return Ok(());
+    }
+    diagnostics::line("this JVM is not watched by Loadhook");
+    Err(Refusal::NotWatched)
+}
+
+/// Leaves from a thread of the agent, unless another thread does.
+fn leave_from_own_thread(agent: &'static Agent, jni: Jni<'_>) {
+    // Whatever is under way ends early, attaching included.
+    agent.gate.begin_end();
+    let mut phase = lock(&PHASE);
+    while matches!(*phase, Phase::Beginning) {
+        phase = wait(&CHANGED, phase, Duration::MAX);
+    }
+    // The agent is there as long as its own thread: it is no other agent that works.
+    if matches!(*phase, Phase::Working(_)) {
+        *phase = Phase::Leaving;
+        drop(phase);
+        leave(agent, jni, 1);
+    }
+}
+
+/// Takes out all that the agent has put into the JVM, and frees it. The caller has set the phase. It may be one of the agent's
+/// own threads; then that one remains.
+fn leave(agent: &'static Agent, jni: Jni<'_>, remaining_threads: usize) {
+    agent.end.once(|| events::finish(agent, jni));
+    events::disable(agent);
+    let withdrawn = entry::withdraw(LONGEST_WAIT);
+    let are_threads_over = agent
+        .own_threads
+        .wait_for_ends(remaining_threads, LONGEST_WAIT);
+    if let Some(tracker) = agent.tracker.get() {
+        tracker.leave(jni);
+    }
+    if agent.options().rewrites() {
+        removal::remove_probes(&agent.instrumentation, jni);
+        agent.instrumentation.hook.registry.leave();
+    }
+    // A thread that a debugger has suspended may still use the agent, which then stays in memory.
+    if let Some(withdrawn) = withdrawn
+        && are_threads_over
+    {
+        agent.release(jni);
+        withdrawn.free();
+    }
+    answer::write(&AnswerLine::Left);
+    answer::end();
+    set(Phase::Free);
+}

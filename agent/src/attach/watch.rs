@@ -1,0 +1,43 @@
+//! The thread that ends an attached agent after its time, or when the command that attached it is gone.
+
+use std::time::{Duration, Instant};
+
+use super::answer;
+use crate::agent::Agent;
+use crate::diagnostics;
+use crate::jvm::jni::Jni;
+
+/// Interval at which the agent looks whether the command is there.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Starts the thread if there is something to watch for. It then calls `leave`.
+pub(super) fn start(agent: &'static Agent, jni: Jni<'_>, leave: fn(&'static Agent, Jni<'_>)) {
+    let settings = &agent.options().settings;
+    if settings.duration.is_none() && settings.answer.is_none() {
+        return;
+    }
+    let end = settings
+        .duration
+        .and_then(|duration| Instant::now().checked_add(duration.duration()));
+    let run = move |jni: Jni<'_>| {
+        loop {
+            let left = end.map(|end| end.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) || answer::is_abandoned() {
+                leave(agent, jni);
+                return;
+            }
+            if agent
+                .gate
+                .wait_for_end(left.map_or(LOOK, |left| left.min(LOOK)))
+            {
+                return;
+            }
+        }
+    };
+    if !agent
+        .own_threads
+        .start(agent.jvmti, jni, c"loadhook attach", run)
+    {
+        diagnostics::once("the agent stays until it is detached: its thread cannot be started");
+    }
+}

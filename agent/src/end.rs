@@ -1,0 +1,65 @@
+//! The end of an agent's work, which the end of the JVM and a detach may begin at the same moment.
+
+use std::sync::{Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use crate::locks::{lock, wait};
+
+/// The longest wait for the other one that ends the work.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
+#[derive(Default, PartialEq)]
+enum State {
+    #[default]
+    Working,
+    Ending,
+    Ended,
+}
+
+/// Lets one thread end the work, and others wait for it.
+#[derive(Default)]
+pub(crate) struct End {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+impl End {
+    /// Runs `finish` if no other thread does or did; else waits until it is done.
+    pub(crate) fn once(&self, finish: impl FnOnce()) {
+        let mut state = lock(&self.state);
+        if *state == State::Working {
+            *state = State::Ending;
+            drop(state);
+            finish();
+            *lock(&self.state) = State::Ended;
+            self.changed.notify_all();
+            return;
+        }
+        let began = Instant::now();
+        while *state != State::Ended && began.elapsed() < LONGEST_WAIT {
+            state = wait(&self.changed, state, LONGEST_WAIT);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn work_ends_once() {
+        let (end, count) = (End::default(), AtomicU32::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    end.once(|| {
+                        count.fetch_add(1, Ordering::Relaxed);
+                    });
+                    assert_eq!(count.load(Ordering::Relaxed), 1, "the others wait");
+                });
+            }
+        });
+    }
+}

@@ -1,0 +1,159 @@
+//! The number of classes that one request changes.
+//!
+//! The JVM stops all threads for each request. Each stop has a fixed part, since HotSpot walks all compiled code, and a part
+//! for each class. So few large requests stop the program for long, and many small ones take for ever.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use loadhook_settings::attach::AttachFigures;
+
+/// Classes in one request before the program runs.
+const AT_START: usize = 512;
+
+/// Classes in the first request while the program runs.
+const FIRST: usize = 32;
+
+/// The largest number of classes in a request while the program runs.
+const MOST: usize = 1024;
+
+/// The most requests for a number of classes that is known before, roughly, so that the fixed parts stay few.
+const MOST_REQUESTS: usize = 200;
+
+/// Pauses between these two need no change of the number.
+const SHORT: Duration = Duration::from_millis(15);
+const LONG: Duration = Duration::from_millis(35);
+
+thread_local! {
+    /// The time at which the hook ended last in this thread.
+    static HOOK_ENDED: Cell<Option<Instant>> = const { Cell::new(None) };
+}
+
+/// Notes the end of a call of the hook.
+pub(crate) fn hook_ends() {
+    HOOK_ENDED.set(Some(Instant::now()));
+}
+
+/// The pace of changes, and the pauses that they have made so far.
+pub(crate) struct Pace {
+    size: usize,
+    least: usize,
+    most: usize,
+    pauses: Vec<Duration>,
+}
+
+impl Pace {
+    /// The pace at the start of the JVM: the program does not run yet.
+    pub(crate) fn at_start() -> Pace {
+        Pace {
+            size: AT_START,
+            least: AT_START,
+            most: AT_START,
+            pauses: Vec::new(),
+        }
+    }
+
+    /// The pace at which classes of a running program are changed.
+    pub(crate) fn running() -> Pace {
+        Pace {
+            size: FIRST,
+            least: 1,
+            most: MOST,
+            pauses: Vec::new(),
+        }
+    }
+
+    /// Expects this number of classes.
+    pub(super) fn expect(&mut self, classes: usize) {
+        self.least = (classes / MOST_REQUESTS).clamp(self.least, self.most);
+        self.size = self.size.max(self.least);
+    }
+
+    /// Number of classes for the next request.
+    pub(super) fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Runs a request and notes its pause.
+    ///
+    /// The JVM prepares the new code before it stops the program. It calls the hook for each class meanwhile, so the pause is
+    /// at most the time since the last of these calls.
+    pub(super) fn request<T>(&mut self, request: impl FnOnce() -> T) -> T {
+        hook_ends();
+        let result = request();
+        if let Some(ended) = HOOK_ENDED.get() {
+            self.note(ended.elapsed());
+        }
+        result
+    }
+
+    fn note(&mut self, pause: Duration) {
+        self.pauses.push(pause);
+        if pause > LONG {
+            self.size = (self.size / 2).max(self.least);
+        } else if pause < SHORT {
+            self.size = (self.size * 2).min(self.most);
+        }
+    }
+
+    /// The figures of all requests so far.
+    pub(super) fn figures(&self, classes: usize, refused: usize) -> AttachFigures {
+        let mut pauses = self.pauses.clone();
+        pauses.sort_unstable();
+        let micros = |pause: Option<&Duration>| {
+            pause.map_or(0, |pause| {
+                u64::try_from(pause.as_micros()).unwrap_or(u64::MAX)
+            })
+        };
+        AttachFigures {
+            classes: classes as u64,
+            batches: pauses.len() as u64,
+            median_pause_us: micros(pauses.get(pauses.len() / 2)),
+            longest_pause_us: micros(pauses.last()),
+            refused: refused as u64,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Changes classes where a pause has a fixed part and one for each class, in microseconds.
+    fn change(classes: usize, fixed: u64, each: u64) -> AttachFigures {
+        let mut pace = Pace::running();
+        pace.expect(classes);
+        let mut left = classes;
+        while left > 0 {
+            let some = pace.size().min(left);
+            left -= some;
+            pace.note(Duration::from_micros(fixed + each * some as u64));
+        }
+        pace.figures(classes, 0)
+    }
+
+    #[test]
+    fn pauses_stay_short_and_few() {
+        for (classes, fixed, each) in [(10, 500, 10), (10_000, 5_000, 100), (30_000, 1_000, 400)] {
+            let figures = change(classes, fixed, each);
+            assert!(
+                figures.median_pause_us <= 50_000 || figures.batches <= 202,
+                "{figures}"
+            );
+            assert!(figures.batches < 2000, "{figures}");
+        }
+        // Even one class takes long here: the sum of the fixed parts is what matters.
+        let figures = change(10_000, 80_000, 10);
+        assert!(figures.batches <= 210, "{figures}");
+    }
+
+    #[test]
+    fn the_start_has_one_size() {
+        let mut pace = Pace::at_start();
+        pace.expect(100_000);
+        pace.note(Duration::from_secs(1));
+        pace.note(Duration::ZERO);
+        assert_eq!(pace.size(), AT_START);
+        assert_eq!(pace.figures(0, 0).longest_pause_us, 1_000_000);
+    }
+}

@@ -1,0 +1,122 @@
+//! Values that callbacks and signal handlers use, and that go away some day.
+//!
+//! A callback may run in any thread at the moment at which the agent leaves. So each callback visits the value that it needs,
+//! and the value is freed only when it was withdrawn and the last visit has ended.
+
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A value, or none, that many threads visit. All but [`withdraw`](Self::withdraw) may be called in a signal handler.
+pub(super) struct Visited<T> {
+    value: AtomicPtr<T>,
+    /// Number of visits that have not ended.
+    visits: AtomicUsize,
+}
+
+/// The right to use the value, until it is dropped.
+pub(super) struct Visit<T: 'static> {
+    value: &'static T,
+    visits: &'static AtomicUsize,
+}
+
+impl<T: 'static> Visited<T> {
+    pub(super) const fn none() -> Self {
+        Visited {
+            value: AtomicPtr::new(null_mut()),
+            visits: AtomicUsize::new(0),
+        }
+    }
+
+    /// Has callbacks visit this value from now on; `None` if there is one already.
+    pub(super) fn put(&self, value: Box<T>) -> Option<&'static T> {
+        let value = Box::into_raw(value);
+        let put =
+            self.value
+                .compare_exchange(null_mut(), value, Ordering::SeqCst, Ordering::SeqCst);
+        // SAFETY: the box was leaked just now, and only `Withdrawn::free` takes it back.
+        unsafe {
+            if put.is_ok() {
+                Some(&*value)
+            } else {
+                drop(Box::from_raw(value));
+                None
+            }
+        }
+    }
+
+    /// Begins a visit; `None` if there is no value.
+    pub(super) fn visit(&'static self) -> Option<Visit<T>> {
+        // The visit is counted before the value is read, and the value is withdrawn before visits are counted. So either
+        // the visitor sees that it is gone, or the visit is seen.
+        self.visits.fetch_add(1, Ordering::SeqCst);
+        // SAFETY: the pointer is that of a box, which is freed only after it was withdrawn and no visit is left.
+        let value = unsafe { self.value.load(Ordering::SeqCst).as_ref() };
+        if value.is_none() {
+            self.visits.fetch_sub(1, Ordering::SeqCst);
+        }
+        Some(Visit {
+            value: value?,
+            visits: &self.visits,
+        })
+    }
+
+    /// Takes the value away from callbacks, and waits for the ends of their visits; `None` if there is no value, or if they do
+    /// not end in time.
+    pub(super) fn withdraw(&self, longest: Duration) -> Option<Withdrawn<T>> {
+        let value = self.value.swap(null_mut(), Ordering::SeqCst);
+        let began = Instant::now();
+        while self.visits.load(Ordering::SeqCst) > 0 {
+            if began.elapsed() > longest {
+                return None;
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        (!value.is_null()).then_some(Withdrawn(value))
+    }
+}
+
+/// A value that no callback uses any more.
+pub(crate) struct Withdrawn<T>(*mut T);
+
+impl<T> Withdrawn<T> {
+    /// Frees the value. All threads that had the reference for longer than a visit must have ended.
+    pub(crate) fn free(self) {
+        // SAFETY: `put` leaked the box, and nobody has a reference to it any more.
+        drop(unsafe { Box::from_raw(self.0) });
+    }
+}
+
+impl<T: 'static> Visit<T> {
+    /// The value. The reference must not be used after the visit, but by threads that end before the value is freed.
+    pub(super) fn value(&self) -> &'static T {
+        self.value
+    }
+}
+
+impl<T: 'static> Drop for Visit<T> {
+    fn drop(&mut self) {
+        self.visits.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_withdrawn_when_no_visit_is_left() {
+        static NUMBER: Visited<u32> = Visited::none();
+        assert!(NUMBER.visit().is_none());
+        assert!(NUMBER.put(Box::new(7)).is_some() && NUMBER.put(Box::new(8)).is_none());
+        let visit = NUMBER.visit().expect("a value");
+        assert!(NUMBER.withdraw(Duration::ZERO).is_none());
+        assert!(NUMBER.visit().is_none());
+        assert_eq!(*visit.value(), 7);
+        drop(visit);
+        assert!(NUMBER.put(Box::new(8)).is_some());
+        let withdrawn = NUMBER.withdraw(Duration::ZERO);
+        withdrawn.expect("no visit is left").free();
+    }
+}

@@ -1,0 +1,305 @@
+//! An agent that is attached to a running program, and leaves it again.
+
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use loadhook_profile::Profile;
+use loadhook_settings::attach::{AnswerLine, DETACH, Refusal};
+use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::process::{Limit, limit};
+use tempfile::TempDir;
+
+mod support;
+use support::attach::{Answer, load, wait_for};
+use support::{compiled, read};
+
+on_jdks!(counts_are_exact comes_again_and_again: on_11 11, on_25 25);
+on_jdks!(leaves_while_classes_load: on_17 17);
+on_jdks!(leaves_when_its_command_is_gone two_attachers the_program_ends the_program_begins options_are_checked: on_21 21);
+
+/// A program that waits for orders on its standard input.
+struct Running {
+    child: Child,
+    orders: ChildStdin,
+    answers: Lines<BufReader<ChildStdout>>,
+    _limit: Limit,
+}
+
+impl Running {
+    fn start(feature: u32, jvm: &[&str]) -> Result<Self> {
+        let mut java = Jdk::find(feature)?.java();
+        java.env_remove("JAVA_TOOL_OPTIONS")
+            .env_remove("JDK_JAVA_OPTIONS")
+            .args(["--add-opens", "java.base/java.lang=ALL-UNNAMED"])
+            .args(jvm)
+            .arg("-cp")
+            .arg(compiled("Attached")?)
+            .arg("Attached")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
+        let mut child = java.spawn()?;
+        let limit = limit(&child);
+        let orders = child.stdin.take().context("no standard input")?;
+        let answers = child.stdout.take().context("no standard output")?;
+        Ok(Running {
+            child,
+            orders,
+            answers: BufReader::new(answers).lines(),
+            _limit: limit,
+        })
+    }
+
+    /// Waits for a line of the program. The JVM's own warnings are skipped.
+    fn answer(&mut self) -> Result<String> {
+        loop {
+            let line = self.answers.next().context("the program has ended")??;
+            if ["ready", "done", "some", "none"].contains(&&*line) {
+                return Ok(line);
+            }
+            ensure!(!line.contains("FATAL"), "{line}");
+        }
+    }
+
+    fn order(&mut self, order: &str) -> Result<String> {
+        writeln!(self.orders, "{order}")?;
+        self.answer()
+    }
+
+    fn end(mut self) -> Result<()> {
+        writeln!(self.orders, "end")?;
+        let status = self.child.wait()?;
+        ensure!(status.success(), "{status}");
+        Ok(())
+    }
+}
+
+/// Attaches with an answer, and waits until classes are changed.
+fn attach(program: &Running, options: &str, folder: &TempDir) -> Result<Answer> {
+    let answer = Answer::new(folder.path())?;
+    let file = folder.path().join("profile.pb.gz");
+    let text = format!(
+        "{options},file={},answer={}",
+        file.display(),
+        answer.name().display()
+    );
+    let code = load(&program.child, &text)?;
+    let lines = answer.lines()?;
+    ensure!(code == 0, "{code}: {lines:?}");
+    let attached = lines
+        .iter()
+        .any(|line| matches!(line, AnswerLine::Attached(_)));
+    ensure!(attached, "{lines:?}");
+    Ok(answer)
+}
+
+fn detach(program: &Running, answer: &Answer) -> Result<Profile> {
+    let code = load(&program.child, DETACH)?;
+    ensure!(code == 0, "{code}: {:?}", answer.lines()?);
+    read(&answer.wait_until_left()?)
+}
+
+/// The calls of each method of `Attached$Work`.
+fn calls(profile: &Profile) -> Vec<(String, u64)> {
+    let mut calls: Vec<(String, u64)> = profile
+        .method_calls
+        .iter()
+        .map(|it| (it.method, it.calls))
+        .chain(
+            profile
+                .threads
+                .iter()
+                .flat_map(|thread| thread.nodes.iter().map(|node| (node.method, node.calls))),
+        )
+        .filter_map(|(method, calls)| {
+            let method = profile.methods.get(method as usize)?;
+            (&*method.class == "Attached$Work").then(|| (method.name.to_string(), calls))
+        })
+        .collect();
+    calls.sort();
+    calls.dedup_by(|next, sum| {
+        let is_same = next.0 == sum.0;
+        if is_same {
+            sum.1 += next.1;
+        }
+        is_same
+    });
+    calls
+}
+
+fn expected(times: u64) -> Vec<(String, u64)> {
+    [("inner", 6 * times), ("outer", 3 * times), ("run", 3)]
+        .map(|(name, calls)| (name.to_owned(), calls))
+        .to_vec()
+}
+
+/// Calls before and after are not counted, and those between are, each once.
+fn counts_are_exact(feature: u32) -> Result<()> {
+    let mut program = Running::start(feature, &["-Xverify:all"])?;
+    program.answer()?;
+    program.order("call 20000")?;
+    for timing in ["sampled", "count", "exact", "adaptive,budget=none"] {
+        let folder = TempDir::new()?;
+        let options = format!("include=Attached$Work,all=true,timing={timing}");
+        let answer = attach(&program, &options, &folder)?;
+        program.order("call 10000")?;
+        let profile = detach(&program, &answer)?;
+        ensure!(
+            calls(&profile) == expected(10_000),
+            "{timing}: {:?}",
+            calls(&profile)
+        );
+        ensure!(
+            profile
+                .header
+                .notes
+                .iter()
+                .any(|note| note.contains("was attached")),
+            "{:?}",
+            profile.header.notes
+        );
+        ensure!(program.order("probes")? == "none", "{timing}");
+        program.order("call 1000")?;
+    }
+    program.end()
+}
+
+/// What an agent leaves behind must not disturb the next one. Without patterns nothing is changed.
+fn comes_again_and_again(feature: u32) -> Result<()> {
+    let mut program = Running::start(feature, &["-Xcheck:jni"])?;
+    program.answer()?;
+    for round in 0..5 {
+        let folder = TempDir::new()?;
+        let options = if round % 2 == 0 {
+            "include=Attached**,timing=sampled,all=true"
+        } else {
+            "interval=1ms"
+        };
+        let answer = attach(&program, options, &folder)?;
+        program.order("call 5000")?;
+        let profile = detach(&program, &answer)?;
+        let expected = if round % 2 == 0 {
+            expected(5000)
+        } else {
+            Vec::new()
+        };
+        ensure!(
+            calls(&profile) == expected,
+            "{round}: {:?}",
+            calls(&profile)
+        );
+        ensure!(profile.sampling.is_some(), "{round}");
+        ensure!(program.order("probes")? == "none", "{round}");
+    }
+    program.end()
+}
+
+fn leaves_while_classes_load(feature: u32) -> Result<()> {
+    let mut program = Running::start(feature, &[])?;
+    program.answer()?;
+    program.order("load 16")?;
+    for _ in 0..2 {
+        let folder = TempDir::new()?;
+        let answer = attach(
+            &program,
+            "include=Attached**,timing=exact,all=true",
+            &folder,
+        )?;
+        program.order("call 100")?;
+        let profile = detach(&program, &answer)?;
+        ensure!(calls(&profile) == expected(100), "{:?}", calls(&profile));
+    }
+    program.order("stop")?;
+    program.end()
+}
+
+fn leaves_when_its_command_is_gone(feature: u32) -> Result<()> {
+    let mut program = Running::start(feature, &[])?;
+    program.answer()?;
+    let folder = TempDir::new()?;
+    let answer = attach(&program, "include=Attached$Work,all=true", &folder)?;
+    program.order("call 10")?;
+    answer.give_up()?;
+    let profile = read(&answer.wait_until_left()?)?;
+    ensure!(calls(&profile) == expected(10), "{:?}", calls(&profile));
+    let answer = attach(&program, "include=Attached$Work,duration=100ms", &folder)?;
+    answer.wait_until_left()?;
+    ensure!(program.order("probes")? == "none");
+    ensure!(load(&program.child, DETACH)? == Refusal::NotWatched as i32);
+    program.end()
+}
+
+fn two_attachers(feature: u32) -> Result<()> {
+    let mut program = Running::start(feature, &[])?;
+    program.answer()?;
+    let [first, second] = [TempDir::new()?, TempDir::new()?];
+    let answer = attach(&program, "include=Attached$Work,all=true", &first)?;
+    let other = Answer::new(second.path())?;
+    let code = load(
+        &program.child,
+        &format!("answer={}", other.name().display()),
+    )?;
+    ensure!(code == Refusal::Watched as i32, "{code}");
+    let told = other.lines()?;
+    ensure!(
+        matches!(&told[..], [AnswerLine::Error(error)] if error.contains("already watched")),
+        "{told:?}"
+    );
+    program.order("call 7")?;
+    let profile = detach(&program, &answer)?;
+    ensure!(calls(&profile) == expected(7), "{:?}", calls(&profile));
+    program.end()
+}
+
+/// A JVM that ends while it is watched writes the profile.
+fn the_program_ends(feature: u32) -> Result<()> {
+    let mut program = Running::start(feature, &[])?;
+    program.answer()?;
+    let folder = TempDir::new()?;
+    let answer = attach(&program, "include=Attached$Work,all=true", &folder)?;
+    program.order("call 30")?;
+    program.end()?;
+    let lines = answer.lines()?;
+    ensure!(
+        matches!(lines.last(), Some(AnswerLine::Profile(_))),
+        "{lines:?}"
+    );
+    let profile = read(&folder.path().join("profile.pb.gz"))?;
+    ensure!(calls(&profile) == expected(30), "{:?}", calls(&profile));
+    Ok(())
+}
+
+/// Attached before `main` has run, the agent counts from then on.
+fn the_program_begins(feature: u32) -> Result<()> {
+    let mut program = Running::start(feature, &[])?;
+    let folder = TempDir::new()?;
+    let answer = attach(&program, "include=Attached$Work,all=true", &folder)?;
+    program.answer()?;
+    program.order("call 3")?;
+    let profile = detach(&program, &answer)?;
+    ensure!(calls(&profile) == expected(3), "{:?}", calls(&profile));
+    program.end()
+}
+
+fn options_are_checked(feature: u32) -> Result<()> {
+    let mut program = Running::start(feature, &[])?;
+    program.answer()?;
+    let folder = TempDir::new()?;
+    let answer = Answer::new(folder.path())?;
+    for wrong in ["nonsense=1", "help", "include-file=/missing/file"] {
+        let text = format!("{wrong},answer={}", answer.name().display());
+        ensure!(
+            load(&program.child, &text)? == Refusal::Failed as i32,
+            "{wrong}"
+        );
+    }
+    let told = wait_for("an error", || {
+        answer.lines().ok().filter(|lines| !lines.is_empty())
+    })?;
+    ensure!(
+        matches!(&told[..], [AnswerLine::Error(error)] if error.contains("/missing/file")),
+        "{told:?}"
+    );
+    ensure!(program.order("call 1")? == "done");
+    program.end()
+}
