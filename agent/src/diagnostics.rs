@@ -1,5 +1,5 @@
-//! Messages of the agent on standard error, or in the answer of an attached agent, one line each. A message that could be
-//! repeated without end is printed by [`once`], so that it does not fill the program's log.
+//! Messages of the agent on standard error, or in the answer of an attached agent, one line each. A message that could
+//! be repeated without end is printed by [`once`], so that it does not fill the program's log.
 
 use std::collections::HashSet;
 use std::io::Write;

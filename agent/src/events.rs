@@ -44,8 +44,8 @@ pub(crate) enum NotBegun {
 
 /// Handles `VMStart`: defines the tracker's classes in `java.base`.
 ///
-/// They are needed even if no class is instrumented: they keep the heap reserve, without which a program whose heap is full
-/// ends without `VMDeath`, and each profile begins with their snapshot.
+/// They are needed even if no class is instrumented: they keep the heap reserve, without which a program whose heap is
+/// full ends without `VMDeath`, and each profile begins with their snapshot.
 pub(crate) fn vm_start(agent: &'static Agent, jni: Jni<'_>) {
     match definition::tracker(jni) {
         Ok(tracker) => drop(agent.tracker.set(tracker)),
@@ -79,8 +79,8 @@ pub(crate) fn attach(agent: &'static Agent, jni: Jni<'_>) -> Result<AttachFigure
     Ok(figures)
 }
 
-/// Configures the tracker, enables the events, instruments the classes loaded so far, and begins to sample. `current` is the
-/// calling thread, if it is the program's.
+/// Configures the tracker, enables the events, instruments the classes loaded so far, and begins to sample. `current`
+/// is the calling thread, if it is the program's.
 fn begin(
     agent: &'static Agent,
     jni: Jni<'_>,

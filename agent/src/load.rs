@@ -109,8 +109,8 @@ pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, LoadError> {
     make(jvmti, settings)
 }
 
-/// Makes an agent that is attached to a running JVM. Without patterns it only takes samples, so that no class is changed
-/// that nobody has named.
+/// Makes an agent that is attached to a running JVM. Without patterns it only takes samples, so that no class is
+/// changed that nobody has named.
 pub(crate) fn attached(jvmti: Jvmti, mut settings: AgentOptions) -> Result<Agent, LoadError> {
     let has_patterns =
         settings.include.len() + settings.include_files.len() + settings.exclude.len() > 0;

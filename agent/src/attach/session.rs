@@ -16,8 +16,8 @@ use crate::load::LoadError;
 use crate::locks::{lock, wait};
 use crate::{diagnostics, events};
 
-/// The longest wait for callbacks and for the agent's own threads. They take milliseconds, unless a debugger has suspended
-/// their threads.
+/// The longest wait for callbacks and for the agent's own threads. They take milliseconds, unless a debugger has
+/// suspended their threads.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// The phases of a session.
@@ -170,8 +170,8 @@ fn leave_from_own_thread(agent: &'static Agent, jni: Jni<'_>) {
     }
 }
 
-/// Takes out all that the agent has put into the JVM, and frees it. The caller has set the phase. It may be one of the agent's
-/// own threads; then that one remains.
+/// Takes out all that the agent has put into the JVM, and frees it. The caller has set the phase. It may be one of the
+/// agent's own threads; then that one remains.
 fn leave(agent: &'static Agent, jni: Jni<'_>, remaining_threads: usize) {
     agent.end.once(|| events::finish(agent, jni));
     events::disable(agent);

@@ -1,7 +1,7 @@
 //! The number of classes that one request changes.
 //!
-//! The JVM stops all threads for each request. Each stop has a fixed part, since HotSpot walks all compiled code, and a part
-//! for each class. So few large requests stop the program for long, and many small ones take for ever.
+//! The JVM stops all threads for each request. Each stop has a fixed part, since HotSpot walks all compiled code, and a
+//! part for each class. So few large requests stop the program for long, and many small ones take for ever.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -76,8 +76,8 @@ impl Pace {
 
     /// Runs a request and notes its pause.
     ///
-    /// The JVM prepares the new code before it stops the program. It calls the hook for each class meanwhile, so the pause is
-    /// at most the time since the last of these calls.
+    /// The JVM prepares the new code before it stops the program. It calls the hook for each class meanwhile, so the
+    /// pause is at most the time since the last of these calls.
     pub(super) fn request<T>(&mut self, request: impl FnOnce() -> T) -> T {
         hook_ends();
         let result = request();

@@ -77,8 +77,8 @@ pub(crate) struct ClassOfMethod {
     pub(crate) is_constructor: bool,
 }
 
-/// The id of a method, the offset in its code, and the allocated type. The type is part of the key because another agent
-/// may have changed the code.
+/// The id of a method, the offset in its code, and the allocated type. The type is part of the key because another
+/// agent may have changed the code.
 type SiteKey = (u32, u16, Arc<str>);
 
 #[derive(Default)]
@@ -135,8 +135,8 @@ impl Registry {
         }
     }
 
-    /// A registry whose ids differ from those of the agent before. A method that was under way when that agent left may still
-    /// run an exit probe of it.
+    /// A registry whose ids differ from those of the agent before. A method that was under way when that agent left may
+    /// still run an exit probe of it.
     pub(crate) fn with_ids_of_its_own() -> Self {
         let registry = Registry::new();
         registry.lock().next = NEXT_FIRST.load(Ordering::Relaxed);

@@ -5,9 +5,13 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use loadhook_rewrite::symbol::java_name;
+
 use super::instrumentation::Instrumentation;
+use super::loaders::Loader;
 use super::numbered_names::without_numbers;
 use super::pace::Pace;
+use super::registry::ClassSymbols;
 use super::retransform;
 use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::Jvmti;
@@ -20,17 +24,13 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// The most times of looking.
 const MOST_LOOKS: u32 = 10;
 
-/// Gives the classes that have probes their own code back. The hook must give no class probes any more, but be called, so
-/// that pauses are measured. Returns the number of classes that the JVM refused to change.
+/// Gives the classes that have probes their own code back. The hook must give no class probes any more, but be called,
+/// so that pauses are measured. Returns the number of classes that the JVM refused to change.
 ///
-/// Only names of classes with probes are looked at: a program may load other classes all the time.
+/// Only classes with probes are changed: a program may load others, also such of the same names, all the time.
 pub(crate) fn remove_probes(instrumentation: &Instrumentation, jni: Jni<'_>) -> usize {
-    let classes = instrumentation.hook.registry.classes();
-    let is_any_folded = classes.iter().any(|class| class.is_folded);
-    let names: HashSet<Arc<str>> = classes.into_iter().map(|class| class.name).collect();
-    let had_probes = |name: &str| {
-        names.contains(name) || is_any_folded && names.contains(&*without_numbers(name))
-    };
+    let registry = &instrumentation.hook.registry;
+    let with_probes = WithProbes::of(registry.classes());
     let jvmti = instrumentation.jvmti;
     let mut pace = Pace::running();
     let mut done = Done::default();
@@ -38,9 +38,10 @@ pub(crate) fn remove_probes(instrumentation: &Instrumentation, jni: Jni<'_>) -> 
     for _ in 0..MOST_LOOKS {
         let new = jni.framed(|jni| {
             jni.ensure_local_capacity();
-            let named = retransform::classes_named(jvmti, jni, &had_probes).into_iter();
-            let new = named.filter_map(|(_, class)| done.add(jvmti, jni, class));
-            new.collect::<Vec<Global>>()
+            let classes = jvmti.loaded_classes(jni).unwrap_or_default().into_iter();
+            let ours = classes.filter(|class| with_probes.has(instrumentation, jni, *class));
+            ours.filter_map(|class| done.add(jvmti, jni, class))
+                .collect::<Vec<Global>>()
         });
         let new = new.unwrap_or_default();
         if new.is_empty() {
@@ -51,6 +52,43 @@ pub(crate) fn remove_probes(instrumentation: &Instrumentation, jni: Jni<'_>) -> 
     }
     done.release(jni);
     refused
+}
+
+/// The classes that the hook has given probes.
+struct WithProbes {
+    names: HashSet<Arc<str>>,
+    is_any_folded: bool,
+}
+
+impl WithProbes {
+    fn of(classes: Vec<ClassSymbols>) -> WithProbes {
+        WithProbes {
+            is_any_folded: classes.iter().any(|class| class.is_folded),
+            names: classes.into_iter().map(|class| class.name).collect(),
+        }
+    }
+
+    fn has(&self, instrumentation: &Instrumentation, jni: Jni<'_>, class: Local<'_>) -> bool {
+        let jvmti = instrumentation.jvmti;
+        let signature = jvmti.class_signature(class).unwrap_or_default();
+        let name = signature.strip_prefix(b"L");
+        let Some(name) = name.and_then(|name| name.strip_suffix(b";")) else {
+            return false;
+        };
+        let java_name = java_name(name);
+        let is_folded = self.is_any_folded && self.names.contains(&*without_numbers(&java_name));
+        if !is_folded && !self.names.contains(&*java_name) {
+            return false;
+        }
+        // The names are few, so the loaders of few classes are asked for.
+        let loader = jni.framed(|jni| {
+            let loader = jvmti.class_loader(jni, class).ok()?;
+            Some(instrumentation.origin(jni, loader, name).loader)
+        });
+        let registry = &instrumentation.hook.registry;
+        let is_known = |loader: Loader| registry.known(loader.number, name).is_some();
+        (is_folded || loader.flatten().is_some_and(is_known)) && jvmti.is_modifiable(class)
+    }
 }
 
 /// The classes that were changed, by identity hash.

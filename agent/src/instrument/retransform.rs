@@ -123,8 +123,9 @@ pub(super) fn change(
     refused
 }
 
-/// Retransforms a batch and returns the places of the classes that were not changed. One class that the JVM refuses makes
-/// it refuse the batch, so halves are tried until the class is alone. Once `goes_on` returns false, no more are tried.
+/// Retransforms a batch and returns the places of the classes that were not changed. One class that the JVM refuses
+/// makes it refuse the batch, so halves are tried until the class is alone. Once `goes_on` returns false, no more are
+/// tried.
 pub(super) fn retransform(
     jvmti: Jvmti,
     batch: &[Local<'_>],

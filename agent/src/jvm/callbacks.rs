@@ -78,8 +78,8 @@ pub unsafe extern "system" fn Agent_OnLoad(
     }
 }
 
-/// Entry point for an agent that is attached to a running JVM: to dump its heap, to profile it from now on, or to leave.
-/// A heap dump does not affect an agent that is at work.
+/// Entry point for an agent that is attached to a running JVM: to dump its heap, to profile it from now on, or to
+/// leave. A heap dump does not affect an agent that is at work.
 ///
 /// # Safety
 /// Called by the JVM, as the JVM TI specification says.

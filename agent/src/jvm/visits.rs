@@ -1,7 +1,7 @@
 //! Values that callbacks and signal handlers use, and that go away some day.
 //!
-//! A callback may run in any thread at the moment at which the agent leaves. So each callback visits the value that it needs,
-//! and the value is freed only when it was withdrawn and the last visit has ended.
+//! A callback may run in any thread at the moment at which the agent leaves. So each callback visits the value that it
+//! needs, and the value is freed only when it was withdrawn and the last visit has ended.
 
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
@@ -48,8 +48,8 @@ impl<T: 'static> Visited<T> {
 
     /// Begins a visit; `None` if there is no value.
     pub(super) fn visit(&'static self) -> Option<Visit<T>> {
-        // The visit is counted before the value is read, and the value is withdrawn before visits are counted. So either
-        // the visitor sees that it is gone, or the visit is seen.
+        // The visit is counted before the value is read, and the value is withdrawn before visits are counted. So
+        // either the visitor sees that it is gone, or the visit is seen.
         self.visits.fetch_add(1, Ordering::SeqCst);
         // SAFETY: the pointer is that of a box, which is freed only after it was withdrawn and no visit is left.
         let value = unsafe { self.value.load(Ordering::SeqCst).as_ref() };
@@ -62,8 +62,8 @@ impl<T: 'static> Visited<T> {
         })
     }
 
-    /// Takes the value away from callbacks, and waits for the ends of their visits; `None` if there is no value, or if they do
-    /// not end in time.
+    /// Takes the value away from callbacks, and waits for the ends of their visits; `None` if there is no value, or if
+    /// they do not end in time.
     pub(super) fn withdraw(&self, longest: Duration) -> Option<Withdrawn<T>> {
         let value = self.value.swap(null_mut(), Ordering::SeqCst);
         let began = Instant::now();

@@ -19,8 +19,8 @@ pub(super) unsafe fn set_vm(vm: *mut sys::Table) {
     VM.store(vm, Ordering::Release);
 }
 
-/// The environment in which threads are asked for their processor time. It is never disposed, because natives of the tracker
-/// use it whether or not there is an agent.
+/// The environment in which threads are asked for their processor time. It is never disposed, because natives of the
+/// tracker use it whether or not there is an agent.
 pub(super) fn clock_environment() -> Option<Jvmti> {
     static CLOCK: OnceLock<Option<Jvmti>> = OnceLock::new();
     *CLOCK.get_or_init(|| {

@@ -90,9 +90,9 @@ impl Sampler {
         sampler
     }
 
-    /// Begins to sample. `current` is the calling thread at `VMInit`, and null in a program that runs already. The sampler's
-    /// thread runs `first` at its start: work that need not be done before the program's `main`. Returns whether the
-    /// sampler's thread was started.
+    /// Begins to sample. `current` is the calling thread at `VMInit`, and null in a program that runs already. The
+    /// sampler's thread runs `first` at its start: work that need not be done before the program's `main`. Returns
+    /// whether the sampler's thread was started.
     pub(crate) fn begin(
         &'static self,
         instrumentation: &'static Instrumentation,

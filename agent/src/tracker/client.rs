@@ -146,8 +146,8 @@ impl TrackerClient {
         Ok(sums)
     }
 
-    /// Calls `begin` once, then `next` again and again until it returns no words. Each part of the words goes to `take`.
-    /// Fails if `take` returns false.
+    /// Calls `begin` once, then `next` again and again until it returns no words. Each part of the words goes to
+    /// `take`. Fails if `take` returns false.
     fn fetch(
         &self,
         jni: Jni<'_>,

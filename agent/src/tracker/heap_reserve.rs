@@ -36,8 +36,8 @@ pub(crate) struct HeapReserve {
 }
 
 impl HeapReserve {
-    /// Looks up the methods, usually at `VMStart`. At that time the program has no threads yet, so no thread of the program can
-    /// be taken for one of the collector.
+    /// Looks up the methods, usually at `VMStart`. At that time the program has no threads yet, so no thread of the
+    /// program can be taken for one of the collector.
     pub(crate) fn find(jni: Jni<'_>) -> Result<Self, JniError> {
         let budget = jni.find_class(c"java/lang/$LoadhookBudget")?;
         Ok(HeapReserve {

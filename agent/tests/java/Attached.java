@@ -101,7 +101,8 @@ public class Attached {
                     try {
                         Class<?> loaded = new Definer().define(bytes);
                         sink += ((Runnable) loaded.getDeclaredConstructor().newInstance()).hashCode();
-                    } catch (ReflectiveOperationException error) {
+                        Thread.sleep(20);
+                    } catch (ReflectiveOperationException | InterruptedException error) {
                         throw new IllegalStateException(error);
                     }
                     if (isFirst) {
@@ -123,12 +124,14 @@ public class Attached {
     }
 
     public static class Loaded implements Runnable {
+        private static int calls;
+
         public void run() {
             helper();
         }
 
         private void helper() {
-            sink++;
+            calls++;
         }
 
         @Override

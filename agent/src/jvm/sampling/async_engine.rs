@@ -126,7 +126,8 @@ impl AsyncEngine {
         }
     }
 
-    /// Gives everything back, when nobody uses the engine but callbacks. If one of them does not end in time, the memory stays.
+    /// Gives everything back, when nobody uses the engine but callbacks. If one of them does not end in time, the
+    /// memory stays.
     pub(crate) fn leave(self, jni: Jni<'_>) {
         let AsyncEngine(engine) = self;
         self.give_up(jni);

@@ -47,8 +47,8 @@ impl Signal {
         self.number.load(Ordering::Relaxed)
     }
 
-    /// Installs the handler for the first signal that the program does not handle itself. Signals that a thread blocks come
-    /// last: the program may take them by `sigwait`. Returns whether there was one.
+    /// Installs the handler for the first signal that the program does not handle itself. Signals that a thread blocks
+    /// come last: the program may take them by `sigwait`. Returns whether there was one.
     pub(super) fn install(&self) -> bool {
         let blocked = blocked(Path::new("/proc/self/task"), candidates(self.source));
         let (last, first): (Vec<i32>, Vec<i32>) =
@@ -74,8 +74,8 @@ impl Signal {
         if number == 0 || action(number).is_none_or(|action| action.sa_sigaction != address()) {
             return;
         }
-        // A signal may be pending for a thread that blocks it, and its default action ends the process. To ignore a signal
-        // drops those that are pending (POSIX, `sigaction`).
+        // A signal may be pending for a thread that blocks it, and its default action ends the process. To ignore a
+        // signal drops those that are pending (POSIX, `sigaction`).
         for handler in [libc::SIG_IGN, libc::SIG_DFL] {
             // SAFETY: all bytes zero are a valid value of the structure, and the old value is not asked for.
             unsafe {
