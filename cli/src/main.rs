@@ -1,6 +1,7 @@
 //! The `loadhook` command line.
 
 mod agent_path;
+mod attach;
 mod heap;
 mod hprof;
 mod input;
@@ -8,6 +9,7 @@ mod inspect;
 mod jvm;
 mod output;
 mod ps;
+mod recording;
 mod report;
 mod rewrite;
 mod run;
@@ -41,6 +43,8 @@ enum Command {
     Run(run::RunArgs),
     /// List the JVMs that one can attach to
     Ps(ps::PsArgs),
+    /// Watch a Java program that runs already, then show its profile
+    Attach(attach::AttachArgs),
     /// Show a profile as a table, tree or page, or convert it for another tool
     Report(report::ReportArgs),
     /// Print the path of the agent, for -agentpath
@@ -63,6 +67,7 @@ fn main() -> ExitCode {
     let result = match command {
         Command::Run(args) => run::run(&args),
         Command::Ps(args) => ps::run(&args).map(done),
+        Command::Attach(args) => attach::run(args),
         Command::Report(args) => report::run(&args).map(done),
         Command::AgentPath => agent_path::run().map(done),
         Command::Inspect(args) => inspect::run(&args).map(done),

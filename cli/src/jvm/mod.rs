@@ -8,10 +8,11 @@ mod connection;
 mod performance_data;
 mod platform;
 mod process;
+mod staging;
 mod trigger;
 
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, Metadata};
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
@@ -31,18 +32,16 @@ use crate::output::say;
 use crate::users;
 
 pub(crate) use self::process::Process;
+pub(crate) use self::staging::StagingDir;
 
 /// Interval between two calls of `go_on` while waiting.
 const PERIOD: Duration = Duration::from_millis(100);
-
-/// Maximum time for a JVM to open its socket, which it cannot do during a garbage collection.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The time to wait for a JVM that another process has already signalled.
 const OTHERS: Duration = Duration::from_secs(2);
 
 /// The longest argument that JVMs accept, in bytes.
-const LONGEST: usize = 1024;
+pub(crate) const LONGEST_ARGUMENT: usize = 1024;
 
 /// A process that runs HotSpot and accepts attach commands.
 pub(crate) struct Jvm {
@@ -56,6 +55,21 @@ pub(crate) struct Answer {
     /// True if the JVM accepted the command, which can still fail.
     pub(crate) accepted: bool,
     pub(crate) text: String,
+}
+
+impl Answer {
+    /// The value that an agent's function returned; `None` if the JVM did not call it.
+    pub(crate) fn returned(&self) -> Option<i32> {
+        let mut lines = self.text.lines();
+        let code = lines.find_map(|line| line.trim().strip_prefix("return code:"))?;
+        code.trim().parse().ok()
+    }
+
+    /// The text in one line.
+    pub(crate) fn one_line(&self) -> String {
+        let lines: Vec<&str> = self.text.lines().map(str::trim).collect();
+        lines.join(" ").trim().to_owned()
+    }
 }
 
 impl Jvm {
@@ -113,6 +127,11 @@ impl Jvm {
         self.process.pid
     }
 
+    /// The id of the process inside its container.
+    pub(crate) fn own_pid(&self) -> u32 {
+        self.process.own_pid
+    }
+
     /// The effective user of the JVM.
     pub(crate) fn user(&self) -> u32 {
         self.process.user
@@ -123,27 +142,40 @@ impl Jvm {
         self.process.path("root")
     }
 
-    fn has_ended(&self) -> bool {
+    /// Returns whether the process finds this same file or folder at an absolute path.
+    pub(crate) fn sees(&self, path: &Path, what: &Metadata) -> bool {
+        let below = path.strip_prefix("/").unwrap_or(path);
+        let seen = fs::metadata(self.root().join(below));
+        seen.is_ok_and(|seen| (seen.dev(), seen.ino()) == (what.dev(), what.ino()))
+    }
+
+    /// The path, as the process sees it, of a library that it has loaded. The file may be gone: the
+    /// dynamic linker finds a loaded library by this name.
+    pub(crate) fn loaded(&self, library: &str) -> Option<PathBuf> {
+        let path = self.process.mapped_files().ok()?.find(library)?;
+        let name = path.strip_suffix(" (deleted)").unwrap_or(&path);
+        Some(PathBuf::from(name))
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
         // The link is also unreadable if the process is a zombie.
         fs::read_link(self.process.path("exe"))
             .is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
     }
 
-    /// Sends a command, and waits for the answer as long as `go_on` returns true.
-    /// `go_on` is called ten times a second. When it returns false, the result is
-    /// `None`.
+    /// Sends a command, and waits for the answer as long as `go_on` returns true. The JVM must open its
+    /// socket within `patience`. `go_on` is called ten times a second. When it returns false, the result
+    /// is `None`.
     pub(crate) fn execute(
         &self,
         words: [&OsStr; 4],
+        patience: Duration,
         go_on: impl FnMut() -> bool,
     ) -> Result<Option<Answer>> {
-        match self.try_execute(words, go_on) {
+        match self.try_execute(words, patience, go_on) {
             // If the process has ended, report that instead of the failure that it caused.
             Err(_) if self.has_ended() => {
-                bail!(
-                    "process {} ended before the dump was done",
-                    self.process.pid
-                )
+                bail!("process {} ended before it had answered", self.process.pid)
             }
             result => result,
         }
@@ -152,15 +184,18 @@ impl Jvm {
     fn try_execute(
         &self,
         words: [&OsStr; 4],
+        patience: Duration,
         mut go_on: impl FnMut() -> bool,
     ) -> Result<Option<Answer>> {
-        if words.iter().any(|word| word.len() > LONGEST) {
-            bail!("the JVM accepts no argument of more than {LONGEST} bytes; use a shorter path");
+        if words.iter().any(|word| word.len() > LONGEST_ARGUMENT) {
+            bail!(
+                "the JVM accepts no argument of more than {LONGEST_ARGUMENT} bytes; use a shorter path"
+            );
         }
         if !go_on() {
             return Ok(None);
         }
-        let Some(mut stream) = self.listening(&mut go_on)? else {
+        let Some(mut stream) = self.listening(patience, &mut go_on)? else {
             return Ok(None);
         };
         // The version of the protocol, then the command and its arguments.
@@ -205,7 +240,11 @@ impl Jvm {
 
     /// Connects to the JVM. If the JVM does not listen yet, requests that by the trigger file and
     /// SIGQUIT.
-    fn listening(&self, go_on: &mut impl FnMut() -> bool) -> Result<Option<UnixStream>> {
+    fn listening(
+        &self,
+        patience: Duration,
+        go_on: &mut impl FnMut() -> bool,
+    ) -> Result<Option<UnixStream>> {
         let Process { own_pid, user, .. } = self.process;
         let trigger = Trigger::new(&self.process.path(""), own_pid, user);
         let mut start = Instant::now();
@@ -218,10 +257,10 @@ impl Jvm {
                     return Ok(Some(stream));
                 }
                 // The JVM listens already, so a signal would make it print its stacks.
-                Connection::Full if start.elapsed() > PATIENCE => bail!(
+                Connection::Full if start.elapsed() > patience => bail!(
                     "process {} is busy with other attach commands, and did not accept another within {} s; try again later",
                     self.process.pid,
-                    PATIENCE.as_secs()
+                    patience.as_secs()
                 ),
                 Connection::Full => thread::sleep(PERIOD),
             }
@@ -253,7 +292,7 @@ impl Jvm {
                 is_asked = true;
             }
             let goes_on = go_on();
-            if goes_on && start.elapsed() <= PATIENCE {
+            if goes_on && start.elapsed() <= patience {
                 thread::sleep(PERIOD);
                 continue;
             }
@@ -270,7 +309,7 @@ impl Jvm {
             bail!(
                 "process {} did not open its attach socket within {} s; if it is overloaded, try again later",
                 self.process.pid,
-                PATIENCE.as_secs()
+                patience.as_secs()
             );
         }
     }

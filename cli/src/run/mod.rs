@@ -6,13 +6,12 @@ mod hprof;
 mod java_options;
 mod launch;
 mod manifest;
-mod outcome;
 mod overwritten;
 mod target;
 
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
 pub(crate) use self::args::RunArgs;
 pub(crate) use self::java_options::OPTIONS_WITH_VALUE;
@@ -20,35 +19,32 @@ use self::launch::{Ended, Launch};
 use self::manifest::Manifest;
 use self::target::Target;
 use crate::agent_path::{agent_path, utf8};
-use crate::output::{check_writable, is_same, say};
-use crate::report;
+use crate::output::{check_writable, say};
+use crate::{recording, report};
 
 /// Runs the command. Its exit code is that of `loadhook run`.
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     if let Some(options) = &args.hprof {
         return hprof::run(options, &args.command);
     }
-    let mut options = args.agent_options()?;
+    let recording = &args.recording;
+    let mut options = recording.agent_options()?;
     let agent = agent_path()?;
-    let target = Target::new(&args.output, launch::is_java(&args.command))?;
+    let target = Target::new(&recording.output, launch::is_java(&args.command))?;
     check_writable(&target.file).context("--output")?;
-    for path in target.whole.iter().chain(&args.html) {
-        check_writable(path)?;
+    if let Some(whole) = &target.whole {
+        check_writable(whole)?;
     }
-    for (option, output) in [("-o", Some(&args.output)), ("--html", args.html.as_ref())] {
+    recording.check_page(target.whole.as_ref().unwrap_or(&target.file))?;
+    for (option, output) in [
+        ("-o", Some(&recording.output)),
+        ("--html", recording.html.as_ref()),
+    ] {
         if let Some(output) = output {
             overwritten::refuse(option, output, &args.command)?;
         }
     }
-    if let Some(html) = &args.html
-        && is_same(html, target.whole.as_ref().unwrap_or(&target.file))
-    {
-        bail!(
-            "{}: the profile and the page cannot be the same file; give -o or --html another name",
-            html.display()
-        );
-    }
-    args.warn(&options);
+    recording.warn(&options);
     let scratch = tempfile::tempdir()
         .context("cannot make a temporary folder (set TMPDIR to a folder with room)")?;
     let manifest = Manifest::create(scratch.path().join("profiles"))?;
@@ -73,7 +69,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
             return Ok(ExitCode::from(status));
         }
     }
-    outcome::show(args, &noted.agents, target.whole.as_deref());
-    outcome::name_others(&noted.trackers);
+    recording::show(recording, &noted.agents, target.whole.as_deref());
+    recording::name_others(&noted.trackers);
     Ok(ExitCode::from(status))
 }

@@ -214,7 +214,7 @@ pub(crate) fn dump_of_killed(feature: u32, options: &[&str]) {
             continue;
         }
         let said = format!(
-            "error: h: process {} ended before the dump was done\n",
+            "error: h: process {} ended before it had answered\n",
             jvm.pid()
         );
         result.expect(1, "", &[&said]);

@@ -14,13 +14,10 @@ use loadhook_text::{bytes, count, printable};
 use rustix::process::geteuid;
 
 use super::super::memory;
-use super::target::{DumpTarget, sees};
+use super::target::DumpTarget;
 use crate::agent_path::{agent_path, utf8};
 use crate::jvm::{Answer, Jvm};
 use crate::output::say;
-
-/// The text before the agent's return code in the JVM's answer.
-const RETURNED: &str = "return code:";
 
 /// A heap walk by the agent.
 pub(super) struct AgentWalk {
@@ -40,7 +37,7 @@ impl AgentWalk {
         let limit = max_memory.unwrap_or_else(|| memory::available_for_tags(jvm.pid()));
         let library = agent_path()?;
         let is_seen = jvm.user() == geteuid().as_raw()
-            && fs::metadata(&library).is_ok_and(|found| sees(jvm, &library, &found));
+            && fs::metadata(&library).is_ok_and(|found| jvm.sees(&library, &found));
         // The JVM never unloads a library. Loading the same file again costs nothing.
         let library = match is_seen {
             true => library,
@@ -116,13 +113,11 @@ impl AgentWalk {
                 )
             }
             None => {
-                let said: Vec<&str> = answer.text.lines().map(str::trim).collect();
-                let said = said.join(" ");
-                let said = said.trim();
-                if said.starts_with(RETURNED) {
+                if answer.returned().is_some() {
                     bail!("no dump: the agent left no answer; check that the disk has free space");
                 }
-                bail!("the JVM does not load the agent: {}", printable(said))
+                let said = answer.one_line();
+                bail!("the JVM does not load the agent: {}", printable(&said))
             }
         }
     }

@@ -1,12 +1,12 @@
 //! `loadhook heap PID -o FILE`: dumps the heap of a process, by the JVM's own dumper or by the agent.
 
 mod agent_walk;
-mod staging;
 mod target;
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
@@ -18,6 +18,9 @@ use self::target::DumpTarget;
 use crate::jvm::Jvm;
 use crate::output::say;
 use crate::signals;
+
+/// Maximum time for a JVM to begin to answer, which it cannot do during a garbage collection.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The component that makes a dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -86,7 +89,7 @@ pub(crate) fn dump(pid: u32, args: &DumpArgs, all: bool) -> Result<ExitCode> {
         ]
         .map(OsStr::to_owned),
     };
-    let answer = jvm.execute(words.each_ref().map(|word| &**word), || {
+    let answer = jvm.execute(words.each_ref().map(|word| &**word), PATIENCE, || {
         if let Some(walk) = &mut walk {
             progress.suspend(|| walk.announce(&target));
         }

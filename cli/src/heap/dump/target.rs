@@ -1,10 +1,9 @@
 //! The target of a dump: written to a staging folder, checked, and renamed.
 
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -12,9 +11,11 @@ use loadhook_text::printable;
 use rustix::process::geteuid;
 
 use super::super::created_dirs::CreatedDirs;
-use super::staging::{NAME, StagingDir};
-use crate::jvm::{Answer, Jvm};
+use crate::jvm::{Answer, Jvm, StagingDir};
 use crate::output::{behind_links, check_writable};
+
+/// Name of the dump in the staging folder.
+const NAME: &str = "dump";
 
 /// The file that gets the dump when it is complete, and the staging folder where it is written.
 pub(super) struct DumpTarget {
@@ -43,7 +44,9 @@ impl DumpTarget {
         let folder = File::open(parent).with_context(name)?;
         let as_seen = as_seen(jvm, parent, &folder).with_context(name)?;
         let ours = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd()));
-        let staging = StagingDir::new(&ours, file_name, jvm.user()).with_context(name)?;
+        let mut prefix = file_name.to_owned();
+        prefix.push(".part-");
+        let staging = StagingDir::new(&ours, &prefix, jvm.user()).with_context(name)?;
         let own_name = staging.name();
         Ok(DumpTarget {
             target: ours.join(file_name),
@@ -133,20 +136,13 @@ fn as_seen(jvm: &Jvm, path: &Path, folder: &File) -> Result<PathBuf> {
         Ok(below) => Path::new("/").join(below),
         Err(_) => fs::canonicalize(path)?,
     };
-    if !sees(jvm, &path, &folder.metadata()?) {
+    if !jvm.sees(&path, &folder.metadata()?) {
         bail!(
             "the process does not see that folder, since it has its own file system (a container?); give a folder there: -o {}/tmp/heap.hprof",
             root.display()
         );
     }
     Ok(path)
-}
-
-/// Returns whether the process finds this same file or folder at an absolute path.
-pub(super) fn sees(jvm: &Jvm, path: &Path, what: &Metadata) -> bool {
-    let below = path.strip_prefix("/").unwrap_or(path);
-    let seen = fs::metadata(jvm.root().join(below));
-    seen.is_ok_and(|seen| (seen.dev(), seen.ino()) == (what.dev(), what.ino()))
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! The staging folder of a dump: beside the target, and owned by the JVM's user while the JVM
-//! writes.
+//! A private folder in which a JVM writes files for this command, and which belongs to the JVM's user
+//! meanwhile.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
@@ -13,12 +13,9 @@ use rustix::process::{getegid, geteuid};
 
 use crate::output::{PRIVATE, say};
 
-/// Name of the dump in the staging folder.
-pub(super) const NAME: &str = "dump";
-
-/// The folder in which the JVM writes the dump.
-pub(super) struct StagingDir {
-    /// Path of the folder. If the JVM begins its dump only after the folder was removed, it can
+/// The folder in which the JVM writes. It is removed when this is dropped.
+pub(crate) struct StagingDir {
+    /// Path of the folder. If the JVM begins to write only after the folder was removed, it can
     /// write nothing.
     folder: PathBuf,
     /// The open folder, which stays valid if the JVM's user owns the parent and renames the folder.
@@ -28,11 +25,10 @@ pub(super) struct StagingDir {
 }
 
 impl StagingDir {
-    pub(super) fn new(parent: &Path, file_name: &OsStr, user: u32) -> io::Result<StagingDir> {
-        let mut prefix = file_name.to_owned();
-        prefix.push(".part-");
+    /// Makes a folder whose name begins with `prefix`, for the JVM of `user`.
+    pub(crate) fn new(parent: &Path, prefix: &OsStr, user: u32) -> io::Result<StagingDir> {
         let folder = tempfile::Builder::new()
-            .prefix(&prefix)
+            .prefix(prefix)
             .permissions(Permissions::from_mode(0o700))
             .tempdir_in(parent)?
             .keep();
@@ -50,25 +46,25 @@ impl StagingDir {
     }
 
     /// The name of the folder.
-    pub(super) fn name(&self) -> &OsStr {
+    pub(crate) fn name(&self) -> &OsStr {
         self.folder.file_name().unwrap_or_default()
     }
 
     /// A path to the open folder. It stays valid if the folder is renamed.
-    pub(super) fn path(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.open.as_raw_fd()))
     }
 
     /// Takes ownership of the folder back. From then on no other user can change its files, so the
     /// file that is checked is the file that is renamed to the target.
-    pub(super) fn take_back(&self) -> io::Result<()> {
+    pub(crate) fn take_back(&self) -> io::Result<()> {
         fchown(&self.open, Some(geteuid().as_raw()), None)?;
         self.open.set_permissions(Permissions::from_mode(0o700))
     }
 
     /// Adds a copy of a file that the JVM's user may execute. That user owns the folder and may
     /// have put a link there, so the copy is always a new file.
-    pub(super) fn add(&self, from: &mut File, name: &OsStr) -> io::Result<()> {
+    pub(crate) fn add(&self, from: &mut File, name: &OsStr) -> io::Result<()> {
         let path = self.path().join(name);
         let mut options = File::options();
         let mut copy = options
@@ -81,8 +77,21 @@ impl StagingDir {
         fchown(&copy, Some(self.user), None)
     }
 
+    /// Creates a file that the JVM's user may read and write.
+    pub(crate) fn create(&self, name: &str) -> io::Result<File> {
+        let mut options = File::options();
+        let options = options
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .mode(PRIVATE);
+        let file = options.open(self.path().join(name))?;
+        fchown(&file, Some(self.user), None)?;
+        Ok(file)
+    }
+
     /// Takes ownership of a file of the JVM.
-    pub(super) fn take(&self, file: &File) -> io::Result<()> {
+    pub(crate) fn take(&self, file: &File) -> io::Result<()> {
         file.set_permissions(Permissions::from_mode(PRIVATE))?;
         if self.user == geteuid().as_raw() {
             return Ok(());
@@ -93,13 +102,13 @@ impl StagingDir {
         match file.metadata()?.nlink() {
             1 => Ok(()),
             _ => Err(io::Error::other(
-                "the dump has other links, by which another user could change it",
+                "the file has other links, by which another user could change it",
             )),
         }
     }
 
-    /// Removes the folder after the dump was renamed. A failure is then only a warning.
-    pub(super) fn remove_or_warn(self) {
+    /// Removes the folder after its contents were taken. A failure is then only a warning.
+    pub(crate) fn remove_or_warn(self) {
         if let Err(error) = self.remove() {
             // The path begins with `/proc/self/fd`, so only the name is shown.
             let name = self.folder.file_name().unwrap_or_default();
@@ -109,7 +118,7 @@ impl StagingDir {
 
     /// Removes the files in the folder, then the folder by its name. The owner of the parent may
     /// have put another folder there, which is removed only if it is empty.
-    pub(super) fn remove(&self) -> io::Result<()> {
+    pub(crate) fn remove(&self) -> io::Result<()> {
         self.take_back()?;
         for entry in fs::read_dir(self.path())? {
             fs::remove_file(self.path().join(entry?.file_name()))?;
@@ -118,7 +127,7 @@ impl StagingDir {
     }
 
     /// Opens a file that the JVM wrote.
-    pub(super) fn open(&self, name: &str) -> io::Result<File> {
+    pub(crate) fn open(&self, name: &str) -> io::Result<File> {
         let mut options = File::options();
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
         let file = options
@@ -158,6 +167,9 @@ mod tests {
     use std::os::unix::fs::{chown, symlink};
 
     use super::*;
+
+    /// Name of a file of the JVM.
+    const NAME: &str = "dump";
 
     /// Returns another user's id if the test may change owners, else the test's own.
     fn other() -> u32 {

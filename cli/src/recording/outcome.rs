@@ -1,4 +1,4 @@
-//! Shows the profiles of a command that has ended: a table, and their files.
+//! Shows profiles when a program has ended or is no longer watched: a table, and their files.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,13 +8,13 @@ use loadhook_profile::Profile;
 use loadhook_profile::format::{Explain, Format, Options, pprof};
 use loadhook_text::terminal::columns;
 
-use super::args::RunArgs;
+use super::args::RecordingArgs;
 use crate::output::{PRIVATE, can_grey, move_to, say, write_beside, write_text};
 use crate::report;
 
 /// Shows the profiles in `files` in one table, and writes them merged to `whole` if that is given.
 /// If one file is faulty, the error is printed and the others are shown.
-pub(crate) fn show(args: &RunArgs, files: &[PathBuf], whole: Option<&Path>) {
+pub(crate) fn show(args: &RecordingArgs, files: &[PathBuf], whole: Option<&Path>) {
     if files.is_empty() {
         say!(
             "loadhook: no profile. Possible causes: no JVM started, it was killed, or see the message above"
@@ -127,7 +127,7 @@ fn write_page(file: &Path, profile: &Profile) -> Result<()> {
     write_beside(file, &page, PRIVATE)
 }
 
-fn table(args: &RunArgs, profile: &Profile) -> Result<()> {
+fn table(args: &RecordingArgs, profile: &Profile) -> Result<()> {
     let options = Options {
         top: Some(args.top),
         width: columns(io::stderr(), report::COLUMNS),
@@ -149,7 +149,7 @@ fn table(args: &RunArgs, profile: &Profile) -> Result<()> {
 }
 
 /// A hint for the user if a pattern matched nothing, or if no call was counted.
-fn advice(args: &RunArgs, profile: &Profile) -> Option<String> {
+fn advice(args: &RecordingArgs, profile: &Profile) -> Option<String> {
     let header = &profile.header;
     let is_expected = profile.allocations.is_some() || args.includes_none();
     let is_empty = profile.calls() == 0 && !is_expected;

@@ -1,0 +1,62 @@
+//! Arguments of `loadhook attach`, and the agent's options that follow from them.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use loadhook_settings::{AgentOptions, SnapshotInterval, patterns_in_file};
+
+use crate::agent_path::utf8;
+use crate::output::check_writable;
+use crate::recording::RecordingArgs;
+
+/// Arguments of `loadhook attach`.
+#[derive(Debug, Args)]
+#[command(
+    mut_arg("include", |include| include.help(INCLUDE)),
+    after_help = "Ctrl-C ends the watching and shows the profile; a second one gives up on both."
+)]
+pub(crate) struct AttachArgs {
+    /// The process id of the JVM, as loadhook ps prints it
+    pub(super) pid: u32,
+
+    /// Watch this long, for example 500ms, 30s or 5m (default: until Ctrl-C)
+    #[arg(long, value_name = "TIME")]
+    duration: Option<SnapshotInterval>,
+
+    #[command(flatten)]
+    pub(super) recording: RecordingArgs,
+}
+
+const INCLUDE: &str = "Instrument only the classes and methods that match, for example com.example.** \
+    or com.example.Service::handle* (default: no class, so only samples are taken)";
+
+impl AttachArgs {
+    /// The agent's options, without the files that it writes.
+    pub(super) fn agent_options(&self) -> Result<AgentOptions> {
+        let mut options = self.recording.agent_options()?;
+        // The process may not see the files of this command.
+        for file in options.include_files.drain(..) {
+            let text = fs::read_to_string(&file).with_context(|| file.clone())?;
+            options.include.extend(patterns_in_file(&file, &text)?);
+        }
+        options.duration = self.duration;
+        Ok(options)
+    }
+
+    /// The file that gets the profile, which is checked together with that of the page.
+    pub(super) fn output(&self) -> Result<PathBuf> {
+        let output = std::path::absolute(&self.recording.output)?;
+        let name = output.file_name().with_context(|| {
+            let output = self.recording.output.display();
+            format!("--output: {output}: not the name of a file")
+        })?;
+        utf8(&output)?;
+        let name = name.to_string_lossy().replace("%p", &self.pid.to_string());
+        let output = output.with_file_name(name);
+        check_writable(&output).context("--output")?;
+        self.recording.check_page(&output)?;
+        Ok(output)
+    }
+}

@@ -1,0 +1,175 @@
+//! The private folder in `/tmp` of the process, through which the agent and this command exchange
+//! files. It is removed at the end, after errors too.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use loadhook_settings::AgentOptions;
+use rustix::fs::OFlags;
+use rustix::process::geteuid;
+
+use crate::agent_path::{AGENT, utf8};
+use crate::jvm::{Jvm, LONGEST_ARGUMENT, StagingDir};
+
+/// Name of the file to which the agent appends its answer.
+const ANSWER: &str = "answer";
+
+/// Name of the file that the agent writes as the profile.
+const PROFILE: &str = "profile.pb.gz";
+
+/// Name of the file of patterns.
+const PATTERNS: &str = "include";
+
+/// The bytes of an answer that are read. Its lines are short, but another user may own the process.
+const LONGEST_ANSWER: u64 = 1 << 20;
+
+/// The folder, and the files in it.
+pub(super) struct Room {
+    staging: StagingDir,
+    /// The folder's path as the process sees it.
+    as_seen: PathBuf,
+    /// The answer. This command holds a lock on it, by which the agent sees that the command lives.
+    answer: File,
+    /// The agent's library, as the process sees it.
+    library: PathBuf,
+    /// The parent folder, held open because a path through `/proc/PID` becomes invalid when the
+    /// process ends. It is dropped after the folder, which is removed through it.
+    _tmp: File,
+}
+
+impl Room {
+    pub(super) fn new(jvm: &Jvm, library: &Path) -> Result<Room> {
+        let pid = jvm.pid();
+        let tmp = jvm.root().join("tmp");
+        let failed = || {
+            format!(
+                "cannot make a folder in /tmp of process {pid} (is it full, or mounted read-only?)"
+            )
+        };
+        let tmp = File::open(tmp).with_context(failed)?;
+        let ours = PathBuf::from(format!("/proc/self/fd/{}", tmp.as_raw_fd()));
+        let prefix = format!(".loadhook-{}-", jvm.own_pid());
+        refuse_other_command(&ours, &prefix, jvm)?;
+        let staging =
+            StagingDir::new(&ours, OsStr::new(&prefix), jvm.user()).with_context(failed)?;
+        let as_seen = Path::new("/tmp").join(staging.name());
+        let answer = locked(&staging).with_context(failed)?;
+        let is_seen = jvm.user() == geteuid().as_raw()
+            && fs::metadata(library).is_ok_and(|found| jvm.sees(library, &found));
+        let name = library.file_name().unwrap_or_default();
+        // The JVM never unloads a library, and a second copy would not know the tracker of the first.
+        let library = if let Some(loaded) = jvm.loaded(AGENT) {
+            loaded
+        } else if is_seen {
+            library.to_owned()
+        } else {
+            let copied = staging.add(&mut File::open(library)?, name);
+            copied.with_context(failed)?;
+            as_seen.join(name)
+        };
+        Ok(Room {
+            staging,
+            as_seen,
+            answer,
+            library,
+            _tmp: tmp,
+        })
+    }
+
+    /// Adds the names of the files in the folder to the agent's options. Patterns that do not fit into
+    /// the attach command go into a file.
+    pub(super) fn fill(&self, options: &mut AgentOptions) -> Result<()> {
+        let seen = |name: &str| Ok::<_, anyhow::Error>(utf8(&self.as_seen.join(name))?.to_owned());
+        options.file = seen(PROFILE)?;
+        options.answer = Some(seen(ANSWER)?);
+        if options.to_string().len() > LONGEST_ARGUMENT && !options.include.is_empty() {
+            let patterns = options
+                .include
+                .drain(..)
+                .map(|pattern| format!("{}\n", pattern.text()));
+            let patterns: String = patterns.collect();
+            let mut file = self.staging.create(PATTERNS)?;
+            file.write_all(patterns.as_bytes())?;
+            options.include_files = vec![seen(PATTERNS)?];
+        }
+        if options.to_string().len() > LONGEST_ARGUMENT {
+            bail!(
+                "a running JVM takes options of at most {LONGEST_ARGUMENT} bytes; give fewer patterns to --exclude"
+            );
+        }
+        Ok(())
+    }
+
+    /// The attach command that loads the agent with a text.
+    pub(super) fn order<'a>(&'a self, text: &'a str) -> [&'a OsStr; 4] {
+        // The path of the library is absolute.
+        [
+            "load".as_ref(),
+            self.library.as_os_str(),
+            "true".as_ref(),
+            text.as_ref(),
+        ]
+    }
+
+    /// Reads what the agent has appended to its answer since the last time.
+    pub(super) fn read_answer(&self, answer: &mut Vec<u8>) -> io::Result<()> {
+        let room = LONGEST_ANSWER.saturating_sub(answer.len() as u64);
+        (&self.answer).take(room).read_to_end(answer).map(drop)
+    }
+
+    /// The profile, if the agent has written one.
+    pub(super) fn profile(&self) -> io::Result<Option<Vec<u8>>> {
+        let mut bytes = Vec::new();
+        match self.staging.open(PROFILE) {
+            Ok(mut file) => file.read_to_end(&mut bytes).map(|_| Some(bytes)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Creates the answer. It is locked before it gets its name, so that no other command takes it for one
+/// that was left behind.
+fn locked(staging: &StagingDir) -> io::Result<File> {
+    let unnamed = "answer.new";
+    let answer = staging.create(unnamed)?;
+    answer.lock()?;
+    fs::rename(staging.path().join(unnamed), staging.path().join(ANSWER))?;
+    Ok(answer)
+}
+
+/// Removes the folders of commands that were killed, and refuses a process that another command
+/// watches. In a container each command brings a copy of the library, so the agents in these copies do
+/// not know each other.
+fn refuse_other_command(tmp: &Path, prefix: &str, jvm: &Jvm) -> Result<()> {
+    for entry in fs::read_dir(tmp)?.flatten() {
+        let is_ours = entry.file_name().as_bytes().starts_with(prefix.as_bytes())
+            && entry
+                .metadata()
+                .is_ok_and(|entry| [jvm.user(), geteuid().as_raw()].contains(&entry.uid()));
+        if !is_ours {
+            continue;
+        }
+        let mut options = File::options();
+        // If the file is a pipe, opening it must not block.
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let options = options.read(true).custom_flags(flags.bits().cast_signed());
+        let Ok(answer) = options.open(entry.path().join(ANSWER)) else {
+            continue;
+        };
+        if answer.try_lock().is_err() {
+            bail!(
+                "process {} is watched by another loadhook attach; wait until that has ended",
+                jvm.pid()
+            );
+        }
+        let _ = fs::remove_dir_all(entry.path());
+    }
+    Ok(())
+}

@@ -1,0 +1,148 @@
+//! Follows an agent in a running JVM until it has left.
+
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use loadhook_settings::attach::{self, AnswerLine, AttachFigures, DETACH};
+use loadhook_text::count;
+use loadhook_text::units::time;
+
+use super::PATIENCE;
+use super::room::Room;
+use crate::jvm::Jvm;
+use crate::output::{PRIVATE, say, write_beside};
+use crate::signals::{self, Noted};
+
+/// Interval at which the agent's answer is read.
+const PERIOD: Duration = Duration::from_millis(100);
+
+/// An agent in a running JVM, as its answer describes it.
+pub(super) struct Watch<'a> {
+    jvm: &'a Jvm,
+    room: &'a Room,
+    /// The file that gets the profile.
+    output: &'a Path,
+    answer: Vec<u8>,
+    /// Number of lines of the answer that were read.
+    lines: usize,
+    /// True if the agent has written a profile that was not taken yet.
+    has_new_profile: bool,
+    has_left: bool,
+    /// The reason for which the agent does not watch.
+    pub(super) error: Option<String>,
+}
+
+/// The end of a watch.
+#[derive(Clone, Copy)]
+pub(super) enum Ended {
+    /// The agent has left.
+    Left,
+    /// The process has ended.
+    WithProcess,
+    /// A second signal came; this is the exit code of a process that it ended.
+    Interrupted(u8),
+}
+
+impl<'a> Watch<'a> {
+    pub(super) fn new(jvm: &'a Jvm, room: &'a Room, output: &'a Path) -> Watch<'a> {
+        Watch {
+            jvm,
+            room,
+            output,
+            answer: Vec::new(),
+            lines: 0,
+            has_new_profile: false,
+            has_left: false,
+            error: None,
+        }
+    }
+
+    /// Waits until the agent has left. At the first signal the agent is asked to leave.
+    pub(super) fn until_end(&mut self, stop: &Noted) -> Result<Ended> {
+        let mut second = None;
+        loop {
+            // The agent of a process that ends writes its last lines before.
+            let has_ended = self.jvm.has_ended();
+            self.read();
+            if self.has_left {
+                return Ok(Ended::Left);
+            }
+            if has_ended {
+                return Ok(Ended::WithProcess);
+            }
+            if self.has_new_profile {
+                self.take_profile()?;
+            }
+            if second.is_none() && stop.code().is_some() {
+                let second = second.insert(signals::noted()?);
+                self.detach(second)?;
+            }
+            if let Some(code) = second.as_ref().and_then(Noted::code) {
+                return Ok(Ended::Interrupted(code));
+            }
+            thread::sleep(PERIOD);
+        }
+    }
+
+    /// Asks the agent to leave, and waits for the answer unless a `second` signal comes.
+    fn detach(&self, second: &Noted) -> Result<()> {
+        say!("loadhook: the agent leaves process {}", self.jvm.pid());
+        let order = self.room.order(DETACH);
+        let answer = self
+            .jvm
+            .execute(order, PATIENCE, || second.code().is_none());
+        match answer {
+            // The end of the process is noticed otherwise.
+            Err(_) if self.jvm.has_ended() => Ok(()),
+            answer => answer.map(drop),
+        }
+    }
+
+    /// Reads the new lines of the answer, and prints what they tell.
+    pub(super) fn read(&mut self) {
+        // What cannot be read now is read the next time.
+        let _ = self.room.read_answer(&mut self.answer);
+        let answer = String::from_utf8_lossy(&self.answer);
+        let new: Vec<AnswerLine> = attach::lines(&answer).skip(self.lines).collect();
+        self.lines += new.len();
+        for line in new {
+            match line {
+                AnswerLine::Attached(figures) => self.tell(&figures),
+                AnswerLine::Note(note) => say!("loadhook: {note}"),
+                AnswerLine::Error(error) => self.error = Some(error),
+                AnswerLine::Profile(_) => self.has_new_profile = true,
+                AnswerLine::Left => self.has_left = true,
+            }
+        }
+    }
+
+    fn tell(&self, figures: &AttachFigures) {
+        let pid = self.jvm.pid();
+        if figures.classes == 0 {
+            say!("loadhook: watching process {pid}; no loaded class is changed");
+            return;
+        }
+        let refused = match figures.refused {
+            0 => String::new(),
+            refused => format!("; {} classes cannot be changed", count(refused)),
+        };
+        say!(
+            "loadhook: watching process {pid}: {} classes in {} batches, longest stop {}{refused}",
+            count(figures.classes),
+            count(figures.batches),
+            time(1e3 * figures.longest_pause_us as f64),
+        );
+    }
+
+    /// Copies the agent's profile to its place. Returns false if there is none.
+    pub(super) fn take_profile(&mut self) -> Result<bool> {
+        self.has_new_profile = false;
+        let profile = self.room.profile();
+        match profile.context("cannot read the profile that the agent wrote")? {
+            Some(profile) => write_beside(self.output, &profile, PRIVATE).map(|()| true),
+            None => Ok(false),
+        }
+    }
+}

@@ -1,0 +1,373 @@
+//! Tests of `loadhook attach` with real JVMs. The program goes on, and no file is left in its `/tmp`.
+
+mod common;
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+
+use common::held::{Held, in_container, names, needs_root, send, spawned, until};
+use common::{Done, calls, done, folder, loadhook, mode, read};
+use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::{process, source};
+use rustix::process::Signal;
+
+const STEP: &str = "watched.Looping";
+
+fn classes() -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java/attach");
+    let program = folder.join("watched/Looping.java");
+    let compiled = source::compile_once("attach", std::slice::from_ref(&program), |javac| {
+        javac.args(["--release", "11"]).arg(&program);
+        Ok(())
+    });
+    compiled.expect("the program compiles")
+}
+
+/// Starts a JVM that calls a method again and again.
+fn looping(feature: u32, options: &[&str]) -> Held {
+    let java = Jdk::find(feature).expect("the JDK is installed").java();
+    let mut command = Command::new(java.get_program());
+    command.args(options).arg("-cp").arg(classes());
+    Held::wait(command.arg("watched.Looping"))
+}
+
+/// The command `loadhook attach PID -o p.pb.gz OPTION…`.
+fn attach(folder: &Path, pid: &str, options: &[&str]) -> Command {
+    let mut command = loadhook(folder, &["attach", pid, "-o", "p.pb.gz"]);
+    command.args(options);
+    command
+}
+
+const INCLUDE: &[&str] = &["--include", "watched.**"];
+
+/// A command that is watching.
+struct Watching {
+    command: Child,
+    said: String,
+}
+
+impl Watching {
+    /// Starts the command, and waits until it says that it watches.
+    fn start(folder: &Path, pid: &str, options: &[&str]) -> Watching {
+        let mut command = spawned(&mut attach(folder, pid, options));
+        let _limit = process::limit(&command);
+        let stderr = command.stderr.take().expect("the stream is a pipe");
+        let mut stderr = BufReader::new(stderr);
+        let mut said = String::new();
+        while !said.contains("loadhook: watching process ") {
+            let read = stderr.read_line(&mut said).expect("the text is UTF-8");
+            assert_ne!(read, 0, "{said}");
+        }
+        said += std::str::from_utf8(stderr.buffer()).expect("the text is UTF-8");
+        command.stderr = Some(stderr.into_inner());
+        Watching { command, said }
+    }
+
+    fn end(self) -> Done {
+        let mut done = common::ended(process::end(self.command).expect("the process ends"));
+        done.err = self.said + &done.err;
+        done
+    }
+}
+
+/// The files of a command in `/tmp` of a process.
+fn left_over(pid: &str, own_pid: &str) -> Vec<String> {
+    let tmp = PathBuf::from(format!("/proc/{pid}/root/tmp"));
+    let mut names = names(&tmp);
+    let prefix = format!(".loadhook-{own_pid}-");
+    names.retain(|name| name.starts_with(&prefix));
+    names
+}
+
+#[track_caller]
+fn nothing_is_left(pid: &str) {
+    assert_eq!(left_over(pid, pid), [""; 0]);
+}
+
+#[test]
+fn a_running_program_is_watched_for_a_while() {
+    for (feature, warning) in [
+        (11, None),
+        (17, None),
+        (
+            25,
+            Some("loadhook: JDK 25 prints a warning about a dynamically loaded agent"),
+        ),
+    ] {
+        let jvm = looping(feature, &[]);
+        let folder = folder();
+        let options = [INCLUDE, &["--duration", "1s", "--html", "p.html"]].concat();
+        let result = done(&mut attach(folder.path(), &jvm.pid(), &options));
+        let watching = format!(
+            "loadhook: watching process {}: 1 classes in 1 batches, longest stop ",
+            jvm.pid()
+        );
+        result.expect(
+            0,
+            "",
+            &[
+                &watching,
+                "watched.Looping.step",
+                "profile: p.pb.gz (page: p.html)",
+            ],
+        );
+        assert_eq!(
+            result.err.contains(" prints a warning"),
+            warning.is_some(),
+            "{}",
+            result.err
+        );
+        assert!(
+            warning.is_none_or(|warning| result.err.contains(warning)),
+            "{}",
+            result.err
+        );
+        let profile = folder.path().join("p.pb.gz");
+        assert!(calls(&read(&profile), STEP, "step") > 100, "{}", result.err);
+        assert_eq!(mode(&profile), 0o600);
+        assert_eq!(names(folder.path()), ["p.html", "p.pb.gz"]);
+        nothing_is_left(&jvm.pid());
+        jvm.ends_well();
+    }
+}
+
+#[test]
+fn without_patterns_only_samples_are_taken() {
+    let jvm = looping(17, &[]);
+    let folder = folder();
+    let result = done(&mut attach(
+        folder.path(),
+        &jvm.pid(),
+        &["--duration", "1s"],
+    ));
+    result.expect(0, "", &["; no loaded class is changed", "watched.Looping"]);
+    assert_eq!(read(&folder.path().join("p.pb.gz")).calls(), 0);
+    jvm.ends_well();
+}
+
+#[test]
+fn a_signal_ends_the_watching_with_a_table() {
+    let jvm = looping(17, &[]);
+    // The second time shows that the agent has left the first time.
+    for signal in [Signal::INT, Signal::TERM] {
+        let folder = folder();
+        let watching = Watching::start(folder.path(), &jvm.pid(), INCLUDE);
+        send(&watching.command, signal);
+        let result = watching.end();
+        result.expect(0, "", &["watched.Looping.step", "profile: p.pb.gz"]);
+        assert_eq!(names(folder.path()), ["p.pb.gz"]);
+        nothing_is_left(&jvm.pid());
+    }
+    jvm.ends_well();
+}
+
+#[test]
+fn the_agent_of_a_killed_command_leaves() {
+    let jvm = looping(17, &[]);
+    let folder = folder();
+    let mut watching = Watching::start(folder.path(), &jvm.pid(), INCLUDE);
+    watching.command.kill().expect("the command is alive");
+    watching.command.wait().expect("the command ends");
+    until(&jvm.0, || left_over(&jvm.pid(), &jvm.pid()).is_empty());
+    assert_eq!(names(folder.path()), [""; 0]);
+    // The agent is no longer there, so it can be loaded again.
+    let options = [INCLUDE, &["--duration", "500ms"]].concat();
+    let result = done(&mut attach(folder.path(), &jvm.pid(), &options));
+    result.expect(0, "", &["watched.Looping.step"]);
+    nothing_is_left(&jvm.pid());
+    jvm.ends_well();
+}
+
+#[test]
+fn a_program_that_ends_leaves_its_profile() {
+    let folder = folder();
+    let mut jvm = looping(17, &[]);
+    let watching = Watching::start(folder.path(), &jvm.pid(), INCLUDE);
+    drop(jvm.0.stdin.take());
+    let result = watching.end();
+    result.expect(0, "", &["watched.Looping.step", "profile: p.pb.gz"]);
+    assert_eq!(jvm.0.wait().expect("the process ends").code(), Some(0));
+}
+
+#[test]
+fn a_killed_program_leaves_its_last_snapshot() {
+    for (options, code, said) in [
+        (&[][..], 1, "error: no profile of process "),
+        (&["--snapshot-every", "100ms"], 0, "watched.Looping.step"),
+    ] {
+        let folder = folder();
+        let mut jvm = looping(17, &[]);
+        let pid = jvm.pid();
+        let watching = Watching::start(folder.path(), &pid, &[INCLUDE, options].concat());
+        if code == 0 {
+            until(&watching.command, || names(folder.path()) == ["p.pb.gz"]);
+        }
+        jvm.send(Signal::KILL);
+        jvm.0.wait().expect("the process ends");
+        let result = watching.end();
+        let ended = format!("loadhook: process {pid} has ended\n");
+        result.expect(code, "", &[&ended, said]);
+        let names = names(Path::new("/tmp"));
+        let prefix = format!(".loadhook-{pid}-");
+        assert!(
+            !names.iter().any(|name| name.starts_with(&prefix)),
+            "{names:?}"
+        );
+    }
+}
+
+#[test]
+fn a_process_is_watched_by_one_command() {
+    let jvm = looping(17, &[]);
+    let folder = folder();
+    let watching = Watching::start(folder.path(), &jvm.pid(), INCLUDE);
+    let second = done(&mut attach(folder.path(), &jvm.pid(), INCLUDE));
+    let said = format!(
+        "error: process {} is watched by another loadhook attach; wait until that has ended\n",
+        jvm.pid()
+    );
+    second.expect(1, "", &[&said]);
+    send(&watching.command, Signal::INT);
+    watching.end().expect(0, "", &["watched.Looping.step"]);
+    nothing_is_left(&jvm.pid());
+    jvm.ends_well();
+}
+
+/// A JVM that the agent watches from the start.
+#[test]
+fn a_program_under_run_is_refused() {
+    let java = Jdk::find(17).expect("JDK 17 is installed").java();
+    let folder = folder();
+    let mut run = loadhook(folder.path(), &["run", "-o", "p.pb.gz", "--"]);
+    run.arg(java.get_program()).arg("-cp").arg(classes());
+    let mut jvm = Held::wait(
+        run.arg("watched.Looping")
+            .stderr(std::process::Stdio::null()),
+    );
+    let children = format!("/proc/{0}/task/{0}/children", jvm.pid());
+    let pid = fs::read_to_string(children).expect("the process is alive");
+    let result = done(&mut attach(folder.path(), pid.trim(), INCLUDE));
+    result.expect(
+        1,
+        "",
+        &[" is watched by Loadhook already, by loadhook run or by another loadhook attach"],
+    );
+    nothing_is_left(pid.trim());
+    drop(jvm.0.stdin.take());
+    assert_eq!(jvm.0.wait().expect("the process ends").code(), Some(0));
+}
+
+#[test]
+fn everything_is_checked_before_the_process_is_touched() {
+    let jvm = looping(17, &[]);
+    let folder = folder();
+    fs::write(folder.path().join("file"), "").expect("the test file can be written");
+    let pid = jvm.pid();
+    for (options, said) in [
+        (&["-o", "file/p.pb.gz"][..], "error: --output: "),
+        (&["--html", "file/p.html"], "file/p.html"),
+        (&["--html", "p.pb.gz"], "cannot be the same file"),
+        (&["--include", "a..b"], "error: --include: "),
+        (
+            &["--include", "x", "--include", "none"],
+            "--include none cannot be combined",
+        ),
+        (
+            &["--timing", "none"],
+            "--timing none records nothing without --alloc",
+        ),
+    ] {
+        let mut command = loadhook(folder.path(), &["attach", &pid]);
+        if options[0] != "-o" {
+            command.args(["-o", "p.pb.gz"]);
+        }
+        done(command.args(options)).expect(1, "", &[said]);
+    }
+    assert_eq!(names(folder.path()), ["file"]);
+    assert!(!Path::new(&format!("/tmp/.java_pid{pid}")).exists());
+    let mut sleeper = Command::new("sleep")
+        .arg("1000")
+        .spawn()
+        .expect("sleep starts");
+    let other = sleeper.id().to_string();
+    let result = done(&mut attach(folder.path(), &other, &[]));
+    sleeper.kill().expect("the process is alive");
+    sleeper.wait().expect("the process ends");
+    result.expect(
+        1,
+        "",
+        &[&format!("error: process {other} is not a HotSpot JVM: ")],
+    );
+    let result = done(&mut attach(folder.path(), &other, &[]));
+    result.expect(1, "", &[&format!("error: there is no process {other}\n")]);
+    jvm.ends_well();
+}
+
+#[test]
+fn jvms_that_load_no_agents_are_refused() {
+    for option in [
+        "-XX:+DisableAttachMechanism",
+        "-XX:-EnableDynamicAgentLoading",
+    ] {
+        // Without performance data, the JVM's answer says the same.
+        for data in ["-XX:+UsePerfData", "-XX:-UsePerfData"] {
+            if option.contains("Disable") && data.contains('-') {
+                continue;
+            }
+            let jvm = looping(17, &[option, data]);
+            let folder = folder();
+            let result = done(&mut attach(folder.path(), &jvm.pid(), INCLUDE));
+            assert_eq!(result.code, Some(1), "{}", result.err);
+            assert!(result.err.contains(&option[5..]), "{}", result.err);
+            nothing_is_left(&jvm.pid());
+            jvm.ends_well();
+        }
+    }
+}
+
+/// The library is copied to where the process can read it.
+#[test]
+fn the_jvm_of_another_user_is_watched() {
+    needs_root();
+    let folder = folder();
+    let java = Jdk::find(17).expect("JDK 17 is installed").java();
+    let mut command = Command::new(java.get_program());
+    command.uid(65_534).gid(65_534).arg("-cp").arg(classes());
+    let jvm = Held::wait(command.arg("watched.Looping"));
+    let options = [INCLUDE, &["--duration", "500ms"]].concat();
+    // The second time, the JVM still has the library, of which the file is gone.
+    for _ in 0..2 {
+        let result = done(&mut attach(folder.path(), &jvm.pid(), &options));
+        result.expect(0, "", &["watched.Looping.step"]);
+        nothing_is_left(&jvm.pid());
+    }
+    jvm.ends_well();
+}
+
+#[test]
+fn a_jvm_in_a_container_is_watched() {
+    needs_root();
+    let java = Jdk::find(17).expect("JDK 17 is installed").java();
+    let (jvm, pid) = in_container(&java, &classes(), "rw", &["watched.Looping"]);
+    let folder = folder();
+    // The second time, the JVM still has the library, of which the file is gone.
+    for _ in 0..2 {
+        let watching = Watching::start(folder.path(), &pid, INCLUDE);
+        assert_eq!(left_over(&pid, "1").len(), 1);
+        let second = done(&mut attach(folder.path(), &pid, INCLUDE));
+        second.expect(1, "", &[" is watched by another loadhook attach"]);
+        send(&watching.command, Signal::INT);
+        let result = watching.end();
+        result.expect(0, "", &["watched.Looping.step"]);
+        assert_eq!(left_over(&pid, "1"), [""; 0]);
+    }
+    jvm.ends_well();
+    let (jvm, pid) = in_container(&java, &classes(), "ro", &["watched.Looping"]);
+    let result = done(&mut attach(folder.path(), &pid, INCLUDE));
+    let said = format!("error: cannot make a folder in /tmp of process {pid}");
+    result.expect(1, "", &[&said]);
+    jvm.ends_well();
+}
