@@ -10,7 +10,7 @@ use crate::analysis::view::View;
 use crate::analysis::waiting_methods::mostly_waiting;
 use crate::format::bounds::{COUNTED, counted_only, mark};
 use crate::format::notes::{FEW_NOTES, measured, write_sentences};
-use crate::model::{Clock, Header, Method, Profile};
+use crate::model::{Clock, Header, Method, Profile, Timing};
 use loadhook_text::clipped;
 use loadhook_text::printable;
 use loadhook_text::units::{self, Quantity, Unit};
