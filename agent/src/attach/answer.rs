@@ -1,38 +1,61 @@
 //! The answer of an attached agent: a file to which it appends lines, and on which the command that attached it holds a
 //! lock as long as it lives.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use loadhook_settings::attach::AnswerLine;
 
 use crate::locks::lock;
 
+/// How the names of the folders begin that commands make for one agent.
+const PRIVATE_FOLDER: &str = ".loadhook-";
+
 /// A file to which lines are appended.
-pub(super) struct Answer(File);
+pub(super) struct Answer {
+    file: File,
+    name: PathBuf,
+}
 
 impl Answer {
     /// Opens a file that exists.
     pub(super) fn open(name: &str) -> io::Result<Answer> {
         let file = OpenOptions::new().append(true).read(true).open(name)?;
-        Ok(Answer(file))
+        Ok(Answer {
+            file,
+            name: PathBuf::from(name),
+        })
     }
 
     /// Appends a line.
     pub(super) fn write(&self, line: &AnswerLine) -> io::Result<()> {
         // One write a line, so that a reader sees whole lines.
-        (&self.0).write_all(format!("{line}\n").as_bytes())
+        (&self.file).write_all(format!("{line}\n").as_bytes())
     }
 
     /// Returns whether nobody waits for the answer any more.
     fn is_abandoned(&self) -> bool {
-        let is_free = self.0.try_lock_shared().is_ok();
+        let is_free = self.file.try_lock_shared().is_ok();
         if is_free {
             // If this fails, the lock ends with the file.
-            let _ = self.0.unlock();
+            let _ = self.file.unlock();
         }
         is_free
+    }
+
+    /// Removes the folder of a command that was killed, with the library and the profile in it. A
+    /// command that lives removes the folder itself.
+    fn remove_abandoned_folder(&self) {
+        let folder = self.name.parent();
+        let name = folder.and_then(Path::file_name);
+        let is_private =
+            name.is_some_and(|name| name.to_string_lossy().starts_with(PRIVATE_FOLDER));
+        if let Some(folder) = folder.filter(|_| is_private && self.is_abandoned()) {
+            // What cannot be removed, the next command removes.
+            let _ = fs::remove_dir_all(folder);
+        }
     }
 }
 
@@ -52,7 +75,10 @@ pub(super) fn begin(name: &str) -> io::Result<()> {
 
 /// Ends the answer.
 pub(super) fn end() {
-    *lock(&ANSWER) = None;
+    let ended = lock(&ANSWER).take();
+    if let Some(answer) = ended {
+        answer.remove_abandoned_folder();
+    }
 }
 
 /// Appends a line to the answer. Returns false if there is none, or no room for the line.
@@ -84,7 +110,25 @@ mod tests {
         }
         drop(asker);
         assert!(answer.is_abandoned());
-        let lines = std::fs::read_to_string(name).expect("an answer");
+        let lines = fs::read_to_string(name).expect("an answer");
         assert_eq!(lines, "note a\\nb\nleft\n");
+        answer.remove_abandoned_folder();
+        assert!(folder.path().exists(), "the folder is not private");
+    }
+
+    #[test]
+    fn the_folder_of_a_killed_command_is_removed() {
+        let tmp = tempfile::tempdir().expect("a folder");
+        let folder = tmp.path().join(format!("{PRIVATE_FOLDER}1-x"));
+        fs::create_dir(&folder).expect("a folder");
+        let name = folder.join("answer");
+        let asker = File::create(&name).expect("a file");
+        asker.lock().expect("a lock");
+        let answer = Answer::open(name.to_str().expect("a name")).expect("an answer");
+        answer.remove_abandoned_folder();
+        assert!(folder.exists(), "the command lives");
+        drop(asker);
+        answer.remove_abandoned_folder();
+        assert!(!folder.exists());
     }
 }

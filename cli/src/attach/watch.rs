@@ -126,12 +126,12 @@ impl<'a> Watch<'a> {
         }
         let refused = match figures.refused {
             0 => String::new(),
-            refused => format!("; {} classes cannot be changed", count(refused)),
+            refused => format!("; not changed: {}", counted(refused, "class", "classes")),
         };
         say!(
-            "loadhook: watching process {pid}: {} classes in {} batches, longest stop {}{refused}",
-            count(figures.classes),
-            count(figures.batches),
+            "loadhook: watching process {pid}: {} in {}, longest stop {}{refused}",
+            counted(figures.classes, "class", "classes"),
+            counted(figures.batches, "batch", "batches"),
             time(1e3 * figures.longest_pause_us as f64),
         );
     }
@@ -145,4 +145,9 @@ impl<'a> Watch<'a> {
             None => Ok(false),
         }
     }
+}
+
+fn counted(number: u64, one: &str, several: &str) -> String {
+    let noun = if number == 1 { one } else { several };
+    format!("{} {noun}", count(number))
 }
