@@ -113,7 +113,9 @@ fn calls(profile: &Profile) -> Vec<(String, u64)> {
         )
         .filter_map(|(method, calls)| {
             let method = profile.methods.get(method as usize)?;
-            (&*method.class == "Attached$Work").then(|| (method.name.to_string(), calls))
+            // Samples show methods that are not counted, too.
+            (calls > 0 && &*method.class == "Attached$Work")
+                .then(|| (method.name.to_string(), calls))
         })
         .collect();
     calls.sort();

@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use std::ffi::{CStr, c_char, c_int, c_uchar, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use loadhook_settings::attach::{DETACH, Refusal};
 use loadhook_settings::{AgentOptions, HeapDumpRequest};
@@ -143,14 +145,27 @@ fn dump_heap(options: &str, jni: Jni<'_>, environment: impl Fn() -> Option<Jvmti
 /// Makes the agent of a JVM that runs, and has the JVM tell it of its end.
 fn make_attached(
     settings: AgentOptions,
-    environment: impl FnOnce() -> Option<Jvmti>,
+    environment: impl Fn() -> Option<Jvmti>,
 ) -> Result<&'static Agent, LoadError> {
-    let jvmti = environment().ok_or(LoadError::NoJvmti)?;
+    let jvmti = awaited(environment).ok_or(LoadError::NoJvmti)?;
     let made = load::attached(jvmti, settings).and_then(|agent| {
         connect(jvmti, &[event::VM_DEATH]).map_err(LoadError::NoEvents)?;
         install(agent).ok_or(LoadError::Watched)
     });
     made.inspect_err(|_| jvmti.dispose())
+}
+
+/// Waits for a JVM that is about to start: it answers to attachers before it offers JVM TI.
+fn awaited(environment: impl Fn() -> Option<Jvmti>) -> Option<Jvmti> {
+    const LONGEST: Duration = Duration::from_secs(5);
+    let began = Instant::now();
+    loop {
+        let found = environment();
+        if found.is_some() || began.elapsed() > LONGEST {
+            return found;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
 }
 
 /// Sets the callbacks, and enables events.

@@ -108,7 +108,7 @@ final class Budget {
 
     /** Forgets what was held, when the agent has left. */
     static void forget() {
-        VIRTUAL.set(0);
+        VIRTUAL.getAndAdd(-VIRTUAL.get());
         release();
     }
 

@@ -357,8 +357,8 @@ final class Threads {
             refused = 0;
             sweepAt = 256;
             snapshot = false;
-            UNTRACKED.set(0);
-            LOST.set(0);
+            UNTRACKED.getAndAdd(-UNTRACKED.get());
+            LOST.getAndAdd(-LOST.get());
             for (int slot = 0; slot < SLOTS; slot++) {
                 CACHE[slot] = NOBODYS;
             }
