@@ -1,6 +1,5 @@
 //! Tests of `loadhook hprof`, on texts written after the manual and on a dump by a JVM.
 
-#[allow(dead_code)]
 mod common;
 
 use std::fs;
