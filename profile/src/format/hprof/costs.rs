@@ -5,7 +5,7 @@ use std::iter;
 
 use loadhook_hprof::text::{Cost, CostKind, CostsBegin, Line};
 
-use super::ranked;
+use super::ranked::ranked;
 use super::traces::Traces;
 use crate::analysis::figures::figures;
 use crate::analysis::options::Options;

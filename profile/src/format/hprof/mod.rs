@@ -1,6 +1,8 @@
 //! HPROF's text format: the tables `CPU SAMPLES`, `CPU TIME (ms)` and `SITES`, with the traces that they refer to.
 
 mod costs;
+mod detail;
+mod ranked;
 mod sites;
 mod traces;
 
@@ -10,6 +12,7 @@ use loadhook_hprof::text::{Line, ThreadEnd, ThreadStart, Writer};
 use loadhook_text::date::asctime;
 
 use self::costs::cost_lines;
+pub use self::detail::Detail;
 use self::sites::site_lines;
 use self::traces::{Traces, thread_serial};
 use crate::analysis::options::Options;
@@ -18,31 +21,6 @@ use crate::model::{Profile, Seen, ThreadKind, Timing};
 /// The reason why a profile with nothing but calls is refused.
 const NO_TABLE: &str = "HPROF's text has times or allocations, and this profile has only calls; \
     run again with --timing sampled or exact, or with --alloc";
-
-/// The detail of HPROF's text.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Detail {
-    /// Maximum number of frames of a trace.
-    pub depth: usize,
-    /// Rows with a smaller share of the whole are left out.
-    pub cutoff: f64,
-    /// Traces of different threads are different traces.
-    pub by_thread: bool,
-    /// Frames have their lines, where they are known.
-    pub lines: bool,
-}
-
-impl Default for Detail {
-    /// Whole stacks of each thread, with all rows.
-    fn default() -> Detail {
-        Detail {
-            depth: usize::MAX,
-            cutoff: 0.0,
-            by_thread: true,
-            lines: true,
-        }
-    }
-}
 
 /// Writes the tables of all that the profile has: processor time or calls, and allocations.
 ///
@@ -101,28 +79,4 @@ fn introduction(profile: &Profile) -> String {
         }
     }
     text
-}
-
-/// The rows of a table in their order, the largest first: up to `top`, and up to the first below the cutoff. `weight`
-/// is that of a row. Returns each with its share and that of all rows so far, in percent.
-fn ranked<T>(
-    mut rows: Vec<T>,
-    top: Option<usize>,
-    cutoff: f64,
-    weight: impl Fn(&T) -> f64,
-) -> Vec<(T, f64, f64)> {
-    rows.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
-    let whole: f64 = rows.iter().map(&weight).sum();
-    let share = |part: f64| if whole > 0.0 { part / whole } else { 0.0 };
-    let mut sum = 0.0;
-    let mut ranked = Vec::new();
-    for row in rows.into_iter().take(top.unwrap_or(usize::MAX)) {
-        let weight = weight(&row);
-        if share(weight) < cutoff {
-            break;
-        }
-        sum += weight;
-        ranked.push((row, 100.0 * share(weight), 100.0 * share(sum)));
-    }
-    ranked
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use loadhook_hprof::text::{self, Line, SitesBegin};
 
-use super::ranked;
+use super::ranked::ranked;
 use super::traces::{Place, Traces};
 use crate::analysis::allocation_places::chosen_sites;
 use crate::analysis::options::Options;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use loadhook_hprof::StackFrame;
 use loadhook_hprof::text::{Frame, Line, NoFrames, TraceHead};
 
-use super::Detail;
+use super::detail::Detail;
 use crate::model::Profile;
 
 /// Serial numbers of threads begin above this number, as HPROF's do.

@@ -1,0 +1,25 @@
+//! The order of a table's rows, and their shares.
+
+/// The rows of a table in their order, the largest first: up to `top`, and up to the first below the cutoff. `weight`
+/// is that of a row. Returns each with its share and that of all rows so far, in percent.
+pub(super) fn ranked<T>(
+    mut rows: Vec<T>,
+    top: Option<usize>,
+    cutoff: f64,
+    weight: impl Fn(&T) -> f64,
+) -> Vec<(T, f64, f64)> {
+    rows.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
+    let whole: f64 = rows.iter().map(&weight).sum();
+    let share = |part: f64| if whole > 0.0 { part / whole } else { 0.0 };
+    let mut sum = 0.0;
+    let mut ranked = Vec::new();
+    for row in rows.into_iter().take(top.unwrap_or(usize::MAX)) {
+        let weight = weight(&row);
+        if share(weight) < cutoff {
+            break;
+        }
+        sum += weight;
+        ranked.push((row, 100.0 * share(weight), 100.0 * share(sum)));
+    }
+    ranked
+}
