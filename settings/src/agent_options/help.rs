@@ -72,4 +72,5 @@ loadhook agent: -agentpath:PATH/libloadhook_agent.so=OPTION,OPTION...
                             leave once nobody holds a lock on it
 
 In paths and patterns, write \\, for a comma and \\\\ for a backslash.
+After hprof: the options are those of HPROF instead (hprof:help lists them).
 ";
