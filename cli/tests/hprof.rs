@@ -1,4 +1,4 @@
-//! Tests of `loadhook hprof`, on texts written after the manual and on a dump by a JVM.
+//! Tests of `loadhook hprof`, on texts written after the manual.
 
 mod common;
 
