@@ -178,6 +178,28 @@ fn samples_are_counted_by_trace() {
     assert_eq!(counts, [60, 6, 4, 2]);
 }
 
+/// Code that is no method of Java, as the JVM's own, counts for the method that called it.
+#[test]
+fn traces_have_methods_of_java_alone() {
+    let mut sampled = profile(Timing::Sampled);
+    sampled.methods[3] = Method::virtual_machine();
+    let detail = Detail {
+        by_thread: false,
+        ..Detail::default()
+    };
+    let contents = read(&sampled, &detail, &Options::default());
+    let counts: Vec<(&str, i64, usize)> = rows(&contents)
+        .into_iter()
+        .map(|(name, count, _, depth)| (name, count, depth))
+        .collect();
+    let expected = [
+        ("shop.Shop.right", 46, 2),
+        ("shop.Shop.left", 24, 2),
+        ("shop.Shop.main", 2, 1),
+    ];
+    assert_eq!(counts, expected);
+}
+
 #[test]
 fn a_profile_with_calls_alone_is_refused() {
     let counted = profile(Timing::Count);

@@ -9,7 +9,7 @@ use super::ranked::ranked;
 use super::traces::Traces;
 use crate::analysis::figures::figures;
 use crate::analysis::options::Options;
-use crate::model::{Node, Profile, Timing};
+use crate::model::{Method, Node, Profile, Timing};
 
 /// What a trace took by itself.
 #[derive(Clone, Copy, Default)]
@@ -73,6 +73,8 @@ fn costs(
         let focus = options.focus;
         focus.is_none_or(|focus| focus(&profile.methods[method as usize]))
     };
+    let is_shown =
+        |method: u32| kind != CostKind::Samples || is_java(&profile.methods[method as usize]);
     let mut sums: HashMap<u32, Own> = HashMap::new();
     for (index, thread) in profile.threads.iter().enumerate() {
         if options.thread.is_some_and(|wanted| !wanted(&thread.name)) {
@@ -87,7 +89,8 @@ fn costs(
             if count == 0 || !path(nodes, node).any(&is_focused) {
                 continue;
             }
-            let frames = path(nodes, node).map(|method| (method, None));
+            let frames = path(nodes, node).filter(|method| is_shown(*method));
+            let frames = frames.map(|method| (method, None));
             let sum = sums.entry(traces.number(index, frames)).or_default();
             sum.count = sum.count.saturating_add(count);
             sum.ns += figure.self_ns;
@@ -96,6 +99,12 @@ fn costs(
     let mut sums: Vec<(u32, Own)> = sums.into_iter().collect();
     sums.sort_by_key(|(trace, _)| *trace);
     sums
+}
+
+/// Returns whether a method is one of Java. HPROF's traces had no others, so samples in native code and in
+/// the JVM count for the method that called it.
+fn is_java(method: &Method) -> bool {
+    !method.descriptor.is_empty()
 }
 
 /// The methods from a node to its root.
