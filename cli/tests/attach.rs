@@ -203,7 +203,9 @@ fn a_killed_program_leaves_its_last_snapshot() {
         let pid = jvm.pid();
         let watching = Watching::start(folder.path(), &pid, &[INCLUDE, options].concat());
         if code == 0 {
-            until(&watching.command, || names(folder.path()) == ["p.pb.gz"]);
+            let room = left_over(&pid, &pid).remove(0);
+            let snapshot = Path::new("/tmp").join(room).join("profile.pb.gz");
+            until(&watching.command, || snapshot.exists());
         }
         jvm.send(Signal::KILL);
         jvm.0.wait().expect("the process ends");

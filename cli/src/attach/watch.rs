@@ -27,8 +27,6 @@ pub(super) struct Watch<'a> {
     answer: Vec<u8>,
     /// Number of lines of the answer that were read.
     lines: usize,
-    /// True if the agent has written a profile that was not taken yet.
-    has_new_profile: bool,
     has_left: bool,
     /// The reason for which the agent does not watch.
     pub(super) error: Option<String>,
@@ -53,7 +51,6 @@ impl<'a> Watch<'a> {
             output,
             answer: Vec::new(),
             lines: 0,
-            has_new_profile: false,
             has_left: false,
             error: None,
         }
@@ -71,9 +68,6 @@ impl<'a> Watch<'a> {
             }
             if has_ended {
                 return Ok(Ended::WithProcess);
-            }
-            if self.has_new_profile {
-                self.take_profile()?;
             }
             if second.is_none() && stop.code().is_some() {
                 let second = second.insert(signals::noted()?);
@@ -112,7 +106,8 @@ impl<'a> Watch<'a> {
                 AnswerLine::Attached(figures) => self.tell(&figures),
                 AnswerLine::Note(note) => say!("loadhook: {note}"),
                 AnswerLine::Error(error) => self.error = Some(error),
-                AnswerLine::Profile(_) => self.has_new_profile = true,
+                // The name of the profile is known.
+                AnswerLine::Profile(_) => {}
                 AnswerLine::Left => self.has_left = true,
             }
         }
@@ -137,8 +132,7 @@ impl<'a> Watch<'a> {
     }
 
     /// Copies the agent's profile to its place. Returns false if there is none.
-    pub(super) fn take_profile(&mut self) -> Result<bool> {
-        self.has_new_profile = false;
+    pub(super) fn take_profile(&self) -> Result<bool> {
         let profile = self.room.profile();
         match profile.context("cannot read the profile that the agent wrote")? {
             Some(profile) => write_beside(self.output, &profile, PRIVATE).map(|()| true),
