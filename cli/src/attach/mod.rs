@@ -41,7 +41,8 @@ pub(crate) fn run(mut args: AttachArgs) -> Result<ExitCode> {
     let order = options.to_string();
     let answer = jvm.execute(room.order(&order), PATIENCE, || {
         watch.read();
-        stop.code().is_none()
+        // The answer comes at once after the agent has begun to watch, which a signal ends as usual.
+        watch.is_attached || stop.code().is_none()
     })?;
     let Some(answer) = answer else {
         say!(

@@ -27,6 +27,8 @@ pub(super) struct Watch<'a> {
     answer: Vec<u8>,
     /// Number of lines of the answer that were read.
     lines: usize,
+    /// True once the agent watches the process.
+    pub(super) is_attached: bool,
     has_left: bool,
     /// The reason for which the agent does not watch.
     pub(super) error: Option<String>,
@@ -51,6 +53,7 @@ impl<'a> Watch<'a> {
             output,
             answer: Vec::new(),
             lines: 0,
+            is_attached: false,
             has_left: false,
             error: None,
         }
@@ -103,7 +106,10 @@ impl<'a> Watch<'a> {
         self.lines += new.len();
         for line in new {
             match line {
-                AnswerLine::Attached(figures) => self.tell(&figures),
+                AnswerLine::Attached(figures) => {
+                    self.is_attached = true;
+                    self.tell(&figures);
+                }
                 AnswerLine::Note(note) => say!("loadhook: {note}"),
                 AnswerLine::Error(error) => self.error = Some(error),
                 // The name of the profile is known.
