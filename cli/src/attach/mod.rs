@@ -5,7 +5,6 @@ mod room;
 mod watch;
 
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::{Result, bail};
 use loadhook_settings::attach::Refusal;
@@ -13,14 +12,11 @@ use loadhook_text::printable;
 
 pub(crate) use self::args::AttachArgs;
 use self::room::Room;
-use self::watch::{Ended, Watch};
+use self::watch::{Ended, PATIENCE, Watch};
 use crate::agent_path::{AGENT, agent_path};
 use crate::jvm::{Answer, Jvm};
 use crate::output::say;
 use crate::{recording, signals};
-
-/// Maximum time for a JVM to begin to answer.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Watches a process until its agent has left, and shows the profile.
 pub(crate) fn run(mut args: AttachArgs) -> Result<ExitCode> {

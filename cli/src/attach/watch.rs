@@ -9,11 +9,13 @@ use loadhook_settings::attach::{self, AnswerLine, AttachFigures, DETACH};
 use loadhook_text::count;
 use loadhook_text::units::time;
 
-use super::PATIENCE;
 use super::room::Room;
 use crate::jvm::Jvm;
 use crate::output::{PRIVATE, say, write_beside};
 use crate::signals::{self, Noted};
+
+/// Maximum time for a JVM to begin to answer.
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Interval at which the agent's answer is read.
 const PERIOD: Duration = Duration::from_millis(100);
