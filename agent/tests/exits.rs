@@ -138,10 +138,13 @@ fn constructors(feature: u32) -> Result<()> {
             .calls("Constructors", CONSTRUCTORS)?
             .sound(1)?;
         let bytes = run.profile.header.tracker_bytes;
+        // With samples, the main thread has an array of at most 512 KB.
+        let main = if timing == "sampled" { 512 << 10 } else { 0 };
         ensure!(
-            bytes < 100_000,
-            "{}: the tracker used {bytes} bytes, less than 100,000 expected",
-            run.name
+            bytes < 100_000 + main,
+            "{}: the tracker used {bytes} bytes, less than {} expected",
+            run.name,
+            100_000 + main
         );
     }
     Ok(())
