@@ -3,6 +3,10 @@
 use super::figure::Figure;
 use crate::model::{Header, Node, Timing};
 
+/// The standard error of the probes' cost with the CPU clock, as a share of that cost. docs/dev/performance.md has the
+/// measurement.
+pub(super) const COST_ERROR: f64 = 0.1;
+
 /// The share of a node's time that is not recursive. It serves as an estimate of the share of its
 /// calls.
 pub(super) fn share(node: &Node) -> f64 {

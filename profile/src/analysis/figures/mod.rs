@@ -30,7 +30,7 @@
 //!
 //! **The error of the cost.** The calibration measures the cost in a loop; in a program it is another one. With the CPU clock,
 //! whose reading takes longer than most methods, that difference can exceed what is left of a time. So a share of the cost
-//! that is taken off, [`COST_ERROR`], is a standard error of the time.
+//! that is taken off, `COST_ERROR`, is a standard error of the time.
 //!
 //! **The smallest error.** Before that, the self time that calls leave is combined with the self time
 //! that ticks show: see `figures/ticks.rs`.
@@ -52,10 +52,6 @@ pub use figure::Figure;
 use corrections::Corrections;
 
 use crate::model::{Clock, Header, Node, Timing};
-
-/// The standard error of the probes' cost with the CPU clock, as a share of that cost. docs/dev/performance.md has the
-/// measurement.
-const COST_ERROR: f64 = 0.1;
 
 /// The figures of a tree, one for each node. All times are 0 in [`Timing::Count`].
 ///

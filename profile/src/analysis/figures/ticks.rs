@@ -63,8 +63,7 @@
 //! off. No callee or caller has the same error, so `w + κ` stands for `w` everywhere but where the node's own share of
 //! `d(n)` is taken.
 
-use super::COST_ERROR;
-use super::corrections::{Corrections, share};
+use super::corrections::{COST_ERROR, Corrections, share};
 use super::figure::Figure;
 use crate::model::{Clock, Header, Node, Timing};
 
