@@ -62,9 +62,14 @@ final class MethodCalls {
         return calls.length - FIRST;
     }
 
-    /** An id that is greater than every id with calls. */
+    /** An id that is greater than every id with calls, as small as the array tells. */
     int end() {
-        return pages == null ? ids() : Math.max(ids(), pages.length << PAGE_BITS);
+        long[] calls = this.calls;
+        int ids = calls.length - FIRST;
+        while (ids > 0 && calls[ids - 1 + FIRST] == 0) {
+            ids--;
+        }
+        return pages == null ? ids : Math.max(ids, pages.length << PAGE_BITS);
     }
 
     /** Counts a call if its method has a place. */
