@@ -1,6 +1,7 @@
 //! The time of an agent in a JVM, from loading or attaching to leaving.
 
 use std::sync::{Condvar, Mutex};
+use std::thread;
 use std::time::Duration;
 
 use loadhook_settings::AgentOptions;
@@ -40,6 +41,18 @@ fn set(phase: Phase) {
     CHANGED.notify_all();
 }
 
+/// Frees the session if a panic ends its beginning or its end. Otherwise the JVM's thread that attaches agents would
+/// wait for that end for ever, and with it all other tools.
+struct FreedByPanic;
+
+impl Drop for FreedByPanic {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            set(Phase::Free);
+        }
+    }
+}
+
 /// Begins the session of an agent that was loaded at the JVM's start.
 pub(crate) fn loaded(agent: &'static Agent) {
     set(Phase::Working(agent));
@@ -62,6 +75,7 @@ pub(crate) fn attach(
         refuse(&settings, "this JVM is already watched by Loadhook");
         return Err(Refusal::Watched);
     }
+    let _freed = FreedByPanic;
     if let Some(name) = &settings.answer
         && let Err(error) = answer::begin(name)
     {
@@ -173,6 +187,7 @@ fn leave_from_own_thread(agent: &'static Agent, jni: Jni<'_>) {
 /// Takes out all that the agent has put into the JVM, and frees it. The caller has set the phase. It may be one of the
 /// agent's own threads; then that one remains.
 fn leave(agent: &'static Agent, jni: Jni<'_>, remaining_threads: usize) {
+    let _freed = FreedByPanic;
     agent.end.once(|| events::finish(agent, jni));
     events::disable(agent);
     let withdrawn = entry::withdraw(LONGEST_WAIT);
