@@ -198,7 +198,12 @@ fn leave(agent: &'static Agent, jni: Jni<'_>, remaining_threads: usize) {
         tracker.leave(jni);
     }
     if agent.options().rewrites() {
-        removal::remove_probes(&agent.instrumentation, jni);
+        let refused = removal::remove_probes(&agent.instrumentation, jni);
+        if refused != 0 {
+            diagnostics::line(&format!(
+                "the JVM refused to change {refused} classes back; their probes stay, and do nothing"
+            ));
+        }
         agent.instrumentation.hook.registry.leave();
     }
     // A thread that a debugger has suspended may still use the agent, which then stays in memory.
