@@ -38,6 +38,16 @@ impl Drop for CpuTimer {
     }
 }
 
+impl Drop for Timer {
+    fn drop(&mut self) {
+        if let Timer::Perf(file) = self {
+            // A child process that has not called `exec` yet has a copy of the descriptor, so closing it does not end
+            // the event. Its signal would end the process once the handler is gone.
+            disable(file.as_raw_fd());
+        }
+    }
+}
+
 /// The last error of the C library.
 fn errno() -> i32 {
     std::io::Error::last_os_error().raw_os_error().unwrap_or(0)
@@ -181,6 +191,13 @@ fn new_perf_event(tid: i32, signal: i32, interval: Duration) -> Result<OwnedFd, 
             || libc::fcntl(file.as_raw_fd(), F_SETOWN_EX, &owner) < 0
     };
     if refused { Err(errno()) } else { Ok(file) }
+}
+
+/// Keeps a performance event from sending signals.
+fn disable(file: i32) {
+    const DISABLE: libc::c_ulong = 0x2401;
+    // SAFETY: the call takes no pointer.
+    unsafe { libc::ioctl(file, DISABLE as _, 0) };
 }
 
 /// Lets a performance event send its next signal. The signal handler calls it.
