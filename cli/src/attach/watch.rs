@@ -86,7 +86,7 @@ impl<'a> Watch<'a> {
     }
 
     /// Asks the agent to leave, and waits for the answer unless a `second` signal comes.
-    fn detach(&self, second: &Noted) -> Result<()> {
+    fn detach(&mut self, second: &Noted) -> Result<()> {
         say!("loadhook: the agent leaves process {}", self.jvm.pid());
         let order = self.room.order(DETACH);
         let answer = self
@@ -95,7 +95,12 @@ impl<'a> Watch<'a> {
         match answer {
             // The end of the process is noticed otherwise.
             Err(_) if self.jvm.has_ended() => Ok(()),
-            answer => answer.map(drop),
+            Err(error) => Err(error),
+            Ok(answer) => {
+                // The JVM answers when the agent has left, also if the agent had no room for its last line.
+                self.has_left |= answer.is_some_and(|answer| answer.returned().is_some());
+                Ok(())
+            }
         }
     }
 
