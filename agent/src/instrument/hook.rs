@@ -82,17 +82,11 @@ impl Hook {
             allocations: options.counts_allocations(),
             objects: false,
         };
-        let only_counts = options.timing == Some(Timing::Sampled) && !options.counts_allocations();
-        let registry = if only_counts {
-            Registry::new()
-        } else {
-            Registry::with_ids_of_its_own()
-        };
         Hook {
             instrumenter: Instrumenter::new(selection),
             options,
             owner: OnceLock::new(),
-            registry,
+            registry: Registry::with_ids_of_its_own(),
             levels: Levels::default(),
             tally: Mutex::default(),
         }

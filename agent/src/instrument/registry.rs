@@ -135,8 +135,8 @@ impl Registry {
         }
     }
 
-    /// A registry whose ids differ from those of the agent before. A method that was under way when that agent left may
-    /// still run an exit probe of it.
+    /// A registry whose ids differ from those of the agent before. Probes of that agent may still run: in methods that
+    /// were under way when it left, in hidden classes, and in classes that the JVM did not change back.
     pub(crate) fn with_ids_of_its_own() -> Self {
         let registry = Registry::new();
         registry.lock().next = NEXT_FIRST.load(Ordering::Relaxed);
