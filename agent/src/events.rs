@@ -80,7 +80,7 @@ pub(crate) fn attach(agent: &'static Agent, jni: Jni<'_>) -> Result<AttachFigure
 }
 
 /// Configures the tracker, enables the events, instruments the classes loaded so far, and begins to sample. `current`
-/// is the calling thread, if it is the program's.
+/// is the calling thread if it is the main thread, else null.
 fn begin(
     agent: &'static Agent,
     jni: Jni<'_>,
@@ -102,6 +102,9 @@ fn begin(
         i32::try_from(options.settings.max_nodes).unwrap_or(i32::MAX),
     );
     configured.map_err(|_| NotBegun::NotConfigured)?;
+    if !current.is_null() && options.rewrites() && options.timing == Some(Timing::Sampled) {
+        tracker.begin_main(jni);
+    }
     ticker::start(options);
     if options.counts_allocations() {
         tracker.sizes.measure_arrays(agent.jvmti, jni);

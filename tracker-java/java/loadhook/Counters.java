@@ -79,14 +79,8 @@ final class Counters {
         new MethodCalls(1).count(0);
     }
 
-    /**
-     * Gives the current thread an array of its own if it is the main thread, which has the first id. It is another one if
-     * the agent is attached to a running program. Called once, before the first probe.
-     */
+    /** Gives the current thread, which is the main thread, an array of its own. Called once, before the first probe. */
     static void beginMain() {
-        if (Ids.of(Thread.currentThread()) != 1) {
-            return;
-        }
         int ids = MANY;
         while (8L * ids > MOST_MEMORY >> SHARE_OF_MAIN) {
             ids >>= 1;

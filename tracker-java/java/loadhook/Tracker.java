@@ -176,11 +176,14 @@ public class Tracker {
         Counters.rehearse();
         if (Counters.main != null) {
             Counters.resumeMain();
-        } else if (timing == Timing.SAMPLED && Timing.isAgents) {
-            Counters.beginMain();
         }
         Budget.limit(maxNodes);
         isOff = false;
+    }
+
+    /** Counts the calls of the current thread, the main thread, at less cost. The agent calls it once, at the JVM's start. */
+    static void beginMain() {
+        Counters.beginMain();
     }
 
     /** Ends the run: probes that may still run do nothing from now on, and all that was counted is dropped. */
