@@ -50,7 +50,10 @@ public class SampledTime {
                 virtualThreads(millis);
                 break;
             case "calls":
-                calls(millis);
+                // In the main thread, a probe takes so little that samples may miss it.
+                Thread caller = new Thread(() -> calls(millis), "caller");
+                caller.start();
+                caller.join();
                 break;
             case "exit":
                 rounds(millis);
