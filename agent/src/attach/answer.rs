@@ -3,10 +3,12 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use loadhook_settings::attach::AnswerLine;
+use rustix::process::geteuid;
 
 use crate::locks::lock;
 
@@ -22,7 +24,10 @@ pub(super) struct Answer {
 impl Answer {
     /// Opens a file that exists.
     pub(super) fn open(name: &str) -> io::Result<Answer> {
-        let file = OpenOptions::new().append(true).read(true).open(name)?;
+        check_folder(Path::new(name))?;
+        let mut options = OpenOptions::new();
+        let options = options.append(true).read(true);
+        let file = options.custom_flags(libc::O_NOFOLLOW).open(name)?;
         Ok(Answer {
             file,
             name: PathBuf::from(name),
@@ -48,14 +53,31 @@ impl Answer {
     /// Removes the folder of a command that was killed, with the library and the profile in it. A
     /// command that lives removes the folder itself.
     fn remove_abandoned_folder(&self) {
-        let folder = self.name.parent();
-        let name = folder.and_then(Path::file_name);
-        let is_private =
-            name.is_some_and(|name| name.to_string_lossy().starts_with(PRIVATE_FOLDER));
-        if let Some(folder) = folder.filter(|_| is_private && self.is_abandoned()) {
+        if let Some(folder) = private_folder(&self.name).filter(|_| self.is_abandoned()) {
             // What cannot be removed, the next command removes.
             let _ = fs::remove_dir_all(folder);
         }
+    }
+}
+
+/// The folder of a file, if a command has made it for one agent.
+fn private_folder(file: &Path) -> Option<&Path> {
+    let folder = file.parent()?;
+    let name = folder.file_name()?.to_string_lossy();
+    name.starts_with(PRIVATE_FOLDER).then_some(folder)
+}
+
+/// Fails if the private folder of a file is gone, or is not this user's. A command that ends early removes it, and any
+/// user could then put one in its place whose links lead to other files.
+pub(crate) fn check_folder(file: &Path) -> io::Result<()> {
+    let Some(folder) = private_folder(file) else {
+        return Ok(());
+    };
+    let found = fs::symlink_metadata(folder)?;
+    if found.is_dir() && found.uid() == geteuid().as_raw() {
+        Ok(())
+    } else {
+        Err(io::Error::other("the folder belongs to another user"))
     }
 }
 
@@ -114,6 +136,24 @@ mod tests {
         assert_eq!(lines, "note a\\nb\nleft\n");
         answer.remove_abandoned_folder();
         assert!(folder.path().exists(), "the folder is not private");
+    }
+
+    #[test]
+    fn a_private_folder_is_no_link() {
+        let tmp = tempfile::tempdir().expect("a folder");
+        let name = tmp.path().join(format!("{PRIVATE_FOLDER}1-x"));
+        let file = name.join("profile");
+        assert!(check_folder(&file).is_err(), "it is gone");
+        std::os::unix::fs::symlink(tmp.path(), &name).expect("a link");
+        assert!(check_folder(&file).is_err(), "it is a link");
+        fs::remove_file(&name).expect("the link is removed");
+        fs::create_dir(&name).expect("a folder");
+        assert!(check_folder(&file).is_ok());
+        let other = tmp.path().join("answer");
+        std::os::unix::fs::symlink(&other, name.join("answer")).expect("a link");
+        File::create(&other).expect("a file");
+        let answer = name.join("answer");
+        assert!(Answer::open(answer.to_str().expect("a name")).is_err());
     }
 
     #[test]

@@ -124,6 +124,7 @@ impl ProfileWriter {
         let noted = self.noted.get();
         let file = noted.unwrap_or(&options.file).as_path();
         let put = || {
+            answer::check_folder(file)?;
             let content = |out: &mut dyn Write| content(options, &profile, out);
             let Some(pending) = file::write(file, content, goes_on)? else {
                 return Ok(file);
