@@ -18,8 +18,11 @@ use crate::jvm::jvmti::Jvmti;
 use crate::jvm::reference::{Global, Local};
 
 /// The wait before looking again for classes. A class that the hook has given probes is listed only when the JVM has
-/// defined it, which takes far less.
+/// defined it, which takes far less, unless Java code has to load its superclass first.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
+/// The number of looks in a row that find no class, after which there is none.
+const EMPTY_LOOKS: u32 = 3;
 
 /// The most times of looking.
 const MOST_LOOKS: u32 = 10;
@@ -34,7 +37,7 @@ pub(crate) fn remove_probes(instrumentation: &Instrumentation, jni: Jni<'_>) -> 
     let jvmti = instrumentation.jvmti;
     let mut pace = Pace::running();
     let mut done = Done::default();
-    let mut refused = 0;
+    let (mut refused, mut empty_looks) = (0, 0);
     for _ in 0..MOST_LOOKS {
         let new = jni.framed(|jni| {
             jni.ensure_local_capacity();
@@ -45,9 +48,14 @@ pub(crate) fn remove_probes(instrumentation: &Instrumentation, jni: Jni<'_>) -> 
         });
         let new = new.unwrap_or_default();
         if new.is_empty() {
-            break;
+            empty_looks += 1;
+            if empty_looks == EMPTY_LOOKS {
+                break;
+            }
+        } else {
+            empty_looks = 0;
+            refused += retransform::change(jvmti, &new, &mut pace, &|| true).len();
         }
-        refused += retransform::change(jvmti, &new, &mut pace, &|| true).len();
         thread::sleep(LOOK_AGAIN);
     }
     done.release(jni);

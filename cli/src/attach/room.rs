@@ -29,6 +29,9 @@ const PATTERNS: &str = "include";
 /// The bytes of an answer that are read. Its lines are short, but another user may own the process.
 const LONGEST_ANSWER: u64 = 1 << 20;
 
+/// The largest profile that is read, for the same reason.
+const LONGEST_PROFILE: u64 = 1 << 30;
+
 /// The folder, and the files in it.
 pub(super) struct Room {
     staging: StagingDir,
@@ -127,7 +130,13 @@ impl Room {
     pub(super) fn profile(&self) -> io::Result<Option<Vec<u8>>> {
         let mut bytes = Vec::new();
         match self.staging.open(PROFILE) {
-            Ok(mut file) => file.read_to_end(&mut bytes).map(|_| Some(bytes)),
+            Ok(file) => {
+                file.take(LONGEST_PROFILE + 1).read_to_end(&mut bytes)?;
+                if bytes.len() as u64 > LONGEST_PROFILE {
+                    return Err(io::Error::other("the profile has more than 1 GiB"));
+                }
+                Ok(Some(bytes))
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }

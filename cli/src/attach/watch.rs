@@ -76,7 +76,12 @@ impl<'a> Watch<'a> {
             }
             if second.is_none() && stop.code().is_some() {
                 let second = second.insert(signals::noted()?);
-                self.detach(second)?;
+                // The profile comes all the same if the agent leaves later. A second signal ends the wait.
+                if let Err(error) = self.detach(second) {
+                    say!(
+                        "loadhook: the agent cannot be asked to leave ({error:#}); press Ctrl-C again to give up"
+                    );
+                }
             }
             if let Some(code) = second.as_ref().and_then(Noted::code) {
                 return Ok(Ended::Interrupted(code));

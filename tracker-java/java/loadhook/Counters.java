@@ -81,7 +81,8 @@ final class Counters {
 
     /** Gives the current thread, which is the main thread, an array of its own. Called once, before the first probe. */
     static void beginMain() {
-        int ids = MANY;
+        // An array of twice the size would take a whole region of a small heap of G1.
+        int ids = MANY >> 1;
         while (8L * ids > MOST_MEMORY >> SHARE_OF_MAIN) {
             ids >>= 1;
         }
