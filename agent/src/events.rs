@@ -88,8 +88,8 @@ fn begin(
     current: Local<'_>,
     pace: Pace,
 ) -> Result<AttachFigures, NotBegun> {
-    // Before the events of allocations, which would report the reserve as the program's. Without these events the
-    // sampler's thread makes the reserve: to clear its memory takes a millisecond or two.
+    // The reserve is made before the events of allocations are enabled, which would report it as the program's. If they
+    // are not enabled, the sampler's thread makes it, because it takes a millisecond or two to clear the memory.
     let has_reserve = agent.sampler.is_none() || agent.samples.is_some();
     if has_reserve {
         tracker.reserve.keep(jni);
@@ -127,7 +127,7 @@ fn begin(
         gate: &agent.gate,
         tracker,
     };
-    // Started before any class has probes, as above.
+    // This thread, too, is started before any class has probes.
     keeper::start(parts, jni);
     let figures = begin_instrumenting(agent, jni, tracker, pace);
     // Sampling begins after retransformation, which is not work of the program.
@@ -144,8 +144,8 @@ fn begin(
     Ok(figures)
 }
 
-/// Enables the events of threads and begins to sample them, in a thread that runs `first` before. Returns whether that
-/// thread was started.
+/// Enables the events of threads and begins to sample them, in a thread that runs `first` beforehand. Returns whether
+/// that thread was started.
 fn begin_sampling(
     agent: &'static Agent,
     sampler: &'static Sampler,
@@ -222,7 +222,8 @@ fn begin_instrumenting(
         ));
         return AttachFigures::default();
     }
-    // Virtual threads count on their carriers if calls are only counted. A JVM without this event has none.
+    // If calls are only counted, the calls of a virtual thread count for its carrier, so its end does not matter. A JVM
+    // without this event has no virtual threads.
     if options.timing != Some(Timing::Sampled) || options.counts_allocations() {
         let _ = agent.jvmti.notify(event::VIRTUAL_THREAD_END, true);
     }

@@ -84,8 +84,8 @@ fn is_wanted(
     instrumentation.hook.wants(origin) && jvmti.is_modifiable(class)
 }
 
-/// The classes of the Java names that `is_wanted` accepts, with these names. Hidden classes, which the JVM does not
-/// retransform, are left out.
+/// The loaded classes whose Java names `is_wanted` accepts, with their names. Hidden classes are left out, because the
+/// JVM does not retransform them.
 pub(super) fn classes_named<'f>(
     jvmti: Jvmti,
     jni: Jni<'f>,
