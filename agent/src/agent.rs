@@ -36,7 +36,7 @@ pub(crate) struct Agent {
     pub(crate) tracker: OnceLock<&'static TrackerClient>,
     pub(crate) gate: SnapshotGate,
     pub(crate) end: End,
-    /// The pauses in which classes were changed, once an agent has attached.
+    /// Figures of the pauses in which an attached agent changed classes. Set when the agent has changed them.
     pub(crate) attached: OnceLock<AttachFigures>,
     pub(crate) writer: ProfileWriter,
     pub(crate) start_time: StartTime,
@@ -67,7 +67,7 @@ impl Agent {
 }
 
 impl Agent {
-    /// Gives back what the JVM keeps for the agent, which has left.
+    /// Gives back what the JVM keeps for the agent. Called when the agent has left.
     pub(crate) fn release(&self, jni: Jni<'_>) {
         if let Some(sampler) = &self.sampler {
             sampler.release(self.jvmti, jni);

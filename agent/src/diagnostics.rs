@@ -30,7 +30,7 @@ pub(crate) fn begin_anew() {
     *lock(&PRINTED) = None;
 }
 
-/// Prints a message. A message may have several lines: that about a wrong pattern has three.
+/// Prints a message. A message may have several lines; for example, the one about a wrong pattern has three.
 pub(crate) fn line(message: &str) {
     if answer::write(&AnswerLine::Note(message.to_owned())) {
         return;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::locks::{lock, wait};
 
-/// The longest wait for the other one that ends the work.
+/// The longest wait for the other thread that ends the work.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 #[derive(Default, PartialEq)]
@@ -24,7 +24,7 @@ pub(crate) struct End {
 }
 
 impl End {
-    /// Runs `finish` if no other thread does or did; else waits until it is done.
+    /// Runs `finish`, unless another thread has begun to run it. In that case waits until that thread is done.
     pub(crate) fn once(&self, finish: impl FnOnce()) {
         let mut state = lock(&self.state);
         if *state == State::Working {

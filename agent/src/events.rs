@@ -44,8 +44,8 @@ pub(crate) enum NotBegun {
 
 /// Handles `VMStart`: defines the tracker's classes in `java.base`.
 ///
-/// They are needed even if no class is instrumented: they keep the heap reserve, without which a program whose heap is
-/// full ends without `VMDeath`, and each profile begins with their snapshot.
+/// The classes are needed even if no class is instrumented. They keep the heap reserve: without it, a program whose
+/// heap is full ends without `VMDeath`. Each profile also begins with their snapshot.
 pub(crate) fn vm_start(agent: &'static Agent, jni: Jni<'_>) {
     match definition::tracker(jni) {
         Ok(tracker) => drop(agent.tracker.set(tracker)),
@@ -67,11 +67,11 @@ pub(crate) fn vm_init(agent: &'static Agent, jni: Jni<'_>, current: Local<'_>) {
     }
 }
 
-/// Begins in a program that runs. Returns what was changed.
+/// Begins the agent's work in a program that runs already. Returns figures about the classes that were changed.
 pub(crate) fn attach(agent: &'static Agent, jni: Jni<'_>) -> Result<AttachFigures, NotBegun> {
     let tracker = definition::tracker(jni)?;
     let _ = agent.tracker.set(tracker);
-    // The native method that defines them was bound long ago.
+    // The native method that defines hidden classes was bound long ago.
     agent.hidden_classes.give_up();
     // The thread of the JVM that attaches agents is listed like all others.
     let figures = begin(agent, jni, tracker, Local::NULL, Pace::running())?;
@@ -88,8 +88,9 @@ fn begin(
     current: Local<'_>,
     pace: Pace,
 ) -> Result<AttachFigures, NotBegun> {
-    // The reserve is made before the events of allocations are enabled, which would report it as the program's. If they
-    // are not enabled, the sampler's thread makes it, because it takes a millisecond or two to clear the memory.
+    // The reserve is made before the events of allocations are enabled, because they would report it as an allocation
+    // of the program. If they are not enabled, the sampler's thread makes the reserve, because clearing its memory
+    // takes one or two milliseconds.
     let has_reserve = agent.sampler.is_none() || agent.samples.is_some();
     if has_reserve {
         tracker.reserve.keep(jni);
@@ -350,7 +351,7 @@ pub(crate) fn disable(agent: &Agent) {
         event::NATIVE_METHOD_BIND,
         event::VM_DEATH,
     ] {
-        // The JVM refuses to disable an event that it does not know.
+        // A failure does no harm: the JVM refuses to disable an event that it does not know.
         let _ = agent.jvmti.notify(event, false);
     }
 }

@@ -49,7 +49,7 @@ pub(crate) enum LoadError {
     /// The options ask for allocations only, and these cannot be sampled.
     #[error("{0}")]
     NoSamples(NoSamples),
-    /// The options are those of an agent that is attached.
+    /// The options have one that only an attached agent takes.
     #[error("duration= and answer= are for an agent that is attached to a running JVM")]
     OnlyAttached,
     /// Another agent is there.
@@ -96,7 +96,7 @@ impl From<jvmti::Error> for NoSamples {
     }
 }
 
-/// Makes an agent that is loaded at the JVM's start from the text of its options.
+/// Makes the agent from the text of its options, at the JVM's start.
 pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, LoadError> {
     let settings = match with_environment(text).parse::<AgentOptions>() {
         Err(OptionsError::Help) => print_help(HELP),
@@ -109,8 +109,8 @@ pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, LoadError> {
     make(jvmti, settings)
 }
 
-/// Makes an agent that is attached to a running JVM. Without patterns it only takes samples, so that no class is
-/// changed that nobody has named.
+/// Makes an agent that is attached to a running JVM. Without patterns the agent only takes samples, so that it changes
+/// no class that the user has not named.
 pub(crate) fn attached(jvmti: Jvmti, mut settings: AgentOptions) -> Result<Agent, LoadError> {
     let has_patterns =
         settings.include.len() + settings.include_files.len() + settings.exclude.len() > 0;
@@ -165,7 +165,7 @@ fn make(jvmti: Jvmti, settings: AgentOptions) -> Result<Agent, LoadError> {
     })
 }
 
-/// The text of the options, with those in the environment behind them if they are HPROF's.
+/// The text of the options. If they are HPROF's, those in the environment are appended.
 fn with_environment(text: &str) -> Cow<'_, str> {
     match std::env::var(HPROF_VARIABLE) {
         Ok(more) if text.starts_with(HPROF_PREFIX) => format!("{text},{more}").into(),

@@ -94,7 +94,8 @@ fn text_of(file: &str) -> io::Result<String> {
     read.map(|_| text)
 }
 
-/// The file to write. HPROF wrote beside a file that it was not allowed to overwrite.
+/// The file to write. If the options of HPROF forbid overwriting and the file exists, the name gets the process id, as
+/// with HPROF.
 fn file_of(settings: &AgentOptions, process: u32) -> PathBuf {
     let Some(hprof) = &settings.hprof else {
         return PathBuf::from(with_process_id(&settings.file, process));

@@ -135,7 +135,7 @@ fn expected(times: u64) -> Vec<(String, u64)> {
         .to_vec()
 }
 
-/// Calls before and after are not counted, and those between are, each once.
+/// Calls before attaching and after leaving are not counted. Each call between is counted once.
 fn counts_are_exact(feature: u32) -> Result<()> {
     let mut program = Running::start(feature, &["-Xverify:all"])?;
     program.answer()?;
@@ -166,7 +166,7 @@ fn counts_are_exact(feature: u32) -> Result<()> {
     program.end()
 }
 
-/// What an agent leaves behind must not disturb the next one. Without patterns nothing is changed.
+/// The remains of an agent must not disturb the next agent. Without patterns no class is changed.
 fn comes_again_and_again(feature: u32) -> Result<()> {
     let mut program = Running::start(feature, &["-Xcheck:jni"])?;
     program.answer()?;

@@ -23,12 +23,13 @@ use crate::locks::lock;
 use crate::options::Options;
 use crate::threads::fields::ThreadFields;
 
-/// The number of the next samples. Threads keep numbers of owners, which belong to the samples of one agent.
+/// The number of the next [`Samples`]. Threads keep the numbers of their owners, and such a number is valid only in the
+/// samples of one agent.
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
 /// The samples of this JVM.
 pub(crate) struct Samples {
-    /// The number of these samples.
+    /// The number of these samples. The samples of each later agent have another number.
     number: u32,
     pub(super) source: EventSource,
     /// True if sampled objects are followed until they are dead.
@@ -64,7 +65,7 @@ pub(crate) struct Samples {
 /// State of a native thread for its samples.
 #[derive(Clone, Copy, Default)]
 pub(super) struct ThreadState {
-    /// The number of the samples and, in these, that of the thread's owner.
+    /// The number of the samples, and the number of the thread's owner in them.
     pub(super) owner: Option<(u32, u32)>,
     /// Size of the thread's last sample; 0 before the first one.
     pub(super) previous: u64,

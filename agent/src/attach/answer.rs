@@ -1,5 +1,5 @@
-//! The answer of an attached agent: a file to which it appends lines, and on which the command that attached it holds a
-//! lock as long as it lives.
+//! The answer of an attached agent: a file to which the agent appends lines. The command that attached the agent holds
+//! a lock on the file until the command ends.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -12,7 +12,7 @@ use rustix::process::geteuid;
 
 use crate::locks::lock;
 
-/// How the names of the folders begin that commands make for one agent.
+/// Prefix of the private folders. A command makes one for each agent.
 const PRIVATE_FOLDER: &str = ".loadhook-";
 
 /// A file to which lines are appended.
@@ -36,7 +36,7 @@ impl Answer {
 
     /// Appends a line.
     pub(super) fn write(&self, line: &AnswerLine) -> io::Result<()> {
-        // One write a line, so that a reader sees whole lines.
+        // Each line is one write, so that a reader sees whole lines.
         (&self.file).write_all(format!("{line}\n").as_bytes())
     }
 
@@ -44,7 +44,7 @@ impl Answer {
     fn is_abandoned(&self) -> bool {
         let is_free = self.file.try_lock_shared().is_ok();
         if is_free {
-            // If this fails, the lock ends with the file.
+            // If unlocking fails, the lock ends when the file is closed.
             let _ = self.file.unlock();
         }
         is_free
@@ -54,7 +54,7 @@ impl Answer {
     /// command that lives removes the folder itself.
     fn remove_abandoned_folder(&self) {
         if let Some(folder) = private_folder(&self.name).filter(|_| self.is_abandoned()) {
-            // What cannot be removed, the next command removes.
+            // If this fails, the next command removes the folder.
             let _ = fs::remove_dir_all(folder);
         }
     }
@@ -67,8 +67,8 @@ fn private_folder(file: &Path) -> Option<&Path> {
     name.starts_with(PRIVATE_FOLDER).then_some(folder)
 }
 
-/// Fails if the private folder of a file is gone, or is not this user's. A command that ends early removes it, and any
-/// user could then put one in its place whose links lead to other files.
+/// Fails if the private folder of a file is gone, or belongs to another user. A command that ends early removes its
+/// folder. Then any user could make a folder of the same name, with links to other files.
 pub(crate) fn check_folder(file: &Path) -> io::Result<()> {
     let Some(folder) = private_folder(file) else {
         return Ok(());

@@ -1,4 +1,4 @@
-//! The time of an agent in a JVM, from loading or attaching to leaving.
+//! The session of an agent in a JVM: its time from loading or attaching to leaving.
 
 use std::sync::{Condvar, Mutex};
 use std::thread;
@@ -41,8 +41,8 @@ fn set(phase: Phase) {
     CHANGED.notify_all();
 }
 
-/// Frees the session if a panic ends its beginning or its end. Otherwise the JVM's thread that attaches agents would
-/// wait for that end for ever, and with it all other tools.
+/// Sets the phase to [`Phase::Free`] if the agent panics while it attaches or leaves. Otherwise the JVM's thread that
+/// attaches agents would wait for the end of that phase for ever, and so would all other tools.
 struct FreedByPanic;
 
 impl Drop for FreedByPanic {
@@ -58,7 +58,7 @@ pub(crate) fn loaded(agent: &'static Agent) {
     set(Phase::Working(agent));
 }
 
-/// Attaches an agent, which `make` makes of its options.
+/// Attaches an agent. `make` makes the agent from its options.
 pub(crate) fn attach(
     text: &str,
     jni: Jni<'_>,
@@ -103,7 +103,7 @@ pub(crate) fn attach(
         Err(error) => {
             tell(&error.to_string());
             set(Phase::Leaving);
-            // There is nothing to write.
+            // The agent has recorded nothing, so it writes no profile.
             agent.gate.begin_end();
             agent.end.once(|| ());
             leave(agent, jni, 0);
@@ -112,7 +112,7 @@ pub(crate) fn attach(
     }
 }
 
-/// Begins a session. Returns false if there is one. Waits for an agent that is leaving.
+/// Begins a session. If an agent is leaving, waits until it has left. Returns false if another agent has a session.
 fn begin() -> bool {
     let mut phase = lock(&PHASE);
     while matches!(*phase, Phase::Leaving) {
@@ -125,9 +125,9 @@ fn begin() -> bool {
     is_free
 }
 
-/// Tells an asker that gets no session why.
+/// Reports the reason for which a caller gets no session.
 fn refuse(settings: &AgentOptions, reason: &str) {
-    // The answer of the session that there is belongs to another asker.
+    // The answer of the present session belongs to another caller. So the reason goes to the file of this caller.
     let told = settings.answer.as_deref().map(|name| {
         let answer = Answer::open(name)?;
         answer.write(&AnswerLine::Error(reason.to_owned()))
@@ -137,14 +137,14 @@ fn refuse(settings: &AgentOptions, reason: &str) {
     }
 }
 
-/// Tells why an agent does not attach.
+/// Reports the reason for which an agent does not attach.
 fn tell(reason: &str) {
     if !answer::write(&AnswerLine::Error(reason.to_owned())) {
         diagnostics::line(reason);
     }
 }
 
-/// Has the agent write its profile and leave. Waits until it has left.
+/// Makes the agent write its profile and leave. Waits until it has left.
 pub(crate) fn detach(jni: Jni<'_>) -> Result<(), Refusal> {
     let mut phase = lock(&PHASE);
     while matches!(*phase, Phase::Beginning) {
@@ -168,15 +168,15 @@ pub(crate) fn detach(jni: Jni<'_>) -> Result<(), Refusal> {
     Err(Refusal::NotWatched)
 }
 
-/// Leaves from a thread of the agent, unless another thread does.
+/// Makes the agent leave, from one of its own threads. Does nothing if another thread already makes it leave.
 fn leave_from_own_thread(agent: &'static Agent, jni: Jni<'_>) {
-    // Whatever is under way ends early, attaching included.
+    // Work under way ends early. This includes attaching.
     agent.gate.begin_end();
     let mut phase = lock(&PHASE);
     while matches!(*phase, Phase::Beginning) {
         phase = wait(&CHANGED, phase, Duration::MAX);
     }
-    // The agent is there as long as its own thread: it is no other agent that works.
+    // The agent at work cannot be another one, because an agent stays until its own threads have ended.
     if matches!(*phase, Phase::Working(_)) {
         *phase = Phase::Leaving;
         drop(phase);
@@ -184,8 +184,8 @@ fn leave_from_own_thread(agent: &'static Agent, jni: Jni<'_>) {
     }
 }
 
-/// Takes out all that the agent has put into the JVM, and frees it. The caller has set the phase. It may be one of the
-/// agent's own threads; then that one remains.
+/// Takes out all that the agent has put into the JVM, and frees the agent. The caller has set [`Phase::Leaving`].
+/// `remaining_threads` is 1 if the caller is one of the agent's own threads, otherwise 0.
 fn leave(agent: &'static Agent, jni: Jni<'_>, remaining_threads: usize) {
     let _freed = FreedByPanic;
     agent.end.once(|| events::finish(agent, jni));

@@ -33,8 +33,8 @@ impl Budget {
     ///
     /// If the probes keep the budget, none is chosen. Otherwise methods are chosen in the order of their mean times,
     /// the shortest first, until the probes of the others cost half of the budget. `may_lose` returns whether a method
-    /// may lose its probes. The probes of a method that may not are left out of the sum, because the others cannot make
-    /// up for them.
+    /// may lose its probes. The probes of a method that must keep them are left out of the sum, because the other
+    /// methods cannot make up for them.
     pub(super) fn choose(
         self,
         seen: &[MethodSum],
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn others_do_not_make_up_for_a_method_that_must_keep_its_probes() {
-        // Without method 1, the probes cost first 4, then 24 of the 20 ms that are allowed.
+        // 20 ms are allowed. Without method 1, the probes cost 4 ms in the first case and 24 ms in the second one.
         let few = [
             method(1, 2_000_000, 30),
             method(2, 100_000, 30),
@@ -141,7 +141,7 @@ mod tests {
         let seen: Vec<MethodSum> = nested
             .chain([method(1, 100_000, 30), method(2, 500_000, 20)])
             .collect();
-        // The probes of 60 long methods cost 48 ms, those of the two short ones 2 and 10 ms; 20 ms are allowed.
+        // 20 ms are allowed. The probes of the 60 long methods cost 48 ms, those of the two short ones 2 ms and 10 ms.
         assert_eq!(BUDGET.choose(&seen, 140e6, |_| true), [2]);
     }
 

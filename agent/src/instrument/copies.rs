@@ -326,8 +326,8 @@ mod tests {
         assert!(copies.by_loader.is_empty() && copies.refused.is_empty());
     }
 
-    /// A loader that generates classes without end takes no memory for those beyond the limit, which are not
-    /// instrumented.
+    /// Classes beyond the limit are not instrumented and take no memory, even if a loader generates classes without
+    /// end.
     #[test]
     fn few_classes_that_are_not_instrumented_are_remembered() {
         let mut copies = Copies {

@@ -161,8 +161,8 @@ impl HiddenClasses {
         let _ = jvmti.notify(event::NATIVE_METHOD_BIND, false);
     }
 
-    /// Finds the native method of this JDK, at `VMInit`. If the method is bound already, calls `bind_definer`. That
-    /// must make code of the boot loader call [`bind_again`](Self::bind_again).
+    /// Finds the native method of this JDK, at `VMInit`. If the method is bound already, calls `bind_definer`.
+    /// `bind_definer` must make code of the boot loader call [`bind_again`](Self::bind_again).
     pub(crate) fn begin(&self, jvmti: Jvmti, jni: Jni<'_>, bind_definer: impl FnOnce()) {
         let candidates = [Definer::ClassLoader, Definer::Unsafe];
         let found = candidates

@@ -330,7 +330,7 @@ mod tests {
         let parent = include_bytes!("../../../rewrite/doc/Greeter.class");
         let at = parent.windows(OBJECT.len()).position(|it| it == OBJECT);
         let at = at.expect("the class has a superclass");
-        // The class with another superclass, whose name has the same length.
+        // The class with another superclass. The name of that superclass has the same length.
         let child = |name: &[u8; 16]| [&parent[..at], name, &parent[at + OBJECT.len()..]].concat();
         let origin = Origin {
             loader: Loader { number: 3, kind: 3 },

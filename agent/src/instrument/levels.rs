@@ -47,7 +47,7 @@ impl Levels {
         let Some(level) = state.by_id.get_mut(&id) else {
             return false;
         };
-        // If it is not the changing thread, it loads a copy of the class, or another agent changes the class.
+        // Any other thread is here because it loads a copy of the class, or because another agent changes the class.
         level.is_used |= !is_changing;
         true
     }

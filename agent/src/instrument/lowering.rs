@@ -40,7 +40,7 @@ pub(crate) fn only_count(
         }
     }
     levels.mark(by_class.values().flatten(), since);
-    // The class's name in the registry. A folded class stands for many classes, whose names differ by numbers.
+    // Returns the class's name in the registry. A folded class stands for many classes, whose names differ by numbers.
     let known = |name: &str| match by_class.get_key_value(name) {
         Some((name, _)) => Some(name.clone()),
         None if is_any_folded => {

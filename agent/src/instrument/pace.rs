@@ -1,7 +1,8 @@
 //! The number of classes that one request changes.
 //!
 //! The JVM stops all threads for each request. Each stop has a fixed part, since HotSpot walks all compiled code, and a
-//! part for each class. So few large requests stop the program for long, and many small ones take for ever.
+//! part for each class. So few large requests stop the program for a long time, and many small ones take too long in
+//! all.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -17,10 +18,11 @@ const FIRST: usize = 32;
 /// The largest number of classes in a request while the program runs.
 const MOST: usize = 1024;
 
-/// The most requests for a number of classes that is known before, roughly, so that the fixed parts stay few.
+/// The approximate maximum number of requests, if the number of classes is known beforehand. The limit keeps the sum of
+/// the fixed parts small.
 const MOST_REQUESTS: usize = 100;
 
-/// Pauses between these two need no change of the number.
+/// Pauses between `SHORT` and `LONG` leave the number of classes in a request unchanged.
 const SHORT: Duration = Duration::from_millis(15);
 const LONG: Duration = Duration::from_millis(35);
 
@@ -63,7 +65,7 @@ impl Pace {
         }
     }
 
-    /// Expects this number of classes.
+    /// Prepares for this number of classes.
     pub(super) fn expect(&mut self, classes: usize) {
         self.least = (classes / MOST_REQUESTS).clamp(self.least, self.most);
         self.size = self.size.max(self.least);
@@ -76,8 +78,8 @@ impl Pace {
 
     /// Runs a request and notes its pause.
     ///
-    /// The JVM prepares the new code before it stops the program. It calls the hook for each class meanwhile, so the
-    /// pause is at most the time since the last of these calls.
+    /// The JVM prepares the new code before it stops the program. It calls the hook for each class meanwhile. So the
+    /// pause is at most the time from the last of these calls to the end of the request.
     pub(super) fn request<T>(&mut self, request: impl FnOnce() -> T) -> T {
         hook_ends();
         let result = request();
@@ -142,7 +144,7 @@ mod tests {
             );
             assert!(figures.batches < 2000, "{figures}");
         }
-        // Even one class takes long here: the sum of the fixed parts is what matters.
+        // Even a request for one class takes long here, so few requests matter most.
         let figures = change(10_000, 80_000, 10);
         assert!(figures.batches <= 110, "{figures}");
     }

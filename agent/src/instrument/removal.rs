@@ -17,20 +17,20 @@ use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::Jvmti;
 use crate::jvm::reference::{Global, Local};
 
-/// The wait before looking again for classes. A class that the hook has given probes is listed only when the JVM has
-/// defined it, which takes far less, unless Java code has to load its superclass first.
+/// The wait before looking for classes again. The JVM lists a class only when it is defined, some time after the hook
+/// has given it probes. That time is far shorter than this wait, unless Java code has to load the superclass first.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-/// The number of looks in a row that find no class, after which there is none.
+/// Number of looks in a row that find no class, after which the search ends.
 const EMPTY_LOOKS: u32 = 3;
 
-/// The most times of looking.
+/// Maximum number of looks.
 const MOST_LOOKS: u32 = 10;
 
-/// Gives the classes that have probes their own code back. The hook must give no class probes any more, but be called,
-/// so that pauses are measured. Returns the number of classes that the JVM refused to change.
+/// Gives the classes that have probes their own code back. The hook must no longer give probes to any class. It must
+/// still be called, so that pauses are measured. Returns the number of classes that the JVM refused to change.
 ///
-/// Only classes with probes are changed: a program may load others, also such of the same names, all the time.
+/// Only classes with probes are changed, because a program may load others all the time, even of the same names.
 pub(crate) fn remove_probes(instrumentation: &Instrumentation, jni: Jni<'_>) -> usize {
     let registry = &instrumentation.hook.registry;
     let with_probes = WithProbes::of(registry.classes());
@@ -88,7 +88,7 @@ impl WithProbes {
         if !is_folded && !self.names.contains(&*java_name) {
             return false;
         }
-        // The names are few, so the loaders of few classes are asked for.
+        // The loader is asked for last, because the names of few classes match.
         let loader = jni.framed(|jni| {
             let loader = jvmti.class_loader(jni, class).ok()?;
             Some(instrumentation.origin(jni, loader, name).loader)
@@ -104,7 +104,7 @@ impl WithProbes {
 struct Done(HashMap<i32, Vec<Global>>);
 
 impl Done {
-    /// Adds a class; a reference to it if it is new.
+    /// Adds a class. Returns a reference to it if it is new.
     fn add(&mut self, jvmti: Jvmti, jni: Jni<'_>, class: Local<'_>) -> Option<Global> {
         let same_hash = self.0.entry(jvmti.hash_code(class)).or_default();
         if same_hash.iter().any(|known| jni.is_same(*known, class)) {

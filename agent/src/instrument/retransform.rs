@@ -21,7 +21,7 @@ pub(crate) fn loaded_classes(
     goes_on: &dyn Fn() -> bool,
 ) -> AttachFigures {
     let jvmti = instrumentation.jvmti;
-    // The references are global: JDK 11 with `-Xcheck:jni` warns in the hook of many local ones around it.
+    // The references are global. With many local ones, JDK 11 with `-Xcheck:jni` prints warnings when the hook runs.
     let wanted = jni.framed(|jni| {
         jni.ensure_local_capacity();
         let classes = jvmti.loaded_classes(jni).unwrap_or_else(|error| {

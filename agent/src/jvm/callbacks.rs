@@ -103,7 +103,7 @@ pub unsafe extern "system" fn Agent_OnAttach(
             return JNI_ERR;
         };
         if HeapDumpRequest::is_meant(&options) {
-            // SAFETY: as above.
+            // SAFETY: `vm` is the running JVM's.
             let environment = || unsafe { environment(vm) };
             return dump_heap(&options, jni, environment);
         }
@@ -111,7 +111,7 @@ pub unsafe extern "system" fn Agent_OnAttach(
             session::detach(jni)
         } else {
             let environment = || {
-                // SAFETY: as above.
+                // SAFETY: `vm` is the running JVM's.
                 unsafe {
                     set_vm(vm);
                     environment(vm)
@@ -126,7 +126,7 @@ pub unsafe extern "system" fn Agent_OnAttach(
             Err(refusal) => refusal as Int,
         }
     }));
-    // The panic hook has logged a panic.
+    // If the work has panicked, the panic hook has logged it.
     done.unwrap_or(Refusal::Failed as Int)
 }
 
@@ -142,7 +142,7 @@ fn dump_heap(options: &str, jni: Jni<'_>, environment: impl Fn() -> Option<Jvmti
     }
 }
 
-/// Makes the agent of a JVM that runs, and has the JVM tell it of its end.
+/// Makes the agent of a running JVM, and enables the event of the JVM's end.
 fn make_attached(
     settings: AgentOptions,
     environment: impl Fn() -> Option<Jvmti>,
@@ -155,7 +155,8 @@ fn make_attached(
     made.inspect_err(|_| jvmti.dispose())
 }
 
-/// Waits for a JVM that is about to start: it answers to attachers before it offers JVM TI.
+/// Gets the environment of JVM TI. Waits for it in a JVM that is starting, because a JVM accepts agents before it
+/// offers JVM TI.
 fn awaited(environment: impl Fn() -> Option<Jvmti>) -> Option<Jvmti> {
     const LONGEST: Duration = Duration::from_secs(5);
     let began = Instant::now();

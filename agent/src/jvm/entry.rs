@@ -11,7 +11,7 @@ use crate::agent::Agent;
 /// The agent. A process has one JVM, and a JVM one agent at a time.
 static AGENT: Visited<Agent> = Visited::none();
 
-/// Makes an agent the one of this JVM; `None` if there is one already.
+/// Installs the agent of this JVM; `None` if there is one already.
 pub(super) fn install(agent: Agent) -> Option<&'static Agent> {
     AGENT.put(Box::new(agent))
 }

@@ -1,7 +1,7 @@
-//! Values that callbacks and signal handlers use, and that go away some day.
+//! Values that callbacks and signal handlers use, and that are freed when the agent leaves.
 //!
 //! A callback may run in any thread at the moment at which the agent leaves. So each callback visits the value that it
-//! needs, and the value is freed only when it was withdrawn and the last visit has ended.
+//! needs, and the value is freed only after it was withdrawn and the last visit has ended.
 
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
@@ -29,7 +29,7 @@ impl<T: 'static> Visited<T> {
         }
     }
 
-    /// Has callbacks visit this value from now on; `None` if there is one already.
+    /// Puts a value, which callbacks visit from now on; `None` if there is one already.
     pub(super) fn put(&self, value: Box<T>) -> Option<&'static T> {
         let value = Box::into_raw(value);
         let put =
@@ -48,8 +48,8 @@ impl<T: 'static> Visited<T> {
 
     /// Begins a visit; `None` if there is no value.
     pub(super) fn visit(&'static self) -> Option<Visit<T>> {
-        // The visit is counted before the value is read, and the value is withdrawn before visits are counted. So
-        // either the visitor sees that it is gone, or the visit is seen.
+        // A visitor counts its visit before it reads the value. `withdraw` takes the value away before it reads the
+        // count. So either the visitor sees that the value is gone, or `withdraw` sees the visit.
         self.visits.fetch_add(1, Ordering::SeqCst);
         // SAFETY: the pointer is that of a box, which is freed only after it was withdrawn and no visit is left.
         let value = unsafe { self.value.load(Ordering::SeqCst).as_ref() };
@@ -89,7 +89,7 @@ impl<T> Withdrawn<T> {
 }
 
 impl<T: 'static> Visit<T> {
-    /// The value. The reference must not be used after the visit, but by threads that end before the value is freed.
+    /// The value. Only threads that end before the value is freed may use the reference after the visit.
     pub(super) fn value(&self) -> &'static T {
         self.value
     }

@@ -29,7 +29,7 @@ pub(super) fn clock_environment() -> Option<Jvmti> {
             capability::CAN_GET_CURRENT_THREAD_CPU_TIME,
             capability::CAN_GET_THREAD_CPU_TIME,
         ] {
-            // Without it the time is unknown.
+            // Without this capability the processor time is unknown.
             let _ = jvmti.add_capabilities(Capabilities::of(&[clock]));
         }
         Some(jvmti)

@@ -20,7 +20,8 @@ pub(super) struct Forest {
     costs: usize,
     /// Limit of the costs.
     most: usize,
-    /// Number of times for which there was no room. They were added at [`TREE_FULL`](super::stack_tree::TREE_FULL).
+    /// Number of measured times for which there was no room. They were added at
+    /// [`TREE_FULL`](super::stack_tree::TREE_FULL).
     overflowed: u64,
     path: Path,
 }

@@ -14,7 +14,7 @@ use crate::locks::{lock, wait};
 #[derive(Default)]
 pub(crate) struct OwnThreads {
     known: Mutex<Vec<Global>>,
-    /// Shared with the threads, which change it when they use nothing else of the agent any more.
+    /// Shared with the threads. Each thread changes it last, when the thread uses nothing else of the agent any more.
     running: Arc<Running>,
 }
 
@@ -25,7 +25,7 @@ struct Running {
     changed: Condvar,
 }
 
-/// One of the running threads, until it is dropped.
+/// Counts one thread as running until it is dropped.
 struct Runs(Arc<Running>);
 
 impl Runs {
@@ -77,7 +77,7 @@ impl OwnThreads {
         matches!(started, Some(Ok(())))
     }
 
-    /// Waits until no more than this number of threads run. Returns whether that came in time.
+    /// Waits until no more than this number of threads run. Returns false if that takes longer than `longest`.
     pub(crate) fn wait_for_ends(&self, remaining: usize, longest: Duration) -> bool {
         let began = Instant::now();
         let mut count = lock(&self.running.count);

@@ -9,7 +9,7 @@ pub(crate) const NAME: &str = "java/lang/$Loadhook";
 /// The class that probes call in a JVM without a compiler (`-Xint`).
 const INTERPRETED: &str = "java/lang/$LoadhookInterpreted";
 
-/// The same if calls are not timed.
+/// The class that probes call in a JVM without a compiler, if calls are not timed.
 const INTERPRETED_COUNT: &str = "java/lang/$LoadhookInterpretedCount";
 
 /// The class that probes call if every call is timed by the wall clock.

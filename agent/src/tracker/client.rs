@@ -102,7 +102,7 @@ impl TrackerClient {
     /// Counts the calls of the current thread, which must be the main thread, at less cost. Called once, at the JVM's
     /// start.
     pub(crate) fn begin_main(&self, jni: Jni<'_>) {
-        // If this fails, its calls are counted like those of other threads.
+        // If this fails, the thread's calls are counted like those of other threads.
         let _ = jni.call_void(self.begin_main, &[]);
     }
 
@@ -117,7 +117,7 @@ impl TrackerClient {
         let _ = jni.call_void(self.thread_end, &[Argument::Object(thread)]);
     }
 
-    /// Has probes that may still run do nothing, and drops all that was counted.
+    /// Makes the probes that may still run do nothing, and drops all that was counted.
     pub(crate) fn leave(&self, jni: Jni<'_>) {
         // If this fails, an agent that comes later drops it.
         let _ = jni.call_void(self.leave, &[]);

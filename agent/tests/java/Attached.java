@@ -68,7 +68,7 @@ public class Attached {
         }
     }
 
-    /** Returns whether a probe still calls the tracker. The tracker is told to listen again meanwhile. */
+    /** Returns whether a probe still calls the tracker. For this, the tracker is switched on again meanwhile. */
     static boolean hasProbes() throws Exception {
         Class<?> tracker = Class.forName("java.lang.$Loadhook");
         Field off = field(tracker, "isOff");
@@ -86,7 +86,7 @@ public class Attached {
         return field;
     }
 
-    /** Loads copies of a class in several threads until it is stopped. Waits until each has loaded one. */
+    /** Loads copies of a class in several threads until {@link #loads} is false. Waits until each has loaded one. */
     static void load(int threads) throws Exception {
         byte[] bytes;
         try (InputStream in = Attached.class.getResourceAsStream("Attached$Loaded.class")) {

@@ -95,7 +95,7 @@ impl Answer {
         Ok(attach::lines(&fs::read_to_string(&self.name)?).collect())
     }
 
-    /// Gives the lock back, as a command that was killed.
+    /// Gives the lock back, as happens when a command is killed.
     pub(crate) fn give_up(&self) -> Result<()> {
         Ok(self.file.unlock()?)
     }

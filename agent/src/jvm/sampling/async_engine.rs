@@ -77,7 +77,8 @@ impl AsyncEngine {
         let AsyncEngine(engine) = self;
         engine.find_thread_field(jni)?;
         if is_late {
-            // The interpreter and the stubs were made before anybody listened.
+            // The interpreter and the stubs were made before the events were enabled, so the JVM must report them
+            // again.
             class_methods::generate_events(engine.jvmti, event::DYNAMIC_CODE_GENERATED);
         }
         engine.list_loaded_classes(jni);
@@ -126,13 +127,13 @@ impl AsyncEngine {
         }
     }
 
-    /// Gives everything back, when nobody uses the engine but callbacks. If one of them does not end in time, the
-    /// memory stays.
+    /// Gives everything back. Called when only callbacks may still use the engine. If a callback does not end in time,
+    /// the memory stays.
     pub(crate) fn leave(self, jni: Jni<'_>) {
         let AsyncEngine(engine) = self;
         self.give_up(jni);
         {
-            // Under the lock with which a timer gets the signal.
+            // A timer gets its signal under this lock, so no timer gets the signal meanwhile.
             let _threads = engine.threads();
             engine.signal.uninstall();
         }

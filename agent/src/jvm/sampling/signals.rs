@@ -68,14 +68,14 @@ impl Signal {
         self.source == ClockSource::Perf && number != 0 && number != libc::SIGPROF
     }
 
-    /// Gives the signal its default action back, which it had before. No timer sends the signal any more.
+    /// Gives the signal back the default action that it had before. Called when no timer sends the signal any more.
     pub(super) fn uninstall(&self) {
         let number = self.number.swap(0, Ordering::Relaxed);
         if number == 0 || action(number).is_none_or(|action| action.sa_sigaction != address()) {
             return;
         }
-        // A signal may be pending for a thread that blocks it, and its default action ends the process. To ignore a
-        // signal drops those that are pending (POSIX, `sigaction`).
+        // A signal may still be pending for a thread that blocks it, and its default action ends the process. So the
+        // signal is ignored first, which drops pending ones (POSIX, `sigaction`).
         for handler in [libc::SIG_IGN, libc::SIG_DFL] {
             // SAFETY: all bytes zero are a valid value of the structure, and the old value is not asked for.
             unsafe {

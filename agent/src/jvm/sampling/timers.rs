@@ -42,7 +42,7 @@ impl Drop for Timer {
     fn drop(&mut self) {
         if let Timer::Perf(file) = self {
             // A child process that has not called `exec` yet has a copy of the descriptor, so closing it does not end
-            // the event. Its signal would end the process once the handler is gone.
+            // the event. The event's signal would end the process once the handler is gone.
             disable(file.as_raw_fd());
         }
     }
