@@ -145,7 +145,8 @@ impl<W: Write> Shown<'_, W> {
         writeln!(self.out)
     }
 
-    /// Prints the titles of a table's columns, which follow the first line of `begin`, and its first rows.
+    /// Prints the titles of a table's columns and its first rows. The titles are the lines of `begin` after the first
+    /// one.
     fn table(
         &mut self,
         begin: String,

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use anyhow::{Error, Result, anyhow, bail};
 
-/// Opens a file for reading. `what` says what to give in place of a folder, as `a heap dump`. The
-/// error does not name the file.
+/// Opens a file for reading. `what` names the kind of file that is expected, for example `a heap dump`. It is for the
+/// refusal of a folder. The error does not name the file.
 pub(crate) fn open(file: &Path, what: &str) -> Result<File> {
     let opened = File::open(file).map_err(|error| unreadable(file, error))?;
     if opened.metadata()?.is_dir() {

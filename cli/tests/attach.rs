@@ -340,7 +340,7 @@ fn the_jvm_of_another_user_is_watched() {
     command.uid(65_534).gid(65_534).arg("-cp").arg(classes());
     let jvm = Held::wait(command.arg("watched.Looping"));
     let options = [INCLUDE, &["--duration", "500ms"]].concat();
-    // The second time, the JVM still has the library, of which the file is gone.
+    // The second time, the library is still loaded, but its file is gone.
     for _ in 0..2 {
         let result = done(&mut attach(folder.path(), &jvm.pid(), &options));
         result.expect(0, "", &["watched.Looping.step"]);
@@ -355,7 +355,7 @@ fn a_jvm_in_a_container_is_watched() {
     let java = Jdk::find(17).expect("JDK 17 is installed").java();
     let (jvm, pid) = in_container(&java, &classes(), "rw", &["watched.Looping"]);
     let folder = folder();
-    // The second time, the JVM still has the library, of which the file is gone.
+    // The second time, the library is still loaded, but its file is gone.
     for _ in 0..2 {
         let watching = Watching::start(folder.path(), &pid, INCLUDE);
         assert_eq!(left_over(&pid, "1").len(), 1);

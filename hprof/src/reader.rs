@@ -83,8 +83,8 @@ struct Reader<'r, R, V> {
 impl<R: Read, V: Visitor> Reader<'_, R, V> {
     /// Reads all records after the header.
     fn records(&mut self) -> Result<()> {
-        // A file without heap segments needs no end record if it is one of version 1.0.1 with a heap dump in one
-        // record, or one by HPROF, which begins with control settings and may have no heap dump.
+        // A heap dump in segments needs an end record. A heap dump in one record (version 1.0.1) needs none. A file by
+        // HPROF begins with control settings and may have no heap dump, so it needs none either.
         let (mut needs_end, mut has_end) = (true, false);
         while !self.records.input.is_at_end()? {
             let tag = self.records.input.u1("a record")?;
@@ -205,7 +205,7 @@ impl<R: Read, V: Visitor> Reader<'_, R, V> {
         Ok(behind)
     }
 
-    /// Reads samples, as [`alloc_sites`](Self::alloc_sites) reads sites.
+    /// Reads samples. Parameters and result are those of [`alloc_sites`](Self::alloc_sites).
     fn cpu_samples(&mut self, length: u64, rest: u64) -> Result<u64> {
         let at = self.records.input.at();
         let head = CpuSamplesHead::read(&mut self.records)?;
@@ -220,7 +220,8 @@ impl<R: Read, V: Visitor> Reader<'_, R, V> {
         Ok(behind)
     }
 
-    /// The bytes of a record's `rest` that are behind its items, which have `items` bytes.
+    /// Returns the number of bytes of a record after its items. `rest` is the number of bytes after the fixed part, and
+    /// `items` the number of bytes of the items.
     fn behind(&self, rest: u64, items: u64, what: &'static str, length: u64) -> Result<u64> {
         match rest.checked_sub(items) {
             Some(behind) => Ok(behind),

@@ -129,7 +129,7 @@ impl<W: Write> Writer<W> {
         self.top_record(top::END_THREAD, |record| record.u4(serial))
     }
 
-    /// Writes what the agent records.
+    /// Writes the settings of the agent.
     pub fn control_settings(&mut self, settings: &ControlSettings) -> io::Result<()> {
         self.top_record(top::CONTROL_SETTINGS, |record| settings.write(record))
     }

@@ -1,4 +1,4 @@
-//! Tests of what files say, in both formats.
+//! Tests of reading the contents of files, in both formats.
 
 use loadhook_hprof::contents::{Contents, ContentsError, Format, ReadContents, Section, Warning};
 use loadhook_hprof::text::Frame;
@@ -165,7 +165,7 @@ fn the_part_before_a_fault_is_kept() {
     }
 }
 
-/// A binary file that says the same as parts of [`TEXT`].
+/// A binary file with the same contents as parts of [`TEXT`].
 fn binary() -> std::io::Result<Vec<u8>> {
     let mut file = Vec::new();
     let header = Header {

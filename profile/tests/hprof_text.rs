@@ -178,7 +178,7 @@ fn samples_are_counted_by_trace() {
     assert_eq!(counts, [60, 6, 4, 2]);
 }
 
-/// Code that is no method of Java, as the JVM's own, counts for the method that called it.
+/// Code that is no method of Java, such as the JVM's own, counts for the method that called it.
 #[test]
 fn traces_have_methods_of_java_alone() {
     let mut sampled = profile(Timing::Sampled);

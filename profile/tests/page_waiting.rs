@@ -23,7 +23,7 @@ fn threads_that_only_waited_are_folded() {
         seen.push([...document.querySelectorAll('#thread optgroup option')].map((option) => option.text).join(', '));
         document.getElementById('show-waited').click();
         seen.push(state(), amount(rows()));
-        // The browser's back button opens the address before.
+        // The browser's back button opens the previous address.
         location.hash = '#flame'; dispatchEvent(new HashChangeEvent('hashchange'));
         seen.push(lanes());
         location.hash = '#methods?waiting=shown'; dispatchEvent(new HashChangeEvent('hashchange'));

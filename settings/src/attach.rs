@@ -1,6 +1,6 @@
 //! Orders to an agent in a running JVM, and the lines of its answer.
 //!
-//! `loadhook attach` loads the agent with [`AgentOptions`](crate::AgentOptions) as its text, of which
+//! `loadhook attach` loads the agent with [`AgentOptions`](crate::AgentOptions) as its text. The option
 //! [`answer`](crate::AgentOptions::answer) names a file. The agent appends lines to this file:
 //!
 //! ```text
@@ -10,14 +10,14 @@
 //! left
 //! ```
 //!
-//! The text [`DETACH`] has the agent leave. Loading the agent returns 0, or the number of a [`Refusal`].
+//! The text [`DETACH`] makes the agent leave. Loading the agent returns 0, or the number of a [`Refusal`].
 
 use std::fmt;
 use std::str::FromStr;
 
 use thiserror::Error;
 
-/// The text that has the agent of a JVM write its profile and leave.
+/// The text that makes the agent of a JVM write its profile and leave.
 pub const DETACH: &str = "detach";
 
 /// The reasons for which an agent does not attach or detach, by the number that loading it returns.
@@ -32,7 +32,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// The refusal of this number.
+    /// Returns the refusal with this number.
     pub fn of(code: i32) -> Option<Refusal> {
         let all = [Refusal::Failed, Refusal::NotWatched, Refusal::Watched];
         all.into_iter().find(|refusal| *refusal as i32 == code)

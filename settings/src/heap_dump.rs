@@ -44,7 +44,7 @@ pub enum HeapDumpRequestError {
 }
 
 impl HeapDumpRequest {
-    /// Returns whether options ask for a heap dump, rightly written or not.
+    /// Returns whether options ask for a heap dump, even if they have a mistake.
     pub fn is_meant(options: &str) -> bool {
         list::items(options).any(|item| item.starts_with("heap-dump="))
     }

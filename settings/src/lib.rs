@@ -6,7 +6,8 @@
 //! - [`AgentOptions`]: the text after `-agentpath:…=`, also for
 //!   `loadhook run`, which prints it.
 //! - [`HprofOptions`]: the options of the old agent HPROF after `hprof:`.
-//! - [`HeapDumpRequest`] and [`heap_dump`]'s answers: the request of `loadhook heap PID -o FILE --via jvmti` to an attached agent, and the answer.
+//! - [`HeapDumpRequest`] and [`heap_dump`]: the request of `loadhook heap PID -o FILE --via jvmti` to an attached
+//!   agent, and the answer.
 //! - [`mod@attach`]: the answer of an agent that `loadhook attach` has loaded.
 //! - [`manifest`]: the list of profiles that agents leave for `loadhook run`.
 //! - [`Pattern`] and [`Filter`]: the choice of classes and methods to instrument.

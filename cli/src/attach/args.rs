@@ -45,7 +45,7 @@ impl AttachArgs {
         Ok(options)
     }
 
-    /// The file that gets the profile, which is checked together with that of the page.
+    /// The file that gets the profile. It is checked together with the file of the page.
     pub(super) fn output(&self) -> Result<PathBuf> {
         let output = std::path::absolute(&self.recording.output)?;
         let name = output.file_name().with_context(|| {

@@ -37,7 +37,8 @@ pub(crate) fn run(mut args: AttachArgs) -> Result<ExitCode> {
     let order = options.to_string();
     let answer = jvm.execute(room.order(&order), PATIENCE, || {
         watch.read();
-        // The answer comes at once after the agent has begun to watch, which a signal ends as usual.
+        // The JVM answers as soon as the agent watches, so a signal need not end this wait then. It ends the watching
+        // as usual.
         watch.is_attached || stop.code().is_none()
     })?;
     let Some(answer) = answer else {

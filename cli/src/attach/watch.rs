@@ -43,7 +43,7 @@ pub(super) enum Ended {
     Left,
     /// The process has ended.
     WithProcess,
-    /// A second signal came; this is the exit code of a process that it ended.
+    /// A second signal came. The number is the exit code of a process that this signal ends.
     Interrupted(u8),
 }
 
@@ -65,7 +65,7 @@ impl<'a> Watch<'a> {
     pub(super) fn until_end(&mut self, stop: &Noted) -> Result<Ended> {
         let mut second = None;
         loop {
-            // The agent of a process that ends writes its last lines before.
+            // This is asked before the lines are read, because an agent writes its last lines before its process ends.
             let has_ended = self.jvm.has_ended();
             self.read();
             if self.has_left {
@@ -98,11 +98,11 @@ impl<'a> Watch<'a> {
             .jvm
             .execute(order, PATIENCE, || second.code().is_none());
         match answer {
-            // The end of the process is noticed otherwise.
+            // The caller notices the end of the process by itself.
             Err(_) if self.jvm.has_ended() => Ok(()),
             Err(error) => Err(error),
             Ok(answer) => {
-                // The JVM answers when the agent has left, also if the agent had no room for its last line.
+                // The JVM answers when the agent has left, even if there was no room for the agent's last line.
                 self.has_left |= answer.is_some_and(|answer| answer.returned().is_some());
                 Ok(())
             }
@@ -111,7 +111,7 @@ impl<'a> Watch<'a> {
 
     /// Reads the new lines of the answer, and prints what they tell.
     pub(super) fn read(&mut self) {
-        // What cannot be read now is read the next time.
+        // If this fails, the next call goes on where this one stopped.
         let _ = self.room.read_answer(&mut self.answer);
         let answer = String::from_utf8_lossy(&self.answer);
         let new: Vec<AnswerLine> = attach::lines(&answer).skip(self.lines).collect();
@@ -124,7 +124,7 @@ impl<'a> Watch<'a> {
                 }
                 AnswerLine::Note(note) => say!("loadhook: {note}"),
                 AnswerLine::Error(error) => self.error = Some(error),
-                // The name of the profile is known.
+                // This command knows the profile's name without the line.
                 AnswerLine::Profile(_) => {}
                 AnswerLine::Left => self.has_left = true,
             }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 const MAGIC: &[u8] = &[0xca, 0xfe, 0xc0, 0xc0];
 
-/// Values that do not change after the JVM's start, and what they state.
+/// The bytes of the file. Only values that do not change after the JVM's start are read from them.
 pub(crate) struct PerformanceData(Vec<u8>);
 
 impl PerformanceData {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::found::FoundJvm;
 
-/// Stands for what is not known.
+/// Stands for a value that is not known.
 const UNKNOWN: &str = "–";
 
 /// Longest name of a user, and longest version, in columns.

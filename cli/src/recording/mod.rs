@@ -1,5 +1,4 @@
-//! What `loadhook run` and `loadhook attach` share: the options of a recording, and how its profile is
-//! shown.
+//! Parts that `loadhook run` and `loadhook attach` share: the options of a recording, and the display of its profile.
 
 mod args;
 mod outcome;

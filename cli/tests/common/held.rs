@@ -133,8 +133,9 @@ pub(crate) fn is_whole(dump: &[u8]) -> bool {
     false
 }
 
-/// Starts a JVM that has process ids of its own, and a `/tmp` of its own that is mounted `ro` or `rw`.
-/// Returns its id outside of it, too; the process that is held is its parent.
+/// Starts a JVM in a container: with process ids of its own, and with a `/tmp` of its own that is mounted `ro` or `rw`.
+/// Also returns the process id that the JVM has outside of the container. The process that is held is the parent of the
+/// JVM.
 pub(crate) fn in_container(
     java: &Command,
     classes: &Path,

@@ -171,7 +171,7 @@ impl Building {
     }
 }
 
-/// Shares of a total, one row after the other.
+/// Computes the shares of rows in a total, one row after the other.
 struct Shares {
     total: f64,
     sum: f64,
@@ -187,7 +187,7 @@ impl Shares {
         }
     }
 
-    /// The rank of the next row, its percentage, and that of all rows so far.
+    /// Returns the rank of the next row, its percentage, and the percentage of all rows so far.
     fn next(&mut self, part: f64) -> (u32, f64, f64) {
         self.rank += 1;
         self.sum += part;

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::model::MonitorDump;
 
 impl MonitorDump {
-    /// Circles of threads of which each waits to enter a monitor that the next one owns, by serial number. Each
-    /// circle begins with its smallest number.
+    /// Circles of threads, by serial number. Each thread of a circle waits to enter a monitor that the next thread
+    /// owns. A circle begins with its smallest number.
     #[must_use]
     pub fn deadlocks(&self) -> Vec<Vec<u32>> {
         let mut waits_for: BTreeMap<u32, u32> = BTreeMap::new();
@@ -28,7 +28,7 @@ impl MonitorDump {
                     None => break,
                 }
             }
-            // The walk has met a thread of its own path.
+            // The walk has met a thread of its own path, so the path from there on is a circle.
             if let Some(first) = path.iter().position(|of| *of == thread)
                 && waits_for.contains_key(&thread)
             {

@@ -1,4 +1,4 @@
-//! What a file of HPROF says: its threads, traces and tables, from either format. Objects of its heap are only counted.
+//! The contents of a file of HPROF in either format: threads, traces and tables. Objects of its heap are only counted.
 
 mod binary;
 mod check;

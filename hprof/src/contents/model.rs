@@ -6,7 +6,7 @@ use super::warning::Warning;
 use crate::record::heap_summary::HeapSummary;
 use crate::text::{Cost, CostsBegin, Frame, Owner, Site, SitesBegin, ThreadState};
 
-/// What a file of HPROF says.
+/// The contents of a file of HPROF.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Contents {
     /// The format of the file.

@@ -8,12 +8,12 @@ use super::model::Contents;
 use super::{binary, text};
 use crate::error::{Error, ErrorKind};
 
-/// What could be read of a file, and the fault that ended it.
+/// The contents of a file as far as they could be read, and the fault that ended the reading.
 #[derive(Debug)]
 pub struct ReadContents {
     /// The part before the fault, or everything.
     pub contents: Contents,
-    /// The fault.
+    /// The fault, if the file has one.
     pub error: Option<ContentsError>,
 }
 

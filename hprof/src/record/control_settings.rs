@@ -1,4 +1,5 @@
-//! What the agent records (`HPROF_CONTROL_SETTINGS`). The JVM's own dumper writes no such record.
+//! The settings of the agent that wrote the file (`HPROF_CONTROL_SETTINGS`). The JVM's own dumper writes no such
+//! record.
 
 use std::io::Read;
 
@@ -6,7 +7,7 @@ use crate::error::Result;
 use crate::record_buffer::RecordBuffer;
 use crate::record_input::RecordInput;
 
-/// What the agent records.
+/// The settings of the agent that wrote the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ControlSettings {
     /// Bits: 1 for traces of allocations, 2 for samples.

@@ -27,7 +27,7 @@ pub struct StackFrame {
 impl StackFrame {
     /// The line of a frame whose line is unknown.
     pub const UNKNOWN_LINE: i32 = -1;
-    /// The line of a compiled method, of which old JVMs kept no lines.
+    /// Stands for a line in a compiled method. Old JVMs kept no lines of such methods.
     pub const COMPILED_METHOD: i32 = -2;
     /// The line of a native method.
     pub const NATIVE_METHOD: i32 = -3;

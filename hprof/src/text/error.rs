@@ -27,7 +27,7 @@ pub enum TextErrorKind {
     /// A line is longer than lines of this format are.
     #[error("a line of more than {0} bytes")]
     LongLine(usize),
-    /// A line cannot stand here, or continues otherwise.
+    /// A line is not allowed here, or its text differs from the format.
     #[error("this is not {0}")]
     NotA(&'static str),
     /// The file ends too soon: the JVM ended or the disk was full while it was written.

@@ -49,7 +49,7 @@ pub struct Root {
     pub reason: RootReason,
 }
 
-/// The reason why an object is a root. Threads and traces are serial numbers, frames count from the top.
+/// The reason why an object is a root. Threads and traces are given by serial numbers. Frames are counted from the top.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum RootReason {
@@ -358,7 +358,7 @@ impl Reference {
     }
 }
 
-/// The names of fields that are shorter have a second tab behind them.
+/// Names of fields that are shorter than this have a second tab behind them.
 const LONG_NAME: usize = 8;
 
 impl Display for Reference {

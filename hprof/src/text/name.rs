@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::{self, Display, Formatter};
 
-/// A name without characters that would end or shift the line: they are written as `\u{a}`.
+/// Displays a name. Characters that would end or shift the line are escaped, for example as `\u{a}`.
 pub(crate) struct Name<'n>(pub(crate) &'n str);
 
 impl Display for Name<'_> {

@@ -49,7 +49,7 @@ impl<R: BufRead> Reader<R> {
     ///
     /// # Errors
     ///
-    /// Fails, like all reading, with the line and the column of the fault.
+    /// Fails with the line and the column of the first fault.
     pub fn new(source: R) -> Result<Reader<R>, TextError> {
         let mut reader = Reader {
             source,
@@ -85,7 +85,7 @@ impl<R: BufRead> Reader<R> {
     ///
     /// # Errors
     ///
-    /// At the first line that cannot stand at its place.
+    /// Fails at the first line that is not allowed at its place.
     pub fn next_line(&mut self) -> Result<Option<Line>, TextError> {
         while let Some(text) = self.next_text()? {
             if !text.trim().is_empty() && !self.is_title(&text) {

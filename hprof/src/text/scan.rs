@@ -2,7 +2,8 @@
 
 use std::str::FromStr;
 
-/// The rest of a line. Methods return `None` if the line continues otherwise; the rest then shows where.
+/// The rest of a line. Methods return `None` if the line continues in another way. The rest then begins where they
+/// failed.
 pub(crate) struct Scan<'l> {
     rest: &'l str,
     length: usize,

@@ -13,7 +13,7 @@ pub struct TraceHead {
     pub serial: u32,
     /// Serial number of the thread; `None` if traces are not told apart by thread.
     pub thread: Option<u32>,
-    /// The phase of the JVM, if the trace is not of the usual one.
+    /// The phase of the JVM in which the trace was made, if it is not the usual one.
     pub phase: Option<String>,
 }
 

@@ -18,7 +18,7 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     ///
-    /// Fails, like all writing, if `out` cannot be written.
+    /// Fails if `out` cannot be written.
     pub fn new(mut out: W, date: &str, introduction: &str) -> io::Result<Writer<W>> {
         writeln!(out, "{FIRST}{}\n", Name(date))?;
         for line in introduction.lines() {
@@ -33,7 +33,7 @@ impl<W: Write> Writer<W> {
         writeln!(self.out, "{line}")
     }
 
-    /// Passes all bytes on.
+    /// Flushes `out`.
     pub fn finish(mut self) -> io::Result<()> {
         self.out.flush()
     }

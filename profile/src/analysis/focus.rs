@@ -16,7 +16,7 @@ pub(crate) fn focus(mut entries: Vec<Entry>, is_focused: &[bool]) -> Vec<Entry> 
     }
     // Set above a focused method, too.
     let mut is_kept = is_inside.clone();
-    // For each entry, the total, its variance and the error of its cost, of the kept callees.
+    // Sums over the kept callees of each entry: total, variance of the total, and error of the cost.
     let mut callees = vec![[0.0f64; 3]; entries.len()];
     for at in (0..entries.len()).rev() {
         let weight = &mut entries[at].weight;

@@ -23,7 +23,7 @@ pub(super) fn measured(header: &Header) -> String {
     }
 }
 
-/// Writes sentences, each from a line of its own on, folded to a width.
+/// Writes sentences, folded to a width. Each sentence begins on a new line.
 pub(super) fn write_sentences<S: AsRef<str>>(
     sentences: impl IntoIterator<Item = S>,
     width: usize,

@@ -108,7 +108,8 @@ pub struct AgentOptions {
     pub duration: Option<SnapshotInterval>,
     /// File to which an attached agent appends its answer; see [`attach`](crate::attach).
     pub answer: Option<String>,
-    /// The options of HPROF from which all others follow: the file is then in HPROF's text format.
+    /// The options of HPROF, if the user gives them. All other options then follow from them, and the file is in
+    /// HPROF's text format.
     pub hprof: Option<HprofOptions>,
 }
 

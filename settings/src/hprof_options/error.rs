@@ -30,7 +30,7 @@ pub enum HprofOptionsError {
     /// Two options exclude each other, as they did in HPROF.
     #[error("hprof: {0} cannot be combined with {1}")]
     Conflict(&'static str, &'static str),
-    /// HPROF has this option, and we do not yet.
+    /// HPROF has this option, but our agent does not have it yet.
     #[error("hprof: {option} is not supported yet; {instead}")]
     NotYet {
         /// The option with its value.

@@ -6,7 +6,7 @@ use super::{Cutoff, HprofCpu, HprofOptions, HprofOptionsError};
 
 type Result<T> = std::result::Result<T, HprofOptionsError>;
 
-/// Options that had their meaning in HPROF alone, or have none any more.
+/// Options without effect: they had a meaning only inside of HPROF, or have none any more.
 const WITHOUT_EFFECT: &[&str] = &[
     "msa",
     "gc_okay",

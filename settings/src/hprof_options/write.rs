@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Formatter};
 use super::{HprofCpu, HprofOptions};
 
 impl Display for HprofOptions {
-    /// Writes what differs from the defaults.
+    /// Writes the options that differ from their defaults.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let usual = HprofOptions::default();
         let yes = |is: bool| if is { "y" } else { "n" }.to_owned();

@@ -19,13 +19,16 @@ final class Counters {
     static final long[][] CACHE = new long[SLOTS][];
 
     /**
-     * The main thread, if an agent takes samples. The JIT takes it and its array for constants, which saves half of the cost of
-     * counting there. Only one thread can have this. The main thread exists as long as the program, so the reference keeps
-     * nothing in memory.
+     * The main thread, if an agent takes samples. The JIT takes the thread and its array for constants, which saves
+     * half of the cost of counting there. Only one thread can have this. The main thread exists as long as the program,
+     * so the reference keeps nothing in memory.
      */
     @Lasting
     static Thread main;
-    /** The array of {@link #main}; its type is not an array, see {@link Lasting}. Methods without a place are counted by id. */
+    /**
+     * The array of {@link #main}. The field's type is not an array, for the reason in {@link Lasting}. Calls of methods
+     * without a place in it are counted in the array that is found by the thread's id.
+     */
     @Lasting
     static Object mainCalls;
     /** The calls in that array. */
@@ -39,7 +42,7 @@ final class Counters {
      * roughly: the heap's size is shifted right by this.
      */
     private static final int SHARE_OF_HEAP = 4;
-    /** The same for the array of the main thread. */
+    /** The share for the array of the main thread, as such a shift. */
     private static final int SHARE_OF_MAIN = 8;
     private static final int MOST_POOLED = 64;
     private static final long MOST_MEMORY = Runtime.getRuntime().maxMemory();
@@ -96,8 +99,8 @@ final class Counters {
     }
 
     /**
-     * Counts the main thread's calls in its array again, for an agent that is attached after the first has left. Code that
-     * the JIT compiled has that array, so it cannot be another.
+     * Counts the main thread's calls in its array again, for an agent that is attached after the first has left. Code
+     * that the JIT compiled has that array as a constant, so no other array can take its place.
      */
     static void resumeMain() {
         ofMain.calls[0] = MethodCalls.MAIN;

@@ -1,9 +1,9 @@
 package loadhook;
 
 /**
- * The probes for a JVM without a compiler ({@code -Xint}) that time every call by the wall clock. The agent lets injected
- * code call this class instead of {@link Tracker}, from which it inherits the probes that it does not define. Where calls are
- * only counted, injected code calls {@link InterpretedCount}.
+ * The probes for a JVM without a compiler ({@code -Xint}) that time every call by the wall clock. The agent lets
+ * injected code call this class instead of {@link Tracker}, from which it inherits the probes that it does not define.
+ * Where calls are only counted, injected code calls {@link InterpretedCount}.
  *
  * An interpreted call costs 10 to 100 ns, and a bytecode about 1 ns. So the frequent cases are written out here, with
  * calls for the thread and the clock only, and with few bytecodes: a value that is used once is in no variable. All
@@ -185,8 +185,8 @@ public class Interpreted extends Tracker {
     }
 
     /**
-     * Keeps the path's thread from finding the path here. Called before the path loses its owner: by the owner, or after the
-     * owner has ended.
+     * Keeps the path's thread from finding the path here. Called before the path loses its owner: by the owner, or
+     * after the owner has ended.
      */
     static void leave(PathState path) {
         if (recent == path) {

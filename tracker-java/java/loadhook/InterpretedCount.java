@@ -1,8 +1,8 @@
 package loadhook;
 
 /**
- * The probes for a JVM without a compiler that only count calls. They find the path as those of {@link Interpreted} do, and
- * are written out for the same reason.
+ * The probes for a JVM without a compiler that only count calls. They find the path as those of {@link Interpreted} do,
+ * and are written out for the same reason.
  *
  * Every frame of a path that only counts is odd.
  */

@@ -62,7 +62,7 @@ final class MethodCalls {
         return calls.length - FIRST;
     }
 
-    /** An id that is greater than every id with calls, as small as the array tells. */
+    /** An id that is greater than every id with calls. Without pages it is the smallest such id. */
     int end() {
         long[] calls = this.calls;
         int ids = calls.length - FIRST;

@@ -6,9 +6,10 @@ import java.lang.ref.WeakReference;
  * The data of a path: its owner, its frames, and the growth of their arrays. {@link Path} explains
  * paths.
  *
- * A frame is one long: its lower half is the node, its upper half the last tick before the call. Nodes are even. The frame of
- * a call that is only counted is odd; such a call stores nothing else. The frame of a timed call also has a word in {@code
- * stamps}. A path that times every call needs no ticks, so each of its frames is just the node. Frame 0 is the root.
+ * A frame is one long: its lower half is the node, its upper half the last tick before the call. Nodes are even. The
+ * frame of a call that is only counted is odd; such a call stores nothing else. The frame of a timed call also has a
+ * word in {@code stamps}. A path that times every call needs no ticks, so each of its frames is just the node. Frame 0
+ * is the root.
  *
  * Fields of subclasses are in this class too, so that all fields have the order in memory with
  * which performance was measured. Only the last ones in memory are in {@link UnwindingPath}.

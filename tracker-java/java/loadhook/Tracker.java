@@ -181,7 +181,10 @@ public class Tracker {
         isOff = false;
     }
 
-    /** Counts the calls of the current thread, the main thread, at less cost. The agent calls it once, at the JVM's start. */
+    /**
+     * Counts the calls of the current thread, the main thread, at less cost. The agent calls it once, at the JVM's
+     * start.
+     */
     static void beginMain() {
         Counters.beginMain();
     }

@@ -78,8 +78,8 @@ class Tree {
     private static final int SMALL = 8 * STRIDE;
 
     /**
-     * Element {@code id & INNER.length - 1} is true if a node of a method with such an id has callees, in any tree. No other
-     * method is above a node. Elements are only ever set, so threads need not agree on them.
+     * Element {@code id & INNER.length - 1} is true if a node of a method with such an id has callees, in any tree.
+     * Only such methods can be above a node. Elements are only ever set, so threads need not agree on them.
      */
     private static final boolean[] INNER = new boolean[1 << 15];
 

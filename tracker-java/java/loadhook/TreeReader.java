@@ -11,7 +11,9 @@ final class TreeReader {
     final long lost;
     /** The nanoseconds that the ticks read from the tree stand for. */
     final long given;
-    /** The nanoseconds whose ticks do not count; the whole time if those of most of it do not. */
+    /**
+     * The nanoseconds whose ticks do not count. If the ticks of most of the time do not count, this is the whole time.
+     */
     final long refused;
     /** True if the tree's ticks do not count, since those of most of the time were refused. All ticks are then read as 0. */
     final boolean isMostlyRefused;
@@ -24,7 +26,7 @@ final class TreeReader {
     private int[] nodes = new int[0];
     private long[] values;
     private int count;
-    /** For each of these nodes one bit is set, which other nodes may share. */
+    /** A set of the nodes in {@link #nodes}, as bits. A node has one bit, which other nodes may share. */
     private long taken;
 
     /** True if every call is timed as soon as it has ended. */
@@ -173,7 +175,8 @@ final class TreeReader {
     /**
      * Writes the calls, TIMED, ALL, the {@link #outermost} time and CHILD of a node into a record.
      *
-     * The frequent case is written out: without a compiler, calls and loops would take more time than all else in a snapshot.
+     * The frequent case is written out: without a compiler, calls and loops would take more time than all else in a
+     * snapshot.
      */
     void write(int node, long[] into, int at) {
         long[] times = this.times;
@@ -205,8 +208,8 @@ final class TreeReader {
     }
 
     /**
-     * The number of a node's timed calls that have ended. A path that times every call does not count them: they are all calls
-     * but those under way.
+     * The number of a node's timed calls that have ended. A path that times every call does not count timed calls: all
+     * its calls are timed but those under way.
      */
     private long timed(int node) {
         if (!isExact) {

@@ -28,9 +28,9 @@
 //! more reliable one, because longer calls are timed more often. The sum of all self times is then
 //! the sum of the roots' totals, and no callee exceeds its caller.
 //!
-//! **The error of the cost.** The calibration measures the cost in a loop; in a program it is another one. With the CPU clock,
-//! whose reading takes longer than most methods, that difference can exceed what is left of a time. So a share of the cost
-//! that is taken off, `COST_ERROR`, is a standard error of the time.
+//! **The error of the cost.** The calibration measures the cost in a loop; in a program the cost differs. Reading the
+//! CPU clock takes longer than most methods, so with this clock the difference can exceed the time that is left after
+//! the subtraction. So a share of the subtracted cost, `COST_ERROR`, is a standard error of the time.
 //!
 //! **The smallest error.** Before that, the self time that calls leave is combined with the self time
 //! that ticks show: see `figures/ticks.rs`.

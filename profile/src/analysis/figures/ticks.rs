@@ -59,9 +59,9 @@
 //! waits, and they share processor time that it used elsewhere. Such a wait is one long call, whose
 //! rest is certain.
 //!
-//! Reading this clock also costs so much that `y` has an error of its own, `κ(n)`, the variance of the cost that was taken
-//! off. No callee or caller has the same error, so `w + κ` stands for `w` everywhere but where the node's own share of
-//! `d(n)` is taken.
+//! Reading this clock also costs much, so `y` has one more error: that of the cost that was taken off. Its variance is
+//! `κ(n)`. No callee or caller has the same error. So `w + κ` takes the place of `w` in all formulas but one: the
+//! node's own share of `d(n)` keeps `w`.
 
 use super::corrections::{COST_ERROR, Corrections, share};
 use super::figure::Figure;
@@ -295,7 +295,7 @@ impl Settling {
         self.weight[at] + self.cost[at] * self.cost[at]
     }
 
-    /// The error of the self time by that of the cost.
+    /// The error of the self time that comes from the error of the cost.
     fn cost_error(&self, at: usize) -> f64 {
         let rest = self.rest(at);
         if self.linked[at] && self.tick > 0.0 {
@@ -322,7 +322,7 @@ impl Settling {
         let rest = self.rest(at);
         let cost = self.cost[at] * self.cost[at];
         let (own, once) = if self.linked[at] && self.tick > 0.0 && rest + cost > 0.0 {
-            // The rest weighs `share`. Its error by the cost is added elsewhere.
+            // The rest has the weight `share`. Its error from the cost is added elsewhere.
             let combined = |weight: f64| {
                 let share = weight / (weight + rest + cost);
                 (1.0 - share).powi(2) * weight + share * share * rest

@@ -11,7 +11,7 @@ use crate::analysis::figures::figures;
 use crate::analysis::options::Options;
 use crate::model::{Method, Node, Profile, Timing};
 
-/// What a trace took by itself.
+/// Samples or calls, and the time, of a trace without its callees.
 #[derive(Clone, Copy, Default)]
 struct Own {
     /// Samples or calls.
@@ -62,7 +62,7 @@ pub(super) fn cost_lines(
     lines
 }
 
-/// What each trace took by itself, in the order of the traces.
+/// Returns the costs of each trace without its callees, in the order of the traces.
 fn costs(
     profile: &Profile,
     kind: CostKind,

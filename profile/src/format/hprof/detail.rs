@@ -1,15 +1,15 @@
 //! The choices of HPROF's options about its text.
 
-/// The detail of HPROF's text.
+/// The amount of detail in HPROF's text.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Detail {
     /// Maximum number of frames of a trace.
     pub depth: usize,
     /// Rows with a smaller share of the whole are left out.
     pub cutoff: f64,
-    /// Traces of different threads are different traces.
+    /// True if traces are told apart by thread.
     pub by_thread: bool,
-    /// Frames have their lines, where they are known.
+    /// True if frames have their lines, as far as these are known.
     pub lines: bool,
 }
 

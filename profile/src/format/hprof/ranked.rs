@@ -1,7 +1,8 @@
 //! The order of a table's rows, and their shares.
 
-/// The rows of a table in their order, the largest first: up to `top`, and up to the first below the cutoff. `weight`
-/// is that of a row. Returns each with its share and that of all rows so far, in percent.
+/// Orders the rows of a table, the largest first. At most `top` rows are kept, and only rows whose share is at least
+/// the cutoff. `weight` returns the weight of a row. Returns each row with its share and the share of all rows so far,
+/// in percent.
 pub(super) fn ranked<T>(
     mut rows: Vec<T>,
     top: Option<usize>,
