@@ -52,7 +52,7 @@ pub(crate) enum LoadError {
     /// The options have one that only an attached agent takes.
     #[error("duration= and answer= are for an agent that is attached to a running JVM")]
     OnlyAttached,
-    /// Another agent is there.
+    /// Another agent already watches this JVM.
     #[error("this JVM is already watched by Loadhook")]
     Watched,
     /// The events that the agent needs cannot be enabled.

@@ -91,8 +91,7 @@ impl rawzip::ReaderAt for Watched {
     }
 }
 
-/// Changes of module descriptions are determined before anything is written. That may exceed the
-/// limit, too.
+/// The changes of module descriptions are determined before anything is written. The limit also holds for this work.
 #[test]
 fn looking_ahead_unpacks_no_more_than_is_allowed() -> Result<()> {
     let description = content(&tracker_jar()?, "module-info.class")?;

@@ -86,7 +86,7 @@ impl Default for Binding {
 #[derive(Default)]
 struct Names {
     named: BTreeSet<String>,
-    /// Number of further classes. Classes of one name may be counted several times.
+    /// Number of classes that are not in `named`. Classes of one name may be counted several times.
     others: u64,
 }
 

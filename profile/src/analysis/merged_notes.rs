@@ -45,8 +45,8 @@ pub(crate) fn of_runs(profiles: &[&Profile]) -> Vec<String> {
     notes.into_iter().map(told).collect()
 }
 
-/// The words after a number that is added up. Other numbers are not: each process leaves the same
-/// methods without probes, and has its own trackers.
+/// Numbers are added up if these words follow them. Other numbers are not added up, because each process leaves the
+/// same methods without probes, and has its own trackers.
 const COUNTED: [&str; 4] = ["allocations ", "objects ", "of the objects ", "samples "];
 
 /// Splits a note into the number at its beginning and the rest: `1,234 objects were not followed`.

@@ -11,7 +11,7 @@ use crate::reader::Reader;
 /// Length in bytes of an entry.
 const ENTRY: usize = 10;
 
-/// One entry of either table.
+/// One entry of a `LocalVariableTable` or a `LocalVariableTypeTable`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LocalVariable {
     /// First instruction at which the variable has a value.

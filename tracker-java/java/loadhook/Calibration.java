@@ -30,12 +30,12 @@ final class Calibration {
     private static final int WORK = 2;
     /** The kind of batch with probes around the work. */
     private static final int PROBES = 3;
-    /** The same with the probes of {@link Exact}. */
+    /** The kind of batch with the probes of {@link Exact} around the work. */
     private static final int EXACT_PROBES = 4;
 
-    /** The part of a timed call's probes between its two clock readings. */
+    /** The cost of the part of a timed call's probes that lies between its two clock readings. */
     static long insidePicos;
-    /** The other part of a call's probes, which is charged to the callers. */
+    /** The cost of the other part of a call's probes. It is charged to the callers. */
     static long outsidePicos;
     static long clockPicos;
 

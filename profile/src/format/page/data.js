@@ -190,7 +190,7 @@ function rowOf(method) {
 /** Calls that were counted without their callers, and waiting: parts of the row that no tree has. */
 function addCounted(rows) {
   const rowFor = (method) => {
-    // Nothing is known of its times.
+    // The times of this method are not known.
     if (!rows.has(method)) rows.set(method, { method, now: { ...noCost(), ...(counts || sampled ? {} : { own: null, total: null }) }, before: difference ? noCost() : null });
     return rows.get(method);
   };
