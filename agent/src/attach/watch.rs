@@ -7,10 +7,11 @@ use crate::agent::Agent;
 use crate::diagnostics;
 use crate::jvm::jni::Jni;
 
-/// Interval at which the agent looks whether the command is there.
+/// Interval at which the thread checks if the command is still there.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Starts the thread if there is something to watch for. It then calls `leave`.
+/// Starts the thread if the agent has a duration or an answer. The thread calls `leave` when the time is over or the
+/// command is gone.
 pub(super) fn start(agent: &'static Agent, jni: Jni<'_>, leave: fn(&'static Agent, Jni<'_>)) {
     let settings = &agent.options().settings;
     if settings.duration.is_none() && settings.answer.is_none() {

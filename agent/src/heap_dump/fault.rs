@@ -16,7 +16,7 @@ pub(super) enum Fault {
     /// A class was loaded or unloaded after the classes were listed, and before the walk.
     #[error("classes are loaded faster than they can be read ({ATTEMPTS} attempts); try again")]
     ClassesChanged,
-    /// The JVM has no JVM TI, or not that of JDK 11.
+    /// The JVM does not have JVM TI in version 11.
     #[error("this JVM has no JVM TI version 11; use JDK 11 or later")]
     NoJvmti,
     /// The JVM has no memory for local references.

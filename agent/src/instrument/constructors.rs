@@ -29,7 +29,7 @@ pub(crate) struct Constructors(Mutex<State>);
 
 impl Constructors {
     /// Notes a class that is about to be instrumented. If the superclass's constructors are only counted, those of the
-    /// class are only counted, too. Then returns the time from which on they are.
+    /// class are only counted, too. In that case returns the time since which they are.
     pub(super) fn note(&self, class: &ClassFile<'_>) -> Option<Duration> {
         let name = java_name(class.name());
         let parent = java_name(class.super_name()?);

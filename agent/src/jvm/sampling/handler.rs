@@ -263,7 +263,7 @@ unsafe fn registers(context: *const c_void) -> Registers {
     }
 }
 
-/// The engine is not loaded on other processors.
+/// Never called, because the engine is not used on other processors.
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 unsafe fn registers(_context: *const c_void) -> Registers {
     Registers::default()
