@@ -52,7 +52,7 @@ pub unsafe extern "system" fn Agent_OnLoad(
         if visit().is_some() {
             return is_second();
         }
-        // SAFETY: as above.
+        // SAFETY: `vm` is the running JVM's.
         unsafe { set_vm(vm) };
         let Some(agent) = install(load::load(jvmti, &options)?) else {
             return is_second();

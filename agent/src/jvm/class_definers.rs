@@ -272,7 +272,8 @@ unsafe extern "system" fn define_anonymous_class_0(
         unsafe { instrumented(env, defined_in, array, 0, None) }
     };
     let array = ours.map_or(array, |(array, _)| array);
-    // SAFETY: as above.
+    // SAFETY: the original was kept before the replacement was bound. It has the
+    // type that the descriptor says.
     unsafe {
         let original = UNSAFE_ORIGINAL.load(Ordering::Acquire);
         let original = std::mem::transmute::<*mut c_void, DefineAnonymousClass0>(original);

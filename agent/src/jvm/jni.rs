@@ -34,7 +34,7 @@ pub(crate) struct Field(FieldId);
 
 // SAFETY: field ids are valid on every thread as long as their class is loaded.
 unsafe impl Send for Field {}
-// SAFETY: as above.
+// SAFETY: field ids are valid on every thread as long as their class is loaded.
 unsafe impl Sync for Field {}
 
 pub(super) type Env = *mut sys::Table;

@@ -16,7 +16,7 @@ pub(crate) struct StaticMethod {
 // SAFETY: method ids are valid on every thread as long as their class is
 // loaded, and `class` is a global reference.
 unsafe impl Send for StaticMethod {}
-// SAFETY: as above.
+// SAFETY: method id and global reference are valid on every thread.
 unsafe impl Sync for StaticMethod {}
 
 /// An argument of a call.

@@ -202,7 +202,7 @@ impl Jvmti {
             )
         })?;
         let (name, descriptor) = (self.take_string(name), self.take_string(descriptor));
-        // SAFETY: as above.
+        // SAFETY: the field belongs to the class.
         check(unsafe {
             self.function::<Modifiers>(jvmti::GET_FIELD_MODIFIERS)(
                 self.env,

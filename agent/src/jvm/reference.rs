@@ -53,7 +53,7 @@ pub(crate) struct Global(Object);
 
 // SAFETY: global references may be used on every thread.
 unsafe impl Send for Global {}
-// SAFETY: as above.
+// SAFETY: global references may be used on every thread.
 unsafe impl Sync for Global {}
 
 impl Global {
@@ -82,7 +82,7 @@ pub(crate) struct Weak(Object);
 
 // SAFETY: weak global references may be used on every thread.
 unsafe impl Send for Weak {}
-// SAFETY: as above.
+// SAFETY: weak global references may be used on every thread.
 unsafe impl Sync for Weak {}
 
 impl Weak {

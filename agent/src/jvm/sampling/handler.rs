@@ -72,7 +72,7 @@ pub(super) extern "C" fn on_signal(
         // SAFETY: the kernel passes both, for a handler with `SA_SIGINFO`.
         unsafe { handle(shared.value(), info, context) };
     }
-    // SAFETY: as above.
+    // SAFETY: the location is this thread's, and valid as long as it runs.
     unsafe { *libc::__errno_location() = errno };
 }
 
@@ -83,7 +83,7 @@ pub(super) extern "C" fn on_signal(
 unsafe fn handle(shared: &Shared, info: *const libc::siginfo_t, context: *const c_void) {
     // SAFETY: every `siginfo_t` begins with three numbers, and is as long as either of the structures.
     let timer = unsafe { &*info.cast::<TimerInfo>() };
-    // SAFETY: as above.
+    // SAFETY: every `siginfo_t` is as long as either of the structures, and begins with three numbers.
     let file = unsafe { &*info.cast::<FileInfo>() };
     let is_timer = timer.code == libc::SI_TIMER;
     // The codes from POLL_IN to POLL_HUP.

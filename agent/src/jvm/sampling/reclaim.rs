@@ -99,7 +99,7 @@ pub(super) unsafe trait Word {}
 
 // SAFETY: it is the number 0.
 unsafe impl Word for AtomicU32 {}
-// SAFETY: as above.
+// SAFETY: it is the number 0.
 unsafe impl Word for AtomicU64 {}
 // SAFETY: it is the null pointer.
 unsafe impl<T> Word for AtomicPtr<T> {}
