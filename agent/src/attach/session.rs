@@ -201,7 +201,7 @@ fn leave(agent: &'static Agent, jni: Jni<'_>, remaining_threads: usize) {
         let refused = removal::remove_probes(&agent.instrumentation, jni);
         if refused != 0 {
             diagnostics::line(&format!(
-                "the JVM refused to change {refused} classes back; their probes stay, and do nothing"
+                "the JVM refused to restore {refused} classes; their probes stay in the code, but do nothing"
             ));
         }
         agent.instrumentation.hook.registry.leave();

@@ -282,7 +282,7 @@ impl<'a> Sources<'a> {
 
 /// The note of an agent that was attached: since when it watched, and how long the program stood still for it.
 fn attached_note(figures: &AttachFigures) -> String {
-    let begun = "Loadhook was attached to the running program, so nothing before is shown";
+    let begun = "Loadhook was attached while the program was running; the profile shows only what happened after that";
     if figures.batches == 0 {
         return format!("{begun}; no class was changed");
     }

@@ -16,7 +16,7 @@ static CLIENT: OnceLock<TrackerClient> = OnceLock::new();
 pub(crate) enum NotDefined {
     /// Another copy of this library has defined the classes, and they call the functions of that copy.
     #[error(
-        "another copy of this library is or was in this JVM; load that one, whose path is in /proc/PID/maps"
+        "another copy of this library was loaded into this JVM earlier; load that copy instead (its path is in /proc/PID/maps)"
     )]
     OtherCopy,
     /// The JVM refused a class, or lacks a method of it.

@@ -43,7 +43,7 @@ pub(crate) fn run(mut args: AttachArgs) -> Result<ExitCode> {
     })?;
     let Some(answer) = answer else {
         say!(
-            "loadhook: interrupted; if process {pid} loads the agent later, the agent leaves at once"
+            "loadhook: interrupted; if process {pid} loads the agent after this, the agent leaves at once"
         );
         return Ok(ExitCode::from(stop.code().unwrap_or(1)));
     };
@@ -54,7 +54,7 @@ pub(crate) fn run(mut args: AttachArgs) -> Result<ExitCode> {
         Ended::Left => {}
         Ended::WithProcess => say!("loadhook: process {pid} has ended"),
         Ended::Interrupted(code) => {
-            say!("loadhook: interrupted; the agent leaves process {pid} by itself");
+            say!("loadhook: interrupted; the agent will leave process {pid} without this command");
             return Ok(ExitCode::from(code));
         }
     }

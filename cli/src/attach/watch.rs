@@ -92,7 +92,10 @@ impl<'a> Watch<'a> {
 
     /// Asks the agent to leave, and waits for the answer unless a `second` signal comes.
     fn detach(&mut self, second: &Noted) -> Result<()> {
-        say!("loadhook: the agent leaves process {}", self.jvm.pid());
+        say!(
+            "loadhook: asking the agent to leave process {}",
+            self.jvm.pid()
+        );
         let order = self.room.order(DETACH);
         let answer = self
             .jvm

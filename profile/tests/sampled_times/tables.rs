@@ -76,7 +76,7 @@ fn places_of_waiting_without_counts() {
     for node in uncounted.threads.iter_mut().flat_map(|t| &mut t.nodes) {
         node.waiting = Waiting::default();
     }
-    assert!(table(&uncounted).ends_with("No sample met a waiting thread\n"));
+    assert!(table(&uncounted).ends_with("No waiting thread was sampled\n"));
     uncounted
         .sampling
         .as_mut()

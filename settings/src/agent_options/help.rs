@@ -69,7 +69,7 @@ loadhook agent: -agentpath:PATH/libloadhook_agent.so=OPTION,OPTION...
   duration=TIME             only for an agent that is attached to a running JVM:
                             write the profile and leave after this time
   answer=FILE               only for an attached agent: append messages to FILE;
-                            leave once nobody holds a lock on it
+                            leave when the lock on FILE is released
 
 In paths and patterns, write \\, for a comma and \\\\ for a backslash.
 After hprof: the options are those of HPROF instead (hprof:help lists them).

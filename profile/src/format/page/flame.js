@@ -160,7 +160,7 @@ function crumbs() {
 /** The reason why a graph is empty. */
 function nothingDrawn() {
   if (ofBytes) return data.measure === "live" ? "No recorded object is alive." : "Nothing was allocated here.";
-  return sampled ? "No sample met a running thread." : "None of these calls was timed.";
+  return sampled ? "No running thread was sampled." : "None of these calls was timed.";
 }
 
 /** The description of a node, in a few lines. */

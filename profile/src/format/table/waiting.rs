@@ -84,6 +84,6 @@ fn no_waiting(view: &View<'_>, options: &Options<'_>) -> &'static str {
     } else if view.trees.is_empty() {
         nothing(view, options)
     } else {
-        "No sample met a waiting thread"
+        "No waiting thread was sampled"
     }
 }
