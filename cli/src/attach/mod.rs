@@ -40,15 +40,18 @@ pub(crate) fn run(mut args: AttachArgs) -> Result<ExitCode> {
         // The JVM answers as soon as the agent watches, so a signal need not end this wait then. It ends the watching
         // as usual.
         watch.is_attached || stop.code().is_none()
-    })?;
-    let Some(answer) = answer else {
-        say!(
-            "loadhook: interrupted; if process {pid} loads the agent after this, the agent leaves at once"
-        );
-        return Ok(ExitCode::from(stop.code().unwrap_or(1)));
-    };
+    });
     watch.read();
-    check(&answer, watch.error.as_deref(), pid)?;
+    // A process that ends as soon as the agent watches may not answer any more.
+    if !watch.is_attached {
+        let Some(answer) = answer? else {
+            say!(
+                "loadhook: interrupted; if process {pid} loads the agent after this, the agent leaves at once"
+            );
+            return Ok(ExitCode::from(stop.code().unwrap_or(1)));
+        };
+        check(&answer, watch.error.as_deref(), pid)?;
+    }
     let ended = watch.until_end(&stop)?;
     match ended {
         Ended::Left => {}
