@@ -13,6 +13,7 @@ public final class ManyIds {
     }
 
     public static void main(String[] args) throws Exception {
+        Run.letThreadsWait();
         Tracker.configure(Timing.SAMPLED, 0, 1000);
         List<Object> filling = new ArrayList<>();
         int last = IDS.length;

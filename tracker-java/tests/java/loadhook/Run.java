@@ -28,8 +28,13 @@ public final class Run {
         }
     }
 
-    public static void main(String[] args) throws Exception {
+    /** Gives the threads that wait for the lock a way to pause. Without it, a loaded machine loses calls. */
+    static void letThreadsWait() {
         Lock.backoff = new Yield();
+    }
+
+    public static void main(String[] args) throws Exception {
+        letThreadsWait();
         Tracker.configure(Integer.parseInt(args[0]), 0, Integer.parseInt(args[1]));
         if (Timing.mode == Timing.ADAPTIVE) {
             Thread ticker = new Thread(Run::tick);
