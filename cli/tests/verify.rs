@@ -125,8 +125,8 @@ fn folders_and_classes_are_verified() -> Result<()> {
         0,
         "",
         &[
-            "verified: 1 changed classes are well-formed",
-            " accepts 1 classes\n",
+            "verified: 1 changed class is well-formed, 0 other entries are unchanged\n",
+            " accepts 1 class\n",
         ],
     );
     ensure!(names(path)? == ["Shop.class", "from", "plain", "to"]);

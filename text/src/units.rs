@@ -105,6 +105,11 @@ pub fn count(value: u64) -> String {
     grouped
 }
 
+/// The noun after a number: `one` after 1, `several` after every other number.
+pub fn noun<'n>(number: u64, one: &'n str, several: &'n str) -> &'n str {
+    if number == 1 { one } else { several }
+}
+
 /// Bytes in a suitable unit, which is a power of 1024: `12.4 MB`.
 pub fn bytes(value: u64) -> String {
     let mut rest = value as f64;
@@ -162,6 +167,12 @@ mod tests {
         assert_eq!(count(u64::MAX), "18,446,744,073,709,551,615");
         assert_eq!(decimal(-123.0, 0), "-123");
         assert_eq!(decimal(-1234.5, 1), "-1,234.5");
+    }
+
+    #[test]
+    fn only_one_has_the_singular() {
+        let nouns = [0, 1, 2].map(|number| noun(number, "class", "classes"));
+        assert_eq!(nouns, ["classes", "class", "classes"]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use loadhook_settings::attach::{self, AnswerLine, AttachFigures, DETACH};
 use loadhook_text::count;
-use loadhook_text::units::time;
+use loadhook_text::units::{noun, time};
 
 use super::room::Room;
 use crate::jvm::Jvm;
@@ -163,6 +163,5 @@ impl<'a> Watch<'a> {
 }
 
 fn counted(number: u64, one: &str, several: &str) -> String {
-    let noun = if number == 1 { one } else { several };
-    format!("{} {noun}", count(number))
+    format!("{} {}", count(number), noun(number, one, several))
 }

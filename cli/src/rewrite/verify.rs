@@ -8,6 +8,7 @@ use anyhow::{Result, bail};
 use loadhook_offline::verify::{Changed, Checked, Verifier, changed_in_archive, changed_in_folder};
 use loadhook_offline::{Error, Plan, Progress};
 use loadhook_text::printable;
+use loadhook_text::units::noun;
 use serde_json::{Value, json};
 
 use super::inputs::Kind;
@@ -146,17 +147,23 @@ impl Verified {
         let Checked {
             untouched, changed, ..
         } = self.checked;
+        let are = |number| noun(number, "is", "are");
         say!(
-            "verified: {changed} changed classes are well-formed, {untouched} other entries are unchanged"
+            "verified: {changed} changed {} {} well-formed, {untouched} other {} {} unchanged",
+            noun(changed, "class", "classes"),
+            are(changed),
+            noun(untouched, "entry", "entries"),
+            are(untouched),
         );
         match &self.judged {
             Some((java, verdict)) => say!(
-                "verified: JDK {} accepts {} classes{}",
+                "verified: JDK {} accepts {} {}{}",
                 java.version,
                 verdict.judged,
+                noun(verdict.judged, "class", "classes"),
                 match verdict.below_50 {
                     0 => String::new(),
-                    old => format!("; {old} are too old for its verifier"),
+                    old => format!("; {old} {} too old for its verifier", are(old)),
                 }
             ),
             None => say!(

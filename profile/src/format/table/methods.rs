@@ -354,8 +354,9 @@ pub(super) fn remarks(
     }
     if header.overflowed_calls > 0 {
         remarks.push(format!(
-            "{} calls are counted as (tree full): too many nodes (raise --max-nodes), too little heap (raise -Xmx), or calls a million deep",
-            units::count(header.overflowed_calls)
+            "{} {} counted as (tree full): too many nodes (raise --max-nodes), too little heap (raise -Xmx), or calls a million deep",
+            units::count(header.overflowed_calls),
+            units::noun(header.overflowed_calls, "call is", "calls are")
         ));
     }
     remarks.extend(not_instrumented::reasons(header));

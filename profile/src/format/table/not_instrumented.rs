@@ -123,10 +123,12 @@ fn by_class(header: &Header, options: &Options<'_>, out: &mut dyn Write) -> io::
     writeln!(out, "\nMethods not instrumented, by class:")?;
     text_table(&columns, "class", &names, options.width, out)?;
     if all > classes.len() {
+        let more = (all - classes.len()) as u64;
         writeln!(
             out,
-            "{} more classes",
-            units::count((all - classes.len()) as u64)
+            "{} more {}",
+            units::count(more),
+            units::noun(more, "class", "classes")
         )?;
     }
     write_sentences(others, options.width, out)?;
