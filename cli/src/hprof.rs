@@ -14,10 +14,10 @@ use loadhook_text::{bytes, count, printable};
 use crate::input::open;
 use crate::output::say;
 
-/// Rows of a table by default.
+/// Maximum number of rows of a table, if `--top` is not given.
 const TOP: usize = 20;
 
-/// Warnings that are shown.
+/// Maximum number of warnings that are printed.
 const WARNINGS: usize = 10;
 
 /// Arguments of `loadhook hprof`.
@@ -68,7 +68,7 @@ fn has_something(contents: &Contents) -> bool {
     !(contents.sections.is_empty() && contents.threads.is_empty() && contents.traces.is_empty())
 }
 
-/// The contents while they are printed.
+/// Prints the contents of a file.
 struct Shown<'c, W> {
     contents: &'c Contents,
     args: &'c HprofArgs,

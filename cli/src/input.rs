@@ -7,8 +7,8 @@ use std::path::Path;
 
 use anyhow::{Error, Result, anyhow, bail};
 
-/// Opens a file for reading. `what` names the kind of file that is expected, for example `a heap dump`. It is for the
-/// refusal of a folder. The error does not name the file.
+/// Opens a file for reading. The error does not name the file. `what` names the kind of file that is expected, for
+/// example `a heap dump`; the error for a folder says that this kind of file in the folder is needed.
 pub(crate) fn open(file: &Path, what: &str) -> Result<File> {
     let opened = File::open(file).map_err(|error| unreadable(file, error))?;
     if opened.metadata()?.is_dir() {
@@ -31,7 +31,7 @@ pub(crate) fn unreadable(file: &Path, error: io::Error) -> Error {
     }
 }
 
-/// The error for a name that no file has, with the part of the path that is missing.
+/// The error for a file that does not exist. It says which part of the path is missing.
 fn missing(file: &Path) -> Error {
     let folder = match file.parent() {
         Some(folder) if folder.as_os_str().is_empty() => env::current_dir().unwrap_or_default(),

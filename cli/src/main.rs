@@ -41,7 +41,7 @@ struct CommandLine {
 enum Command {
     /// Run a Java program, then show which methods took the time
     Run(run::RunArgs),
-    /// List the JVMs that one can attach to
+    /// List the running JVMs, for loadhook attach and loadhook heap
     Ps(ps::PsArgs),
     /// Watch a Java program that runs already, then show its profile
     Attach(attach::AttachArgs),

@@ -23,8 +23,9 @@ use crate::locks::lock;
 use crate::options::Options;
 use crate::threads::fields::ThreadFields;
 
-/// The number of the next [`Samples`]. Threads keep the numbers of their owners, and such a number is valid only in the
-/// samples of one agent.
+/// The number for the next [`Samples`]. A thread outlives an agent that leaves, and keeps the number of its
+/// [owner](super::owners) there. The next agent has other owners, and sees by the number of the `Samples` that the
+/// thread's owner is none of them.
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
 /// The samples of this JVM.
@@ -65,7 +66,7 @@ pub(crate) struct Samples {
 /// State of a native thread for its samples.
 #[derive(Clone, Copy, Default)]
 pub(super) struct ThreadState {
-    /// The number of the samples, and the number of the thread's owner in them.
+    /// The number of the [`Samples`] that gave the thread an owner, and the number of that owner.
     pub(super) owner: Option<(u32, u32)>,
     /// Size of the thread's last sample; 0 before the first one.
     pub(super) previous: u64,

@@ -12,7 +12,7 @@ use rustix::process::geteuid;
 
 use crate::locks::lock;
 
-/// Prefix of the private folders. A command makes one for each agent.
+/// The beginning of a private folder's name. `loadhook attach` makes such a folder for each agent that it loads.
 const PRIVATE_FOLDER: &str = ".loadhook-";
 
 /// A file to which lines are appended.
@@ -22,7 +22,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// Opens a file that exists.
+    /// Opens the answer's file, which must exist.
     pub(super) fn open(name: &str) -> io::Result<Answer> {
         check_folder(Path::new(name))?;
         let mut options = OpenOptions::new();
@@ -67,8 +67,8 @@ fn private_folder(file: &Path) -> Option<&Path> {
     name.starts_with(PRIVATE_FOLDER).then_some(folder)
 }
 
-/// Fails if the private folder of a file is gone, or belongs to another user. A command that ends early removes its
-/// folder. Then any user could make a folder of the same name, with links to other files.
+/// Fails if a file is in a private folder that is gone or belongs to another user. `loadhook attach` may end early and
+/// remove its folder. Any user could then make a folder of the same name, with links to other files.
 pub(crate) fn check_folder(file: &Path) -> io::Result<()> {
     let Some(folder) = private_folder(file) else {
         return Ok(());

@@ -1,4 +1,4 @@
-//! An agent that comes into a running JVM, and leaves it again.
+//! Attaching: the agent begins in a JVM that runs already, and leaves it again.
 
 pub(crate) mod answer;
 pub(crate) mod session;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use loadhook_settings::AgentOptions;
 use loadhook_settings::attach::{AnswerLine, Refusal};
+use loadhook_text::units;
 
 use super::answer::{self, Answer};
 use super::watch;
@@ -125,7 +126,7 @@ fn begin() -> bool {
     is_free
 }
 
-/// Reports the reason for which a caller gets no session.
+/// Reports why a caller gets no session.
 fn refuse(settings: &AgentOptions, reason: &str) {
     // The answer of the present session belongs to another caller. So the reason goes to the file of this caller.
     let told = settings.answer.as_deref().map(|name| {
@@ -137,7 +138,7 @@ fn refuse(settings: &AgentOptions, reason: &str) {
     }
 }
 
-/// Reports the reason for which an agent does not attach.
+/// Reports why an agent does not attach.
 fn tell(reason: &str) {
     if !answer::write(&AnswerLine::Error(reason.to_owned())) {
         diagnostics::line(reason);
@@ -200,8 +201,9 @@ fn leave(agent: &'static Agent, jni: Jni<'_>, remaining_threads: usize) {
     if agent.options().rewrites() {
         let refused = removal::remove_probes(&agent.instrumentation, jni);
         if refused != 0 {
+            let classes = units::noun(refused as u64, "class", "classes");
             diagnostics::line(&format!(
-                "the JVM refused to restore {refused} classes; their probes stay in the code, but do nothing"
+                "the JVM refused to take the probes out of {refused} {classes}; these probes do nothing any more"
             ));
         }
         agent.instrumentation.hook.registry.leave();

@@ -62,8 +62,8 @@ impl Budget {
         };
         let mut candidates = free;
         candidates.retain(is_candidate);
-        // Methods that are no candidates keep their probes, which may exceed the budget alone. So they count as half of
-        // the aim at most, and the candidates get the other half.
+        // Methods that are no candidates keep their probes. The cost of these probes alone may exceed the budget. So it
+        // counts as half of the aim at most, and the candidates get the other half.
         let losing: f64 = candidates.iter().copied().map(cost).sum();
         let mut probes = losing + (probes - losing).min(allowed * AIM / 2.0);
         candidates.sort_by(|a, b| mean(a).total_cmp(&mean(b)));

@@ -32,8 +32,8 @@ const FIRST: Duration = Duration::from_millis(100);
 /// The longest wait between two looks.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// The shortest wait after a change of classes, in which the JIT compiler compiles them again. The wait is also at
-/// least [`CHANGES_TO_REST`] times as long as the change took.
+/// The shortest wait after classes were changed: the JIT compiler then compiles them again. The wait is also at least
+/// [`CHANGES_TO_REST`] times as long as the change took.
 const AFTER_CHANGE: Duration = Duration::from_millis(200);
 const CHANGES_TO_REST: u32 = 20;
 

@@ -16,14 +16,15 @@ use crate::locks::lock;
 
 #[derive(Default)]
 struct State {
-    /// Classes whose constructors others may call: they have instrumented subclasses, or several constructors.
+    /// Classes whose constructors other constructors may call for the same object: the class has instrumented
+    /// subclasses, or several constructors.
     called: HashSet<String>,
     /// Classes whose constructors are only counted, with the time at which this began.
     counted: HashMap<String, Duration>,
 }
 
-/// The classes whose constructors are called by others or only counted, by their Java names. Classes of one name in
-/// several loaders count as one class.
+/// The classes whose constructors are called by other constructors, and those whose constructors are only counted, by
+/// their Java names. Classes of one name in several loaders count as one class.
 #[derive(Default)]
 pub(crate) struct Constructors(Mutex<State>);
 
@@ -52,8 +53,8 @@ impl Constructors {
         lock(&self.0).called.contains(class)
     }
 
-    /// Marks the constructors of a class as only counted, unless others may call them. Returns whether they were
-    /// marked.
+    /// Marks the constructors of a class as only counted, unless other constructors may call them. Returns whether they
+    /// were marked.
     pub(super) fn count(&self, class: &str, since: Duration) -> bool {
         let mut state = lock(&self.0);
         if state.called.contains(class) {

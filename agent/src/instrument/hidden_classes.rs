@@ -1,9 +1,11 @@
 //! Hidden classes: those of `Lookup.defineHiddenClass` and, up to JDK 14, of `Unsafe.defineAnonymousClass`.
 //!
-//! A hidden class shares the ids of the class that its loader has under the name in its bytes. So both are one row in
-//! the profile, as if the class had been rewritten on disk, and copies take no further memory. The JVM does not
-//! retransform hidden classes. So a class that was defined before the agent could act is not instrumented; a note names
-//! it.
+//! The bytes of a hidden class contain a name. The hidden class shares the ids of the class that its loader has under
+//! this name. So both are one row in the profile, as if the class had been rewritten on disk, and copies take no
+//! further memory.
+//!
+//! The JVM does not retransform hidden classes. So a hidden class that was defined before the agent could act is not
+//! instrumented; a note names it.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, HashSet};

@@ -21,7 +21,8 @@ use crate::locks::lock;
 /// The first id for the next agent in this JVM.
 static NEXT_FIRST: AtomicU32 = AtomicU32::new(0);
 
-/// The id from which on an agent begins again with 0. Counts are in arrays by id, which should stay short.
+/// Limit of the first id: if an agent has used this id, the next agent begins with 0 again. Counts are in arrays by id,
+/// which should stay short.
 const LAST_FIRST: u32 = 1 << 15;
 
 /// An instrumented method.

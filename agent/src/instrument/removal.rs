@@ -27,8 +27,9 @@ const EMPTY_LOOKS: u32 = 3;
 /// Maximum number of looks.
 const MOST_LOOKS: u32 = 10;
 
-/// Gives the classes that have probes their own code back. The hook must no longer give probes to any class. It must
-/// still be called, so that pauses are measured. Returns the number of classes that the JVM refused to change.
+/// Takes the probes out of all classes. Returns the number of classes that the JVM refused to change.
+///
+/// The hook must no longer give probes to any class. It must still be called, so that pauses are measured.
 ///
 /// Only classes with probes are changed, because a program may load others all the time, even of the same names.
 pub(crate) fn remove_probes(instrumentation: &Instrumentation, jni: Jni<'_>) -> usize {

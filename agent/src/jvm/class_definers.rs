@@ -59,12 +59,12 @@ pub(crate) trait HiddenClassHook: Sync {
     ) -> Option<(Local<'f>, Int)>;
 }
 
-/// Calls its argument with the hook, if there is one.
+/// A function that calls its argument with the present agent's hook, or not at all if there is no agent.
 type WithHook = fn(&mut dyn FnMut(&dyn HiddenClassHook));
 
 static HOOK: OnceLock<WithHook> = OnceLock::new();
 
-/// Sets the way to the hook that the replacements call. Only the first call has an effect.
+/// Sets the function by which the replaced natives reach the hook. Only the first call has an effect.
 pub(super) fn set_hook(with_hook: WithHook) {
     let _ = HOOK.set(with_hook);
 }

@@ -161,8 +161,9 @@ pub(super) fn add(
 ///
 /// The processor executes several instructions at once, those of an inlined probe and those of the method around it.
 /// While all of them wait for memory or for a result of the method, a sample may show the probe. So half of each such
-/// sample is the program's. Measured with small methods: if none is, their operations show 0.6 to 1.0 times the time
-/// that they take without an agent; if all of it is, 1.0 to 2.1 times. `docs/dev/performance.md` has the measurement.
+/// sample is the program's. With other shares the times of small methods were wrong: without any of the sample they
+/// showed 0.6 to 1.0 times the time that they take without an agent, with all of it 1.0 to 2.1 times.
+/// `docs/dev/performance.md` has the measurement.
 fn programs_part(weight_ns: u64, tracker: TrackerFrames) -> u64 {
     if tracker.is_probe { weight_ns / 2 } else { 0 }
 }

@@ -14,7 +14,8 @@ use crate::locks::{lock, wait};
 #[derive(Default)]
 pub(crate) struct OwnThreads {
     known: Mutex<Vec<Global>>,
-    /// Shared with the threads. Each thread changes it last, when the thread uses nothing else of the agent any more.
+    /// Number of the threads that run, shared with them. A thread lowers the number as the last thing it does, when it
+    /// uses nothing else of the agent any more.
     running: Arc<Running>,
 }
 

@@ -151,8 +151,8 @@ impl Sizes {
 
     /// Removes the classes whose sizes are known, or can no longer be measured.
     fn retain_unknown(&self, wanted: &mut BTreeMap<CodeCopies, Names>) {
-        // An entry that `wanted` no longer has was replaced by one with a later copy of the code. The loader of that
-        // copy may be alive.
+        // If `wanted` no longer has an entry, an entry for a later copy of the code has replaced it. The loader of that
+        // copy may be alive, so the sizes may be measured after all.
         lock(&self.gone).retain(|copies| wanted.contains_key(copies));
         let known = lock(&self.instances);
         for (copies, names) in &mut *wanted {

@@ -37,8 +37,8 @@ pub(crate) fn run(mut args: AttachArgs) -> Result<ExitCode> {
     let order = options.to_string();
     let answer = jvm.execute(room.order(&order), PATIENCE, || {
         watch.read();
-        // The JVM answers as soon as the agent watches, so a signal need not end this wait then. It ends the watching
-        // as usual.
+        // Once the agent watches, the JVM answers soon. So a signal then does not end this wait, but later ends the
+        // watching as usual.
         watch.is_attached || stop.code().is_none()
     });
     watch.read();
@@ -72,7 +72,7 @@ pub(crate) fn run(mut args: AttachArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Tells of the warning that newer JVMs print when they first load a library late.
+/// Announces the warning that the JVM prints, from JDK 21 on, when it first loads an agent while it runs.
 fn announce(jvm: &Jvm) {
     let data = jvm.performance_data();
     let version = data.and_then(|data| data.text("java.property.java.version"));

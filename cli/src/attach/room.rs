@@ -109,7 +109,7 @@ impl Room {
         Ok(())
     }
 
-    /// The attach command that loads the agent with a text.
+    /// The attach command that loads the agent with `text` as its options.
     pub(super) fn order<'a>(&'a self, text: &'a str) -> [&'a OsStr; 4] {
         // The path of the library is absolute.
         [

@@ -102,7 +102,8 @@ impl Jvm {
         Ok(jvm)
     }
 
-    /// The JVM accepts commands from its own user, and from root of its user namespace.
+    /// Fails if the JVM would refuse commands from us. It accepts them from its own user, and from root of its user
+    /// namespace.
     fn check_rights(&self) -> Result<()> {
         let us = geteuid().as_raw();
         let Process { pid, user, .. } = self.process;
@@ -142,7 +143,8 @@ impl Jvm {
         self.process.path("root")
     }
 
-    /// Returns whether the process finds this same file or folder at an absolute path.
+    /// Returns whether the absolute `path` leads the process to the file or folder with this metadata. In a container
+    /// the same path may lead to another file.
     pub(crate) fn sees(&self, path: &Path, what: &Metadata) -> bool {
         let below = path.strip_prefix("/").unwrap_or(path);
         let seen = fs::metadata(self.root().join(below));
@@ -367,7 +369,7 @@ impl Jvm {
         let process = Process::read(pid)?;
         if !process.handles(Signal::QUIT.as_raw()) {
             bail!(
-                "process {pid} does not handle SIGQUIT, by which a JVM is requested to open its attach socket; if it is still starting, try again; if its socket in /tmp was removed, restart it"
+                "process {pid} does not handle SIGQUIT, the signal that makes a JVM open its attach socket; if it is still starting, try again; if its socket in /tmp was removed, restart it"
             );
         }
         let data = self.performance_data();

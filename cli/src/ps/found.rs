@@ -1,5 +1,5 @@
-//! Finds the JVMs among all processes. A JVM writes performance data, which say most; the others are
-//! found by the libraries that they have loaded.
+//! Finds the JVMs among all processes. Most JVMs write performance data, which say most about them; the
+//! others are found by the libraries that they have loaded.
 
 use std::fs;
 use std::path::Path;
@@ -22,12 +22,12 @@ pub(super) struct FoundJvm {
     pub(super) jdk: Option<String>,
     /// The main class or jar.
     pub(super) program: Option<String>,
-    /// True if the process has process ids of its own.
+    /// True if the process is in a PID namespace below ours, as in a container.
     pub(super) is_in_container: bool,
     /// True if the process has loaded the agent's library. A JVM never unloads it, so the agent may
     /// have left since.
     pub(super) has_agent: bool,
-    /// The reason for which Loadhook cannot attach to the JVM.
+    /// The reason why Loadhook cannot attach to the JVM; `None` if it can.
     pub(super) refused: Option<String>,
 }
 

@@ -10,9 +10,9 @@ use loadhook_text::units::count;
 /// The maximum width of the command in front of a note, in columns.
 const COMMAND: usize = 40;
 
-/// Merges the notes of several processes. A note of several processes appears once; if it begins
-/// with a number of objects, the numbers are added up. A note with a number of bytes gets the name
-/// of its process.
+/// Merges the notes of several processes. A note of several processes appears once. If it begins
+/// with a number that one of [`COUNTED`] follows, the numbers are added up. A note with a number of
+/// bytes gets the name of its process.
 pub(crate) fn of_runs(profiles: &[&Profile]) -> Vec<String> {
     let owners = owners(profiles);
     let mut notes: Vec<(Option<u64>, String)> = Vec::new();
@@ -45,8 +45,8 @@ pub(crate) fn of_runs(profiles: &[&Profile]) -> Vec<String> {
     notes.into_iter().map(told).collect()
 }
 
-/// Numbers are added up if these words follow them. Other numbers are not added up, because each process leaves the
-/// same methods without probes, and has its own trackers.
+/// The words after numbers that are added up: the processes have different objects and samples. Other numbers are not
+/// added up. For example, each process leaves the same methods without probes, so a sum would count them repeatedly.
 const COUNTED: [&str; 4] = ["allocations ", "objects ", "of the objects ", "samples "];
 
 /// Splits a note into the number at its beginning and the rest: `1,234 objects were not followed`.

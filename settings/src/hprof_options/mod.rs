@@ -26,7 +26,8 @@ pub enum HprofCpu {
     Times,
 }
 
-/// The least share of a row, from 0 to 1, in billionths.
+/// The smallest share of the whole that a row needs to be written, from 0 to 1. It is stored in billionths, so that
+/// options can be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cutoff(u32);
 

@@ -31,7 +31,7 @@ final class Counters {
      */
     @Lasting
     static Object mainCalls;
-    /** The calls in that array. */
+    /** The calls whose array is {@link #mainCalls}. */
     private static MethodCalls ofMain = new MethodCalls(0);
 
     /** Ids for which a thread's array has room at first, and at most. */
@@ -42,7 +42,7 @@ final class Counters {
      * roughly: the heap's size is shifted right by this.
      */
     private static final int SHARE_OF_HEAP = 4;
-    /** The share for the array of the main thread, as such a shift. */
+    /** The share of the heap that the main thread's array may take, as a shift like {@link #SHARE_OF_HEAP}. */
     private static final int SHARE_OF_MAIN = 8;
     private static final int MOST_POOLED = 64;
     private static final long MOST_MEMORY = Runtime.getRuntime().maxMemory();

@@ -161,7 +161,7 @@ public class Tracker {
      */
     public static void configure(int timing, int clock, int maxNodes) {
         if (isOff) {
-            // A probe under way may have kept something since.
+            // A probe that was under way when the last agent left may have counted something since.
             forget();
         }
         Clock.kind = clock;

@@ -127,13 +127,14 @@ impl AsyncEngine {
         }
     }
 
-    /// Gives everything back. Called when only callbacks may still use the engine. If a callback does not end in time,
-    /// the memory stays.
+    /// Frees the engine. Called when only callbacks may still use it. If a callback does not end in time, the memory
+    /// stays.
     pub(crate) fn leave(self, jni: Jni<'_>) {
         let AsyncEngine(engine) = self;
         self.give_up(jni);
         {
-            // A timer gets its signal under this lock, so no timer gets the signal meanwhile.
+            // Timers are made, and get another signal, only under this lock. So none gets this signal while its handler
+            // is uninstalled.
             let _threads = engine.threads();
             engine.signal.uninstall();
         }

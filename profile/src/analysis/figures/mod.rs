@@ -32,8 +32,8 @@
 //! CPU clock takes longer than most methods, so with this clock the difference can exceed the time that is left after
 //! the subtraction. So a share of the subtracted cost, `COST_ERROR`, is a standard error of the time.
 //!
-//! **The smallest error.** Before that, the self time that calls leave is combined with the self time
-//! that ticks show: see `figures/ticks.rs`.
+//! **The smallest error.** Before the walk that makes times add up, the self time that calls leave is
+//! combined with the self time that ticks show: see `figures/ticks.rs`.
 //!
 //! **A node that was never timed** has no time of its own; its callees' time is taken from its
 //! caller's. Such a node overflowed, has not returned yet, or belongs to a virtual thread under the CPU
