@@ -142,8 +142,10 @@ fn likeness(left: Option<&Line>, right: Option<&Line>) -> usize {
         .count()
 }
 
-/// An added handler and the code before it may both end in `athrow`. The alignment from the end
-/// pairs the original `athrow` with the last one; this moves the pair to the first.
+/// Pairs an original `athrow` with itself, not with the `athrow` of a handler that was added behind it.
+///
+/// The lines were compared from the end. So if the code before the added handler ends in `athrow`, as
+/// the handler does, the original `athrow` was paired with the handler's.
 fn slide(rows: &mut [Row<'_>]) {
     let throws = |row: &Row<'_>| {
         let line = row.right.filter(|line| line.instruction.is_some());

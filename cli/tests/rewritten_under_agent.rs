@@ -55,7 +55,9 @@ fn each_has_a_profile_of_its_own() -> Result<()> {
     ensure!(stem.is_some() && stem == number, "{found:?}");
     for line in [
         format!("profile: {first} (as a page"),
-        format!("the same calls, counted by rewritten archives and not added above: {second}"),
+        format!(
+            "profile of a rewritten archive, which counted calls by itself; they are not added above: {second}"
+        ),
     ] {
         ensure!(result.err.contains(&line), "{line}: {}", result.err);
     }

@@ -73,8 +73,8 @@ struct Forest(Column);
 const ANCESTOR: usize = 0;
 /// The number with the least semidominator on the compressed path.
 const LABEL: usize = 1;
-/// The first number that waits for this one, plus 1. It uses the slot of the label, which only a
-/// linked number has.
+/// The first number that waits for this one, plus 1. It shares the slot of [`LABEL`]: only a linked
+/// number has a label, and numbers wait only for a number that is not linked yet.
 const WAITING: usize = LABEL;
 const SEMI: usize = 2;
 /// The immediate dominator. While a number waits for its dominator, the slot has the next number

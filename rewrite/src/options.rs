@@ -26,9 +26,9 @@ pub struct MethodNames {
     pub count: String,
     /// Before a return and when an exception leaves: the id.
     pub exit: String,
-    /// Before a constructor calls another constructor for its own object, unless the
-    /// other is that of `Object`, `Record` or `Enum`: `(III)V`, the id, the caller's
-    /// key and the other's key. A key is a hash of class and descriptor: two
+    /// Before a constructor calls another constructor for its own object: `(III)V`, the id, the
+    /// caller's key and the called constructor's key. Calls of the constructors of `Object`,
+    /// `Record` and `Enum` have no such probe. A key is a hash of class and descriptor: two
     /// constructors rarely have the same key, and no key is 0.
     pub construct: String,
     /// After the call for which `construct` was called: the id.

@@ -10,8 +10,8 @@ use crate::probe::ProbeWriter;
 use crate::selector::{Probes, Selector};
 
 /// A part of the output: bytes of the original class up to `original_end`, then
-/// the planned bytes up to `planned_end`. The next piece begins where this one
-/// ends, in both.
+/// the planned bytes up to `planned_end`. In the planned bytes the next piece
+/// begins where this one ends, in the original class at `original_next`.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     original_end: usize,

@@ -272,8 +272,9 @@ fn children_ticks() -> Result<u64> {
     Ok(fields[13].parse::<u64>()? + fields[14].parse::<u64>()?)
 }
 
-/// The distance of the 40 top methods by self time from those of async-profiler, and of two runs of async-profiler from
-/// each other: half the sum of the differences of their shares.
+/// Prints the distance of our self times from those of async-profiler, and, for comparison, the distance of two runs of
+/// async-profiler from each other. The distance is half the sum of the differences between the methods' shares. The 40
+/// methods with the largest shares are compared.
 fn distance(bench: &Bench, feature: u32) -> Result<()> {
     if async_profiler().is_none() {
         println!("  distance: LOADHOOK_ASYNC_PROFILER is not set");

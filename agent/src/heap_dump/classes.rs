@@ -86,7 +86,7 @@ pub(super) struct RecordLayout {
 }
 
 impl RecordLayout {
-    /// The slot of the field with this number of JVM TI.
+    /// The slot of the field that has the number `index` in JVM TI; `None` if the kind of its value is another one.
     pub(super) fn slot(&self, index: i32, is_reference: bool) -> Option<Slot> {
         let at = usize::try_from(index).ok()?.checked_sub(self.first)?;
         let slot = (*self.slots.get(at)?)?;

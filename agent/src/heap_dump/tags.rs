@@ -17,7 +17,7 @@ const ID_BITS: u32 = 43;
 /// Width of the tag's upper part, which holds the length of an array of references. JVM TI reports
 /// this length with a reference to the array, but not with the array's elements.
 const LENGTH_BITS: u32 = ANNOUNCED.ilog2() - ID_BITS;
-/// Stands for all lengths from this one on.
+/// The largest length in a tag. It stands for itself and for all greater lengths.
 pub(super) const LONG: u32 = (1 << LENGTH_BITS) - 1;
 
 /// The tag of an object that is no array.

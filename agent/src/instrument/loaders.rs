@@ -320,7 +320,8 @@ impl Loaders {
     }
 }
 
-/// Names by number that differ from each other and from the names of the common loaders.
+/// Makes names of loaders, by the loaders' numbers, that differ from each other and from the names of the common
+/// loaders.
 fn distinct(named: impl Iterator<Item = (u32, Arc<str>)>) -> HashMap<u32, String> {
     let mut taken: HashSet<String> = COMMON.iter().map(|name| (*name).to_owned()).collect();
     let mut ordinals: HashMap<Arc<str>, u32> = HashMap::new();

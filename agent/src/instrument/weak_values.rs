@@ -201,7 +201,7 @@ impl<T: Copy> WeakValues<T> {
                     return value;
                 }
             }
-            // An entry was added since then, either for another object or for this one.
+            // Since the table was last searched, an entry was added: for this object or for another one.
             let (found, added) = self.find(objects, object, hash);
             if let Some(found) = found {
                 objects.delete(weak);

@@ -104,7 +104,8 @@ impl Jvmti {
         frames.iter().map(StackFrame::of).collect()
     }
 
-    /// At most `most` frames of each of some threads, innermost first. A thread that has ended has none.
+    /// The stacks of several threads, the innermost frame first. Each has at most `most` frames; the stack of a thread
+    /// that has ended has none.
     pub(crate) fn stacks<'f>(
         self,
         _jni: Jni<'f>,

@@ -64,8 +64,8 @@ pub(super) struct Owner {
     pub(super) kind: ThreadKind,
     /// The times by node.
     pub(super) costs: HashMap<u32, Cost>,
-    /// Processor time of threads that have ended, minus the times of their samples. A thread that ends before its
-    /// first sample has none.
+    /// Processor time of threads that have ended, minus the times of their samples. A short-lived thread may end
+    /// without a sample.
     pub(super) unsampled_ns: i64,
 }
 

@@ -104,7 +104,7 @@ fn name(files: &[PathBuf], profiles: &[Profile], whole: Option<&Path>, page: Opt
 pub(crate) fn name_others(files: &[PathBuf]) {
     for file in files {
         say!(
-            "the same calls, counted by rewritten archives and not added above: {}",
+            "profile of a rewritten archive, which counted calls by itself; they are not added above: {}",
             report::shown(file)
         );
     }

@@ -42,7 +42,7 @@ struct Building {
     threads: BTreeMap<u32, (StartThread, bool)>,
     /// The thread and the frames of each trace.
     traces: BTreeMap<u32, (u32, Vec<u64>)>,
-    /// The trace whose frames follow.
+    /// Serial number of the trace whose frames are being read.
     trace: u32,
     sections: Vec<Part>,
 }

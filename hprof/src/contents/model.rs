@@ -101,7 +101,7 @@ pub struct MonitorState {
     pub to_be_notified: Vec<u32>,
 }
 
-/// The records of a heap dump.
+/// The numbers of records in a heap dump.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Heap {
     /// Number of roots.

@@ -16,7 +16,7 @@ pub(super) fn read(source: impl Read) -> (Contents, Option<ContentsError>) {
 #[derive(Default)]
 struct Building {
     contents: Contents,
-    /// The trace whose frames follow.
+    /// Serial number of the trace whose frames are being read.
     trace: u32,
 }
 

@@ -57,7 +57,7 @@ final class Counters {
     private static int sweepAt = 64;
     private static MethodCalls pool;
     private static int pooled;
-    /** The calls of ended threads, and of those without room. */
+    /** The calls of ended threads, and of threads for whose own arrays there was no room. */
     private static MethodCalls sum = new MethodCalls(2 * FEW);
 
     static {

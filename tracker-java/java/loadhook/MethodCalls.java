@@ -149,9 +149,8 @@ final class MethodCalls {
 
     /**
      * Moves all calls of another object into this one, and leaves the other
-     * without calls. Nothing is allocated: the longer of two arrays becomes the
-     * one of the sum. If an exception interrupts this method, it can be called
-     * again.
+     * without calls. Nothing is allocated: this object gets the longer of the
+     * two arrays. If an exception interrupts this method, it can be called again.
      */
     void take(MethodCalls other) {
         other.calls[0] = NOBODY;

@@ -2,7 +2,7 @@ package loadhook;
 
 /**
  * The path of a platform thread. Its padding keeps the next object in the heap, which may be another thread's path, out of
- * its cache line. The paths of virtual threads have none, because there are too many of them.
+ * its cache line. The paths of virtual threads have no padding, because there are too many of them.
  */
 final class PaddedPath extends Path {
     long pad0;

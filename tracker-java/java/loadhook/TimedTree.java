@@ -209,10 +209,10 @@ class TimedTree extends Tree {
 
     /**
      * Adds the variance of a block of {@code weight} calls of which one was
-     * timed: weight * (weight - 1) times the variance of one call. The squared
-     * difference from the mean so far estimates the latter. The duration of the
-     * previous call could not serve as the mean: after a long call blocks are
-     * short, so the long call would count by half.
+     * timed: weight * (weight - 1) times the variance of one call. That variance
+     * is estimated by the squared difference from the mean so far. The duration
+     * of the previous call could not take the place of the mean: after a long
+     * call blocks are short, so the long call would count by half.
      */
     private static long widened(long bits, long weight, double difference) {
         return widened(bits, (double) weight * (weight - 1) * difference * difference);

@@ -395,8 +395,8 @@ class Tree {
     }
 
     /**
-     * Takes over the nodes of another tree, which must not be used afterwards. This tree must have
-     * none yet.
+     * Takes over the nodes of another tree, which must not be used afterwards. This tree must not
+     * have nodes yet.
      */
     final void adopt(Tree other) {
         rows = other.rows;

@@ -63,7 +63,7 @@ impl Program {
     }
 
     /// Compiles `tests/java/<name>.java` and the sources in `tests/java/loadhook`. Instruments the
-    /// classes of the former.
+    /// classes of `<name>.java`.
     pub fn new(name: &str) -> Result<Program> {
         let mut program = Program::plain(name)?;
         program.instrument(Names::default())?;

@@ -53,7 +53,7 @@ impl SafeMemory {
             .then(|| usize::from_ne_bytes(bytes))
     }
 
-    /// The words at addresses, all or none. Words that lie one behind the other are read at once.
+    /// Reads the words at these addresses; `None` if any of them cannot be read. Adjacent words are read at once.
     pub(super) fn words(&self, addresses: &[usize]) -> Option<Vec<usize>> {
         const WORD: usize = size_of::<usize>();
         /// Parts of the memory that one call takes: `UIO_MAXIOV`.

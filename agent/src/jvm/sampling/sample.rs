@@ -36,7 +36,7 @@ pub(crate) struct SamplingSettings {
 /// One frame of a sampled stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SampleFrame {
-    /// A method, and the offset in its code if it is known. Interpreted methods have none.
+    /// A method, and the offset in its code; `None` for an interpreted method.
     Java {
         method: MethodNumber,
         bci: Option<u16>,

@@ -42,8 +42,8 @@ pub struct Ran {
 /// The tracker's numbers after a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TrackerCounts {
-    /// Methods that were entered, but neither exited nor removed by repair. 0 if the probes are in
-    /// balance.
+    /// Number of methods that were entered, but neither exited nor removed by repair. 0 if every entry
+    /// has its exit.
     pub depth: u64,
     /// Entries that the tracker removed because `exit` or `caught` of an outer method came first.
     pub healed: u64,
