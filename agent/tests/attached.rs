@@ -1,4 +1,4 @@
-//! An agent that is attached to a running program, and leaves it again.
+//! Tests of an agent that is attached to a running program, and leaves it again.
 
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};

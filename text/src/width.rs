@@ -1,4 +1,4 @@
-//! Cuts text to the columns of a terminal. A character takes 0, 1 or 2 columns.
+//! Cuts and wraps text to the columns of a terminal. A character takes 0, 1 or 2 columns.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 

@@ -7,7 +7,7 @@ final class Best {
     private Best() {
     }
 
-    /** Prints both. Each thread has its own round, which gives the nanoseconds of one of its operations. */
+    /** Prints both numbers of nanoseconds. Each thread has its own round, which returns the nanoseconds of one operation. */
     static void print(int rounds, Supplier<DoubleSupplier> makesRound) throws InterruptedException {
         of(1, rounds, makesRound);
         System.out.println("RESULT " + of(1, rounds, makesRound) + " " + of(2, rounds, makesRound));

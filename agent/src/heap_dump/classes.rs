@@ -146,7 +146,7 @@ impl Classes {
     }
 
     /// Returns whether JVM TI still does not list the fields of these classes and their
-    /// superclasses. If so, it did not during the walk either.
+    /// superclasses. If so, it did not list them during the walk either.
     pub(super) fn are_unprepared(
         &self,
         partial: &[usize],

@@ -40,7 +40,7 @@ pub(super) fn length_in(tag: Long) -> u32 {
     (tag >> ID_BITS) as u32 & LONG
 }
 
-/// The identifier of the class of a number.
+/// The identifier of the class with this number.
 pub(super) fn id_of_class(number: usize) -> u64 {
     (number as u64 + 1) * STEP
 }

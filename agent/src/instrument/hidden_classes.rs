@@ -242,8 +242,8 @@ impl HiddenClasses {
         given.contains(&hash) || given.len() < MOST_DIFFERENT && given.insert(hash)
     }
 
-    /// Instruments a hidden class that is about to be defined: a new `byte[]` and its length. `None` if the class stays
-    /// as it is.
+    /// Instruments a hidden class that is about to be defined. Returns a new `byte[]` and its length; `None` if the
+    /// class stays as it is.
     pub(crate) fn instrument<'f>(
         &self,
         instrumentation: &Instrumentation,

@@ -46,8 +46,10 @@ impl<'f> Local<'f> {
 }
 
 /// A global reference: it keeps its object alive and is valid on every thread.
-/// The agent deletes global references to threads that have ended and to classes that
-/// the sampler has listed and noted, and no others.
+///
+/// While the agent works, it deletes only references that it no longer needs: those to threads that
+/// have ended, and those to classes that it has noted, sampled or changed. It deletes the others when
+/// it leaves, except those of the tracker, which stays.
 #[derive(Clone, Copy)]
 pub(crate) struct Global(Object);
 

@@ -36,7 +36,7 @@ pub(crate) struct MethodSum {
     pub(crate) id: u32,
     /// The calls that the trees have.
     pub(crate) calls: u64,
-    /// The time of these calls, callees included; of recursive calls each counts.
+    /// The time of these calls in nanoseconds, callees included. Each recursive call adds its own time.
     pub(crate) nanos: u64,
 }
 

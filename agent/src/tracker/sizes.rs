@@ -85,7 +85,7 @@ impl Sizes {
         };
         let empty = size(0)?;
         let scale = (size(MOST_ALIGNED)? - empty) / MOST_ALIGNED;
-        // The first length for which there is no room after the header.
+        // The shortest array that is larger than an empty one: the shorter ones fit into the padding after the header.
         let (length, longer) = (1..=MOST_ALIGNED)
             .filter_map(|length| Some((length, size(length)?)))
             .find(|(_, size)| *size > empty)?;

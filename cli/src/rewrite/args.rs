@@ -74,7 +74,7 @@ pub(crate) struct RewriteArgs {
     pub(super) tracker: Option<TrackerOption>,
 
     /// Also instrument trivial methods: at most 24 instructions, no call, no
-    /// loop. Probes that only count are in those, too, without this option
+    /// loop. Probes that only count go into trivial methods anyway
     #[arg(long)]
     pub(super) all: bool,
 

@@ -10,9 +10,9 @@ use super::scan::Scan;
 pub enum CostKind {
     /// Samples that met a trace.
     Samples,
-    /// Milliseconds that a trace took by itself, with its calls.
+    /// Milliseconds that a trace took without its callees, and its number of calls.
     Times,
-    /// Milliseconds that a trace waited for a monitor, with the number of times.
+    /// Milliseconds that a trace waited for a monitor, and the number of times that it waited.
     Monitors,
 }
 

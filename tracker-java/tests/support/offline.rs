@@ -41,7 +41,7 @@ impl Selector for Symbols {
     }
 }
 
-/// The first line of the method with this id. Every third method has none.
+/// The first line of the method with this id. Every third method has no line.
 pub fn line(id: u32) -> String {
     match id % 3 {
         0 => String::new(),

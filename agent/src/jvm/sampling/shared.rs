@@ -20,7 +20,7 @@ const BLOCKS: usize = 1024;
 /// File descriptors above this number cannot be used for performance events.
 const FILES: usize = 1 << 16;
 
-/// The tables of the engine. They live as long as the process.
+/// The tables of the engine. They live until the agent leaves, or else as long as the process.
 pub(super) struct Shared {
     pub(super) structs: VmStructs,
     /// The map of the code cache; empty before the first event about code.

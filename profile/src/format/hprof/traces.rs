@@ -8,9 +8,9 @@ use loadhook_hprof::text::{Frame, Line, NoFrames, TraceHead};
 use super::detail::Detail;
 use crate::model::Profile;
 
-/// Serial numbers of threads begin above this number, as HPROF's do.
+/// Serial number of the first thread, as in HPROF's files.
 const THREADS: u32 = 200_001;
-/// Serial numbers of traces begin above this number.
+/// Serial number of the first trace, as in HPROF's files.
 const TRACES: u32 = 300_001;
 
 /// The serial number of the profile's thread at this index.
