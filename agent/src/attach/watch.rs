@@ -39,6 +39,8 @@ pub(super) fn start(agent: &'static Agent, jni: Jni<'_>, leave: fn(&'static Agen
         .own_threads
         .start(agent.jvmti, jni, c"loadhook attach", run)
     {
-        diagnostics::once("the agent stays until it is detached: its thread cannot be started");
+        diagnostics::once(
+            "the thread that ends the agent in time cannot be started; the agent stays until it is detached",
+        );
     }
 }

@@ -66,7 +66,9 @@ pub(crate) fn start(parts: Parts, jni: Jni<'_>) {
     let run = move |jni: Jni<'_>| keeper.run(jni);
     let jvmti = parts.instrumentation.jvmti;
     if !parts.own_threads.start(jvmti, jni, c"loadhook budget", run) {
-        diagnostics::once("budget: its thread cannot be started; all methods keep their probes");
+        diagnostics::once(
+            "budget: the thread that keeps it cannot be started; all methods keep their probes",
+        );
     }
 }
 

@@ -65,7 +65,7 @@ impl Tally {
         let mut lines = self.explained;
         if self.unexplained > 0 {
             lines.push(format!(
-                "{} more methods not instrumented are not listed",
+                "{} more methods were not instrumented; they are not listed",
                 self.unexplained
             ));
         }
@@ -436,7 +436,10 @@ mod tests {
         tally.explain(names(5));
         let lines = tally.into_explained();
         let last = lines.last().map(String::as_str);
-        assert_eq!(last, Some("7 more methods not instrumented are not listed"));
+        assert_eq!(
+            last,
+            Some("7 more methods were not instrumented; they are not listed")
+        );
         assert_eq!(lines.len(), MOST_EXPLAINED + 1);
     }
 }

@@ -15,7 +15,7 @@ use crate::recording::RecordingArgs;
 #[derive(Debug, Args)]
 #[command(
     mut_arg("include", |include| include.help(INCLUDE)),
-    after_help = "Ctrl-C ends the watching and shows the profile. A second Ctrl-C does not wait for that."
+    after_help = "Ctrl-C ends the watching and shows the profile. A second Ctrl-C ends this command at once."
 )]
 pub(crate) struct AttachArgs {
     /// The process id of the JVM, as loadhook ps prints it

@@ -57,7 +57,7 @@ pub(crate) fn run(mut args: AttachArgs) -> Result<ExitCode> {
         Ended::Left => {}
         Ended::WithProcess => say!("loadhook: process {pid} has ended"),
         Ended::Interrupted(code) => {
-            say!("loadhook: interrupted; the agent will leave process {pid} without this command");
+            say!("loadhook: interrupted; the agent will leave process {pid} by itself");
             return Ok(ExitCode::from(code));
         }
     }

@@ -29,7 +29,7 @@ fn call_timings() -> impl TypedValueParser<Value = CallTiming> {
                 "Count every call of each caller, time short hot calls at random: 10 to 33 ns a call"
             }
             CallTiming::Record(Timing::Exact) => {
-                "Count and time every call of each caller: two readings of the clock more a call"
+                "Count and time every call of each caller: two more clock readings for each call"
             }
             CallTiming::Record(Timing::Count) => {
                 "Count every call of each caller, take no times: a little cheaper than adaptive"

@@ -113,20 +113,20 @@ mod tests {
             plain,
             "677 of the objects were made by the JVM itself",
             "a.A2.run()V: native",
-            "7 more methods not instrumented are not listed",
+            "7 more methods were not instrumented; they are not listed",
         ];
         let other = [
             "1,677 of the objects were made by the JVM itself",
             "5 objects were not followed, since the table of objects was full",
             "a.A2.run()V: native",
             plain,
-            "7 more methods not instrumented are not listed",
+            "7 more methods were not instrumented; they are not listed",
         ];
         let expected = [
             plain,
             "2,354 of the objects were made by the JVM itself",
             "a.A2.run()V: native",
-            "7 more methods not instrumented are not listed",
+            "7 more methods were not instrumented; they are not listed",
             "5 objects were not followed, since the table of objects was full",
         ];
         let both = [profile("A", &one), profile("B", &other)];

@@ -20,8 +20,8 @@ loadhook agent: -agentpath:PATH/libloadhook_agent.so=OPTION,OPTION...
                             samples: about 1 ns a call (default)
   timing=adaptive           count every call of each caller, time short hot
                             calls at random: 10 to 33 ns a call
-  timing=exact              count and time every call of each caller: two
-                            readings of the clock more a call
+  timing=exact              count and time every call of each caller: two more
+                            clock readings for each call
   timing=count              count every call of each caller, take no times: a
                             little cheaper than adaptive
   timing=none               record no calls and no times; only with alloc=

@@ -174,7 +174,7 @@ impl AsyncEngine {
     /// A note for the user if too many classes have come and gone.
     pub(crate) fn unloaded_note(self) -> Option<String> {
         self.0.known().methods.is_full().then(|| {
-            "so many classes were loaded and unloaded that samples in those that came later are shown as (unloaded class)"
+            "so many classes were loaded and unloaded that samples in classes loaded later are shown as (unloaded class)"
                 .to_owned()
         })
     }

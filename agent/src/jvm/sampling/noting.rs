@@ -14,7 +14,7 @@ use crate::jvm::reference::{Local, Weak};
 use crate::jvm::sys::event;
 use crate::locks::lock;
 
-/// The most classes of `VMInit` that one step notes.
+/// Maximum number of classes that one step notes, of those that were loaded at `VMInit`.
 const STEP: usize = 64;
 
 impl Engine {

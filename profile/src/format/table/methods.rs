@@ -25,7 +25,7 @@ const NOTABLE_ERROR: f64 = 5.0;
 /// The title of the columns with standard errors.
 pub(super) const ERROR: &str = "±";
 
-/// The line that explains these columns.
+/// The line that explains the columns of errors.
 pub(super) const ERRORS: &str = "± standard error of the estimate, where above 5 %";
 
 pub(super) fn write(
