@@ -9,6 +9,7 @@ use loadhook_hprof::HeapSummary;
 use loadhook_hprof::contents::{Contents, Format, Heap, MonitorDump, ReadContents, Section, Trace};
 use loadhook_hprof::text::{CostKind, Line};
 use loadhook_text::date::utc;
+use loadhook_text::units::noun;
 use loadhook_text::{bytes, count, printable};
 
 use crate::input::open;
@@ -55,7 +56,8 @@ pub(crate) fn run(args: &HprofArgs) -> Result<()> {
         say!("warning: {name}: {warning}");
     }
     if more > 0 {
-        say!("warning: {name}: {more} more warnings");
+        let warnings = noun(more as u64, "warning", "warnings");
+        say!("warning: {name}: {more} more {warnings}");
     }
     match error {
         Some(error) => Err(error).context(name),
@@ -165,8 +167,9 @@ impl<W: Write> Shown<'_, W> {
         if more > 0 {
             writeln!(
                 self.out,
-                "… {} more rows; --top shows more",
-                count(more as u64)
+                "… {} more {}; --top shows more",
+                count(more as u64),
+                noun(more as u64, "row", "rows")
             )?;
         }
         Ok(())

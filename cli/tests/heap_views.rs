@@ -74,7 +74,7 @@ fn duplicates_are_sorted_by_wasted_bytes() {
     assert_eq!(shown(folder.path(), &["a.hprof", "--duplicates"]), expected);
     let first = shown(folder.path(), &["a.hprof", "--duplicates", "--top", "1"]);
     assert!(
-        first.ends_with("\"twice\\u{1b}\"\n1 more values (--top N shows more)\n"),
+        first.ends_with("\"twice\\u{1b}\"\n1 more value (--top N shows more)\n"),
         "{first}"
     );
     let json = parsed(folder.path(), &["a.hprof", "--duplicates", "--top", "1"]);
@@ -111,7 +111,7 @@ fn threads_have_frames_and_variables() {
     let first = shown(folder.path(), &["a.hprof", "--threads", "--top", "1"]);
     assert_eq!(
         first,
-        head + "\"main\\n\" java.lang.Thread 0x1220\n\n1 more threads (--top N shows more)\n"
+        head + "\"main\\n\" java.lang.Thread 0x1220\n\n1 more thread (--top N shows more)\n"
     );
     fs::write(folder.path().join("b.hprof"), dump(30)).expect("the test file can be written");
     let many = shown(folder.path(), &["b.hprof", "--threads"]);

@@ -39,7 +39,7 @@ CPU SAMPLES · total 12 samples · Wed Oct  7 11:38:10 1998
 rank   self  accum   count trace method
    1 75.00% 75.00%       9 300001 shop.Cart.add
    2 16.67% 91.67%       2 300002 <empty trace>
-… 1 more rows; --top shows more
+… 1 more row; --top shows more
 ";
     assert_eq!(shown.out, expected);
     let warning =

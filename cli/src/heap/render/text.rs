@@ -6,6 +6,7 @@ use std::path::Path;
 use loadhook_heap::{Header, Histogram};
 use loadhook_text::date::utc;
 use loadhook_text::terminal::columns;
+use loadhook_text::units::noun;
 use loadhook_text::width::{folded, joined};
 use loadhook_text::{bytes, clipped, count, printable};
 
@@ -90,19 +91,21 @@ pub(in crate::heap) fn percent(part: u64, all: u64) -> String {
     format!("{:.1} %", 100.0 * part as f64 / all.max(1) as f64)
 }
 
-/// Writes the number of omitted rows, if any.
+/// The number of omitted things in words: `1 more class`, `246 more classes`.
+pub(in crate::heap) fn more_of(number: usize, [one, several]: [&str; 2]) -> String {
+    let number = number as u64;
+    format!("{} more {}", count(number), noun(number, one, several))
+}
+
+/// Writes the number of omitted rows, if any. `nouns` are the words for one row and for several.
 pub(in crate::heap) fn rest(
     all: usize,
     top: usize,
-    what: &str,
+    nouns: [&str; 2],
     out: &mut dyn Write,
 ) -> io::Result<()> {
     match all.saturating_sub(top) {
         0 => Ok(()),
-        more => writeln!(
-            out,
-            "{} more {what} (--top N shows more)",
-            count(more as u64)
-        ),
+        more => writeln!(out, "{} (--top N shows more)", more_of(more, nouns)),
     }
 }

@@ -58,9 +58,9 @@ pub enum TypeTarget {
 /// A step of a `type_path` (JVMS §4.7.20.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TypePathStep {
-    /// Deeper in an array type.
+    /// Into the element type of an array type.
     Array,
-    /// Deeper in a nested type.
+    /// From an outer class into the class nested in it.
     Nested,
     /// The bound of a wildcard.
     Wildcard,

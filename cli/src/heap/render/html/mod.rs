@@ -27,7 +27,8 @@ use super::json;
 use super::object_line::{place, title, variable};
 use super::table::duplicates::value;
 use super::text::{
-    FEW_ROOTS, NO_ROOTS, PARTIAL_STRINGS, TRAILING_BYTES, UNREACHABLE, left_out, shortened, shown,
+    FEW_ROOTS, NO_ROOTS, PARTIAL_STRINGS, TRAILING_BYTES, UNREACHABLE, left_out, more_of,
+    shortened, shown,
 };
 
 const PAGE: &str = include_str!("page/page.html");
@@ -226,14 +227,14 @@ fn nodes(found: &Threads) -> Value {
         let shown = locals.iter().take(most).map(variable);
         let mut nodes: Vec<Value> = shown.map(|name| node(name, Vec::new())).collect();
         left.set(left.get() - nodes.len());
-        nodes.extend(more(locals.len(), most, "variables"));
+        nodes.extend(more(locals.len(), most, ["variable", "variables"]));
         nodes
     };
     let thread = |thread: &loadhook_heap::Thread| {
         let mut below = locals(&thread.locals);
         let frames = thread.frames.iter().take(MOST_FRAMES);
         below.extend(frames.map(|frame| node(place(frame), locals(&frame.locals))));
-        below.extend(more(thread.frames.len(), MOST_FRAMES, "frames"));
+        below.extend(more(thread.frames.len(), MOST_FRAMES, ["frame", "frames"]));
         node(title(thread), below)
     };
     found
@@ -245,9 +246,9 @@ fn nodes(found: &Threads) -> Value {
 }
 
 /// The text that replaces the nodes that are left out.
-fn more(all: usize, most: usize, what: &str) -> Option<Value> {
+fn more(all: usize, most: usize, nouns: [&str; 2]) -> Option<Value> {
     let left_out = all.checked_sub(most).filter(|left_out| *left_out > 0)?;
-    Some(format!("… {} more {what}", count(left_out as u64)).into())
+    Some(format!("… {}", more_of(left_out, nouns)).into())
 }
 
 #[cfg(test)]

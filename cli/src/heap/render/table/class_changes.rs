@@ -49,7 +49,7 @@ pub(in crate::heap) fn write(
         ]);
     }
     columns::write(&rows, width(), out)?;
-    rest(changed.len(), top, "classes", out)
+    rest(changed.len(), top, ["class", "classes"], out)
 }
 
 fn signed(both: [u64; 2], text: fn(u64) -> String) -> String {

@@ -44,7 +44,7 @@ pub(in crate::heap) fn write(
     }
     columns::write_texts(&rows, width(), out)?;
     let all = found.worst.len() as u64 + left_out(found);
-    rest(all as usize, top, "values", out)
+    rest(all as usize, top, ["value", "values"], out)
 }
 
 /// The beginning of a value: `"text"`, `int[3] {1, 2, 3}`.

@@ -28,5 +28,5 @@ pub(in crate::heap) fn write(
         ]);
     }
     columns::write(&rows, width(), out)?;
-    rest(histogram.classes.len(), top, "classes", out)
+    rest(histogram.classes.len(), top, ["class", "classes"], out)
 }

@@ -2,13 +2,13 @@
 
 use std::io::{self, Write};
 
-use loadhook_text::{bytes, clipped, count, printable};
+use loadhook_text::{bytes, clipped, printable};
 use unicode_width::UnicodeWidthStr;
 
 use super::super::super::views::path::{PathToRoot, Step};
 use super::super::columns;
 use super::super::root_line::root_line;
-use super::super::text::{id, width};
+use super::super::text::{id, more_of, width};
 
 /// Minimum number of columns for the name of a class.
 const NARROWEST_NAME: usize = 20;
@@ -43,8 +43,8 @@ fn steps(view: &PathToRoot, width: usize, out: &mut dyn Write) -> io::Result<()>
         writeln!(out, "{}", line(step, width))?;
     }
     if view.left_out > 0 {
-        let left_out = count(view.left_out as u64);
-        writeln!(out, "  … {left_out} more objects (--top N shows more)")?;
+        let left_out = more_of(view.left_out, ["object", "objects"]);
+        writeln!(out, "  … {left_out} (--top N shows more)")?;
     }
     for step in behind {
         writeln!(out, "{}", line(step, width))?;

@@ -40,7 +40,7 @@ pub(in crate::heap) fn biggest(
         ]);
     }
     columns::write(&rows, width(), out)?;
-    rest(view.reachable, top, "objects", out)
+    rest(view.reachable, top, ["object", "objects"], out)
 }
 
 /// Writes the classes by their retained sizes.
@@ -64,5 +64,5 @@ pub(in crate::heap) fn classes(
         ]);
     }
     columns::write(&rows, width(), out)?;
-    rest(view.classes.len(), top, "classes", out)
+    rest(view.classes.len(), top, ["class", "classes"], out)
 }

@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 
 use loadhook_heap::{Local, Thread, Threads};
-use loadhook_text::{clipped, count};
+use loadhook_text::clipped;
 
 use super::super::object_line::{ObjectLine, place_within};
-use super::super::text::{head, rest, width};
+use super::super::text::{head, more_of, rest, width};
 
 /// Writes the threads, one line per frame or variable.
 pub(in crate::heap) fn write(found: &Threads, top: usize, out: &mut dyn Write) -> io::Result<()> {
@@ -19,7 +19,7 @@ pub(in crate::heap) fn write(found: &Threads, top: usize, out: &mut dyn Write) -
     for thread in found.threads.iter().take(top) {
         lines.thread(thread)?;
     }
-    rest(found.threads.len(), top, "threads", out)
+    rest(found.threads.len(), top, ["thread", "threads"], out)
 }
 
 struct Lines<'o> {
@@ -38,7 +38,7 @@ impl Lines<'_> {
             writeln!(self.out, "  {}", place_within(frame, room))?;
             self.locals(2, &frame.locals)?;
         }
-        self.more(1, thread.frames.len(), "frames")?;
+        self.more(1, thread.frames.len(), ["frame", "frames"])?;
         writeln!(self.out)
     }
 
@@ -46,15 +46,15 @@ impl Lines<'_> {
         for local in locals.iter().take(self.top) {
             self.named(depth, &ObjectLine::variable(local))?;
         }
-        self.more(depth, locals.len(), "variables")
+        self.more(depth, locals.len(), ["variable", "variables"])
     }
 
-    fn more(&mut self, depth: usize, all: usize, what: &str) -> io::Result<()> {
+    fn more(&mut self, depth: usize, all: usize, nouns: [&str; 2]) -> io::Result<()> {
         match all.saturating_sub(self.top) {
             0 => Ok(()),
             more => {
                 let indent = 2 * depth;
-                let text = format!("… {} more {what}", count(more as u64));
+                let text = format!("… {}", more_of(more, nouns));
                 let text = clipped(&text, self.width.saturating_sub(indent));
                 writeln!(self.out, "{:indent$}{text}", "")
             }
