@@ -104,8 +104,13 @@ fn file_of(settings: &AgentOptions, process: u32) -> PathBuf {
     if hprof.force || !file.exists() {
         return file;
     }
-    let name = hprof.file.strip_suffix(".txt").unwrap_or(&hprof.file);
-    PathBuf::from(format!("{name}.{process}.txt"))
+    let (name, suffix) = if hprof.binary {
+        (hprof.file.as_str(), "")
+    } else {
+        let name = hprof.file.strip_suffix(".txt").unwrap_or(&hprof.file);
+        (name, ".txt")
+    };
+    PathBuf::from(format!("{name}.{process}{suffix}"))
 }
 
 /// Replaces `%p` in a file's name by the process id, but not in the names of folders: if the path
@@ -148,6 +153,8 @@ mod tests {
         std::fs::write(&file, "").expect("write test file");
         let other = folder.path().join("x.7.txt");
         assert_eq!([written("y"), written("n")], [file.clone(), other]);
+        let binary = folder.path().join("x.txt.7");
+        assert_eq!(written("n,format=b"), binary);
     }
 
     #[test]

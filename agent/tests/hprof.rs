@@ -6,6 +6,7 @@ use std::process::{Command, Output};
 use anyhow::{Context, Result, bail, ensure};
 use loadhook_hprof::contents::{Contents, ReadContents, Section};
 use loadhook_hprof::text::{Cost, CostKind, Site};
+use loadhook_testkit::hprof_walk::walk;
 use loadhook_testkit::jdk::Jdk;
 
 mod support;
@@ -41,8 +42,17 @@ fn run(feature: u32, options: &str, millis: u32) -> Result<(Contents, Output)> {
         output.status.success() && text(&output.stdout) == "done\n",
         "{output:?}"
     );
-    let file = std::fs::File::open(folder.path().join("java.hprof.txt"))?;
-    let ReadContents { contents, error } = Contents::read(file);
+    let is_binary = options.contains("format=b");
+    let name = if is_binary {
+        "java.hprof"
+    } else {
+        "java.hprof.txt"
+    };
+    let file = std::fs::read(folder.path().join(name))?;
+    if is_binary {
+        ensure!(walk(&file)[&0x2c] == 1, "the file has no end");
+    }
+    let ReadContents { contents, error } = Contents::read(&file[..]);
     ensure!(error.is_none(), "{error:?}");
     ensure!(contents.warnings.is_empty(), "{:?}", contents.warnings);
     Ok((contents, output))
@@ -162,6 +172,39 @@ fn sites_have_all_objects(feature: u32) -> Result<()> {
     Ok(())
 }
 
+/// The binary format has the numbers of the text.
+fn binary_files_have_the_same_tables(feature: u32) -> Result<()> {
+    let options = "cpu=times,heap=sites,depth=2,cutoff=0,format=b";
+    let (contents, _) = run(feature, options, 1)?;
+    let (_, rows) = costs(&contents, CostKind::Times)?;
+    let step: Vec<_> = rows.iter().filter(|row| row.name == "Hprof.step").collect();
+    ensure!(matches!(step[..], [row] if row.count == 1000), "{step:?}");
+    let item = sites(&contents)?
+        .iter()
+        .find(|row| row.class == "Hprof$Item");
+    let item = item.context("no items")?;
+    ensure!(item.live.objects == Some(1000), "{item:?}");
+    let frames = &contents.traces[&item.trace].frames;
+    ensure!(
+        frames[0].to_string() == "\tHprof.keep(Hprof.java:38)",
+        "{frames:?}"
+    );
+    let has_summary = |section: &Section| matches!(section, Section::Summary(_));
+    ensure!(contents.sections.iter().any(has_summary));
+    let (contents, _) = run(feature, "cpu=samples,format=b,thread=y", 300)?;
+    let (_, rows) = costs(&contents, CostKind::Samples)?;
+    let first = rows.first().context("no samples")?;
+    let thread = contents.traces[&first.trace].thread;
+    let thread = thread.context("traces are told apart by thread")?;
+    ensure!(
+        (first.name.as_str(), contents.threads[&thread].name.as_str()) == ("Hprof.burn", "burns"),
+        "{first:?}"
+    );
+    Ok(())
+}
+
+on_jdks!(binary_files_have_the_same_tables: on_17 17, on_25 25);
+
 on_jdks!(
     samples_have_the_stack_that_ran times_have_exact_calls sites_have_all_objects:
     on_11 11, on_25 25
@@ -200,9 +243,9 @@ fn options_are_those_of_hprof() -> Result<()> {
             "hprof: monitor=y is not supported yet",
         ),
         (
-            "cpu=times",
+            "cpu=old",
             Some("format=b"),
-            "hprof: format=b cannot be combined with cpu=times",
+            "hprof: format=b cannot be combined with cpu=old",
         ),
     ] {
         let (is_success, out, said) = outcome(options, environment)?;

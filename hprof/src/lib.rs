@@ -69,6 +69,7 @@ pub use record::load_class::LoadClass;
 pub use record::root::{Root, RootKind};
 pub use record::stack_frame::StackFrame;
 pub use record::thread::StartThread;
+pub use record::trace_times::{TimesOf, TraceTime};
 pub use types::Type;
 pub use validate::{Invalid, validate};
 pub use visitor::{Both, Visitor};

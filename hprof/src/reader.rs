@@ -19,6 +19,7 @@ use crate::record::root::Root;
 use crate::record::stack_frame::StackFrame;
 use crate::record::stack_trace::StackTraceHead;
 use crate::record::thread::StartThread;
+use crate::record::trace_times::{TimesOf, TraceTime, TraceTimesHead};
 use crate::record::utf8;
 use crate::record_input::RecordInput;
 use crate::tag::{heap, top};
@@ -129,6 +130,7 @@ impl<R: Read, V: Visitor> Reader<'_, R, V> {
             top::HEAP_SUMMARY => HeapSummary::LENGTH,
             top::ALLOC_SITES => AllocSites::LENGTH,
             top::CPU_SAMPLES => CpuSamplesHead::LENGTH,
+            top::CPU_TIMES | top::MONITOR_TIMES => TraceTimesHead::LENGTH,
             _ => 0,
         };
         let Some(mut rest) = length.checked_sub(fixed) else {
@@ -156,7 +158,10 @@ impl<R: Read, V: Visitor> Reader<'_, R, V> {
             top::STACK_TRACE => rest = self.stack_trace(length, rest)?,
             top::ALLOC_SITES => rest = self.alloc_sites(length, rest)?,
             top::CPU_SAMPLES => rest = self.cpu_samples(length, rest)?,
-            _ => self.small_record(tag, at)?,
+            _ => match TimesOf::from_tag(tag) {
+                Some(of) => rest = self.trace_times(of, length, rest)?,
+                None => self.small_record(tag, at)?,
+            },
         }
         self.records.input.skip(rest, "a record")
     }
@@ -216,6 +221,21 @@ impl<R: Read, V: Visitor> Reader<'_, R, V> {
             let at = self.records.input.at();
             let sample = CpuSample::read(&mut self.records)?;
             placed(self.visitor.cpu_sample(sample), at)?;
+        }
+        Ok(behind)
+    }
+
+    /// Reads times by trace. Parameters and result are those of [`alloc_sites`](Self::alloc_sites).
+    fn trace_times(&mut self, of: TimesOf, length: u64, rest: u64) -> Result<u64> {
+        let at = self.records.input.at();
+        let head = TraceTimesHead::read(&mut self.records)?;
+        let bytes = u64::from(head.traces) * TraceTime::LENGTH;
+        let behind = self.behind(rest, bytes, "times", length)?;
+        placed(self.visitor.trace_times(of, head.total_ns), at)?;
+        for _ in 0..head.traces {
+            let at = self.records.input.at();
+            let time = TraceTime::read(&mut self.records)?;
+            placed(self.visitor.trace_time(time), at)?;
         }
         Ok(behind)
     }

@@ -19,9 +19,13 @@ pub(crate) mod top {
     pub(crate) const HEAP_DUMP_SEGMENT: u8 = 0x1c;
     /// The end of the segments.
     pub(crate) const HEAP_DUMP_END: u8 = 0x2c;
+    /// Calls and times by trace: a record of our own, whose tag HPROF and HotSpot do not use.
+    pub(crate) const CPU_TIMES: u8 = 0x40;
+    /// Contended monitors by trace: another record of our own.
+    pub(crate) const MONITOR_TIMES: u8 = 0x41;
 
     /// All tags of the top level.
-    pub(crate) const ALL: [u8; 14] = [
+    pub(crate) const ALL: [u8; 16] = [
         UTF8,
         LOAD_CLASS,
         UNLOAD_CLASS,
@@ -36,6 +40,8 @@ pub(crate) mod top {
         CONTROL_SETTINGS,
         HEAP_DUMP_SEGMENT,
         HEAP_DUMP_END,
+        CPU_TIMES,
+        MONITOR_TIMES,
     ];
 }
 

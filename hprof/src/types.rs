@@ -48,7 +48,8 @@ impl Type {
     }
 
     /// The code of this type in the format.
-    pub(crate) fn code(self) -> u8 {
+    #[must_use]
+    pub fn code(self) -> u8 {
         match self {
             Type::Object => 2,
             Type::Boolean => 4,

@@ -11,6 +11,7 @@ use crate::record::load_class::LoadClass;
 use crate::record::root::Root;
 use crate::record::stack_frame::StackFrame;
 use crate::record::thread::StartThread;
+use crate::record::trace_times::{TimesOf, TraceTime};
 use crate::types::Type;
 
 type Result = std::result::Result<(), ErrorKind>;
@@ -77,6 +78,13 @@ pub trait Visitor {
         Ok(())
     }
     fn cpu_sample(&mut self, sample: CpuSample) -> Result {
+        Ok(())
+    }
+    /// The nanoseconds of all traces. The times of each trace follow.
+    fn trace_times(&mut self, of: TimesOf, total_ns: u64) -> Result {
+        Ok(())
+    }
+    fn trace_time(&mut self, time: TraceTime) -> Result {
         Ok(())
     }
     fn root(&mut self, root: Root) -> Result {
@@ -179,6 +187,14 @@ impl<A: Visitor, B: Visitor> Visitor for Both<'_, A, B> {
     fn cpu_sample(&mut self, sample: CpuSample) -> Result {
         self.0.cpu_sample(sample)?;
         self.1.cpu_sample(sample)
+    }
+    fn trace_times(&mut self, of: TimesOf, total_ns: u64) -> Result {
+        self.0.trace_times(of, total_ns)?;
+        self.1.trace_times(of, total_ns)
+    }
+    fn trace_time(&mut self, time: TraceTime) -> Result {
+        self.0.trace_time(time)?;
+        self.1.trace_time(time)
     }
     fn root(&mut self, root: Root) -> Result {
         self.0.root(root)?;

@@ -17,6 +17,7 @@ use crate::record::root::Root;
 use crate::record::stack_frame::StackFrame;
 use crate::record::stack_trace::StackTraceHead;
 use crate::record::thread::StartThread;
+use crate::record::trace_times::{TimesOf, TraceTime, TraceTimesHead};
 use crate::record::utf8;
 use crate::record_buffer::RecordBuffer;
 use crate::tag::top;
@@ -157,6 +158,20 @@ impl<W: Write> Writer<W> {
         self.top_record(top::CPU_SAMPLES, |record| {
             CpuSamplesHead { total, traces }.write(record);
             samples.iter().for_each(|sample| sample.write(record));
+        })
+    }
+
+    /// Writes times by trace. `total_ns` may be larger than their sum, if not all traces are written.
+    pub fn trace_times(
+        &mut self,
+        of: TimesOf,
+        total_ns: u64,
+        times: &[TraceTime],
+    ) -> io::Result<()> {
+        let traces = u32::try_from(times.len()).map_err(io::Error::other)?;
+        self.top_record(of.tag(), |record| {
+            TraceTimesHead { total_ns, traces }.write(record);
+            times.iter().for_each(|time| time.write(record));
         })
     }
 

@@ -1,15 +1,12 @@
 //! Tests of the binary records that are no part of a heap dump: threads, samples, sites and settings.
 
-mod walker;
-
 use loadhook_hprof::{
     AllocSite, AllocSites, ControlSettings, CpuSample, ErrorKind, Header, HeapSummary, LoadClass,
-    StackFrame, StartThread, Visitor, Writer, read,
+    StackFrame, StartThread, TimesOf, TraceTime, Visitor, Writer, read,
 };
+use loadhook_testkit::hprof_walk::walk;
 use proptest::collection::vec;
 use proptest::prelude::*;
-
-use walker::walk;
 
 #[derive(Clone, Debug, PartialEq)]
 enum Record {
@@ -20,6 +17,7 @@ enum Record {
     Summary(HeapSummary),
     Sites(AllocSites, Vec<AllocSite>),
     Samples(u32, Vec<CpuSample>),
+    Times(TimesOf, u64, Vec<TraceTime>),
 }
 
 #[derive(Default)]
@@ -66,6 +64,16 @@ impl Visitor for Records {
         }
         Ok(())
     }
+    fn trace_times(&mut self, of: TimesOf, total_ns: u64) -> Result<(), ErrorKind> {
+        self.0.push(Record::Times(of, total_ns, Vec::new()));
+        Ok(())
+    }
+    fn trace_time(&mut self, time: TraceTime) -> Result<(), ErrorKind> {
+        if let Some(Record::Times(_, _, times)) = self.0.last_mut() {
+            times.push(time);
+        }
+        Ok(())
+    }
 }
 
 fn write(id_size: u32, records: &[Record]) -> Vec<u8> {
@@ -84,6 +92,7 @@ fn write(id_size: u32, records: &[Record]) -> Vec<u8> {
             Record::Summary(summary) => writer.heap_summary(summary),
             Record::Sites(sums, sites) => writer.alloc_sites(sums, sites),
             Record::Samples(total, samples) => writer.cpu_samples(*total, samples),
+            Record::Times(of, total, times) => writer.trace_times(*of, *total, times),
         }
         .expect("memory can be written");
     }
@@ -132,6 +141,14 @@ fn record(id_size: u32) -> impl Strategy<Value = Record> {
         Record::Sites(sums, rows)
     });
     let sample = any::<(u32, u32)>().prop_map(|(count, trace)| CpuSample { count, trace });
+    let time =
+        any::<(u64, u64, u32, u32)>().prop_map(|(ns, count, trace, class_serial)| TraceTime {
+            ns,
+            count,
+            trace,
+            class_serial,
+        });
+    let of = prop::sample::select(&[TimesOf::Calls, TimesOf::Monitors][..]);
     prop_oneof![
         any::<u32>().prop_map(Record::Unload),
         any::<u32>().prop_map(Record::End),
@@ -143,6 +160,8 @@ fn record(id_size: u32) -> impl Strategy<Value = Record> {
         sites,
         (any::<u32>(), vec(sample, 0..5))
             .prop_map(|(total, samples)| Record::Samples(total, samples)),
+        (of, any::<u64>(), vec(time, 0..5))
+            .prop_map(|(of, total, times)| Record::Times(of, total, times)),
     ]
 }
 
@@ -201,6 +220,12 @@ fn records_have_the_bytes_of_the_format() {
         live: (1, 2),
         allocated: (3, 4),
     };
+    let time = TraceTime {
+        ns: 8,
+        count: 7,
+        trace: 6,
+        class_serial: 5,
+    };
     let records = [
         Record::Settings(ControlSettings { flags: 3, depth: 8 }),
         Record::Unload(1),
@@ -212,6 +237,8 @@ fn records_have_the_bytes_of_the_format() {
         }),
         Record::Sites(sums, vec![site]),
         Record::Samples(9, vec![CpuSample { count: 8, trace: 7 }]),
+        Record::Times(TimesOf::Calls, 9, vec![time]),
+        Record::Times(TimesOf::Monitors, 1, vec![]),
     ];
     let head = |tag, length| [tag, 0, 0, 0, 0, 0, 0, 0, length];
     let numbers = |values: &[u32]| {
@@ -238,6 +265,10 @@ fn records_have_the_bytes_of_the_format() {
         &numbers(&[7, 9, 1, 2, 3, 4]),
         &head(0x0d, 16),
         &numbers(&[9, 1, 8, 7]),
+        &head(0x40, 36),
+        &numbers(&[0, 9, 1, 0, 8, 0, 7, 6, 5]),
+        &head(0x41, 12),
+        &numbers(&[0, 1, 0]),
         &head(0x2c, 0),
     ];
     let file = write(4, &records);

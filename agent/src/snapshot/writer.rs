@@ -45,7 +45,12 @@ fn content(options: &Options, profile: &Profile, out: &mut dyn Write) -> io::Res
         by_thread: chosen.thread,
         lines: chosen.lineno,
     };
-    hprof::write(profile, &detail, &format::Options::default(), out)
+    let options = format::Options::default();
+    if chosen.binary {
+        hprof::begin_binary(profile, &detail, &options, out)?.finish()
+    } else {
+        hprof::write(profile, &detail, &options, out)
+    }
 }
 
 /// Writes the profiles of this JVM.

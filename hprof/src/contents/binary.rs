@@ -16,6 +16,7 @@ use crate::record::load_class::LoadClass;
 use crate::record::root::Root;
 use crate::record::stack_frame::StackFrame;
 use crate::record::thread::StartThread;
+use crate::record::trace_times::{TimesOf, TraceTime};
 use crate::text::{Amount, Cost, CostKind, CostsBegin, Frame, Site, SitesBegin};
 use crate::types::Type;
 use crate::visitor::Visitor;
@@ -51,6 +52,7 @@ struct Building {
 enum Part {
     Sites(AllocSites, Vec<AllocSite>),
     Samples(u32, Vec<CpuSample>),
+    Times(TimesOf, u64, Vec<TraceTime>),
     Heap(Heap),
     Summary(HeapSummary),
 }
@@ -76,6 +78,7 @@ impl Building {
         let section = |part: &Part| match part {
             Part::Sites(sums, sites) => self.sites(*sums, sites),
             Part::Samples(total, samples) => costs(*total, samples, &traces),
+            Part::Times(of, total, times) => self.times(*of, *total, times, &traces),
             Part::Heap(heap) => Section::Heap(heap.clone()),
             Part::Summary(summary) => Section::Summary(*summary),
         };
@@ -158,6 +161,40 @@ impl Building {
         Section::Sites { begin, rows }
     }
 
+    fn times(
+        &self,
+        of: TimesOf,
+        total_ns: u64,
+        times: &[TraceTime],
+        traces: &BTreeMap<u32, Trace>,
+    ) -> Section {
+        let mut shares = Shares::new(total_ns as f64);
+        let row = |time: &TraceTime| {
+            let (rank, own, accumulated) = shares.next(time.ns as f64);
+            Cost {
+                rank,
+                own,
+                accumulated,
+                count: time.count.cast_signed(),
+                trace: time.trace,
+                name: match of {
+                    TimesOf::Calls => top_method(time.trace, traces),
+                    TimesOf::Monitors => self.class(time.class_serial),
+                },
+            }
+        };
+        let rows = times.iter().map(row).collect();
+        let begin = CostsBegin {
+            kind: match of {
+                TimesOf::Calls => CostKind::Times,
+                TimesOf::Monitors => CostKind::Monitors,
+            },
+            total: (total_ns.saturating_add(500_000) / 1_000_000).cast_signed(),
+            date: String::new(),
+        };
+        Section::Costs { begin, rows }
+    }
+
     /// Counts a record of the heap.
     fn heap(&mut self, count: impl FnOnce(&mut Heap)) -> Result<(), ErrorKind> {
         if let Some(Part::Heap(heap)) = self.sections.last_mut() {
@@ -206,17 +243,13 @@ fn costs(total: u32, samples: &[CpuSample], traces: &BTreeMap<u32, Trace>) -> Se
     let mut shares = Shares::new(total.into());
     let row = |sample: &CpuSample| {
         let (rank, own, accumulated) = shares.next(sample.count.into());
-        let top = traces
-            .get(&sample.trace)
-            .and_then(|trace| trace.frames.first());
-        let name = top.map(|frame| format!("{}.{}", frame.class, frame.method));
         Cost {
             rank,
             own,
             accumulated,
             count: sample.count.into(),
             trace: sample.trace,
-            name: name.unwrap_or_else(|| "<empty trace>".to_owned()),
+            name: top_method(sample.trace, traces),
         }
     };
     let rows = samples.iter().map(row).collect();
@@ -226,6 +259,14 @@ fn costs(total: u32, samples: &[CpuSample], traces: &BTreeMap<u32, Trace>) -> Se
         date: String::new(),
     };
     Section::Costs { begin, rows }
+}
+
+/// The innermost method of a trace, as the tables of texts name it.
+fn top_method(trace: u32, traces: &BTreeMap<u32, Trace>) -> String {
+    match traces.get(&trace).and_then(|trace| trace.frames.first()) {
+        Some(frame) => format!("{}.{}", frame.class, frame.method),
+        None => "<empty trace>".to_owned(),
+    }
 }
 
 impl Visitor for Building {
@@ -288,6 +329,16 @@ impl Visitor for Building {
     fn cpu_sample(&mut self, sample: CpuSample) -> Result<(), ErrorKind> {
         if let Some(Part::Samples(_, samples)) = self.sections.last_mut() {
             samples.push(sample);
+        }
+        Ok(())
+    }
+    fn trace_times(&mut self, of: TimesOf, total_ns: u64) -> Result<(), ErrorKind> {
+        self.sections.push(Part::Times(of, total_ns, Vec::new()));
+        Ok(())
+    }
+    fn trace_time(&mut self, time: TraceTime) -> Result<(), ErrorKind> {
+        if let Some(Part::Times(_, _, times)) = self.sections.last_mut() {
+            times.push(time);
         }
         Ok(())
     }

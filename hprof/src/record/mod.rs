@@ -14,4 +14,5 @@ pub(crate) mod root;
 pub(crate) mod stack_frame;
 pub(crate) mod stack_trace;
 pub(crate) mod thread;
+pub(crate) mod trace_times;
 pub(crate) mod utf8;

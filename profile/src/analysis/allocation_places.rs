@@ -34,7 +34,7 @@ pub(crate) struct Amounts {
 pub(crate) fn chosen_sites<'a>(
     profile: &'a Profile,
     allocations: &'a Allocations,
-    options: &'a Options<'_>,
+    options: &Options<'_>,
 ) -> impl Iterator<Item = &'a Site> {
     allocations.sites.iter().filter(move |site| {
         let thread = &profile.threads[site.thread as usize].name;

@@ -10,7 +10,9 @@ loadhook agent with the options of HPROF:
   cpu=samples|times      samples of running threads by trace; or exact calls and
                          processor time of each trace (cpu=old is not supported
                          yet)
-  file=FILE              write to FILE (default java.hprof.txt)
+  format=a|b             text or the binary format (default a)
+  file=FILE              write to FILE (default java.hprof.txt, or java.hprof
+                         with format=b)
   depth=N                frames of a trace (default 4)
   interval=MS            with cpu=samples: milliseconds of processor time between
                          two samples of a thread, 1 to 1000 (default 10)
@@ -20,11 +22,10 @@ loadhook agent with the options of HPROF:
                          are known
   thread=y|n             tell traces apart by thread (default n)
   force=y|n              overwrite FILE (default y); otherwise write
-                         FILE.PID.txt if it exists
+                         FILE.PID.txt if it exists (FILE.PID with format=b)
   verbose=y|n            print the name of the file at the end (default y)
   doe=y                  write the file at the end of the JVM (doe=n is not
                          supported yet)
-  format=a               write text (format=b is not supported yet)
   monitor=n              monitors are not supported yet
 
 The options in the environment variable _JAVA_HPROF_OPTIONS are appended.

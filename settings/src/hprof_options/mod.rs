@@ -15,7 +15,14 @@ pub const HPROF_PREFIX: &str = "hprof:";
 pub const HPROF_VARIABLE: &str = "_JAVA_HPROF_OPTIONS";
 
 /// The file if the user gives none.
-const DEFAULT_FILE: &str = "java.hprof.txt";
+fn default_file(binary: bool) -> String {
+    let name = if binary {
+        "java.hprof"
+    } else {
+        "java.hprof.txt"
+    };
+    name.to_owned()
+}
 
 /// The measurement of processor time: value of `cpu=`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +60,8 @@ pub struct HprofOptions {
     pub cpu: Option<HprofCpu>,
     /// True for the table of allocation sites.
     pub sites: bool,
+    /// True for the binary format, false for text.
+    pub binary: bool,
     /// The file that is written.
     pub file: String,
     /// Maximum number of frames of a trace.
@@ -78,7 +87,8 @@ impl Default for HprofOptions {
         HprofOptions {
             cpu: None,
             sites: false,
-            file: DEFAULT_FILE.to_owned(),
+            binary: false,
+            file: default_file(false),
             depth: 4,
             interval: 10,
             cutoff: Cutoff(100_000),

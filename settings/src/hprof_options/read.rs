@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use super::{Cutoff, HprofCpu, HprofOptions, HprofOptionsError};
+use super::{Cutoff, HprofCpu, HprofOptions, HprofOptionsError, default_file};
 
 type Result<T> = std::result::Result<T, HprofOptionsError>;
 
@@ -25,7 +25,6 @@ const WITHOUT_EFFECT: &[&str] = &[
 #[derive(Default)]
 struct Words {
     heap: Option<Heap>,
-    is_binary: bool,
     has_monitors: bool,
     is_old: bool,
     has_file: bool,
@@ -60,6 +59,9 @@ impl FromStr for HprofOptions {
             options.set(&mut words, key, value)?;
         }
         words.check(&options)?;
+        if !words.has_file {
+            options.file = default_file(options.binary);
+        }
         options.sites = words.heap == Some(Heap::Sites);
         Ok(options)
     }
@@ -92,7 +94,7 @@ impl HprofOptions {
             }
             "monitor" => words.has_monitors = yes(key, value)?,
             "format" => {
-                words.is_binary = match value {
+                self.binary = match value {
                     "a" => false,
                     "b" => true,
                     _ => return Err(wrong("expected a or b")),
@@ -148,11 +150,8 @@ fn number(text: &str) -> Option<u32> {
 impl Words {
     /// Refuses options that exclude each other, then those that are not supported yet.
     fn check(&self, options: &HprofOptions) -> Result<()> {
-        let is_times = options.cpu == Some(HprofCpu::Times);
         for (is_given, one, other) in [
-            (self.is_binary && self.has_monitors, "format=b", "monitor=y"),
-            (self.is_binary && is_times, "format=b", "cpu=times"),
-            (self.is_binary && self.is_old, "format=b", "cpu=old"),
+            (options.binary && self.is_old, "format=b", "cpu=old"),
             (self.has_file && self.has_net, "file=", "net="),
         ] {
             if is_given {
@@ -172,7 +171,6 @@ impl Words {
                 "cpu=old",
                 "cpu=times has calls and times of each trace",
             ),
-            (self.is_binary, "format=b", "leave it out to write text"),
             (self.has_net, "net=", "give file="),
             (
                 self.dumps_at_exit == Some(false),

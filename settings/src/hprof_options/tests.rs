@@ -29,6 +29,8 @@ fn defaults_are_those_of_the_manual() {
     for text in ["cpu", "cpu=y", "cpu=samples,monitor=n,format=a,doe=y,,"] {
         assert_eq!(read(text), Ok(options.clone()), "{text}");
     }
+    let binary = read("cpu=times,format=b").expect("the options are right");
+    assert_eq!((binary.file.as_str(), binary.binary), ("java.hprof", true));
     let last = read("depth=3,depth=8,heap=sites").expect("the options are right");
     assert_eq!((last.depth, last.cpu, last.sites), (8, None, true));
 }
@@ -36,14 +38,6 @@ fn defaults_are_those_of_the_manual() {
 #[test]
 fn contradictions_and_faults_are_refused() {
     for (text, expected) in [
-        (
-            "format=b,monitor=y",
-            "hprof: format=b cannot be combined with monitor=y",
-        ),
-        (
-            "format=b,cpu=times",
-            "hprof: format=b cannot be combined with cpu=times",
-        ),
         (
             "cpu=old,format=b",
             "hprof: format=b cannot be combined with cpu=old",
@@ -95,7 +89,6 @@ fn what_is_not_supported_yet_is_refused_by_name() {
         ("heap=dump,cpu=samples", "heap=dump"),
         ("monitor=y,cpu=samples", "monitor=y"),
         ("cpu=old", "cpu=old"),
-        ("cpu=samples,format=b", "format=b"),
         ("cpu=samples,net=localhost:1", "net="),
         ("cpu=samples,doe=n", "doe=n"),
     ] {
@@ -163,13 +156,14 @@ proptest! {
         depth in any::<u32>(),
         interval in 1_u32..=1000,
         cutoff in 0_u32..=1_000_000_000,
-        words in any::<[bool; 4]>(),
+        words in any::<[bool; 5]>(),
     ) {
-        let [lineno, thread, force, verbose] = words;
+        let [lineno, thread, force, verbose, binary] = words;
         let options = HprofOptions {
             cpu,
             // One of the measurements must be given.
             sites: sites || cpu.is_none(),
+            binary,
             file,
             depth,
             interval,

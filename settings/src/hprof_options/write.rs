@@ -2,12 +2,15 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use super::{HprofCpu, HprofOptions};
+use super::{HprofCpu, HprofOptions, default_file};
 
 impl Display for HprofOptions {
     /// Writes the options that differ from their defaults.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let usual = HprofOptions::default();
+        let usual = HprofOptions {
+            file: default_file(self.binary),
+            ..HprofOptions::default()
+        };
         let yes = |is: bool| if is { "y" } else { "n" }.to_owned();
         let mut items: Vec<(&str, String)> = Vec::new();
         match self.cpu {
@@ -17,6 +20,9 @@ impl Display for HprofOptions {
         }
         if self.sites {
             items.push(("heap", "sites".to_owned()));
+        }
+        if self.binary {
+            items.push(("format", "b".to_owned()));
         }
         if self.file != usual.file {
             items.push(("file", self.file.clone()));

@@ -1,81 +1,72 @@
-//! `CPU SAMPLES` and `CPU TIME (ms)`: traces by the samples that met them, or by the time that they took.
+//! The costs of traces: the samples that met them, or the time that they took.
 
 use std::collections::HashMap;
 use std::iter;
 
-use loadhook_hprof::text::{Cost, CostKind, CostsBegin, Line};
+use loadhook_hprof::text::CostKind;
 
-use super::ranked::ranked;
+use super::ranked::{Ranked, ranked};
 use super::traces::Traces;
 use crate::analysis::figures::figures;
 use crate::analysis::options::Options;
 use crate::model::{Method, Node, Profile, Timing};
 
-/// Samples or calls, and the time, of a trace without its callees.
-#[derive(Clone, Copy, Default)]
-struct Own {
-    /// Samples or calls.
-    count: u64,
-    ns: f64,
+/// The costs of traces, the largest first.
+pub(super) struct Costs {
+    pub(super) kind: CostKind,
+    /// Samples or nanoseconds of all traces, also of those that have no row.
+    pub(super) total: f64,
+    pub(super) rows: Vec<Ranked<Cost>>,
 }
 
-/// The table of the profile's times; nothing if it has none.
-pub(super) fn cost_lines(
+/// The costs of a trace without its callees.
+#[derive(Clone, Copy)]
+pub(super) struct Cost {
+    /// Serial number of the trace.
+    pub(super) trace: u32,
+    /// Samples or calls.
+    pub(super) count: u64,
+    pub(super) ns: f64,
+}
+
+/// The costs of the profile's traces; `None` if it has no times.
+pub(super) fn costs(
     profile: &Profile,
     options: &Options<'_>,
-    date: &str,
     traces: &mut Traces<'_>,
-) -> Vec<Line> {
+) -> Option<Costs> {
     let kind = match profile.header.timing {
-        Timing::Count => return Vec::new(),
+        Timing::Count => return None,
         Timing::Sampled => CostKind::Samples,
         Timing::Exact | Timing::Adaptive => CostKind::Times,
     };
-    let costs = costs(profile, kind, options, traces);
-    let weight = |(_, own): &(u32, Own)| match kind {
-        CostKind::Samples => own.count as f64,
-        CostKind::Times | CostKind::Monitors => own.ns,
+    let costs = unranked(profile, kind, options, traces);
+    let weight = |cost: &Cost| match kind {
+        CostKind::Samples => cost.count as f64,
+        CostKind::Times | CostKind::Monitors => cost.ns,
     };
-    let whole: f64 = costs.iter().map(weight).sum();
-    let total = match kind {
-        CostKind::Samples => whole as i64,
-        CostKind::Times | CostKind::Monitors => (whole / 1e6).round() as i64,
-    };
-    let begin = CostsBegin {
-        kind,
-        total,
-        date: date.to_owned(),
-    };
-    let mut lines = vec![Line::CostsBegin(begin)];
-    let rows = ranked(costs, options.top, traces.detail.cutoff, weight);
-    for (rank, ((trace, own), share, accumulated)) in (1..).zip(rows) {
-        lines.push(Line::Cost(Cost {
-            rank,
-            own: share,
-            accumulated,
-            count: own.count.cast_signed(),
-            trace: traces.serial(trace),
-            name: traces.name(trace),
-        }));
+    let total = costs.iter().map(weight).sum();
+    let mut rows = ranked(costs, options.top, traces.detail.cutoff, weight);
+    for row in &mut rows {
+        row.of.trace = traces.serial(row.of.trace);
     }
-    lines.push(Line::CostsEnd(kind));
-    lines
+    Some(Costs { kind, total, rows })
 }
 
-/// Returns the costs of each trace without its callees, in the order of the traces.
-fn costs(
+/// Returns the costs of each trace in the order of the traces, by their numbers.
+fn unranked(
     profile: &Profile,
     kind: CostKind,
     options: &Options<'_>,
     traces: &mut Traces<'_>,
-) -> Vec<(u32, Own)> {
+) -> Vec<Cost> {
     let is_focused = |method: u32| {
         let focus = options.focus;
         focus.is_none_or(|focus| focus(&profile.methods[method as usize]))
     };
     let is_shown =
         |method: u32| kind != CostKind::Samples || is_java(&profile.methods[method as usize]);
-    let mut sums: HashMap<u32, Own> = HashMap::new();
+    let mut sums: HashMap<u32, Cost> = HashMap::new();
     for (index, thread) in profile.threads.iter().enumerate() {
         if options.thread.is_some_and(|wanted| !wanted(&thread.name)) {
             continue;
@@ -91,13 +82,19 @@ fn costs(
             }
             let frames = path(nodes, node).filter(|method| is_shown(*method));
             let frames = frames.map(|method| (method, None));
-            let sum = sums.entry(traces.number(index, frames)).or_default();
+            let trace = traces.number(index, frames);
+            let nothing = Cost {
+                trace,
+                count: 0,
+                ns: 0.0,
+            };
+            let sum = sums.entry(trace).or_insert(nothing);
             sum.count = sum.count.saturating_add(count);
             sum.ns += figure.self_ns;
         }
     }
-    let mut sums: Vec<(u32, Own)> = sums.into_iter().collect();
-    sums.sort_by_key(|(trace, _)| *trace);
+    let mut sums: Vec<Cost> = sums.into_values().collect();
+    sums.sort_by_key(|cost| cost.trace);
     sums
 }
 

@@ -1,28 +1,50 @@
-//! HPROF's text format: the tables `CPU SAMPLES`, `CPU TIME (ms)` and `SITES`, with the traces that they refer to.
+//! HPROF's formats, text and binary: processor time or samples by trace, and allocation sites, with the traces that
+//! they refer to.
 
+mod binary;
 mod costs;
 mod detail;
 mod ranked;
 mod sites;
+mod text;
 mod traces;
 
 use std::io::{self, Write};
 
-use loadhook_hprof::text::{Line, ThreadEnd, ThreadStart, Writer};
+use loadhook_hprof::text::{ThreadEnd, ThreadStart, Writer};
+use loadhook_hprof::{Header, text::Line};
 use loadhook_text::date::asctime;
 
-use self::costs::cost_lines;
+use self::costs::{Costs, costs};
 pub use self::detail::Detail;
-use self::sites::site_lines;
+use self::sites::{Sites, sites};
 use self::traces::{Traces, thread_serial};
 use crate::analysis::options::Options;
-use crate::model::{Profile, Seen, ThreadKind, Timing};
+use crate::model::{Profile, Seen, ThreadKind, ThreadTree, Timing};
 
 /// The reason why a profile with nothing but calls is refused.
 const NO_TABLE: &str = "HPROF's text has times or allocations, and this profile has only calls; \
     run again with --timing sampled or exact, or with --alloc";
 
-/// Writes the tables of all that the profile has: processor time or calls, and allocations.
+/// The tables of a profile.
+struct Tables<'p> {
+    costs: Option<Costs>,
+    sites: Option<Sites<'p>>,
+    traces: Traces<'p>,
+}
+
+impl<'p> Tables<'p> {
+    fn new(profile: &'p Profile, detail: &Detail, options: &Options<'_>) -> Tables<'p> {
+        let mut traces = Traces::new(profile, *detail);
+        Tables {
+            costs: costs(profile, options, &mut traces),
+            sites: sites(profile, options, &mut traces),
+            traces,
+        }
+    }
+}
+
+/// Writes the tables of all that the profile has as text: processor time or calls, and allocations.
 ///
 /// # Errors
 ///
@@ -38,17 +60,10 @@ pub fn write(
     if header.timing == Timing::Count && profile.allocations.is_none() {
         return Err(io::Error::new(io::ErrorKind::Unsupported, NO_TABLE));
     }
-    let ran = i64::try_from(header.duration_ns / 1_000_000_000).unwrap_or(0);
-    let date = asctime((header.start_epoch_millis / 1000).saturating_add(ran));
-    let mut traces = Traces::new(profile, *detail);
-    let costs = cost_lines(profile, options, &date, &mut traces);
-    let sites = site_lines(profile, options, &date, &mut traces);
+    let date = asctime(end_millis(profile) / 1000);
+    let tables = Tables::new(profile, detail, options);
     let mut writer = Writer::new(out, &date, &introduction(profile))?;
-    for (index, thread) in profile.threads.iter().enumerate() {
-        if options.thread.is_some_and(|wanted| !wanted(&thread.name)) {
-            continue;
-        }
-        let serial = thread_serial(index);
+    for (serial, thread) in threads(profile, options) {
         let start = ThreadStart {
             serial,
             name: thread.name.to_string(),
@@ -59,10 +74,75 @@ pub fn write(
             writer.line(&Line::ThreadEnd(ThreadEnd(serial)))?;
         }
     }
-    for line in traces.lines().chain(sites).chain(costs) {
+    for line in text::trace_lines(&tables.traces) {
         writer.line(&line)?;
     }
+    if let Some(sites) = &tables.sites {
+        for line in text::site_lines(sites, &date) {
+            writer.line(&line)?;
+        }
+    }
+    if let Some(costs) = &tables.costs {
+        for line in text::cost_lines(costs, &date, &tables.traces) {
+            writer.line(&line)?;
+        }
+    }
     writer.finish()
+}
+
+/// Begins a binary file with the tables of all that the profile has. The caller may add a heap dump, and finishes the
+/// file.
+///
+/// # Errors
+///
+/// Fails if `out` cannot be written.
+pub fn begin_binary<W: Write>(
+    profile: &Profile,
+    detail: &Detail,
+    options: &Options<'_>,
+    out: W,
+) -> io::Result<loadhook_hprof::Writer<W>> {
+    let header = Header {
+        id_size: 8,
+        time_ms: u64::try_from(end_millis(profile)).unwrap_or(0),
+    };
+    let tables = Tables::new(profile, detail, options);
+    let (costs, sites) = (tables.costs.as_ref(), tables.sites.as_ref());
+    let mut out = loadhook_hprof::Writer::new(out, header)?;
+    binary::settings(costs, sites.is_some(), detail, &mut out)?;
+    for (serial, thread) in threads(profile, options) {
+        binary::thread(serial, &thread.name, &mut out)?;
+        if thread.kind == ThreadKind::Ended {
+            out.end_thread(serial)?;
+        }
+    }
+    let mut defined = binary::Defined::default();
+    defined.traces(&tables.traces, &mut out)?;
+    if let Some(sites) = sites {
+        defined.sites(sites, detail, &mut out)?;
+    }
+    if let Some(costs) = costs {
+        binary::costs(costs, &mut out)?;
+    }
+    Ok(out)
+}
+
+/// The end of the profile, in milliseconds since 1970.
+fn end_millis(profile: &Profile) -> i64 {
+    let header = &profile.header;
+    let ran = i64::try_from(header.duration_ns / 1_000_000).unwrap_or(0);
+    header.start_epoch_millis.saturating_add(ran)
+}
+
+/// The threads that the options choose, with their serial numbers.
+fn threads<'p>(
+    profile: &'p Profile,
+    options: &Options<'p>,
+) -> impl Iterator<Item = (u32, &'p ThreadTree)> {
+    let wanted = options.thread;
+    let threads = profile.threads.iter().enumerate();
+    let threads = threads.map(|(index, thread)| (thread_serial(index), thread));
+    threads.filter(move |(_, thread)| wanted.is_none_or(|wanted| wanted(&thread.name)))
 }
 
 /// The text above the records.

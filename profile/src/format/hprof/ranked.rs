@@ -1,14 +1,22 @@
 //! The order of a table's rows, and their shares.
 
+/// A row with its shares in percent.
+pub(super) struct Ranked<T> {
+    pub(super) of: T,
+    /// Share of the row.
+    pub(super) own: f64,
+    /// Share of the row and those above it.
+    pub(super) accumulated: f64,
+}
+
 /// Orders the rows of a table, the largest first. At most `top` rows are kept, and only rows whose share is at least
-/// the cutoff. `weight` returns the weight of a row. Returns each row with its share and the share of all rows so far,
-/// in percent.
+/// the cutoff. `weight` returns the weight of a row.
 pub(super) fn ranked<T>(
     mut rows: Vec<T>,
     top: Option<usize>,
     cutoff: f64,
     weight: impl Fn(&T) -> f64,
-) -> Vec<(T, f64, f64)> {
+) -> Vec<Ranked<T>> {
     rows.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
     let whole: f64 = rows.iter().map(&weight).sum();
     let share = |part: f64| if whole > 0.0 { part / whole } else { 0.0 };
@@ -20,7 +28,11 @@ pub(super) fn ranked<T>(
             break;
         }
         sum += weight;
-        ranked.push((row, 100.0 * share(weight), 100.0 * share(sum)));
+        ranked.push(Ranked {
+            of: row,
+            own: 100.0 * share(weight),
+            accumulated: 100.0 * share(sum),
+        });
     }
     ranked
 }

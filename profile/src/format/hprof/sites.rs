@@ -1,37 +1,43 @@
-//! `SITES`: allocations by type and trace.
+//! Allocations by type and trace.
 
 use std::collections::HashMap;
 
-use loadhook_hprof::text::{self, Line, SitesBegin};
-
-use super::ranked::ranked;
+use super::ranked::{Ranked, ranked};
 use super::traces::{Place, Traces};
 use crate::analysis::allocation_places::chosen_sites;
 use crate::analysis::options::Options;
-use crate::model::{Amount, Profile, Site};
+use crate::model::{self, Amount, Profile};
 
-/// The amounts of a type at a trace.
-struct Sums<'p> {
-    trace: u32,
-    type_name: &'p str,
-    live: Amount,
-    allocated: Amount,
+/// Allocation sites: by live bytes if objects were followed, otherwise by allocated bytes.
+pub(super) struct Sites<'p> {
+    /// True if objects were followed.
+    pub(super) is_live: bool,
+    /// Live objects of all sites, also of those that have no row.
+    pub(super) live: Amount,
+    /// Allocated objects of all sites.
+    pub(super) allocated: Amount,
+    pub(super) rows: Vec<Ranked<Site<'p>>>,
 }
 
-/// The table of the profile's allocations, by live bytes if objects were followed, otherwise by allocated bytes;
-/// nothing if it has none.
-pub(super) fn site_lines(
-    profile: &Profile,
+/// The objects of a type that a trace allocated.
+pub(super) struct Site<'p> {
+    /// Serial number of the trace.
+    pub(super) trace: u32,
+    pub(super) type_name: &'p str,
+    pub(super) live: Amount,
+    pub(super) allocated: Amount,
+}
+
+/// The sites of the profile's allocations; `None` if it has none.
+pub(super) fn sites<'p>(
+    profile: &'p Profile,
     options: &Options<'_>,
-    date: &str,
     traces: &mut Traces<'_>,
-) -> Vec<Line> {
-    let Some(allocations) = &profile.allocations else {
-        return Vec::new();
-    };
+) -> Option<Sites<'p>> {
+    let allocations = profile.allocations.as_ref()?;
     let is_live = allocations.live;
     let mut places: HashMap<(u32, &str), usize> = HashMap::new();
-    let mut rows: Vec<Sums<'_>> = Vec::new();
+    let mut rows: Vec<Site<'_>> = Vec::new();
     for site in chosen_sites(profile, allocations, options) {
         let frames = allocations.path(site);
         let frames = frames.map(|frame| -> Place { (frame.method, frame.line) });
@@ -45,50 +51,32 @@ pub(super) fn site_lines(
             None => rows.push(of(site, trace)),
         }
     }
-    let weight = |row: &Sums<'_>| {
+    let weight = |row: &Site<'_>| {
         let amount = if is_live { row.live } else { row.allocated };
         amount.bytes.unwrap_or(0.0)
     };
-    let order = if is_live { "live" } else { "allocated" };
-    let begin = SitesBegin {
-        order: format!("{order} bytes"),
-        date: date.to_owned(),
-    };
-    let mut lines = vec![Line::SitesBegin(begin)];
-    let rows = ranked(rows, options.top, traces.detail.cutoff, weight);
-    for (rank, (row, own, accumulated)) in (1..).zip(rows) {
-        lines.push(Line::Site(text::Site {
-            rank,
-            own,
-            accumulated,
-            live: if is_live {
-                whole(row.live)
-            } else {
-                text::Amount::default()
-            },
-            allocated: whole(row.allocated),
-            trace: traces.serial(row.trace),
-            class: row.type_name.to_owned(),
-        }));
+    let (mut live, mut allocated) = (Amount::default(), Amount::default());
+    for row in &rows {
+        live.add(&row.live);
+        allocated.add(&row.allocated);
     }
-    lines.push(Line::SitesEnd);
-    lines
+    let mut rows = ranked(rows, options.top, traces.detail.cutoff, weight);
+    for row in &mut rows {
+        row.of.trace = traces.serial(row.of.trace);
+    }
+    Some(Sites {
+        is_live,
+        live,
+        allocated,
+        rows,
+    })
 }
 
-fn of(site: &Site, trace: u32) -> Sums<'_> {
-    Sums {
+fn of(site: &model::Site, trace: u32) -> Site<'_> {
+    Site {
         trace,
         type_name: &site.type_name,
         live: site.live,
         allocated: site.allocated,
-    }
-}
-
-/// Whole numbers, as the table has them.
-fn whole(amount: Amount) -> text::Amount {
-    let round = |number: f64| number.round() as u64;
-    text::Amount {
-        bytes: amount.bytes.map(round),
-        objects: Some(round(amount.objects)),
     }
 }

@@ -2,11 +2,8 @@
 
 use std::collections::HashMap;
 
-use loadhook_hprof::StackFrame;
-use loadhook_hprof::text::{Frame, Line, NoFrames, TraceHead};
-
 use super::detail::Detail;
-use crate::model::Profile;
+use crate::model::{Method, Profile};
 
 /// Serial number of the first thread, as in HPROF's files.
 const THREADS: u32 = 200_001;
@@ -34,6 +31,15 @@ pub(super) struct Traces<'p> {
     used: Vec<u32>,
     /// The serial numbers of the used traces.
     serials: HashMap<u32, u32>,
+}
+
+/// A trace that rows refer to.
+pub(super) struct Trace<'t> {
+    pub(super) serial: u32,
+    /// Serial number of its thread; `None` if threads are not told apart.
+    pub(super) thread: Option<u32>,
+    /// The frames, the innermost first.
+    pub(super) frames: &'t [Place],
 }
 
 impl<'p> Traces<'p> {
@@ -70,45 +76,33 @@ impl<'p> Traces<'p> {
         })
     }
 
-    /// The innermost method of a trace, as tables name it.
-    pub(super) fn name(&self, number: u32) -> String {
-        let key = &self.all[number as usize];
-        match key.1.first() {
+    /// The innermost method of the trace with a serial number, as tables name it.
+    pub(super) fn name(&self, serial: u32) -> String {
+        let number = self.used[(serial - TRACES) as usize];
+        match self.all[number as usize].1.first() {
             Some((method, _)) => {
-                let method = &self.profile.methods[*method as usize];
+                let method = self.method(*method);
                 format!("{}.{}", method.class, method.name)
             }
             None => "<empty trace>".to_owned(),
         }
     }
 
-    /// The traces that rows refer to.
-    pub(super) fn lines(&self) -> impl Iterator<Item = Line> {
-        let numbered = (TRACES..).zip(&self.used);
-        numbered.flat_map(|(serial, number)| {
-            let (thread, frames) = &self.all[*number as usize];
-            let head = TraceHead {
-                serial,
-                thread: *thread,
-                phase: None,
-            };
-            let mut lines = vec![Line::Trace(head)];
-            lines.extend(frames.iter().map(|place| Line::Frame(self.frame(*place))));
-            if frames.is_empty() {
-                lines.push(Line::NoFrames(NoFrames));
-            }
-            lines
-        })
+    /// The method of a place.
+    pub(super) fn method(&self, index: u32) -> &'p Method {
+        &self.profile.methods[index as usize]
     }
 
-    fn frame(&self, (method, line): Place) -> Frame {
-        let method = &self.profile.methods[method as usize];
-        let line = line.and_then(|line| i32::try_from(line).ok());
-        Frame {
-            class: method.class.to_string(),
-            method: method.name.to_string(),
-            source: method.file.as_ref().map(|file| file.to_string()),
-            line: line.unwrap_or(StackFrame::UNKNOWN_LINE),
-        }
+    /// The traces that rows refer to.
+    pub(super) fn used(&self) -> impl Iterator<Item = Trace<'_>> {
+        let numbered = (TRACES..).zip(&self.used);
+        numbered.map(|(serial, number)| {
+            let (thread, frames) = &self.all[*number as usize];
+            Trace {
+                serial,
+                thread: *thread,
+                frames,
+            }
+        })
     }
 }

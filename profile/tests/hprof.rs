@@ -1,10 +1,11 @@
-//! Tests of HPROF's text, on profiles whose numbers are known.
+//! Tests of HPROF's formats, on profiles whose numbers are known.
 
 use loadhook_hprof::contents::{Contents, ReadContents, Section};
 use loadhook_hprof::text::{Cost, CostKind};
-use loadhook_profile::format::hprof::{Detail, write};
+use loadhook_profile::format::hprof::{Detail, begin_binary, write};
 use loadhook_profile::format::{Format, Options};
 use loadhook_profile::{Header, Method, Node, Profile, ThreadTree, Timing};
+use loadhook_testkit::hprof_walk::walk;
 
 /// A node with this many calls or samples, and with these times in milliseconds.
 fn node(parent: Option<u32>, method: u32, calls: u64, all_ms: u64, child_ms: u64) -> Node {
@@ -60,7 +61,41 @@ fn read(profile: &Profile, detail: &Detail, options: &Options<'_>) -> Contents {
         String::from_utf8_lossy(&text)
     );
     assert_eq!(contents.warnings, []);
+    assert_same_in_binary(&contents, profile, detail, options);
     contents
+}
+
+/// Compares the text with the binary file of the same profile. The file is walked to its last byte.
+fn assert_same_in_binary(
+    text: &Contents,
+    profile: &Profile,
+    detail: &Detail,
+    options: &Options<'_>,
+) {
+    let mut file = Vec::new();
+    let begun = begin_binary(profile, detail, options, &mut file);
+    let finished = begun.and_then(|writer| writer.finish());
+    finished.expect("memory can be written");
+    let counts = walk(&file);
+    assert_eq!((counts[&0x0e], counts[&0x2c]), (1, 1));
+    let ReadContents { contents, error } = Contents::read(&file[..]);
+    assert!(error.is_none(), "{error:?}");
+    assert_eq!(contents.warnings, []);
+    assert_eq!(contents.threads, text.threads);
+    let mut traces = contents.traces.clone();
+    // The empty trace that classes refer to.
+    traces.remove(&loadhook_hprof::NO_TRACE);
+    assert_eq!(traces, text.traces);
+    let (kind, total, rows) = costs(text);
+    let binary = costs(&contents);
+    assert_eq!((binary.0, binary.1), (kind, total));
+    assert_eq!(binary.2.len(), rows.len());
+    for (row, binary) in rows.iter().zip(binary.2) {
+        let parts = |row: &Cost| (row.rank, row.count, row.trace, row.name.clone());
+        assert_eq!(parts(row), parts(binary));
+        // The text has two digits.
+        assert!((row.own - binary.own).abs() < 0.006, "{row:?} {binary:?}");
+    }
 }
 
 fn costs(contents: &Contents) -> (CostKind, i64, &[Cost]) {

@@ -1,10 +1,10 @@
-//! A second reader of the binary format, which shares no code with the crate: it walks a file record by record to its
+//! A second reader of HPROF's binary format, which shares no code with the crate `loadhook-hprof`: it walks a file record by record to its
 //! last byte, from the sizes in the manual.
 
 use std::collections::BTreeMap;
 
 /// The number of records of each tag. Heap records have their tag and 256 as their key.
-pub(crate) type Counts = BTreeMap<u32, u32>;
+pub type Counts = BTreeMap<u32, u32>;
 
 struct Walk<'b> {
     rest: &'b [u8],
@@ -13,7 +13,8 @@ struct Walk<'b> {
 }
 
 /// Walks over a whole file. Panics if a record does not end where it should, or if bytes are left.
-pub(crate) fn walk(file: &[u8]) -> Counts {
+#[must_use]
+pub fn walk(file: &[u8]) -> Counts {
     let end = file
         .iter()
         .position(|byte| *byte == 0)
@@ -96,6 +97,11 @@ impl Walk<'_> {
                 self.skip(traces * 8);
             }
             0x0e => self.skip(6),
+            0x40 | 0x41 => {
+                self.skip(8);
+                let traces = self.u4();
+                self.skip(traces * 24);
+            }
             0x0c | 0x1c => {
                 while self.rest.len() > end {
                     self.heap_record();

@@ -1,0 +1,207 @@
+//! The tables as records of HPROF's binary format.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use loadhook_hprof::text::CostKind;
+use loadhook_hprof::{
+    AllocSite, AllocSites, ControlSettings, CpuSample, HeapSummary, LoadClass, NO_TRACE,
+    StackFrame, StartThread, TimesOf, TraceTime, Type, Writer,
+};
+
+use super::costs::Costs;
+use super::detail::Detail;
+use super::sites::Sites;
+use super::traces::{Place, Traces};
+use crate::model::Amount;
+
+/// Serial numbers of classes begin here, as HPROF's do.
+const CLASSES: u32 = 100_001;
+/// Identifiers of frames begin here.
+const FRAMES: u64 = 500_001;
+/// Identifiers of class objects begin here. A profile does not know the objects of classes. These identifiers are above
+/// those of a heap dump in the same file.
+const CLASS_OBJECTS: u64 = 1 << 48;
+
+/// The flags of [`ControlSettings`].
+const TRACES_OF_ALLOCATIONS: u32 = 1;
+const SAMPLES: u32 = 2;
+
+/// The flag of [`AllocSites`] that are ordered by allocated bytes.
+const BY_ALLOCATED: u16 = 2;
+
+/// Writes the settings, which come first in a file.
+pub(super) fn settings<W: Write>(
+    costs: Option<&Costs>,
+    has_sites: bool,
+    detail: &Detail,
+    out: &mut Writer<W>,
+) -> io::Result<()> {
+    let has_samples = costs.is_some_and(|costs| costs.kind == CostKind::Samples);
+    out.control_settings(&ControlSettings {
+        flags: if has_sites { TRACES_OF_ALLOCATIONS } else { 0 }
+            | if has_samples { SAMPLES } else { 0 },
+        depth: u16::try_from(detail.depth).unwrap_or(u16::MAX),
+    })
+}
+
+/// Writes the beginning of a thread.
+pub(super) fn thread<W: Write>(serial: u32, name: &str, out: &mut Writer<W>) -> io::Result<()> {
+    let (name, no_name) = (out.name(name.as_bytes())?, out.name(b"")?);
+    out.start_thread(&StartThread {
+        serial,
+        object: 0,
+        trace: NO_TRACE,
+        name,
+        group: no_name,
+        parent_group: no_name,
+    })
+}
+
+/// The classes and frames that are written so far.
+#[derive(Default)]
+pub(super) struct Defined {
+    /// Serial numbers of classes by name.
+    classes: HashMap<String, u32>,
+    /// Identifiers of frames.
+    frames: HashMap<Place, u64>,
+}
+
+impl Defined {
+    /// Writes the traces that rows refer to, and before each trace its frames.
+    pub(super) fn traces<W: Write>(
+        &mut self,
+        traces: &Traces<'_>,
+        out: &mut Writer<W>,
+    ) -> io::Result<()> {
+        for trace in traces.used() {
+            let mut frames = Vec::with_capacity(trace.frames.len());
+            for place in trace.frames {
+                frames.push(self.frame(*place, traces, out)?);
+            }
+            out.stack_trace(trace.serial, trace.thread.unwrap_or(0), &frames)?;
+        }
+        Ok(())
+    }
+
+    fn frame<W: Write>(
+        &mut self,
+        place: Place,
+        traces: &Traces<'_>,
+        out: &mut Writer<W>,
+    ) -> io::Result<u64> {
+        if let Some(id) = self.frames.get(&place) {
+            return Ok(*id);
+        }
+        let (method, line) = place;
+        let method = traces.method(method);
+        let line = line.and_then(|line| i32::try_from(line).ok());
+        let id = FRAMES + self.frames.len() as u64;
+        let frame = StackFrame {
+            id,
+            method_name: out.name(method.name.as_bytes())?,
+            method_descriptor: out.name(method.descriptor.as_bytes())?,
+            source_file: match &method.file {
+                Some(file) => out.name(file.as_bytes())?,
+                None => 0,
+            },
+            class_serial: self.class(&method.class, out)?,
+            line: line.unwrap_or(StackFrame::UNKNOWN_LINE),
+        };
+        out.stack_frame(&frame)?;
+        self.frames.insert(place, id);
+        Ok(id)
+    }
+
+    /// The serial number of a class. The class is written if it is new.
+    fn class<W: Write>(&mut self, name: &str, out: &mut Writer<W>) -> io::Result<u32> {
+        if let Some(serial) = self.classes.get(name) {
+            return Ok(*serial);
+        }
+        let serial = CLASSES.saturating_add(self.classes.len() as u32);
+        let class = LoadClass {
+            serial,
+            class: CLASS_OBJECTS + 8 * u64::from(serial),
+            name: out.name(name.as_bytes())?,
+        };
+        out.load_class(&class)?;
+        self.classes.insert(name.to_owned(), serial);
+        Ok(serial)
+    }
+
+    /// Writes the sizes of the heap and the sites.
+    pub(super) fn sites<W: Write>(
+        &mut self,
+        sites: &Sites<'_>,
+        detail: &Detail,
+        out: &mut Writer<W>,
+    ) -> io::Result<()> {
+        let mut rows = Vec::with_capacity(sites.rows.len());
+        for row in &sites.rows {
+            let site = &row.of;
+            rows.push(AllocSite {
+                array: array_code(site.type_name),
+                class_serial: self.class(site.type_name, out)?,
+                trace: site.trace,
+                live: small(site.live),
+                allocated: small(site.allocated),
+            });
+        }
+        let (live, allocated) = (small(sites.live), large(sites.allocated));
+        out.heap_summary(&HeapSummary { live, allocated })?;
+        let sums = AllocSites {
+            flags: if sites.is_live { 0 } else { BY_ALLOCATED },
+            cutoff: detail.cutoff as f32,
+            live,
+            allocated,
+            sites: 0,
+        };
+        out.alloc_sites(&sums, &rows)
+    }
+}
+
+/// Writes samples, or times in a record of our own.
+pub(super) fn costs<W: Write>(costs: &Costs, out: &mut Writer<W>) -> io::Result<()> {
+    let rows = costs.rows.iter().map(|row| row.of);
+    match costs.kind {
+        CostKind::Samples => {
+            let rows = rows.map(|cost| CpuSample {
+                count: u32::try_from(cost.count).unwrap_or(u32::MAX),
+                trace: cost.trace,
+            });
+            out.cpu_samples(costs.total as u32, &rows.collect::<Vec<_>>())
+        }
+        CostKind::Times | CostKind::Monitors => {
+            let rows = rows.map(|cost| TraceTime {
+                ns: cost.ns.round() as u64,
+                count: cost.count,
+                trace: cost.trace,
+                class_serial: 0,
+            });
+            let total = costs.total.round() as u64;
+            out.trace_times(TimesOf::Calls, total, &rows.collect::<Vec<_>>())
+        }
+    }
+}
+
+/// The first byte of a site: 0, or for an array the code of its elements' type.
+fn array_code(type_name: &str) -> u8 {
+    let Some(element) = type_name.strip_suffix("[]") else {
+        return 0;
+    };
+    let is_it = |of: &&Type| of.to_string() == element;
+    let of = Type::ALL.iter().skip(1).find(is_it);
+    of.unwrap_or(&Type::Object).code()
+}
+
+/// Bytes and objects; the largest number stands for all that do not fit.
+fn large(amount: Amount) -> (u64, u64) {
+    let bytes = amount.bytes.unwrap_or(0.0);
+    (bytes.round() as u64, amount.objects.round() as u64)
+}
+
+/// Bytes and objects in 32 bits; the largest number stands for all that do not fit.
+fn small(amount: Amount) -> (u32, u32) {
+    let bytes = amount.bytes.unwrap_or(0.0);
+    (bytes.round() as u32, amount.objects.round() as u32)
+}

@@ -1,0 +1,103 @@
+//! The tables as lines of HPROF's text.
+
+use loadhook_hprof::StackFrame;
+use loadhook_hprof::text::{
+    self, Cost, CostKind, CostsBegin, Frame, Line, NoFrames, SitesBegin, TraceHead,
+};
+
+use super::costs::Costs;
+use super::sites::Sites;
+use super::traces::{Place, Traces};
+use crate::model::Amount;
+
+/// `CPU SAMPLES` or `CPU TIME (ms)`.
+pub(super) fn cost_lines(costs: &Costs, date: &str, traces: &Traces<'_>) -> Vec<Line> {
+    let total = match costs.kind {
+        CostKind::Samples => costs.total as i64,
+        CostKind::Times | CostKind::Monitors => (costs.total / 1e6).round() as i64,
+    };
+    let begin = CostsBegin {
+        kind: costs.kind,
+        total,
+        date: date.to_owned(),
+    };
+    let mut lines = vec![Line::CostsBegin(begin)];
+    for (rank, row) in (1..).zip(&costs.rows) {
+        lines.push(Line::Cost(Cost {
+            rank,
+            own: row.own,
+            accumulated: row.accumulated,
+            count: row.of.count.cast_signed(),
+            trace: row.of.trace,
+            name: traces.name(row.of.trace),
+        }));
+    }
+    lines.push(Line::CostsEnd(costs.kind));
+    lines
+}
+
+/// `SITES`.
+pub(super) fn site_lines(sites: &Sites<'_>, date: &str) -> Vec<Line> {
+    let order = if sites.is_live { "live" } else { "allocated" };
+    let begin = SitesBegin {
+        order: format!("{order} bytes"),
+        date: date.to_owned(),
+    };
+    let mut lines = vec![Line::SitesBegin(begin)];
+    for (rank, row) in (1..).zip(&sites.rows) {
+        lines.push(Line::Site(text::Site {
+            rank,
+            own: row.own,
+            accumulated: row.accumulated,
+            live: if sites.is_live {
+                whole(row.of.live)
+            } else {
+                text::Amount::default()
+            },
+            allocated: whole(row.of.allocated),
+            trace: row.of.trace,
+            class: row.of.type_name.to_owned(),
+        }));
+    }
+    lines.push(Line::SitesEnd);
+    lines
+}
+
+/// Whole numbers, as the table has them.
+fn whole(amount: Amount) -> text::Amount {
+    let round = |number: f64| number.round() as u64;
+    text::Amount {
+        bytes: amount.bytes.map(round),
+        objects: Some(round(amount.objects)),
+    }
+}
+
+/// `TRACE`: the traces that rows refer to.
+pub(super) fn trace_lines(traces: &Traces<'_>) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for trace in traces.used() {
+        lines.push(Line::Trace(TraceHead {
+            serial: trace.serial,
+            thread: trace.thread,
+            phase: None,
+        }));
+        for place in trace.frames {
+            lines.push(Line::Frame(frame(*place, traces)));
+        }
+        if trace.frames.is_empty() {
+            lines.push(Line::NoFrames(NoFrames));
+        }
+    }
+    lines
+}
+
+fn frame((method, line): Place, traces: &Traces<'_>) -> Frame {
+    let method = traces.method(method);
+    let line = line.and_then(|line| i32::try_from(line).ok());
+    Frame {
+        class: method.class.to_string(),
+        method: method.name.to_string(),
+        source: method.file.as_ref().map(|file| file.to_string()),
+        line: line.unwrap_or(StackFrame::UNKNOWN_LINE),
+    }
+}
