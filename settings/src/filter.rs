@@ -10,6 +10,8 @@ use crate::pattern::{Pattern, PatternError};
 pub struct Filter {
     include: Vec<Tracked>,
     exclude: Vec<Tracked>,
+    /// True if nothing is selected, as opposed to everything, because there is no pattern to include.
+    selects_none: bool,
 }
 
 /// A pattern, and a flag that is true if the pattern has ever matched.
@@ -41,7 +43,69 @@ impl Filter {
         Filter {
             include: tracked(include),
             exclude: tracked(exclude),
+            selects_none: false,
         }
+    }
+
+    /// A filter that selects nothing until a pattern is [included](Self::with_included).
+    pub fn none() -> Self {
+        Filter {
+            selects_none: true,
+            ..Filter::default()
+        }
+    }
+
+    /// Returns whether nothing is selected, whatever the class.
+    pub fn selects_none(&self) -> bool {
+        self.selects_none
+    }
+
+    /// The filter that selects what this pattern names, too. An equal exclusion is removed. If everything was selected
+    /// and nothing is removed, only what the pattern names remains selected.
+    pub fn with_included(&self, pattern: Pattern) -> Filter {
+        let mut filter = self.clone();
+        let is_excluded = remove(&mut filter.exclude, &pattern);
+        let selects_all = filter.include.is_empty() && !filter.selects_none;
+        if !(is_excluded && selects_all) {
+            add(&mut filter.include, pattern);
+            filter.selects_none = false;
+        }
+        filter
+    }
+
+    /// The filter without what this pattern names. An equal pattern to include is removed; without the last one nothing
+    /// is selected. If there is no equal pattern, an exclusion is added.
+    pub fn with_excluded(&self, pattern: Pattern) -> Filter {
+        let mut filter = self.clone();
+        if remove(&mut filter.include, &pattern) {
+            filter.selects_none = filter.include.is_empty();
+        } else {
+            add(&mut filter.exclude, pattern);
+        }
+        filter
+    }
+
+    /// Notes that all patterns have matched but those with these texts.
+    pub fn note_matched_but(&mut self, unmatched: &[String]) {
+        for it in self.include.iter_mut().chain(&mut self.exclude) {
+            let text = it.pattern.text();
+            it.has_matched = !unmatched.iter().any(|unmatched| unmatched == text);
+        }
+    }
+
+    /// Returns whether both filters surely select the same methods of a class of this internal name.
+    pub fn agrees(&self, other: &Filter, name: &[u8]) -> bool {
+        let naming = |patterns: &[Tracked]| -> Vec<Pattern> {
+            let all = patterns.iter().map(|it| &it.pattern);
+            all.filter(|it| it.may_name(name)).cloned().collect()
+        };
+        if !self.class_name(name) && !other.class_name(name) {
+            return true;
+        }
+        self.selects_none == other.selects_none
+            && self.include.is_empty() == other.include.is_empty()
+            && naming(&self.include) == naming(&other.include)
+            && naming(&self.exclude) == naming(&other.exclude)
     }
 
     /// Adds a comma-separated list of patterns to include. If no pattern was added, everything is
@@ -79,7 +143,8 @@ impl Filter {
     /// fast, and possible before the class is parsed.
     pub fn class_name(&self, name: &[u8]) -> bool {
         let mut include = self.include.iter();
-        self.include.is_empty() || include.any(|it| it.pattern.may_name(name))
+        !self.selects_none
+            && (self.include.is_empty() || include.any(|it| it.pattern.may_name(name)))
     }
 
     /// Returns whether a pattern to include that contains `word` may name a class
@@ -91,7 +156,7 @@ impl Filter {
 
     /// Returns whether any method of `class` may be selected.
     pub fn class(&mut self, class: &ClassFile<'_>) -> bool {
-        let mut is_included = self.include.is_empty();
+        let mut is_included = self.include.is_empty() && !self.selects_none;
         // All patterns are tried, so that each pattern that matches the class is recorded as
         // matched.
         for it in &mut self.include {
@@ -113,7 +178,7 @@ impl Filter {
 
     /// Returns whether `method` is selected.
     pub fn method(&mut self, method: &Member<'_, '_>) -> bool {
-        let mut is_included = self.include.is_empty();
+        let mut is_included = self.include.is_empty() && !self.selects_none;
         // All patterns are tried, for the same reason as in `class`.
         for it in &mut self.include {
             if it.pattern.names_method(method) {
@@ -137,5 +202,85 @@ impl Filter {
     pub fn unmatched(&self) -> impl Iterator<Item = &Pattern> {
         let all = self.include.iter().chain(&self.exclude);
         all.filter(|it| !it.has_matched).map(|it| &it.pattern)
+    }
+}
+
+/// Adds a pattern that is not there yet.
+fn add(patterns: &mut Vec<Tracked>, pattern: Pattern) {
+    if !patterns.iter().any(|it| it.pattern == pattern) {
+        patterns.push(pattern.into());
+    }
+}
+
+/// Removes a pattern. Returns false if it is not there.
+fn remove(patterns: &mut Vec<Tracked>, pattern: &Pattern) -> bool {
+    let before = patterns.len();
+    patterns.retain(|it| it.pattern != *pattern);
+    patterns.len() != before
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pattern(text: &str) -> Pattern {
+        Pattern::parse(text).expect("the pattern is valid")
+    }
+
+    fn shown(filter: &Filter) -> String {
+        let texts = |patterns: &mut dyn Iterator<Item = &Pattern>| {
+            let texts: Vec<&str> = patterns.map(Pattern::text).collect();
+            texts.join(" ")
+        };
+        let include = if filter.selects_none() {
+            "none".to_owned()
+        } else {
+            texts(&mut filter.included())
+        };
+        format!("{include}|{}", texts(&mut filter.excluded()))
+    }
+
+    #[test]
+    fn orders_change_a_filter() {
+        for (start, orders, expected) in [
+            (Filter::none(), "+a.*", "a.*|"),
+            (Filter::none(), "+a.* +b.* +a.* -a.*", "b.*|"),
+            (Filter::none(), "+a.* -a.*", "none|"),
+            (Filter::none(), "-a.*", "none|a.*"),
+            (Filter::none(), "+a.** -a.B -a.B +a.B", "a.** a.B|"),
+            (Filter::new(), "-a.* +a.*", "|"),
+            (Filter::new(), "-a.* +b.*", "b.*|a.*"),
+        ] {
+            let filter = orders.split(' ').fold(start, |filter, order| {
+                let named = pattern(&order[1..]);
+                match order.as_bytes()[0] {
+                    b'+' => filter.with_included(named),
+                    _ => filter.with_excluded(named),
+                }
+            });
+            assert_eq!(shown(&filter), expected, "{orders}");
+            assert_eq!(filter.class_name(b"x/Y"), expected.starts_with('|'));
+        }
+    }
+
+    #[test]
+    fn filters_agree_where_no_pattern_differs() {
+        let first = Filter::of(vec![pattern("a.*")], vec![pattern("a.X")]);
+        let second = first.with_included(pattern("b.*"));
+        assert!(first.agrees(&second, b"a/B") && first.agrees(&second, b"c/D"));
+        assert!(!first.agrees(&second, b"b/C") && !second.agrees(&first, b"b/C"));
+        let third = second.with_excluded(pattern("b.C::run"));
+        assert!(!second.agrees(&third, b"b/C") && second.agrees(&third, b"b/D"));
+        assert!(!Filter::new().agrees(&Filter::none(), b"b/C"));
+        assert!(Filter::none().agrees(&Filter::none().with_excluded(pattern("b.C")), b"b/C"));
+        assert!(Filter::none().agrees(&first, b"b/C"));
+    }
+
+    #[test]
+    fn patterns_that_have_matched_are_known() {
+        let mut filter = Filter::of(vec![pattern("a.*"), pattern("b.*")], Vec::new());
+        filter.note_matched_but(&["b.*".to_owned()]);
+        let unmatched: Vec<&str> = filter.unmatched().map(Pattern::text).collect();
+        assert_eq!(unmatched, ["b.*"]);
     }
 }

@@ -9,6 +9,7 @@
 //! - [`HeapDumpRequest`] and [`heap_dump`]: the request of `loadhook heap PID -o FILE --via jvmti` to an attached
 //!   agent, and the answer.
 //! - [`mod@attach`]: the answer of an agent that `loadhook attach` has loaded.
+//! - [`control`]: orders to an agent that watches, and its replies.
 //! - [`manifest`]: the list of profiles that agents leave for `loadhook run`.
 //! - [`Pattern`] and [`Filter`]: the choice of classes and methods to instrument.
 //! - [`AllocationMode`], [`CallTiming`], [`Sampler`], [`SamplingInterval`],
@@ -30,6 +31,7 @@ mod allocation_mode;
 pub mod attach;
 mod budget;
 mod call_timing;
+pub mod control;
 mod filter;
 mod glob;
 pub mod heap_dump;

@@ -65,7 +65,7 @@ prop_compose! {
         include in prop::collection::vec(pattern(), 0..3),
         include_files in prop::collection::vec(path(), 0..3),
         exclude in prop::collection::vec(pattern(), 0..3),
-        [all, alloc_context, explain, quiet] in any::<[bool; 4]>(),
+        [all, alloc_context, explain, quiet, control] in any::<[bool; 5]>(),
         include_none in prop::bool::weighted(0.1),
         call_timing in prop::option::of(prop::sample::select(&CallTiming::ALL[..])),
         (clock, budget) in (
@@ -85,7 +85,7 @@ prop_compose! {
         AgentOptions {
             include, include_none, include_files, exclude, all, call_timing, clock, budget, sampler,
             interval, clock_source, alloc, alloc_context, max_nodes, file, snapshot_every, explain, quiet, manifest,
-            duration, answer, hprof: None,
+            duration, answer, control, hprof: None,
         }
     }
 }

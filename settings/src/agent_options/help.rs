@@ -62,6 +62,7 @@ loadhook agent: -agentpath:PATH/libloadhook_agent.so=OPTION,OPTION...
                             killed, the last one remains
   explain=true              keep the names of the methods not instrumented
   quiet=true                do not print the name of the profile at exit
+  control=true              take orders from loadhook ctl while the program runs
   manifest=FILE             append the name of the profile and a zero byte to
                             FILE; if FILE lists that name already, write
                             x.2.pb.gz instead; rewritten archives append

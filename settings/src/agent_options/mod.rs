@@ -108,6 +108,8 @@ pub struct AgentOptions {
     pub duration: Option<SnapshotInterval>,
     /// File to which an attached agent appends its answer; see [`attach`](crate::attach).
     pub answer: Option<String>,
+    /// True if the agent takes orders while it watches; see [`control`](crate::control).
+    pub control: bool,
     /// The options of HPROF, if the user gives them. All other options then follow from them, and the file is in
     /// HPROF's text format.
     pub hprof: Option<HprofOptions>,
@@ -137,6 +139,7 @@ impl Default for AgentOptions {
             manifest: None,
             duration: None,
             answer: None,
+            control: false,
             hprof: None,
         }
     }
@@ -230,9 +233,9 @@ impl AgentOptions {
         self.alloc.is_some_and(AllocationMode::needs_probes)
     }
 
-    /// Returns whether classes are instrumented.
+    /// Returns whether classes are instrumented, or may be by an order.
     pub fn instruments(&self) -> bool {
-        self.timing().is_some() && !self.include_none || self.counts_allocations()
+        self.timing().is_some() && (!self.include_none || self.control) || self.counts_allocations()
     }
 
     /// Checks that the options do not exclude each other.

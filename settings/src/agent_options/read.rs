@@ -102,6 +102,7 @@ impl AgentOptions {
             "quiet" => self.quiet = boolean(key, value)?,
             "duration" => self.duration = Some(parsed(key, value)?),
             "answer" => self.answer = Some(list::unescaped(value)),
+            "control" => self.control = boolean(key, value)?,
             "manifest" => self.manifest = Some(list::unescaped(value)),
             _ => return Err(OptionsError::Unknown(key.to_owned())),
         }

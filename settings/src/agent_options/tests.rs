@@ -60,6 +60,7 @@ fn samples_are_the_default() {
         assert_eq!(explicit.instruments(), options(text).instruments());
     }
     assert!(!options("include=none").instruments());
+    assert!(options("include=none,control=true").instruments());
 }
 
 #[test]
@@ -138,7 +139,7 @@ fn help_lists_the_options() {
     });
     let mut keys: Vec<&str> = keys.collect();
     keys.dedup();
-    assert_eq!(keys.len(), 20, "{keys:?}");
+    assert_eq!(keys.len(), 21, "{keys:?}");
     for key in keys {
         let fault = fault(&format!("{key}=,x=y"));
         assert!(fault.contains(&format!("option {key} has no value")));

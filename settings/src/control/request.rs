@@ -1,0 +1,226 @@
+//! Orders to an agent.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde_json::{Value, json};
+use thiserror::Error;
+
+use super::{LONGEST_LINE, VERSION};
+use crate::pattern::{Pattern, PatternError};
+
+/// An order to an agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// Tell what is watched.
+    Status,
+    /// Instrument what this pattern names, too.
+    Include(Pattern),
+    /// Do not instrument what this pattern names.
+    Exclude(Pattern),
+    /// Write a profile of all so far to this file, an absolute path as the JVM sees it.
+    Snapshot(String),
+    /// Take no samples, and take all probes out, until [`Request::Resume`].
+    Pause,
+    /// Watch again what was watched before the pause.
+    Resume,
+    /// Write the profile and leave the JVM.
+    Detach,
+}
+
+/// A fault in a line that should be a [`Request`].
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum RequestError {
+    /// The line is too long.
+    #[error("the line has more than {LONGEST_LINE} bytes; send shorter lines")]
+    TooLong,
+    /// The line is not a JSON object.
+    #[error(
+        "not a line with a JSON object; send a line such as {{\"version\":1,\"order\":\"status\"}}"
+    )]
+    NotJson,
+    /// The line is of another version, or has none.
+    #[error(
+        "this agent reads version {VERSION} only; send \"version\":{VERSION}, or use the loadhook of the agent"
+    )]
+    Version,
+    /// The order is missing.
+    #[error(
+        "the field order is missing; orders are status, include, exclude, snapshot, pause, resume, detach"
+    )]
+    NoOrder,
+    /// There is no such order.
+    #[error(
+        "unknown order {0}; orders are status, include, exclude, snapshot, pause, resume, detach"
+    )]
+    Unknown(String),
+    /// A field of the order is missing, or not a text.
+    #[error("the order {order} needs the field {field}, a text")]
+    Missing {
+        /// The order.
+        order: &'static str,
+        /// The missing field.
+        field: &'static str,
+    },
+    /// The pattern cannot be read.
+    #[error(transparent)]
+    Pattern(#[from] PatternError),
+    /// The file of a snapshot has no absolute path.
+    #[error("{0}: not an absolute path; send one, as the JVM sees it")]
+    RelativeFile(String),
+    /// The order would change how calls are counted, which an agent cannot do.
+    #[error(
+        "an agent cannot {0} while it watches; detach it, then attach again with other options"
+    )]
+    NeedsNewAgent(&'static str),
+}
+
+impl RequestError {
+    /// Returns whether the sender does not speak this protocol, so that its next lines are of no use.
+    pub fn is_garbage(&self) -> bool {
+        matches!(self, RequestError::TooLong | RequestError::NotJson)
+    }
+
+    /// The error for an order that needs a new agent; `None` for other orders.
+    pub fn needs_new_agent(order: &str) -> Option<RequestError> {
+        let what = match order {
+            "reset" => "forget what it has counted",
+            "timing" => "change its timing",
+            "alloc" => "change how it records allocations",
+            _ => return None,
+        };
+        Some(RequestError::NeedsNewAgent(what))
+    }
+}
+
+/// Writes the line without its line break.
+impl fmt::Display for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let line = match self {
+            Request::Status => json!({"version": VERSION, "order": "status"}),
+            Request::Include(pattern) => {
+                json!({"version": VERSION, "order": "include", "pattern": pattern.text()})
+            }
+            Request::Exclude(pattern) => {
+                json!({"version": VERSION, "order": "exclude", "pattern": pattern.text()})
+            }
+            Request::Snapshot(file) => {
+                json!({"version": VERSION, "order": "snapshot", "file": file})
+            }
+            Request::Pause => json!({"version": VERSION, "order": "pause"}),
+            Request::Resume => json!({"version": VERSION, "order": "resume"}),
+            Request::Detach => json!({"version": VERSION, "order": "detach"}),
+        };
+        write!(f, "{line}")
+    }
+}
+
+impl FromStr for Request {
+    type Err = RequestError;
+
+    fn from_str(line: &str) -> Result<Self, RequestError> {
+        let value: Value = serde_json::from_str(line).map_err(|_| RequestError::NotJson)?;
+        let object = value.as_object().ok_or(RequestError::NotJson)?;
+        if object.get("version").and_then(Value::as_u64) != Some(VERSION) {
+            return Err(RequestError::Version);
+        }
+        let text = |field: &str| object.get(field).and_then(Value::as_str);
+        let field = |order, field| text(field).ok_or(RequestError::Missing { order, field });
+        match text("order").ok_or(RequestError::NoOrder)? {
+            "status" => Ok(Request::Status),
+            "include" => Ok(Request::Include(Pattern::parse(field(
+                "include", "pattern",
+            )?)?)),
+            "exclude" => Ok(Request::Exclude(Pattern::parse(field(
+                "exclude", "pattern",
+            )?)?)),
+            "snapshot" => match field("snapshot", "file")? {
+                file if file.starts_with('/') => Ok(Request::Snapshot(file.to_owned())),
+                file => Err(RequestError::RelativeFile(file.to_owned())),
+            },
+            "pause" => Ok(Request::Pause),
+            "resume" => Ok(Request::Resume),
+            "detach" => Ok(Request::Detach),
+            other => Err(RequestError::needs_new_agent(other)
+                .unwrap_or_else(|| RequestError::Unknown(other.to_owned()))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_lines() {
+        let pattern = Pattern::parse("a.**::b(IJ)*").expect("the pattern is valid");
+        for request in [
+            Request::Status,
+            Request::Include(pattern.clone()),
+            Request::Exclude(pattern),
+            Request::Snapshot("/x \"y\"\n".to_owned()),
+            Request::Pause,
+            Request::Resume,
+            Request::Detach,
+        ] {
+            let line = request.to_string();
+            assert!(!line.contains('\n'), "{line}");
+            assert_eq!(line.parse(), Ok(request));
+        }
+        let more = r#"{"version": 1, "order": "status", "more": [1, {}]}"#;
+        assert_eq!(more.parse(), Ok(Request::Status));
+    }
+
+    #[test]
+    fn errors_name_the_remedy() {
+        for (line, expected) in [
+            ("", "not a line with a JSON object"),
+            ("[1]", "not a line with a JSON object"),
+            (r#"{"order":"status"}"#, "this agent reads version 1 only"),
+            (
+                r#"{"version":2,"order":"status"}"#,
+                "use the loadhook of the agent",
+            ),
+            (r#"{"version":1}"#, "the field order is missing; orders are"),
+            (
+                r#"{"version":1,"order":"dance"}"#,
+                "unknown order dance; orders are status",
+            ),
+            (
+                r#"{"version":1,"order":"include","pattern":3}"#,
+                "the order include needs the field pattern, a text",
+            ),
+            (
+                r#"{"version":1,"order":"exclude","pattern":"a..b"}"#,
+                "bad pattern",
+            ),
+            (
+                r#"{"version":1,"order":"snapshot","file":"x"}"#,
+                "x: not an absolute path",
+            ),
+            (
+                r#"{"version":1,"order":"timing"}"#,
+                "cannot change its timing while it watches",
+            ),
+            (
+                r#"{"version":1,"order":"reset"}"#,
+                "detach it, then attach again",
+            ),
+            (
+                r#"{"version":1,"order":"alloc"}"#,
+                "cannot change how it records allocations",
+            ),
+        ] {
+            let read = line.parse::<Request>();
+            let error = read.expect_err(line).to_string();
+            assert!(error.contains(expected), "{line}: {error}");
+        }
+    }
+
+    #[test]
+    fn only_garbage_ends_a_connection() {
+        let is_garbage = |line: &str| line.parse::<Request>().expect_err(line).is_garbage();
+        assert!(is_garbage("\u{1}") && is_garbage("3"));
+        assert!(!is_garbage("{}") && !is_garbage(r#"{"version":1,"order":"x"}"#));
+    }
+}
