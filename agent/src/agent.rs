@@ -6,6 +6,8 @@ use std::sync::atomic::AtomicBool;
 use loadhook_settings::attach::AttachFigures;
 
 use crate::allocations::Samples;
+use crate::control::pause::Pauses;
+use crate::control::state::Control;
 use crate::end::End;
 use crate::instrument::hidden_classes::HiddenClasses;
 use crate::instrument::instrumentation::Instrumentation;
@@ -36,6 +38,8 @@ pub(crate) struct Agent {
     pub(crate) tracker: OnceLock<&'static TrackerClient>,
     pub(crate) gate: SnapshotGate,
     pub(crate) end: End,
+    pub(crate) control: Control,
+    pub(crate) pauses: Pauses,
     /// Figures of the pauses in which an attached agent changed classes. Set when the agent has changed them.
     pub(crate) attached: OnceLock<AttachFigures>,
     pub(crate) writer: ProfileWriter,
@@ -62,6 +66,7 @@ impl Agent {
             start_time: &self.start_time,
             had_virtual_threads: &self.had_virtual_threads,
             attached: self.attached.get(),
+            pauses: &self.pauses,
         })
     }
 }

@@ -10,6 +10,7 @@ use thiserror::Error;
 use crate::agent::Agent;
 use crate::allocations::{AllocationEvent, Samples};
 use crate::budget::keeper;
+use crate::control::thread::{self as control, Leave};
 use crate::instrument::pace::Pace;
 use crate::instrument::{hidden_classes, retransform};
 use crate::jvm::jni::Jni;
@@ -57,36 +58,41 @@ pub(crate) fn vm_start(agent: &'static Agent, jni: Jni<'_>) {
 ///
 /// The class file hook is not enabled earlier, because an agent with an early hook makes the JVM give up its class data
 /// archive.
-pub(crate) fn vm_init(agent: &'static Agent, jni: Jni<'_>, current: Local<'_>) {
+pub(crate) fn vm_init(agent: &'static Agent, jni: Jni<'_>, current: Local<'_>, leave: Leave) {
     let Some(tracker) = agent.tracker.get() else {
         return;
     };
     IS_MAIN.set(true);
-    if let Err(error) = begin(agent, jni, tracker, current, Pace::at_start()) {
+    if let Err(error) = begin(agent, jni, tracker, current, Pace::at_start(), leave) {
         diagnostics::once(&error.to_string());
     }
 }
 
 /// Begins the agent's work in a program that runs already. Returns figures about the classes that were changed.
-pub(crate) fn attach(agent: &'static Agent, jni: Jni<'_>) -> Result<AttachFigures, NotBegun> {
+pub(crate) fn attach(
+    agent: &'static Agent,
+    jni: Jni<'_>,
+    leave: Leave,
+) -> Result<AttachFigures, NotBegun> {
     let tracker = definition::tracker(jni)?;
     let _ = agent.tracker.set(tracker);
     // The native method that defines hidden classes was bound long ago.
     agent.hidden_classes.give_up();
     // The thread of the JVM that attaches agents is listed like all others.
-    let figures = begin(agent, jni, tracker, Local::NULL, Pace::running())?;
+    let figures = begin(agent, jni, tracker, Local::NULL, Pace::running(), leave)?;
     let _ = agent.attached.set(figures);
     Ok(figures)
 }
 
 /// Configures the tracker, enables the events, instruments the classes loaded so far, and begins to sample. `current`
-/// is the calling thread if it is the main thread, else null.
+/// is the calling thread if it is the main thread, else null. An order to the agent may call `leave`.
 fn begin(
     agent: &'static Agent,
     jni: Jni<'_>,
     tracker: &'static TrackerClient,
     current: Local<'_>,
     pace: Pace,
+    leave: Leave,
 ) -> Result<AttachFigures, NotBegun> {
     // The reserve is made before the events of allocations are enabled, because they would report it as an allocation
     // of the program. If they are not enabled, the sampler's thread makes the reserve, because clearing its memory
@@ -128,8 +134,9 @@ fn begin(
         gate: &agent.gate,
         tracker,
     };
-    // This thread, too, is started before any class has probes.
+    // These threads, too, are started before any class has probes.
     keeper::start(parts, jni);
+    control::start(agent, jni, leave);
     let figures = begin_instrumenting(agent, jni, tracker, pace);
     // Sampling begins after retransformation, which is not work of the program.
     if let Some(sampler) = &agent.sampler {
@@ -141,6 +148,13 @@ fn begin(
         if !begin_sampling(agent, sampler, jni, current, first) {
             first(jni);
         }
+    }
+    if options.settings.control
+        && let Err(error) = agent.control.open()
+    {
+        diagnostics::once(&format!(
+            "the program cannot be reached by loadhook ctl: {error}"
+        ));
     }
     Ok(figures)
 }
@@ -175,7 +189,7 @@ fn start_snapshots(agent: &'static Agent, jni: Jni<'_>, interval: Duration) {
         let Some(sources) = agent.sources() else {
             return;
         };
-        if agent.options().rewrites() && !sources.tracker.reserve.can_spare_snapshot(jni) {
+        if !sources.has_heap_for_snapshot(jni) {
             diagnostics::once("a snapshot is skipped: the heap is nearly full; raise -Xmx");
         } else if let Err(error) = agent.writer.write_snapshot(&sources, jni) {
             diagnostics::once(&format!(
@@ -217,7 +231,9 @@ fn begin_instrumenting(
     if !options.rewrites() {
         return AttachFigures::default();
     }
-    if let Err(error) = agent.jvmti.notify(event::CLASS_FILE_LOAD_HOOK, true) {
+    // Without the event, the JVM loads classes faster. An order that includes classes enables it.
+    let selects_none = agent.instrumentation.hook.watch().filter.selects_none();
+    if !selects_none && let Err(error) = agent.jvmti.notify(event::CLASS_FILE_LOAD_HOOK, true) {
         diagnostics::once(&format!(
             "the JVM offers no class-load hook ({error}); nothing is instrumented"
         ));
@@ -231,13 +247,17 @@ fn begin_instrumenting(
     agent
         .hidden_classes
         .begin(agent.jvmti, jni, || tracker.bind_definer(jni));
-    let figures = retransform::loaded_classes(
-        &agent.instrumentation,
-        &agent.hidden_classes,
-        jni,
-        pace,
-        &|| !agent.gate.is_ending(),
-    );
+    let figures = if selects_none {
+        AttachFigures::default()
+    } else {
+        retransform::loaded_classes(
+            &agent.instrumentation,
+            &agent.hidden_classes,
+            jni,
+            pace,
+            &|| !agent.gate.is_ending(),
+        )
+    };
     // Samples start after retransformation: for each frame, the agent asks only
     // once whether its class is instrumented.
     if let Some(samples) = &agent.samples
@@ -257,7 +277,8 @@ pub(crate) fn class_file_load(
     name: &[u8],
     bytes: &[u8],
 ) -> Option<VmBuffer> {
-    if !name.is_empty() && !agent.options().filter.class_name(name) {
+    let watch = agent.instrumentation.hook.watch();
+    if !name.is_empty() && !watch.filter.class_name(name) {
         return None;
     }
     let origin = agent.instrumentation.origin(jni, loader, name);
@@ -304,6 +325,7 @@ pub(crate) fn platform_thread_end(agent: &'static Agent, jni: Jni<'_>, thread: L
 pub(crate) fn object_alloc(agent: &'static Agent, jni: Jni<'_>, event: AllocationEvent<'_>) {
     if let Some(samples) = &agent.samples
         && !hidden_classes::is_allocating()
+        && !agent.pauses.is_paused()
     {
         samples.record(&agent.instrumentation, jni, event);
     }
@@ -318,6 +340,7 @@ pub(crate) fn garbage_collection_finish(agent: &'static Agent) {
 
 /// Handles `VMDeath`: writes the profile. Threads may still run.
 pub(crate) fn vm_death(agent: &'static Agent, jni: Jni<'_>) {
+    agent.control.close();
     agent.end.once(|| finish(agent, jni));
 }
 

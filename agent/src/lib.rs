@@ -8,6 +8,7 @@ mod agent;
 mod allocations;
 mod attach;
 mod budget;
+mod control;
 mod diagnostics;
 mod end;
 mod events;

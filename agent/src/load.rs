@@ -12,6 +12,8 @@ use thiserror::Error;
 
 use crate::agent::Agent;
 use crate::allocations::Samples;
+use crate::control::pause::Pauses;
+use crate::control::state::Control;
 use crate::diagnostics;
 use crate::end::End;
 use crate::events::JVM_OBJECTS_NOT_COUNTED;
@@ -158,6 +160,8 @@ fn make(jvmti: Jvmti, settings: AgentOptions) -> Result<Agent, LoadError> {
         tracker: OnceLock::new(),
         gate: SnapshotGate::default(),
         end: End::default(),
+        control: Control::default(),
+        pauses: Pauses::default(),
         attached: OnceLock::new(),
         writer: ProfileWriter::default(),
         start_time: StartTime::now(),

@@ -28,11 +28,8 @@ pub(crate) enum IncludeFileError {
 pub(crate) struct Options {
     /// The options as the user gave them.
     pub(crate) settings: AgentOptions,
-    /// Chooses the methods to instrument, files of patterns included.
+    /// Chooses the methods to instrument, files of patterns included. An order may change the choice later.
     pub(crate) filter: Filter,
-    /// True if there are patterns to include. Without any, the JDK's classes are
-    /// left out.
-    pub(crate) includes: bool,
     /// The way in which calls are timed; `None` if they are not recorded.
     pub(crate) timing: Option<Timing>,
     /// Name of the profile.
@@ -59,8 +56,11 @@ impl Options {
             include.extend(patterns_in_file(file, &text)?);
         }
         Ok(Options {
-            includes: !include.is_empty(),
-            filter: Filter::of(include, settings.exclude.clone()),
+            filter: if settings.include_none {
+                Filter::none()
+            } else {
+                Filter::of(include, settings.exclude.clone())
+            },
             timing: settings.timing(),
             file: file_of(&settings, process),
             manifest: settings.manifest.clone().map(PathBuf::from),
@@ -73,7 +73,7 @@ impl Options {
         self.settings.counts_allocations()
     }
 
-    /// Returns whether classes are instrumented.
+    /// Returns whether classes are instrumented, or may be by an order.
     pub(crate) fn rewrites(&self) -> bool {
         self.settings.instruments()
     }
@@ -184,6 +184,6 @@ mod tests {
         let options = for_test(&text);
         let patterns: Vec<&str> = options.filter.unmatched().map(|p| p.text()).collect();
         assert_eq!(patterns, ["c", "a", "b"]);
-        assert!(options.includes && !for_test("exclude=a").includes);
+        assert!(for_test("include=none").filter.selects_none());
     }
 }

@@ -1,97 +1,17 @@
 //! Tests of an agent that is attached to a running program, and leaves it again.
 
-use std::io::{BufRead, BufReader, Lines, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
-
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use loadhook_profile::Profile;
 use loadhook_settings::attach::{AnswerLine, DETACH, Refusal};
-use loadhook_testkit::jdk::Jdk;
-use loadhook_testkit::process::{Limit, limit};
 use tempfile::TempDir;
 
 mod support;
-use support::attach::{Answer, load, wait_for};
-use support::{compiled, read};
+use support::attach::{Answer, Running, attach, load, wait_for};
+use support::read;
 
 on_jdks!(counts_are_exact comes_again_and_again: on_11 11, on_25 25);
 on_jdks!(leaves_while_classes_load: on_17 17);
 on_jdks!(leaves_when_its_command_is_gone two_attachers the_program_ends the_program_begins options_are_checked: on_21 21);
-
-/// A program that waits for orders on its standard input.
-struct Running {
-    child: Child,
-    orders: ChildStdin,
-    answers: Lines<BufReader<ChildStdout>>,
-    _limit: Limit,
-}
-
-impl Running {
-    fn start(feature: u32, jvm: &[&str]) -> Result<Self> {
-        let mut java = Jdk::find(feature)?.java();
-        java.env_remove("JAVA_TOOL_OPTIONS")
-            .env_remove("JDK_JAVA_OPTIONS")
-            .args(["--add-opens", "java.base/java.lang=ALL-UNNAMED"])
-            .args(jvm)
-            .arg("-cp")
-            .arg(compiled("Attached")?)
-            .arg("Attached")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped());
-        let mut child = java.spawn()?;
-        let limit = limit(&child);
-        let orders = child.stdin.take().context("no standard input")?;
-        let answers = child.stdout.take().context("no standard output")?;
-        Ok(Running {
-            child,
-            orders,
-            answers: BufReader::new(answers).lines(),
-            _limit: limit,
-        })
-    }
-
-    /// Waits for a line of the program. The JVM's own warnings are skipped.
-    fn answer(&mut self) -> Result<String> {
-        loop {
-            let line = self.answers.next().context("the program has ended")??;
-            if ["ready", "done", "some", "none"].contains(&&*line) {
-                return Ok(line);
-            }
-            ensure!(!line.contains("FATAL"), "{line}");
-        }
-    }
-
-    fn order(&mut self, order: &str) -> Result<String> {
-        writeln!(self.orders, "{order}")?;
-        self.answer()
-    }
-
-    fn end(mut self) -> Result<()> {
-        writeln!(self.orders, "end")?;
-        let status = self.child.wait()?;
-        ensure!(status.success(), "{status}");
-        Ok(())
-    }
-}
-
-/// Attaches with an answer, and waits until classes are changed.
-fn attach(program: &Running, options: &str, folder: &TempDir) -> Result<Answer> {
-    let answer = Answer::new(folder.path())?;
-    let file = folder.path().join("profile.pb.gz");
-    let text = format!(
-        "{options},file={},answer={}",
-        file.display(),
-        answer.name().display()
-    );
-    let code = load(&program.child, &text)?;
-    let lines = answer.lines()?;
-    ensure!(code == 0, "{code}: {lines:?}");
-    let attached = lines
-        .iter()
-        .any(|line| matches!(line, AnswerLine::Attached(_)));
-    ensure!(attached, "{lines:?}");
-    Ok(answer)
-}
 
 fn detach(program: &Running, answer: &Answer) -> Result<Profile> {
     let code = load(&program.child, DETACH)?;
@@ -137,7 +57,7 @@ fn expected(times: u64) -> Vec<(String, u64)> {
 
 /// Calls before attaching and after leaving are not counted. Each call between is counted once.
 fn counts_are_exact(feature: u32) -> Result<()> {
-    let mut program = Running::start(feature, &["-Xverify:all"])?;
+    let mut program = Running::start(feature, "Attached", &["-Xverify:all"])?;
     program.answer()?;
     program.order("call 20000")?;
     for timing in ["sampled", "count", "exact", "adaptive,budget=none"] {
@@ -168,7 +88,7 @@ fn counts_are_exact(feature: u32) -> Result<()> {
 
 /// The remains of an agent must not disturb the next agent. Without patterns no class is changed.
 fn comes_again_and_again(feature: u32) -> Result<()> {
-    let mut program = Running::start(feature, &["-Xcheck:jni"])?;
+    let mut program = Running::start(feature, "Attached", &["-Xcheck:jni"])?;
     program.answer()?;
     for round in 0..5 {
         let folder = TempDir::new()?;
@@ -197,7 +117,7 @@ fn comes_again_and_again(feature: u32) -> Result<()> {
 }
 
 fn leaves_while_classes_load(feature: u32) -> Result<()> {
-    let mut program = Running::start(feature, &[])?;
+    let mut program = Running::start(feature, "Attached", &[])?;
     program.answer()?;
     program.order("load 16")?;
     for _ in 0..2 {
@@ -216,7 +136,7 @@ fn leaves_while_classes_load(feature: u32) -> Result<()> {
 }
 
 fn leaves_when_its_command_is_gone(feature: u32) -> Result<()> {
-    let mut program = Running::start(feature, &[])?;
+    let mut program = Running::start(feature, "Attached", &[])?;
     program.answer()?;
     let folder = TempDir::new()?;
     let answer = attach(&program, "include=Attached$Work,all=true", &folder)?;
@@ -232,7 +152,7 @@ fn leaves_when_its_command_is_gone(feature: u32) -> Result<()> {
 }
 
 fn two_attachers(feature: u32) -> Result<()> {
-    let mut program = Running::start(feature, &[])?;
+    let mut program = Running::start(feature, "Attached", &[])?;
     program.answer()?;
     let [first, second] = [TempDir::new()?, TempDir::new()?];
     let answer = attach(&program, "include=Attached$Work,all=true", &first)?;
@@ -255,7 +175,7 @@ fn two_attachers(feature: u32) -> Result<()> {
 
 /// A JVM that ends while it is watched writes the profile.
 fn the_program_ends(feature: u32) -> Result<()> {
-    let mut program = Running::start(feature, &[])?;
+    let mut program = Running::start(feature, "Attached", &[])?;
     program.answer()?;
     let folder = TempDir::new()?;
     let answer = attach(&program, "include=Attached$Work,all=true", &folder)?;
@@ -273,7 +193,7 @@ fn the_program_ends(feature: u32) -> Result<()> {
 
 /// Attached before `main` has run, the agent counts from then on.
 fn the_program_begins(feature: u32) -> Result<()> {
-    let mut program = Running::start(feature, &[])?;
+    let mut program = Running::start(feature, "Attached", &[])?;
     let folder = TempDir::new()?;
     let answer = attach(&program, "include=Attached$Work,all=true", &folder)?;
     program.answer()?;
@@ -284,7 +204,7 @@ fn the_program_begins(feature: u32) -> Result<()> {
 }
 
 fn options_are_checked(feature: u32) -> Result<()> {
-    let mut program = Running::start(feature, &[])?;
+    let mut program = Running::start(feature, "Attached", &[])?;
     program.answer()?;
     let folder = TempDir::new()?;
     let answer = Answer::new(folder.path())?;

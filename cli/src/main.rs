@@ -2,6 +2,7 @@
 
 mod agent_path;
 mod attach;
+mod ctl;
 mod heap;
 mod hprof;
 mod input;
@@ -45,6 +46,8 @@ enum Command {
     Ps(ps::PsArgs),
     /// Watch a Java program that runs already, then show its profile
     Attach(attach::AttachArgs),
+    /// Give an order to the agent that watches a Java program
+    Ctl(ctl::CtlArgs),
     /// Show a profile as a table, tree or page, or convert it for another tool
     Report(report::ReportArgs),
     /// Print the path of the agent, for -agentpath
@@ -68,6 +71,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Ps(args) => ps::run(&args).map(done),
         Command::Attach(args) => attach::run(args),
+        Command::Ctl(args) => ctl::run(&args).map(done),
         Command::Report(args) => report::run(&args).map(done),
         Command::AgentPath => agent_path::run().map(done),
         Command::Inspect(args) => inspect::run(&args).map(done),

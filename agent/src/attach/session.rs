@@ -95,7 +95,7 @@ pub(crate) fn attach(
         }
     };
     watch::start(agent, jni, leave_from_own_thread);
-    match events::attach(agent, jni) {
+    match events::attach(agent, jni, leave_from_own_thread) {
         Ok(figures) => {
             answer::write(&AnswerLine::Attached(figures));
             set(Phase::Working(agent));
@@ -170,7 +170,7 @@ pub(crate) fn detach(jni: Jni<'_>) -> Result<(), Refusal> {
 }
 
 /// Makes the agent leave, from one of its own threads. Does nothing if another thread already makes it leave.
-fn leave_from_own_thread(agent: &'static Agent, jni: Jni<'_>) {
+pub(crate) fn leave_from_own_thread(agent: &'static Agent, jni: Jni<'_>) {
     // Work under way ends early. This includes attaching.
     agent.gate.begin_end();
     let mut phase = lock(&PHASE);
@@ -189,6 +189,7 @@ fn leave_from_own_thread(agent: &'static Agent, jni: Jni<'_>) {
 /// `remaining_threads` is 1 if the caller is one of the agent's own threads, otherwise 0.
 fn leave(agent: &'static Agent, jni: Jni<'_>, remaining_threads: usize) {
     let _freed = FreedByPanic;
+    agent.control.close();
     agent.end.once(|| events::finish(agent, jni));
     events::disable(agent);
     let withdrawn = entry::withdraw(LONGEST_WAIT);
@@ -198,10 +199,10 @@ fn leave(agent: &'static Agent, jni: Jni<'_>, remaining_threads: usize) {
     if let Some(tracker) = agent.tracker.get() {
         tracker.leave(jni);
     }
-    if agent.options().rewrites() {
+    if agent.instrumentation.hook.may_have_counts() {
         let refused = removal::remove_probes(&agent.instrumentation, jni);
         if refused != 0 {
-            let classes = units::noun(refused as u64, "class", "classes");
+            let classes = units::noun(refused, "class", "classes");
             diagnostics::line(&format!(
                 "the JVM refused to take the probes out of {refused} {classes}; these probes do nothing any more"
             ));

@@ -332,12 +332,12 @@ fn wanted_origin(
     loader: Local<'_>,
     name: &[u8],
 ) -> Option<Origin> {
-    let filter = &instrumentation.hook.options().filter;
-    if !filter.class_name(name) {
+    let watch = instrumentation.hook.watch();
+    if !watch.filter.class_name(name) {
         return None;
     }
     let origin = instrumentation.origin(jni, loader, name);
-    let is_wanted = instrumentation.hook.wants(origin) && is_of_program(filter, origin, name);
+    let is_wanted = watch.wants(origin) && is_of_program(&watch.filter, origin, name);
     is_wanted.then_some(origin)
 }
 

@@ -6,20 +6,19 @@
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use loadhook_instrument::{
-    CallProbes, Ids, Instrumented, Instrumenter, NotInstrumented, Selection,
-};
+use loadhook_instrument::{Ids, Instrumented, NotInstrumented};
 use loadhook_rewrite::class::Member;
 use loadhook_rewrite::{ClassFile, Site, symbol};
-use loadhook_settings::Timing;
+use loadhook_settings::Filter;
 
 use super::exclusions;
 use super::levels::Levels;
 use super::loaders::{Loader, Origin};
 use super::registry::{Entry, Registry, Symbol};
+use super::watch::Watch;
 use crate::locks::lock;
 use crate::options::Options;
 use crate::tracker::array_kinds::{KIND_BITS, array_kind};
@@ -35,7 +34,8 @@ pub(crate) struct Hook {
     owner: OnceLock<&'static str>,
     pub(crate) registry: Registry,
     pub(crate) levels: Levels,
-    instrumenter: Instrumenter,
+    /// Replaced as a whole when the choice of methods changes. A class that is on its way keeps the old one.
+    watch: Mutex<Arc<Watch>>,
     tally: Mutex<Tally>,
 }
 
@@ -75,15 +75,9 @@ impl Tally {
 
 impl Hook {
     pub(crate) fn new(options: Options) -> Self {
-        let selection = Selection {
-            filter: options.filter.clone(),
-            calls: options.timing.map(call_probes),
-            all: options.settings.all,
-            allocations: options.counts_allocations(),
-            objects: false,
-        };
+        let watch = Watch::new(options.filter.clone(), &options);
         Hook {
-            instrumenter: Instrumenter::new(selection),
+            watch: Mutex::new(Arc::new(watch)),
             options,
             owner: OnceLock::new(),
             registry: Registry::with_ids_of_its_own(),
@@ -102,10 +96,21 @@ impl Hook {
         &self.options
     }
 
-    /// Returns whether classes of this origin may be instrumented. Classes of the JDK may be only
-    /// if a pattern includes some.
-    pub(crate) fn wants(&self, origin: Origin) -> bool {
-        self.options.includes || !origin.is_jdk
+    /// The present choice of methods.
+    pub(crate) fn watch(&self) -> Arc<Watch> {
+        lock(&self.watch).clone()
+    }
+
+    /// Replaces the choice of methods for classes that come from now on. Returns the old choice and the new one.
+    pub(super) fn replace_watch(&self, filter: Filter) -> (Arc<Watch>, Arc<Watch>) {
+        let new = Arc::new(Watch::new(filter, &self.options));
+        let old = std::mem::replace(&mut *lock(&self.watch), new.clone());
+        (old, new)
+    }
+
+    /// Returns whether probes may have counted something.
+    pub(crate) fn may_have_counts(&self) -> bool {
+        self.options.rewrites() && !(self.options.settings.include_none && self.registry.is_empty())
     }
 
     /// Instruments a class into a buffer from `allocate`; `None` if the class stays as it is. A panic is logged and
@@ -116,7 +121,8 @@ impl Hook {
         bytes: &[u8],
         allocate: impl FnOnce(usize) -> Option<B>,
     ) -> Option<B> {
-        if !self.wants(origin) {
+        let watch = self.watch();
+        if !watch.wants(origin) {
             return None;
         }
         let result = catch_unwind(AssertUnwindSafe(|| {
@@ -130,7 +136,7 @@ impl Hook {
                 counted_constructors: None,
                 methods: Vec::new(),
             };
-            let result = self
+            let result = watch
                 .instrumenter
                 .instrument(bytes, owner, &mut ids, allocate);
             match result {
@@ -184,15 +190,7 @@ impl Hook {
 
     /// The patterns that have matched nothing in any class.
     pub(crate) fn unmatched(&self) -> Vec<String> {
-        self.instrumenter.unmatched()
-    }
-}
-
-/// The probes that a timing needs. Where times come from samples, calls are only counted.
-fn call_probes(timing: Timing) -> CallProbes {
-    match timing {
-        Timing::Sampled => CallProbes::Count,
-        Timing::Adaptive | Timing::Exact | Timing::Count => CallProbes::Timing,
+        self.watch().instrumenter.unmatched()
     }
 }
 

@@ -220,6 +220,11 @@ impl Registry {
         Some((class.loader, class.name.clone()))
     }
 
+    /// Returns whether no class has ever got ids.
+    pub(super) fn is_empty(&self) -> bool {
+        self.lock().all.is_empty()
+    }
+
     /// The class of the method with this id.
     pub(crate) fn class_of(&self, id: u32) -> Option<ClassOfMethod> {
         let classes = self.lock();

@@ -74,14 +74,15 @@ fn is_wanted(
         hidden_classes.note_early(instrumentation, jni, class, plain);
         return false;
     }
-    if !instrumentation.hook.options().filter.class_name(name) {
+    let watch = instrumentation.hook.watch();
+    if !watch.filter.class_name(name) {
         return false;
     }
     let Ok(loader) = jvmti.class_loader(jni, class) else {
         return false;
     };
     let origin = instrumentation.origin(jni, loader, name);
-    instrumentation.hook.wants(origin) && jvmti.is_modifiable(class)
+    watch.wants(origin) && jvmti.is_modifiable(class)
 }
 
 /// The loaded classes whose Java names `is_wanted` accepts, with their names. Hidden classes are left out, because the

@@ -252,7 +252,12 @@ unsafe extern "system" fn vm_init(_jvmti: *mut c_void, env: *mut c_void, thread:
     // SAFETY: the JVM passes this thread's environment.
     unsafe {
         on_event(env, |agent, jni| {
-            events::vm_init(agent, jni, Local::new(thread))
+            events::vm_init(
+                agent,
+                jni,
+                Local::new(thread),
+                session::leave_from_own_thread,
+            )
         })
     }
 }

@@ -12,6 +12,7 @@ pub(crate) mod jni_calls;
 pub(crate) mod jvmti;
 pub(crate) mod jvmti_classes;
 pub(crate) mod jvmti_stacks;
+pub(crate) mod peer;
 pub(crate) mod reference;
 pub(crate) mod sampling;
 pub mod sys;

@@ -33,6 +33,9 @@ pub(super) struct Record {
     pub(super) sampled_at: Instant,
     /// The stack of the thread's last sample at a safepoint.
     pub(super) last_stack: Vec<NameNumber>,
+    /// The thread's processor time when a pause has begun; `None` outside of pauses, and if the thread has started in
+    /// one.
+    pub(super) paused_cpu_ns: Option<u64>,
     /// Set when the thread has ended.
     pub(super) departure: Option<Departure>,
 }
@@ -47,6 +50,22 @@ impl Record {
         let ran = cpu_ns.saturating_sub(self.begun_cpu_ns);
         ran.cast_signed()
             .saturating_sub(self.sampled_ns.cast_signed())
+    }
+
+    /// The processor time up to which a pause lets the thread's times count.
+    pub(super) fn counted_cpu_ns(&self) -> u64 {
+        self.paused_cpu_ns.unwrap_or(self.begun_cpu_ns)
+    }
+
+    /// Leaves out all time since a pause has begun. `cpu_ns` is the thread's processor time by now.
+    pub(super) fn resume(&mut self, now: Instant, cpu_ns: u64, delay_ns: Option<u64>) {
+        let paused_ns = cpu_ns.saturating_sub(self.counted_cpu_ns());
+        self.begun_cpu_ns += paused_ns;
+        self.sampled_cpu_ns = cpu_ns;
+        self.sampled_at = now;
+        self.last_stack.clear();
+        self.visit = Visit::first(now, cpu_ns, delay_ns);
+        self.paused_cpu_ns = None;
     }
 
     /// The owner of the thread's times.
@@ -92,6 +111,7 @@ impl Table {
             sampled_cpu_ns: arrival.cpu_ns,
             sampled_at: arrival.at,
             last_stack: Vec::new(),
+            paused_cpu_ns: None,
             departure: None,
         });
     }
@@ -177,6 +197,18 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pause_is_left_out() {
+        let mut table = Table::default();
+        table.add(Arrival::of_test(1));
+        let record = table.next().expect("a thread");
+        record.sampled_ns = 70;
+        record.paused_cpu_ns = Some(100);
+        record.resume(Instant::now(), 5000, None);
+        assert_eq!(record.unsampled_ns(Some(5010)), 40);
+        assert_eq!((record.sampled_cpu_ns, record.visit.cpu_ns), (5000, 5000));
+    }
 
     #[test]
     fn all_threads_have_their_names_read_in_turn() {

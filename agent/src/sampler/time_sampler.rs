@@ -242,6 +242,28 @@ impl Sampler {
         }
     }
 
+    /// Takes no samples from now on, until [`resume`](Self::resume).
+    pub(crate) fn pause(&self, instrumentation: &Instrumentation, jni: Jni<'_>) {
+        let Some(_pass) = self.gate.enter() else {
+            return;
+        };
+        if let Some(engine) = self.parts.engine {
+            engine.pause();
+        }
+        self.turn(instrumentation, jni, Turns::pause);
+    }
+
+    /// Takes samples again. The time since the pause has begun is not counted.
+    pub(crate) fn resume(&self, instrumentation: &Instrumentation, jni: Jni<'_>) {
+        let Some(_pass) = self.gate.enter() else {
+            return;
+        };
+        self.turn(instrumentation, jni, Turns::resume);
+        if let Some(engine) = self.parts.engine {
+            engine.resume();
+        }
+    }
+
     /// Gives back the references to threads and classes, when the agent has left.
     pub(crate) fn release(&self, jvmti: Jvmti, jni: Jni<'_>) {
         for thread in self.parts.arrivals.close() {

@@ -10,7 +10,7 @@ use super::settings::{DRAIN_INTERVAL, LOOK_INTERVAL, VISIT_BUDGET};
 use super::stacks::Methods;
 use super::table::Table;
 use super::visits;
-use super::vm_threads::VmThreads;
+use super::vm_threads::{VmThreads, run_delay_ns};
 use crate::instrument::instrumentation::Instrumentation;
 use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::Jvmti;
@@ -48,6 +48,7 @@ pub(super) struct Turns {
     drained_at: Instant,
     /// The time of the last update of names and of the JVM's threads; `None` before the first one.
     looked_at: Option<Instant>,
+    is_paused: bool,
 }
 
 impl Turns {
@@ -63,6 +64,7 @@ impl Turns {
             ended: Vec::new(),
             drained_at: Instant::now(),
             looked_at: None,
+            is_paused: false,
         }
     }
 
@@ -91,6 +93,9 @@ impl Turns {
         } else {
             self.ended.append(&mut ended);
         }
+        if self.is_paused {
+            return;
+        }
         if turn.parts.settings.waiting || !self.is_async {
             self.visit_some(turn, now);
         }
@@ -105,6 +110,51 @@ impl Turns {
 
     /// Adds the remaining samples and times at the end of the JVM.
     pub(super) fn finish(&mut self, turn: &Turn<'_>) {
+        self.settle(turn);
+        if !self.is_paused {
+            self.look(turn);
+        }
+    }
+
+    /// Begins a pause: adds the samples and times so far.
+    pub(super) fn pause(&mut self, turn: &Turn<'_>) {
+        if self.is_paused {
+            return;
+        }
+        self.settle(turn);
+        self.look(turn);
+        self.is_paused = true;
+        let jvmti = turn.instrumentation.jvmti;
+        for record in self.table.all() {
+            let cpu_ns = u64::try_from(jvmti.thread_cpu_time(record.thread.local())).ok();
+            record.paused_cpu_ns = cpu_ns.or(Some(record.visit.cpu_ns));
+        }
+    }
+
+    /// Ends a pause.
+    pub(super) fn resume(&mut self, turn: &Turn<'_>) {
+        if !self.is_paused {
+            return;
+        }
+        // Threads that have ended meanwhile still belong to the pause.
+        self.settle(turn);
+        self.is_paused = false;
+        let jvmti = turn.instrumentation.jvmti;
+        let now = Instant::now();
+        for record in self.table.all() {
+            let cpu_ns = u64::try_from(jvmti.thread_cpu_time(record.thread.local()));
+            let cpu_ns = cpu_ns.unwrap_or(record.counted_cpu_ns());
+            record.resume(now, cpu_ns, record.tid.and_then(run_delay_ns));
+        }
+        let mut java = self.table.take_tids();
+        java.extend(self.own_tid);
+        if let Some(threads) = &mut self.vm_threads {
+            threads.skip(&java);
+        }
+    }
+
+    /// Adds the samples and times so far.
+    fn settle(&mut self, turn: &Turn<'_>) {
         let mut ended = self.note_threads(turn);
         ended.splice(0..0, std::mem::take(&mut self.ended));
         self.native.end_pause();
@@ -115,6 +165,9 @@ impl Turns {
         }
         ended.append(&mut self.ended);
         self.part(turn, ended);
+        if self.is_paused {
+            return;
+        }
         let jvmti = turn.instrumentation.jvmti;
         let shared = &turn.parts.shared;
         let now = Instant::now();
@@ -128,7 +181,6 @@ impl Turns {
                 running::run_to(record, shared, cpu_ns.unwrap_or(0));
             }
         }
-        self.look(turn);
     }
 
     /// Gives back the references to threads and classes.
@@ -178,7 +230,10 @@ impl Turns {
         shared.sampling.lost = counts.lost;
         shared.untimed_threads = counts.untimed_threads;
         drop(shared);
-        if let Some(reason) = turn.parts.distrust(engine) {
+        // During a pause no samples are taken in any case.
+        if !self.is_paused
+            && let Some(reason) = turn.parts.distrust(engine)
+        {
             self.fall_back(turn, engine, &reason);
         }
     }
@@ -225,9 +280,13 @@ impl Turns {
         }
         let shared = &turn.parts.shared;
         for mut record in self.table.take_departed() {
-            let Some(departure) = record.departure.take() else {
+            let Some(mut departure) = record.departure.take() else {
                 continue;
             };
+            if self.is_paused {
+                departure.at = record.visit.at;
+                departure.cpu_ns = Some(record.counted_cpu_ns());
+            }
             if turn.parts.settings.waiting {
                 visits::settle(&mut record, shared, departure.at, departure.cpu_ns);
             }

@@ -88,6 +88,13 @@ impl VmThreads {
         self.add(found, is_java);
     }
 
+    /// Leaves out the processor time that threads have used since the last call of [`look`](Self::look).
+    pub(super) fn skip(&mut self, is_java: &HashSet<u32>) {
+        let sums = self.sums.clone();
+        self.look(is_java);
+        self.sums = sums;
+    }
+
     fn add(&mut self, found: Vec<(u32, String, u64)>, is_java: &HashSet<u32>) {
         let mut tasks = HashMap::with_capacity(found.len());
         for (tid, name, cpu_ns) in found {

@@ -13,6 +13,7 @@ use thiserror::Error;
 use super::gate::SnapshotGate;
 use super::symbols;
 use crate::allocations::Samples;
+use crate::control::pause::Pauses;
 use crate::instrument::hidden_classes::HiddenClasses;
 use crate::instrument::instrumentation::Instrumentation;
 use crate::instrument::registry::ClassSymbols;
@@ -36,6 +37,7 @@ pub(crate) struct Sources<'a> {
     pub(crate) had_virtual_threads: &'a AtomicBool,
     /// The pauses of an agent that was attached.
     pub(crate) attached: Option<&'a AttachFigures>,
+    pub(crate) pauses: &'a Pauses,
 }
 
 /// The time at which the JVM began.
@@ -51,6 +53,11 @@ impl StartTime {
             wall: SystemTime::now(),
             monotonic: Instant::now(),
         }
+    }
+
+    /// The time since then.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.monotonic.elapsed()
     }
 }
 
@@ -82,6 +89,16 @@ impl<'a> Sources<'a> {
         self.instrumentation.hook.options()
     }
 
+    /// Returns whether the heap has room for a snapshot of the tracker. Without counts, none is taken.
+    pub(crate) fn has_heap_for_snapshot(&self, jni: Jni<'_>) -> bool {
+        !self.has_counts() || self.tracker.reserve.can_spare_snapshot(jni)
+    }
+
+    /// Returns whether probes may have counted something.
+    pub(super) fn has_counts(&self) -> bool {
+        self.instrumentation.hook.may_have_counts()
+    }
+
     /// Assembles a profile; gives up when `goes_on` returns false.
     pub(super) fn profile(
         &self,
@@ -90,7 +107,7 @@ impl<'a> Sources<'a> {
         goes_on: impl Fn() -> bool,
     ) -> Result<Profile, AssemblyError> {
         let options = self.options();
-        let counted = if options.rewrites() {
+        let counted = if self.has_counts() {
             self.counted(jni, &goes_on)?
         } else {
             // The heap may be full, so no snapshot is taken. None is needed: no probe calls the tracker.
@@ -229,6 +246,7 @@ impl<'a> Sources<'a> {
         header.not_ended = moment == Moment::Running;
         let mut notes = self.hidden_classes.notes(self.instrumentation, jni);
         notes.extend(self.attached.map(attached_note));
+        notes.extend(self.pauses.note());
         if has_untimed_threads {
             let note =
                 "virtual threads have no CPU clock, so their calls are counted but not timed";
@@ -284,7 +302,7 @@ impl<'a> Sources<'a> {
 fn attached_note(figures: &AttachFigures) -> String {
     let begun = "Loadhook was attached while the program was running; the profile shows only what happened after that";
     if figures.batches == 0 {
-        return format!("{begun}; no class was changed");
+        return format!("{begun}; attaching changed no class");
     }
     let millis = |micros: u64| micros as f64 / 1e3;
     format!(

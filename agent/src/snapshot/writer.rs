@@ -67,7 +67,7 @@ impl ProfileWriter {
     pub(crate) fn write_last(&self, sources: &Sources<'_>, jni: Jni<'_>) {
         let options = sources.options();
         let reserve = &sources.tracker.reserve;
-        if options.rewrites() && !reserve.has_room_at_exit(sources.jvmti, jni) {
+        if sources.has_counts() && !reserve.has_room_at_exit(sources.jvmti, jni) {
             diagnostics::line("no profile: the heap is full; give the JVM more heap (-Xmx)");
             return;
         }
@@ -99,6 +99,29 @@ impl ProfileWriter {
             Err(error) if !sources.gate.is_ending() => Err(error),
             _ => Ok(()),
         }
+    }
+
+    /// Writes a profile of all so far to another file, while the program runs.
+    pub(crate) fn write_copy(
+        &self,
+        sources: &Sources<'_>,
+        jni: Jni<'_>,
+        file: &Path,
+    ) -> Result<(), WriteError> {
+        let goes_on = || !sources.gate.is_ending();
+        let profile = sources.profile(jni, Moment::Running, goes_on)?;
+        let content = |out: &mut dyn Write| content(sources.options(), &profile, out);
+        let put = || {
+            answer::check_folder(file)?;
+            match file::write(file, content, goes_on)? {
+                Some(pending) => pending.put(file),
+                None => Ok(()),
+            }
+        };
+        put().map_err(|error| WriteError::Io {
+            file: file.to_owned(),
+            error,
+        })
     }
 
     /// Returns whether the agent writes its own profile to a file, so that no tracker may write to

@@ -1,16 +1,18 @@
 //! Loads the agent into a running JVM by the JVM's attach protocol, as `loadhook attach` does.
 
 use std::fs::{self, File};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Lines, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use loadhook_settings::attach::{self, AnswerLine};
-use loadhook_testkit::process::PATIENCE;
+use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::process::{Limit, PATIENCE, limit};
+use tempfile::TempDir;
 
 /// Waits until `condition` returns something.
 pub(crate) fn wait_for<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> Result<T> {
@@ -115,4 +117,81 @@ impl Answer {
         };
         Ok(profile)
     }
+}
+
+/// A program that waits for orders on its standard input.
+pub(crate) struct Running {
+    pub(crate) child: Child,
+    orders: ChildStdin,
+    answers: Lines<BufReader<ChildStdout>>,
+    _limit: Limit,
+}
+
+impl Running {
+    /// Starts the program of `tests/java/<main>.java`.
+    pub(crate) fn start(feature: u32, main: &str, jvm: &[&str]) -> Result<Self> {
+        let mut java = Jdk::find(feature)?.java();
+        java.env_remove("JAVA_TOOL_OPTIONS")
+            .env_remove("JDK_JAVA_OPTIONS")
+            .args(["--add-opens", "java.base/java.lang=ALL-UNNAMED"])
+            .args(jvm)
+            .arg("-cp")
+            .arg(super::compiled(main)?)
+            .arg(main)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
+        let mut child = java.spawn()?;
+        let limit = limit(&child);
+        let orders = child.stdin.take().context("no standard input")?;
+        let answers = child.stdout.take().context("no standard output")?;
+        Ok(Running {
+            child,
+            orders,
+            answers: BufReader::new(answers).lines(),
+            _limit: limit,
+        })
+    }
+
+    /// Waits for a line of the program. The JVM's own warnings are skipped.
+    pub(crate) fn answer(&mut self) -> Result<String> {
+        loop {
+            let line = self.answers.next().context("the program has ended")??;
+            let words = ["ready", "done", "some", "none", "same", "other"];
+            if words.contains(&&*line) || line.starts_with("calls ") {
+                return Ok(line);
+            }
+            ensure!(!line.contains("FATAL"), "{line}");
+        }
+    }
+
+    pub(crate) fn order(&mut self, order: &str) -> Result<String> {
+        writeln!(self.orders, "{order}")?;
+        self.answer()
+    }
+
+    pub(crate) fn end(mut self) -> Result<()> {
+        writeln!(self.orders, "end")?;
+        let status = self.child.wait()?;
+        ensure!(status.success(), "{status}");
+        Ok(())
+    }
+}
+
+/// Attaches with an answer, and waits until classes are changed.
+pub(crate) fn attach(program: &Running, options: &str, folder: &TempDir) -> Result<Answer> {
+    let answer = Answer::new(folder.path())?;
+    let file = folder.path().join("profile.pb.gz");
+    let text = format!(
+        "{options},file={},answer={}",
+        file.display(),
+        answer.name().display()
+    );
+    let code = load(&program.child, &text)?;
+    let lines = answer.lines()?;
+    ensure!(code == 0, "{code}: {lines:?}");
+    let attached = lines
+        .iter()
+        .any(|line| matches!(line, AnswerLine::Attached(_)));
+    ensure!(attached, "{lines:?}");
+    Ok(answer)
 }

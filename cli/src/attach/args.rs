@@ -42,6 +42,7 @@ impl AttachArgs {
             options.include.extend(patterns_in_file(&file, &text)?);
         }
         options.duration = self.duration;
+        options.control = true;
         Ok(options)
     }
 

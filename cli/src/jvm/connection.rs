@@ -1,4 +1,4 @@
-//! Connections to the JVM's attach socket.
+//! Connections to the JVM's attach socket, and to that of an agent.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -8,16 +8,16 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
 /// The result of an attempt to connect.
-pub(super) enum Connection {
+pub(crate) enum Connection {
     Made(UnixStream),
-    /// The JVM does not listen on the socket.
+    /// Nobody listens on the socket.
     None,
-    /// The JVM listens, but its queue of waiting clients is full.
+    /// Somebody listens, but the queue of waiting clients is full.
     Full,
 }
 
 /// Connects without waiting.
-pub(super) fn connect_to(path: &Path) -> io::Result<Connection> {
+pub(crate) fn connect_to(path: &Path) -> io::Result<Connection> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     match connect(&socket, &SocketAddrUnix::new(path)?) {

@@ -25,12 +25,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, PidfdFlags, Signal, geteuid, pidfd_open, pidfd_send_signal};
 
-use self::connection::{Connection, connect_to};
 use self::performance_data::PerformanceData;
 use self::trigger::Trigger;
 use crate::output::say;
 use crate::users;
 
+pub(crate) use self::connection::{Connection, connect_to};
 pub(crate) use self::process::Process;
 pub(crate) use self::staging::StagingDir;
 

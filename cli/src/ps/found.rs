@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use loadhook_settings::control::{folder, socket_name};
 
 use super::program::program;
 use crate::agent_path::AGENT;
@@ -27,6 +28,8 @@ pub(super) struct FoundJvm {
     /// True if the process has loaded the agent's library. A JVM never unloads it, so the agent may
     /// have left since.
     pub(super) has_agent: bool,
+    /// True if there is a socket of an agent that watches the JVM.
+    pub(super) takes_orders: bool,
     /// The reason why Loadhook cannot attach to the JVM; `None` if it can.
     pub(super) refused: Option<String>,
 }
@@ -77,6 +80,11 @@ fn found(pid: u32) -> Option<FoundJvm> {
         jdk,
         program,
         is_in_container: process.is_in_namespace,
+        takes_orders: process
+            .tmp()
+            .join(folder(process.user).file_name().unwrap_or_default())
+            .join(socket_name(process.own_pid))
+            .exists(),
         has_agent: mapped.is_some_and(|mapped| mapped.find(AGENT).is_some()),
         refused: checked.err().map(|error| format!("{error:#}")),
     })

@@ -72,6 +72,9 @@ fn notes(jvm: &FoundJvm) -> Vec<String> {
     if jvm.has_agent {
         notes.push("agent loaded".to_owned());
     }
+    if jvm.takes_orders {
+        notes.push("watched, takes orders from loadhook ctl".to_owned());
+    }
     notes
 }
 
@@ -87,6 +90,7 @@ pub(super) fn json(jvms: &[FoundJvm], out: &mut dyn Write) -> io::Result<()> {
             "program": jvm.program,
             "container": jvm.is_in_container,
             "agent_loaded": jvm.has_agent,
+            "takes_orders": jvm.takes_orders,
             "refused": jvm.refused,
         })
     });

@@ -16,11 +16,15 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(super) recording: RecordingArgs,
 
+    /// Let loadhook ctl give orders to the agent while the program runs
+    #[arg(long)]
+    pub(super) control: bool,
+
     /// Measure and write what these options of the old agent HPROF ask for, for
     /// example cpu=samples,depth=8,file=out.txt; help lists them
     #[arg(long, value_name = "OPTIONS", conflicts_with_all = [
         "include", "exclude", "include_file", "all", "timing", "clock", "budget", "sampler", "interval",
-        "clock_source", "alloc", "alloc_context", "max_nodes", "output", "html", "snapshot_every", "explain", "top",
+        "clock_source", "alloc", "alloc_context", "max_nodes", "output", "html", "snapshot_every", "explain", "top", "control",
     ])]
     pub(super) hprof: Option<String>,
 

@@ -29,6 +29,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     }
     let recording = &args.recording;
     let mut options = recording.agent_options()?;
+    options.control = args.control;
     let agent = agent_path()?;
     let target = Target::new(&recording.output, launch::is_java(&args.command))?;
     check_writable(&target.file).context("--output")?;

@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 pub(crate) mod held;
+pub(crate) mod watched;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

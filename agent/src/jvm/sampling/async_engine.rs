@@ -116,6 +116,19 @@ impl AsyncEngine {
         self.0.threads().stop(self.0.shared);
     }
 
+    /// Stops all timers until [`resume`](Self::resume).
+    pub(crate) fn pause(self) {
+        self.0.threads().pause(self.0.shared);
+    }
+
+    /// Makes all timers again.
+    pub(crate) fn resume(self) {
+        let AsyncEngine(engine) = self;
+        // The signal is read under the lock with which `keep_signal` changes it.
+        let mut threads = engine.threads();
+        threads.resume(engine.shared, &engine.settings, engine.signal.number());
+    }
+
     /// Stops all timers and events for ever. Nothing reads the samples any more,
     /// so the tables would only grow.
     pub(crate) fn give_up(self, jni: Jni<'_>) {

@@ -21,7 +21,15 @@ pub(super) struct ThreadWords {
 struct Live {
     index: u32,
     number: ThreadNumber,
-    timer: Timer,
+    /// `None` during a pause.
+    timer: Option<Timer>,
+}
+
+impl Live {
+    /// The file descriptor of the thread's performance event, if it has one.
+    fn file(&self) -> Option<i32> {
+        self.timer.as_ref()?.file()
+    }
 }
 
 /// All sampled threads.
@@ -36,6 +44,8 @@ pub(super) struct Threads {
     /// Number of threads that could not be sampled.
     untimed: u64,
     is_stopped: bool,
+    /// True while no thread has a timer.
+    is_paused: bool,
     random: u64,
 }
 
@@ -49,6 +59,7 @@ impl Default for Threads {
             ended: Some(HashSet::new()),
             untimed: 0,
             is_stopped: false,
+            is_paused: false,
             random: 0x9E37_79B9_7F4A_7C15 ^ u64::from(std::process::id()),
         }
     }
@@ -89,22 +100,24 @@ impl Threads {
             record
                 .java_thread
                 .store(thread.java_thread, Ordering::Relaxed);
-            record.is_armed.store(true, Ordering::Release);
-            match self.timer(shared, settings, signal, thread.tid, index) {
-                Some(timer) => {
-                    let live = Live {
-                        index,
-                        number,
-                        timer,
-                    };
-                    self.live.insert(thread.tid, live);
-                    true
-                }
-                None => {
+            let timer = if self.is_paused {
+                None
+            } else {
+                record.is_armed.store(true, Ordering::Release);
+                let timer = self.timer(shared, settings, signal, thread.tid, index);
+                if timer.is_none() {
                     record.is_armed.store(false, Ordering::Release);
-                    false
+                    return false;
                 }
-            }
+                timer
+            };
+            let live = Live {
+                index,
+                number,
+                timer,
+            };
+            self.live.insert(thread.tid, live);
+            true
         });
         if !armed {
             self.untimed += 1;
@@ -172,7 +185,7 @@ impl Threads {
         if let Some(record) = shared.record(live.index) {
             record.is_armed.store(false, Ordering::SeqCst);
         }
-        if let Some(file) = live.timer.file() {
+        if let Some(file) = live.file() {
             shared.set_file(file, None);
         }
         drop(live.timer);
@@ -189,6 +202,31 @@ impl Threads {
         }
     }
 
+    /// Stops all timers until [`resume`](Self::resume).
+    pub(super) fn pause(&mut self, shared: &Shared) {
+        self.is_paused = true;
+        for live in self.live.values_mut() {
+            if let Some(record) = shared.record(live.index) {
+                record.is_armed.store(false, Ordering::SeqCst);
+            }
+            if let Some(file) = live.file() {
+                shared.set_file(file, None);
+            }
+            live.timer = None;
+        }
+    }
+
+    /// Gives all threads timers again.
+    pub(super) fn resume(&mut self, shared: &Shared, settings: &SamplingSettings, signal: i32) {
+        self.is_paused = false;
+        for live in self.live.values() {
+            if let Some(record) = shared.record(live.index) {
+                record.is_armed.store(true, Ordering::Release);
+            }
+        }
+        self.change_signal(shared, settings, signal);
+    }
+
     /// Gives all threads timers with another signal.
     pub(super) fn change_signal(
         &mut self,
@@ -196,20 +234,23 @@ impl Threads {
         settings: &SamplingSettings,
         signal: i32,
     ) {
+        if self.is_paused {
+            return;
+        }
         let all: Vec<(i32, u32)> = self
             .live
             .iter()
             .map(|(tid, live)| (*tid, live.index))
             .collect();
         for (tid, index) in all {
-            let old = self.live.get(&tid).and_then(|live| live.timer.file());
+            let old = self.live.get(&tid).and_then(Live::file);
             if let Some(file) = old {
                 shared.set_file(file, None);
             }
             match self.timer(shared, settings, signal, tid, index) {
                 Some(timer) => {
                     if let Some(live) = self.live.get_mut(&tid) {
-                        live.timer = timer;
+                        live.timer = Some(timer);
                     }
                 }
                 None => {

@@ -1,0 +1,115 @@
+//! A connection to a client: lines in, lines out, without ever waiting for the client.
+
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::net::UnixStream;
+use std::time::Instant;
+
+use loadhook_settings::control::{LONGEST_LINE, Reply, RequestError};
+use rustix::net::{SendFlags, send};
+
+/// The number of bytes that are read at once.
+const CHUNK: usize = 4096;
+
+/// A connection.
+pub(super) struct Client {
+    pub(super) stream: UnixStream,
+    /// Bytes that are not used yet.
+    input: Vec<u8>,
+    /// Bytes that are not sent yet.
+    output: Vec<u8>,
+    /// The time of the last progress: a request, or its reply.
+    pub(super) at: Instant,
+    /// True if the connection ends when the output is sent.
+    is_last: bool,
+}
+
+/// The next line of a client.
+pub(super) enum Line {
+    Complete(Vec<u8>),
+    /// The rest has not come yet.
+    Awaited,
+    TooLong,
+    /// The client has closed the connection.
+    Ended,
+}
+
+impl Client {
+    pub(super) fn new(stream: UnixStream, at: Instant) -> io::Result<Client> {
+        stream.set_nonblocking(true)?;
+        Ok(Client {
+            stream,
+            input: Vec::new(),
+            output: Vec::new(),
+            at,
+            is_last: false,
+        })
+    }
+
+    /// Returns whether a part of a reply is not sent yet.
+    pub(super) fn has_output(&self) -> bool {
+        !self.output.is_empty()
+    }
+
+    /// Returns whether a request can be read without the socket.
+    pub(super) fn has_line(&self) -> bool {
+        !self.has_output() && self.input.contains(&b'\n')
+    }
+
+    /// Adds a reply. `is_last` ends the connection after it.
+    pub(super) fn reply(&mut self, reply: &Reply, is_last: bool) {
+        self.output
+            .extend_from_slice(format!("{reply}\n").as_bytes());
+        self.is_last |= is_last;
+    }
+
+    /// Sends as much as the client takes. Returns false if the connection is at its end.
+    pub(super) fn flush(&mut self) -> bool {
+        while self.has_output() {
+            // With the flag, a client that is gone causes no SIGPIPE.
+            match send(&self.stream, &self.output, SendFlags::NOSIGNAL) {
+                Ok(sent) => drop(self.output.drain(..sent.min(self.output.len()))),
+                Err(error) => {
+                    let kind = io::Error::from(error).kind();
+                    return matches!(kind, ErrorKind::WouldBlock | ErrorKind::Interrupted);
+                }
+            }
+        }
+        !self.is_last
+    }
+
+    /// Takes the next line.
+    pub(super) fn line(&mut self) -> Line {
+        let mut searched = 0;
+        loop {
+            let end = self.input.get(searched..).unwrap_or_default();
+            if let Some(end) = end.iter().position(|byte| *byte == b'\n') {
+                let mut line: Vec<u8> = self.input.drain(..=searched + end).collect();
+                line.pop();
+                return if line.len() > LONGEST_LINE {
+                    Line::TooLong
+                } else {
+                    Line::Complete(line)
+                };
+            }
+            searched = self.input.len();
+            if searched > LONGEST_LINE {
+                return Line::TooLong;
+            }
+            let mut chunk = [0; CHUNK];
+            match self.stream.read(&mut chunk) {
+                Ok(0) => return Line::Ended,
+                Ok(read) => self.input.extend(chunk.iter().take(read)),
+                Err(error) => match error.kind() {
+                    ErrorKind::WouldBlock => return Line::Awaited,
+                    ErrorKind::Interrupted => {}
+                    _ => return Line::Ended,
+                },
+            }
+        }
+    }
+
+    /// Adds the reply to a line that is no request.
+    pub(super) fn refuse(&mut self, error: &RequestError) {
+        self.reply(&Reply::Error(error.to_string()), error.is_garbage());
+    }
+}

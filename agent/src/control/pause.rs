@@ -1,0 +1,120 @@
+//! Pauses, in which the agent takes no samples and no class has probes.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use loadhook_settings::Filter;
+use loadhook_text::units::time;
+
+use crate::locks::lock;
+
+/// The pause under way.
+struct Current {
+    began: Instant,
+    /// The choice of methods for the time after the pause.
+    filter: Filter,
+}
+
+#[derive(Default)]
+struct State {
+    current: Option<Current>,
+    /// Number of pauses, and the sum of those that are over.
+    count: u32,
+    over: Duration,
+}
+
+/// The pauses of an agent.
+#[derive(Default)]
+pub(crate) struct Pauses {
+    /// Read at each allocation event.
+    is_paused: AtomicBool,
+    state: Mutex<State>,
+}
+
+impl Pauses {
+    /// Returns whether there is a pause.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.is_paused.load(Ordering::Relaxed)
+    }
+
+    /// Begins a pause. `filter` is the choice of methods for the time after it. Returns false if there is a pause
+    /// already.
+    pub(super) fn begin(&self, filter: Filter) -> bool {
+        let mut state = lock(&self.state);
+        let is_new = state.current.is_none();
+        if is_new {
+            state.count += 1;
+            state.current = Some(Current {
+                began: Instant::now(),
+                filter,
+            });
+            self.is_paused.store(true, Ordering::Relaxed);
+        }
+        is_new
+    }
+
+    /// The choice of methods for the time after the pause; `None` without a pause.
+    pub(super) fn filter(&self) -> Option<Filter> {
+        let state = lock(&self.state);
+        Some(state.current.as_ref()?.filter.clone())
+    }
+
+    /// Replaces the choice of methods for the time after the pause. Returns false without a pause.
+    pub(super) fn replace_filter(&self, filter: &Filter) -> bool {
+        match &mut lock(&self.state).current {
+            Some(current) => {
+                current.filter = filter.clone();
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Ends the pause.
+    pub(super) fn end(&self) {
+        let mut state = lock(&self.state);
+        if let Some(ended) = state.current.take() {
+            state.over += ended.began.elapsed();
+        }
+        self.is_paused.store(false, Ordering::Relaxed);
+    }
+
+    /// The note for the profile; `None` if there was no pause.
+    pub(crate) fn note(&self) -> Option<String> {
+        let state = lock(&self.state);
+        let current = state.current.as_ref();
+        let all = state.over + current.map_or(Duration::ZERO, |current| current.began.elapsed());
+        let times = match state.count {
+            0 => return None,
+            1 => "once".to_owned(),
+            count => format!("{count} times"),
+        };
+        Some(format!(
+            "the watching was paused {times}, for {} in all; the profile shows nothing of that time",
+            time(all.as_nanos() as f64)
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_are_noted() {
+        let pauses = Pauses::default();
+        assert_eq!(pauses.note(), None);
+        assert!(!pauses.replace_filter(&Filter::none()));
+        for expected in ["once", "2 times"] {
+            assert!(pauses.begin(Filter::new()) && pauses.is_paused());
+            assert!(!pauses.begin(Filter::new()), "there is one already");
+            assert!(pauses.replace_filter(&Filter::none()));
+            assert!(pauses.filter().is_some_and(|filter| filter.selects_none()));
+            pauses.end();
+            assert!(!pauses.is_paused() && pauses.filter().is_none());
+            let note = pauses.note().expect("a note");
+            assert!(note.contains(expected), "{note}");
+        }
+    }
+}

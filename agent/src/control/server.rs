@@ -1,0 +1,223 @@
+//! Serves all clients of the control socket in one thread, which waits for none of them.
+
+use std::io::ErrorKind;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use loadhook_settings::control::{Reply, Request, RequestError};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::geteuid;
+
+use super::client::{Client, Line};
+use super::state::Opened;
+use crate::jvm::peer;
+
+/// The maximum number of clients at a time.
+const MOST_CLIENTS: usize = 16;
+
+/// The time in which a client must send a request, and in which it must take the reply.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The wait after a failure to accept a client: the process may have no more descriptors.
+const REST: Duration = Duration::from_secs(1);
+
+/// The outcome of a request.
+pub(super) enum Outcome {
+    Reply(Reply),
+    /// The agent is to leave. The client gets its reply when the agent has left.
+    Leave,
+}
+
+/// What became of a client.
+enum Next {
+    Stays,
+    Goes,
+    /// The client has asked the agent to leave.
+    Leaves,
+}
+
+/// The clients.
+struct Server<F> {
+    opened: Opened,
+    clients: Vec<Client>,
+    patience: Duration,
+    /// The time from which on clients are accepted again.
+    rests_until: Option<Instant>,
+    execute: F,
+}
+
+/// Serves clients until the socket is closed, or until one asks the agent to leave. Returns the connection to this one.
+pub(super) fn serve(opened: Opened, execute: impl FnMut(Request) -> Outcome) -> Option<UnixStream> {
+    let server = Server {
+        opened,
+        clients: Vec::new(),
+        patience: PATIENCE,
+        rests_until: None,
+        execute,
+    };
+    server.run()
+}
+
+impl<F: FnMut(Request) -> Outcome> Server<F> {
+    fn run(mut self) -> Option<UnixStream> {
+        loop {
+            let (is_closed, can_accept, ready) = self.wait()?;
+            if is_closed {
+                return None;
+            }
+            let now = Instant::now();
+            let mut clients = Vec::new();
+            for (mut client, is_ready) in std::mem::take(&mut self.clients).into_iter().zip(ready) {
+                let next = if is_ready {
+                    self.turn(&mut client)
+                } else {
+                    Next::Stays
+                };
+                match next {
+                    // An order may take long. So the time is that before this round.
+                    Next::Stays if now.saturating_duration_since(client.at) >= self.patience => {
+                        expire(&mut client, self.patience);
+                    }
+                    Next::Stays => clients.push(client),
+                    Next::Goes => {}
+                    Next::Leaves => return Some(client.stream),
+                }
+            }
+            self.clients = clients;
+            if can_accept {
+                self.accept();
+            }
+        }
+    }
+
+    /// Waits for something to do. Returns whether the socket is closed, whether there is a new client, and which
+    /// clients are ready. `None` if the system cannot wait.
+    fn wait(&mut self) -> Option<(bool, bool, Vec<bool>)> {
+        let now = Instant::now();
+        self.rests_until = self.rests_until.filter(|until| *until > now);
+        let deadlines = self.clients.iter().map(|client| client.at + self.patience);
+        let deadline = deadlines.chain(self.rests_until).min();
+        let has_line = self.clients.iter().any(Client::has_line);
+        let left = match deadline {
+            _ if has_line => Some(Duration::ZERO),
+            deadline => deadline.map(|deadline| deadline.saturating_duration_since(now)),
+        };
+        let timeout = left.and_then(|left| Timespec::try_from(left).ok());
+        let accepts = match self.rests_until {
+            Some(_) => PollFlags::empty(),
+            None => PollFlags::IN,
+        };
+        let mut polled = vec![
+            PollFd::new(&self.opened.closed, PollFlags::IN),
+            PollFd::new(&self.opened.listener, accepts),
+        ];
+        polled.extend(self.clients.iter().map(|client| {
+            let flags = if client.has_output() {
+                PollFlags::OUT
+            } else {
+                PollFlags::IN
+            };
+            PollFd::new(&client.stream, flags)
+        }));
+        match poll(&mut polled, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(_) => return None,
+        }
+        let is_set = |at: usize| polled.get(at).is_some_and(|it| !it.revents().is_empty());
+        let clients = self.clients.iter().enumerate();
+        let ready = clients.map(|(at, client)| is_set(at + 2) || client.has_line());
+        Some((is_set(0), is_set(1), ready.collect()))
+    }
+
+    /// Goes on with a client: sends the rest of its reply, then handles one request.
+    fn turn(&mut self, client: &mut Client) -> Next {
+        if !client.flush() {
+            return Next::Goes;
+        }
+        if client.has_output() {
+            return Next::Stays;
+        }
+        match client.line() {
+            Line::Awaited => return Next::Stays,
+            Line::Ended => return Next::Goes,
+            Line::TooLong => client.refuse(&RequestError::TooLong),
+            Line::Complete(line) => {
+                let line = str::from_utf8(&line).map_err(|_| RequestError::NotJson);
+                match line.and_then(str::parse::<Request>) {
+                    Err(error) => client.refuse(&error),
+                    Ok(request) => match (self.execute)(request) {
+                        Outcome::Leave => return Next::Leaves,
+                        Outcome::Reply(reply) => client.reply(&reply, false),
+                    },
+                }
+            }
+        }
+        client.at = Instant::now();
+        if client.flush() {
+            Next::Stays
+        } else {
+            Next::Goes
+        }
+    }
+
+    fn accept(&mut self) {
+        loop {
+            let stream = match self.opened.listener.accept() {
+                Ok((stream, _)) => stream,
+                Err(error) => match error.kind() {
+                    ErrorKind::WouldBlock => return,
+                    ErrorKind::Interrupted | ErrorKind::ConnectionAborted => continue,
+                    _ => {
+                        self.rests_until = Some(Instant::now() + REST);
+                        return;
+                    }
+                },
+            };
+            let refused = refusal(&stream).or_else(|| {
+                (self.clients.len() >= MOST_CLIENTS).then(|| {
+                    format!(
+                        "{MOST_CLIENTS} clients are connected, which is the limit; try again later"
+                    )
+                })
+            });
+            let Ok(mut client) = Client::new(stream, Instant::now()) else {
+                continue;
+            };
+            match refused {
+                None => self.clients.push(client),
+                Some(reason) => {
+                    client.reply(&Reply::Error(reason), true);
+                    client.flush();
+                }
+            }
+        }
+    }
+}
+
+/// The reason for which a user may give no orders; `None` if the user may.
+fn refusal(stream: &UnixStream) -> Option<String> {
+    let own = geteuid().as_raw();
+    match peer::user_of(stream) {
+        Ok(user) if user == own || user == 0 => None,
+        Ok(user) => Some(format!(
+            "user {user} may not control a process of user {own}; use that user, or root"
+        )),
+        Err(error) => Some(format!("the user at the other end is not known: {error}")),
+    }
+}
+
+/// Tells a client that its time is over.
+fn expire(client: &mut Client, patience: Duration) {
+    if !client.has_output() {
+        let error = format!(
+            "no complete request for {} s; connect again",
+            patience.as_secs()
+        );
+        client.reply(&Reply::Error(error), true);
+    }
+    client.flush();
+}
+
+#[cfg(test)]
+mod tests;

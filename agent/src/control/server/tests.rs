@@ -1,0 +1,150 @@
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixListener;
+use std::sync::Arc;
+use std::thread;
+
+use rustix::event::{EventfdFlags, eventfd};
+
+use super::*;
+
+const STATUS: &str = r#"{"version":1,"order":"status"}"#;
+
+/// Runs `test` with a server whose orders all succeed. `test` gets the path of the socket. Returns whether a client has
+/// asked the agent to leave.
+fn with_server(patience: Duration, test: impl FnOnce(&std::path::Path)) -> bool {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("socket");
+    let listener = UnixListener::bind(&path).expect("a socket");
+    listener.set_nonblocking(true).expect("a socket");
+    let closed = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).expect("a descriptor"));
+    let server = Server {
+        opened: Opened {
+            listener,
+            closed: closed.clone(),
+        },
+        clients: Vec::new(),
+        patience,
+        rests_until: None,
+        execute: |request| match request {
+            Request::Detach => Outcome::Leave,
+            _ => Outcome::Reply(Reply::Done),
+        },
+    };
+    thread::scope(|scope| {
+        let server = scope.spawn(|| server.run().is_some());
+        test(&path);
+        rustix::io::write(&closed, &1_u64.to_ne_bytes()).expect("the server is closed");
+        server.join().expect("the server does not panic")
+    })
+}
+
+fn connect(path: &std::path::Path) -> BufReader<UnixStream> {
+    BufReader::new(UnixStream::connect(path).expect("a connection"))
+}
+
+fn send_line(client: &mut BufReader<UnixStream>, line: &[u8]) {
+    let mut stream = client.get_ref();
+    stream.write_all(line).expect("the line is sent");
+    stream.write_all(b"\n").expect("the line is sent");
+}
+
+fn reply(client: &mut BufReader<UnixStream>) -> String {
+    let mut line = String::new();
+    client.read_line(&mut line).expect("a reply");
+    line.trim_end().to_owned()
+}
+
+#[track_caller]
+fn is_served(client: &mut BufReader<UnixStream>) {
+    send_line(client, STATUS.as_bytes());
+    assert_eq!(reply(client).parse(), Ok(Reply::Done));
+}
+
+#[test]
+fn wrong_requests_get_an_error_and_hurt_nobody() {
+    with_server(PATIENCE, |path| {
+        let mut other = connect(path);
+        let mut client = connect(path);
+        for (wrong, expected) in [
+            (r#"{"version":1,"order":"dance"}"#, "unknown order dance"),
+            (
+                r#"{"version":1,"order":"include"}"#,
+                "needs the field pattern",
+            ),
+            (r#"{"version":9}"#, "version 1 only"),
+        ] {
+            send_line(&mut client, wrong.as_bytes());
+            let reply = reply(&mut client);
+            assert!(reply.contains(expected), "{reply}");
+        }
+        // The connection goes on, also with several requests at once.
+        send_line(&mut client, format!("{STATUS}\n{STATUS}").as_bytes());
+        for _ in 0..2 {
+            assert!(reply(&mut client).contains("done"));
+        }
+        send_line(&mut client, b"\xff\x00 no JSON");
+        let reply = reply(&mut client);
+        assert!(reply.contains("not a line with a JSON object"), "{reply}");
+        assert_eq!(client.read(&mut [0]).expect("the end"), 0);
+        is_served(&mut other);
+    });
+}
+
+#[test]
+fn ten_megabytes_are_refused() {
+    with_server(PATIENCE, |path| {
+        let mut other = connect(path);
+        let mut client = connect(path);
+        let sent = client.get_ref().write_all(&vec![b'x'; 10 << 20]);
+        assert!(sent.is_err(), "the server closes the connection");
+        let reply = reply(&mut client);
+        assert!(reply.contains("more than 65536 bytes"), "{reply}");
+        is_served(&mut other);
+    });
+}
+
+#[test]
+fn slow_clients_and_dead_ones_cost_nothing() {
+    with_server(Duration::from_millis(300), |path| {
+        let mut slow = connect(path);
+        drop(connect(path));
+        let began = Instant::now();
+        while slow.get_ref().write_all(b"{").is_ok() && began.elapsed() < PATIENCE {
+            thread::sleep(Duration::from_millis(20));
+            is_served(&mut connect(path));
+        }
+        assert!(reply(&mut slow).contains("no complete request"));
+        // This one sends requests and reads no reply.
+        let deaf = connect(path);
+        deaf.get_ref().set_nonblocking(true).expect("a socket");
+        let request = format!("{STATUS}\n");
+        while deaf.get_ref().write_all(request.as_bytes()).is_ok() {}
+        is_served(&mut connect(path));
+    });
+}
+
+#[test]
+fn there_is_a_limit_of_clients() {
+    with_server(PATIENCE, |path| {
+        let mut clients: Vec<_> = (0..MOST_CLIENTS).map(|_| connect(path)).collect();
+        for client in &mut clients {
+            is_served(client);
+        }
+        let mut one_more = connect(path);
+        assert!(reply(&mut one_more).contains("16 clients are connected"));
+        clients.truncate(1);
+        is_served(&mut clients[0]);
+        is_served(&mut connect(path));
+    });
+}
+
+#[test]
+fn one_client_makes_the_agent_leave() {
+    let leaves = with_server(PATIENCE, |path| {
+        let mut client = connect(path);
+        send_line(&mut client, br#"{"version":1,"order":"detach"}"#);
+        // The server ends, so nobody replies.
+        assert_eq!(reply(&mut client), "");
+    });
+    assert!(leaves);
+}

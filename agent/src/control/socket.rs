@@ -1,0 +1,116 @@
+//! The socket's file in a private folder.
+
+use std::fs::{self, DirBuilder, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+
+use loadhook_settings::control::socket_name;
+use rustix::process::geteuid;
+
+/// The number of attempts to make the socket. Another JVM may remove the folder meanwhile, because its own socket was
+/// the last one there.
+const ATTEMPTS: usize = 5;
+
+/// The file of the socket. When this is dropped, the file is removed.
+pub(super) struct SocketFile {
+    folder: PathBuf,
+    process: u32,
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        // If this fails, the next process with this id removes the file.
+        let _ = fs::remove_file(self.folder.join(socket_name(self.process)));
+        // This fails if there are sockets of other JVMs.
+        let _ = fs::remove_dir(&self.folder);
+    }
+}
+
+/// Makes the socket of this process in a private folder.
+pub(super) fn bind(folder: &Path, process: u32) -> io::Result<(UnixListener, SocketFile)> {
+    let mut result = Err(io::ErrorKind::NotFound.into());
+    for _ in 0..ATTEMPTS {
+        result = try_bind(folder, process);
+        match &result {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            _ => break,
+        }
+    }
+    result.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", folder.display())))
+}
+
+fn try_bind(folder: &Path, process: u32) -> io::Result<(UnixListener, SocketFile)> {
+    match DirBuilder::new().mode(0o700).create(folder) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        made => made?,
+    }
+    // Every user can make a folder or link of this name in `/tmp`.
+    let found = fs::symlink_metadata(folder)?;
+    if !found.is_dir() || found.uid() != geteuid().as_raw() || found.mode() & 0o777 != 0o700 {
+        return Err(io::Error::other(
+            "not a folder that only the user of this process can enter; remove it",
+        ));
+    }
+    let path = folder.join(socket_name(process));
+    // An earlier process with the same id may have left its socket.
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        removed => removed?,
+    }
+    let listener = UnixListener::bind(&path)?;
+    let file = SocketFile {
+        folder: folder.to_owned(),
+        process,
+    };
+    fs::set_permissions(&path, Permissions::from_mode(0o600))?;
+    listener.set_nonblocking(true)?;
+    Ok((listener, file))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    #[test]
+    fn a_socket_is_private_and_goes_away() {
+        let tmp = tempfile::tempdir().expect("a folder");
+        let folder = tmp.path().join("own");
+        let first = bind(&folder, 7).expect("a socket");
+        let second = bind(&folder, 8).expect("a socket");
+        let mode = |path: &Path| fs::metadata(path).expect("a file").mode() & 0o777;
+        let path = folder.join("7.sock");
+        assert_eq!((mode(&folder), mode(&path)), (0o700, 0o600));
+        UnixStream::connect(&path).expect("a connection");
+        drop(first);
+        assert!(!path.exists() && folder.join("8.sock").exists());
+        // The file of a process that was killed.
+        std::mem::forget(second.1);
+        let third = bind(&folder, 8).expect("a socket in place of the one that was left");
+        drop(third);
+        assert!(!folder.exists());
+    }
+
+    #[test]
+    fn a_folder_that_others_can_enter_is_refused() {
+        let tmp = tempfile::tempdir().expect("a folder");
+        let folder = tmp.path().join("open");
+        fs::create_dir(&folder).expect("a folder");
+        fs::set_permissions(&folder, Permissions::from_mode(0o755)).expect("permissions");
+        let link = tmp.path().join("link");
+        let private = tmp.path().join("private");
+        DirBuilder::new()
+            .mode(0o700)
+            .create(&private)
+            .expect("a folder");
+        symlink(&private, &link).expect("a link");
+        for path in [&folder, &link] {
+            let error = bind(path, 7).err().expect("an error").to_string();
+            assert!(error.ends_with("can enter; remove it"), "{error}");
+        }
+    }
+}

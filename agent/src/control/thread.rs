@@ -1,0 +1,47 @@
+//! The thread that takes orders.
+
+use std::time::Duration;
+
+use loadhook_settings::control::Reply;
+use rustix::net::{SendFlags, send};
+
+use super::{orders, server};
+use crate::agent::Agent;
+use crate::diagnostics;
+use crate::jvm::jni::Jni;
+
+/// Makes the agent leave, from one of its own threads. The agent may be freed afterwards.
+pub(crate) type Leave = fn(&'static Agent, Jni<'_>);
+
+/// The time in which a client must take the last reply.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Starts the thread if the options ask for it. The thread takes orders once the socket is
+/// [open](super::state::Control::open).
+pub(crate) fn start(agent: &'static Agent, jni: Jni<'_>, leave: Leave) {
+    if !agent.options().settings.control {
+        return;
+    }
+    let run = move |jni: Jni<'_>| {
+        let Some(opened) = agent.control.wait_until_open() else {
+            return;
+        };
+        let execute = |request| orders::execute(agent, jni, request);
+        let Some(asker) = server::serve(opened, execute) else {
+            return;
+        };
+        leave(agent, jni);
+        // Nothing of the agent may be used any more.
+        let _ = asker.set_nonblocking(false);
+        let _ = asker.set_write_timeout(Some(PATIENCE));
+        // If the client is gone, nobody needs the reply.
+        let reply = format!("{}\n", Reply::Done);
+        let _ = send(&asker, reply.as_bytes(), SendFlags::NOSIGNAL);
+    };
+    if !agent
+        .own_threads
+        .start(agent.jvmti, jni, c"loadhook control", run)
+    {
+        diagnostics::once("control: its thread cannot be started; loadhook ctl has no effect");
+    }
+}

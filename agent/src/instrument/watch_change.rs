@@ -1,0 +1,70 @@
+//! Another choice of methods while the program runs.
+//!
+//! A call that is under way runs its old code to its end. If that code has probes at its entry, it has those at its
+//! exits, too, so each entry keeps its exit.
+
+use loadhook_settings::Filter;
+use loadhook_settings::attach::AttachFigures;
+
+use super::hidden_classes::HiddenClasses;
+use super::hidden_names::plain_name;
+use super::instrumentation::Instrumentation;
+use super::loaded::{self, Looks};
+use super::watch::Watch;
+use crate::jvm::jni::Jni;
+use crate::jvm::reference::Local;
+
+/// A second look finds the classes that got the old choice from the hook, and that the JVM did not list yet.
+const LOOKS: Looks = Looks { most: 2, empty: 2 };
+
+/// Replaces the filter, and changes the loaded classes for which the old filter and the new one may differ. Ends early if
+/// `goes_on` returns false.
+pub(crate) fn replace_filter(
+    instrumentation: &Instrumentation,
+    hidden_classes: &HiddenClasses,
+    jni: Jni<'_>,
+    filter: Filter,
+    goes_on: &dyn Fn() -> bool,
+) -> AttachFigures {
+    // The choice is replaced first, so that classes which are loaded from now on need no change.
+    let (old, new) = instrumentation.hook.replace_watch(filter);
+    let differs = |jni: Jni<'_>, class: Local<'_>| {
+        differs(instrumentation, hidden_classes, jni, class, [&old, &new])
+    };
+    loaded::change(instrumentation.jvmti, jni, LOOKS, &differs, goes_on)
+}
+
+/// Returns whether the choices of methods of a class may differ.
+fn differs(
+    instrumentation: &Instrumentation,
+    hidden_classes: &HiddenClasses,
+    jni: Jni<'_>,
+    class: Local<'_>,
+    [old, new]: [&Watch; 2],
+) -> bool {
+    let jvmti = instrumentation.jvmti;
+    let signature = jvmti.class_signature(class).unwrap_or_default();
+    let name = signature.strip_prefix(b"L");
+    let Some(name) = name.and_then(|name| name.strip_suffix(b";")) else {
+        return false;
+    };
+    if let Some(plain) = plain_name(name)
+        && !jvmti.is_modifiable(class)
+    {
+        if !old.filter.agrees(&new.filter, plain) {
+            hidden_classes.note_early(instrumentation, jni, class, plain);
+        }
+        return false;
+    }
+    if old.filter.agrees(&new.filter, name) {
+        return false;
+    }
+    let origin = jni.framed(|jni| {
+        let loader = jvmti.class_loader(jni, class).ok()?;
+        Some(instrumentation.origin(jni, loader, name))
+    });
+    let is_wanted = origin
+        .flatten()
+        .is_some_and(|origin| old.wants(origin) || new.wants(origin));
+    is_wanted && jvmti.is_modifiable(class)
+}

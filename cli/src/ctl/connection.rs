@@ -1,0 +1,136 @@
+//! The connection to an agent: finds its socket, also in a container, and exchanges lines.
+
+use std::fs;
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use loadhook_settings::control::{Reply, Request, folder, socket_name};
+
+use crate::agent_path::AGENT;
+use crate::jvm::{Connection, Jvm, connect_to};
+
+/// Interval at which the process is checked while its agent works.
+const PERIOD: Duration = Duration::from_millis(200);
+
+/// The bytes of a reply that are read. It may list many patterns, but another user may own the process.
+const LONGEST_REPLY: usize = 64 << 20;
+
+/// An agent that takes orders.
+pub(super) struct Agent<'a> {
+    jvm: &'a Jvm,
+    stream: UnixStream,
+    /// Bytes behind the last reply.
+    rest: Vec<u8>,
+}
+
+impl<'a> Agent<'a> {
+    /// Connects to the agent of a JVM.
+    pub(super) fn connect(jvm: &'a Jvm) -> Result<Agent<'a>> {
+        let folder = folder(jvm.user());
+        let below = folder.strip_prefix("/").unwrap_or(&folder);
+        let seen = jvm.root().join(below);
+        if !is_private(&seen, jvm)? {
+            return not_watched(jvm);
+        }
+        let path = seen.join(socket_name(jvm.own_pid()));
+        match fs::symlink_metadata(&path) {
+            Ok(found) if found.file_type().is_socket() => {}
+            Ok(_) => bail!("{}: not a socket; remove it", path.display()),
+            Err(error) if error.kind() == ErrorKind::NotFound => return not_watched(jvm),
+            Err(error) => return Err(error).with_context(|| path.display().to_string()),
+        }
+        match connect_to(&path).with_context(|| path.display().to_string())? {
+            Connection::Made(stream) => {
+                stream.set_read_timeout(Some(PERIOD))?;
+                Ok(Agent {
+                    jvm,
+                    stream,
+                    rest: Vec::new(),
+                })
+            }
+            Connection::None => not_watched(jvm),
+            Connection::Full => bail!(
+                "the agent of process {} is busy with other orders; try again later",
+                jvm.pid()
+            ),
+        }
+    }
+
+    /// Gives an order, and waits for the reply.
+    pub(super) fn ask(&mut self, request: &Request) -> Result<Reply> {
+        let pid = self.jvm.pid();
+        let lost = || format!("the agent of process {pid} gave no reply");
+        // The agent may have sent a reason before it closed the connection.
+        let sent = self.stream.write_all(format!("{request}\n").as_bytes());
+        let line = self.line().with_context(lost)?;
+        match line {
+            Some(line) => Ok(line.parse()?),
+            None if self.jvm.has_ended() => bail!("process {pid} has ended"),
+            None => {
+                sent.with_context(lost)?;
+                bail!("the agent of process {pid} has left before it replied")
+            }
+        }
+    }
+
+    /// Reads a line; `None` if the connection or the process ends.
+    fn line(&mut self) -> io::Result<Option<String>> {
+        let mut searched = 0;
+        loop {
+            let new = self.rest.get(searched..).unwrap_or_default();
+            if let Some(end) = new.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.rest.drain(..=searched + end).collect();
+                return Ok(Some(String::from_utf8_lossy(&line).trim_end().to_owned()));
+            }
+            searched = self.rest.len();
+            if searched > LONGEST_REPLY {
+                return Err(io::Error::other("the reply is too long"));
+            }
+            let mut chunk = [0; 4096];
+            match self.stream.read(&mut chunk) {
+                Ok(0) => return Ok(None),
+                Ok(read) => self.rest.extend(chunk.iter().take(read)),
+                Err(error) => match error.kind() {
+                    ErrorKind::ConnectionReset => return Ok(None),
+                    ErrorKind::WouldBlock if self.jvm.has_ended() => return Ok(None),
+                    ErrorKind::WouldBlock | ErrorKind::Interrupted => {}
+                    _ => return Err(error),
+                },
+            }
+        }
+    }
+}
+
+/// Returns false if there is no such folder. Fails if the folder is not a private one of the JVM's user: every user can
+/// make one of this name.
+fn is_private(folder: &Path, jvm: &Jvm) -> Result<bool> {
+    let found = match fs::symlink_metadata(folder) {
+        Ok(found) => found,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(error).with_context(|| folder.display().to_string()),
+    };
+    if !found.is_dir() || found.uid() != jvm.user() || found.mode() & 0o777 != 0o700 {
+        bail!(
+            "{}: not a folder that only the user of process {} can enter; remove it, then attach again",
+            folder.display(),
+            jvm.pid()
+        );
+    }
+    Ok(true)
+}
+
+fn not_watched<T>(jvm: &Jvm) -> Result<T> {
+    let pid = jvm.pid();
+    if jvm.loaded(AGENT).is_none() {
+        bail!(
+            "process {pid} is not watched by Loadhook; attach to it first (loadhook attach {pid})"
+        );
+    }
+    bail!(
+        "no agent takes orders in process {pid}: it has left, or was started without --control; attach to the process (loadhook attach {pid}), or start the program with loadhook run --control"
+    )
+}

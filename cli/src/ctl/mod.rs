@@ -1,0 +1,117 @@
+//! `loadhook ctl`: gives orders to the agent that watches a JVM.
+
+mod connection;
+mod render;
+mod snapshot;
+
+use std::io;
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use clap::{Args, Subcommand};
+use loadhook_settings::control::{Reply, Request, RequestError};
+use loadhook_settings::{NONE, Pattern};
+
+use self::connection::Agent;
+use crate::jvm::Jvm;
+use crate::output::{check_writable, say};
+
+/// Arguments of `loadhook ctl`.
+#[derive(Debug, Args)]
+pub(crate) struct CtlArgs {
+    /// The process id of the JVM, as loadhook ps prints it
+    pid: u32,
+
+    #[command(subcommand)]
+    order: Order,
+}
+
+#[derive(Debug, Subcommand)]
+enum Order {
+    /// Show what the agent watches
+    Status {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Instrument the classes and methods that match, too
+    Include {
+        /// For example com.example.** or com.example.Service::handle*
+        patterns: String,
+    },
+    /// Do not instrument the classes and methods that match
+    Exclude {
+        /// For example com.example.** or com.example.Service::handle*
+        patterns: String,
+    },
+    /// Write a profile of all so far; the watching goes on
+    Snapshot {
+        /// The profile's name; missing folders are made
+        file: PathBuf,
+    },
+    /// Take no samples and take all probes out, until resume
+    Pause,
+    /// Watch again what was watched before the pause
+    Resume,
+    /// Make the agent write its profile and leave the process
+    Detach,
+    #[command(hide = true)]
+    Reset,
+    #[command(hide = true)]
+    Timing { mode: Option<String> },
+    #[command(hide = true)]
+    Alloc { mode: Option<String> },
+}
+
+/// Gives an order, and shows the reply.
+pub(crate) fn run(args: &CtlArgs) -> Result<()> {
+    // The arguments are checked before the process is touched.
+    let requests = match &args.order {
+        Order::Status { .. } => vec![Request::Status],
+        Order::Include { patterns } => requests(patterns, Request::Include)?,
+        Order::Exclude { patterns } => requests(patterns, Request::Exclude)?,
+        Order::Snapshot { file } => {
+            check_writable(file)?;
+            Vec::new()
+        }
+        Order::Pause => vec![Request::Pause],
+        Order::Resume => vec![Request::Resume],
+        Order::Detach => vec![Request::Detach],
+        Order::Reset => return refuse("reset"),
+        Order::Timing { .. } => return refuse("timing"),
+        Order::Alloc { .. } => return refuse("alloc"),
+    };
+    let jvm = Jvm::of(args.pid)?;
+    let mut agent = Agent::connect(&jvm)?;
+    if let Order::Snapshot { file } = &args.order {
+        return snapshot::take(&jvm, &mut agent, file);
+    }
+    for request in requests {
+        match agent.ask(&request)? {
+            Reply::Status(status) => {
+                let is_json = matches!(args.order, Order::Status { json: true });
+                render::status(args.pid, &status, is_json, &mut io::stdout().lock())?;
+            }
+            Reply::Changed(changed) => say!("{}", render::changed(args.pid, &changed)),
+            Reply::Done => say!("loadhook: the agent has left process {}", args.pid),
+            Reply::Error(error) => bail!("{error}"),
+        }
+    }
+    Ok(())
+}
+
+/// Makes a request for each pattern of a list.
+fn requests(patterns: &str, request: impl Fn(Pattern) -> Request) -> Result<Vec<Request>> {
+    if patterns == NONE {
+        bail!("{NONE} is no pattern here; exclude the patterns that loadhook ctl PID status shows");
+    }
+    let patterns = Pattern::parse_list(patterns)?;
+    Ok(patterns.into_iter().map(request).collect())
+}
+
+fn refuse(order: &str) -> Result<()> {
+    match RequestError::needs_new_agent(order) {
+        Some(error) => bail!("{error}"),
+        None => Ok(()),
+    }
+}

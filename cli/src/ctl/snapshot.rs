@@ -1,0 +1,57 @@
+//! `loadhook ctl PID snapshot`: the agent writes the profile into a private folder in `/tmp` of the process, from which
+//! it is copied to its place. So it does not matter which files the process sees and may write.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use loadhook_settings::control::{Reply, Request};
+
+use super::connection::Agent;
+use crate::agent_path::utf8;
+use crate::jvm::{Jvm, StagingDir};
+use crate::output::{PRIVATE, say, write_beside};
+
+/// Prefix of the folder's name. The agent writes only to a folder with such a name that belongs to the JVM's user.
+const PREFIX: &str = ".loadhook-ctl-";
+
+/// Name of the profile in the folder.
+const PROFILE: &str = "snapshot.pb.gz";
+
+/// The largest profile that is read, because another user may own the process.
+const LONGEST_PROFILE: u64 = 1 << 30;
+
+/// Has the agent write a profile of all so far, and copies it to `file`.
+pub(super) fn take(jvm: &Jvm, agent: &mut Agent<'_>, file: &Path) -> Result<()> {
+    let pid = jvm.pid();
+    let failed = || {
+        format!("cannot make a folder in /tmp of process {pid} (is it full, or mounted read-only?)")
+    };
+    // The folder is held open because a path through `/proc/PID` becomes invalid when the process ends.
+    let tmp = File::open(jvm.root().join("tmp")).with_context(failed)?;
+    let ours = PathBuf::from(format!("/proc/self/fd/{}", tmp.as_raw_fd()));
+    let staging = StagingDir::new(&ours, OsStr::new(PREFIX), jvm.user()).with_context(failed)?;
+    let as_seen = Path::new("/tmp").join(staging.name()).join(PROFILE);
+    match agent.ask(&Request::Snapshot(utf8(&as_seen)?.to_owned()))? {
+        Reply::Done => {}
+        Reply::Error(error) => bail!("{error}"),
+        other => bail!("not a reply to the order snapshot: {other}"),
+    }
+    let mut profile = Vec::new();
+    let read = staging
+        .open(PROFILE)
+        .and_then(|written| written.take(LONGEST_PROFILE + 1).read_to_end(&mut profile));
+    read.context("cannot read the profile that the agent wrote")?;
+    if profile.len() as u64 > LONGEST_PROFILE {
+        bail!("the profile has more than 1 GiB; use --snapshot-every, or detach the agent");
+    }
+    write_beside(file, &profile, PRIVATE)?;
+    say!(
+        "loadhook: profile of process {pid} so far: {} (as a table: loadhook report {0})",
+        file.display()
+    );
+    Ok(())
+}
