@@ -1,5 +1,5 @@
 //! Samples a program that does things that are hard for a sampler, at the shortest intervals. The
-//! program must not notice.
+//! program must not notice. `scripts/soak_samples.sh` does the same for hours.
 
 use anyhow::{Context, Result, ensure};
 use loadhook_profile::Engine;
@@ -17,12 +17,6 @@ const JVMS: [&[&str]; 4] = [
     &["-XX:+UseSerialGC", "-Xint"],
     &["-XX:+UseParallelGC", "-XX:TieredStopAtLevel=1"],
     &["-XX:+UseSerialGC", "-Xcomp"],
-];
-
-/// JVM options for collectors that move objects while the program runs.
-const CONCURRENT: [&[&str]; 2] = [
-    &["-XX:+UnlockExperimentalVMOptions", "-XX:+UseZGC"],
-    &["-XX:+UnlockExperimentalVMOptions", "-XX:+UseShenandoahGC"],
 ];
 
 /// Runs the program for some time, sampled at an interval.
@@ -114,26 +108,4 @@ fn other_profilers_have_sigprof(feature: u32) -> Result<()> {
     let sampling = run.profile.sampling.context("the profile has no samples")?;
     ensure!(sampling.samples > 0, "{}: {sampling:?}", run.name);
     Ok(())
-}
-
-/// Runs the same test for much longer. Run it after changes of the sampler: `cargo test -p
-/// loadhook-agent --test sampled_stress -- --ignored`.
-#[test]
-#[ignore = "takes half an hour"]
-fn programs_do_not_notice_for_long() -> Result<()> {
-    for feature in [11, 17, 21, 25] {
-        for jvm in JVMS.iter().chain(&CONCURRENT) {
-            if !has_option(feature, jvm)? {
-                continue;
-            }
-            runs(feature, jvm, "50us", 60_000)?;
-        }
-    }
-    Ok(())
-}
-
-/// Returns whether this JVM has the collector that the options select. Some builds lack one.
-fn has_option(feature: u32, jvm: &[&str]) -> Result<bool> {
-    let mut java = loadhook_testkit::jdk::Jdk::find(feature)?.java();
-    Ok(finish(java.args(jvm).arg("-version"))?.status.success())
 }
