@@ -279,6 +279,6 @@ public final class Json {
         if (!new Reader(new Writer().value(value).text()).value().equals(value)) {
             throw new IllegalStateException("the document changed");
         }
-        Measured.print(Integer.parseInt(args[0]), 2000, () -> parse(text), () -> print(value), () -> sums(value));
+        Measured.print(args, 2000, () -> parse(text), () -> print(value), () -> sums(value));
     }
 }

@@ -94,6 +94,6 @@ public final class Shapes {
         Shape[] shapes = new Shape[1000];
         Arrays.setAll(shapes, i -> i % 2 == 0 ? new Circle(new Point(i, 1), 2) : new Box(new Point(i, i), new Point(i + 3, i + 4)));
         Point by = new Point(0.5, -0.25);
-        Measured.print(Integer.parseInt(args[0]), 2000, () -> step(shapes, by));
+        Measured.print(args, 2000, () -> step(shapes, by));
     }
 }

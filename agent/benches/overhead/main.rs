@@ -3,7 +3,8 @@
 //!     scripts/corpora.sh                          # the sources that javac compiles, the Closure compiler
 //!     cargo bench -p loadhook-agent               # the cost of probes: tiny, alloc, hello, javac, sampled, virtual
 //!     cargo bench -p loadhook-agent -- hello 17   # some rows, on one JDK
-//!     cargo bench -p loadhook-agent -- truth      # cost and truth: fib, json, shapes, javac, hello, share, distance
+//!     cargo bench -p loadhook-agent -- truth      # cost and truth: fib, json, json-other,
+//!                                                 # shapes, shapes-other, javac, hello, share, distance
 //!     cargo bench -p loadhook-agent -- truth fib 25
 //!
 //! `LOADHOOK_ASYNC_PROFILER=/path/to/libasyncProfiler.so` adds async-profiler to the rows of `truth`, and

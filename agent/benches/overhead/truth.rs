@@ -19,6 +19,8 @@ use crate::support::{Bench, Variant, async_profiler, corpus, median};
 const SAMPLED: Variant = Variant::Agent("timing=sampled");
 /// Options for samples alone; no class is rewritten.
 const SAMPLES: Variant = Variant::Agent("timing=sampled,include=none");
+/// Options for as many samples as async-profiler takes, by the same clock.
+const PRECISE: Variant = Variant::Agent("timing=sampled,include=none,clock-source=perf");
 const ADAPTIVE: Variant = Variant::Agent("timing=adaptive,all=true");
 
 /// Prints the rows that `is_wanted` accepts.
@@ -30,10 +32,17 @@ pub(crate) fn run(bench: &Bench, features: &[u32], is_wanted: &dyn Fn(&str) -> b
         }
         if is_wanted("json") {
             let methods = ["parse", "print", "sums"];
-            operations(bench, feature, "Json", &methods, "60")?;
+            operations(bench, feature, "Json", &methods, &["60"])?;
+        }
+        if is_wanted("json-other") {
+            let methods = ["parse", "print", "sums"];
+            operations(bench, feature, "Json", &methods, &["60", "other"])?;
         }
         if is_wanted("shapes") {
-            operations(bench, feature, "Shapes", &["step"], "30")?;
+            operations(bench, feature, "Shapes", &["step"], &["30"])?;
+        }
+        if is_wanted("shapes-other") {
+            operations(bench, feature, "Shapes", &["step"], &["30", "other"])?;
         }
         if is_wanted("javac") {
             javac(bench, feature)?;
@@ -114,25 +123,29 @@ fn fib(bench: &Bench, feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Prints cost and truth of each operation of a program.
+/// Prints cost and truth of each operation of a program. Calls on the main thread cost less than calls on others.
 fn operations(
     bench: &Bench,
     feature: u32,
     main: &str,
     methods: &[&str],
-    rounds: &str,
+    arguments: &[&str],
 ) -> Result<()> {
     let mut variants = vec![Variant::Plain, SAMPLES, SAMPLED, ADAPTIVE];
     let traced = format!("{main}::{}", methods[0]);
     with_peers(&mut variants, feature, Some(&traced));
-    println!("  {main}: {}: cost and truth", methods.join(", "));
+    println!(
+        "  {main} {}: {}: cost and truth",
+        arguments.join(" "),
+        methods.join(", ")
+    );
     let mut costs = vec![vec![Vec::new(); methods.len()]; variants.len()];
     let mut truths = costs.clone();
     for _ in 0..turns(5) {
         let mut plain = Vec::new();
         for (at, variant) in variants.iter().enumerate() {
             let mut java = bench.java(feature, variant, main)?;
-            let numbers = bench.numbers(java.arg(rounds))?;
+            let numbers = bench.numbers(java.args(arguments))?;
             let steady = &numbers[..methods.len()];
             if plain.is_empty() {
                 plain.clone_from(&numbers);
@@ -312,7 +325,7 @@ fn distance(bench: &Bench, feature: u32) -> Result<()> {
             };
             let first = stacks()?;
             let second = stacks()?;
-            run_quietly(&mut command(&SAMPLES)?)?;
+            run_quietly(&mut command(&PRECISE)?)?;
             let sampled = Methods::read(&bench.profile())?.self_times();
             its_own.push(variation(&first, &second));
             ours.push(variation(&first, &sampled));
@@ -341,10 +354,10 @@ fn self_times_of_stacks(lines: &str) -> Result<HashMap<String, f64>> {
     for line in lines.lines() {
         let (stack, count) = line.rsplit_once(' ').context("a line without count")?;
         let innermost = stack.rsplit(';').next().unwrap_or(stack);
-        // Names of native code have no dot, but for some of the kernel's, which end like this.
+        // Names of native code have no dot, but for some of the kernel's and those with a version: `open@@GLIBC_2.2`.
         let java = innermost
             .rsplit_once('.')
-            .filter(|(_, method)| !method.ends_with("_[k]"));
+            .filter(|(class, method)| !class.contains('@') && !method.ends_with("_[k]"));
         if let Some((class, method)) = java {
             let name = format!("{}.{method}", class.replace('/', "."));
             *times.entry(name).or_insert(0.0) += count.parse::<f64>()?;
