@@ -398,11 +398,9 @@ impl<M: ThreadMemory> Walk<'_, M> {
         let offset_of = |pc: usize| pc.wrapping_sub(code.low) as u32;
         let offset = offset_of(self.at.pc);
         if self.is_top {
-            // The offset of a site is the end of an instruction. So the instruction at `pc` belongs to the next site.
-            return RawFrame::Compiled {
-                code: id,
-                offset: offset.wrapping_add(1),
-            };
+            // A thread is interrupted behind the instruction that took the time, and a site's offset is the end of an
+            // instruction. So an equal offset is the site's, like that of a return address.
+            return RawFrame::Compiled { code: id, offset };
         }
         // If the return address lies behind all sites, deoptimisation has replaced the original one.
         let is_replaced = code.orig_pc != 0 && offset > code.last_site;

@@ -175,7 +175,7 @@ fn compiled_frames_are_left_by_their_sizes() {
     };
     let (frames, end) = world.walk(registers);
     // The interrupted place belongs to the site behind it; a return address is a site.
-    assert_eq!(frames, [compiled(INNER, 0x41), compiled(OUTER, 0x50)]);
+    assert_eq!(frames, [compiled(INNER, 0x40), compiled(OUTER, 0x50)]);
     assert_eq!(end, StackEnd::Complete);
 }
 
@@ -192,7 +192,7 @@ fn a_method_without_its_frame_has_only_a_return_address() {
             ..Registers::default()
         };
         let (frames, end) = world.walk(registers);
-        let expected = [compiled(INNER, offset as u32 + 1), compiled(OUTER, 0x50)];
+        let expected = [compiled(INNER, offset as u32), compiled(OUTER, 0x50)];
         assert_eq!(frames, expected, "{offset}");
         assert_eq!(end, StackEnd::Complete);
     }
@@ -327,7 +327,7 @@ fn a_call_stub_leads_to_the_java_that_called_the_jvm() {
         ..Registers::default()
     };
     let (frames, end) = world.walk(registers);
-    assert_eq!(frames, [compiled(INNER, 0x41), compiled(OUTER, 0x21)]);
+    assert_eq!(frames, [compiled(INNER, 0x40), compiled(OUTER, 0x21)]);
     assert_eq!(end, StackEnd::Complete);
     // An anchor that leads inwards ends the walk.
     world.put(&[(34, at(1))]);
@@ -346,7 +346,7 @@ fn virtual_threads_end_at_the_barrier_or_at_their_entry() {
             ..Registers::default()
         };
         let (frames, end) = world.walk(registers);
-        assert_eq!(frames, [compiled(INNER, 0x41)]);
+        assert_eq!(frames, [compiled(INNER, 0x40)]);
         assert_eq!(end, expected);
     }
 }
