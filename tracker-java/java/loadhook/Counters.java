@@ -111,7 +111,19 @@ final class Counters {
         return (int) id & SLOTS - 1;
     }
 
-    /** Counts a call for which the cache does not have the thread's array, or the array has no place. */
+    /** Counts a call of a virtual thread, or one for which the cache does not have the thread's array or a place in it. */
+    static void countOnCarrier(int method) {
+        long id = Ids.of(Carrier.current());
+        int at = method + MethodCalls.FIRST;
+        long[] calls = CACHE[(int) id & SLOTS - 1];
+        if (at < calls.length && calls[0] == id) {
+            calls[at]++;
+            return;
+        }
+        countSlowly(method);
+    }
+
+    /** Counts a call for which the cache does not have the carrier's array, or the array has no place. */
     static void countSlowly(int method) {
         Thread thread = Thread.currentThread();
         if (Threads.isOurs(thread) || Threads.isInside(thread) || !Threads.isComplete(thread)) {

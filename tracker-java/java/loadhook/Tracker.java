@@ -43,16 +43,18 @@ public class Tracker {
     /** Called at a method's entry instead of {@link #enter}: counts the call and nothing else. */
     @Inlined
     public static void count(int method) {
-        Thread carrier = Carrier.current();
+        // The current thread, and not its carrier: the JIT loads the current thread once for a whole compiled method, but
+        // the carrier at each probe. A virtual thread has no array, so its calls are counted by countOnCarrier.
+        Thread thread = Thread.currentThread();
         int at = method + MethodCalls.FIRST;
-        if (carrier == Counters.main && at < ((long[]) Counters.mainCalls).length) {
+        if (thread == Counters.main && at < ((long[]) Counters.mainCalls).length) {
             long[] calls = (long[]) Counters.mainCalls;
             if (calls[0] == MethodCalls.MAIN) {
                 calls[at]++;
                 return;
             }
         } else {
-            long id = Ids.of(carrier);
+            long id = Ids.of(thread);
             long[] calls = Counters.CACHE[(int) id & Counters.SLOTS - 1];
             // The longer index is compared first, so the JIT needs no other compare with the length.
             if (at < calls.length && calls[0] == id) {
@@ -60,7 +62,7 @@ public class Tracker {
                 return;
             }
         }
-        Counters.countSlowly(method);
+        Counters.countOnCarrier(method);
     }
 
     /** Called at a method's end, by a return or an exception. */
