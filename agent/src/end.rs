@@ -5,9 +5,6 @@ use std::time::{Duration, Instant};
 
 use crate::locks::{lock, wait};
 
-/// The longest wait for the other thread that ends the work.
-const LONGEST_WAIT: Duration = Duration::from_secs(10);
-
 #[derive(Default, PartialEq)]
 enum State {
     #[default]
@@ -24,8 +21,9 @@ pub(crate) struct End {
 }
 
 impl End {
-    /// Runs `finish`, unless another thread has begun to run it. In that case waits until that thread is done.
-    pub(crate) fn once(&self, finish: impl FnOnce()) {
+    /// Runs `finish`, unless another thread has begun to run it. In that case waits until that thread is done, at most
+    /// for `longest`.
+    pub(crate) fn once(&self, longest: Duration, finish: impl FnOnce()) {
         let mut state = lock(&self.state);
         if *state == State::Working {
             *state = State::Ending;
@@ -36,8 +34,12 @@ impl End {
             return;
         }
         let began = Instant::now();
-        while *state != State::Ended && began.elapsed() < LONGEST_WAIT {
-            state = wait(&self.changed, state, LONGEST_WAIT);
+        while *state != State::Ended {
+            let left = longest.saturating_sub(began.elapsed());
+            if left.is_zero() {
+                return;
+            }
+            state = wait(&self.changed, state, left);
         }
     }
 }
@@ -54,12 +56,26 @@ mod tests {
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
-                    end.once(|| {
+                    end.once(Duration::MAX, || {
                         count.fetch_add(1, Ordering::Relaxed);
                     });
                     assert_eq!(count.load(Ordering::Relaxed), 1, "the others wait");
                 });
             }
+        });
+    }
+
+    #[test]
+    fn a_wait_for_the_other_thread_has_an_end() {
+        let (end, is_over) = (End::default(), Mutex::new(false));
+        end.once(Duration::MAX, || {
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    end.once(Duration::from_millis(1), || panic!("the work ends twice"));
+                    *lock(&is_over) = true;
+                });
+            });
+            assert!(*lock(&is_over), "the other thread has given up");
         });
     }
 }

@@ -24,6 +24,10 @@ use crate::tracker::definition::{self, NotDefined};
 use crate::tracker::ticker;
 use crate::{diagnostics, tracker};
 
+/// The longest time for which the end of the JVM waits for a thread that already ends the agent's work. A debugger may
+/// have suspended that thread.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
 pub(crate) const JVM_OBJECTS_NOT_COUNTED: &str =
     "allocations that the JVM makes itself are not counted";
 
@@ -341,7 +345,7 @@ pub(crate) fn garbage_collection_finish(agent: &'static Agent) {
 /// Handles `VMDeath`: writes the profile. Threads may still run.
 pub(crate) fn vm_death(agent: &'static Agent, jni: Jni<'_>) {
     agent.control.close();
-    agent.end.once(|| finish(agent, jni));
+    agent.end.once(LONGEST_WAIT, || finish(agent, jni));
 }
 
 /// Ends sampling and writes the profile.

@@ -106,7 +106,7 @@ pub(crate) fn attach(
             set(Phase::Leaving);
             // The agent has recorded nothing, so it writes no profile.
             agent.gate.begin_end();
-            agent.end.once(|| ());
+            agent.end.once(Duration::MAX, || ());
             leave(agent, jni, 0);
             Err(Refusal::Failed)
         }
@@ -190,7 +190,9 @@ pub(crate) fn leave_from_own_thread(agent: &'static Agent, jni: Jni<'_>) {
 fn leave(agent: &'static Agent, jni: Jni<'_>, remaining_threads: usize) {
     let _freed = FreedByPanic;
     agent.control.close();
-    agent.end.once(|| events::finish(agent, jni));
+    // If the JVM ends at the same moment, its thread writes the profile. The wait has no limit, because the line `left`
+    // says that the profile is complete.
+    agent.end.once(Duration::MAX, || events::finish(agent, jni));
     events::disable(agent);
     let withdrawn = entry::withdraw(LONGEST_WAIT);
     let are_threads_over = agent
