@@ -368,6 +368,9 @@ pub(crate) fn finish(agent: &'static Agent, jni: Jni<'_>) {
 /// Disables all events but the class file hook, when the agent leaves.
 pub(crate) fn disable(agent: &Agent) {
     ticker::stop();
+    if let Some(sampler) = &agent.sampler {
+        sampler.disable_events();
+    }
     for event in [
         event::THREAD_START,
         event::THREAD_END,

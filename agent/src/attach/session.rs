@@ -14,6 +14,7 @@ use crate::agent::Agent;
 use crate::instrument::removal;
 use crate::jvm::entry;
 use crate::jvm::jni::Jni;
+use crate::jvm::sys::event;
 use crate::load::LoadError;
 use crate::locks::{lock, wait};
 use crate::{diagnostics, events};
@@ -211,6 +212,8 @@ fn leave(agent: &'static Agent, jni: Jni<'_>, remaining_threads: usize) {
         }
         agent.instrumentation.hook.registry.leave();
     }
+    // If the agent stays in memory, this event would remain enabled, and every loaded class would cost a call.
+    let _ = agent.jvmti.notify(event::CLASS_FILE_LOAD_HOOK, false);
     // A thread that a debugger has suspended may still use the agent, which then stays in memory.
     if let Some(withdrawn) = withdrawn
         && are_threads_over

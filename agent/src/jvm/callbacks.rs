@@ -148,8 +148,10 @@ fn make_attached(
     environment: impl Fn() -> Option<Jvmti>,
 ) -> Result<&'static Agent, LoadError> {
     let jvmti = awaited(environment).ok_or(LoadError::NoJvmti)?;
-    let made = load::attached(jvmti, settings).and_then(|agent| {
-        connect(jvmti, &[event::VM_DEATH]).map_err(LoadError::NoEvents)?;
+    // The agent is made last, because a sampler that was made would have to be taken out again.
+    let connected = connect(jvmti, &[event::VM_DEATH]).map_err(LoadError::NoEvents);
+    let made = connected.and_then(|()| {
+        let agent = load::attached(jvmti, settings)?;
         install(agent).ok_or(LoadError::Watched)
     });
     made.inspect_err(|_| jvmti.dispose())

@@ -264,6 +264,13 @@ impl Sampler {
         }
     }
 
+    /// Disables the events of the asynchronous engine, when the agent leaves.
+    pub(crate) fn disable_events(&self) {
+        if let Some(engine) = self.parts.engine {
+            engine.disable_events();
+        }
+    }
+
     /// Gives back the references to threads and classes, when the agent has left.
     pub(crate) fn release(&self, jvmti: Jvmti, jni: Jni<'_>) {
         for thread in self.parts.arrivals.close() {

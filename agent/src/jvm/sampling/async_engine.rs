@@ -17,8 +17,10 @@ use super::signals;
 use super::timers::Timer;
 use super::vm_structs::VmStructs;
 use crate::jvm::jni::Jni;
+use crate::jvm::jvmti::Jvmti;
 use crate::jvm::reference::Local;
 use crate::jvm::sys::{Capabilities, capability, event};
+use crate::jvm::visits::Withdrawn;
 use crate::jvm::vm::new_environment;
 
 /// The longest wait for callbacks and handlers, which take microseconds.
@@ -48,26 +50,40 @@ impl AsyncEngine {
             ClockSource::Perf => NotAsync::NoPerf(error),
         })?;
         let jvmti = new_environment().ok_or(NotAsync::NoEnvironment)?;
-        jvmti
-            .add_capabilities(Capabilities::of(&[
-                capability::CAN_GENERATE_COMPILED_METHOD_LOAD_EVENTS,
-            ]))
-            .map_err(NotAsync::NoEvents)?;
         let interval_ns = u64::try_from(settings.interval.as_nanos()).unwrap_or(u64::MAX);
         let shared = Shared::new(structs, interval_ns);
-        let shared = handler::set_tables(shared).ok_or(NotAsync::NoEnvironment)?;
+        let Some(shared) = handler::set_tables(shared) else {
+            jvmti.dispose();
+            return Err(NotAsync::NoEnvironment);
+        };
         let cache = CodeCache::new(memory, structs.code);
         let engine = Engine::new(jvmti, settings, shared, cache);
-        let engine = events::set_engine(engine).ok_or(NotAsync::NoEnvironment)?;
-        jvmti
-            .set_callbacks(&events::callbacks())
-            .map_err(NotAsync::NoEvents)?;
-        // If these events are enabled before any code is compiled, HotSpot keeps the inlined methods of all
-        // instructions, not only of safepoints.
-        for event in events::EVENTS {
-            jvmti.notify(event, true).map_err(NotAsync::NoEvents)?;
-        }
-        Ok(AsyncEngine(engine))
+        let enabled = match events::set_engine(engine) {
+            Some(engine) => Self::enable(jvmti).map(|()| AsyncEngine(engine)),
+            None => Err(NotAsync::NoEnvironment),
+        };
+        // The next agent in this JVM can set its own engine then.
+        enabled.inspect_err(|_| {
+            let withdrawn = withdraw();
+            jvmti.dispose();
+            free(withdrawn);
+        })
+    }
+
+    /// Sets the callbacks, and enables the events.
+    fn enable(jvmti: Jvmti) -> Result<(), NotAsync> {
+        let enable = || {
+            jvmti.add_capabilities(Capabilities::of(&[
+                capability::CAN_GENERATE_COMPILED_METHOD_LOAD_EVENTS,
+            ]))?;
+            jvmti.set_callbacks(&events::callbacks())?;
+            // If these events are enabled before any code is compiled, HotSpot keeps the inlined methods of all
+            // instructions, not only of safepoints.
+            events::EVENTS
+                .iter()
+                .try_for_each(|event| jvmti.notify(*event, true))
+        };
+        enable().map_err(NotAsync::NoEvents)
     }
 
     /// Lists the classes and notes the code that exist at `VMInit`, and installs the signal handler. After that,
@@ -134,6 +150,11 @@ impl AsyncEngine {
     pub(crate) fn give_up(self, jni: Jni<'_>) {
         self.stop();
         self.0.forget_listed(jni);
+        self.disable_events();
+    }
+
+    /// Disables the engine's events.
+    pub(crate) fn disable_events(self) {
         for event in events::EVENTS {
             // An event that cannot be disabled costs memory, but does no other harm.
             let _ = self.0.jvmti.notify(event, false);
@@ -151,17 +172,13 @@ impl AsyncEngine {
             let _threads = engine.threads();
             engine.signal.uninstall();
         }
-        let tables = handler::withdraw_tables(LONGEST_WAIT);
-        let withdrawn = events::withdraw_engine(LONGEST_WAIT);
+        let withdrawn = withdraw();
         let classes = engine.known().methods.take_references();
         for class in classes {
             jni.delete_weak(class);
         }
         engine.jvmti.dispose();
-        if let (Some(tables), Some(engine)) = (tables, withdrawn) {
-            engine.free();
-            tables.free();
-        }
+        free(withdrawn);
     }
 
     /// Passes on the samples that were taken since the last call. It must be called regularly, by one
@@ -199,5 +216,21 @@ impl AsyncEngine {
             let number = signal.number();
             format!("the program uses SIGPROF itself, so the sampler uses signal {number}")
         })
+    }
+}
+
+type WithdrawnParts = (Option<Withdrawn<Shared>>, Option<Withdrawn<Engine>>);
+
+/// Takes the engine and its tables away from callbacks and handlers.
+fn withdraw() -> WithdrawnParts {
+    let tables = handler::withdraw_tables(LONGEST_WAIT);
+    (tables, events::withdraw_engine(LONGEST_WAIT))
+}
+
+/// Frees the engine and its tables. If a callback has not ended in time, the memory stays.
+fn free(withdrawn: WithdrawnParts) {
+    if let (Some(tables), Some(engine)) = withdrawn {
+        engine.free();
+        tables.free();
     }
 }
