@@ -50,6 +50,15 @@ impl Answer {
         is_free
     }
 
+    /// Removes the file, by which the command sees that the agent has left. Needed if the disk has no room for the last
+    /// line.
+    fn remove(&self) {
+        if check_folder(&self.name).is_ok() {
+            // If this fails, the command waits until it gets a signal.
+            let _ = fs::remove_file(&self.name);
+        }
+    }
+
     /// Removes the folder of a command that was killed, with the library and the profile in it. A
     /// command that lives removes the folder itself.
     fn remove_abandoned_folder(&self) {
@@ -95,10 +104,13 @@ pub(super) fn begin(name: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Ends the answer.
-pub(super) fn end() {
+/// Ends the answer. `is_told` is false if its last line could not be written.
+pub(super) fn end(is_told: bool) {
     let ended = lock(&ANSWER).take();
     if let Some(answer) = ended {
+        if !is_told {
+            answer.remove();
+        }
         answer.remove_abandoned_folder();
     }
 }
@@ -136,6 +148,8 @@ mod tests {
         assert_eq!(lines, "note a\\nb\nleft\n");
         answer.remove_abandoned_folder();
         assert!(folder.path().exists(), "the folder is not private");
+        answer.remove();
+        assert!(!fs::exists(name).expect("the folder can be read"));
     }
 
     #[test]

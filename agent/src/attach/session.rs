@@ -50,6 +50,7 @@ struct FreedByPanic;
 impl Drop for FreedByPanic {
     fn drop(&mut self) {
         if thread::panicking() {
+            answer::end(false);
             set(Phase::Free);
         }
     }
@@ -90,7 +91,7 @@ pub(crate) fn attach(
         Ok(agent) => agent,
         Err(error) => {
             tell(&format!("{error}; nothing is watched"));
-            answer::end();
+            answer::end(true);
             set(Phase::Free);
             return Err(Refusal::Failed);
         }
@@ -221,7 +222,7 @@ fn leave(agent: &'static Agent, jni: Jni<'_>, remaining_threads: usize) {
         agent.release(jni);
         withdrawn.free();
     }
-    answer::write(&AnswerLine::Left);
-    answer::end();
+    let is_told = answer::write(&AnswerLine::Left);
+    answer::end(is_told);
     set(Phase::Free);
 }

@@ -126,6 +126,14 @@ impl Room {
         (&self.answer).take(room).read_to_end(answer).map(drop)
     }
 
+    /// Returns whether the agent has removed the answer. It does so when it has left and the disk has no room for its
+    /// last line.
+    pub(super) fn is_answer_removed(&self) -> bool {
+        self.answer
+            .metadata()
+            .is_ok_and(|answer| answer.nlink() == 0)
+    }
+
     /// The profile, if the agent has written one.
     pub(super) fn profile(&self) -> io::Result<Option<Vec<u8>>> {
         let mut bytes = Vec::new();

@@ -113,6 +113,8 @@ impl<'a> Watch<'a> {
 
     /// Reads the new lines of the answer, and prints what they tell.
     pub(super) fn read(&mut self) {
+        // This is asked before the lines are read, because the agent writes all other lines before.
+        self.has_left |= self.room.is_answer_removed();
         // If this fails, the next call goes on where this one stopped.
         let _ = self.room.read_answer(&mut self.answer);
         let answer = String::from_utf8_lossy(&self.answer);
