@@ -4,7 +4,6 @@
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -32,31 +31,28 @@ const LONGEST_ANSWER: u64 = 1 << 20;
 /// The largest profile that is read, for the same reason.
 const LONGEST_PROFILE: u64 = 1 << 30;
 
-/// The folder, and the files in it.
-pub(super) struct Room {
+/// The folder, and the files in it. The folder is removed through the folder `/tmp` that the [`Jvm`] holds open, so it
+/// must be dropped before.
+pub(super) struct Room<'j> {
     staging: StagingDir,
+    _jvm: &'j Jvm,
     /// The folder's path as the process sees it.
     as_seen: PathBuf,
     /// The answer. This command holds a lock on it, by which the agent sees that the command lives.
     answer: File,
     /// The agent's library, as the process sees it.
     library: PathBuf,
-    /// The parent folder, held open because a path through `/proc/PID` becomes invalid when the
-    /// process ends. It is dropped after the folder, which is removed through it.
-    _tmp: File,
 }
 
-impl Room {
-    pub(super) fn new(jvm: &Jvm, library: &Path) -> Result<Room> {
+impl<'j> Room<'j> {
+    pub(super) fn new(jvm: &'j Jvm, library: &Path) -> Result<Room<'j>> {
         let pid = jvm.pid();
-        let tmp = jvm.root().join("tmp");
         let failed = || {
             format!(
                 "cannot make a folder in /tmp of process {pid} (is it full, or mounted read-only?)"
             )
         };
-        let tmp = File::open(tmp).with_context(failed)?;
-        let ours = PathBuf::from(format!("/proc/self/fd/{}", tmp.as_raw_fd()));
+        let ours = jvm.tmp();
         let prefix = format!(".loadhook-{}-", jvm.own_pid());
         refuse_other_command(&ours, &prefix, jvm)?;
         let staging =
@@ -78,10 +74,10 @@ impl Room {
         };
         Ok(Room {
             staging,
+            _jvm: jvm,
             as_seen,
             answer,
             library,
-            _tmp: tmp,
         })
     }
 

@@ -22,7 +22,7 @@ const PERIOD: Duration = Duration::from_millis(100);
 /// An agent in a running JVM, as its answer describes it.
 pub(super) struct Watch<'a> {
     jvm: &'a Jvm,
-    room: &'a Room,
+    room: &'a Room<'a>,
     /// The file that gets the profile.
     output: &'a Path,
     answer: Vec<u8>,
@@ -47,7 +47,7 @@ pub(super) enum Ended {
 }
 
 impl<'a> Watch<'a> {
-    pub(super) fn new(jvm: &'a Jvm, room: &'a Room, output: &'a Path) -> Watch<'a> {
+    pub(super) fn new(jvm: &'a Jvm, room: &'a Room<'a>, output: &'a Path) -> Watch<'a> {
         Watch {
             jvm,
             room,

@@ -5,6 +5,7 @@
 //! it, so it is sent only to a HotSpot JVM that handles it.
 
 mod connection;
+mod open_folder;
 mod performance_data;
 mod platform;
 mod process;
@@ -25,6 +26,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, PidfdFlags, Signal, geteuid, pidfd_open, pidfd_send_signal};
 
+use self::open_folder::OpenFolder;
 use self::performance_data::PerformanceData;
 use self::trigger::Trigger;
 use crate::output::say;
@@ -48,6 +50,8 @@ pub(crate) struct Jvm {
     process: Process,
     /// A handle of the process, since its id can be reused by another process.
     handle: OwnedFd,
+    /// The folder `/tmp` of the process.
+    tmp: OpenFolder,
 }
 
 /// The JVM's answer to a command.
@@ -82,8 +86,15 @@ impl Jvm {
         let handle = pidfd_open(number, PidfdFlags::empty())
             .with_context(|| format!("cannot open process {pid}"))?;
         let process = Process::read(pid)?;
-        let jvm = Jvm { process, handle };
-        jvm.check_rights()?;
+        check_rights(&process)?;
+        let tmp = process
+            .open_tmp()
+            .with_context(|| format!("cannot open /tmp of process {pid}"))?;
+        let jvm = Jvm {
+            process,
+            handle,
+            tmp,
+        };
         let mapped = jvm
             .process
             .mapped_files()
@@ -102,27 +113,6 @@ impl Jvm {
         Ok(jvm)
     }
 
-    /// Fails if the JVM would refuse commands from us. It accepts them from its own user, and from root of its user
-    /// namespace.
-    fn check_rights(&self) -> Result<()> {
-        let us = geteuid().as_raw();
-        let Process { pid, user, .. } = self.process;
-        if us == user {
-            return Ok(());
-        }
-        let name = users::name(user);
-        if us != 0 {
-            bail!(
-                "process {pid} belongs to user {name}; run loadhook as that user or as root (sudo -u {name} loadhook …)"
-            );
-        }
-        let users = |of: &str| fs::read_link(format!("/proc/{of}/ns/user"));
-        if users("self")? != users(&pid.to_string())? {
-            bail!("process {pid} is in another user namespace; run loadhook as user {name}");
-        }
-        Ok(())
-    }
-
     /// The id of the process outside of its container.
     pub(crate) fn pid(&self) -> u32 {
         self.process.pid
@@ -136,6 +126,11 @@ impl Jvm {
     /// The effective user of the JVM.
     pub(crate) fn user(&self) -> u32 {
         self.process.user
+    }
+
+    /// The folder `/tmp` of the process.
+    pub(crate) fn tmp(&self) -> PathBuf {
+        self.tmp.path()
     }
 
     /// The root folder of the process.
@@ -248,7 +243,8 @@ impl Jvm {
         go_on: &mut impl FnMut() -> bool,
     ) -> Result<Option<UnixStream>> {
         let Process { own_pid, user, .. } = self.process;
-        let trigger = Trigger::new(&self.process.path(""), own_pid, user);
+        let working_folder = OpenFolder::open(&self.process.path("cwd")).ok();
+        let trigger = Trigger::new(working_folder, &self.tmp, own_pid, user);
         let mut start = Instant::now();
         loop {
             match self.connect()? {
@@ -319,7 +315,7 @@ impl Jvm {
     /// The attach socket, which exists from the first command on.
     fn socket(&self) -> PathBuf {
         let name = format!(".java_pid{}", self.process.own_pid);
-        self.process.tmp().join(name)
+        self.tmp().join(name)
     }
 
     fn connect(&self) -> Result<Connection> {
@@ -380,4 +376,24 @@ impl Jvm {
         }
         Ok(())
     }
+}
+
+/// Fails if the JVM would refuse commands from us. It accepts them from its own user, and from root of its user namespace.
+fn check_rights(process: &Process) -> Result<()> {
+    let us = geteuid().as_raw();
+    let Process { pid, user, .. } = process;
+    if us == *user {
+        return Ok(());
+    }
+    let name = users::name(*user);
+    if us != 0 {
+        bail!(
+            "process {pid} belongs to user {name}; run loadhook as that user or as root (sudo -u {name} loadhook …)"
+        );
+    }
+    let users = |of: &str| fs::read_link(format!("/proc/{of}/ns/user"));
+    if users("self")? != users(&pid.to_string())? {
+        bail!("process {pid} is in another user namespace; run loadhook as user {name}");
+    }
+    Ok(())
 }

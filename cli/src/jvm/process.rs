@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
+use super::open_folder::OpenFolder;
 use super::performance_data::{PerformanceData, has_file};
 use crate::signals::status_value;
 
@@ -55,14 +56,15 @@ impl Process {
         path(self.pid, name)
     }
 
-    /// The folder `/tmp` of the process.
-    pub(crate) fn tmp(&self) -> PathBuf {
-        self.path("root/tmp")
+    /// Opens the folder `/tmp` of the process.
+    pub(crate) fn open_tmp(&self) -> io::Result<OpenFolder> {
+        OpenFolder::tmp_below(&self.path("root"))
     }
 
     /// The performance data of the process, if it is a JVM that writes any.
     pub(crate) fn performance_data(&self) -> Option<PerformanceData> {
-        PerformanceData::find(&self.tmp(), self.own_pid, self.user)
+        let tmp = self.open_tmp().ok()?;
+        PerformanceData::find(&tmp.path(), self.own_pid, self.user)
     }
 
     /// Returns whether the process looks like a JVM to a user who cannot read its memory map: it has

@@ -2,38 +2,45 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use rustix::process::geteuid;
 
+use super::open_folder::OpenFolder;
+
 /// The file `.attach_pid…`, which makes the JVM open its socket when it gets a SIGQUIT.
-pub(super) struct Trigger {
+pub(super) struct Trigger<'j> {
     pub(super) name: String,
     /// The JVM's user.
     user: u32,
-    /// The folders where the JVM looks for the file, in this order. They are held open because
-    /// paths through `/proc` become invalid when the process ends.
-    folders: Vec<File>,
+    /// The working folder of the process, where the JVM looks first; `None` if it cannot be opened.
+    working_folder: Option<OpenFolder>,
+    /// The folder `/tmp` of the process, where the JVM looks next.
+    tmp: &'j OpenFolder,
 }
 
-impl Trigger {
+impl<'j> Trigger<'j> {
     /// Makes the description of the trigger file for a process of `user`. `own_pid` is the
-    /// process's id in its own PID namespace, and `proc` its folder in `/proc`.
-    pub(super) fn new(proc: &Path, own_pid: u32, user: u32) -> Trigger {
-        let folders = ["cwd", "root/tmp"].map(|folder| File::open(proc.join(folder)));
+    /// process's id in its own PID namespace.
+    pub(super) fn new(
+        working_folder: Option<OpenFolder>,
+        tmp: &'j OpenFolder,
+        own_pid: u32,
+        user: u32,
+    ) -> Trigger<'j> {
         Trigger {
             name: format!(".attach_pid{own_pid}"),
             user,
-            folders: folders.into_iter().flatten().collect(),
+            working_folder,
+            tmp,
         }
     }
 
     fn paths(&self) -> impl Iterator<Item = PathBuf> {
-        let folders = self.folders.iter().map(AsRawFd::as_raw_fd);
-        folders.map(|folder| PathBuf::from(format!("/proc/self/fd/{folder}/{}", self.name)))
+        let folders = self.working_folder.iter().chain([self.tmp]);
+        folders.map(|folder| folder.path().join(&self.name))
     }
 
     /// Creates the file. Returns false if it existed already, because another process is attaching

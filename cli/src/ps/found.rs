@@ -80,11 +80,11 @@ fn found(pid: u32) -> Option<FoundJvm> {
         jdk,
         program,
         is_in_container: process.is_in_namespace,
-        takes_orders: process
-            .tmp()
-            .join(folder(process.user).file_name().unwrap_or_default())
-            .join(socket_name(process.own_pid))
-            .exists(),
+        takes_orders: process.open_tmp().is_ok_and(|tmp| {
+            let folder = folder(process.user);
+            let folder = tmp.path().join(folder.file_name().unwrap_or_default());
+            folder.join(socket_name(process.own_pid)).exists()
+        }),
         has_agent: mapped.is_some_and(|mapped| mapped.find(AGENT).is_some()),
         refused: checked.err().map(|error| format!("{error:#}")),
     })
