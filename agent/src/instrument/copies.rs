@@ -28,15 +28,15 @@ const MOST_ALONE: u32 = 1 << 15;
 const MOST_REFUSED: usize = 1 << 10;
 
 /// Two hashes with different keys. Two classes share ids by mistake only if both hashes collide: once in 2^128.
-type WideHash = [u64; 2];
+pub(super) type WideHash = [u64; 2];
 
 /// Makes the hashes by which classes are compared.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Hashers([RandomState; 2]);
 
 /// Hashes that distinguish a class from others.
 pub(crate) struct Identity {
-    bytes: WideHash,
+    pub(super) bytes: WideHash,
     name: u64,
     /// Hash of the names and descriptors of the methods, in their order.
     methods: u64,
@@ -213,6 +213,19 @@ impl Copies {
         } else {
             SharedIds::None
         }
+    }
+
+    /// The indexes of all classes with ids. Each has the hash of the class's bytes; of a class into which others are
+    /// folded, the hash of its pattern.
+    pub(super) fn by_hash(&self) -> impl Iterator<Item = (WideHash, usize)> {
+        let folded = self
+            .patterns
+            .iter()
+            .filter_map(|((_, hash), pattern)| Some((*hash, pattern.into?)));
+        let by_bytes = self.by_bytes.iter();
+        by_bytes
+            .map(|((_, hash), index)| (*hash, *index))
+            .chain(folded)
     }
 
     /// The index of the class of this name that a loader loaded last.

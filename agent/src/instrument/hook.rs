@@ -80,7 +80,7 @@ impl Hook {
             watch: Mutex::new(Arc::new(watch)),
             options,
             owner: OnceLock::new(),
-            registry: Registry::with_ids_of_its_own(),
+            registry: Registry::after_earlier_agents(),
             levels: Levels::default(),
             tally: Mutex::default(),
         }

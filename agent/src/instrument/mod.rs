@@ -14,6 +14,7 @@ pub(crate) mod loaders;
 pub(crate) mod lowering;
 mod numbered_names;
 pub(crate) mod pace;
+mod past_ids;
 pub(crate) mod registry;
 pub(crate) mod removal;
 pub(crate) mod retransform;

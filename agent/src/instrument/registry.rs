@@ -5,8 +5,7 @@
 //! retransforms it, keeps its ids, even if the other agent has changed the code of its methods.
 //! Retransformation can neither add nor remove methods. [`Copies`] decides which classes share ids.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use loadhook_rewrite::class::Member;
@@ -16,14 +15,8 @@ use loadhook_rewrite::{Allocation, ClassFile, Site};
 use super::copies::{Copies, Hashers, SharedIds};
 use super::loaders::Loader;
 use super::numbered_names::without_numbers;
+use super::past_ids::{PastIds, SiteKey};
 use crate::locks::lock;
-
-/// The first id for the next agent in this JVM.
-static NEXT_FIRST: AtomicU32 = AtomicU32::new(0);
-
-/// Limit of the first id: if an agent has used this id, the next agent begins with 0 again. Counts are in arrays by id,
-/// which should stay short.
-const LAST_FIRST: u32 = 1 << 15;
 
 /// An instrumented method.
 #[derive(Clone, Debug)]
@@ -78,18 +71,15 @@ pub(crate) struct ClassOfMethod {
     pub(crate) is_constructor: bool,
 }
 
-/// The id of a method, the offset in its code, and the allocated type. The type is part of the key because another
-/// agent may have changed the code.
-type SiteKey = (u32, u16, Arc<str>);
-
 #[derive(Default)]
 struct Classes {
     copies: Copies,
     by_site: HashMap<SiteKey, u32>,
-    /// First id and symbols of each class, in the order of the ids.
+    /// First id and symbols of each class.
     all: Vec<(u32, ClassSymbols)>,
-    /// The next id.
-    next: u32,
+    /// The indexes of the classes in `all` by first id.
+    by_first_id: BTreeMap<u32, usize>,
+    past: PastIds,
     /// The names of classes and methods, each stored once. A class in several loaders has the same
     /// names in each.
     names: HashSet<Arc<str>>,
@@ -129,29 +119,41 @@ impl Entry {
 }
 
 impl Registry {
+    #[cfg(test)]
     pub(crate) fn new() -> Self {
+        Registry::after(PastIds::default())
+    }
+
+    /// A registry that gives classes the ids that they had before, and other ids to new ones.
+    pub(crate) fn after_earlier_agents() -> Self {
+        Registry::after(PastIds::copied())
+    }
+
+    fn after(past: PastIds) -> Self {
+        let hashers = past.hashers.clone();
+        let classes = Classes {
+            past,
+            ..Classes::default()
+        };
         Registry {
-            classes: Mutex::default(),
-            hashers: Hashers::default(),
+            classes: Mutex::new(classes),
+            hashers,
         }
     }
 
-    /// A registry whose ids differ from those of the agent before. Probes of that agent may still run: in methods that
-    /// were under way when it left, in hidden classes, and in classes that the JVM did not change back.
-    pub(crate) fn with_ids_of_its_own() -> Self {
-        let registry = Registry::new();
-        registry.lock().next = NEXT_FIRST.load(Ordering::Relaxed);
-        registry
-    }
-
-    /// Notes which ids were used, when the agent leaves.
+    /// Keeps the ids for the next agent, when this one leaves.
     pub(crate) fn leave(&self) {
-        let next = self.lock().next;
-        if next < LAST_FIRST {
-            NEXT_FIRST.fetch_max(next, Ordering::Relaxed);
-        } else {
-            NEXT_FIRST.store(0, Ordering::Relaxed);
-        }
+        self.past().keep();
+    }
+
+    fn past(&self) -> PastIds {
+        let classes = self.lock();
+        let mut past = classes.past.clone();
+        let by_hash = classes.copies.by_hash();
+        let first_ids = by_hash.filter_map(|(hash, index)| Some((hash, classes.all.get(index)?.0)));
+        let sites = classes.by_site.iter().map(|(key, id)| (key.clone(), *id));
+        past.add(first_ids, sites);
+        past
     }
 
     fn lock(&self) -> MutexGuard<'_, Classes> {
@@ -166,6 +168,9 @@ impl Registry {
         // not leave an index in `copies` without its class in `all`.
         let (name, source_file) = (java_name(class.name()), source_file(class));
         let mut classes = self.lock();
+        if classes.past.are_used_up() {
+            return None;
+        }
         let next = classes.all.len();
         let ids = classes
             .copies
@@ -191,8 +196,12 @@ impl Registry {
             };
             let name = classes.shared(name.into());
             let source_file = source_file.map(|file| classes.shared(file.into()));
-            let first_id = classes.next;
-            classes.next = first_id.wrapping_add(class.methods().len() as u32);
+            let methods = class.methods().len() as u32;
+            let first_id = classes.past.first_id(methods, || match is_folded {
+                true => self.hashers.pattern(class),
+                false => identity.bytes,
+            });
+            classes.by_first_id.insert(first_id, next);
             classes.all.push((
                 first_id,
                 ClassSymbols {
@@ -228,8 +237,8 @@ impl Registry {
     /// The class of the method with this id.
     pub(crate) fn class_of(&self, id: u32) -> Option<ClassOfMethod> {
         let classes = self.lock();
-        let index = classes.all.partition_point(|(first, _)| *first <= id);
-        let (_, class) = classes.all.get(index.checked_sub(1)?)?;
+        let (_, index) = classes.by_first_id.range(..=id).next_back()?;
+        let (_, class) = classes.all.get(*index)?;
         let method = class.methods.binary_search_by_key(&id, |method| method.id);
         let method = method.ok().and_then(|at| class.methods.get(at));
         Some(ClassOfMethod {
@@ -303,8 +312,7 @@ impl Registry {
             // Another thread has added the site in the meantime.
             return *id;
         }
-        let id = classes.next;
-        classes.next = id.wrapping_add(1);
+        let id = classes.past.site(&key);
         if let Some((_, class)) = classes.all.get_mut(entry.index) {
             class.sites.push(SiteSymbol {
                 id,
@@ -416,6 +424,31 @@ mod tests {
                 assert_eq!((&*class.name, class.is_folded), (name, false));
             }
         }
+    }
+
+    /// A class keeps its ids in later agents, and no other class gets them. Copies that had different ids still have
+    /// different ones.
+    #[test]
+    fn a_class_has_the_same_ids_in_later_agents() {
+        let first = Registry::new();
+        let gone = define(&first, loader(2, 2), &named("Gretels"));
+        let here = [3, 4].map(|number| define(&first, loader(number, number), GREETER).id(0));
+        let mut past = first.past();
+        for _ in 0..3 {
+            let later = Registry::after(past);
+            let new = define(&later, loader(9, 9), &named("Grettir"));
+            let again = [5, 6].map(|number| define(&later, loader(number, number), GREETER).id(0));
+            assert_eq!(HashSet::from(again), HashSet::from(here));
+            assert!(new.id(0) > here[1], "the id is that of no other class");
+            let class = later.class_of(here[0]).expect("the class is known");
+            assert_eq!(&*class.name, "Greeter");
+            past = later.past();
+        }
+        let last = Registry::after(past);
+        assert_eq!(
+            define(&last, loader(2, 2), &named("Gretels")).id(0),
+            gone.id(0)
+        );
     }
 
     /// A copy that another agent changes later keeps its ids. A copy that was changed before it was

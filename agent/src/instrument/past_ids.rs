@@ -1,0 +1,87 @@
+//! The ids that earlier agents in this JVM have given.
+//!
+//! Probes of an earlier agent may still run: in methods that were under way when it left, in hidden classes, and in
+//! classes that the JVM did not change back. So an id never stands for another method later. A class keeps its ids,
+//! because counts are in arrays by id, which should stay short, however often an agent comes and leaves.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use super::copies::{Hashers, WideHash};
+use crate::locks::lock;
+
+/// New classes get no ids beyond this one, so that all ids are positive numbers for the tracker.
+const LAST: u32 = 1 << 30;
+
+/// The id of a method, the offset in its code, and the allocated type. The type is part of the key because another
+/// agent may have changed the code.
+pub(super) type SiteKey = (u32, u16, Arc<str>);
+
+/// The ids of the agents that have left; `None` if there are none.
+static PAST: Mutex<Option<PastIds>> = Mutex::new(None);
+
+/// Ids of earlier agents that are not used again yet, and the next new id.
+#[derive(Clone, Default)]
+pub(super) struct PastIds {
+    /// The hashes below were made by these.
+    pub(super) hashers: Hashers,
+    /// The first ids of classes by the hashes in [`Copies::by_hash`](super::copies::Copies::by_hash). Copies in loaders
+    /// of different kinds have several.
+    first_ids: HashMap<WideHash, Vec<u32>>,
+    sites: HashMap<SiteKey, u32>,
+    next: u32,
+}
+
+impl PastIds {
+    /// A copy of the ids of the agents that have left. The originals stay, because this agent may fail to begin.
+    pub(super) fn copied() -> PastIds {
+        lock(&PAST).clone().unwrap_or_default()
+    }
+
+    /// Keeps the ids for the next agent.
+    pub(super) fn keep(self) {
+        *lock(&PAST) = Some(self);
+    }
+
+    /// Returns whether there are no ids for new classes any more.
+    pub(super) fn are_used_up(&self) -> bool {
+        self.next > LAST
+    }
+
+    /// The first id for a class with so many methods. `hash` is made only if there were earlier agents.
+    pub(super) fn first_id(&mut self, methods: u32, hash: impl FnOnce() -> WideHash) -> u32 {
+        if !self.first_ids.is_empty()
+            && let Some(ids) = self.first_ids.get_mut(&hash())
+            && !ids.is_empty()
+        {
+            return ids.remove(0);
+        }
+        self.new_ids(methods)
+    }
+
+    /// The id for an allocation site.
+    pub(super) fn site(&mut self, key: &SiteKey) -> u32 {
+        match self.sites.get(key) {
+            Some(id) => *id,
+            None => self.new_ids(1),
+        }
+    }
+
+    fn new_ids(&mut self, count: u32) -> u32 {
+        let first = self.next;
+        self.next = first.saturating_add(count);
+        first
+    }
+
+    /// Adds the ids of the agent that leaves.
+    pub(super) fn add(
+        &mut self,
+        classes: impl Iterator<Item = (WideHash, u32)>,
+        sites: impl Iterator<Item = (SiteKey, u32)>,
+    ) {
+        for (hash, first_id) in classes {
+            self.first_ids.entry(hash).or_default().push(first_id);
+        }
+        self.sites.extend(sites);
+    }
+}
