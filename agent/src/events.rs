@@ -80,8 +80,7 @@ pub(crate) fn attach(
 ) -> Result<AttachFigures, NotBegun> {
     let tracker = definition::tracker(jni)?;
     let _ = agent.tracker.set(tracker);
-    // The native method that defines hidden classes was bound long ago.
-    agent.hidden_classes.give_up();
+    agent.hidden_classes.give_up_attached();
     // The thread of the JVM that attaches agents is listed like all others.
     let figures = begin(agent, jni, tracker, Local::NULL, Pace::running(), leave)?;
     let _ = agent.attached.set(figures);

@@ -59,6 +59,8 @@ pub(crate) fn is_allocating() -> bool {
 pub(crate) struct HiddenClasses {
     binding: Mutex<Binding>,
     is_active: AtomicBool,
+    /// True if the agent was attached to a running program.
+    is_attached: AtomicBool,
     /// The hashes of loader and bytes of the classes that the hook got.
     given: Mutex<HashSet<u64>>,
     hasher: RandomState,
@@ -129,6 +131,8 @@ const TOO_EARLY: &str = "they were defined before the agent could act";
 const TOO_MANY: &str = "10,000 other hidden classes were instrumented before";
 const NO_ROOM: &str = "the heap was nearly full";
 const NOT_SHOWN: &str = "this JVM reports them to no agent";
+const ATTACHED: &str =
+    "the JVM does not report them to an attached agent; loadhook run counts them";
 
 impl HiddenClasses {
     /// Returns whether hidden classes are instrumented.
@@ -215,6 +219,17 @@ impl HiddenClasses {
         *lock(&self.binding) = Binding::Done;
     }
 
+    /// Gives up instrumenting hidden classes, because the agent is attached to a running program: the native method
+    /// that defines them was bound long ago.
+    pub(crate) fn give_up_attached(&self) {
+        self.is_attached.store(true, Ordering::Relaxed);
+        self.give_up();
+    }
+
+    fn reason_if_attached(&self) -> Option<&'static str> {
+        self.is_attached.load(Ordering::Relaxed).then_some(ATTACHED)
+    }
+
     fn note_not_instrumented(&self, reason: &'static str, name: &[u8]) {
         let mut not_instrumented = lock(&self.not_instrumented);
         let names = not_instrumented.entry(reason).or_default();
@@ -230,8 +245,9 @@ impl HiddenClasses {
         class: Local<'_>,
         name: &[u8],
     ) {
+        let reason = self.reason_if_attached().unwrap_or(TOO_EARLY);
         if is_class_wanted(instrumentation, jni, class, name) {
-            self.note_not_instrumented(TOO_EARLY, name);
+            self.note_not_instrumented(reason, name);
         }
     }
 
@@ -280,7 +296,7 @@ impl HiddenClasses {
             let mut not_instrumented = lock(&self.not_instrumented);
             if !names.is_empty() {
                 not_instrumented
-                    .entry(NOT_SHOWN)
+                    .entry(self.reason_if_attached().unwrap_or(NOT_SHOWN))
                     .or_default()
                     .add_loaded(names);
             }
