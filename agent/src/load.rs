@@ -5,8 +5,8 @@ use std::io::Write;
 use std::sync::OnceLock;
 
 use loadhook_settings::{
-    AgentOptions, Clock, HELP, HPROF_HELP, HPROF_PREFIX, HPROF_VARIABLE, HprofOptionsError,
-    OptionsError,
+    ATTACHED_BUDGET, AgentOptions, Clock, HELP, HPROF_HELP, HPROF_PREFIX, HPROF_VARIABLE,
+    HprofOptionsError, OptionsError, ProbeBudget,
 };
 use thiserror::Error;
 
@@ -112,12 +112,16 @@ pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, LoadError> {
 }
 
 /// Makes an agent that is attached to a running JVM. Without patterns the agent only takes samples, so that it changes
-/// no class that the user has not named.
+/// no class that the user has not named. Its default budget is smaller, because somebody may need the program
+/// meanwhile.
 pub(crate) fn attached(jvmti: Jvmti, mut settings: AgentOptions) -> Result<Agent, LoadError> {
     let has_patterns =
         settings.include.len() + settings.include_files.len() + settings.exclude.len() > 0;
     if settings.samples() && !has_patterns && !settings.counts_allocations() {
         settings.include_none = true;
+    }
+    if settings.budget.is_none() && settings.budget_percent().is_some() {
+        settings.budget = ProbeBudget::from_percent(ATTACHED_BUDGET);
     }
     make(jvmti, settings)
 }

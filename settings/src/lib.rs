@@ -46,8 +46,8 @@ mod snapshot_interval;
 pub mod units;
 
 pub use agent_options::{
-    AgentOptions, Conflict, DEFAULT_BUDGET, DEFAULT_FILE, DEFAULT_NODES, HELP, MAX_NODES, NONE,
-    OptionsError,
+    ATTACHED_BUDGET, AgentOptions, Conflict, DEFAULT_BUDGET, DEFAULT_FILE, DEFAULT_NODES, HELP,
+    MAX_NODES, NONE, OptionsError,
 };
 pub use allocation_mode::{AllocationMode, AllocationModeError};
 pub use budget::{ProbeBudget, ProbeBudgetError};

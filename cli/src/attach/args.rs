@@ -15,6 +15,7 @@ use crate::recording::RecordingArgs;
 #[derive(Debug, Args)]
 #[command(
     mut_arg("include", |include| include.help(INCLUDE)),
+    mut_arg("budget", |budget| budget.help(BUDGET)),
     after_help = "Ctrl-C ends the watching and shows the profile. A second Ctrl-C ends this command at once."
 )]
 pub(crate) struct AttachArgs {
@@ -31,6 +32,9 @@ pub(crate) struct AttachArgs {
 
 const INCLUDE: &str = "Instrument only the classes and methods that match, for example com.example.** \
     or com.example.Service::handle* (default: no class, so only samples are taken)";
+
+const BUDGET: &str = "With --timing adaptive or exact: probes may take this share of the program's processor time \
+    [default: 10 with adaptive, none with exact]";
 
 impl AttachArgs {
     /// The agent's options, without the files that it writes.

@@ -29,6 +29,9 @@ pub const DEFAULT_NODES: u32 = 1_000_000;
 /// in percent of the program's own.
 pub const DEFAULT_BUDGET: u32 = 25;
 
+/// As [`DEFAULT_BUDGET`], for an agent that is attached to a running program.
+pub const ATTACHED_BUDGET: u32 = 10;
+
 /// The word instead of patterns that stands for no class.
 pub const NONE: &str = "none";
 
