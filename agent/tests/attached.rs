@@ -10,7 +10,7 @@ use support::attach::{Answer, Running, attach, load, wait_for};
 use support::read;
 
 on_jdks!(counts_are_exact comes_again_and_again: on_11 11, on_25 25);
-on_jdks!(leaves_while_classes_load: on_17 17);
+on_jdks!(leaves_while_classes_load probes_have_a_small_budget: on_17 17);
 on_jdks!(leaves_when_its_command_is_gone two_attachers the_program_ends the_program_begins options_are_checked: on_21 21);
 
 fn detach(program: &Running, answer: &Answer) -> Result<Profile> {
@@ -170,6 +170,20 @@ fn two_attachers(feature: u32) -> Result<()> {
     program.order("call 7")?;
     let profile = detach(&program, &answer)?;
     ensure!(calls(&profile) == expected(7), "{:?}", calls(&profile));
+    program.end()
+}
+
+/// An attached agent has a smaller budget, and the profile names it.
+fn probes_have_a_small_budget(feature: u32) -> Result<()> {
+    let mut program = Running::start(feature, "Attached", &[])?;
+    program.answer()?;
+    let folder = TempDir::new()?;
+    let options = "include=Attached$Work,all=true,timing=adaptive";
+    let answer = attach(&program, options, &folder)?;
+    program.order("call 10000000")?;
+    let notes = detach(&program, &answer)?.header.notes;
+    let has_budget = notes.iter().any(|note| note.contains("--budget 10 %: "));
+    ensure!(has_budget, "{notes:?}");
     program.end()
 }
 

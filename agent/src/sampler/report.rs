@@ -143,6 +143,9 @@ impl Sampler {
         let signal_note = self.parts.engine.and_then(|engine| engine.signal_note());
         let unloaded_note = self.parts.engine.and_then(|engine| engine.unloaded_note());
         let shared = self.parts.shared.lock();
+        let engine = self.parts.engine;
+        let early_code_note =
+            engine.and_then(|engine| engine.early_code_note(shared.sampling.samples));
         let mut sampling = shared.sampling;
         sampling.tick_ns = sampling
             .weight_ns
@@ -159,6 +162,7 @@ impl Sampler {
         } else {
             notes.extend(signal_note);
             notes.extend(unloaded_note);
+            notes.extend(early_code_note);
         }
         if sampling.lost > 0 {
             notes.push(format!(

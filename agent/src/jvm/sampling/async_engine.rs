@@ -1,5 +1,6 @@
 //! The engine as the rest of the agent uses it.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::class_methods;
@@ -99,7 +100,9 @@ impl AsyncEngine {
         }
         engine.list_loaded_classes(jni);
         // The JVM has compiled some methods before it posts events for them.
+        engine.is_replaying.store(is_late, Ordering::Relaxed);
         class_methods::generate_events(engine.jvmti, event::COMPILED_METHOD_LOAD);
+        engine.is_replaying.store(false, Ordering::Relaxed);
         if engine.shared.code.get().is_none() {
             return Err(NotAsync::NoStructure("code cache"));
         }
@@ -206,6 +209,18 @@ impl AsyncEngine {
         self.0.known().methods.is_full().then(|| {
             "so many classes were loaded and unloaded that samples in classes loaded later are shown as (unloaded class)"
                 .to_owned()
+        })
+    }
+
+    /// A note for the user if any of the `samples` so far are in code that was compiled before an agent was attached.
+    pub(crate) fn early_code_note(self, samples: u64) -> Option<String> {
+        let early = self.0.early_samples.load(Ordering::Relaxed).min(samples);
+        (early > 0).then(|| {
+            let percent = 100.0 * early as f64 / samples as f64;
+            format!(
+                "{percent:.0} % of the samples are in code that the JVM compiled before Loadhook was attached; for such \
+                 code the JVM keeps the inlined methods at safepoints only, so some of these samples show a method inlined next to the one that ran"
+            )
         })
     }
 

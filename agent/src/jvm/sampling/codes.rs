@@ -12,6 +12,9 @@ use crate::jvm::jvmti::MethodKey;
 pub(super) struct Compiled {
     pub(super) method: MethodKey,
     pub(super) inlining: InlineTable,
+    /// True if the JVM compiled it before the engine's events were enabled. The JVM then knows the methods at its
+    /// safepoints only.
+    pub(super) is_early: bool,
 }
 
 /// Descriptions of code by number. The map in [`Shared`] has the same numbers.

@@ -1,5 +1,7 @@
 //! Reads the samples that handlers have written, and finds their methods.
 
+use std::sync::atomic::Ordering;
+
 use super::code_map::{CodeId, CodeKind};
 use super::engine::{Engine, Known};
 use super::handler::end_of;
@@ -80,6 +82,9 @@ pub(super) fn drain(engine: &Engine, jni: Jni<'_>, sink: &mut dyn SampleSink) {
 /// many classes have come and gone, the table is never complete, and such a frame belongs to an unloaded class.
 fn expand(engine: &Engine, words: &[u64], found: &mut Vec<Frame>) -> bool {
     let known = engine.known();
+    if is_in_early_code(&known, words) {
+        engine.early_samples.fetch_add(1, Ordering::Relaxed);
+    }
     let last = words.len().saturating_sub(1);
     for (index, word) in words.iter().enumerate() {
         match RawFrame::of(*word) {
@@ -123,6 +128,18 @@ fn expand(engine: &Engine, words: &[u64], found: &mut Vec<Frame>) -> bool {
         }
     }
     true
+}
+
+/// Returns whether the innermost frame of a sample is in code that was compiled before the engine was loaded.
+fn is_in_early_code(known: &Known, words: &[u64]) -> bool {
+    let innermost = words.first().map(|word| RawFrame::of(*word));
+    let Some(RawFrame::Compiled { code, .. }) = innermost else {
+        return false;
+    };
+    known
+        .codes
+        .compiled(code)
+        .is_some_and(|compiled| compiled.is_early)
 }
 
 fn expand_compiled(known: &Known, code: CodeId, offset: u32, found: &mut Vec<Frame>) {

@@ -1,6 +1,6 @@
 //! The engine behind [`AsyncEngine`](super::AsyncEngine): its parts, and what they do at each event.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 use std::time::Instant;
 
@@ -68,6 +68,10 @@ pub(super) struct Engine {
     /// `Thread.eetop`, which holds the address of the `JavaThread`.
     eetop: OnceLock<Field>,
     pub(super) check: SelfCheck,
+    /// True while the JVM reports code again that it compiled before the engine was loaded.
+    pub(super) is_replaying: AtomicBool,
+    /// Number of samples whose innermost frame is in such code.
+    pub(super) early_samples: AtomicU64,
 }
 
 impl Engine {
@@ -88,6 +92,8 @@ impl Engine {
             signal: Signal::new(settings.clock_source),
             eetop: OnceLock::new(),
             check: SelfCheck::default(),
+            is_replaying: AtomicBool::new(false),
+            early_samples: AtomicU64::new(0),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::codes::{self, Compiled, RecordHeader, describe_compiled, describe_stub};
@@ -90,6 +91,7 @@ unsafe extern "system" fn compiled_method_load(
         let compiled = Compiled {
             method: MethodKey(method),
             inlining,
+            is_early: engine.is_replaying.load(Ordering::Relaxed),
         };
         engine.compiled(code, compiled);
     });
