@@ -26,6 +26,12 @@ const MOST_REQUESTS: usize = 100;
 const SHORT: Duration = Duration::from_millis(15);
 const LONG: Duration = Duration::from_millis(35);
 
+/// The median of pauses that is to be kept.
+const BOUND: Duration = Duration::from_millis(50);
+
+/// Number of pauses whose median is compared with the bound.
+const FEW: usize = 5;
+
 thread_local! {
     /// The time at which the hook ended last in this thread.
     static HOOK_ENDED: Cell<Option<Instant>> = const { Cell::new(None) };
@@ -37,11 +43,18 @@ pub(crate) fn hook_ends() {
 }
 
 /// The pace of changes, and the pauses that they have made so far.
+#[derive(Default)]
 pub(crate) struct Pace {
     size: usize,
     least: usize,
     most: usize,
     pauses: Vec<Duration>,
+    /// Index of the first pause of the present size in `pauses`.
+    since: usize,
+    /// The median pause with requests of half the size; `None` if `least` was not raised.
+    before: Option<Duration>,
+    /// True if `least` is not raised any more.
+    is_settled: bool,
 }
 
 impl Pace {
@@ -51,7 +64,7 @@ impl Pace {
             size: AT_START,
             least: AT_START,
             most: AT_START,
-            pauses: Vec::new(),
+            ..Pace::default()
         }
     }
 
@@ -61,7 +74,7 @@ impl Pace {
             size: FIRST,
             least: 1,
             most: MOST,
-            pauses: Vec::new(),
+            ..Pace::default()
         }
     }
 
@@ -91,30 +104,58 @@ impl Pace {
 
     fn note(&mut self, pause: Duration) {
         self.pauses.push(pause);
-        if pause > LONG {
-            self.size = (self.size / 2).max(self.least);
+        self.raise_least();
+        let size = if pause > LONG {
+            (self.size / 2).max(self.least)
         } else if pause < SHORT {
-            self.size = (self.size * 2).min(self.most);
+            (self.size * 2).min(self.most)
+        } else {
+            self.size
+        };
+        if size != self.size {
+            self.size = size;
+            self.since = self.pauses.len();
         }
+    }
+
+    /// Doubles the smallest size if not even that keeps the bound, as long as pauses grow by less than a third. Then
+    /// nearly all of a pause is its fixed part, and fewer requests stop the program for a shorter time in all.
+    fn raise_least(&mut self) {
+        let recent = self.pauses.get(self.since..).unwrap_or_default();
+        if self.is_settled || self.size != self.least || recent.len() < FEW {
+            return;
+        }
+        let median = median(recent);
+        if self.before.is_some_and(|before| median > before * 4 / 3) {
+            self.least /= 2;
+            self.is_settled = true;
+        } else if median > BOUND && self.least < self.most {
+            self.before = Some(median);
+            self.least = (self.least * 2).min(self.most);
+        }
+        self.since = self.pauses.len();
+        self.size = self.least;
     }
 
     /// The figures of all requests so far.
     pub(super) fn figures(&self, classes: usize, refused: usize) -> AttachFigures {
-        let mut pauses = self.pauses.clone();
-        pauses.sort_unstable();
-        let micros = |pause: Option<&Duration>| {
-            pause.map_or(0, |pause| {
-                u64::try_from(pause.as_micros()).unwrap_or(u64::MAX)
-            })
-        };
+        let pauses = &self.pauses;
+        let longest = pauses.iter().copied().max().unwrap_or_default();
+        let micros = |pause: Duration| u64::try_from(pause.as_micros()).unwrap_or(u64::MAX);
         AttachFigures {
             classes: classes as u64,
             batches: pauses.len() as u64,
-            median_pause_us: micros(pauses.get(pauses.len() / 2)),
-            longest_pause_us: micros(pauses.last()),
+            median_pause_us: micros(median(pauses)),
+            longest_pause_us: micros(longest),
             refused: refused as u64,
         }
     }
+}
+
+fn median(pauses: &[Duration]) -> Duration {
+    let mut sorted = pauses.to_vec();
+    sorted.sort_unstable();
+    sorted.get(sorted.len() / 2).copied().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -144,9 +185,14 @@ mod tests {
             );
             assert!(figures.batches < 2000, "{figures}");
         }
+        // Here each class makes the pause longer, so larger requests would not help.
+        let figures = change(10_000, 1_000, 600);
+        assert!(figures.median_pause_us <= 70_000, "{figures}");
         // Even a request for one class takes long here, so few requests matter most.
-        let figures = change(10_000, 80_000, 10);
-        assert!(figures.batches <= 110, "{figures}");
+        for fixed in [55_000, 80_000] {
+            let figures = change(10_000, fixed, 10);
+            assert!(figures.batches <= 30, "{figures}");
+        }
     }
 
     #[test]
