@@ -15,6 +15,7 @@ use crate::jvm::class_definers::{DefinedIn, HiddenClassHook};
 use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::Jvmti;
 use crate::jvm::reference::Local;
+use crate::monitors::Monitors;
 use crate::options::Options;
 use crate::sampler::Sampler;
 use crate::snapshot::assembly::{Sources, StartTime};
@@ -42,6 +43,8 @@ pub(crate) struct Agent {
     pub(crate) pauses: Pauses,
     /// Figures of the pauses in which an attached agent changed classes. Set when the agent has changed them.
     pub(crate) attached: OnceLock<AttachFigures>,
+    /// Monitors, if HPROF's options ask for them.
+    pub(crate) monitors: Option<Monitors>,
     pub(crate) writer: ProfileWriter,
     pub(crate) start_time: StartTime,
     /// Set when a virtual thread has ended.
@@ -61,6 +64,7 @@ impl Agent {
             hidden_classes: &self.hidden_classes,
             samples: self.samples.as_ref(),
             sampler: self.sampler.as_ref(),
+            monitors: self.monitors.as_ref(),
             tracker: *self.tracker.get()?,
             gate: &self.gate,
             start_time: &self.start_time,
@@ -79,6 +83,9 @@ impl Agent {
         }
         if let Some(samples) = &self.samples {
             samples.release(self.jvmti, jni);
+        }
+        if let Some(monitors) = &self.monitors {
+            monitors.release(self.jvmti, jni);
         }
         self.own_threads.release(jni);
         self.instrumentation.loaders.release(self.jvmti, jni);

@@ -31,6 +31,14 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10);
 pub(crate) const JVM_OBJECTS_NOT_COUNTED: &str =
     "allocations that the JVM makes itself are not counted";
 
+/// The events of monitors.
+const MONITOR_EVENTS: [i32; 4] = [
+    event::MONITOR_WAIT,
+    event::MONITOR_WAITED,
+    event::MONITOR_CONTENDED_ENTER,
+    event::MONITOR_CONTENDED_ENTERED,
+];
+
 thread_local! {
     /// True in the thread that runs `main`.
     static IS_MAIN: Cell<bool> = const { Cell::new(false) };
@@ -141,6 +149,19 @@ fn begin(
     keeper::start(parts, jni);
     control::start(agent, jni, leave);
     let figures = begin_instrumenting(agent, jni, tracker, pace);
+    if options.settings.hprof.is_some() {
+        // The event exists in all JVMs and needs no capability.
+        let _ = agent.jvmti.notify(event::DATA_DUMP_REQUEST, true);
+    }
+    if agent.monitors.is_some() {
+        for event in MONITOR_EVENTS {
+            if let Err(error) = agent.jvmti.notify(event, true) {
+                diagnostics::once(&format!(
+                    "monitor=y: the JVM does not report monitors ({error})"
+                ));
+            }
+        }
+    }
     // Sampling begins after retransformation, which is not work of the program.
     if let Some(sampler) = &agent.sampler {
         let first = move |jni: Jni<'_>| {
@@ -334,6 +355,62 @@ pub(crate) fn object_alloc(agent: &'static Agent, jni: Jni<'_>, event: Allocatio
     }
 }
 
+/// Handles `DataDumpRequest`, which the signal `SIGQUIT` causes: writes a file of HPROF with the numbers so far.
+pub(crate) fn data_dump_request(agent: &'static Agent, jni: Jni<'_>) {
+    let Some((sources, _pass)) = agent.sources().zip(agent.gate.enter()) else {
+        return;
+    };
+    if sources.has_heap_for_snapshot(jni) {
+        agent.writer.write_on_request(&sources, jni);
+    } else {
+        diagnostics::line("hprof: no file is written: the heap is nearly full; raise -Xmx");
+    }
+}
+
+/// Handles `MonitorWait`.
+pub(crate) fn monitor_wait(
+    agent: &'static Agent,
+    jni: Jni<'_>,
+    thread: Local<'_>,
+    object: Local<'_>,
+    timeout_ms: i64,
+) {
+    if let Some(monitors) = &agent.monitors {
+        monitors.wait(agent.jvmti, jni, thread, object, timeout_ms);
+    }
+}
+
+/// Handles `MonitorWaited`.
+pub(crate) fn monitor_waited(
+    agent: &'static Agent,
+    jni: Jni<'_>,
+    thread: Local<'_>,
+    object: Local<'_>,
+) {
+    if let Some(monitors) = &agent.monitors {
+        monitors.waited(agent.jvmti, jni, thread, object);
+    }
+}
+
+/// Handles `MonitorContendedEnter`.
+pub(crate) fn monitor_contended_enter(
+    agent: &'static Agent,
+    jni: Jni<'_>,
+    thread: Local<'_>,
+    object: Local<'_>,
+) {
+    if let Some(monitors) = &agent.monitors {
+        monitors.enter(&agent.instrumentation, jni, thread, object);
+    }
+}
+
+/// Handles `MonitorContendedEntered`.
+pub(crate) fn monitor_contended_entered(agent: &'static Agent, jni: Jni<'_>, thread: Local<'_>) {
+    if let Some(monitors) = &agent.monitors {
+        monitors.entered(jni, thread);
+    }
+}
+
 /// Handles `GarbageCollectionFinish`.
 pub(crate) fn garbage_collection_finish(agent: &'static Agent) {
     if let Some(samples) = &agent.samples {
@@ -379,7 +456,11 @@ pub(crate) fn disable(agent: &Agent) {
         event::GARBAGE_COLLECTION_FINISH,
         event::NATIVE_METHOD_BIND,
         event::VM_DEATH,
-    ] {
+        event::DATA_DUMP_REQUEST,
+    ]
+    .into_iter()
+    .chain(MONITOR_EVENTS)
+    {
         // A failure does no harm: the JVM refuses to disable an event that it does not know.
         let _ = agent.jvmti.notify(event, false);
     }

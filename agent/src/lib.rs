@@ -18,6 +18,7 @@ mod instrument;
 pub mod jvm;
 mod load;
 mod locks;
+mod monitors;
 mod options;
 mod sampler;
 mod snapshot;

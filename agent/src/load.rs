@@ -22,6 +22,7 @@ use crate::instrument::instrumentation::Instrumentation;
 use crate::jvm::jvmti::{self, Jvmti};
 use crate::jvm::sampling::ClockSource;
 use crate::jvm::sys::{Capabilities, JVMTI_ERROR_NOT_AVAILABLE, capability};
+use crate::monitors::Monitors;
 use crate::options::{IncludeFileError, Options};
 use crate::sampler::{Sampler, SamplerSettings};
 use crate::snapshot::assembly::StartTime;
@@ -141,6 +142,7 @@ fn make(jvmti: Jvmti, settings: AgentOptions) -> Result<Agent, LoadError> {
     }
     add_capabilities(jvmti, &options)?;
     let samples = samples(jvmti, &options)?;
+    let monitors = monitors(jvmti, &options);
     let sampler = options
         .settings
         .samples()
@@ -160,6 +162,7 @@ fn make(jvmti: Jvmti, settings: AgentOptions) -> Result<Agent, LoadError> {
         hidden_classes: HiddenClasses::default(),
         samples,
         sampler,
+        monitors,
         own_threads: OwnThreads::default(),
         tracker: OnceLock::new(),
         gate: SnapshotGate::default(),
@@ -244,6 +247,37 @@ fn samples(jvmti: Jvmti, options: &Options) -> Result<Option<Samples>, LoadError
         }
     }
     Ok(None)
+}
+
+/// The monitors, if HPROF's options ask for them.
+fn monitors(jvmti: Jvmti, options: &Options) -> Option<Monitors> {
+    let hprof = options
+        .settings
+        .hprof
+        .as_ref()
+        .filter(|hprof| hprof.monitors)?;
+    let added = jvmti.add_capabilities(Capabilities::of(&[
+        capability::CAN_GENERATE_MONITOR_EVENTS,
+        capability::CAN_GET_MONITOR_INFO,
+        capability::CAN_GET_OWNED_MONITOR_INFO,
+        capability::CAN_GET_CURRENT_CONTENDED_MONITOR,
+    ]));
+    // Without these capabilities frames have no files and lines.
+    let _ = jvmti.add_capabilities(Capabilities::of(&[
+        capability::CAN_GET_SOURCE_FILE_NAME,
+        capability::CAN_GET_LINE_NUMBERS,
+    ]));
+    match added {
+        Ok(()) => Some(Monitors::new(
+            usize::try_from(hprof.depth).unwrap_or(usize::MAX),
+        )),
+        Err(error) => {
+            diagnostics::line(&format!(
+                "monitor=y: this JVM does not tell about monitors ({error}); another agent may have asked for them"
+            ));
+            None
+        }
+    }
 }
 
 /// Prints the options and ends the process, as the JDK's own agents do. If the agent refused to load instead, the JVM

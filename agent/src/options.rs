@@ -104,13 +104,7 @@ fn file_of(settings: &AgentOptions, process: u32) -> PathBuf {
     if hprof.force || !file.exists() {
         return file;
     }
-    let (name, suffix) = if hprof.binary {
-        (hprof.file.as_str(), "")
-    } else {
-        let name = hprof.file.strip_suffix(".txt").unwrap_or(&hprof.file);
-        (name, ".txt")
-    };
-    PathBuf::from(format!("{name}.{process}{suffix}"))
+    PathBuf::from(hprof.marked(&hprof.file, process))
 }
 
 /// Replaces `%p` in a file's name by the process id, but not in the names of folders: if the path

@@ -1,19 +1,30 @@
 //! Tests of HPROF's options, from the command line to the file: each table, on a program whose numbers are known.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::process::{Command, Output};
 
 use anyhow::{Context, Result, bail, ensure};
-use loadhook_hprof::contents::{Contents, ReadContents, Section};
+use loadhook_hprof::contents::{Contents, Heap, ReadContents, Section};
 use loadhook_hprof::text::{Cost, CostKind, Site};
+use loadhook_hprof::{ErrorKind, LoadClass, Visitor, read};
 use loadhook_testkit::hprof_walk::walk;
 use loadhook_testkit::jdk::Jdk;
+
+use tempfile::TempDir;
 
 mod support;
 use support::{agent, compiled, finish};
 
-/// The command that runs the program for some milliseconds with these options.
+/// The command that runs `Hprof` for some milliseconds with these options.
 fn command(feature: u32, folder: &Path, options: &str, millis: u32) -> Result<Command> {
+    let mut java = command_of("Hprof", feature, folder, options)?;
+    java.arg(millis.to_string());
+    Ok(java)
+}
+
+/// The command that runs a program with these options.
+fn command_of(program: &str, feature: u32, folder: &Path, options: &str) -> Result<Command> {
     let mut java = Jdk::find(feature)?.java();
     java.current_dir(folder);
     for variable in [
@@ -24,9 +35,7 @@ fn command(feature: u32, folder: &Path, options: &str, millis: u32) -> Result<Co
         java.env_remove(variable);
     }
     java.arg(format!("-agentpath:{}=hprof:{options}", agent()?.display()));
-    java.arg("-cp")
-        .arg(compiled("Hprof")?)
-        .args(["Hprof", &millis.to_string()]);
+    java.arg("-cp").arg(compiled(program)?).arg(program);
     Ok(java)
 }
 
@@ -36,8 +45,31 @@ fn text(bytes: &[u8]) -> String {
 
 /// Runs the program to its end and reads the file.
 fn run(feature: u32, options: &str, millis: u32) -> Result<(Contents, Output)> {
+    let (file, output) = run_to_file(feature, options, millis)?;
+    Ok((contents(&file)?, output))
+}
+
+/// Reads a file that has neither a fault nor a contradiction.
+fn contents(file: &[u8]) -> Result<Contents> {
+    let ReadContents { contents, error } = Contents::read(file);
+    ensure!(error.is_none(), "{error:?}");
+    ensure!(contents.warnings.is_empty(), "{:?}", contents.warnings);
+    Ok(contents)
+}
+
+/// Runs `Hprof` to its end, and returns the bytes of the file.
+fn run_to_file(feature: u32, options: &str, millis: u32) -> Result<(Vec<u8>, Output)> {
     let folder = tempfile::tempdir()?;
-    let output = finish(&mut command(feature, folder.path(), options, millis)?)?;
+    run_in(
+        &folder,
+        command(feature, folder.path(), options, millis)?,
+        options,
+    )
+}
+
+/// Runs a program to its end, and returns the bytes of the file.
+fn run_in(folder: &TempDir, mut command: Command, options: &str) -> Result<(Vec<u8>, Output)> {
+    let output = finish(&mut command)?;
     ensure!(
         output.status.success() && text(&output.stdout) == "done\n",
         "{output:?}"
@@ -52,10 +84,9 @@ fn run(feature: u32, options: &str, millis: u32) -> Result<(Contents, Output)> {
     if is_binary {
         ensure!(walk(&file)[&0x2c] == 1, "the file has no end");
     }
-    let ReadContents { contents, error } = Contents::read(&file[..]);
-    ensure!(error.is_none(), "{error:?}");
-    ensure!(contents.warnings.is_empty(), "{:?}", contents.warnings);
-    Ok((contents, output))
+    // Neither the temporary file nor the heap dump is left.
+    ensure!(std::fs::read_dir(folder.path())?.count() == 1);
+    Ok((file, output))
 }
 
 fn costs(contents: &Contents, of: CostKind) -> Result<(i64, &[Cost])> {
@@ -203,6 +234,221 @@ fn binary_files_have_the_same_tables(feature: u32) -> Result<()> {
     Ok(())
 }
 
+/// Counts the objects of `Hprof$Item`.
+#[derive(Default)]
+struct Items {
+    names: HashMap<u64, Vec<u8>>,
+    class: u64,
+    count: u64,
+}
+
+impl Visitor for Items {
+    fn text(&mut self, id: u64, text: &[u8]) -> Result<(), ErrorKind> {
+        self.names.insert(id, text.to_vec());
+        Ok(())
+    }
+    fn load_class(&mut self, class: LoadClass) -> Result<(), ErrorKind> {
+        // A site names the class, too, by an identifier that no object has.
+        if self.names[&class.name] == b"Hprof$Item" {
+            self.class = class.class;
+        }
+        Ok(())
+    }
+    fn instance(&mut self, _: u64, class: u64, _: &[u8]) -> Result<(), ErrorKind> {
+        self.count += u64::from(class == self.class);
+        Ok(())
+    }
+}
+
+fn heap(contents: &Contents) -> Result<&Heap> {
+    let mut sections = contents.sections.iter();
+    let heap = sections.find_map(|section| match section {
+        Section::Heap(heap) => Some(heap),
+        _ => None,
+    });
+    heap.context("no heap dump")
+}
+
+/// The dump of the heap follows the tables, in both formats.
+fn heaps_have_all_objects(feature: u32) -> Result<()> {
+    let (file, _) = run_to_file(feature, "heap=all,format=b", 1)?;
+    let whole = contents(&file)?;
+    sites(&whole)?;
+    ensure!(heap(&whole)?.objects > 1000);
+    let mut items = Items::default();
+    read(&file[..], &mut items)?;
+    ensure!(items.count == 1000, "{}", items.count);
+    let (file, _) = run_to_file(feature, "heap=dump,verbose=n", 1)?;
+    let whole = contents(&file)?;
+    ensure!(heap(&whole)?.arrays > 100 && heap(&whole)?.roots > 10);
+    let main = whole
+        .threads
+        .values()
+        .find(|thread| thread.name == "DestroyJavaVM");
+    ensure!(main.is_some(), "{:?}", whole.threads);
+    let text = text(&file);
+    let items = text
+        .lines()
+        .filter(|line| line.contains("class=Hprof$Item@"));
+    // An object without fields has 16 bytes under compressed class pointers.
+    let sizes = items
+        .map(|line| line.contains(" (sz=16, "))
+        .collect::<Vec<_>>();
+    ensure!(sizes == [true; 1000], "{}", sizes.len());
+    ensure!(text.contains("elem type=Hprof$Item[]@") && text.contains("\tstatic items\t"));
+    ensure!(!text.contains("SITES"));
+    Ok(())
+}
+
+/// The contended enters of a class at a method: their number and milliseconds.
+fn contended(contents: &Contents, class: &str, method: &str) -> Result<i64> {
+    let (total, rows) = costs(contents, CostKind::Monitors)?;
+    let mut rows = rows.iter().filter(|row| row.name == class);
+    let (Some(row), None) = (rows.next(), rows.next()) else {
+        bail!("{contents:?}");
+    };
+    let frame = contents.traces[&row.trace].frames.first();
+    let frame = frame.context("the trace is empty")?;
+    ensure!(
+        frame.method == method && frame.line > 0 && total > 0,
+        "{frame:?}, {total}"
+    );
+    Ok(row.count)
+}
+
+fn monitors_have_their_threads(feature: u32) -> Result<()> {
+    let run = |options: &str| -> Result<Vec<u8>> {
+        let folder = tempfile::tempdir()?;
+        let command = command_of("HprofMonitors", feature, folder.path(), options)?;
+        Ok(run_in(&folder, command, options)?.0)
+    };
+    let file = run("monitor=y,cutoff=0")?;
+    let whole = contents(&file)?;
+    ensure!(contended(&whole, "HprofMonitors$Gate", "enter")? == 3);
+    ensure!(whole.monitor_events >= 2, "{}", whole.monitor_events);
+    let dump = whole.sections.iter().find_map(|section| match section {
+        Section::Monitors(dump) => Some(dump),
+        _ => None,
+    });
+    let dump = dump.context("no MONITOR DUMP")?;
+    let name = |serial: &u32| whole.threads[serial].name.as_str();
+    let circles = dump.deadlocks();
+    let [circle] = &circles[..] else {
+        bail!("{circles:?}");
+    };
+    let mut names: Vec<&str> = circle.iter().map(name).collect();
+    names.sort_unstable();
+    ensure!(names == ["takes-left", "takes-right"], "{names:?}");
+    let left = dump
+        .monitors
+        .iter()
+        .find(|monitor| monitor.class == "LHprofMonitors$Left;");
+    let owner = left.and_then(|monitor| monitor.owner).context("no owner")?;
+    ensure!((name(&owner.thread), owner.entries) == ("takes-left", 1));
+    let is_blocked = |thread: u32| {
+        let mut states = dump.threads.iter();
+        states.any(|state| state.thread == thread && state.status == "MW")
+    };
+    ensure!(circle.iter().all(|thread| is_blocked(*thread)), "{dump:?}");
+    let text = text(&file);
+    for part in [
+        "\nDeadlock: each of these threads waits for the next one: takes-",
+        "\nWAIT: MONITOR LHprofMonitors$Bell;, timeout=20, thread ",
+        "\nWAITED: MONITOR LHprofMonitors$Bell;, time_waited=",
+    ] {
+        ensure!(text.contains(part), "{part}");
+    }
+    let file = run("monitor=y,cutoff=0,format=b,thread=y")?;
+    let whole = contents(&file)?;
+    let (_, rows) = costs(&whole, CostKind::Monitors)?;
+    let gates = rows.iter().filter(|row| row.name == "HprofMonitors$Gate");
+    let thread = |trace: u32| {
+        whole.traces[&trace]
+            .thread
+            .map(|thread| &whole.threads[&thread])
+    };
+    let mut names: Vec<&str> = gates
+        .filter_map(|row| Some(thread(row.trace)?.name.as_str()))
+        .collect();
+    names.sort_unstable();
+    ensure!(names == ["waits-0", "waits-1", "waits-2"], "{names:?}");
+    Ok(())
+}
+
+/// At its end the JVM has stopped the threads of a concurrent collector, which then collects nothing more.
+#[test]
+fn concurrent_collectors_do_not_hold_the_end_up() -> Result<()> {
+    for feature in [17, 25] {
+        let folder = tempfile::tempdir()?;
+        let options = "heap=all,monitor=y,format=b";
+        let mut command = command(feature, folder.path(), options, 1)?;
+        command.env("JAVA_TOOL_OPTIONS", "-XX:+UseZGC");
+        let (file, _) = run_in(&folder, command, options)?;
+        ensure!(heap(&contents(&file)?)?.objects > 1000);
+    }
+    Ok(())
+}
+
+on_jdks!(monitors_have_their_threads: on_17 17, on_25 25);
+
+/// The list of JDK 1.1 has each pair of callee and caller.
+#[test]
+fn old_lists_have_callees_and_callers() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let command = command(17, folder.path(), "cpu=old", 1)?;
+    let (file, _) = run_in(&folder, command, "cpu=old")?;
+    let list = text(&file);
+    ensure!(list.starts_with("count callee caller time\n"));
+    for row in [
+        "\n1000 Hprof.step(I)I Hprof.loop()V ",
+        "\n300 Hprof.fail()V Hprof.caught()V ",
+        "\n1 Hprof.main([Ljava/lang/String;)V <unknown caller> ",
+    ] {
+        ensure!(list.contains(row), "{row}");
+    }
+    Ok(())
+}
+
+/// Without a dump at the exit there is no file.
+#[test]
+fn nothing_is_written_at_the_exit_if_so_wanted() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let mut command = command(17, folder.path(), "heap=all,doe=n", 1)?;
+    let output = finish(&mut command)?;
+    ensure!(
+        output.status.success() && text(&output.stdout) == "done\n",
+        "{output:?}"
+    );
+    ensure!(std::fs::read_dir(folder.path())?.count() == 0);
+    Ok(())
+}
+
+/// `SIGQUIT` writes a file with the numbers so far, beside the one at the end.
+#[test]
+fn a_signal_writes_a_file_of_its_own() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let mut command = command(17, folder.path(), "heap=all,doe=n,depth=1,cutoff=0", 1)?;
+    command.arg("java.hprof.1.txt");
+    let output = finish(&mut command)?;
+    ensure!(output.status.success(), "{output:?}");
+    let said = text(&output.stderr);
+    ensure!(
+        said.contains("profile written to java.hprof.1.txt"),
+        "{said}"
+    );
+    let file = std::fs::read(folder.path().join("java.hprof.1.txt"))?;
+    let whole = contents(&file)?;
+    let item = sites(&whole)?.iter().find(|row| row.class == "Hprof$Item");
+    ensure!(
+        item.is_some_and(|row| row.live.objects == Some(1000)),
+        "{item:?}"
+    );
+    ensure!(heap(&whole)?.objects > 1000);
+    ensure!(std::fs::read_dir(folder.path())?.count() == 1);
+    Ok(())
+}
+
+on_jdks!(heaps_have_all_objects: on_17 17, on_25 25);
 on_jdks!(binary_files_have_the_same_tables: on_17 17, on_25 25);
 
 on_jdks!(
@@ -233,14 +479,9 @@ fn options_are_those_of_hprof() -> Result<()> {
     );
     for (options, environment, message) in [
         (
-            "",
-            None,
-            "hprof: heap=all, the default, is not supported yet; give heap=sites",
-        ),
-        (
             "cpu=samples",
-            Some("monitor=y"),
-            "hprof: monitor=y is not supported yet",
+            Some("net=localhost:1"),
+            "hprof: net= is not supported yet",
         ),
         (
             "cpu=old",

@@ -8,9 +8,9 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use loadhook_agent::jvm::sys::{
     Callbacks, Capabilities, FILTER_UNTAGGED, FrameInfo, HeapCallbacks, JNI_VERSION_10,
-    JVMTI_ERROR_NOT_AVAILABLE, JVMTI_VERSION_11, LineNumberEntry, StackInfo, StackLocal,
-    THREAD_NORM_PRIORITY, VISIT_ABORT, VISIT_OBJECTS, Value, capability, event, invoke, jni, jvmti,
-    reference,
+    JVMTI_ERROR_NOT_AVAILABLE, JVMTI_VERSION_11, LineNumberEntry, MonitorUsage, StackInfo,
+    StackLocal, THREAD_NORM_PRIORITY, VISIT_ABORT, VISIT_OBJECTS, Value, capability, event, invoke,
+    jni, jvmti, reference,
 };
 use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::process;
@@ -23,6 +23,12 @@ const JVMTI: &[(&str, usize)] = &[
     ),
     ("GetAllThreads", jvmti::GET_ALL_THREADS),
     ("GetThreadState", jvmti::GET_THREAD_STATE),
+    ("GetOwnedMonitorInfo", jvmti::GET_OWNED_MONITOR_INFO),
+    (
+        "GetCurrentContendedMonitor",
+        jvmti::GET_CURRENT_CONTENDED_MONITOR,
+    ),
+    ("GetObjectMonitorUsage", jvmti::GET_OBJECT_MONITOR_USAGE),
     ("RunAgentThread", jvmti::RUN_AGENT_THREAD),
     ("GetTopThreadGroups", jvmti::GET_TOP_THREAD_GROUPS),
     ("GetNamedModule", jvmti::GET_NAMED_MODULE),
@@ -161,6 +167,31 @@ const EVENTS: &[(&str, i32, &str)] = &[
         "NativeMethodBind",
     ),
     (
+        "JVMTI_EVENT_DATA_DUMP_REQUEST",
+        event::DATA_DUMP_REQUEST,
+        "DataDumpRequest",
+    ),
+    (
+        "JVMTI_EVENT_MONITOR_WAIT",
+        event::MONITOR_WAIT,
+        "MonitorWait",
+    ),
+    (
+        "JVMTI_EVENT_MONITOR_WAITED",
+        event::MONITOR_WAITED,
+        "MonitorWaited",
+    ),
+    (
+        "JVMTI_EVENT_MONITOR_CONTENDED_ENTER",
+        event::MONITOR_CONTENDED_ENTER,
+        "MonitorContendedEnter",
+    ),
+    (
+        "JVMTI_EVENT_MONITOR_CONTENDED_ENTERED",
+        event::MONITOR_CONTENDED_ENTERED,
+        "MonitorContendedEntered",
+    ),
+    (
         "JVMTI_EVENT_VM_OBJECT_ALLOC",
         event::VM_OBJECT_ALLOC,
         "VMObjectAlloc",
@@ -174,6 +205,19 @@ const EVENTS: &[(&str, i32, &str)] = &[
 
 const CAPABILITIES: &[(&str, usize)] = &[
     ("can_tag_objects", capability::CAN_TAG_OBJECTS),
+    (
+        "can_generate_monitor_events",
+        capability::CAN_GENERATE_MONITOR_EVENTS,
+    ),
+    ("can_get_monitor_info", capability::CAN_GET_MONITOR_INFO),
+    (
+        "can_get_owned_monitor_info",
+        capability::CAN_GET_OWNED_MONITOR_INFO,
+    ),
+    (
+        "can_get_current_contended_monitor",
+        capability::CAN_GET_CURRENT_CONTENDED_MONITOR,
+    ),
     (
         "can_get_source_file_name",
         capability::CAN_GET_SOURCE_FILE_NAME,
@@ -318,6 +362,11 @@ fn probe(feature: u32) -> String {
         (
             "offsetof(jvmtiLineNumberEntry, line_number)",
             std::mem::offset_of!(LineNumberEntry, line_number),
+        ),
+        ("sizeof(jvmtiMonitorUsage)", size_of::<MonitorUsage>()),
+        (
+            "offsetof(jvmtiMonitorUsage, notify_waiters)",
+            std::mem::offset_of!(MonitorUsage, notify_waiters),
         ),
         ("sizeof(jvmtiStackInfo)", size_of::<StackInfo>()),
         (

@@ -1,10 +1,10 @@
-//! Tests of `loadhook hprof`, on texts written after the manual.
+//! Tests of `loadhook hprof`, on texts written after the manual, and of `loadhook run --hprof`.
 
 mod common;
 
 use std::fs;
 
-use common::{done, folder, loadhook};
+use common::{done, folder, loadhook, run};
 
 const TEXT: &str = "JAVA PROFILE 1.0.1, created Wed Oct  7 11:38:10 1998
 
@@ -104,4 +104,40 @@ fn faults_are_placed_and_the_part_before_them_is_shown() {
         "{}",
         shown.err
     );
+}
+
+/// The options reach the agent, and the file can be read.
+#[test]
+fn a_command_runs_with_the_options_of_hprof() {
+    let folder = folder();
+    let path = folder.path();
+    let options = "cpu=times,depth=1,cutoff=0,format=b,file=out.hprof";
+    let ran = done(&mut run(path, &["--hprof", options], &["serve"]));
+    let said = ["profile written to out.hprof"];
+    ran.expect(0, "served 77461611\n", &said);
+    let shown = done(&mut loadhook(
+        path,
+        &["hprof", "out.hprof", "--top", "100000"],
+    ));
+    assert_eq!(shown.code, Some(0), "{}", shown.err);
+    assert!(
+        shown.out.contains("\nCPU TIME (ms) · total "),
+        "{}",
+        shown.out
+    );
+    let mut rows = shown.out.lines();
+    let row = rows.find(|row| row.ends_with(" shop.Shop$Order.<init>"));
+    let count = row.and_then(|row| row.split_whitespace().nth(3));
+    assert_eq!(count, Some("1500"), "{row:?}");
+    let help = done(&mut run(path, &["--hprof", "help"], &["serve"]));
+    assert_eq!((help.code, help.err.as_str()), (Some(0), ""));
+    assert!(help.out.contains("heap=dump|sites|all") && !help.out.contains("served"));
+    let wrong = done(&mut run(path, &["--hprof", "cpu=fast"], &["serve"]));
+    assert!(
+        wrong.code != Some(0) && wrong.out.is_empty(),
+        "{}",
+        wrong.out
+    );
+    let fault = "hprof: cpu=fast: expected samples, times or old";
+    assert!(wrong.err.contains(fault), "{}", wrong.err);
 }

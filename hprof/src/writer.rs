@@ -1,13 +1,13 @@
 //! Writing: names, classes and stacks, then the heap in segments.
 
 use std::collections::HashMap;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
 
 use crate::record::alloc_sites::{AllocSite, AllocSites};
 use crate::record::class_dump::ClassDump;
 use crate::record::control_settings::ControlSettings;
 use crate::record::cpu_samples::{CpuSample, CpuSamplesHead};
-use crate::record::header::Header;
+use crate::record::header::{HEADER_LENGTH, Header};
 use crate::record::heap_summary::HeapSummary;
 use crate::record::instance::InstanceHead;
 use crate::record::load_class::LoadClass;
@@ -43,6 +43,8 @@ pub struct Writer<W: Write> {
     id_size: u32,
     /// Identifiers of the names that [`Writer::name`] wrote.
     names: HashMap<Box<[u8]>, u64>,
+    /// The identifier of the first name.
+    first_name: u64,
     record: RecordBuffer,
     segment: Vec<u8>,
     /// Set while a record that has a segment of its own is written.
@@ -65,6 +67,7 @@ impl<W: Write> Writer<W> {
             out,
             id_size: header.id_size,
             names: HashMap::new(),
+            first_name: 1,
             record: RecordBuffer::new(header.id_size),
             segment: Vec::with_capacity(SEGMENT),
             has_own_segment: false,
@@ -74,12 +77,19 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
+    /// Gives names identifiers from this one on, instead of from 1.
+    #[must_use]
+    pub fn with_names_from(mut self, first_name: u64) -> Self {
+        self.first_name = first_name;
+        self
+    }
+
     /// The identifier of a name. The name is written if it is new.
     pub fn name(&mut self, text: &[u8]) -> io::Result<u64> {
         if let Some(id) = self.names.get(text) {
             return Ok(*id);
         }
-        let id = self.names.len() as u64 + 1;
+        let id = self.names.len() as u64 + self.first_name;
         self.names.insert(text.into(), id);
         self.text(id, text)?;
         Ok(id)
@@ -247,6 +257,24 @@ impl<W: Write> Writer<W> {
         self.check_no_array()?;
         self.flush_segment()?;
         self.top_record(top::HEAP_DUMP_END, |_| {})?;
+        self.out.flush()
+    }
+
+    /// Ends the file with the records of a complete dump, whose identifiers must differ from those written so far.
+    ///
+    /// # Errors
+    ///
+    /// Fails if `dump` cannot be read, or if its identifiers have another size.
+    pub fn finish_with(mut self, mut dump: impl Read) -> io::Result<()> {
+        self.check_no_array()?;
+        self.flush_segment()?;
+        let mut header = [0; HEADER_LENGTH];
+        dump.read_exact(&mut header)?;
+        if !header.starts_with(&Header::magic(self.id_size)) {
+            let text = "the heap dump has another version or another size of identifiers";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+        }
+        io::copy(&mut dump, &mut self.out)?;
         self.out.flush()
     }
 

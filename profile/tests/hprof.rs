@@ -2,7 +2,10 @@
 
 use loadhook_hprof::contents::{Contents, ReadContents, Section};
 use loadhook_hprof::text::{Cost, CostKind};
-use loadhook_profile::format::hprof::{Detail, begin_binary, write};
+use loadhook_profile::format::hprof::{
+    Contention, Detail, MonitorDump, MonitorState, MonitorTables, ThreadState, WaitMoment, Waiting,
+    begin_binary, begin_text, write,
+};
 use loadhook_profile::format::{Format, Options};
 use loadhook_profile::{Header, Method, Node, Profile, ThreadTree, Timing};
 use loadhook_testkit::hprof_walk::walk;
@@ -73,7 +76,7 @@ fn assert_same_in_binary(
     options: &Options<'_>,
 ) {
     let mut file = Vec::new();
-    let begun = begin_binary(profile, detail, options, &mut file);
+    let begun = begin_binary(profile, None, detail, options, &mut file);
     let finished = begun.and_then(|writer| writer.finish());
     finished.expect("memory can be written");
     let counts = walk(&file);
@@ -233,6 +236,90 @@ fn traces_have_methods_of_java_alone() {
         ("shop.Shop.main", 2, 1),
     ];
     assert_eq!(counts, expected);
+}
+
+/// The waits of two threads at one place, and two threads that wait for each other.
+fn monitors() -> MonitorTables {
+    let contention = |thread, ns| Contention {
+        thread,
+        frames: vec![(3, Some(7)), (1, None)],
+        class: "shop.Lock".to_owned(),
+        count: 2,
+        ns,
+    };
+    let state = |thread| ThreadState {
+        thread,
+        frames: vec![(0, None)],
+        status: "MW".to_owned(),
+    };
+    let monitor = |owner, waits| MonitorState {
+        class: "Lshop/Lock;".to_owned(),
+        owner: Some((owner, 1)),
+        to_enter: vec![waits],
+        to_be_notified: Vec::new(),
+    };
+    MonitorTables {
+        contentions: vec![contention(0, 3_000_000), contention(1, 1_000_000)],
+        waits: vec![Waiting {
+            thread: 1,
+            class: "Lshop/Lock;".to_owned(),
+            moment: WaitMoment::Ends { waited_ms: 5 },
+        }],
+        lost_waits: 8,
+        dump: MonitorDump {
+            threads: vec![state(0), state(1)],
+            monitors: vec![monitor(0, 1), monitor(1, 0)],
+        },
+    }
+}
+
+#[test]
+fn monitors_are_written_beside_a_profile() {
+    let profile = profile(Timing::Count);
+    let (monitors, options) = (monitors(), Options::default());
+    let detail = Detail {
+        by_thread: false,
+        ..Detail::default()
+    };
+    let mut text = Vec::new();
+    let begun = begin_text(&profile, Some(&monitors), &detail, &options, &mut text);
+    begun
+        .and_then(|writer| writer.finish())
+        .expect("memory can be written");
+    let written = String::from_utf8_lossy(&text);
+    for part in [
+        "\n8 further events of Object.wait are left out.\n",
+        "\nDeadlock: each of these threads waits for the next one: one, two.\n",
+        "\nWAITED: MONITOR Lshop/Lock;, time_waited=5, thread 200002\n",
+        "\nMONITOR TIME BEGIN (total = 4 ms) ",
+    ] {
+        assert!(written.contains(part), "{part}: {written}");
+    }
+    let whole = Contents::read(&text[..]);
+    assert!(whole.error.is_none(), "{:?}", whole.error);
+    assert_eq!(whole.contents.warnings, []);
+    let mut binary = Vec::new();
+    let begun = begin_binary(&profile, Some(&monitors), &detail, &options, &mut binary);
+    begun
+        .and_then(|writer| writer.finish())
+        .expect("memory can be written");
+    assert_eq!(walk(&binary)[&0x41], 1);
+    for file in [&text, &binary] {
+        let contents = Contents::read(&file[..]).contents;
+        let Some(Section::Costs { begin, rows }) = contents.sections.first() else {
+            panic!("{contents:?}");
+        };
+        assert_eq!((begin.kind, begin.total), (CostKind::Monitors, 4));
+        let [row] = &rows[..] else {
+            panic!("{rows:?}");
+        };
+        assert_eq!(
+            (row.count, row.own, row.name.as_str()),
+            (4, 100.0, "shop.Lock")
+        );
+        let frames = &contents.traces[&row.trace].frames;
+        assert_eq!((frames[0].method.as_str(), frames[0].line), ("leaf", 7));
+    }
 }
 
 #[test]

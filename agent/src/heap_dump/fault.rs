@@ -12,7 +12,7 @@ pub(super) const ATTEMPTS: u32 = 10;
 
 /// The reason why there is no dump.
 #[derive(Debug, Error)]
-pub(super) enum Fault {
+pub(crate) enum Fault {
     /// A class was loaded or unloaded after the classes were listed, and before the walk.
     #[error("classes are loaded faster than they can be read ({ATTEMPTS} attempts); try again")]
     ClassesChanged,

@@ -1,6 +1,6 @@
-//! Heap dumps by JVM TI, for JVMs whose own dumper cannot be asked.
+//! Heap dumps by JVM TI, for JVMs whose own dumper cannot be asked, and for files of HPROF.
 //!
-//! The agent is attached to the JVM for the dump. It counts the objects, refuses if their tags would take too much
+//! For a JVM's dump, the agent is attached to it. It counts the objects, refuses if their tags would take too much
 //! memory, and follows all references from the roots. It uses a JVM TI environment of its own, which is disposed with
 //! its tags at the end. Its answer is a file beside the dump, in the format of [`loadhook_settings::heap_dump`].
 
@@ -9,8 +9,10 @@ mod class_record;
 mod classes;
 mod dump;
 mod fault;
+mod heap_file;
 mod run;
 mod tags;
 mod threads;
 
+pub(crate) use self::heap_file::HeapFile;
 pub(crate) use self::run::run;

@@ -14,7 +14,7 @@ use super::cancellable::Cancellable;
 use super::classes::Classes;
 use super::dump::{Dump, DumpSummary};
 use super::fault::{ATTEMPTS, Fault};
-use super::tags::{ID_SIZE, Ids, id_of_class};
+use super::tags::{ID_SIZE, Ids, NAMES, class_serial, id_of_class};
 use super::threads::Threads;
 use crate::jvm::heap_walk::Panicked;
 use crate::jvm::jni::Jni;
@@ -22,7 +22,7 @@ use crate::jvm::jvmti::Jvmti;
 use crate::jvm::sys::{Capabilities, capability};
 
 /// Bytes that a tag takes in the JVM: 65 to 85 were measured on JDK 17 and 25.
-const TAG_BYTES: u64 = 80;
+pub(super) const TAG_BYTES: u64 = 80;
 
 /// Dumps the heap and writes the answer. Returns whether there is a dump. Each attempt needs an `environment` of its
 /// own.
@@ -53,7 +53,7 @@ fn answer(
     Ok(matches!(dumped, Ok(Some(_))))
 }
 
-fn create(file: &Path) -> io::Result<File> {
+pub(super) fn create(file: &Path) -> io::Result<File> {
     File::options()
         .write(true)
         .create_new(true)
@@ -90,11 +90,7 @@ fn dump(
     environment: impl Fn() -> Option<Jvmti>,
     answer: &mut impl Write,
 ) -> Result<Option<DumpSummary>, Fault> {
-    let first = Environment::new(&environment)?;
-    // The JVM's own dumper collects the heap first, too.
-    first.0.collect_garbage()?;
-    let objects = first.0.count_objects()?;
-    drop(first);
+    let objects = count_objects(&environment, true)?;
     let bytes = objects * TAG_BYTES;
     let limit = request.max_memory;
     let counted = TagMemory {
@@ -106,17 +102,38 @@ fn dump(
     if bytes > limit {
         return Ok(None);
     }
-    let mut file = create(Path::new(&request.file))?;
+    let file = create(Path::new(&request.file))?;
+    dump_into(&file, jni, environment).map(Some)
+}
+
+/// Counts the objects. If `collects`, the heap is collected first, as the JVM's own dumper does.
+pub(super) fn count_objects(
+    environment: impl Fn() -> Option<Jvmti>,
+    collects: bool,
+) -> Result<u64, Fault> {
+    let environment = Environment::new(environment)?;
+    if collects {
+        environment.0.collect_garbage()?;
+    }
+    Ok(environment.0.count_objects()?)
+}
+
+/// Dumps the heap into an empty file. Each attempt needs an `environment` of its own.
+pub(super) fn dump_into(
+    mut file: &File,
+    jni: Jni<'_>,
+    environment: impl Fn() -> Option<Jvmti>,
+) -> Result<DumpSummary, Fault> {
     let mut attempts = ATTEMPTS;
     loop {
         let environment = Environment::new(&environment)?;
         attempts -= 1;
-        match walk(environment.0, jni, &file) {
+        match walk(environment.0, jni, file) {
             Err(Fault::ClassesChanged) if attempts > 0 => {
                 file.set_len(0)?;
                 file.rewind()?;
             }
-            outcome => return outcome.map(Some),
+            outcome => return outcome,
         }
     }
 }
@@ -124,11 +141,11 @@ fn dump(
 /// Writes a dump by one walk over the heap.
 fn walk(jvmti: Jvmti, jni: Jni<'_>, file: &File) -> Result<DumpSummary, Fault> {
     let classes = Classes::find(jvmti, jni, &Cancellable(file))?;
-    let mut out = Writer::new(Cancellable(file), header())?;
+    let mut out = Writer::new(Cancellable(file), header())?.with_names_from(NAMES);
     for (number, class) in classes.all.iter().enumerate() {
         let name = out.name(&class.name)?;
         out.load_class(&LoadClass {
-            serial: number as u32 + 1,
+            serial: class_serial(number),
             class: id_of_class(number),
             name,
         })?;

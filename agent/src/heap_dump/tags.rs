@@ -50,6 +50,18 @@ pub(super) fn class_number(id: u64) -> Option<usize> {
     usize::try_from((id / STEP).checked_sub(1)?).ok()
 }
 
+/// The serial number of the class of a number. These are above those of a profile in the same file.
+pub(super) fn class_serial(number: usize) -> u32 {
+    (1 << 30) + number as u32
+}
+
+/// The identifier of the first frame. Those of a profile in the same file are lower.
+pub(super) const FRAMES: u64 = 1 << 40;
+/// The identifier of the first name. Those of a profile in the same file are lower.
+pub(super) const NAMES: u64 = 1 << 40;
+/// All objects have identifiers below this one.
+pub(super) const END_OF_OBJECTS: u64 = STEP << ID_BITS;
+
 /// Identifiers of objects that are no classes.
 ///
 /// They are like the addresses of a heap without gaps, because readers of dumps derive the sizes of
@@ -59,7 +71,7 @@ pub(super) struct Ids(u64);
 
 impl Ids {
     pub(super) fn new() -> Ids {
-        Ids(STEP << ID_BITS)
+        Ids(END_OF_OBJECTS)
     }
 
     /// The identifier of a further object of `size` bytes.

@@ -1,15 +1,15 @@
 //! The threads and their stacks just before the walk.
 
 use std::collections::HashMap;
-use std::io::Write;
+use std::io::{self, Write};
 
-use loadhook_hprof::{NO_TRACE, Writer};
+use loadhook_hprof::{NO_TRACE, StartThread, Writer};
 
 use super::classes::Classes;
 use super::fault::Fault;
-use super::tags::{ANNOUNCED, Ids, id_in, tag_of};
+use super::tags::{ANNOUNCED, FRAMES, Ids, class_serial, id_in, tag_of};
 use crate::jvm::heap_walk::Variable;
-use crate::jvm::jni::Jni;
+use crate::jvm::jni::{Field, Jni};
 use crate::jvm::jvmti::{self, Jvmti, MethodKey};
 use crate::jvm::jvmti_stacks::StackFrame;
 use crate::jvm::reference::Local;
@@ -57,13 +57,16 @@ impl Threads {
     ) -> Result<Threads, Fault> {
         let mut threads = Threads::default();
         let mut methods = HashMap::new();
-        let mut frames = 0;
+        let mut frames = FRAMES;
+        let name_field = name_field(jni);
         let written = jni.framed(|jni| {
             jni.ensure_local_capacity();
             for some in jvmti.threads(jni)?.chunks(AT_ONCE) {
                 for stack in jvmti.stacks(jni, some, MOST_FRAMES)? {
                     let serial = threads.0.len() as u32 + 1;
                     let id = announce(jvmti, ids, stack.thread)?;
+                    let name = name_field.and_then(|field| name(jni, stack.thread, field));
+                    start(serial, id, &name.unwrap_or_default(), out)?;
                     let mut trace = Vec::new();
                     for frame in &stack.frames {
                         let method = match methods.get(&frame.method) {
@@ -113,6 +116,35 @@ impl Threads {
     }
 }
 
+/// The field with the name of a thread. No other field is looked up, since the lookup of one that a JDK does not have
+/// throws, and would add objects to the heap.
+fn name_field(jni: Jni<'_>) -> Option<Field> {
+    let found = jni.framed(|jni| {
+        let class = jni.find_class(c"java/lang/Thread").ok()?;
+        jni.field(class, c"name", c"Ljava/lang/String;").ok()
+    });
+    found.flatten()
+}
+
+/// The name of a thread; `None` if it cannot be read.
+fn name(jni: Jni<'_>, thread: Local<'_>, field: Field) -> Option<String> {
+    let name = jni.framed(|jni| jni.string_field(thread, field).ok()?);
+    name.flatten()
+}
+
+/// Writes the beginning of a thread. Threads are written before records that name them.
+fn start(serial: u32, id: u64, name: &str, out: &mut Writer<impl Write>) -> io::Result<()> {
+    let (name, no_name) = (out.name(name.as_bytes())?, out.name(b"")?);
+    out.start_thread(&StartThread {
+        serial,
+        object: id,
+        trace: NO_TRACE,
+        name,
+        group: no_name,
+        parent_group: no_name,
+    })
+}
+
 /// Tags a thread with an identifier before the walk comes to it.
 fn announce(jvmti: Jvmti, ids: &mut Ids, thread: Local<'_>) -> Result<u64, Fault> {
     let id = ids.next(jvmti.object_size(thread)?);
@@ -139,7 +171,7 @@ fn find(
         name: out.name(&name)?,
         descriptor: out.name(&descriptor)?,
         file,
-        class_serial: number.ok_or(Fault::ClassesChanged)? as u32 + 1,
+        class_serial: class_serial(number.ok_or(Fault::ClassesChanged)?),
         lines: jvmti.line_numbers(method).unwrap_or_default(),
     })
 }

@@ -17,9 +17,9 @@ use super::jni::Jni;
 use super::jvmti::{self, Jvmti, MethodKey, NO_CALLBACK};
 use super::reference::Local;
 use super::sys::{
-    self, Callbacks, Int, JNI_ERR, JNI_OK, JNI_VERSION_10, Long, MethodId, Object, event,
+    self, Boolean, Callbacks, Int, JNI_ERR, JNI_OK, JNI_VERSION_10, Long, MethodId, Object, event,
 };
-use super::vm::{environment, interface, set_vm};
+use super::vm::{environment, interface, set_vm, this_thread};
 use crate::agent::Agent;
 use crate::allocations::AllocationEvent;
 use crate::attach::session;
@@ -236,6 +236,17 @@ fn callbacks() -> Callbacks {
         event::NATIVE_METHOD_BIND,
         native_method_bind as *const c_void,
     );
+    set(event::DATA_DUMP_REQUEST, data_dump_request as *const c_void);
+    set(event::MONITOR_WAIT, monitor_wait as *const c_void);
+    set(event::MONITOR_WAITED, monitor_waited as *const c_void);
+    set(
+        event::MONITOR_CONTENDED_ENTER,
+        monitor_contended_enter as *const c_void,
+    );
+    set(
+        event::MONITOR_CONTENDED_ENTERED,
+        monitor_contended_entered as *const c_void,
+    );
     set(event::VM_OBJECT_ALLOC, object_alloc as *const c_void);
     set(event::SAMPLED_OBJECT_ALLOC, object_alloc as *const c_void);
     set(
@@ -297,6 +308,76 @@ unsafe extern "system" fn virtual_thread_end(
         on_event(env, |agent, jni| {
             agent.had_virtual_threads.store(true, Ordering::Relaxed);
             events::thread_end(agent, jni, Local::new(thread));
+        })
+    }
+}
+
+unsafe extern "system" fn data_dump_request(_jvmti: *mut c_void) {
+    on_event_without_jni(|agent| {
+        // SAFETY: the JVM calls this on its own thread for signals, which is attached.
+        if let Some(jni) = unsafe { this_thread() } {
+            events::data_dump_request(agent, jni);
+        }
+    });
+}
+
+unsafe extern "system" fn monitor_wait(
+    _jvmti: *mut c_void,
+    env: *mut c_void,
+    thread: Object,
+    object: Object,
+    timeout: Long,
+) {
+    let (thread, object) = (Local::new(thread), Local::new(object));
+    // SAFETY: the JVM passes this thread's environment.
+    unsafe {
+        on_event(env, |agent, jni| {
+            events::monitor_wait(agent, jni, thread, object, timeout)
+        })
+    }
+}
+
+unsafe extern "system" fn monitor_waited(
+    _jvmti: *mut c_void,
+    env: *mut c_void,
+    thread: Object,
+    object: Object,
+    _timed_out: Boolean,
+) {
+    let (thread, object) = (Local::new(thread), Local::new(object));
+    // SAFETY: the JVM passes this thread's environment.
+    unsafe {
+        on_event(env, |agent, jni| {
+            events::monitor_waited(agent, jni, thread, object)
+        })
+    }
+}
+
+unsafe extern "system" fn monitor_contended_enter(
+    _jvmti: *mut c_void,
+    env: *mut c_void,
+    thread: Object,
+    object: Object,
+) {
+    let (thread, object) = (Local::new(thread), Local::new(object));
+    // SAFETY: the JVM passes this thread's environment.
+    unsafe {
+        on_event(env, |agent, jni| {
+            events::monitor_contended_enter(agent, jni, thread, object)
+        })
+    }
+}
+
+unsafe extern "system" fn monitor_contended_entered(
+    _jvmti: *mut c_void,
+    env: *mut c_void,
+    thread: Object,
+    _object: Object,
+) {
+    // SAFETY: the JVM passes this thread's environment.
+    unsafe {
+        on_event(env, |agent, jni| {
+            events::monitor_contended_entered(agent, jni, Local::new(thread))
         })
     }
 }

@@ -98,6 +98,8 @@ pub mod jvmti {
     pub const SET_EVENT_NOTIFICATION_MODE: usize = 1;
     pub const GET_ALL_THREADS: usize = 3;
     pub const GET_THREAD_STATE: usize = 16;
+    pub const GET_OWNED_MONITOR_INFO: usize = 9;
+    pub const GET_CURRENT_CONTENDED_MONITOR: usize = 10;
     pub const RUN_AGENT_THREAD: usize = 11;
     pub const GET_TOP_THREAD_GROUPS: usize = 12;
     pub const GET_NAMED_MODULE: usize = 39;
@@ -112,6 +114,7 @@ pub mod jvmti {
     pub const GET_IMPLEMENTED_INTERFACES: usize = 53;
     pub const GET_CLASS_LOADER: usize = 56;
     pub const GET_OBJECT_HASH_CODE: usize = 57;
+    pub const GET_OBJECT_MONITOR_USAGE: usize = 58;
     pub const GET_FIELD_NAME: usize = 59;
     pub const GET_FIELD_MODIFIERS: usize = 61;
     pub const GET_METHOD_NAME: usize = 63;
@@ -144,12 +147,16 @@ pub mod jvmti {
 pub mod capability {
     #![allow(missing_docs)]
     pub const CAN_TAG_OBJECTS: usize = 0;
+    pub const CAN_GET_OWNED_MONITOR_INFO: usize = 5;
+    pub const CAN_GET_CURRENT_CONTENDED_MONITOR: usize = 6;
+    pub const CAN_GET_MONITOR_INFO: usize = 7;
     pub const CAN_GET_SOURCE_FILE_NAME: usize = 11;
     pub const CAN_GET_LINE_NUMBERS: usize = 12;
     pub const CAN_GET_CURRENT_THREAD_CPU_TIME: usize = 22;
     pub const CAN_GET_THREAD_CPU_TIME: usize = 23;
     pub const CAN_GENERATE_ALL_CLASS_HOOK_EVENTS: usize = 26;
     pub const CAN_GENERATE_COMPILED_METHOD_LOAD_EVENTS: usize = 27;
+    pub const CAN_GENERATE_MONITOR_EVENTS: usize = 28;
     pub const CAN_GENERATE_VM_OBJECT_ALLOC_EVENTS: usize = 29;
     pub const CAN_GENERATE_NATIVE_METHOD_BIND_EVENTS: usize = 30;
     pub const CAN_GENERATE_GARBAGE_COLLECTION_EVENTS: usize = 31;
@@ -198,6 +205,11 @@ pub mod event {
     pub const COMPILED_METHOD_LOAD: c_int = 68;
     pub const COMPILED_METHOD_UNLOAD: c_int = 69;
     pub const DYNAMIC_CODE_GENERATED: c_int = 70;
+    pub const DATA_DUMP_REQUEST: c_int = 71;
+    pub const MONITOR_WAIT: c_int = 73;
+    pub const MONITOR_WAITED: c_int = 74;
+    pub const MONITOR_CONTENDED_ENTER: c_int = 75;
+    pub const MONITOR_CONTENDED_ENTERED: c_int = 76;
     pub const GARBAGE_COLLECTION_FINISH: c_int = 82;
     pub const VM_OBJECT_ALLOC: c_int = 84;
     pub const SAMPLED_OBJECT_ALLOC: c_int = 86;
@@ -217,6 +229,8 @@ pub mod thread_state {
     pub const WAITING: Int = 0x0080;
     pub const PARKED: Int = 0x0200;
     pub const BLOCKED_ON_MONITOR_ENTER: Int = 0x0400;
+    pub const SUSPENDED: Int = 0x0010_0000;
+    pub const INTERRUPTED: Int = 0x0020_0000;
     pub const IN_NATIVE: Int = 0x0040_0000;
 }
 
@@ -266,6 +280,24 @@ pub struct StackInfo {
     pub frame_buffer: *const FrameInfo,
     /// Number of frames.
     pub frame_count: Int,
+}
+
+/// `jvmtiMonitorUsage`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct MonitorUsage {
+    /// The thread that owns the monitor, or null.
+    pub owner: Object,
+    /// Number of times that the owner has entered.
+    pub entry_count: Int,
+    /// Number of threads that wait to enter; before JDK 23, with those that wait to be notified.
+    pub waiter_count: Int,
+    /// Those threads.
+    pub waiters: *mut Object,
+    /// Number of threads that wait to be notified.
+    pub notify_waiter_count: Int,
+    /// Those threads.
+    pub notify_waiters: *mut Object,
 }
 
 /// `jvmtiHeapReferenceKind`: kinds of references.

@@ -19,6 +19,7 @@ use crate::instrument::instrumentation::Instrumentation;
 use crate::instrument::registry::ClassSymbols;
 use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::Jvmti;
+use crate::monitors::Monitors;
 use crate::options::Options;
 use crate::sampler::{Sampler, TimeSnapshot};
 use crate::tracker::client::{NoSnapshot, TrackerClient};
@@ -31,6 +32,7 @@ pub(crate) struct Sources<'a> {
     pub(crate) hidden_classes: &'a HiddenClasses,
     pub(crate) samples: Option<&'a Samples>,
     pub(crate) sampler: Option<&'a Sampler>,
+    pub(crate) monitors: Option<&'a Monitors>,
     pub(crate) tracker: &'a TrackerClient,
     pub(crate) gate: &'a SnapshotGate,
     pub(crate) start_time: &'a StartTime,

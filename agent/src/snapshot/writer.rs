@@ -3,10 +3,13 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use loadhook_profile::Profile;
+use loadhook_profile::format::hprof::MonitorTables;
 use loadhook_profile::format::{self, hprof, pprof};
+use loadhook_settings::HprofCpu;
 use loadhook_settings::attach::AnswerLine;
 use thiserror::Error;
 
@@ -14,6 +17,7 @@ use super::assembly::{AssemblyError, Moment, Sources};
 use super::{file, manifest};
 use crate::attach::answer;
 use crate::diagnostics;
+use crate::heap_dump::HeapFile;
 use crate::jvm::jni::Jni;
 use crate::locks::lock;
 use crate::options::Options;
@@ -34,8 +38,14 @@ pub(crate) enum WriteError {
     },
 }
 
-/// Writes a profile in the format that the options choose.
-fn content(options: &Options, profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
+/// Writes a profile in the format that the options choose, with the heap if there is a dump of it.
+fn content(
+    options: &Options,
+    profile: &Profile,
+    monitors: Option<&MonitorTables>,
+    heap: Option<&HeapFile>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let Some(chosen) = &options.settings.hprof else {
         return pprof::write(profile, out);
     };
@@ -46,11 +56,35 @@ fn content(options: &Options, profile: &Profile, out: &mut dyn Write) -> io::Res
         lines: chosen.lineno,
     };
     let options = format::Options::default();
-    if chosen.binary {
-        hprof::begin_binary(profile, &detail, &options, out)?.finish()
-    } else {
-        hprof::write(profile, &detail, &options, out)
+    if chosen.cpu == Some(HprofCpu::Old) {
+        return hprof::write_old(profile, out);
     }
+    if chosen.binary {
+        let binary = hprof::begin_binary(profile, monitors, &detail, &options, out)?;
+        match heap {
+            Some(heap) => binary.finish_with(heap.open()?),
+            None => binary.finish(),
+        }
+    } else {
+        let mut text = hprof::begin_text(profile, monitors, &detail, &options, out)?;
+        if let Some(heap) = heap {
+            heap.lines(&hprof::date(profile), |line| text.line(line))?;
+        }
+        text.finish()
+    }
+}
+
+/// Dumps the heap if HPROF's options ask for it. A failure is reported, and the file is written without the heap.
+fn heap(sources: &Sources<'_>, jni: Jni<'_>, moment: Moment, beside: &Path) -> Option<HeapFile> {
+    let hprof = sources.options().settings.hprof.as_ref();
+    hprof.filter(|hprof| hprof.dump)?;
+    // At its end the JVM has stopped the threads of concurrent collectors, and a collection would wait for them for
+    // ever.
+    let collects = moment == Moment::Running || !sources.tracker.reserve.has_concurrent_collector;
+    let dumped = HeapFile::dump(jni, beside, collects);
+    dumped
+        .map_err(|error| diagnostics::line(&error.to_string()))
+        .ok()
 }
 
 /// Writes the profiles of this JVM.
@@ -58,6 +92,8 @@ fn content(options: &Options, profile: &Profile, out: &mut dyn Write) -> io::Res
 pub(crate) struct ProfileWriter {
     /// The name of the profile in the manifest.
     noted: OnceLock<PathBuf>,
+    /// Number of files that signals have asked for.
+    requested: AtomicU32,
     /// Profiles that the trackers of rewritten archives have written in this JVM.
     others: Mutex<BTreeSet<PathBuf>>,
 }
@@ -66,12 +102,20 @@ impl ProfileWriter {
     /// Writes the last profile. A failure is reported and changes nothing for the program.
     pub(crate) fn write_last(&self, sources: &Sources<'_>, jni: Jni<'_>) {
         let options = sources.options();
+        if options
+            .settings
+            .hprof
+            .as_ref()
+            .is_some_and(|hprof| !hprof.at_exit)
+        {
+            return;
+        }
         let reserve = &sources.tracker.reserve;
         if sources.has_counts() && !reserve.has_room_at_exit(sources.jvmti, jni) {
             diagnostics::line("no profile: the heap is full; give the JVM more heap (-Xmx)");
             return;
         }
-        match self.write(sources, jni, Moment::End) {
+        match self.write(sources, jni, Moment::End, None) {
             Ok(file) if answer::write(&AnswerLine::Profile(file.display().to_string())) => {}
             Ok(_) if options.settings.quiet => {}
             Ok(file) => {
@@ -95,7 +139,7 @@ impl ProfileWriter {
         sources: &Sources<'_>,
         jni: Jni<'_>,
     ) -> Result<(), WriteError> {
-        match self.write(sources, jni, Moment::Running) {
+        match self.write(sources, jni, Moment::Running, None) {
             Err(error) if !sources.gate.is_ending() => Err(error),
             _ => Ok(()),
         }
@@ -108,20 +152,26 @@ impl ProfileWriter {
         jni: Jni<'_>,
         file: &Path,
     ) -> Result<(), WriteError> {
-        let goes_on = || !sources.gate.is_ending();
-        let profile = sources.profile(jni, Moment::Running, goes_on)?;
-        let content = |out: &mut dyn Write| content(sources.options(), &profile, out);
-        let put = || {
-            answer::check_folder(file)?;
-            match file::write(file, content, goes_on)? {
-                Some(pending) => pending.put(file),
-                None => Ok(()),
-            }
+        let written = self.write(sources, jni, Moment::Running, Some(file));
+        written.map(drop)
+    }
+
+    /// Writes a file of HPROF while the program runs. Its name has the number of the request, so that the file at the
+    /// end does not replace it.
+    pub(crate) fn write_on_request(&self, sources: &Sources<'_>, jni: Jni<'_>) {
+        let options = sources.options();
+        let Some(hprof) = &options.settings.hprof else {
+            return;
         };
-        put().map_err(|error| WriteError::Io {
-            file: file.to_owned(),
-            error,
-        })
+        let number = self.requested.fetch_add(1, Ordering::Relaxed) + 1;
+        let file = hprof.marked(&options.file.to_string_lossy(), number);
+        match self.write(sources, jni, Moment::Running, Some(Path::new(&file))) {
+            Ok(_) if options.settings.quiet => {}
+            Ok(file) => diagnostics::line(&format!("profile written to {}", file.display())),
+            // The file at the end will have everything.
+            Err(_) if sources.gate.is_ending() => {}
+            Err(error) => diagnostics::line(&format!("no profile: {error}")),
+        }
     }
 
     /// Returns whether the agent writes its own profile to a file, so that no tracker may write to
@@ -139,30 +189,37 @@ impl ProfileWriter {
         }
     }
 
-    /// Writes a profile and returns the name of its file.
-    fn write<'a>(
-        &'a self,
-        sources: &Sources<'a>,
+    /// Writes a profile and returns the name of its file: `other`, or by default the agent's.
+    fn write(
+        &self,
+        sources: &Sources<'_>,
         jni: Jni<'_>,
         moment: Moment,
-    ) -> Result<&'a Path, WriteError> {
+        other: Option<&Path>,
+    ) -> Result<PathBuf, WriteError> {
         let goes_on = || moment == Moment::End || !sources.gate.is_ending();
-        let profile = sources.profile(jni, moment, goes_on)?;
+        let mut profile = sources.profile(jni, moment, goes_on)?;
+        let monitors = sources
+            .monitors
+            .map(|monitors| monitors.tables(sources.instrumentation, jni, &mut profile));
         let options = sources.options();
         let noted = self.noted.get();
-        let file = noted.unwrap_or(&options.file).as_path();
+        let file = other.unwrap_or_else(|| noted.unwrap_or(&options.file));
         let put = || {
             answer::check_folder(file)?;
-            let content = |out: &mut dyn Write| content(options, &profile, out);
+            let heap = heap(sources, jni, moment, file);
+            let content = |out: &mut dyn Write| {
+                content(options, &profile, monitors.as_ref(), heap.as_ref(), out)
+            };
             let Some(pending) = file::write(file, content, goes_on)? else {
-                return Ok(file);
+                return Ok(file.to_owned());
             };
             match &options.manifest {
-                Some(manifest) if noted.is_none() => {
+                Some(manifest) if noted.is_none() && other.is_none() => {
                     let noted = manifest::note(manifest, file, |file| pending.put(file))?;
-                    Ok(self.noted.get_or_init(|| noted).as_path())
+                    Ok(self.noted.get_or_init(|| noted).clone())
                 }
-                _ => pending.put(file).map(|()| file),
+                _ => pending.put(file).map(|()| file.to_owned()),
             }
         };
         put().map_err(|error| WriteError::Io {

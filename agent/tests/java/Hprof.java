@@ -65,6 +65,13 @@ public final class Hprof {
         Thread thread = new Thread(() -> burn(Long.parseLong(args[0])), "burns");
         thread.start();
         thread.join();
+        if (args.length > 1) {
+            long process = ProcessHandle.current().pid();
+            new ProcessBuilder("kill", "-QUIT", Long.toString(process)).start().waitFor();
+            while (!new java.io.File(args[1]).exists()) {
+                Thread.sleep(5);
+            }
+        }
         System.out.println("done");
     }
 }

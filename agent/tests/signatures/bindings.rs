@@ -221,6 +221,7 @@ fn primitive(name: &str) -> Option<&'static [&'static str]> {
         "Callbacks" => &["jvmtiEventCallbacks"],
         "FrameInfo" => &["jvmtiFrameInfo"],
         "StackInfo" => &["jvmtiStackInfo"],
+        "MonitorUsage" => &["jvmtiMonitorUsage"],
         "LineNumberEntry" => &["jvmtiLineNumberEntry"],
         "HeapCallbacks" => &["jvmtiHeapCallbacks"],
         "ReferenceInfo" => &["jvmtiHeapReferenceInfo"],

@@ -33,6 +33,14 @@ const CALLED_BY_THE_JVM: &[(&str, &str)] = &[
     ("thread_end", "jvmtiEventThreadEnd"),
     ("class_file_load_hook", "jvmtiEventClassFileLoadHook"),
     ("native_method_bind", "jvmtiEventNativeMethodBind"),
+    ("data_dump_request", "jvmtiEventDataDumpRequest"),
+    ("monitor_wait", "jvmtiEventMonitorWait"),
+    ("monitor_waited", "jvmtiEventMonitorWaited"),
+    ("monitor_contended_enter", "jvmtiEventMonitorContendedEnter"),
+    (
+        "monitor_contended_entered",
+        "jvmtiEventMonitorContendedEntered",
+    ),
     ("object_alloc", "jvmtiEventSampledObjectAlloc"),
     ("object_alloc", "jvmtiEventVMObjectAlloc"),
     (

@@ -9,6 +9,7 @@ use loadhook_heap::{
 };
 use loadhook_hprof::{Visitor, read};
 
+use crate::contents::contents;
 use crate::shared_passes::shared_passes;
 
 /// Maximum number of objects of graphs whose dominators are also computed by a simple, slow method.
@@ -28,6 +29,7 @@ impl Visitor for WithContents {
 /// # Panics
 /// When the reader violates an invariant.
 pub fn dump(data: &[u8]) -> bool {
+    contents(data);
     let (counts, outcome) = histogram(data);
     let with_contents = read(data, &mut WithContents);
     // The reader hands out contents, so one object may be longer than its buffer.

@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod code;
+mod contents;
 mod dump;
 mod identity;
 mod made;

@@ -17,6 +17,9 @@ pub struct Header {
 const VERSION_1_0_1: &[u8] = b"JAVA PROFILE 1.0.1\0";
 const VERSION_1_0_2: &[u8] = b"JAVA PROFILE 1.0.2\0";
 
+/// Bytes of a header: the version, the size of identifiers and the time.
+pub(crate) const HEADER_LENGTH: usize = VERSION_1_0_2.len() + 4 + 8;
+
 impl Header {
     pub(crate) fn read<R: Read>(input: &mut Input<R>) -> Result<Header> {
         let what = "the header";
@@ -39,10 +42,14 @@ impl Header {
         Ok(Header { id_size, time_ms })
     }
 
+    /// The first bytes of a file of version 1.0.2: the version and the size of identifiers.
+    pub(crate) fn magic(id_size: u32) -> Vec<u8> {
+        [VERSION_1_0_2, &id_size.to_be_bytes()].concat()
+    }
+
     /// Writes the header of version 1.0.2, which has heap segments.
     pub(crate) fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        out.write_all(VERSION_1_0_2)?;
-        out.write_all(&self.id_size.to_be_bytes())?;
+        out.write_all(&Header::magic(self.id_size))?;
         out.write_all(&self.time_ms.to_be_bytes())
     }
 }

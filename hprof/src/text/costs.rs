@@ -96,12 +96,7 @@ pub struct Cost {
 
 impl Cost {
     pub(crate) fn parse(line: &mut Scan<'_>) -> Option<Cost> {
-        line.spaces();
-        let rank = line.number()?;
-        line.spaces();
-        let own = line.percent()?;
-        line.spaces();
-        let accumulated = line.percent()?;
+        let (rank, own, accumulated) = line.rank()?;
         line.spaces();
         let count = line.number()?;
         line.spaces();

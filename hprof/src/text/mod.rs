@@ -29,6 +29,7 @@
 
 mod costs;
 mod error;
+mod from_binary;
 mod heap;
 mod line;
 mod monitors;
@@ -42,6 +43,7 @@ mod writer;
 
 pub use costs::{Cost, CostKind, CostsBegin};
 pub use error::{TextError, TextErrorKind};
+pub use from_binary::heap_lines;
 pub use heap::{Array, Class, HeapBegin, Holder, Object, Reference, Root, RootReason};
 pub use line::Line;
 pub use monitors::{Monitor, MonitorEvent, Owner, ThreadState, Waiters};

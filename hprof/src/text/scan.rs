@@ -91,6 +91,16 @@ impl<'l> Scan<'l> {
         percent
     }
 
+    /// The first columns of a table: the place of the row, its percentage, and that of all rows so far.
+    pub(crate) fn rank(&mut self) -> Option<(u32, f64, f64)> {
+        self.spaces();
+        let rank = self.number()?;
+        self.spaces();
+        let own = self.percent()?;
+        self.spaces();
+        Some((rank, own, self.percent()?))
+    }
+
     /// The serial number of a thread after the word `thread`, or 0 for an unknown one.
     pub(crate) fn thread(&mut self) -> Option<u32> {
         match self.literal("<unknown thread>") {

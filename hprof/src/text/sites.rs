@@ -82,12 +82,7 @@ impl Amount {
 
 impl Site {
     pub(crate) fn parse(line: &mut Scan<'_>) -> Option<Site> {
-        line.spaces();
-        let rank = line.number()?;
-        line.spaces();
-        let own = line.percent()?;
-        line.spaces();
-        let accumulated = line.percent()?;
+        let (rank, own, accumulated) = line.rank()?;
         let live = Amount::parse(line)?;
         let allocated = Amount::parse(line)?;
         line.spaces();

@@ -16,9 +16,9 @@ impl From<HprofOptions> for AgentOptions {
         let timing = match options.cpu {
             None => CallTiming::None,
             Some(HprofCpu::Samples) => CallTiming::Record(Timing::Sampled),
-            Some(HprofCpu::Times) => CallTiming::Record(Timing::Exact),
+            Some(HprofCpu::Times | HprofCpu::Old) => CallTiming::Record(Timing::Exact),
         };
-        let times_calls = options.cpu == Some(HprofCpu::Times);
+        let times_calls = matches!(options.cpu, Some(HprofCpu::Times | HprofCpu::Old));
         let all_classes = Pattern::parse("**").ok();
         let micros = u64::from(options.interval) * 1000;
         AgentOptions {

@@ -246,7 +246,9 @@ impl AgentOptions {
     /// # Errors
     /// The first conflict.
     pub fn check(&self) -> Result<(), Conflict> {
-        if self.call_timing == Some(CallTiming::None) && self.alloc.is_none() {
+        // HPROF's options may ask for nothing but a heap dump.
+        let records_nothing = self.call_timing == Some(CallTiming::None) && self.alloc.is_none();
+        if records_nothing && self.hprof.is_none() {
             return Err(Conflict::NothingRecorded);
         }
         if self.alloc_context && self.alloc != Some(AllocationMode::Exact) {

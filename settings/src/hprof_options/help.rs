@@ -5,11 +5,14 @@ pub const HPROF_HELP: &str = "\
 loadhook agent with the options of HPROF:
 -agentpath:PATH/libloadhook_agent.so=hprof:OPTION=VALUE,OPTION=VALUE...
 
-  heap=sites             objects and bytes, allocated and alive, by trace and
-                         class (heap=dump and heap=all are not supported yet)
-  cpu=samples|times      samples of running threads by trace; or exact calls and
-                         processor time of each trace (cpu=old is not supported
-                         yet)
+  heap=dump|sites|all    all objects of the heap with their references; objects
+                         and bytes, allocated and alive, by trace and class; or
+                         both, the default if there is neither cpu= nor monitor=
+  cpu=samples|times|old  samples of running threads by trace; exact calls and
+                         processor time of each trace; or a list of callees and
+                         callers alone, in the form of JDK 1.1
+  monitor=y|n            time that threads waited for monitors, by trace and
+                         class; owners and waiting threads at the end (default n)
   format=a|b             text or the binary format (default a)
   file=FILE              write to FILE (default java.hprof.txt, or java.hprof
                          with format=b)
@@ -19,14 +22,12 @@ loadhook agent with the options of HPROF:
   cutoff=SHARE           leave out rows below this share of the whole (default
                          0.0001)
   lineno=y|n             lines in traces (default y); only those of allocations
-                         are known
+                         and monitors are known
   thread=y|n             tell traces apart by thread (default n)
   force=y|n              overwrite FILE (default y); otherwise write
                          FILE.PID.txt if it exists (FILE.PID with format=b)
   verbose=y|n            print the name of the file at the end (default y)
-  doe=y                  write the file at the end of the JVM (doe=n is not
-                         supported yet)
-  monitor=n              monitors are not supported yet
+  doe=y|n                write the file at the end of the JVM (default y)
 
 The options in the environment variable _JAVA_HPROF_OPTIONS are appended.
 Without effect: msa, gc_okay, primfields, primarrays, logflags, debugflags,

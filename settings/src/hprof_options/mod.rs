@@ -14,6 +14,9 @@ pub const HPROF_PREFIX: &str = "hprof:";
 /// The environment variable whose options are appended.
 pub const HPROF_VARIABLE: &str = "_JAVA_HPROF_OPTIONS";
 
+/// The end of the name of a text.
+const TEXT_SUFFIX: &str = ".txt";
+
 /// The file if the user gives none.
 fn default_file(binary: bool) -> String {
     let name = if binary {
@@ -31,6 +34,8 @@ pub enum HprofCpu {
     Samples,
     /// `times`: traces by exact calls and their processor time.
     Times,
+    /// `old`: calls and times of each method by its callers, as a list in the form of JDK 1.1.
+    Old,
 }
 
 /// The smallest share of the whole that a row needs to be written, from 0 to 1. It is stored in billionths, so that
@@ -60,6 +65,12 @@ pub struct HprofOptions {
     pub cpu: Option<HprofCpu>,
     /// True for the table of allocation sites.
     pub sites: bool,
+    /// True for a dump of the heap.
+    pub dump: bool,
+    /// True for the time that threads waited for monitors.
+    pub monitors: bool,
+    /// True if the file is written at the end of the JVM.
+    pub at_exit: bool,
     /// True for the binary format, false for text.
     pub binary: bool,
     /// The file that is written.
@@ -82,11 +93,25 @@ pub struct HprofOptions {
     pub without_effect: Vec<String>,
 }
 
+impl HprofOptions {
+    /// The name of a file with a number in it, which is before the suffix of a text: `java.hprof.1.txt`.
+    pub fn marked(&self, file: &str, number: u32) -> String {
+        match file.strip_suffix(TEXT_SUFFIX) {
+            _ if self.binary => format!("{file}.{number}"),
+            Some(name) => format!("{name}.{number}{TEXT_SUFFIX}"),
+            None => format!("{file}.{number}{TEXT_SUFFIX}"),
+        }
+    }
+}
+
 impl Default for HprofOptions {
     fn default() -> Self {
         HprofOptions {
             cpu: None,
             sites: false,
+            dump: false,
+            monitors: false,
+            at_exit: true,
             binary: false,
             file: default_file(false),
             depth: 4,

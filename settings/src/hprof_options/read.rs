@@ -25,11 +25,8 @@ const WITHOUT_EFFECT: &[&str] = &[
 #[derive(Default)]
 struct Words {
     heap: Option<Heap>,
-    has_monitors: bool,
-    is_old: bool,
     has_file: bool,
     has_net: bool,
-    dumps_at_exit: Option<bool>,
 }
 
 /// Values of `heap=`.
@@ -62,7 +59,9 @@ impl FromStr for HprofOptions {
         if !words.has_file {
             options.file = default_file(options.binary);
         }
-        options.sites = words.heap == Some(Heap::Sites);
+        let heap = words.heap_of(&options);
+        options.sites = matches!(heap, Some(Heap::Sites | Heap::All));
+        options.dump = matches!(heap, Some(Heap::Dump | Heap::All));
         Ok(options)
     }
 }
@@ -84,15 +83,14 @@ impl HprofOptions {
                 });
             }
             "cpu" => {
-                words.is_old = value == "old";
                 self.cpu = match value {
                     "samples" | "y" | "" => Some(HprofCpu::Samples),
                     "times" => Some(HprofCpu::Times),
-                    "old" => None,
+                    "old" => Some(HprofCpu::Old),
                     _ => return Err(wrong("expected samples, times or old")),
                 };
             }
-            "monitor" => words.has_monitors = yes(key, value)?,
+            "monitor" => self.monitors = yes(key, value)?,
             "format" => {
                 self.binary = match value {
                     "a" => false,
@@ -121,7 +119,7 @@ impl HprofOptions {
             "thread" => self.thread = yes(key, value)?,
             "force" => self.force = yes(key, value)?,
             "verbose" => self.verbose = yes(key, value)?,
-            "doe" => words.dumps_at_exit = Some(yes(key, value)?),
+            "doe" => self.at_exit = yes(key, value)?,
             "exitpause" | "precrash" => return Err(HprofOptionsError::Removed(key.to_owned())),
             _ if WITHOUT_EFFECT.contains(&key) => self.without_effect.push(key.to_owned()),
             _ => return Err(HprofOptionsError::Unknown(key.to_owned())),
@@ -148,46 +146,31 @@ fn number(text: &str) -> Option<u32> {
 }
 
 impl Words {
+    /// The value of `heap=`. By default HPROF takes all, if it measures nothing else.
+    fn heap_of(&self, options: &HprofOptions) -> Option<Heap> {
+        let measures = options.cpu.is_some() || options.monitors;
+        match self.heap {
+            None if !measures => Some(Heap::All),
+            heap => heap,
+        }
+    }
+
     /// Refuses options that exclude each other, then those that are not supported yet.
     fn check(&self, options: &HprofOptions) -> Result<()> {
+        let is_old = options.cpu == Some(HprofCpu::Old);
         for (is_given, one, other) in [
-            (options.binary && self.is_old, "format=b", "cpu=old"),
+            (options.binary && is_old, "format=b", "cpu=old"),
+            (is_old && self.heap.is_some(), "cpu=old", "heap="),
+            (is_old && options.monitors, "cpu=old", "monitor=y"),
             (self.has_file && self.has_net, "file=", "net="),
         ] {
             if is_given {
                 return Err(HprofOptionsError::Conflict(one, other));
             }
         }
-        let measures = options.cpu.is_some() || self.is_old || self.has_monitors;
-        let heap = match self.heap {
-            None if !measures => Some(Heap::All),
-            heap => heap,
-        };
-        let dump = "loadhook heap PID -o FILE dumps the heap of a running JVM";
-        for (is_given, option, instead) in [
-            (self.has_monitors, "monitor=y", "leave it out"),
-            (
-                self.is_old,
-                "cpu=old",
-                "cpu=times has calls and times of each trace",
-            ),
-            (self.has_net, "net=", "give file="),
-            (
-                self.dumps_at_exit == Some(false),
-                "doe=n",
-                "leave it out: the file is written at the end of the JVM",
-            ),
-            (heap == Some(Heap::Dump), "heap=dump", dump),
-            (self.heap == Some(Heap::All), "heap=all", "give heap=sites"),
-            (
-                heap == Some(Heap::All),
-                "heap=all, the default,",
-                "give heap=sites, cpu=samples or cpu=times",
-            ),
-        ] {
-            if is_given {
-                return Err(HprofOptionsError::NotYet { option, instead });
-            }
+        if self.has_net {
+            let (option, instead) = ("net=", "give file=");
+            return Err(HprofOptionsError::NotYet { option, instead });
         }
         Ok(())
     }

@@ -26,6 +26,7 @@ fn defaults_are_those_of_the_manual() {
         (options.file.as_str(), options.sites),
         ("java.hprof.txt", false)
     );
+    assert_eq!(read("cpu=old").map(|old| old.cpu), Ok(Some(HprofCpu::Old)));
     for text in ["cpu", "cpu=y", "cpu=samples,monitor=n,format=a,doe=y,,"] {
         assert_eq!(read(text), Ok(options.clone()), "{text}");
     }
@@ -41,6 +42,10 @@ fn contradictions_and_faults_are_refused() {
         (
             "cpu=old,format=b",
             "hprof: format=b cannot be combined with cpu=old",
+        ),
+        (
+            "cpu=old,heap=sites",
+            "hprof: cpu=old cannot be combined with heap=",
         ),
         (
             "net=a:1,file=b,cpu=samples",
@@ -82,22 +87,26 @@ fn contradictions_and_faults_are_refused() {
 
 #[test]
 fn what_is_not_supported_yet_is_refused_by_name() {
-    for (text, option) in [
-        ("", "heap=all, the default,"),
-        ("depth=8", "heap=all, the default,"),
-        ("heap=all", "heap=all"),
-        ("heap=dump,cpu=samples", "heap=dump"),
-        ("monitor=y,cpu=samples", "monitor=y"),
-        ("cpu=old", "cpu=old"),
-        ("cpu=samples,net=localhost:1", "net="),
-        ("cpu=samples,doe=n", "doe=n"),
+    let said = message("cpu=samples,net=localhost:1");
+    assert_eq!(said, "hprof: net= is not supported yet; give file=");
+}
+
+/// HPROF takes the whole heap if it is asked for nothing.
+#[test]
+fn the_heap_is_the_default() {
+    for (text, sites, dump) in [
+        ("", true, true),
+        ("depth=8,doe=n", true, true),
+        ("heap=all,cpu=times", true, true),
+        ("heap=dump", false, true),
+        ("heap=sites", true, false),
+        ("cpu=samples", false, false),
+        ("monitor=y", false, false),
     ] {
-        let expected = format!("hprof: {option} is not supported yet; ");
-        assert!(
-            message(text).starts_with(&expected),
-            "{text}: {}",
-            message(text)
-        );
+        let options = read(text).expect(text);
+        assert_eq!((options.sites, options.dump), (sites, dump), "{text}");
+        assert_eq!(options.at_exit, text != "depth=8,doe=n");
+        assert_eq!(read(&options.to_string()), Ok(options));
     }
 }
 
@@ -134,13 +143,17 @@ fn the_agent_measures_what_is_asked_for() {
         times,
         sites,
         agent("hprof:cpu=times,heap=sites,thread=y"),
+        agent("hprof:cpu=old"),
+        agent("hprof:heap=dump"),
+        agent("hprof:monitor=y"),
+        agent("hprof:"),
     ] {
         options
             .check()
             .expect("the options do not exclude each other");
         assert_eq!(options.to_string().parse(), Ok(options));
     }
-    let error = "hprof:cpu=old".parse::<AgentOptions>();
+    let error = "hprof:cpu=samples,net=a:1".parse::<AgentOptions>();
     assert!(matches!(
         error,
         Err(OptionsError::Hprof(HprofOptionsError::NotYet { .. }))
@@ -151,7 +164,7 @@ proptest! {
     #[test]
     fn written_options_are_read_again(
         cpu in prop::sample::select(&[Some(HprofCpu::Samples), Some(HprofCpu::Times), None][..]),
-        sites in any::<bool>(),
+        [sites, dump, monitors, at_exit] in any::<[bool; 4]>(),
         file in "[a-z/.]{1,10}",
         depth in any::<u32>(),
         interval in 1_u32..=1000,
@@ -162,7 +175,10 @@ proptest! {
         let options = HprofOptions {
             cpu,
             // One of the measurements must be given.
-            sites: sites || cpu.is_none(),
+            sites: sites || cpu.is_none() && !dump && !monitors,
+            dump,
+            monitors,
+            at_exit,
             binary,
             file,
             depth,

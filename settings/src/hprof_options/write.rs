@@ -16,10 +16,17 @@ impl Display for HprofOptions {
         match self.cpu {
             Some(HprofCpu::Samples) => items.push(("cpu", "samples".to_owned())),
             Some(HprofCpu::Times) => items.push(("cpu", "times".to_owned())),
+            Some(HprofCpu::Old) => items.push(("cpu", "old".to_owned())),
             None => {}
         }
-        if self.sites {
-            items.push(("heap", "sites".to_owned()));
+        match (self.sites, self.dump) {
+            (true, true) => items.push(("heap", "all".to_owned())),
+            (true, false) => items.push(("heap", "sites".to_owned())),
+            (false, true) => items.push(("heap", "dump".to_owned())),
+            (false, false) => {}
+        }
+        if self.monitors {
+            items.push(("monitor", "y".to_owned()));
         }
         if self.binary {
             items.push(("format", "b".to_owned()));
@@ -41,6 +48,7 @@ impl Display for HprofOptions {
             ("thread", self.thread, usual.thread),
             ("force", self.force, usual.force),
             ("verbose", self.verbose, usual.verbose),
+            ("doe", self.at_exit, usual.at_exit),
         ] {
             if is != usual {
                 items.push((key, yes(is)));

@@ -32,12 +32,12 @@ const BY_ALLOCATED: u16 = 2;
 
 /// Writes the settings, which come first in a file.
 pub(super) fn settings<W: Write>(
-    costs: Option<&Costs>,
+    costs: &[Costs<'_>],
     has_sites: bool,
     detail: &Detail,
     out: &mut Writer<W>,
 ) -> io::Result<()> {
-    let has_samples = costs.is_some_and(|costs| costs.kind == CostKind::Samples);
+    let has_samples = costs.iter().any(|costs| costs.kind == CostKind::Samples);
     out.control_settings(&ControlSettings {
         flags: if has_sites { TRACES_OF_ALLOCATIONS } else { 0 }
             | if has_samples { SAMPLES } else { 0 },
@@ -158,29 +158,38 @@ impl Defined {
         };
         out.alloc_sites(&sums, &rows)
     }
-}
 
-/// Writes samples, or times in a record of our own.
-pub(super) fn costs<W: Write>(costs: &Costs, out: &mut Writer<W>) -> io::Result<()> {
-    let rows = costs.rows.iter().map(|row| row.of);
-    match costs.kind {
-        CostKind::Samples => {
-            let rows = rows.map(|cost| CpuSample {
-                count: u32::try_from(cost.count).unwrap_or(u32::MAX),
-                trace: cost.trace,
-            });
-            out.cpu_samples(costs.total as u32, &rows.collect::<Vec<_>>())
-        }
-        CostKind::Times | CostKind::Monitors => {
-            let rows = rows.map(|cost| TraceTime {
+    /// Writes samples, or times in a record of our own.
+    pub(super) fn costs<W: Write>(
+        &mut self,
+        costs: &Costs<'_>,
+        out: &mut Writer<W>,
+    ) -> io::Result<()> {
+        let of = match costs.kind {
+            CostKind::Samples => {
+                let rows = costs.rows.iter().map(|row| CpuSample {
+                    count: u32::try_from(row.of.count).unwrap_or(u32::MAX),
+                    trace: row.of.trace,
+                });
+                return out.cpu_samples(costs.total as u32, &rows.collect::<Vec<_>>());
+            }
+            CostKind::Times => TimesOf::Calls,
+            CostKind::Monitors => TimesOf::Monitors,
+        };
+        let mut rows = Vec::with_capacity(costs.rows.len());
+        for row in &costs.rows {
+            let cost = &row.of;
+            rows.push(TraceTime {
                 ns: cost.ns.round() as u64,
                 count: cost.count,
                 trace: cost.trace,
-                class_serial: 0,
+                class_serial: match cost.class {
+                    Some(class) => self.class(class, out)?,
+                    None => 0,
+                },
             });
-            let total = costs.total.round() as u64;
-            out.trace_times(TimesOf::Calls, total, &rows.collect::<Vec<_>>())
         }
+        out.trace_times(of, costs.total.round() as u64, &rows)
     }
 }
 

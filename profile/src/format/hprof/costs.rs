@@ -12,19 +12,21 @@ use crate::analysis::options::Options;
 use crate::model::{Method, Node, Profile, Timing};
 
 /// The costs of traces, the largest first.
-pub(super) struct Costs {
+pub(super) struct Costs<'p> {
     pub(super) kind: CostKind,
     /// Samples or nanoseconds of all traces, also of those that have no row.
     pub(super) total: f64,
-    pub(super) rows: Vec<Ranked<Cost>>,
+    pub(super) rows: Vec<Ranked<Cost<'p>>>,
 }
 
 /// The costs of a trace without its callees.
 #[derive(Clone, Copy)]
-pub(super) struct Cost {
+pub(super) struct Cost<'p> {
     /// Serial number of the trace.
     pub(super) trace: u32,
-    /// Samples or calls.
+    /// The class of the monitors that the trace waited for; `None` for samples and calls.
+    pub(super) class: Option<&'p str>,
+    /// Samples, calls, or the number of times that a thread waited.
     pub(super) count: u64,
     pub(super) ns: f64,
 }
@@ -34,14 +36,14 @@ pub(super) fn costs(
     profile: &Profile,
     options: &Options<'_>,
     traces: &mut Traces<'_>,
-) -> Option<Costs> {
+) -> Option<Costs<'static>> {
     let kind = match profile.header.timing {
         Timing::Count => return None,
         Timing::Sampled => CostKind::Samples,
         Timing::Exact | Timing::Adaptive => CostKind::Times,
     };
     let costs = unranked(profile, kind, options, traces);
-    let weight = |cost: &Cost| match kind {
+    let weight = |cost: &Cost<'_>| match kind {
         CostKind::Samples => cost.count as f64,
         CostKind::Times | CostKind::Monitors => cost.ns,
     };
@@ -59,14 +61,14 @@ fn unranked(
     kind: CostKind,
     options: &Options<'_>,
     traces: &mut Traces<'_>,
-) -> Vec<Cost> {
+) -> Vec<Cost<'static>> {
     let is_focused = |method: u32| {
         let focus = options.focus;
         focus.is_none_or(|focus| focus(&profile.methods[method as usize]))
     };
     let is_shown =
         |method: u32| kind != CostKind::Samples || is_java(&profile.methods[method as usize]);
-    let mut sums: HashMap<u32, Cost> = HashMap::new();
+    let mut sums: HashMap<u32, Cost<'static>> = HashMap::new();
     for (index, thread) in profile.threads.iter().enumerate() {
         if options.thread.is_some_and(|wanted| !wanted(&thread.name)) {
             continue;
@@ -85,6 +87,7 @@ fn unranked(
             let trace = traces.number(index, frames);
             let nothing = Cost {
                 trace,
+                class: None,
                 count: 0,
                 ns: 0.0,
             };
@@ -93,7 +96,7 @@ fn unranked(
             sum.ns += figure.self_ns;
         }
     }
-    let mut sums: Vec<Cost> = sums.into_values().collect();
+    let mut sums: Vec<Cost<'_>> = sums.into_values().collect();
     sums.sort_by_key(|cost| cost.trace);
     sums
 }

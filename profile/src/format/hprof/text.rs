@@ -1,8 +1,10 @@
 //! The tables as lines of HPROF's text.
 
 use loadhook_hprof::StackFrame;
+use loadhook_hprof::contents::MonitorDump;
 use loadhook_hprof::text::{
-    self, Cost, CostKind, CostsBegin, Frame, Line, NoFrames, SitesBegin, TraceHead,
+    self, Cost, CostKind, CostsBegin, Frame, Line, Monitor, NoFrames, SitesBegin, TraceHead,
+    Waiters,
 };
 
 use super::costs::Costs;
@@ -10,8 +12,8 @@ use super::sites::Sites;
 use super::traces::{Place, Traces};
 use crate::model::Amount;
 
-/// `CPU SAMPLES` or `CPU TIME (ms)`.
-pub(super) fn cost_lines(costs: &Costs, date: &str, traces: &Traces<'_>) -> Vec<Line> {
+/// `CPU SAMPLES`, `CPU TIME (ms)` or `MONITOR TIME`.
+pub(super) fn cost_lines(costs: &Costs<'_>, date: &str, traces: &Traces<'_>) -> Vec<Line> {
     let total = match costs.kind {
         CostKind::Samples => costs.total as i64,
         CostKind::Times | CostKind::Monitors => (costs.total / 1e6).round() as i64,
@@ -29,7 +31,10 @@ pub(super) fn cost_lines(costs: &Costs, date: &str, traces: &Traces<'_>) -> Vec<
             accumulated: row.accumulated,
             count: row.of.count.cast_signed(),
             trace: row.of.trace,
-            name: traces.name(row.of.trace),
+            name: match row.of.class {
+                Some(class) => class.to_owned(),
+                None => traces.name(row.of.trace),
+            },
         }));
     }
     lines.push(Line::CostsEnd(costs.kind));
@@ -60,6 +65,29 @@ pub(super) fn site_lines(sites: &Sites<'_>, date: &str) -> Vec<Line> {
         }));
     }
     lines.push(Line::SitesEnd);
+    lines
+}
+
+/// `MONITOR DUMP`.
+pub(super) fn monitor_lines(dump: &MonitorDump) -> Vec<Line> {
+    let mut lines = vec![Line::MonitorsBegin];
+    lines.extend(dump.threads.iter().cloned().map(Line::ThreadState));
+    for monitor in &dump.monitors {
+        lines.push(Line::Monitor(Monitor {
+            class: monitor.class.clone(),
+            is_owned: monitor.owner.is_some(),
+        }));
+        lines.extend(monitor.owner.map(Line::Owner));
+        for (wait_for_notification, threads) in
+            [(false, &monitor.to_enter), (true, &monitor.to_be_notified)]
+        {
+            lines.push(Line::Waiters(Waiters {
+                wait_for_notification,
+                threads: threads.clone(),
+            }));
+        }
+    }
+    lines.push(Line::MonitorsEnd);
     lines
 }
 

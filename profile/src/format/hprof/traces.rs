@@ -15,6 +15,11 @@ pub(super) fn thread_serial(index: usize) -> u32 {
     THREADS.saturating_add(u32::try_from(index).unwrap_or(u32::MAX))
 }
 
+/// The index of the profile's thread with this serial number.
+pub(super) fn thread_index(serial: u32) -> Option<usize> {
+    Some(serial.checked_sub(THREADS)? as usize)
+}
+
 /// A method and its line.
 pub(super) type Place = (u32, Option<u32>);
 

@@ -1,0 +1,179 @@
+//! Monitors: the numbers of `MONITOR TIME` and `MONITOR DUMP`, and events of `Object.wait`. A profile has none of them,
+//! so they come beside it. Threads and methods are indexes into the profile.
+
+use std::collections::HashMap;
+
+use loadhook_hprof::contents;
+use loadhook_hprof::text::{CostKind, MonitorEvent, Owner};
+
+use super::costs::{Cost, Costs};
+use super::ranked::ranked;
+use super::traces::{Traces, thread_serial};
+use crate::analysis::options::Options;
+
+/// All that is known of monitors.
+#[derive(Clone, Debug, Default)]
+pub struct MonitorTables {
+    /// The waiting to enter monitors.
+    pub contentions: Vec<Contention>,
+    /// Events of `Object.wait`, in the order of time.
+    pub waits: Vec<Waiting>,
+    /// Number of events of `Object.wait` that were not kept.
+    pub lost_waits: u64,
+    /// Monitors and threads at the end.
+    pub dump: MonitorDump,
+}
+
+/// The waiting of a thread at a trace to enter monitors of a class.
+#[derive(Clone, Debug)]
+pub struct Contention {
+    /// The thread.
+    pub thread: u32,
+    /// Methods and lines, the innermost first.
+    pub frames: Vec<(u32, Option<u32>)>,
+    /// The class of the monitors' objects.
+    pub class: String,
+    /// How often the thread waited.
+    pub count: u64,
+    /// How long the thread waited, in nanoseconds.
+    pub ns: u64,
+}
+
+/// An event of `Object.wait`.
+#[derive(Clone, Debug)]
+pub struct Waiting {
+    /// The thread.
+    pub thread: u32,
+    /// The descriptor of the class of the monitor's object.
+    pub class: String,
+    /// Begin or end.
+    pub moment: WaitMoment,
+}
+
+/// Begin or end of `Object.wait`.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub enum WaitMoment {
+    /// The longest time to wait; 0 if there is no limit.
+    Begins {
+        timeout_ms: i64,
+    },
+    Ends {
+        waited_ms: i64,
+    },
+}
+
+/// Threads and monitors at a moment.
+#[derive(Clone, Debug, Default)]
+pub struct MonitorDump {
+    /// All platform threads.
+    pub threads: Vec<ThreadState>,
+    /// The monitors that threads own or wait for.
+    pub monitors: Vec<MonitorState>,
+}
+
+/// A thread in a dump of monitors.
+#[derive(Clone, Debug)]
+pub struct ThreadState {
+    /// The thread.
+    pub thread: u32,
+    /// Methods and lines, the innermost first.
+    pub frames: Vec<(u32, Option<u32>)>,
+    /// The state in HPROF's letters.
+    pub status: String,
+}
+
+/// A monitor in a dump of monitors.
+#[derive(Clone, Debug)]
+pub struct MonitorState {
+    /// The descriptor of the class of the monitor's object.
+    pub class: String,
+    /// The thread that owns it, and how often it has entered.
+    pub owner: Option<(u32, i32)>,
+    /// Threads that wait to enter.
+    pub to_enter: Vec<u32>,
+    /// Threads that wait to be notified.
+    pub to_be_notified: Vec<u32>,
+}
+
+/// The traces and classes by the time that threads waited.
+pub(super) fn costs<'m>(
+    monitors: &'m MonitorTables,
+    options: &Options<'_>,
+    traces: &mut Traces<'_>,
+) -> Costs<'m> {
+    let mut sums: HashMap<(u32, &str), Cost<'m>> = HashMap::new();
+    for contention in &monitors.contentions {
+        let frames = contention.frames.iter().copied();
+        let trace = traces.number(contention.thread as usize, frames);
+        let class = contention.class.as_str();
+        let sum = sums.entry((trace, class)).or_insert(Cost {
+            trace,
+            class: Some(class),
+            count: 0,
+            ns: 0.0,
+        });
+        sum.count += contention.count;
+        sum.ns += contention.ns as f64;
+    }
+    let mut sums: Vec<Cost<'_>> = sums.into_values().collect();
+    sums.sort_by_key(|cost| (cost.trace, cost.class));
+    let weight = |cost: &Cost<'_>| cost.ns;
+    let total = sums.iter().map(weight).sum();
+    let mut rows = ranked(sums, options.top, traces.detail.cutoff, weight);
+    for row in &mut rows {
+        row.of.trace = traces.serial(row.of.trace);
+    }
+    Costs {
+        kind: CostKind::Monitors,
+        total,
+        rows,
+    }
+}
+
+/// The dump with serial numbers.
+pub(super) fn numbered(dump: &MonitorDump, traces: &mut Traces<'_>) -> contents::MonitorDump {
+    use loadhook_hprof::text::ThreadState;
+    let serial = |thread: &u32| thread_serial(*thread as usize);
+    let thread = |state: &self::ThreadState| {
+        let frames = state.frames.iter().copied();
+        let number = traces.number(state.thread as usize, frames);
+        ThreadState {
+            thread: serial(&state.thread),
+            trace: traces.serial(number),
+            status: state.status.clone(),
+        }
+    };
+    let threads = dump.threads.iter().map(thread).collect();
+    let monitor = |monitor: &MonitorState| contents::MonitorState {
+        class: monitor.class.clone(),
+        owner: monitor.owner.map(|(thread, entries)| Owner {
+            thread: serial(&thread),
+            entries,
+        }),
+        to_enter: monitor.to_enter.iter().map(serial).collect(),
+        to_be_notified: monitor.to_be_notified.iter().map(serial).collect(),
+    };
+    let monitors = dump.monitors.iter().map(monitor).collect();
+    contents::MonitorDump { threads, monitors }
+}
+
+/// The event as a line of the text.
+pub(super) fn event(waiting: &Waiting) -> MonitorEvent {
+    let (class, thread) = (
+        waiting.class.clone(),
+        thread_serial(waiting.thread as usize),
+    );
+    match waiting.moment {
+        WaitMoment::Begins { timeout_ms } => MonitorEvent::Wait {
+            class,
+            timeout: timeout_ms,
+            thread,
+        },
+        WaitMoment::Ends { waited_ms } => MonitorEvent::Waited {
+            class,
+            time: waited_ms,
+            thread,
+        },
+    }
+}

@@ -1,0 +1,52 @@
+//! The list that `cpu=old` asks for, as `java -prof` of JDK 1.1 wrote it: who called whom, how often and how long.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use crate::analysis::figures::figures;
+use crate::model::{Method, Profile};
+
+/// Calls of a method by another one, and their time with all that they called.
+#[derive(Clone, Copy, Default)]
+struct Edge {
+    calls: u64,
+    ns: f64,
+}
+
+/// Writes the list, the longest time first. Times are milliseconds.
+///
+/// # Errors
+///
+/// Fails if `out` cannot be written.
+pub fn write_old(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
+    let mut edges: HashMap<(u32, Option<u32>), Edge> = HashMap::new();
+    for thread in &profile.threads {
+        let nodes = &thread.nodes;
+        for (node, figure) in nodes.iter().zip(figures(nodes, &profile.header)) {
+            let caller = node.parent.map(|parent| nodes[parent as usize].method);
+            let edge = edges.entry((node.method, caller)).or_default();
+            edge.calls = edge.calls.saturating_add(node.calls);
+            edge.ns += figure.total_ns;
+        }
+    }
+    let mut edges: Vec<_> = edges
+        .into_iter()
+        .filter(|(_, edge)| edge.calls > 0)
+        .collect();
+    edges.sort_by(|(a, one), (b, other)| other.ns.total_cmp(&one.ns).then(a.cmp(b)));
+    writeln!(out, "count callee caller time")?;
+    for ((callee, caller), edge) in edges {
+        let callee = name(&profile.methods[callee as usize]);
+        let caller = match caller {
+            Some(caller) => name(&profile.methods[caller as usize]),
+            None => "<unknown caller>".to_owned(),
+        };
+        let millis = (edge.ns / 1e6).round() as u64;
+        writeln!(out, "{} {callee} {caller} {millis}", edge.calls)?;
+    }
+    out.flush()
+}
+
+fn name(method: &Method) -> String {
+    format!("{}.{}{}", method.class, method.name, method.descriptor)
+}
