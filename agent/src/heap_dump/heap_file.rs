@@ -39,17 +39,16 @@ pub(crate) enum NoHeap {
 pub(crate) struct HeapFile(PathBuf);
 
 impl HeapFile {
-    /// Dumps the heap into a file beside another one. If `collects`, the heap is collected first; the dump has the
-    /// objects that can be reached in either case.
+    /// Dumps the heap into a file beside another one. If the other one is a device, the file is in the folder for
+    /// temporary files. If `collects`, the heap is collected first; the dump has the objects that can be reached in
+    /// either case.
     pub(crate) fn dump(jni: Jni<'_>, beside: &Path, collects: bool) -> Result<HeapFile, NoHeap> {
         let objects = run::count_objects(new_environment, collects)?;
         let marks = objects * TAG_BYTES;
         if marks > free_memory() / 2 {
             return Err(NoHeap::TooManyObjects { objects, marks });
         }
-        let mut name = beside.as_os_str().to_owned();
-        name.push(format!(".heap-{}", std::process::id()));
-        let path = PathBuf::from(name);
+        let path = path_beside(beside);
         let file = run::create(&path).map_err(Fault::Io)?;
         let heap = HeapFile(path);
         run::dump_into(&file, jni, new_environment)?;
@@ -79,6 +78,17 @@ impl Drop for HeapFile {
     }
 }
 
+fn path_beside(file: &Path) -> PathBuf {
+    let suffix = format!(".heap-{}", std::process::id());
+    // `/dev` has no room for a dump.
+    if fs::metadata(file).is_ok_and(|found| !found.is_file()) {
+        return std::env::temp_dir().join(format!("loadhook{suffix}"));
+    }
+    let mut name = file.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
 /// The memory that the machine can give without swapping, in bytes; all if that is unknown.
 fn free_memory() -> u64 {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
@@ -86,4 +96,17 @@ fn free_memory() -> u64 {
     let value = lines.find_map(|line| line.strip_prefix("MemAvailable:"));
     let kilobytes = value.and_then(|value| value.split_whitespace().next()?.parse::<u64>().ok());
     kilobytes.map_or(u64::MAX, |kilobytes| kilobytes.saturating_mul(1024))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_dump_is_beside_a_device() {
+        let beside = path_beside(Path::new("/tmp/no/such/java.hprof.txt"));
+        assert_eq!(beside.parent(), Some(Path::new("/tmp/no/such")));
+        let temporary = path_beside(Path::new("/dev/null"));
+        assert_eq!(temporary.parent(), Some(std::env::temp_dir().as_path()));
+    }
 }
