@@ -46,7 +46,7 @@ impl PendingProfile {
     pub(crate) fn put(self, file: &Path) -> io::Result<()> {
         match destination(file)? {
             Destination::File(target) => fs::rename(&self.0, target),
-            Destination::Device(_) => Err(io::Error::other("not a file")),
+            Destination::Device(_) => Err(not_a_file()),
         }
     }
 }
@@ -72,10 +72,37 @@ pub(crate) fn write(
         }
         Destination::Device(device) => (OpenOptions::new().write(true).open(device)?, None),
     };
+    fill(out, content, goes_on)?;
+    Ok(pending)
+}
+
+/// Makes or replaces a regular file; gives up when `goes_on` returns false. Nothing else is opened, because a device
+/// can make its writer wait for ever.
+pub(crate) fn replace(
+    file: &Path,
+    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    goes_on: impl Fn() -> bool,
+) -> io::Result<()> {
+    let Destination::File(target) = destination(file)? else {
+        return Err(not_a_file());
+    };
+    let (out, pending) = create(&temporary_name(&target))?;
+    fill(out, content, goes_on)?;
+    fs::rename(&pending.0, target)
+}
+
+fn fill(
+    out: File,
+    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    goes_on: impl Fn() -> bool,
+) -> io::Result<()> {
     let mut out = BufWriter::new(Cancellable { out, goes_on });
     content(&mut out)?;
-    out.flush()?;
-    Ok(pending)
+    out.flush()
+}
+
+fn not_a_file() -> io::Error {
+    io::Error::other("not a file; choose a name for a new file")
 }
 
 /// A file whose writes fail when `goes_on` returns false.
@@ -114,7 +141,7 @@ fn destination(file: &Path) -> io::Result<Destination> {
         Err(io::ErrorKind::IsADirectory.into())
     } else {
         // A pipe is refused, because opening it waits for a reader.
-        Err(io::Error::other("not a file"))
+        Err(not_a_file())
     }
 }
 
@@ -189,6 +216,17 @@ mod tests {
             .expect("the file can be renamed");
         assert!(file.is_file());
         assert!(check(&folder.path().join("x".repeat(256))).is_err());
+    }
+
+    #[test]
+    fn only_a_file_is_replaced() {
+        let folder = tempfile::tempdir().expect("a temporary folder can be created");
+        let file = folder.path().join("x");
+        replace(&file, content, || true).expect("the profile is written");
+        assert!(file.is_file());
+        let error = replace(Path::new("/dev/null"), content, || true);
+        let error = error.expect_err("it is a device").to_string();
+        assert_eq!(error, "not a file; choose a name for a new file");
     }
 
     #[test]

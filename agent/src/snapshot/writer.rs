@@ -145,7 +145,7 @@ impl ProfileWriter {
         }
     }
 
-    /// Writes a profile of all so far to another file, while the program runs.
+    /// Writes a profile of all so far to another file, which must be a regular one, while the program runs.
     pub(crate) fn write_copy(
         &self,
         sources: &Sources<'_>,
@@ -189,7 +189,8 @@ impl ProfileWriter {
         }
     }
 
-    /// Writes a profile and returns the name of its file: `other`, or by default the agent's.
+    /// Writes a profile and returns the name of its file: `other`, which must be a regular one, or by default the
+    /// agent's.
     fn write(
         &self,
         sources: &Sources<'_>,
@@ -211,11 +212,15 @@ impl ProfileWriter {
             let content = |out: &mut dyn Write| {
                 content(options, &profile, monitors.as_ref(), heap.as_ref(), out)
             };
+            if other.is_some() {
+                file::replace(file, content, goes_on)?;
+                return Ok(file.to_owned());
+            }
             let Some(pending) = file::write(file, content, goes_on)? else {
                 return Ok(file.to_owned());
             };
             match &options.manifest {
-                Some(manifest) if noted.is_none() && other.is_none() => {
+                Some(manifest) if noted.is_none() => {
                     let noted = manifest::note(manifest, file, |file| pending.put(file))?;
                     Ok(self.noted.get_or_init(|| noted).clone())
                 }
