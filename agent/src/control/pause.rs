@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use loadhook_settings::Filter;
+use loadhook_settings::{Filter, Timing};
 use loadhook_text::units::time;
 
 use crate::locks::lock;
@@ -81,7 +81,7 @@ impl Pauses {
     }
 
     /// The note for the profile; `None` if there was no pause.
-    pub(crate) fn note(&self) -> Option<String> {
+    pub(crate) fn note(&self, timing: Option<Timing>) -> Option<String> {
         let state = lock(&self.state);
         let current = state.current.as_ref();
         let all = state.over + current.map_or(Duration::ZERO, |current| current.began.elapsed());
@@ -90,8 +90,15 @@ impl Pauses {
             1 => "once".to_owned(),
             count => format!("{count} times"),
         };
+        // These timings measure a call from its entry to its exit.
+        let but = match timing {
+            Some(Timing::Exact | Timing::Adaptive) => {
+                ", but a call that was under way has the pause in its time"
+            }
+            Some(Timing::Sampled | Timing::Count) | None => "",
+        };
         Some(format!(
-            "the watching was paused {times}, for {} in all; the profile shows nothing of that time",
+            "the watching was paused {times}, for {} in all; the profile shows nothing of that time{but}",
             time(all.as_nanos() as f64)
         ))
     }
@@ -104,7 +111,7 @@ mod tests {
     #[test]
     fn pauses_are_noted() {
         let pauses = Pauses::default();
-        assert_eq!(pauses.note(), None);
+        assert_eq!(pauses.note(None), None);
         assert!(!pauses.replace_filter(&Filter::none()));
         for expected in ["once", "2 times"] {
             assert!(pauses.begin(Filter::new()) && pauses.is_paused());
@@ -113,8 +120,9 @@ mod tests {
             assert!(pauses.filter().is_some_and(|filter| filter.selects_none()));
             pauses.end();
             assert!(!pauses.is_paused() && pauses.filter().is_none());
-            let note = pauses.note().expect("a note");
-            assert!(note.contains(expected), "{note}");
+            let note = pauses.note(Some(Timing::Sampled)).expect("a note");
+            let is_whole = note.contains(expected) && note.ends_with("nothing of that time");
+            assert!(is_whole, "{note}");
         }
     }
 }

@@ -248,7 +248,7 @@ impl<'a> Sources<'a> {
         header.not_ended = moment == Moment::Running;
         let mut notes = self.hidden_classes.notes(self.instrumentation, jni);
         notes.extend(self.attached.map(attached_note));
-        notes.extend(self.pauses.note());
+        notes.extend(self.pauses.note(self.options().timing));
         if has_untimed_threads {
             let note =
                 "virtual threads have no CPU clock, so their calls are counted but not timed";
