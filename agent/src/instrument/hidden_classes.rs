@@ -237,7 +237,7 @@ impl HiddenClasses {
     }
 
     /// Notes a hidden class that was loaded before the agent could act, if it would have been instrumented. `name` is
-    /// its name without the address.
+    /// its name without the address. A class that the agent has seen has probes.
     pub(crate) fn note_early(
         &self,
         instrumentation: &Instrumentation,
@@ -246,7 +246,9 @@ impl HiddenClasses {
         name: &[u8],
     ) {
         let reason = self.reason_if_attached().unwrap_or(TOO_EARLY);
-        if is_class_wanted(instrumentation, jni, class, name) {
+        let registry = &instrumentation.hook.registry;
+        let is_new = |origin: Origin| registry.known(origin.loader.number, name).is_none();
+        if class_origin(instrumentation, jni, class, name).is_some_and(is_new) {
             self.note_not_instrumented(reason, name);
         }
     }
@@ -321,7 +323,7 @@ fn loaded_names(instrumentation: &Instrumentation, jni: Jni<'_>) -> Option<BTree
             let name = signature.strip_prefix(b"L");
             let plain = name.and_then(|name| plain_name(name.strip_suffix(b";")?));
             if let Some(plain) = plain
-                && is_class_wanted(instrumentation, jni, class, plain)
+                && class_origin(instrumentation, jni, class, plain).is_some()
             {
                 names.insert(java_name(plain));
             }
@@ -330,15 +332,15 @@ fn loaded_names(instrumentation: &Instrumentation, jni: Jni<'_>) -> Option<BTree
     })
 }
 
-/// Returns whether a loaded hidden class would have been instrumented. `name` is its name without the address.
-fn is_class_wanted(
+/// The origin of a loaded hidden class; `None` if it is not to be instrumented. `name` is its name without the address.
+fn class_origin(
     instrumentation: &Instrumentation,
     jni: Jni<'_>,
     class: Local<'_>,
     name: &[u8],
-) -> bool {
-    let loader = instrumentation.jvmti.class_loader(jni, class);
-    loader.is_ok_and(|loader| wanted_origin(instrumentation, jni, loader, name).is_some())
+) -> Option<Origin> {
+    let loader = instrumentation.jvmti.class_loader(jni, class).ok()?;
+    wanted_origin(instrumentation, jni, loader, name)
 }
 
 /// The origin of a hidden class; `None` if it is not to be instrumented.
