@@ -7,9 +7,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use loadhook_profile::Profile;
-use loadhook_settings::Pattern;
 use loadhook_settings::attach::DETACH;
-use loadhook_settings::control::{Reply, Request, folder, socket_name};
+use loadhook_settings::control::{self, Reply, Request, folder, socket_name};
 use rustix::process::geteuid;
 use tempfile::TempDir;
 
@@ -20,10 +19,21 @@ use support::{java_agent, read};
 on_jdks!(changes_keep_counts_exact: on_17 17, on_25 25);
 on_jdks!(probes_are_taken_out_again: on_11 11);
 on_jdks!(pauses_are_left_out: on_17 17, on_25 25);
+on_jdks!(choices_are_narrowed_and_widened: on_17 17);
 on_jdks!(wrong_orders_hurt_nobody the_socket_goes_with_the_agent: on_21 21);
 
 /// The class that is changed, as a pattern.
 const WORK: &str = "Controlled$Work";
+
+/// All methods of this class but the one that is counted all the time.
+const OTHERS: [&str; 6] = [
+    "<init>",
+    "looping",
+    "short_",
+    "recursive",
+    "parking",
+    "ordered",
+];
 
 /// The number of times that classes are included and excluded again.
 const ROUNDS: u64 = 30;
@@ -68,11 +78,11 @@ fn socket(program: &Running) -> PathBuf {
 }
 
 fn include(pattern: &str) -> Request {
-    Request::Include(Pattern::parse(pattern).expect("a pattern"))
+    Request::Include(control::patterns(pattern).expect("patterns"))
 }
 
 fn exclude(pattern: &str) -> Request {
-    Request::Exclude(Pattern::parse(pattern).expect("a pattern"))
+    Request::Exclude(control::patterns(pattern).expect("patterns"))
 }
 
 /// The calls of a method of the class that is changed.
@@ -103,10 +113,11 @@ fn changes_keep_counts_exact(feature: u32) -> Result<()> {
     let answer = attach(&program, &options, &folder)?;
     program.order("start")?;
     let mut agent = Connection::new(&program)?;
+    let others = OTHERS.map(|method| format!("{WORK}::{method}")).join(",");
     for _ in 0..ROUNDS {
-        ensure!(agent.change(&include(WORK))? == 1);
+        ensure!(agent.change(&include(&others))? == 1);
         program.order("call 7")?;
-        ensure!(agent.change(&exclude(WORK))? == 1);
+        ensure!(agent.change(&exclude(&others))? == 1);
         program.order("call 5")?;
     }
     let snapshot = folder.path().join("snapshot");
@@ -147,11 +158,7 @@ fn probes_are_taken_out_again(feature: u32) -> Result<()> {
     let folder = TempDir::new()?;
     let jar = java_agent("Controlled", folder.path())?;
     let file = folder.path().join("profile.pb.gz");
-    let path = format!(
-        "-agentpath:{}=include=none,control=true,quiet=true,file={}",
-        support::agent()?.display(),
-        file.display()
-    );
+    let path = from_start("include=none", &file)?;
     let java_agent = format!("-javaagent:{}", jar.display());
     let mut program = Running::start(feature, "Controlled", &[&path, &java_agent, "-Xcheck:jni"])?;
     program.answer()?;
@@ -232,6 +239,78 @@ fn pauses_are_left_out(feature: u32) -> Result<()> {
     program.end()
 }
 
+/// All classes, then some, then fewer by an exclusion inside of what is included.
+fn choices_are_narrowed_and_widened(feature: u32) -> Result<()> {
+    let folder = TempDir::new()?;
+    let file = folder.path().join("profile.pb.gz");
+    let mut program = Running::start(
+        feature,
+        "Controlled",
+        &[&from_start("timing=exact,all=true", &file)?],
+    )?;
+    program.answer()?;
+    let mut agent = Connection::new(&program)?;
+    let Reply::Status(all) = agent.ask(&Request::Status)? else {
+        bail!("no status");
+    };
+    ensure!(all.include.is_empty(), "{all:?}");
+    let narrowed = agent.ask(&include("Controlled*"))?;
+    let Reply::Changed(changed) = narrowed else {
+        bail!("{narrowed}");
+    };
+    // Only classes of the program are touched, not those of the JDK.
+    ensure!(
+        changed.figures.classes <= all.classes,
+        "{changed:?}, {all:?}"
+    );
+    ensure!(
+        changed.notes.len() == 1 && changed.notes[0].starts_with("until now all classes"),
+        "{changed:?}"
+    );
+    program.order("call 1")?;
+    ensure!(agent.change(&exclude(WORK))? == 1);
+    program.order("call 2")?;
+    ensure!(agent.change(&include(WORK))? == 1);
+    program.order("call 4")?;
+    // Two orders in one: the class leaves the list, and is excluded because the other pattern names it, too.
+    ensure!(agent.change(&exclude(&format!("{WORK},not.There")))? == 1);
+    program.order("call 8")?;
+    let many: Vec<String> = (0..1001).map(|number| format!("a.C{number}")).collect();
+    let reply = agent.line(&include(&many.join(",")).to_string())?;
+    ensure!(reply.to_string().contains("too many patterns"), "{reply}");
+    let Reply::Status(left) = agent.ask(&Request::Status)? else {
+        bail!("no status");
+    };
+    ensure!(left.exclude == [WORK, "not.There"], "{left:?}");
+    // A call that is under way has the pause in its time.
+    agent.change(&include(WORK))?;
+    program.order("start")?;
+    agent.change(&Request::Pause)?;
+    agent.change(&Request::Resume)?;
+    program.order("stop")?;
+    program.end()?;
+    let profile = read(&file)?;
+    // The program has called the method once before the first order.
+    ensure!(
+        calls(&profile, "ordered") == 6,
+        "{}",
+        calls(&profile, "ordered")
+    );
+    let notes = &profile.header.notes;
+    let noted = |note: &String| note.ends_with("under way has the pause in its time");
+    ensure!(notes.iter().any(noted), "{notes:?}");
+    Ok(())
+}
+
+/// The option of a JVM that starts with an agent which takes orders.
+fn from_start(options: &str, file: &Path) -> Result<String> {
+    Ok(format!(
+        "-agentpath:{}={options},control=true,quiet=true,file={}",
+        support::agent()?.display(),
+        file.display()
+    ))
+}
+
 /// The sampled time of a method itself.
 fn time_of(profile: &Profile, name: &str) -> Duration {
     let nodes = profile.threads.iter().flat_map(|thread| &thread.nodes);
@@ -251,6 +330,14 @@ fn wrong_orders_hurt_nobody(feature: u32) -> Result<()> {
     let no_folder = Request::Snapshot("/dev/null/x".to_owned());
     for (line, expected) in [
         (no_folder.to_string(), "/dev/null/x"),
+        (
+            Request::Snapshot("/dev/ptmx".to_owned()).to_string(),
+            "/dev/ptmx: not a file; choose a name",
+        ),
+        (
+            r#"{"version":1,"order":"include","pattern":"a.b,none"}"#.to_owned(),
+            "none is no pattern here",
+        ),
         (
             r#"{"version":1,"order":"timing"}"#.to_owned(),
             "detach it, then attach again",

@@ -3,14 +3,18 @@
 mod common;
 
 use std::fs;
+use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread;
 
 use common::held::{Held, in_container, names, needs_root};
 use common::watched::{INCLUDE, Watching, classes, looping};
 use common::{Done, calls, done, folder, loadhook, mode, read};
+use loadhook_settings::control::{Reply, Status};
 use loadhook_testkit::jdk::Jdk;
 use rustix::process::geteuid;
 use serde_json::Value;
@@ -50,6 +54,20 @@ fn all_orders(folder: &Path, pid: &str) {
     let again = ctl(folder, pid, &["include", &format!("{method},not.There")]);
     let now = format!("loadhook: include watched.**, {method}, not.There, exclude none\n");
     again.expect(0, "", &[&now]);
+    ctl(folder, pid, &["exclude", "other.**"]).expect(0, "", &["exclude other.**\n"]);
+    let covered = ctl(folder, pid, &["include", "other.Class"]);
+    let note = "loadhook: note: other.** is excluded, and with it other.Class; ";
+    covered.expect(0, "", &[note]);
+    ctl(folder, pid, &["exclude", "other.Class"]).expect(
+        0,
+        "",
+        &["exclude other.**, other.Class\n"],
+    );
+    let widened = ctl(folder, pid, &["include", "other.**,other.Class"]);
+    let now = format!(
+        "loadhook: include watched.**, {method}, not.There, other.**, other.Class, exclude none\n"
+    );
+    widened.expect(0, "", &[&now]);
     let status = status(folder, pid);
     assert_eq!(status["classes"], 1);
     assert_eq!(status["include"][2], "not.There");
@@ -143,6 +161,49 @@ fn orders_that_need_another_agent_are_refused() {
     jvm.ends_well();
 }
 
+/// Another process listens in place of the agent, as in a container that shares `/tmp`.
+#[test]
+fn an_agent_of_another_process_gets_no_orders() {
+    let jvm = looping(17, &[]);
+    let folder = folder();
+    let watching = Watching::start(folder.path(), &jvm.pid(), INCLUDE);
+    let path = private(geteuid().as_raw()).join(format!("{}.sock", jvm.pid()));
+    fs::remove_file(&path).expect("the agent has a socket");
+    let listener = UnixListener::bind(&path).expect("a socket");
+    let other = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a client");
+        let status = Status {
+            namespace: Some("pid:[7]".to_owned()),
+            ..Status::default()
+        };
+        writeln!(stream, "{}", Reply::Status(status)).expect("the reply is sent");
+        let mut orders = String::new();
+        stream.read_to_string(&mut orders).expect("orders");
+        orders.lines().count()
+    });
+    let refused = ctl(folder.path(), &jvm.pid(), &["pause"]);
+    refused.expect(
+        1,
+        "",
+        &[
+            "error: another process than ",
+            "give each container its own /tmp",
+        ],
+    );
+    assert_eq!(
+        other.join().expect("the thread ends"),
+        1,
+        "only the order status"
+    );
+    jvm.ends_well();
+    watching.end().expect(0, "", &["watched.Looping.step"]);
+    assert!(
+        path.exists(),
+        "the agent does not remove the socket of another process"
+    );
+    fs::remove_file(&path).expect("the socket is there");
+}
+
 /// The private folder of a user.
 fn private(user: u32) -> PathBuf {
     PathBuf::from(format!("/tmp/loadhook-{user}"))
@@ -164,7 +225,7 @@ fn the_agent_of_another_user_takes_orders() {
     let watching = Watching::start(folder.path(), &pid, INCLUDE);
     let unreached = "loadhook: the program cannot be reached by loadhook ctl: ";
     let refused = ctl(folder.path(), &pid, &["status"]);
-    refused.expect(1, "", &["can enter; remove it, then attach again"]);
+    refused.expect(1, "", &["can enter; ask its owner or root to remove it; "]);
     fs::remove_dir(private(OTHER)).expect("the folder is empty");
     rustix::process::kill_process(
         rustix::process::Pid::from_child(&watching.command),

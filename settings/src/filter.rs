@@ -60,13 +60,17 @@ impl Filter {
         self.selects_none
     }
 
+    /// Returns whether everything is selected that is not excluded, because there is no pattern to include.
+    pub fn selects_all(&self) -> bool {
+        self.include.is_empty() && !self.selects_none
+    }
+
     /// The filter that selects what this pattern names, too. An equal exclusion is removed. If everything was selected
     /// and nothing is removed, only what the pattern names remains selected.
     pub fn with_included(&self, pattern: Pattern) -> Filter {
         let mut filter = self.clone();
         let is_excluded = remove(&mut filter.exclude, &pattern);
-        let selects_all = filter.include.is_empty() && !filter.selects_none;
-        if !(is_excluded && selects_all) {
+        if !(is_excluded && filter.selects_all()) {
             add(&mut filter.include, pattern);
             filter.selects_none = false;
         }
@@ -74,15 +78,20 @@ impl Filter {
     }
 
     /// The filter without what this pattern names. An equal pattern to include is removed; without the last one nothing
-    /// is selected. If there is no equal pattern, an exclusion is added.
+    /// is selected. Otherwise an exclusion is added, because another pattern to include may name the same.
     pub fn with_excluded(&self, pattern: Pattern) -> Filter {
         let mut filter = self.clone();
-        if remove(&mut filter.include, &pattern) {
-            filter.selects_none = filter.include.is_empty();
+        if remove(&mut filter.include, &pattern) && filter.include.is_empty() {
+            filter.selects_none = true;
         } else {
             add(&mut filter.exclude, pattern);
         }
         filter
+    }
+
+    /// An exclusion that names the classes of this pattern, or some of them; `None` if none is known to.
+    pub fn exclusion_of(&self, pattern: &Pattern) -> Option<&Pattern> {
+        self.excluded().find(|exclusion| exclusion.covers(pattern))
     }
 
     /// Notes that all patterns have matched but those with these texts.
@@ -244,10 +253,13 @@ mod tests {
     fn orders_change_a_filter() {
         for (start, orders, expected) in [
             (Filter::none(), "+a.*", "a.*|"),
-            (Filter::none(), "+a.* +b.* +a.* -a.*", "b.*|"),
+            (Filter::none(), "+a.* +b.* +a.* -a.*", "b.*|a.*"),
             (Filter::none(), "+a.* -a.*", "none|"),
             (Filter::none(), "-a.*", "none|a.*"),
             (Filter::none(), "+a.** -a.B -a.B +a.B", "a.** a.B|"),
+            (Filter::none(), "+a.** +a.B -a.B", "a.**|a.B"),
+            (Filter::none(), "+a.* -a.B +a.B -a.B", "a.*|a.B"),
+            (Filter::none(), "+a.* +b.* -a.* -b.*", "none|a.*"),
             (Filter::new(), "-a.* +a.*", "|"),
             (Filter::new(), "-a.* +b.*", "b.*|a.*"),
         ] {

@@ -19,6 +19,7 @@ use std::fmt;
 
 use loadhook_rewrite::ClassFile;
 use loadhook_rewrite::class::Member;
+use loadhook_rewrite::symbol::modified_utf8;
 
 use crate::glob::Glob;
 use crate::list;
@@ -194,6 +195,16 @@ impl Pattern {
             Subject::Annotation(_) => true,
             Subject::Member { class, simple, .. } => class.matches(shown_name(name, *simple)),
         }
+    }
+
+    /// Returns whether the pattern surely names classes of the other one. The wildcards of the other one count as
+    /// characters of a name.
+    pub(crate) fn covers(&self, other: &Pattern) -> bool {
+        let is_of_classes = matches!(&self.subject, Subject::Member { method: None, .. });
+        let class = other.text.split("::").next().unwrap_or_default();
+        is_of_classes
+            && matches!(&other.subject, Subject::Member { .. })
+            && self.may_name(&modified_utf8(&class.replace('.', "/")))
     }
 
     /// Returns whether the pattern names the method.

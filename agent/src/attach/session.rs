@@ -171,8 +171,9 @@ pub(crate) fn detach(jni: Jni<'_>) -> Result<(), Refusal> {
     Err(Refusal::NotWatched)
 }
 
-/// Makes the agent leave, from one of its own threads. Does nothing if another thread already makes it leave.
-pub(crate) fn leave_from_own_thread(agent: &'static Agent, jni: Jni<'_>) {
+/// Makes the agent leave, from one of its own threads. Returns false, and does nothing, if another thread already makes
+/// it leave.
+pub(crate) fn leave_from_own_thread(agent: &'static Agent, jni: Jni<'_>) -> bool {
     // Work under way ends early. This includes attaching.
     agent.gate.begin_end();
     let mut phase = lock(&PHASE);
@@ -180,11 +181,13 @@ pub(crate) fn leave_from_own_thread(agent: &'static Agent, jni: Jni<'_>) {
         phase = wait(&CHANGED, phase, Duration::MAX);
     }
     // The agent at work cannot be another one, because an agent stays until its own threads have ended.
-    if matches!(*phase, Phase::Working(_)) {
+    let is_first = matches!(*phase, Phase::Working(_));
+    if is_first {
         *phase = Phase::Leaving;
         drop(phase);
         leave(agent, jni, 1);
     }
+    is_first
 }
 
 /// Takes out all that the agent has put into the JVM, and frees the agent. The caller has set [`Phase::Leaving`].

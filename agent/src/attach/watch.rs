@@ -12,7 +12,11 @@ const LOOK: Duration = Duration::from_millis(200);
 
 /// Starts the thread if the agent has a duration or an answer. The thread calls `leave` when the time is over or the
 /// command is gone.
-pub(super) fn start(agent: &'static Agent, jni: Jni<'_>, leave: fn(&'static Agent, Jni<'_>)) {
+pub(super) fn start(
+    agent: &'static Agent,
+    jni: Jni<'_>,
+    leave: fn(&'static Agent, Jni<'_>) -> bool,
+) {
     let settings = &agent.options().settings;
     if settings.duration.is_none() && settings.answer.is_none() {
         return;

@@ -1,9 +1,10 @@
 //! Carries out orders, one at a time. No snapshot is written meanwhile.
 
+use std::fs;
 use std::path::Path;
 
 use loadhook_settings::attach::AttachFigures;
-use loadhook_settings::control::{Changed, Reply, Request, Status};
+use loadhook_settings::control::{Changed, Reply, Request, Status, notes_on_inclusion};
 use loadhook_settings::{Filter, NONE, Pattern};
 
 use super::server::Outcome;
@@ -12,18 +13,27 @@ use crate::instrument::watch_change;
 use crate::jvm::jni::Jni;
 use crate::jvm::sys::event;
 
+/// The reason why an order is refused while the agent leaves.
+pub(super) const LEAVING: &str = "the agent is leaving the process";
+
+/// The maximum number of patterns, those to include and those to exclude.
+const MOST_PATTERNS: usize = 1000;
+
+/// The maximum length of all patterns in bytes.
+const LONGEST_PATTERNS: usize = 64 << 10;
+
 /// Carries out an order.
 pub(super) fn execute(agent: &'static Agent, jni: Jni<'_>, request: Request) -> Outcome {
     if request == Request::Detach {
         return Outcome::Leave;
     }
     let Some(_pass) = agent.gate.enter() else {
-        return refused("the agent is leaving the process");
+        return refused(LEAVING);
     };
     let done = jni.framed(|jni| match request {
         Request::Status => Ok(Reply::Status(status(agent))),
-        Request::Include(pattern) => include(agent, jni, pattern),
-        Request::Exclude(pattern) => exclude(agent, jni, pattern),
+        Request::Include(patterns) => include(agent, jni, &patterns),
+        Request::Exclude(patterns) => exclude(agent, jni, patterns),
         Request::Snapshot(file) => snapshot(agent, jni, Path::new(&file)),
         Request::Pause => pause(agent, jni),
         Request::Resume => resume(agent, jni),
@@ -44,6 +54,7 @@ fn status(agent: &Agent) -> Status {
     let options = agent.options();
     let (include, exclude) = patterns(&filter(agent));
     let file = std::path::absolute(&options.file);
+    let namespace = fs::read_link("/proc/self/ns/pid");
     Status {
         agent: env!("CARGO_PKG_VERSION").to_owned(),
         watched_ms: u64::try_from(agent.start_time.elapsed().as_millis()).unwrap_or(u64::MAX),
@@ -52,8 +63,9 @@ fn status(agent: &Agent) -> Status {
         include,
         exclude,
         paused: agent.pauses.is_paused(),
-        classes: agent.instrumentation.hook.tally().classes,
+        classes: agent.instrumentation.hook.registry.count() as u64,
         file: file.as_ref().unwrap_or(&options.file).display().to_string(),
+        namespace: namespace.ok().map(|name| name.display().to_string()),
     }
 }
 
@@ -82,43 +94,79 @@ fn check_counts(agent: &Agent) -> Result<(), String> {
     Err("this agent records allocations of all classes and counts no calls; detach it, then attach again with another timing".to_owned())
 }
 
-fn include(agent: &'static Agent, jni: Jni<'_>, pattern: Pattern) -> Result<Reply, String> {
+fn include(agent: &'static Agent, jni: Jni<'_>, patterns: &[Pattern]) -> Result<Reply, String> {
     check_counts(agent)?;
     // The agent may have begun without this event, because it was to change no class.
     agent
         .jvmti
         .notify(event::CLASS_FILE_LOAD_HOOK, true)
         .map_err(|error| format!("the JVM offers no class-load hook ({error})"))?;
-    let filter = filter(agent);
-    Ok(change(agent, jni, filter.with_included(pattern)))
+    let old = filter(agent);
+    let all = patterns.iter().cloned();
+    let new = all.fold(old.clone(), |filter, it| filter.with_included(it));
+    let notes = notes_on_inclusion(&old, &new, patterns);
+    change(agent, jni, &old, new, notes)
 }
 
-fn exclude(agent: &'static Agent, jni: Jni<'_>, pattern: Pattern) -> Result<Reply, String> {
+fn exclude(agent: &'static Agent, jni: Jni<'_>, patterns: Vec<Pattern>) -> Result<Reply, String> {
     check_counts(agent)?;
-    let filter = filter(agent);
-    Ok(change(agent, jni, filter.with_excluded(pattern)))
+    let old = filter(agent);
+    let all = patterns.into_iter();
+    let new = all.fold(old.clone(), |filter, it| filter.with_excluded(it));
+    change(agent, jni, &old, new, Vec::new())
 }
 
 /// Replaces the filter. During a pause the new one holds only after it.
-fn change(agent: &'static Agent, jni: Jni<'_>, filter: Filter) -> Reply {
-    let (include, exclude) = patterns(&filter);
-    let figures = if agent.pauses.replace_filter(&filter) {
+fn change(
+    agent: &'static Agent,
+    jni: Jni<'_>,
+    old: &Filter,
+    new: Filter,
+    notes: Vec<String>,
+) -> Result<Reply, String> {
+    check_size(old, &new)?;
+    let (include, exclude) = patterns(&new);
+    let figures = if agent.pauses.replace_filter(&new) {
         AttachFigures::default()
     } else {
-        replace_filter(agent, jni, filter)
+        replace_filter(agent, jni, new)?
     };
-    Reply::Changed(Changed {
+    Ok(Reply::Changed(Changed {
         figures,
         include,
         exclude,
-    })
+        notes,
+    }))
 }
 
-/// Changes the loaded classes, and those that come.
-fn replace_filter(agent: &'static Agent, jni: Jni<'_>, filter: Filter) -> AttachFigures {
-    let mut figures = AttachFigures::default();
+/// Fails if a filter grows beyond the limits. Each pattern takes memory, and time for each class.
+fn check_size(old: &Filter, new: &Filter) -> Result<(), String> {
+    let size = |filter: &Filter| {
+        let all = filter.included().chain(filter.excluded());
+        all.fold((0, 0), |(count, bytes), pattern| {
+            (count + 1, bytes + pattern.text().len())
+        })
+    };
+    let ((old_count, old_bytes), (count, bytes)) = (size(old), size(new));
+    let is_too_large =
+        count > MOST_PATTERNS && count > old_count || bytes > LONGEST_PATTERNS && bytes > old_bytes;
+    if is_too_large {
+        return Err(
+            "too many patterns; use wider ones, or detach the agent and attach again".to_owned(),
+        );
+    }
+    Ok(())
+}
+
+/// Changes the loaded classes, and those that come. If it fails, nothing has changed.
+fn replace_filter(
+    agent: &'static Agent,
+    jni: Jni<'_>,
+    filter: Filter,
+) -> Result<AttachFigures, String> {
+    let mut figures = Ok(AttachFigures::default());
     if !agent.options().rewrites() {
-        return figures;
+        return Ok(AttachFigures::default());
     }
     // Transformers of other agents run meanwhile. The end of the JVM must not wait for them.
     agent.gate.release_during(|| {
@@ -130,7 +178,7 @@ fn replace_filter(agent: &'static Agent, jni: Jni<'_>, filter: Filter) -> Attach
             &|| !agent.gate.is_ending(),
         );
     });
-    figures
+    figures.map_err(|error| error.to_string())
 }
 
 fn pause(agent: &'static Agent, jni: Jni<'_>) -> Result<Reply, String> {
@@ -143,10 +191,15 @@ fn pause(agent: &'static Agent, jni: Jni<'_>) -> Result<Reply, String> {
     if let Some(sampler) = &agent.sampler {
         sampler.pause(&agent.instrumentation, jni);
     }
+    let figures = replace_filter(agent, jni, Filter::none());
+    if figures.is_err() {
+        end_pause(agent, jni);
+    }
     Ok(Reply::Changed(Changed {
-        figures: replace_filter(agent, jni, Filter::none()),
+        figures: figures?,
         include,
         exclude,
+        notes: Vec::new(),
     }))
 }
 
@@ -155,16 +208,21 @@ fn resume(agent: &'static Agent, jni: Jni<'_>) -> Result<Reply, String> {
         return Err("the agent is not paused; the order pause begins a pause".to_owned());
     };
     let (include, exclude) = patterns(&filter);
-    let figures = replace_filter(agent, jni, filter);
-    if let Some(sampler) = &agent.sampler {
-        sampler.resume(&agent.instrumentation, jni);
-    }
-    agent.pauses.end();
+    let figures = replace_filter(agent, jni, filter)?;
+    end_pause(agent, jni);
     Ok(Reply::Changed(Changed {
         figures,
         include,
         exclude,
+        notes: Vec::new(),
     }))
+}
+
+fn end_pause(agent: &'static Agent, jni: Jni<'_>) {
+    if let Some(sampler) = &agent.sampler {
+        sampler.resume(&agent.instrumentation, jni);
+    }
+    agent.pauses.end();
 }
 
 fn snapshot(agent: &'static Agent, jni: Jni<'_>, file: &Path) -> Result<Reply, String> {

@@ -132,11 +132,15 @@ impl<F: FnMut(Request) -> Outcome> Server<F> {
 
     /// Goes on with a client: sends the rest of its reply, then handles one request.
     fn turn(&mut self, client: &mut Client) -> Next {
+        let had_output = client.has_output();
         if !client.flush() {
             return Next::Goes;
         }
         if client.has_output() {
             return Next::Stays;
+        }
+        if had_output {
+            client.at = Instant::now();
         }
         match client.line() {
             Line::Awaited => return Next::Stays,
@@ -161,8 +165,9 @@ impl<F: FnMut(Request) -> Outcome> Server<F> {
         }
     }
 
+    /// Accepts new clients. The others have their turn in between, however many come.
     fn accept(&mut self) {
-        loop {
+        for _ in 0..MOST_CLIENTS {
             let stream = match self.opened.listener.accept() {
                 Ok((stream, _)) => stream,
                 Err(error) => match error.kind() {

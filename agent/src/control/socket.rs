@@ -7,6 +7,8 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
 use loadhook_settings::control::socket_name;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use rustix::process::geteuid;
 
 /// The number of attempts to make the socket. Another JVM may remove the folder meanwhile, because its own socket was
@@ -16,13 +18,17 @@ const ATTEMPTS: usize = 5;
 /// The file of the socket. When this is dropped, the file is removed.
 pub(super) struct SocketFile {
     folder: PathBuf,
-    process: u32,
+    path: PathBuf,
+    /// The device and the number of the file. Another process may have put its own file in its place.
+    identity: (u64, u64),
 }
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        // If this fails, the next process with this id removes the file.
-        let _ = fs::remove_file(self.folder.join(socket_name(self.process)));
+        if identity(&self.path).is_ok_and(|identity| identity == self.identity) {
+            // If this fails, the next process with this id removes the file.
+            let _ = fs::remove_file(&self.path);
+        }
         // This fails if there are sockets of other JVMs.
         let _ = fs::remove_dir(&self.folder);
     }
@@ -50,23 +56,43 @@ fn try_bind(folder: &Path, process: u32) -> io::Result<(UnixListener, SocketFile
     let found = fs::symlink_metadata(folder)?;
     if !found.is_dir() || found.uid() != geteuid().as_raw() || found.mode() & 0o777 != 0o700 {
         return Err(io::Error::other(
-            "not a folder that only the user of this process can enter; remove it",
+            "not a folder that only the user of this process can enter; ask its owner or root to remove it; end loadhook attach, then attach again",
         ));
     }
     let path = folder.join(socket_name(process));
-    // An earlier process with the same id may have left its socket.
-    match fs::remove_file(&path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        removed => removed?,
-    }
+    remove_left(&path)?;
     let listener = UnixListener::bind(&path)?;
     let file = SocketFile {
         folder: folder.to_owned(),
-        process,
+        identity: identity(&path)?,
+        path: path.clone(),
     };
     fs::set_permissions(&path, Permissions::from_mode(0o600))?;
     listener.set_nonblocking(true)?;
     Ok((listener, file))
+}
+
+/// Removes the socket of an earlier process with the same id. Fails if a process takes orders there.
+fn remove_left(path: &Path) -> io::Result<()> {
+    // A connection must not wait, because the queue of the other process may be full.
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    match connect(&socket, &SocketAddrUnix::new(path)?) {
+        Ok(()) | Err(Errno::AGAIN) => Err(io::Error::other(
+            "another JVM with this process id takes orders here; give each container its own /tmp",
+        )),
+        Err(Errno::NOENT) => Ok(()),
+        Err(Errno::CONNREFUSED) => match fs::remove_file(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            removed => removed,
+        },
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn identity(path: &Path) -> io::Result<(u64, u64)> {
+    let found = fs::symlink_metadata(path)?;
+    Ok((found.dev(), found.ino()))
 }
 
 #[cfg(test)]
@@ -88,9 +114,18 @@ mod tests {
         UnixStream::connect(&path).expect("a connection");
         drop(first);
         assert!(!path.exists() && folder.join("8.sock").exists());
+        let error = bind(&folder, 8).err().expect("an error").to_string();
+        assert!(
+            error.contains("another JVM with this process id"),
+            "{error}"
+        );
         // The file of a process that was killed.
-        std::mem::forget(second.1);
+        let (listener, left) = second;
+        drop(listener);
         let third = bind(&folder, 8).expect("a socket in place of the one that was left");
+        drop(left);
+        let path = folder.join("8.sock");
+        UnixStream::connect(&path).expect("the file of another socket stays");
         drop(third);
         assert!(!folder.exists());
     }
@@ -110,7 +145,10 @@ mod tests {
         symlink(&private, &link).expect("a link");
         for path in [&folder, &link] {
             let error = bind(path, 7).err().expect("an error").to_string();
-            assert!(error.ends_with("can enter; remove it"), "{error}");
+            assert!(
+                error.contains("can enter; ask its owner or root"),
+                "{error}"
+            );
         }
     }
 }

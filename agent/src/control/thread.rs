@@ -5,13 +5,15 @@ use std::time::Duration;
 use loadhook_settings::control::Reply;
 use rustix::net::{SendFlags, send};
 
-use super::{orders, server};
+use super::orders::{self, LEAVING};
+use super::server;
 use crate::agent::Agent;
 use crate::diagnostics;
 use crate::jvm::jni::Jni;
 
-/// Makes the agent leave, from one of its own threads. The agent may be freed afterwards.
-pub(crate) type Leave = fn(&'static Agent, Jni<'_>);
+/// Makes the agent leave, from one of its own threads. The agent may be freed afterwards. Returns false if another thread
+/// makes it leave, and has not finished.
+pub(crate) type Leave = fn(&'static Agent, Jni<'_>) -> bool;
 
 /// The time in which a client must take the last reply.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -30,13 +32,16 @@ pub(crate) fn start(agent: &'static Agent, jni: Jni<'_>, leave: Leave) {
         let Some(asker) = server::serve(opened, execute) else {
             return;
         };
-        leave(agent, jni);
+        let reply = if leave(agent, jni) {
+            Reply::Done
+        } else {
+            Reply::Error(LEAVING.to_owned())
+        };
         // Nothing of the agent may be used any more.
         let _ = asker.set_nonblocking(false);
         let _ = asker.set_write_timeout(Some(PATIENCE));
         // If the client is gone, nobody needs the reply.
-        let reply = format!("{}\n", Reply::Done);
-        let _ = send(&asker, reply.as_bytes(), SendFlags::NOSIGNAL);
+        let _ = send(&asker, format!("{reply}\n").as_bytes(), SendFlags::NOSIGNAL);
     };
     if !agent
         .own_threads

@@ -5,6 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use loadhook_settings::attach::AttachFigures;
+use thiserror::Error;
 
 use super::pace::Pace;
 use super::retransform;
@@ -25,32 +26,44 @@ pub(super) struct Looks {
     pub(super) empty: u32,
 }
 
+/// The error for a JVM that does not list its classes.
+#[derive(Debug, Error)]
+#[error("the JVM has no memory to list its classes; try again later")]
+pub(crate) struct NotListed;
+
 /// Retransforms the loaded classes that `is_meant` accepts, each once. Ends early if `goes_on` returns false.
+///
+/// # Errors
+/// If the JVM has listed no classes at any look.
 pub(super) fn change(
     jvmti: Jvmti,
     jni: Jni<'_>,
     looks: Looks,
     is_meant: &dyn Fn(Jni<'_>, Local<'_>) -> bool,
     goes_on: &dyn Fn() -> bool,
-) -> AttachFigures {
+) -> Result<AttachFigures, NotListed> {
     let mut pace = Pace::running();
     let mut done = Done::default();
     let (mut all, mut refused, mut empty_looks) = (0, 0, 0);
+    let mut is_listed = false;
     for look in 0..looks.most {
         if look > 0 {
             thread::sleep(LOOK_AGAIN);
         }
         if !goes_on() {
+            // The JVM ends.
+            is_listed = true;
             break;
         }
         let new = jni.framed(|jni| {
             jni.ensure_local_capacity();
-            let classes = jvmti.loaded_classes(jni).unwrap_or_default().into_iter();
+            let classes = jvmti.loaded_classes(jni).ok()?.into_iter();
             let meant = classes.filter(|class| is_meant(jni, *class));
-            meant
-                .filter_map(|class| done.add(jvmti, jni, class))
-                .collect::<Vec<Global>>()
+            let new = meant.filter_map(|class| done.add(jvmti, jni, class));
+            Some(new.collect::<Vec<Global>>())
         });
+        let new = new.flatten();
+        is_listed |= new.is_some();
         let new = new.unwrap_or_default();
         if new.is_empty() {
             empty_looks += 1;
@@ -64,7 +77,11 @@ pub(super) fn change(
         }
     }
     done.release(jni);
-    pace.figures(all - refused, refused)
+    if is_listed {
+        Ok(pace.figures(all - refused, refused))
+    } else {
+        Err(NotListed)
+    }
 }
 
 /// The classes that were changed, by identity hash.

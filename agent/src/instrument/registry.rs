@@ -234,6 +234,13 @@ impl Registry {
         self.lock().all.is_empty()
     }
 
+    /// The number of classes with instrumented methods. Copies of a class count once.
+    pub(crate) fn count(&self) -> usize {
+        let classes = self.lock();
+        let all = classes.all.iter();
+        all.filter(|(_, class)| !class.methods.is_empty()).count()
+    }
+
     /// The class of the method with this id.
     pub(crate) fn class_of(&self, id: u32) -> Option<ClassOfMethod> {
         let classes = self.lock();

@@ -19,7 +19,7 @@ const EMPTY_LOOKS: u32 = 3;
 /// Maximum number of looks.
 const MOST_LOOKS: u32 = 10;
 
-/// Takes the probes out of all classes. Returns the number of classes that the JVM refused to change.
+/// Takes the probes out of all classes. Returns the number of classes that the JVM refused to change, or did not list.
 ///
 /// The hook must no longer give probes to any class. It must still be called, so that pauses are measured.
 ///
@@ -31,7 +31,8 @@ pub(crate) fn remove_probes(instrumentation: &Instrumentation, jni: Jni<'_>) -> 
         empty: EMPTY_LOOKS,
     };
     let has_probes = |jni: Jni<'_>, class: Local<'_>| with_probes.has(instrumentation, jni, class);
-    loaded::change(instrumentation.jvmti, jni, looks, &has_probes, &|| true).refused
+    let changed = loaded::change(instrumentation.jvmti, jni, looks, &has_probes, &|| true);
+    changed.map_or(with_probes.names.len() as u64, |figures| figures.refused)
 }
 
 /// The classes that the hook has given probes.

@@ -9,7 +9,7 @@ use loadhook_settings::attach::AttachFigures;
 use super::hidden_classes::HiddenClasses;
 use super::hidden_names::plain_name;
 use super::instrumentation::Instrumentation;
-use super::loaded::{self, Looks};
+use super::loaded::{self, Looks, NotListed};
 use super::watch::Watch;
 use crate::jvm::jni::Jni;
 use crate::jvm::reference::Local;
@@ -19,19 +19,26 @@ const LOOKS: Looks = Looks { most: 2, empty: 2 };
 
 /// Replaces the filter, and changes the loaded classes for which the old filter and the new one may differ. Ends early if
 /// `goes_on` returns false.
+///
+/// # Errors
+/// If the JVM does not list its classes. The old filter then holds again.
 pub(crate) fn replace_filter(
     instrumentation: &Instrumentation,
     hidden_classes: &HiddenClasses,
     jni: Jni<'_>,
     filter: Filter,
     goes_on: &dyn Fn() -> bool,
-) -> AttachFigures {
+) -> Result<AttachFigures, NotListed> {
     // The choice is replaced first, so that classes which are loaded from now on need no change.
     let (old, new) = instrumentation.hook.replace_watch(filter);
     let differs = |jni: Jni<'_>, class: Local<'_>| {
         differs(instrumentation, hidden_classes, jni, class, [&old, &new])
     };
-    loaded::change(instrumentation.jvmti, jni, LOOKS, &differs, goes_on)
+    let changed = loaded::change(instrumentation.jvmti, jni, LOOKS, &differs, goes_on);
+    if changed.is_err() {
+        instrumentation.hook.replace_watch(old.filter_so_far());
+    }
+    changed
 }
 
 /// Returns whether the choices of methods of a class may differ.
@@ -63,8 +70,9 @@ fn differs(
         let loader = jvmti.class_loader(jni, class).ok()?;
         Some(instrumentation.origin(jni, loader, name))
     });
+    let selects = |watch: &Watch, origin| watch.wants(origin) && watch.filter.class_name(name);
     let is_wanted = origin
         .flatten()
-        .is_some_and(|origin| old.wants(origin) || new.wants(origin));
+        .is_some_and(|origin| selects(old, origin) || selects(new, origin));
     is_wanted && jvmti.is_modifiable(class)
 }

@@ -30,7 +30,7 @@ pub(super) struct Agent<'a> {
 impl<'a> Agent<'a> {
     /// Connects to the agent of a JVM.
     pub(super) fn connect(jvm: &'a Jvm) -> Result<Agent<'a>> {
-        let folder = folder(jvm.user());
+        let folder = folder(jvm.own_user());
         let below = folder.strip_prefix("/").unwrap_or(&folder);
         let seen = jvm.root().join(below);
         if !is_private(&seen, jvm)? {
@@ -46,11 +46,13 @@ impl<'a> Agent<'a> {
         match connect_to(&path).with_context(|| path.display().to_string())? {
             Connection::Made(stream) => {
                 stream.set_read_timeout(Some(PERIOD))?;
-                Ok(Agent {
+                let mut agent = Agent {
                     jvm,
                     stream,
                     rest: Vec::new(),
-                })
+                };
+                agent.check_is_of(jvm, &path)?;
+                Ok(agent)
             }
             Connection::None => not_watched(jvm),
             Connection::Full => bail!(
@@ -58,6 +60,23 @@ impl<'a> Agent<'a> {
                 jvm.pid()
             ),
         }
+    }
+
+    /// Fails if the agent is in another process. Containers that share a `/tmp` may have JVMs of the same process id.
+    fn check_is_of(&mut self, jvm: &Jvm, path: &Path) -> Result<()> {
+        let namespace = match self.ask(&Request::Status)? {
+            Reply::Status(status) => status.namespace,
+            Reply::Error(error) => bail!("{error}"),
+            other => bail!("not a reply to the order status: {other}"),
+        };
+        if namespace.is_some_and(|namespace| jvm.pid_namespace() != Some(namespace)) {
+            bail!(
+                "another process than {} answers on {}; give each container its own /tmp, then attach again",
+                jvm.pid(),
+                path.display()
+            );
+        }
+        Ok(())
     }
 
     /// Gives an order, and waits for the reply.
@@ -115,7 +134,7 @@ fn is_private(folder: &Path, jvm: &Jvm) -> Result<bool> {
     };
     if !found.is_dir() || found.uid() != jvm.user() || found.mode() & 0o777 != 0o700 {
         bail!(
-            "{}: not a folder that only the user of process {} can enter; remove it, then attach again",
+            "{}: not a folder that only the user of process {} can enter; ask its owner or root to remove it; end loadhook attach, then attach again",
             folder.display(),
             jvm.pid()
         );

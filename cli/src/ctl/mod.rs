@@ -9,8 +9,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
-use loadhook_settings::control::{Reply, Request, RequestError};
-use loadhook_settings::{NONE, Pattern};
+use loadhook_settings::control::{self, Reply, Request, RequestError};
 
 use self::connection::Agent;
 use crate::jvm::Jvm;
@@ -66,17 +65,17 @@ enum Order {
 /// Gives an order, and shows the reply.
 pub(crate) fn run(args: &CtlArgs) -> Result<()> {
     // The arguments are checked before the process is touched.
-    let requests = match &args.order {
-        Order::Status { .. } => vec![Request::Status],
-        Order::Include { patterns } => requests(patterns, Request::Include)?,
-        Order::Exclude { patterns } => requests(patterns, Request::Exclude)?,
+    let request = match &args.order {
+        Order::Status { .. } => Some(Request::Status),
+        Order::Include { patterns } => Some(Request::Include(control::patterns(patterns)?)),
+        Order::Exclude { patterns } => Some(Request::Exclude(control::patterns(patterns)?)),
         Order::Snapshot { file } => {
             check_writable(file)?;
-            Vec::new()
+            None
         }
-        Order::Pause => vec![Request::Pause],
-        Order::Resume => vec![Request::Resume],
-        Order::Detach => vec![Request::Detach],
+        Order::Pause => Some(Request::Pause),
+        Order::Resume => Some(Request::Resume),
+        Order::Detach => Some(Request::Detach),
         Order::Reset => return refuse("reset"),
         Order::Timing { .. } => return refuse("timing"),
         Order::Alloc { .. } => return refuse("alloc"),
@@ -86,7 +85,7 @@ pub(crate) fn run(args: &CtlArgs) -> Result<()> {
     if let Order::Snapshot { file } = &args.order {
         return snapshot::take(&jvm, &mut agent, file);
     }
-    for request in requests {
+    if let Some(request) = request {
         match agent.ask(&request)? {
             Reply::Status(status) => {
                 let is_json = matches!(args.order, Order::Status { json: true });
@@ -98,15 +97,6 @@ pub(crate) fn run(args: &CtlArgs) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Makes a request for each pattern of a list.
-fn requests(patterns: &str, request: impl Fn(Pattern) -> Request) -> Result<Vec<Request>> {
-    if patterns == NONE {
-        bail!("{NONE} is no pattern here; exclude the patterns that loadhook ctl PID status shows");
-    }
-    let patterns = Pattern::parse_list(patterns)?;
-    Ok(patterns.into_iter().map(request).collect())
 }
 
 fn refuse(order: &str) -> Result<()> {

@@ -71,11 +71,15 @@ pub(super) fn changed(pid: u32, changed: &Changed) -> String {
         0 => String::new(),
         refused => format!("; not changed: {}", counted(refused, "class", "classes")),
     };
-    format!(
+    let mut text = format!(
         "loadhook: process {pid}: {work}{refused}\nloadhook: include {}, exclude {}",
         included(&changed.include),
         excluded(&changed.exclude),
-    )
+    );
+    for note in &changed.notes {
+        text += &format!("\nloadhook: note: {}", printable(note));
+    }
+    text
 }
 
 fn included(patterns: &[String]) -> String {

@@ -123,9 +123,20 @@ impl Jvm {
         self.process.own_pid
     }
 
+    /// The PID namespace in which the process has its [own id](Self::own_pid); `None` if it cannot be read.
+    pub(crate) fn pid_namespace(&self) -> Option<String> {
+        let name = fs::read_link(self.process.path("ns/pid")).ok()?;
+        Some(name.display().to_string())
+    }
+
     /// The effective user of the JVM.
     pub(crate) fn user(&self) -> u32 {
         self.process.user
+    }
+
+    /// The effective user of the JVM as the JVM sees it, which differs in a user namespace.
+    pub(crate) fn own_user(&self) -> u32 {
+        self.process.own_user
     }
 
     /// The folder `/tmp` of the process.

@@ -18,6 +18,8 @@ pub(crate) struct Process {
     pub(crate) own_pid: u32,
     /// The effective user.
     pub(crate) user: u32,
+    /// The effective user as the process sees it, which differs in a user namespace.
+    pub(crate) own_user: u32,
     /// True if the process is in a PID namespace below ours.
     pub(crate) is_in_namespace: bool,
     pub(super) is_stopped: bool,
@@ -41,6 +43,10 @@ impl Process {
             pid,
             own_pid,
             user,
+            own_user: own_user(
+                user,
+                &fs::read_to_string(path(pid, "uid_map")).unwrap_or_default(),
+            ),
             is_in_namespace: numbers(&status, "NSpid:").count() > 1,
             is_stopped: state.starts_with(['T', 't']),
             handled: handled.unwrap_or(0),
@@ -92,6 +98,22 @@ impl Process {
 
 fn path(pid: u32, name: &str) -> PathBuf {
     PathBuf::from(format!("/proc/{pid}/{name}"))
+}
+
+/// The user inside of the namespace with this map (user_namespaces(7)): each line has the first user inside, the first
+/// one outside, and their number.
+fn own_user(user: u32, map: &str) -> u32 {
+    let inside = |line: &str| {
+        let mut numbers = line.split_whitespace().map(str::parse::<u32>);
+        let (first, outside, len) = (
+            numbers.next()?.ok()?,
+            numbers.next()?.ok()?,
+            numbers.next()?.ok()?,
+        );
+        let at = user.checked_sub(outside).filter(|at| *at < len)?;
+        first.checked_add(at)
+    };
+    map.lines().find_map(inside).unwrap_or(user)
 }
 
 /// The numbers in a line of proc_pid_status(5).
@@ -158,6 +180,20 @@ mod tests {
         }
         let jdk = maps(&["/opt/a jdk/lib/server/libjvm.so"]).jdk();
         assert_eq!(jdk.as_deref(), Some(Path::new("/opt/a jdk")));
+    }
+
+    #[test]
+    fn users_are_those_of_the_namespace() {
+        let rootless = "         0       1000          1\n         1     100000      65536\n";
+        for (user, map, own) in [
+            (1000, "         0          0 4294967295\n", 1000),
+            (1000, rootless, 0),
+            (100_007, rootless, 8),
+            (7, rootless, 7),
+            (7, "", 7),
+        ] {
+            assert_eq!(own_user(user, map), own, "{map}");
+        }
     }
 
     #[test]

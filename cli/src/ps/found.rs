@@ -9,7 +9,7 @@ use loadhook_settings::control::{folder, socket_name};
 
 use super::program::program;
 use crate::agent_path::AGENT;
-use crate::jvm::{Jvm, Process};
+use crate::jvm::{Connection, Jvm, Process, connect_to};
 use crate::users;
 
 /// A JVM, as far as it can be seen from outside.
@@ -28,7 +28,7 @@ pub(super) struct FoundJvm {
     /// True if the process has loaded the agent's library. A JVM never unloads it, so the agent may
     /// have left since.
     pub(super) has_agent: bool,
-    /// True if there is a socket of an agent that watches the JVM.
+    /// True if an agent that watches the JVM takes orders.
     pub(super) takes_orders: bool,
     /// The reason why Loadhook cannot attach to the JVM; `None` if it can.
     pub(super) refused: Option<String>,
@@ -80,14 +80,24 @@ fn found(pid: u32) -> Option<FoundJvm> {
         jdk,
         program,
         is_in_container: process.is_in_namespace,
-        takes_orders: process.open_tmp().is_ok_and(|tmp| {
-            let folder = folder(process.user);
-            let folder = tmp.path().join(folder.file_name().unwrap_or_default());
-            folder.join(socket_name(process.own_pid)).exists()
-        }),
+        takes_orders: takes_orders(&process),
         has_agent: mapped.is_some_and(|mapped| mapped.find(AGENT).is_some()),
         refused: checked.err().map(|error| format!("{error:#}")),
     })
+}
+
+/// Returns whether an agent listens on the socket. A JVM that was killed leaves its socket.
+fn takes_orders(process: &Process) -> bool {
+    let Ok(tmp) = process.open_tmp() else {
+        return false;
+    };
+    let folder = folder(process.own_user);
+    let folder = tmp.path().join(folder.file_name().unwrap_or_default());
+    let path = folder.join(socket_name(process.own_pid));
+    matches!(
+        connect_to(&path),
+        Ok(Connection::Made(_) | Connection::Full)
+    )
 }
 
 /// The version in the file `release` of a JDK.

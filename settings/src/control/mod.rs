@@ -4,19 +4,21 @@
 //! the JVM itself sees it. Each [`Request`] is a line of at most [`LONGEST_LINE`] bytes, and has one [`Reply`]:
 //!
 //! ```text
-//! {"version":1,"order":"include","pattern":"com.example.**"}
+//! {"version":1,"order":"include","pattern":"com.example.**,org.example.*"}
 //! {"version":1,"reply":"changed","classes":812,"batches":9,…}
 //! ```
 //!
 //! Unknown fields are ignored, so that later versions can add some.
 
+mod notes;
 mod reply;
 mod request;
 
 use std::path::PathBuf;
 
+pub use notes::notes_on_inclusion;
 pub use reply::{Changed, Reply, ReplyError, Status};
-pub use request::{Request, RequestError};
+pub use request::{Request, RequestError, patterns};
 
 /// The version of requests and replies.
 pub const VERSION: u64 = 1;

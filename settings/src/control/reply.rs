@@ -43,6 +43,9 @@ pub struct Status {
     pub classes: u64,
     /// The file of the profile, as the JVM sees it.
     pub file: String,
+    /// The PID namespace of the JVM, as `/proc` names it. With the process id it tells JVMs apart whose containers share
+    /// a `/tmp`. `None` if the JVM cannot read it.
+    pub namespace: Option<String>,
 }
 
 /// The methods that are watched after a change, and the work that the change was.
@@ -54,6 +57,8 @@ pub struct Changed {
     pub include: Vec<String>,
     /// As in [`Status::exclude`].
     pub exclude: Vec<String>,
+    /// Effects that the sender may not expect.
+    pub notes: Vec<String>,
 }
 
 /// The error for a line that is not a [`Reply`].
@@ -77,11 +82,13 @@ impl fmt::Display for Reply {
                 "paused": status.paused,
                 "classes": status.classes,
                 "file": status.file,
+                "namespace": status.namespace,
             }),
             Reply::Changed(Changed {
                 figures,
                 include,
                 exclude,
+                notes,
             }) => json!({
                 "version": VERSION,
                 "reply": "changed",
@@ -92,6 +99,7 @@ impl fmt::Display for Reply {
                 "refused": figures.refused,
                 "include": include,
                 "exclude": exclude,
+                "notes": notes,
             }),
             Reply::Done => json!({"version": VERSION, "reply": "done"}),
             Reply::Error(error) => json!({"version": VERSION, "error": error}),
@@ -134,6 +142,7 @@ fn read(object: &Map<String, Value>) -> Option<Reply> {
             paused: object.get("paused")?.as_bool()?,
             classes: number("classes")?,
             file: text("file")?,
+            namespace: text("namespace"),
         })),
         "changed" => Some(Reply::Changed(Changed {
             figures: AttachFigures {
@@ -145,6 +154,7 @@ fn read(object: &Map<String, Value>) -> Option<Reply> {
             },
             include: texts("include")?,
             exclude: texts("exclude")?,
+            notes: texts("notes")?,
         })),
         "done" => Some(Reply::Done),
         _ => None,
@@ -166,6 +176,7 @@ mod tests {
                 include: texts(&["none"]),
                 exclude: texts(&["a.*", "b\n"]),
                 file: "/tmp/x".to_owned(),
+                namespace: Some("pid:[7]".to_owned()),
                 ..Status::default()
             }),
             Reply::Changed(Changed {
@@ -178,6 +189,7 @@ mod tests {
                 },
                 include: texts(&["a.*"]),
                 exclude: Vec::new(),
+                notes: texts(&["all"]),
             }),
             Reply::Done,
             Reply::Error("a\nb".to_owned()),

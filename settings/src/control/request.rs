@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 use thiserror::Error;
 
 use super::{LONGEST_LINE, VERSION};
+use crate::NONE;
+use crate::list;
 use crate::pattern::{Pattern, PatternError};
 
 /// An order to an agent.
@@ -14,10 +16,10 @@ use crate::pattern::{Pattern, PatternError};
 pub enum Request {
     /// Tell what is watched.
     Status,
-    /// Instrument what this pattern names, too.
-    Include(Pattern),
-    /// Do not instrument what this pattern names.
-    Exclude(Pattern),
+    /// Instrument what these patterns name, too.
+    Include(Vec<Pattern>),
+    /// Do not instrument what these patterns name.
+    Exclude(Vec<Pattern>),
     /// Write a profile of all so far to this file, an absolute path as the JVM sees it.
     Snapshot(String),
     /// Take no samples, and take all probes out, until [`Request::Resume`].
@@ -65,6 +67,9 @@ pub enum RequestError {
     /// The pattern cannot be read.
     #[error(transparent)]
     Pattern(#[from] PatternError),
+    /// The word that stands for no pattern.
+    #[error("{NONE} is no pattern here; exclude the patterns that the order status shows")]
+    NoPattern,
     /// The file of a snapshot has no absolute path.
     #[error("{0}: not an absolute path; send one, as the JVM sees it")]
     RelativeFile(String),
@@ -93,16 +98,36 @@ impl RequestError {
     }
 }
 
+/// Reads the patterns of an order.
+///
+/// # Errors
+/// At the first item that is not a pattern, and at the word `none`, which is one in options only.
+pub fn patterns(list: &str) -> Result<Vec<Pattern>, RequestError> {
+    let patterns = Pattern::parse_list(list)?;
+    if patterns.iter().any(|pattern| pattern.text() == NONE) {
+        return Err(RequestError::NoPattern);
+    }
+    Ok(patterns)
+}
+
+fn joined(patterns: &[Pattern]) -> String {
+    let items: Vec<String> = patterns
+        .iter()
+        .map(|pattern| list::escaped(pattern.text()))
+        .collect();
+    items.join(",")
+}
+
 /// Writes the line without its line break.
 impl fmt::Display for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let line = match self {
             Request::Status => json!({"version": VERSION, "order": "status"}),
-            Request::Include(pattern) => {
-                json!({"version": VERSION, "order": "include", "pattern": pattern.text()})
+            Request::Include(patterns) => {
+                json!({"version": VERSION, "order": "include", "pattern": joined(patterns)})
             }
-            Request::Exclude(pattern) => {
-                json!({"version": VERSION, "order": "exclude", "pattern": pattern.text()})
+            Request::Exclude(patterns) => {
+                json!({"version": VERSION, "order": "exclude", "pattern": joined(patterns)})
             }
             Request::Snapshot(file) => {
                 json!({"version": VERSION, "order": "snapshot", "file": file})
@@ -128,12 +153,8 @@ impl FromStr for Request {
         let field = |order, field| text(field).ok_or(RequestError::Missing { order, field });
         match text("order").ok_or(RequestError::NoOrder)? {
             "status" => Ok(Request::Status),
-            "include" => Ok(Request::Include(Pattern::parse(field(
-                "include", "pattern",
-            )?)?)),
-            "exclude" => Ok(Request::Exclude(Pattern::parse(field(
-                "exclude", "pattern",
-            )?)?)),
+            "include" => Ok(Request::Include(patterns(field("include", "pattern")?)?)),
+            "exclude" => Ok(Request::Exclude(patterns(field("exclude", "pattern")?)?)),
             "snapshot" => match field("snapshot", "file")? {
                 file if file.starts_with('/') => Ok(Request::Snapshot(file.to_owned())),
                 file => Err(RequestError::RelativeFile(file.to_owned())),
@@ -153,11 +174,12 @@ mod tests {
 
     #[test]
     fn requests_are_lines() {
-        let pattern = Pattern::parse("a.**::b(IJ)*").expect("the pattern is valid");
+        let two = patterns("a.**::b(IJ)*,c.D").expect("the patterns are valid");
+        assert_eq!(two.len(), 2);
         for request in [
             Request::Status,
-            Request::Include(pattern.clone()),
-            Request::Exclude(pattern),
+            Request::Include(two.clone()),
+            Request::Exclude(two),
             Request::Snapshot("/x \"y\"\n".to_owned()),
             Request::Pause,
             Request::Resume,
@@ -193,6 +215,10 @@ mod tests {
             (
                 r#"{"version":1,"order":"exclude","pattern":"a..b"}"#,
                 "bad pattern",
+            ),
+            (
+                r#"{"version":1,"order":"include","pattern":"a.b,none"}"#,
+                "none is no pattern here; exclude the patterns",
             ),
             (
                 r#"{"version":1,"order":"snapshot","file":"x"}"#,
