@@ -17,6 +17,7 @@ use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::VmBuffer;
 use crate::jvm::reference::Local;
 use crate::jvm::sys::event;
+use crate::monitors::Monitors;
 use crate::sampler::Sampler;
 use crate::snapshot::periodic;
 use crate::tracker::client::TrackerClient;
@@ -153,14 +154,8 @@ fn begin(
         // The event exists in all JVMs and needs no capability.
         let _ = agent.jvmti.notify(event::DATA_DUMP_REQUEST, true);
     }
-    if agent.monitors.is_some() {
-        for event in MONITOR_EVENTS {
-            if let Err(error) = agent.jvmti.notify(event, true) {
-                diagnostics::once(&format!(
-                    "monitor=y: the JVM does not report monitors ({error})"
-                ));
-            }
-        }
+    if let Some(monitors) = &agent.monitors {
+        begin_monitors(agent, monitors, jni);
     }
     // Sampling begins after retransformation, which is not work of the program.
     if let Some(sampler) = &agent.sampler {
@@ -181,6 +176,21 @@ fn begin(
         ));
     }
     Ok(figures)
+}
+
+/// Enables the events of monitors.
+fn begin_monitors(agent: &'static Agent, monitors: &Monitors, jni: Jni<'_>) {
+    if !monitors.begin(jni) {
+        diagnostics::once("monitor=y: the fields of threads are not found; report this");
+        return;
+    }
+    for event in MONITOR_EVENTS {
+        if let Err(error) = agent.jvmti.notify(event, true) {
+            diagnostics::once(&format!(
+                "monitor=y: the JVM does not report monitors ({error})"
+            ));
+        }
+    }
 }
 
 /// Enables the events of threads and begins to sample them, in a thread that runs `first` beforehand. Returns whether

@@ -391,6 +391,17 @@ fn concurrent_collectors_do_not_hold_the_end_up() -> Result<()> {
 
 on_jdks!(monitors_have_their_threads: on_17 17, on_25 25);
 
+/// An event of a monitor calls no class loader of the program, which may wait for another monitor. On JDK 21, because no
+/// thread of that JDK waits for a monitor before `main`.
+#[test]
+fn events_of_monitors_load_no_classes() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let command = command_of("HprofLoader", 21, folder.path(), "monitor=y,cutoff=0")?;
+    let (file, _) = run_in(&folder, command, "monitor=y,cutoff=0")?;
+    ensure!(contended(&contents(&file)?, "java.lang.Object", "run")? == 1);
+    Ok(())
+}
+
 /// The list of JDK 1.1 has each pair of callee and caller.
 #[test]
 fn old_lists_have_callees_and_callers() -> Result<()> {

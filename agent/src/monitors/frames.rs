@@ -28,7 +28,8 @@ struct Seen {
 /// Names of methods and threads that were seen. They are asked from the JVM while they are in use.
 #[derive(Default)]
 pub(super) struct Names {
-    fields: OnceLock<Option<ThreadFields>>,
+    /// Set before the events of monitors are enabled.
+    fields: OnceLock<ThreadFields>,
     classes: UnloadableClasses,
     /// Methods and lines of frames; `None` for frames that the JVM does not name.
     frames: Mutex<HashMap<StackFrame, Option<Place>>>,
@@ -36,13 +37,18 @@ pub(super) struct Names {
 }
 
 impl Names {
-    fn fields(&self, jni: Jni<'_>) -> Option<&ThreadFields> {
-        self.fields.get_or_init(|| ThreadFields::find(jni)).as_ref()
+    /// Looks up the fields of threads. Returns whether they were found.
+    ///
+    /// They are not looked up in an event: that would call the class loader of the waiting method, which may wait for
+    /// a monitor itself.
+    pub(super) fn find_fields(&self, jni: Jni<'_>) -> bool {
+        let found = ThreadFields::find(jni);
+        found.is_some_and(|fields| self.fields.set(fields).is_ok())
     }
 
     /// The id of a thread, whose name is kept.
     pub(super) fn thread(&self, jni: Jni<'_>, thread: Local<'_>) -> Option<u64> {
-        let fields = self.fields(jni)?;
+        let fields = self.fields.get()?;
         let id = fields.id(jni, thread)?;
         let is_known = lock(&self.threads).contains_key(&id);
         if !is_known {

@@ -87,6 +87,11 @@ impl Monitors {
         }
     }
 
+    /// Prepares for the events. Returns whether they can be enabled.
+    pub(crate) fn begin(&self, jni: Jni<'_>) -> bool {
+        self.names.find_fields(jni)
+    }
+
     /// Handles `MonitorContendedEnter`: a thread begins to wait.
     pub(crate) fn enter(
         &self,
