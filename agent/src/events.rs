@@ -19,7 +19,7 @@ use crate::jvm::reference::Local;
 use crate::jvm::sys::event;
 use crate::monitors::Monitors;
 use crate::sampler::Sampler;
-use crate::snapshot::periodic;
+use crate::snapshot::{periodic, requests};
 use crate::tracker::client::TrackerClient;
 use crate::tracker::definition::{self, NotDefined};
 use crate::tracker::ticker;
@@ -140,6 +140,9 @@ fn begin(
         // the thread is not a call of the program.
         start_snapshots(agent, jni, interval.duration());
     }
+    if options.settings.hprof.is_some() {
+        start_requests(agent, jni);
+    }
     let parts = keeper::Parts {
         instrumentation: &agent.instrumentation,
         own_threads: &agent.own_threads,
@@ -239,6 +242,21 @@ fn start_snapshots(agent: &'static Agent, jni: Jni<'_>, interval: Duration) {
         interval,
         take,
     );
+}
+
+/// Starts the thread that writes a file of HPROF at each request.
+fn start_requests(agent: &'static Agent, jni: Jni<'_>) {
+    let write = move |jni: Jni<'_>| {
+        let Some(sources) = agent.sources() else {
+            return;
+        };
+        if sources.has_heap_for_snapshot(jni) {
+            agent.writer.write_on_request(&sources, jni);
+        } else {
+            diagnostics::line("hprof: no file is written: the heap is nearly full; raise -Xmx");
+        }
+    };
+    requests::start(&agent.own_threads, agent.jvmti, jni, &agent.gate, write);
 }
 
 /// Enables the events of samples and classes, in an order that keeps the agent's own work out of the profile.
@@ -365,16 +383,9 @@ pub(crate) fn object_alloc(agent: &'static Agent, jni: Jni<'_>, event: Allocatio
     }
 }
 
-/// Handles `DataDumpRequest`, which the signal `SIGQUIT` causes: writes a file of HPROF with the numbers so far.
-pub(crate) fn data_dump_request(agent: &'static Agent, jni: Jni<'_>) {
-    let Some((sources, _pass)) = agent.sources().zip(agent.gate.enter()) else {
-        return;
-    };
-    if sources.has_heap_for_snapshot(jni) {
-        agent.writer.write_on_request(&sources, jni);
-    } else {
-        diagnostics::line("hprof: no file is written: the heap is nearly full; raise -Xmx");
-    }
+/// Handles `DataDumpRequest`, which the signal `SIGQUIT` causes: asks for a file of HPROF with the numbers so far.
+pub(crate) fn data_dump_request(agent: &'static Agent) {
+    agent.gate.request();
 }
 
 /// Handles `MonitorWait`.

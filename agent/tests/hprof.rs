@@ -459,6 +459,49 @@ fn a_signal_writes_a_file_of_its_own() -> Result<()> {
     Ok(())
 }
 
+/// With `force=n` the files of signals replace none, either.
+#[test]
+fn a_file_that_a_signal_asks_for_replaces_none() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let before = folder.path().join("java.hprof.1.txt");
+    std::fs::write(&before, "before")?;
+    let mut command = command(17, folder.path(), "heap=sites,doe=n,force=n", 1)?;
+    command.arg("java.hprof.2.txt");
+    let output = finish(&mut command)?;
+    ensure!(output.status.success(), "{output:?}");
+    ensure!(std::fs::read(before)? == b"before");
+    Ok(())
+}
+
+/// The JVM may end while a dump that a signal asked for is under way: the file at the end is complete, and no other file
+/// is left but complete ones. A dump under ZGC would wait for ever if it asked for a collection then.
+#[test]
+fn the_end_needs_no_dump_under_way() -> Result<()> {
+    for collector in ["-XX:+UseZGC", "-XX:+UseG1GC"] {
+        let folder = tempfile::tempdir()?;
+        let mut command = command(17, folder.path(), "heap=all,format=b", 1)?;
+        command.env("JAVA_TOOL_OPTIONS", collector).arg(".");
+        let output = finish(&mut command)?;
+        ensure!(output.status.success(), "{output:?}");
+        let said = text(&output.stderr);
+        ensure!(
+            said.contains("profile written to java.hprof\n") && !said.contains("no heap dump"),
+            "{said}"
+        );
+        for entry in std::fs::read_dir(folder.path())? {
+            let file = entry?.path();
+            ensure!(heap(&contents(&std::fs::read(&file)?)?)?.objects > 1000);
+            ensure!(
+                ["java.hprof", "java.hprof.1"].contains(&&*text(
+                    file.file_name().context("no name")?.as_encoded_bytes()
+                )),
+                "{file:?}"
+            );
+        }
+    }
+    Ok(())
+}
+
 on_jdks!(heaps_have_all_objects: on_17 17, on_25 25);
 on_jdks!(binary_files_have_the_same_tables: on_17 17, on_25 25);
 

@@ -1,18 +1,22 @@
-//! A file whose removal cancels the dump.
+//! A file of a dump that can be cancelled.
 
 use std::fs::File;
-use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
+use std::io::{self, Read, Write};
 
-/// A file whose writes fail once it has no name. The command that asked for the dump removes the file to cancel it.
-pub(super) struct Cancellable<'f>(pub(super) &'f File);
+/// A file that can be neither written nor read once `goes_on` returns false.
+#[derive(Clone, Copy)]
+pub(super) struct Cancellable<'f> {
+    pub(super) file: &'f File,
+    pub(super) goes_on: &'f dyn Fn() -> bool,
+}
 
 impl Cancellable<'_> {
     /// Fails if the dump is cancelled.
     pub(super) fn check(&self) -> io::Result<()> {
-        match self.0.metadata()?.nlink() {
-            0 => Err(io::Error::other("the dump was cancelled")),
-            _ => Ok(()),
+        if (self.goes_on)() {
+            Ok(())
+        } else {
+            Err(io::Error::other("the dump was cancelled"))
         }
     }
 }
@@ -20,10 +24,17 @@ impl Cancellable<'_> {
 impl Write for Cancellable<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.check()?;
-        self.0.write(bytes)
+        self.file.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
+        self.file.flush()
+    }
+}
+
+impl Read for Cancellable<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.check()?;
+        self.file.read(buffer)
     }
 }

@@ -1,23 +1,28 @@
-//! A dump of the heap in a file of its own, which is added to a file of HPROF and then removed.
+//! A dump of the heap in a file of its own, which is added to a file of HPROF.
 
-use std::fs::{self, File};
-use std::io;
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::{self, Read, Seek};
 
+use loadhook_hprof::ErrorKind;
 use loadhook_hprof::text::{self, Line};
 use loadhook_text::{bytes, count};
 use thiserror::Error;
 
+use super::cancellable::Cancellable;
 use super::fault::Fault;
+use super::memory;
 use super::run::{self, TAG_BYTES};
 use super::tags::END_OF_OBJECTS;
 use crate::jvm::jni::Jni;
 use crate::jvm::vm::new_environment;
 
+/// Bytes for each object that [`HeapFile::lines`] takes: 8, and as many again while its list of objects grows.
+const LINES_BYTES: u64 = 16;
+
 /// The reason why the heap was not dumped.
 #[derive(Debug, Error)]
 pub(crate) enum NoHeap {
-    /// The JVM would need much memory for the dump.
+    /// The dump would need much memory.
     #[error(
         "no heap dump: marking {} objects would take {}, more than half of the free memory; \
          loadhook heap PID dumps the heap without marks",
@@ -33,31 +38,56 @@ pub(crate) enum NoHeap {
     /// The dump failed.
     #[error("no heap dump: {0}")]
     Fault(#[from] Fault),
+    /// The dump cannot be added to the file.
+    #[error(
+        "no heap dump: {error}; it needs about {} of free space beside the file",
+        bytes(*needed)
+    )]
+    NotAdded {
+        /// The error.
+        error: io::Error,
+        /// Bytes for the dump and its copy in the file.
+        needed: u64,
+    },
 }
 
-/// A dump of the heap. The file is removed when this is dropped.
-pub(crate) struct HeapFile(PathBuf);
+/// A dump of the heap.
+pub(crate) struct HeapFile<'g> {
+    file: File,
+    goes_on: &'g dyn Fn() -> bool,
+}
 
-impl HeapFile {
-    /// Dumps the heap into a file beside another one. If the other one is a device, the file is in the folder for
-    /// temporary files. If `collects`, the heap is collected first; the dump has the objects that can be reached in
-    /// either case.
-    pub(crate) fn dump(jni: Jni<'_>, beside: &Path, collects: bool) -> Result<HeapFile, NoHeap> {
-        let objects = run::count_objects(new_environment, collects)?;
-        let marks = objects * TAG_BYTES;
-        if marks > free_memory() / 2 {
+impl<'g> HeapFile<'g> {
+    /// Dumps the objects that can be reached into an empty file; gives up when `goes_on` returns false. `is_text` is
+    /// true if the [`lines`](Self::lines) of the dump will be needed.
+    pub(crate) fn dump(
+        jni: Jni<'_>,
+        file: File,
+        is_text: bool,
+        goes_on: &'g dyn Fn() -> bool,
+    ) -> Result<HeapFile<'g>, NoHeap> {
+        let heap = HeapFile { file, goes_on };
+        heap.cancellable().check().map_err(Fault::Io)?;
+        let objects = run::count_objects(new_environment)?;
+        let marks = objects * (TAG_BYTES + if is_text { LINES_BYTES } else { 0 });
+        if marks > memory::free() / 2 {
             return Err(NoHeap::TooManyObjects { objects, marks });
         }
-        let path = path_beside(beside);
-        let file = run::create(&path).map_err(Fault::Io)?;
-        let heap = HeapFile(path);
-        run::dump_into(&file, jni, new_environment)?;
+        run::dump_into(heap.cancellable(), jni, new_environment)?;
         Ok(heap)
     }
 
-    /// Opens the dump.
-    pub(crate) fn open(&self) -> io::Result<File> {
-        File::open(&self.0)
+    fn cancellable(&self) -> Cancellable<'_> {
+        Cancellable {
+            file: &self.file,
+            goes_on: self.goes_on,
+        }
+    }
+
+    /// Reads the dump from its begin. Only one reader may be in use.
+    pub(crate) fn open(&self) -> io::Result<impl Read> {
+        (&self.file).rewind()?;
+        Ok(self.cancellable())
     }
 
     /// Passes the lines of the dump in HPROF's text.
@@ -67,46 +97,19 @@ impl HeapFile {
         line: impl FnMut(&Line) -> io::Result<()>,
     ) -> io::Result<()> {
         let lines = text::heap_lines(|| self.open(), END_OF_OBJECTS, date, line);
-        lines.map_err(io::Error::other)
+        lines.map_err(|error| match error.kind {
+            // The place in the dump means nothing to the user.
+            ErrorKind::Io(error) => error,
+            _ => io::Error::other(error),
+        })
     }
-}
 
-impl Drop for HeapFile {
-    fn drop(&mut self) {
-        // A file that cannot be removed does no harm to the program.
-        let _ = fs::remove_file(&self.0);
-    }
-}
-
-fn path_beside(file: &Path) -> PathBuf {
-    let suffix = format!(".heap-{}", std::process::id());
-    // `/dev` has no room for a dump.
-    if fs::metadata(file).is_ok_and(|found| !found.is_file()) {
-        return std::env::temp_dir().join(format!("loadhook{suffix}"));
-    }
-    let mut name = file.as_os_str().to_owned();
-    name.push(suffix);
-    PathBuf::from(name)
-}
-
-/// The memory that the machine can give without swapping, in bytes; all if that is unknown.
-fn free_memory() -> u64 {
-    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let mut lines = text.lines();
-    let value = lines.find_map(|line| line.strip_prefix("MemAvailable:"));
-    let kilobytes = value.and_then(|value| value.split_whitespace().next()?.parse::<u64>().ok());
-    kilobytes.map_or(u64::MAX, |kilobytes| kilobytes.saturating_mul(1024))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_dump_is_beside_a_device() {
-        let beside = path_beside(Path::new("/tmp/no/such/java.hprof.txt"));
-        assert_eq!(beside.parent(), Some(Path::new("/tmp/no/such")));
-        let temporary = path_beside(Path::new("/dev/null"));
-        assert_eq!(temporary.parent(), Some(std::env::temp_dir().as_path()));
+    /// The reason why the dump, which is removed, was not added to a file.
+    pub(crate) fn not_added(self, error: io::Error) -> NoHeap {
+        let length = self.file.metadata().map_or(0, |found| found.len());
+        NoHeap::NotAdded {
+            error,
+            needed: length.saturating_mul(2),
+        }
     }
 }

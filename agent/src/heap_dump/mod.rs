@@ -10,6 +10,7 @@ mod classes;
 mod dump;
 mod fault;
 mod heap_file;
+mod memory;
 mod run;
 mod tags;
 mod threads;

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Seek, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -53,7 +53,7 @@ fn answer(
     Ok(matches!(dumped, Ok(Some(_))))
 }
 
-pub(super) fn create(file: &Path) -> io::Result<File> {
+fn create(file: &Path) -> io::Result<File> {
     File::options()
         .write(true)
         .create_new(true)
@@ -90,7 +90,9 @@ fn dump(
     environment: impl Fn() -> Option<Jvmti>,
     answer: &mut impl Write,
 ) -> Result<Option<DumpSummary>, Fault> {
-    let objects = count_objects(&environment, true)?;
+    // The heap is collected first, as the JVM's own dumper does.
+    Environment::new(&environment)?.0.collect_garbage()?;
+    let objects = count_objects(&environment)?;
     let bytes = objects * TAG_BYTES;
     let limit = request.max_memory;
     let counted = TagMemory {
@@ -103,24 +105,24 @@ fn dump(
         return Ok(None);
     }
     let file = create(Path::new(&request.file))?;
-    dump_into(&file, jni, environment).map(Some)
+    // The command that asked for the dump removes the file to cancel it.
+    let has_name = || file.metadata().is_ok_and(|found| found.nlink() > 0);
+    let file = Cancellable {
+        file: &file,
+        goes_on: &has_name,
+    };
+    dump_into(file, jni, environment).map(Some)
 }
 
-/// Counts the objects. If `collects`, the heap is collected first, as the JVM's own dumper does.
-pub(super) fn count_objects(
-    environment: impl Fn() -> Option<Jvmti>,
-    collects: bool,
-) -> Result<u64, Fault> {
+/// Counts the objects.
+pub(super) fn count_objects(environment: impl Fn() -> Option<Jvmti>) -> Result<u64, Fault> {
     let environment = Environment::new(environment)?;
-    if collects {
-        environment.0.collect_garbage()?;
-    }
     Ok(environment.0.count_objects()?)
 }
 
 /// Dumps the heap into an empty file. Each attempt needs an `environment` of its own.
 pub(super) fn dump_into(
-    mut file: &File,
+    file: Cancellable<'_>,
     jni: Jni<'_>,
     environment: impl Fn() -> Option<Jvmti>,
 ) -> Result<DumpSummary, Fault> {
@@ -130,6 +132,7 @@ pub(super) fn dump_into(
         attempts -= 1;
         match walk(environment.0, jni, file) {
             Err(Fault::ClassesChanged) if attempts > 0 => {
+                let mut file = file.file;
                 file.set_len(0)?;
                 file.rewind()?;
             }
@@ -139,9 +142,9 @@ pub(super) fn dump_into(
 }
 
 /// Writes a dump by one walk over the heap.
-fn walk(jvmti: Jvmti, jni: Jni<'_>, file: &File) -> Result<DumpSummary, Fault> {
-    let classes = Classes::find(jvmti, jni, &Cancellable(file))?;
-    let mut out = Writer::new(Cancellable(file), header())?.with_names_from(NAMES);
+fn walk(jvmti: Jvmti, jni: Jni<'_>, file: Cancellable<'_>) -> Result<DumpSummary, Fault> {
+    let classes = Classes::find(jvmti, jni, &file)?;
+    let mut out = Writer::new(file, header())?.with_names_from(NAMES);
     for (number, class) in classes.all.iter().enumerate() {
         let name = out.name(&class.name)?;
         out.load_class(&LoadClass {
@@ -155,6 +158,7 @@ fn walk(jvmti: Jvmti, jni: Jni<'_>, file: &File) -> Result<DumpSummary, Fault> {
     }
     let mut ids = Ids::new();
     let threads = Threads::write(jvmti, jni, &classes, &mut ids, &mut out)?;
+    file.check()?;
     let mut dump = Dump::new(&classes, &threads, ids, out);
     if let Err(Panicked) = jvmti.follow_references(&mut dump)? {
         return Err(Fault::Panicked);

@@ -19,7 +19,7 @@ use super::reference::Local;
 use super::sys::{
     self, Boolean, Callbacks, Int, JNI_ERR, JNI_OK, JNI_VERSION_10, Long, MethodId, Object, event,
 };
-use super::vm::{environment, interface, set_vm, this_thread};
+use super::vm::{environment, interface, set_vm};
 use crate::agent::Agent;
 use crate::allocations::AllocationEvent;
 use crate::attach::session;
@@ -313,12 +313,7 @@ unsafe extern "system" fn virtual_thread_end(
 }
 
 unsafe extern "system" fn data_dump_request(_jvmti: *mut c_void) {
-    on_event_without_jni(|agent| {
-        // SAFETY: the JVM calls this on its own thread for signals, which is attached.
-        if let Some(jni) = unsafe { this_thread() } {
-            events::data_dump_request(agent, jni);
-        }
-    });
+    on_event_without_jni(events::data_dump_request);
 }
 
 unsafe extern "system" fn monitor_wait(

@@ -5,11 +5,8 @@ use std::ptr::null_mut;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use super::jni::Jni;
 use super::jvmti::Jvmti;
-use super::sys::{
-    self, Capabilities, Int, JNI_OK, JNI_VERSION_10, JVMTI_VERSION_11, capability, invoke,
-};
+use super::sys::{self, Capabilities, Int, JNI_OK, JVMTI_VERSION_11, capability, invoke};
 
 /// The JVM of this process; null before the agent is loaded.
 static VM: AtomicPtr<sys::Table> = AtomicPtr::new(null_mut());
@@ -53,19 +50,6 @@ pub(crate) fn new_environment() -> Option<Jvmti> {
 pub(super) unsafe fn environment(vm: *mut sys::Table) -> Option<Jvmti> {
     // SAFETY: the caller's promise.
     unsafe { interface(vm, JVMTI_VERSION_11).map(|env| Jvmti::new(env)) }
-}
-
-/// The JNI environment of this thread; `None` if the thread is not attached to the JVM.
-///
-/// # Safety
-/// This thread must stay attached for `'e`.
-pub(super) unsafe fn this_thread<'e>() -> Option<Jni<'e>> {
-    let vm = VM.load(Ordering::Acquire);
-    if vm.is_null() {
-        return None;
-    }
-    // SAFETY: the pointer is the JVM's, which lives as long as the process.
-    unsafe { interface(vm, JNI_VERSION_10).map(|env| Jni::new(env)) }
 }
 
 /// An interface of the JVM, by its version.

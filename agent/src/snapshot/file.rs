@@ -76,6 +76,28 @@ pub(crate) fn write(
     Ok(pending)
 }
 
+/// Returns whether a name leads to a device.
+pub(crate) fn is_device(file: &Path) -> bool {
+    matches!(destination(file), Ok(Destination::Device(_)))
+}
+
+/// Makes an empty file without a name, so that nothing is left of it when the process ends. It is in the folder of
+/// `file`, or in the one for temporary files if `file` is a device.
+pub(crate) fn unnamed(file: &Path) -> io::Result<File> {
+    let beside = match destination(file)? {
+        Destination::File(target) => target,
+        Destination::Device(_) => std::env::temp_dir().join("loadhook"),
+    };
+    let path = temporary_name(&beside);
+    match create(&path) {
+        Ok((out, _named)) => Ok(out),
+        Err(error) => Err(io::Error::new(
+            error.kind(),
+            format!("{}: {error}", path.display()),
+        )),
+    }
+}
+
 /// Makes or replaces a regular file; gives up when `goes_on` returns false. Nothing else is opened, because a device
 /// can make its writer wait for ever.
 pub(crate) fn replace(
@@ -171,6 +193,7 @@ fn create(path: &Path) -> io::Result<(File, PendingProfile)> {
         fs::create_dir_all(folder)?;
     }
     let out = OpenOptions::new()
+        .read(true)
         .write(true)
         .create_new(true)
         .mode(0o600)
@@ -227,6 +250,19 @@ mod tests {
         let error = replace(Path::new("/dev/null"), content, || true);
         let error = error.expect_err("it is a device").to_string();
         assert_eq!(error, "not a file; choose a name for a new file");
+    }
+
+    #[test]
+    fn nothing_is_left_of_a_file_without_a_name() {
+        let folder = tempfile::tempdir().expect("a temporary folder can be created");
+        let missing = folder.path().join("missing");
+        let file = unnamed(&missing.join("x")).expect("the folder is made");
+        (&file).write_all(b"text").expect("the file can be written");
+        let left = fs::read_dir(&missing).expect("the folder can be listed");
+        assert_eq!(left.count(), 0);
+        unnamed(Path::new("/dev/null")).expect("the file is not in /dev");
+        let error = unnamed(Path::new("/proc/x")).expect_err("there is no room for files");
+        assert!(error.to_string().starts_with("/proc/."), "{error}");
     }
 
     #[test]

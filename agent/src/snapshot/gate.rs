@@ -23,6 +23,8 @@ struct GateState {
     /// writer then.
     is_released: bool,
     is_ending: bool,
+    /// True if a file was asked for that is not begun.
+    is_requested: bool,
 }
 
 /// The right to write, until it is dropped.
@@ -72,6 +74,22 @@ impl SnapshotGate {
         // `then_some` would make a pass, and drop it, even if the gate is not
         // free.
         is_free.then(|| Pass(self))
+    }
+
+    /// Asks for a file. All requests before it is begun are one.
+    pub(crate) fn request(&self) {
+        self.lock().is_requested = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits for a request. Returns false if the JVM is about to end.
+    pub(super) fn wait_for_request(&self) -> bool {
+        let mut state = self.lock();
+        while !state.is_requested && !state.is_ending {
+            state = wait(&self.changed, state, Duration::MAX);
+        }
+        state.is_requested = false;
+        !state.is_ending
     }
 
     /// Returns whether the JVM is about to end. A snapshot is then of no use.
@@ -130,6 +148,21 @@ mod tests {
         let _pass = gate.enter();
         gate.release_during(|| assert!(gate.close()));
         assert!(gate.is_ending());
+    }
+
+    #[test]
+    fn requests_that_wait_are_one() {
+        let gate = SnapshotGate::default();
+        gate.request();
+        gate.request();
+        assert!(gate.wait_for_request());
+        std::thread::scope(|scope| {
+            let second = scope.spawn(|| gate.wait_for_request());
+            assert!(!gate.wait_for_end(Duration::from_millis(50)));
+            assert!(!second.is_finished(), "no request is left");
+            gate.begin_end();
+            assert!(!second.join().expect("the thread did not panic"));
+        });
     }
 
     #[test]

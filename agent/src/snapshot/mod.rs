@@ -5,5 +5,6 @@ pub(crate) mod file;
 pub(crate) mod gate;
 pub(crate) mod manifest;
 pub(crate) mod periodic;
+pub(crate) mod requests;
 mod symbols;
 pub(crate) mod writer;

@@ -43,7 +43,7 @@ fn content(
     options: &Options,
     profile: &Profile,
     monitors: Option<&MonitorTables>,
-    heap: Option<&HeapFile>,
+    heap: Option<&HeapFile<'_>>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let Some(chosen) = &options.settings.hprof else {
@@ -74,16 +74,35 @@ fn content(
     }
 }
 
-/// Dumps the heap if HPROF's options ask for it. A failure is reported, and the file is written without the heap.
-fn heap(sources: &Sources<'_>, jni: Jni<'_>, moment: Moment, beside: &Path) -> Option<HeapFile> {
+/// Dumps the heap if HPROF's options ask for it; gives up when `goes_on` returns false. A failure is reported, and the
+/// file is written without the heap.
+fn heap<'g>(
+    sources: &Sources<'_>,
+    jni: Jni<'_>,
+    beside: &Path,
+    goes_on: &'g dyn Fn() -> bool,
+) -> Option<HeapFile<'g>> {
     let hprof = sources.options().settings.hprof.as_ref();
-    hprof.filter(|hprof| hprof.dump)?;
-    // At its end the JVM has stopped the threads of concurrent collectors, and a collection would wait for them for
-    // ever.
-    let collects = moment == Moment::Running || !sources.tracker.reserve.has_concurrent_collector;
-    let dumped = HeapFile::dump(jni, beside, collects);
+    let hprof = hprof.filter(|hprof| hprof.dump)?;
+    // A concurrent collector is not asked, because its threads stop when the JVM ends, and a collection would wait for
+    // them for ever.
+    if goes_on() && !sources.tracker.reserve.has_concurrent_collector {
+        sources.gate.release_during(|| {
+            // Without a collection the objects are counted too high.
+            let _ = sources.jvmti.collect_garbage();
+        });
+    }
+    let dumped = file::unnamed(beside)
+        .map_err(|error| format!("no heap dump: {error}"))
+        .and_then(|file| {
+            HeapFile::dump(jni, file, !hprof.binary, goes_on).map_err(|error| error.to_string())
+        });
     dumped
-        .map_err(|error| diagnostics::line(&error.to_string()))
+        .inspect_err(|error| {
+            if goes_on() {
+                diagnostics::line(error);
+            }
+        })
         .ok()
 }
 
@@ -157,15 +176,24 @@ impl ProfileWriter {
     }
 
     /// Writes a file of HPROF while the program runs. Its name has the number of the request, so that the file at the
-    /// end does not replace it.
+    /// end does not replace it. A device has no such name, and gets the file itself.
     pub(crate) fn write_on_request(&self, sources: &Sources<'_>, jni: Jni<'_>) {
         let options = sources.options();
         let Some(hprof) = &options.settings.hprof else {
             return;
         };
-        let number = self.requested.fetch_add(1, Ordering::Relaxed) + 1;
-        let file = hprof.marked(&options.file.to_string_lossy(), number);
-        match self.write(sources, jni, Moment::Running, Some(Path::new(&file))) {
+        let next = || {
+            let number = self.requested.fetch_add(1, Ordering::Relaxed) + 1;
+            PathBuf::from(hprof.marked(&options.file.to_string_lossy(), number))
+        };
+        let other = (!file::is_device(&options.file)).then(|| {
+            let mut file = next();
+            while !hprof.force && file.symlink_metadata().is_ok() {
+                file = next();
+            }
+            file
+        });
+        match self.write(sources, jni, Moment::Running, other.as_deref()) {
             Ok(_) if options.settings.quiet => {}
             Ok(file) => diagnostics::line(&format!("profile written to {}", file.display())),
             // The file at the end will have everything.
@@ -204,32 +232,52 @@ impl ProfileWriter {
             .monitors
             .map(|monitors| monitors.tables(sources.instrumentation, jni, &mut profile));
         let options = sources.options();
-        let noted = self.noted.get();
-        let file = other.unwrap_or_else(|| noted.unwrap_or(&options.file));
-        let put = || {
-            answer::check_folder(file)?;
-            let heap = heap(sources, jni, moment, file);
-            let content = |out: &mut dyn Write| {
-                content(options, &profile, monitors.as_ref(), heap.as_ref(), out)
-            };
+        let file = other.unwrap_or_else(|| self.noted.get().unwrap_or(&options.file));
+        let put = |heap: Option<&HeapFile<'_>>| {
+            let content =
+                |out: &mut dyn Write| content(options, &profile, monitors.as_ref(), heap, out);
             if other.is_some() {
-                file::replace(file, content, goes_on)?;
-                return Ok(file.to_owned());
-            }
-            let Some(pending) = file::write(file, content, goes_on)? else {
-                return Ok(file.to_owned());
-            };
-            match &options.manifest {
-                Some(manifest) if noted.is_none() => {
-                    let noted = manifest::note(manifest, file, |file| pending.put(file))?;
-                    Ok(self.noted.get_or_init(|| noted).clone())
-                }
-                _ => pending.put(file).map(|()| file.to_owned()),
+                file::replace(file, content, goes_on).map(|()| file.to_owned())
+            } else {
+                self.put(options, file, content, goes_on)
             }
         };
-        put().map_err(|error| WriteError::Io {
+        let write = || {
+            answer::check_folder(file)?;
+            let Some(heap) = heap(sources, jni, file, &goes_on) else {
+                return put(None);
+            };
+            match put(Some(&heap)) {
+                Err(error) if goes_on() => {
+                    diagnostics::line(&heap.not_added(error).to_string());
+                    put(None)
+                }
+                written => written,
+            }
+        };
+        write().map_err(|error| WriteError::Io {
             file: file.to_owned(),
             error,
         })
+    }
+
+    /// Writes the agent's file, and notes it in the manifest. Returns its name.
+    fn put(
+        &self,
+        options: &Options,
+        file: &Path,
+        content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+        goes_on: impl Fn() -> bool,
+    ) -> io::Result<PathBuf> {
+        let Some(pending) = file::write(file, content, goes_on)? else {
+            return Ok(file.to_owned());
+        };
+        match &options.manifest {
+            Some(manifest) if self.noted.get().is_none() => {
+                let noted = manifest::note(manifest, file, |file| pending.put(file))?;
+                Ok(self.noted.get_or_init(|| noted).clone())
+            }
+            _ => pending.put(file).map(|()| file.to_owned()),
+        }
     }
 }
