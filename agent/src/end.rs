@@ -20,6 +20,16 @@ pub(crate) struct End {
     changed: Condvar,
 }
 
+/// Notes the end of the work when it is dropped, also after a panic.
+struct Ends<'e>(&'e End);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        *lock(&self.0.state) = State::Ended;
+        self.0.changed.notify_all();
+    }
+}
+
 impl End {
     /// Runs `finish`, unless another thread has begun to run it. In that case waits until that thread is done, at most
     /// for `longest`.
@@ -28,9 +38,8 @@ impl End {
         if *state == State::Working {
             *state = State::Ending;
             drop(state);
+            let _ends = Ends(self);
             finish();
-            *lock(&self.state) = State::Ended;
-            self.changed.notify_all();
             return;
         }
         let began = Instant::now();
@@ -63,6 +72,16 @@ mod tests {
                 });
             }
         });
+    }
+
+    #[test]
+    fn work_that_panics_has_ended() {
+        let end = End::default();
+        std::thread::scope(|scope| {
+            let work = scope.spawn(|| end.once(Duration::MAX, || panic!("as intended")));
+            assert!(work.join().is_err());
+        });
+        end.once(Duration::MAX, || panic!("the work begins again"));
     }
 
     #[test]
