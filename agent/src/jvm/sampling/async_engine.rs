@@ -59,10 +59,16 @@ impl AsyncEngine {
         };
         let cache = CodeCache::new(memory, structs.code);
         let engine = Engine::new(jvmti, settings, shared, cache);
-        let enabled = match events::set_engine(engine) {
-            Some(engine) => Self::enable(jvmti).map(|()| AsyncEngine(engine)),
-            None => Err(NotAsync::NoEnvironment),
+        let Some(engine) = events::set_engine(engine) else {
+            // The engine that is set is another agent's; only the tables are this one's.
+            let tables = handler::withdraw_tables(LONGEST_WAIT);
+            jvmti.dispose();
+            if let Some(tables) = tables {
+                tables.free();
+            }
+            return Err(NotAsync::NoEnvironment);
         };
+        let enabled = Self::enable(jvmti).map(|()| AsyncEngine(engine));
         // The next agent in this JVM can set its own engine then.
         enabled.inspect_err(|_| {
             let withdrawn = withdraw();
