@@ -54,6 +54,7 @@ pub(crate) enum NoHeap {
 /// A dump of the heap.
 pub(crate) struct HeapFile<'g> {
     file: File,
+    is_text: bool,
     goes_on: &'g dyn Fn() -> bool,
 }
 
@@ -66,7 +67,11 @@ impl<'g> HeapFile<'g> {
         is_text: bool,
         goes_on: &'g dyn Fn() -> bool,
     ) -> Result<HeapFile<'g>, NoHeap> {
-        let heap = HeapFile { file, goes_on };
+        let heap = HeapFile {
+            file,
+            is_text,
+            goes_on,
+        };
         heap.cancellable().check().map_err(Fault::Io)?;
         let objects = run::count_objects(new_environment)?;
         let marks = objects * (TAG_BYTES + if is_text { LINES_BYTES } else { 0 });
@@ -107,9 +112,11 @@ impl<'g> HeapFile<'g> {
     /// The reason why the dump, which is removed, was not added to a file.
     pub(crate) fn not_added(self, error: io::Error) -> NoHeap {
         let length = self.file.metadata().map_or(0, |found| found.len());
+        // The text of small objects takes 2.3 times as much as the dump.
+        let copies = if self.is_text { 4 } else { 2 };
         NoHeap::NotAdded {
             error,
-            needed: length.saturating_mul(2),
+            needed: length.saturating_mul(copies),
         }
     }
 }
