@@ -347,6 +347,9 @@ pub(crate) fn thread_end(agent: &'static Agent, jni: Jni<'_>, thread: Local<'_>)
     if let Some(tracker) = agent.tracker.get() {
         tracker.thread_ends(jni, thread);
     }
+    if let Some(monitors) = &agent.monitors {
+        monitors.thread_ends(jni, thread);
+    }
 }
 
 /// Handles `ThreadStart`.

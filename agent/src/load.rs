@@ -270,6 +270,7 @@ fn monitors(jvmti: Jvmti, options: &Options) -> Option<Monitors> {
     match added {
         Ok(()) => Some(Monitors::new(
             usize::try_from(hprof.depth).unwrap_or(usize::MAX),
+            hprof.thread,
         )),
         Err(error) => {
             diagnostics::line(&format!(

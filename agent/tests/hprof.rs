@@ -350,6 +350,17 @@ fn monitors_have_their_threads(feature: u32) -> Result<()> {
         states.any(|state| state.thread == thread && state.status == "MW")
     };
     ensure!(circle.iter().all(|thread| is_blocked(*thread)), "{dump:?}");
+    for thread in whole.threads.values() {
+        let name = &thread.name;
+        ensure!(
+            !name.starts_with("takes-") || !thread.has_ended,
+            "{thread:?}"
+        );
+        ensure!(
+            !name.starts_with("waits-") || thread.has_ended,
+            "{thread:?}"
+        );
+    }
     let text = text(&file);
     for part in [
         "\nDeadlock: each of these threads waits for the next one: takes-",

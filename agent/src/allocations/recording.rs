@@ -51,7 +51,8 @@ impl Samples {
         // The methods are on the stack, so their classes are loaded.
         let unknown = self.lock().stacks.unknown(&frames);
         for frame in unknown {
-            if let Some(resolved) = resolve::frame(instrumentation, jni, frame, &self.classes) {
+            if let Some(resolved) = resolve::frame(instrumentation, jni, frame, Some(&self.classes))
+            {
                 self.lock().stacks.define(frame, resolved);
                 self.forget_unloaded(instrumentation, jni);
             }

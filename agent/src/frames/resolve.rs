@@ -14,12 +14,13 @@ use crate::jvm::jvmti::Jvmti;
 use crate::jvm::jvmti_stacks::StackFrame;
 use crate::jvm::reference::Local;
 
-/// Resolves a frame that is on the stack of the calling thread.
+/// Resolves a frame that is on the stack of the calling thread. Its class gets a number if it may be unloaded and
+/// `classes` are given.
 pub(crate) fn frame(
     instrumentation: &Instrumentation,
     jni: Jni<'_>,
     frame: StackFrame,
-    classes: &UnloadableClasses,
+    classes: Option<&UnloadableClasses>,
 ) -> Option<ResolvedFrame> {
     let jvmti = instrumentation.jvmti;
     let resolved = jni.framed(|jni| {
@@ -39,7 +40,9 @@ pub(crate) fn frame(
         });
         let is_hidden = internal.is_some_and(|name| without_address(name) != name);
         let is_unloadable = is_hidden || !own_loader.stays();
-        let number = is_unloadable.then(|| classes.number(jvmti, jni, class));
+        let number = classes
+            .filter(|_| is_unloadable)
+            .map(|classes| classes.number(jvmti, jni, class));
         let is_chosen = known.is_some();
         let (loader, class_name) =
             known.unwrap_or_else(|| (own_loader, type_name(&signature).into()));

@@ -1,5 +1,7 @@
 //! The owners of monitors and the threads that wait for them, at a moment.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use loadhook_profile::Profile;
 use loadhook_profile::format::hprof::{MonitorDump, MonitorState, ThreadState};
 use loadhook_rewrite::symbol::text;
@@ -48,14 +50,48 @@ pub(super) fn dump(
                 }
             }
         }
-        for object in objects {
-            if let Ok(monitor) = monitor(jvmti, jni, object, names, profile) {
-                dump.monitors.push(monitor);
-            }
+        let mut ask = |object| monitor(jvmti, jni, object, names, profile).ok();
+        for object in &objects {
+            dump.monitors.extend(ask(*object));
         }
+        let again: Vec<MonitorState> = objects.into_iter().filter_map(ask).collect();
+        confirm_circles(&mut dump.monitors, &again);
         Ok(dump)
     });
     found.and_then(Result::ok).unwrap_or_default()
+}
+
+/// Removes the waiting of threads in circles that is not in both states of the monitors. The threads run meanwhile, so
+/// monitors that were looked at one after the other can make a circle that there never was. A deadlock stays.
+fn confirm_circles(first: &mut [MonitorState], again: &[MonitorState]) {
+    let edges = |monitors: &[MonitorState]| -> BTreeSet<(u32, u32)> {
+        let of = |monitor: &MonitorState| {
+            let owner = monitor.owner.map(|(owner, _)| owner);
+            let waiters = monitor.to_enter.clone().into_iter();
+            waiters.filter_map(move |waiter| Some((waiter, owner?)))
+        };
+        monitors.iter().flat_map(of).collect()
+    };
+    // A thread waits for one monitor at most, so each has one next thread.
+    let next: BTreeMap<u32, u32> = edges(first).into_iter().collect();
+    let is_in_circle = |thread: u32| {
+        let mut at = next.get(&thread);
+        for _ in 0..next.len() {
+            match at {
+                Some(other) if *other == thread => return true,
+                Some(other) => at = next.get(other),
+                None => return false,
+            }
+        }
+        false
+    };
+    let still = edges(again);
+    for monitor in first {
+        let owner = monitor.owner.map_or(u32::MAX, |(owner, _)| owner);
+        monitor
+            .to_enter
+            .retain(|waiter| !is_in_circle(*waiter) || still.contains(&(*waiter, owner)));
+    }
 }
 
 fn monitor(
@@ -125,6 +161,28 @@ fn status(state: Int) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn circles_are_in_both_states() {
+        let monitor = |owner: u32, to_enter: &[u32]| MonitorState {
+            class: String::new(),
+            owner: Some((owner, 1)),
+            to_enter: to_enter.to_vec(),
+            to_be_notified: Vec::new(),
+        };
+        // Threads 1 and 2 wait for each other; 3 and 4 seem to, and 5 waits for 3.
+        let all = [
+            monitor(1, &[2]),
+            monitor(2, &[1]),
+            monitor(3, &[4, 5]),
+            monitor(4, &[3]),
+        ];
+        let mut first = all.to_vec();
+        let again = [monitor(1, &[2]), monitor(2, &[1]), monitor(3, &[4])];
+        confirm_circles(&mut first, &again);
+        let waiters: Vec<_> = first.iter().map(|monitor| &monitor.to_enter[..]).collect();
+        assert_eq!(waiters, [&[2][..], &[1], &[4, 5], &[]]);
+    }
 
     #[test]
     fn states_have_the_letters_of_hprof() {

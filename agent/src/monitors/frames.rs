@@ -6,7 +6,7 @@ use std::sync::{Mutex, OnceLock};
 use loadhook_profile::{Method, Profile, ThreadKind};
 
 use crate::frames::profile_parts::{self, ProfileMethods};
-use crate::frames::resolve::{self, UnloadableClasses, type_name};
+use crate::frames::resolve::{self, type_name};
 use crate::instrument::instrumentation::Instrumentation;
 use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::Jvmti;
@@ -30,7 +30,6 @@ struct Seen {
 pub(super) struct Names {
     /// Set before the events of monitors are enabled.
     fields: OnceLock<ThreadFields>,
-    classes: UnloadableClasses,
     /// Methods and lines of frames; `None` for frames that the JVM does not name.
     frames: Mutex<HashMap<StackFrame, Option<Place>>>,
     threads: Mutex<HashMap<u64, Seen>>,
@@ -64,6 +63,13 @@ impl Names {
         Some(id)
     }
 
+    /// Notes the end of a thread. Returns its id if it was seen.
+    pub(super) fn thread_ends(&self, jni: Jni<'_>, thread: Local<'_>) -> Option<u64> {
+        let id = self.fields.get()?.id(jni, thread)?;
+        lock(&self.threads).get_mut(&id)?.kind = ThreadKind::Ended;
+        Some(id)
+    }
+
     /// Keeps the names of frames that are on the stack of a thread.
     pub(super) fn keep(
         &self,
@@ -75,7 +81,7 @@ impl Names {
             if lock(&self.frames).contains_key(frame) {
                 continue;
             }
-            let found = resolve::frame(instrumentation, jni, *frame, &self.classes);
+            let found = resolve::frame(instrumentation, jni, *frame, None);
             let named = found.map(|found| {
                 let symbol = found.symbol;
                 let method = Method {
@@ -107,14 +113,10 @@ impl Names {
         let seen = lock(&self.threads).get(&id).cloned();
         let seen = seen.unwrap_or(Seen {
             name: String::new(),
-            kind: ThreadKind::Platform,
+            kind: ThreadKind::Ended,
         });
-        profile_parts::thread(profile, &seen.name.into(), Some(id), seen.kind)
-    }
-
-    /// Gives back references to classes.
-    pub(super) fn release(&self, jvmti: Jvmti, jni: Jni<'_>) {
-        self.classes.release(jvmti, jni);
+        let id = (seen.kind != ThreadKind::Ended).then_some(id);
+        profile_parts::thread(profile, &seen.name.into(), id, seen.kind)
     }
 }
 

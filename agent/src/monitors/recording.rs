@@ -7,9 +7,11 @@ use std::time::{Duration, Instant};
 use loadhook_profile::Profile;
 use loadhook_profile::format::hprof::{Contention, MonitorTables, WaitMoment, Waiting};
 use loadhook_rewrite::symbol::text;
+use loadhook_text::count;
 
 use super::dump::dump;
 use super::frames::{Names, class_name, descriptor};
+use crate::diagnostics;
 use crate::frames::profile_parts::ProfileMethods;
 use crate::instrument::instrumentation::Instrumentation;
 use crate::jvm::jni::Jni;
@@ -21,10 +23,15 @@ use crate::locks::lock;
 /// Number of events of `Object.wait` that are kept. Further ones are only counted.
 const MOST_EVENTS: usize = 10_000;
 
+/// Number of places that are kept. Waits at further ones are only counted.
+const MOST_PLACES: usize = 100_000;
+
 /// The monitors of this JVM, as its events show them.
 pub(crate) struct Monitors {
     /// Maximum number of frames of a stack.
     depth: usize,
+    /// True if the places of threads are told apart.
+    by_thread: bool,
     names: Names,
     state: Mutex<State>,
 }
@@ -40,6 +47,8 @@ struct State {
     events: Vec<Event>,
     /// Number of events that were not kept.
     lost: u64,
+    /// Number of waits at places that were not kept.
+    lost_places: u64,
 }
 
 /// A thread begins or ends to wait to be notified.
@@ -60,28 +69,47 @@ impl State {
             self.lost += 1;
         }
     }
+
+    /// Adds the wait of a thread to enter a monitor.
+    fn add(&mut self, thread: u64, place: Place, time: Duration) {
+        if self.sums.len() >= MOST_PLACES && !self.sums.contains_key(&place) {
+            self.lost_places += 1;
+            return;
+        }
+        let sum = self.sums.entry(place).or_insert(Sum {
+            thread,
+            count: 0,
+            time: Duration::ZERO,
+        });
+        sum.count += 1;
+        sum.time += time;
+    }
 }
 
 /// The stack of a thread that waited for a monitor, and the class of its object.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Place {
-    thread: u64,
+    /// The thread, if places are told apart by it.
+    thread: Option<u64>,
     frames: Box<[StackFrame]>,
     class: String,
 }
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Sum {
+    /// The first thread that waited at the place.
+    thread: u64,
     count: u64,
     time: Duration,
 }
 
 impl Monitors {
     /// Monitors whose stacks have at most this number of frames.
-    pub(crate) fn new(depth: usize) -> Monitors {
+    pub(crate) fn new(depth: usize, by_thread: bool) -> Monitors {
         Monitors {
             // Deeper stacks do not occur.
             depth: depth.min(1 << 16),
+            by_thread,
             names: Names::default(),
             state: Mutex::default(),
         }
@@ -108,7 +136,7 @@ impl Monitors {
         let frames = jvmti.stack_trace(self.depth).into_boxed_slice();
         self.names.keep(instrumentation, jni, &frames);
         let place = Place {
-            thread,
+            thread: self.by_thread.then_some(thread),
             frames,
             class: class_name(jvmti, jni, object),
         };
@@ -123,9 +151,7 @@ impl Monitors {
         };
         let mut state = lock(&self.state);
         if let Some((began, place)) = state.entering.remove(&thread) {
-            let sum = state.sums.entry(place).or_default();
-            sum.count += 1;
-            sum.time += ended - began;
+            state.add(thread, place, ended - began);
         }
     }
 
@@ -169,6 +195,15 @@ impl Monitors {
         });
     }
 
+    /// Handles `ThreadEnd` and `VirtualThreadEnd`.
+    pub(crate) fn thread_ends(&self, jni: Jni<'_>, thread: Local<'_>) {
+        if let Some(thread) = self.names.thread_ends(jni, thread) {
+            let mut state = lock(&self.state);
+            state.entering.remove(&thread);
+            state.waiting.remove(&thread);
+        }
+    }
+
     /// The tables of HPROF. Methods and threads that the profile does not have are added to it.
     pub(crate) fn tables(
         &self,
@@ -185,14 +220,21 @@ impl Monitors {
             &mut methods,
             profile,
         );
-        let (sums, events, lost) = {
+        let (sums, events, lost, lost_places) = {
             let state = lock(&self.state);
-            (state.sums.clone(), state.events.clone(), state.lost)
+            let (sums, events) = (state.sums.clone(), state.events.clone());
+            (sums, events, state.lost, state.lost_places)
         };
+        if lost_places > 0 {
+            diagnostics::line(&format!(
+                "monitor=y: {} waits at further places are not in MONITOR TIME; give a smaller depth= or thread=n",
+                count(lost_places)
+            ));
+        }
         let mut contentions = Vec::with_capacity(sums.len());
         for (place, sum) in sums {
             contentions.push(Contention {
-                thread: self.names.index(place.thread, profile),
+                thread: self.names.index(sum.thread, profile),
                 frames: self.names.places(&place.frames, &mut methods, profile),
                 class: place.class,
                 count: sum.count,
@@ -214,9 +256,24 @@ impl Monitors {
             dump,
         }
     }
+}
 
-    /// Gives back what the JVM keeps for the agent.
-    pub(crate) fn release(&self, jvmti: Jvmti, jni: Jni<'_>) {
-        self.names.release(jvmti, jni);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_of_places_has_a_bound() {
+        let mut state = State::default();
+        let place = |number: usize| Place {
+            thread: None,
+            frames: Box::default(),
+            class: number.to_string(),
+        };
+        for number in (0..=MOST_PLACES).chain([0]) {
+            state.add(1, place(number), Duration::ZERO);
+        }
+        assert_eq!((state.sums.len(), state.lost_places), (MOST_PLACES, 1));
+        assert_eq!(state.sums[&place(0)].count, 2);
     }
 }

@@ -55,7 +55,8 @@ impl Methods {
             method,
             location: 0,
         };
-        let Some(resolved) = resolve::frame(instrumentation, jni, frame, &self.classes) else {
+        let Some(resolved) = resolve::frame(instrumentation, jni, frame, Some(&self.classes))
+        else {
             return shared.lock().names.unloaded;
         };
         if let Some(class) = resolved.class {
