@@ -29,9 +29,11 @@ pub(super) enum Outcome {
     Leave,
 }
 
-/// What became of a client.
+/// The state of a client after its input and output were handled.
 enum Next {
+    /// The client stays connected.
     Stays,
+    /// The connection ends.
     Goes,
     /// The client has asked the agent to leave.
     Leaves,

@@ -31,19 +31,21 @@ impl<'a> Agent<'a> {
     /// Connects to the agent of a JVM.
     pub(super) fn connect(jvm: &'a Jvm) -> Result<Agent<'a>> {
         let folder = folder(jvm.own_user());
-        let below = folder.strip_prefix("/").unwrap_or(&folder);
-        let seen = jvm.root().join(below);
-        if !is_private(&seen, jvm)? {
+        let seen = jvm.tmp().join(folder.file_name().unwrap_or_default());
+        // `seen` leads through an open descriptor, so messages name the same folder as a person finds it.
+        let named = jvm.root().join(folder.strip_prefix("/").unwrap_or(&folder));
+        if !is_private(&seen, &named, jvm)? {
             return not_watched(jvm);
         }
-        let path = seen.join(socket_name(jvm.own_pid()));
+        let socket = socket_name(jvm.own_pid());
+        let (path, named) = (seen.join(&socket), named.join(&socket));
         match fs::symlink_metadata(&path) {
             Ok(found) if found.file_type().is_socket() => {}
-            Ok(_) => bail!("{}: not a socket; remove it", path.display()),
+            Ok(_) => bail!("{}: not a socket; remove it", named.display()),
             Err(error) if error.kind() == ErrorKind::NotFound => return not_watched(jvm),
-            Err(error) => return Err(error).with_context(|| path.display().to_string()),
+            Err(error) => return Err(error).with_context(|| named.display().to_string()),
         }
-        match connect_to(&path).with_context(|| path.display().to_string())? {
+        match connect_to(&path).with_context(|| named.display().to_string())? {
             Connection::Made(stream) => {
                 stream.set_read_timeout(Some(PERIOD))?;
                 let mut agent = Agent {
@@ -51,7 +53,7 @@ impl<'a> Agent<'a> {
                     stream,
                     rest: Vec::new(),
                 };
-                agent.check_is_of(jvm, &path)?;
+                agent.check_is_of(jvm, &named)?;
                 Ok(agent)
             }
             Connection::None => not_watched(jvm),
@@ -125,17 +127,17 @@ impl<'a> Agent<'a> {
 }
 
 /// Returns false if there is no such folder. Fails if the folder is not a private one of the JVM's user: every user can
-/// make one of this name.
-fn is_private(folder: &Path, jvm: &Jvm) -> Result<bool> {
+/// make one of this name. Messages have the path `named`.
+fn is_private(folder: &Path, named: &Path, jvm: &Jvm) -> Result<bool> {
     let found = match fs::symlink_metadata(folder) {
         Ok(found) => found,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
-        Err(error) => return Err(error).with_context(|| folder.display().to_string()),
+        Err(error) => return Err(error).with_context(|| named.display().to_string()),
     };
     if !found.is_dir() || found.uid() != jvm.user() || found.mode() & 0o777 != 0o700 {
         bail!(
             "{}: not a folder that only the user of process {} can enter; ask its owner or root to remove it; end loadhook attach, then attach again",
-            folder.display(),
+            named.display(),
             jvm.pid()
         );
     }

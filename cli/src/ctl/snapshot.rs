@@ -2,10 +2,8 @@
 //! it is copied to its place. So it does not matter which files the process sees and may write.
 
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io::Read;
-use std::os::fd::AsRawFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use loadhook_settings::control::{Reply, Request};
@@ -30,10 +28,8 @@ pub(super) fn take(jvm: &Jvm, agent: &mut Agent<'_>, file: &Path) -> Result<()> 
     let failed = || {
         format!("cannot make a folder in /tmp of process {pid} (is it full, or mounted read-only?)")
     };
-    // The folder is held open because a path through `/proc/PID` becomes invalid when the process ends.
-    let tmp = File::open(jvm.root().join("tmp")).with_context(failed)?;
-    let ours = PathBuf::from(format!("/proc/self/fd/{}", tmp.as_raw_fd()));
-    let staging = StagingDir::new(&ours, OsStr::new(PREFIX), jvm.user()).with_context(failed)?;
+    let staging =
+        StagingDir::new(&jvm.tmp(), OsStr::new(PREFIX), jvm.user()).with_context(failed)?;
     let as_seen = Path::new("/tmp").join(staging.name()).join(PROFILE);
     match agent.ask(&Request::Snapshot(utf8(&as_seen)?.to_owned()))? {
         Reply::Done => {}
