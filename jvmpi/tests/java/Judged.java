@@ -1,0 +1,459 @@
+import java.io.File;
+import java.io.InputStream;
+import java.lang.reflect.Constructor;
+
+/**
+ * Does a known number of each thing that JVMPI reports, and prints these numbers for comparison with those of a judge
+ * (`tests/agents`). With the property `judged.marker` it also asks the JVM for a thread dump while a monitor is
+ * contended, and goes on when the file of that name exists.
+ */
+public class Judged {
+    static final int CALLS = 1000, THROWS = 200, CONSTRUCTIONS = 100, WORKERS = 4, WORK = 500;
+    static final int ROUNDS = 20, NOTIFIED = 10, TIMED = 5, SLEEPS = 3;
+    static final int ITEMS = 1000, REFLECTED = 50, CLONES = 30, KEPT = 100, LARGE = 20, LARGE_LENGTH = 12345;
+    static final int ITEM_ARRAYS = 10, LOADERS = 3, NODES = 10, COLLECTIONS = 3;
+
+    static volatile int sink;
+    static final Fault FAULT = new Fault();
+    static final Item[] KEPT_ITEMS = new Item[KEPT];
+    static Node nodes;
+    static int waits;
+
+    public static void main(String[] args) throws Throwable {
+        calls();
+        exceptions();
+        constructors();
+        overflow();
+        threads();
+        contention();
+        Thread waiter = new Waiter();
+        waiter.start();
+        notifies();
+        waiter.join();
+        makesItems();
+        reflects();
+        clones();
+        makesArrays();
+        loads();
+        nodes = chain();
+        Statics.use();
+        new Broken().print();
+        System.out.println("text " + Rewritten.text());
+        signals();
+        for (int i = 0; i < COLLECTIONS; i++) {
+            System.gc();
+        }
+        numbers();
+    }
+
+    // Methods
+
+    static void calls() {
+        for (int i = 0; i < CALLS; i++) {
+            sink = leaf(i);
+        }
+        sink = recursive(10);
+    }
+
+    static int leaf(int i) {
+        return i + 1;
+    }
+
+    static int recursive(int depth) {
+        return depth == 0 ? 0 : 1 + recursive(depth - 1);
+    }
+
+    static void exceptions() {
+        for (int i = 0; i < THROWS; i++) {
+            catches();
+        }
+    }
+
+    static void catches() {
+        try {
+            passes();
+        } catch (Fault fault) {
+            after();
+        }
+    }
+
+    static void passes() {
+        throwsAlways();
+        sink = 1;
+    }
+
+    static void throwsAlways() {
+        throw new Fault();
+    }
+
+    static void after() {
+        sink = 2;
+    }
+
+    static class Fault extends RuntimeException {
+        Fault() {
+            super(null, null, false, false);
+        }
+    }
+
+    /** Half of these constructors end by an exception before they call that of the superclass. */
+    static void constructors() {
+        for (int i = 0; i < CONSTRUCTIONS; i++) {
+            try {
+                new Failing(i);
+            } catch (Fault fault) {
+                after();
+            }
+        }
+    }
+
+    static class Base {
+        Base(int i) {
+            sink = i;
+        }
+    }
+
+    static class Failing extends Base {
+        Failing(int i) {
+            super(check(i));
+        }
+
+        static int check(int i) {
+            if (i % 2 == 0) {
+                throw FAULT;
+            }
+            return i;
+        }
+    }
+
+    static void overflow() {
+        try {
+            deep(0);
+        } catch (StackOverflowError error) {
+            afterOverflow();
+        }
+    }
+
+    static int deep(int i) {
+        return deep(i + 1) + 1;
+    }
+
+    static void afterOverflow() {
+        sink = 3;
+    }
+
+    // Threads and monitors
+
+    static class Worker extends Thread {
+        Worker(int i) {
+            super("worker-" + i);
+        }
+
+        @Override
+        public void run() {
+            for (int i = 0; i < WORK; i++) {
+                work();
+            }
+        }
+
+        static void work() {
+            sink = 4;
+        }
+    }
+
+    static void threads() throws InterruptedException {
+        Worker[] workers = new Worker[WORKERS];
+        for (int i = 0; i < WORKERS; i++) {
+            workers[i] = new Worker(i);
+            workers[i].start();
+        }
+        for (Worker worker : workers) {
+            worker.join();
+        }
+    }
+
+    static class Lock {}
+
+    static class Contender extends Thread {
+        final Lock lock;
+
+        Contender(Lock lock) {
+            super("contender");
+            this.lock = lock;
+        }
+
+        @Override
+        public void run() {
+            synchronized (lock) {
+                sink = 5;
+            }
+        }
+    }
+
+    static void contention() throws InterruptedException {
+        Lock lock = new Lock();
+        for (int i = 0; i < ROUNDS; i++) {
+            Contender contender = new Contender(lock);
+            synchronized (lock) {
+                contender.start();
+                awaitBlocked(contender);
+            }
+            contender.join();
+        }
+    }
+
+    static void awaitBlocked(Thread thread) {
+        while (thread.getState() != Thread.State.BLOCKED) {
+            Thread.onSpinWait();
+        }
+    }
+
+    static class Condition {}
+
+    static final Condition CONDITION = new Condition();
+    static int turn;
+    static boolean isWaiting;
+
+    static class Waiter extends Thread {
+        Waiter() {
+            super("waiter");
+        }
+
+        @Override
+        public void run() {
+            try {
+                synchronized (CONDITION) {
+                    for (int i = 1; i <= NOTIFIED; i++) {
+                        isWaiting = true;
+                        while (turn < i) {
+                            waits++;
+                            CONDITION.wait();
+                        }
+                    }
+                    for (int i = 0; i < TIMED; i++) {
+                        waits++;
+                        CONDITION.wait(5);
+                    }
+                }
+                for (int i = 0; i < SLEEPS; i++) {
+                    sleep(2);
+                }
+            } catch (InterruptedException e) {
+                throw new AssertionError(e);
+            }
+        }
+    }
+
+    static void notifies() {
+        for (int i = 0; i < NOTIFIED; ) {
+            synchronized (CONDITION) {
+                if (isWaiting) {
+                    isWaiting = false;
+                    turn = ++i;
+                    CONDITION.notifyAll();
+                }
+            }
+            Thread.yield();
+        }
+    }
+
+    static void signals() throws Exception {
+        String marker = System.getProperty("judged.marker");
+        if (marker == null) {
+            return;
+        }
+        Lock lock = new Lock();
+        Contender contender = new Contender(lock);
+        synchronized (lock) {
+            contender.start();
+            awaitBlocked(contender);
+            String pid = Long.toString(ProcessHandle.current().pid());
+            new ProcessBuilder("kill", "-QUIT", pid).inheritIO().start().waitFor();
+            for (int i = 0; i < 6000 && !new File(marker).exists(); i++) {
+                Thread.sleep(10);
+            }
+        }
+        contender.join();
+    }
+
+    // Objects and classes
+
+    static class Item implements Cloneable {
+        int number;
+        Object other;
+
+        Item copy() throws CloneNotSupportedException {
+            return (Item) clone();
+        }
+    }
+
+    static void makesItems() {
+        for (int i = 0; i < ITEMS; i++) {
+            KEPT_ITEMS[i % KEPT] = new Item();
+        }
+    }
+
+    static void reflects() throws ReflectiveOperationException {
+        Constructor<Item> constructor = Item.class.getDeclaredConstructor();
+        for (int i = 0; i < REFLECTED; i++) {
+            sink = constructor.newInstance().number;
+        }
+    }
+
+    static void clones() throws CloneNotSupportedException {
+        for (int i = 0; i < CLONES; i++) {
+            sink = KEPT_ITEMS[0].copy().number;
+        }
+    }
+
+    static void makesArrays() {
+        for (int i = 0; i < LARGE; i++) {
+            sink = new int[LARGE_LENGTH].length;
+        }
+        for (int i = 0; i < ITEM_ARRAYS; i++) {
+            sink = new Item[7].length;
+        }
+    }
+
+    static class Loaded {
+        static int value = 6;
+    }
+
+    static class Loader extends ClassLoader {
+        @Override
+        protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
+            if (!name.equals("Judged$Loaded")) {
+                return super.loadClass(name, resolve);
+            }
+            try (InputStream stream = Judged.class.getResourceAsStream("Judged$Loaded.class")) {
+                byte[] bytes = stream.readAllBytes();
+                return defineClass(name, bytes, 0, bytes.length);
+            } catch (java.io.IOException e) {
+                throw new ClassNotFoundException(name, e);
+            }
+        }
+    }
+
+    static void loads() throws ReflectiveOperationException {
+        for (int i = 0; i < LOADERS; i++) {
+            sink = Class.forName("Judged$Loaded", true, new Loader()).getDeclaredFields().length;
+        }
+    }
+
+    static class Origin {
+        byte inherited = 7;
+    }
+
+    static class Node extends Origin {
+        boolean flag = true;
+        byte small = -2;
+        char letter = 'j';
+        short little = -300;
+        int number;
+        long wide = 0x0123456789ABCDEFL;
+        float single = 1.5f;
+        double twice = -2.5;
+        Node next;
+        int[] array = {1, 2, 0x600DCAFE};
+        String text = "node";
+    }
+
+    static Node chain() {
+        Node first = null;
+        for (int i = 0; i < NODES; i++) {
+            Node node = new Node();
+            node.number = 0x600D0000 + i;
+            node.next = first;
+            first = node;
+        }
+        return first;
+    }
+
+    static class Statics implements Runnable, Cloneable {
+        static boolean flag = true;
+        static int marker = 0x600DF00D;
+        static Object reference = new Node[] {null};
+        static long wide = -1;
+        static char letter = 's';
+        int own = 8;
+
+        static void use() {
+            sink = new Statics().own;
+            marker = 0x600DF00D;
+        }
+
+        @Override
+        public void run() {}
+    }
+
+    static class Rewritten {
+        static String text() {
+            return "original text";
+        }
+    }
+
+    static class Broken {
+        void print() {
+            try {
+                System.out.println("broken " + Part.answer());
+            } catch (LinkageError error) {
+                System.out.println("broken " + error.getClass().getSimpleName());
+            }
+        }
+
+        static class Part {
+            static String answer() {
+                return "no";
+            }
+        }
+    }
+
+    // Numbers
+
+    static void edge(String caller, String callee, int count) {
+        System.out.println("edge Judged." + caller + " > Judged" + callee + " " + count);
+    }
+
+    static void total(String name, int count) {
+        System.out.println("total " + name + " " + count);
+    }
+
+    static void numbers() {
+        edge("main", ".calls", 1);
+        edge("calls", ".leaf", CALLS);
+        edge("calls", ".recursive", 1);
+        edge("recursive", ".recursive", 10);
+        edge("exceptions", ".catches", THROWS);
+        edge("catches", ".passes", THROWS);
+        edge("passes", ".throwsAlways", THROWS);
+        edge("throwsAlways", "$Fault.<init>", THROWS);
+        edge("catches", ".after", THROWS);
+        edge("constructors", "$Failing.<init>", CONSTRUCTIONS);
+        edge("constructors", ".after", CONSTRUCTIONS / 2);
+        System.out.println("edge Judged$Failing.<init> > Judged$Failing.check " + CONSTRUCTIONS);
+        System.out.println("edge Judged$Failing.<init> > Judged$Base.<init> " + CONSTRUCTIONS / 2);
+        edge("overflow", ".afterOverflow", 1);
+        System.out.println("edge Judged$Worker.run > Judged$Worker.work " + WORKERS * WORK);
+        edge("makesItems", "$Item.<init>", ITEMS);
+        edge("clones", "$Item.copy", CLONES);
+        edge("chain", "$Node.<init>", NODES);
+        System.out.println("edge Judged$Node.<init> > Judged$Origin.<init> " + NODES);
+        total("threads-worker", WORKERS);
+        int contended = ROUNDS + (System.getProperty("judged.marker") == null ? 0 : 1);
+        total("threads-contender", contended);
+        total("contended", contended);
+        total("waits", waits);
+        total("sleeps", SLEEPS);
+        total("allocated-Judged$Item", ITEMS + REFLECTED + CLONES);
+        total("live-Judged$Item", KEPT);
+        total("site-Judged.makesItems", ITEMS);
+        total("site-Judged.reflects", REFLECTED);
+        total("site-Judged$Item.copy", CLONES);
+        total("large-arrays", LARGE);
+        total("arrays-Judged$Item", ITEM_ARRAYS);
+        total("loads-Judged$Loaded", LOADERS);
+        total("unloads-Judged$Loaded", LOADERS);
+        total("nodes", NODES);
+        total("collections", COLLECTIONS);
+    }
+}
