@@ -262,7 +262,7 @@ public final class Json {
         return (int) sum(value);
     }
 
-    private static String document() {
+    static String document() {
         StringBuilder text = new StringBuilder("[");
         for (int i = 0; i < 12; i++) {
             text.append(i == 0 ? "" : ", ").append("{\"id\": ").append(i * 7919).append(", \"name\": \"customer number ").append(i)
