@@ -6,9 +6,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use loadhook_text::printable;
 use loadhook_text::terminal::message;
-use loadhook_text::units::noun;
-use loadhook_text::{count, printable};
 
 /// Writes a message on standard error. A fault of standard error is ignored.
 macro_rules! say {
@@ -31,11 +30,6 @@ pub(crate) fn listed(names: &[String]) -> String {
         0 => few.join(", "),
         more => format!("{} and {more} more", few.join(", ")),
     }
-}
-
-/// A number of things with its noun.
-pub(crate) fn counted(number: u64, one: &str, several: &str) -> String {
-    format!("{} {}", count(number), noun(number, one, several))
 }
 
 /// Writes text on standard error that is escaped already and may have grey lines.

@@ -110,6 +110,11 @@ pub fn noun<'n>(number: u64, one: &'n str, several: &'n str) -> &'n str {
     if number == 1 { one } else { several }
 }
 
+/// A number of things with its noun: `1 class`, `1,234 classes`.
+pub fn counted(number: u64, one: &str, several: &str) -> String {
+    format!("{} {}", count(number), noun(number, one, several))
+}
+
 /// Bytes in a suitable unit, which is a power of 1024: `12.4 MB`.
 pub fn bytes(value: u64) -> String {
     let mut rest = value as f64;
@@ -173,6 +178,8 @@ mod tests {
     fn only_one_has_the_singular() {
         let nouns = [0, 1, 2].map(|number| noun(number, "class", "classes"));
         assert_eq!(nouns, ["classes", "class", "classes"]);
+        assert_eq!(counted(1, "class", "classes"), "1 class");
+        assert_eq!(counted(1_234, "class", "classes"), "1,234 classes");
     }
 
     #[test]

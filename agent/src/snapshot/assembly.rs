@@ -308,11 +308,9 @@ fn attached_note(figures: &AttachFigures) -> String {
     }
     let millis = |micros: u64| micros as f64 / 1e3;
     format!(
-        "{begun}; to change {} loaded {}, the program was stopped {} {}, for {:.1} ms in the median and {:.1} ms at most",
-        units::count(figures.classes),
-        units::noun(figures.classes, "class", "classes"),
-        units::count(figures.batches),
-        units::noun(figures.batches, "time", "times"),
+        "{begun}; to change {}, the program was stopped {}, for {:.1} ms in the median and {:.1} ms at most",
+        units::counted(figures.classes, "loaded class", "loaded classes"),
+        units::counted(figures.batches, "time", "times"),
         millis(figures.median_pause_us),
         millis(figures.longest_pause_us),
     )

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use loadhook_settings::attach::{self, AnswerLine, AttachFigures, DETACH};
-use loadhook_text::units::time;
+use loadhook_text::units::{counted, time};
 
 use super::room::Room;
 use crate::jvm::Jvm;
-use crate::output::{PRIVATE, counted, say, write_beside};
+use crate::output::{PRIVATE, say, write_beside};
 use crate::signals::{self, Noted};
 
 /// Maximum time for a JVM to begin to answer.

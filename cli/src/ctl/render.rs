@@ -4,11 +4,11 @@ use std::io::{self, Write};
 
 use loadhook_settings::NONE;
 use loadhook_settings::control::{Changed, Status};
-use loadhook_text::units::time;
+use loadhook_text::units::{counted, time};
 use loadhook_text::{JsonWriter, count, printable};
 use serde_json::json;
 
-use crate::output::{counted, listed};
+use crate::output::listed;
 
 /// Writes what the agent watches.
 pub(super) fn status(

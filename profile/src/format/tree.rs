@@ -49,12 +49,15 @@ pub(super) fn write(
     }
     let omitted = tree.entries.len() - lines.len();
     if omitted > 0 {
-        let nodes = if omitted == 1 { "node" } else { "nodes" };
-        let omitted = units::count(omitted as u64);
+        let omitted = omitted as u64;
         let omitted = match options.top {
-            Some(top) => format!("{omitted} lighter {nodes} omitted (--top {top})"),
+            Some(top) => format!(
+                "{} omitted (--top {top})",
+                units::counted(omitted, "lighter node", "lighter nodes")
+            ),
             None => format!(
-                "{omitted} {nodes} below {} % omitted (--top N shows the N heaviest)",
+                "{} below {} % omitted (--top N shows the N heaviest)",
+                units::counted(omitted, "node", "nodes"),
                 options.min_percent
             ),
         };

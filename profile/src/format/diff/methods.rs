@@ -39,8 +39,8 @@ pub fn write(
         of_single_runs(comparison, options, out)?
     };
     if left > 0 {
-        let what = if left == 1 { "method" } else { "methods" };
-        writeln!(out, "      {} more {what}", units::count(left as u64))?;
+        let methods = units::counted(left as u64, "more method", "more methods");
+        writeln!(out, "      {methods}")?;
     }
     writeln!(out)?;
     write_sentences(&comparison.waiting, options.width, out)?;

@@ -102,5 +102,5 @@ pub(super) fn whole(
 
 /// A number of runs in words: `5 runs`.
 pub(super) fn runs(count: usize) -> String {
-    format!("{count} {}", if count == 1 { "run" } else { "runs" })
+    units::counted(count as u64, "run", "runs")
 }

@@ -51,17 +51,9 @@ pub(super) fn write(
             .top
             .is_some_and(|top| rows.len() == top && top < all)
         {
-            writeln!(
-                out,
-                "{:>4}  {} more {}",
-                "",
-                units::count((all - rows.len()) as u64),
-                if all - rows.len() == 1 {
-                    "method"
-                } else {
-                    "methods"
-                },
-            )?;
+            let more = (all - rows.len()) as u64;
+            let methods = units::counted(more, "more method", "more methods");
+            writeln!(out, "      {methods}")?;
         }
     }
     let waiting = [view.waiting.line(), mostly_waiting(&view, &rows)];
@@ -161,10 +153,7 @@ fn head(view: &View<'_>, options: &Options<'_>, out: &mut dyn Write) -> io::Resu
 
 /// The number of calls, as far as they are known, and of the threads that are shown.
 fn call_text(view: &View<'_>, calls: u64) -> String {
-    let counted = match calls {
-        1 => "1 call".to_owned(),
-        calls => format!("{} calls", units::count(calls)),
-    };
+    let counted = units::counted(calls, "call", "calls");
     let threads = view.threads();
     if view.trees.is_empty() && !view.method_calls.is_empty() {
         counted
@@ -354,9 +343,8 @@ pub(super) fn remarks(
     }
     if header.overflowed_calls > 0 {
         remarks.push(format!(
-            "{} {} counted as (tree full): too many nodes (raise --max-nodes), too little heap (raise -Xmx), or calls a million deep",
-            units::count(header.overflowed_calls),
-            units::noun(header.overflowed_calls, "call is", "calls are")
+            "{} counted as (tree full): too many nodes (raise --max-nodes), too little heap (raise -Xmx), or calls a million deep",
+            units::counted(header.overflowed_calls, "call is", "calls are")
         ));
     }
     remarks.extend(not_instrumented::reasons(header));
@@ -375,10 +363,8 @@ pub(super) fn remarks(
     };
     remarks.extend(header.all_notes().take(shown).map(str::to_owned));
     if shown < all {
-        remarks.push(format!(
-            "{} more notes: loadhook report PROFILE --explain",
-            units::count((all - shown) as u64)
-        ));
+        let notes = units::counted((all - shown) as u64, "more note", "more notes");
+        remarks.push(format!("{notes}: loadhook report PROFILE --explain"));
     }
     if !remarks.is_empty() {
         writeln!(out)?;

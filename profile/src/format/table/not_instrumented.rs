@@ -126,9 +126,8 @@ fn by_class(header: &Header, options: &Options<'_>, out: &mut dyn Write) -> io::
         let more = (all - classes.len()) as u64;
         writeln!(
             out,
-            "{} more {}",
-            units::count(more),
-            units::noun(more, "class", "classes")
+            "{}",
+            units::counted(more, "more class", "more classes")
         )?;
     }
     write_sentences(others, options.width, out)?;

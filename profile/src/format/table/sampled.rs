@@ -41,10 +41,7 @@ pub(in crate::format) fn times(view: &View<'_>) -> Vec<String> {
 /// Sentences with the number of samples, their distance, and the share of
 /// incomplete ones.
 pub(in crate::format) fn facts(sampling: &Sampling) -> Vec<String> {
-    let samples = match sampling.samples {
-        1 => "1 sample".to_owned(),
-        samples => format!("{} samples", units::count(samples)),
-    };
+    let samples = units::counted(sampling.samples, "sample", "samples");
     let engine = match sampling.engine {
         Engine::Async => "async engine",
         Engine::Safepoint => "at safepoints, which makes times less exact",

@@ -62,8 +62,8 @@ pub fn write_waiting(
     text_table(&columns, "method", &names, options.width, out)?;
     let left = places.len() - shown.len();
     if left > 0 {
-        let what = if left == 1 { "place" } else { "places" };
-        writeln!(out, "      {} more {what}", units::count(left as u64))?;
+        let places = units::counted(left as u64, "more place", "more places");
+        writeln!(out, "      {places}")?;
     }
     Ok(())
 }
