@@ -10,9 +10,13 @@ const STYLE: &str = include_str!("../page/page.css");
 /// The additional style of pages of profiles.
 const GRAPH_STYLE: &str = include_str!("../page/graph.css");
 
-/// The scripts, one subject in each file. They share one scope and run in this order. A view is a
+/// The script that all pages share. It comes first.
+const COMMON_SCRIPT: &str = include_str!("../page/common.js");
+
+/// The scripts of pages of profiles, one subject in each file. They share one scope and run in this order. A view is a
 /// file that calls `addView`; it must come before the last file.
-const SCRIPTS: [&str; 17] = [
+const SCRIPTS: [&str; 18] = [
+    COMMON_SCRIPT,
     include_str!("../page/data.js"),
     include_str!("../page/numbers.js"),
     include_str!("../page/names.js"),
@@ -38,14 +42,14 @@ pub(super) fn fill_profile_page(data: &Value, out: &mut dyn Write) -> io::Result
     put(PAGE, &style, &SCRIPTS.concat(), data, out)
 }
 
-/// Writes an HTML page: replaces the placeholders in `page` by the common style, `script` and
-/// `data`.
+/// Writes an HTML page: replaces the placeholders in `page` by the common style, the common
+/// script with `script` after it, and `data`.
 ///
 /// # Errors
 ///
 /// Fails if writing to `out` fails.
 pub fn fill_page(page: &str, script: &str, data: &Value, out: &mut dyn Write) -> io::Result<()> {
-    put(page, STYLE, script, data, out)
+    put(page, STYLE, &[COMMON_SCRIPT, script].concat(), data, out)
 }
 
 fn put(page: &str, style: &str, script: &str, data: &Value, out: &mut dyn Write) -> io::Result<()> {

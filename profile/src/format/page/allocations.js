@@ -70,7 +70,7 @@ const sized = (amount) => (amount.objects
 const byteError = (amount) => errorPercent(Math.sqrt(amount.variance), amount.bytes);
 
 const amountText = (amount, about = "") =>
-  `${sized(amount)} in ${about}${grouped.format(amount.objects)} ${amount.objects === 1 ? "object" : "objects"}`;
+  `${sized(amount)} in ${about}${counted(amount.objects, "object", "objects")}`;
 
 /** The sum of all allocations, and how they were recorded. */
 function amountFacts() {

@@ -1,4 +1,3 @@
-"use strict";
 // The page's data: one entry for each measure. Trees and tables have the compact form of
 // html/encode.rs. Those of a thread are decoded when they are first needed.
 

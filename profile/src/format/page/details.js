@@ -50,7 +50,7 @@ function details(method, node = -1) {
   if (loaders > 1) facts.push(`in ${grouped.format(loaders)} loaders, the first ${methods.loader[method]}`);
   else if (methods.loader[method]) facts.push(`loader ${methods.loader[method]}`);
   const row = rowOf(method);
-  if (sampled && row?.counted) facts.push(`${grouped.format(row.counted)} ${row.counted === 1 ? "call" : "calls"}`);
+  if (sampled && row?.counted) facts.push(counted(row.counted, "call", "calls"));
   if (row?.since !== undefined) facts.push(`only counted after ${time(row.since)}`);
   if (row?.waiting) facts.push(`waiting ${time(row.waiting)}, callees included`);
   $("details-facts").textContent = facts.join(" · ");

@@ -1,17 +1,5 @@
 // ---- Names, and elements that show them ----
 
-/** An element with attributes, listeners, text and children. */
-function element(tag, options = {}, ...children) {
-  const made = document.createElement(tag);
-  for (const [key, value] of Object.entries(options)) {
-    if (key === "text") made.textContent = value;
-    else if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
-    else made.setAttribute(key, value);
-  }
-  made.append(...children);
-  return made;
-}
-
 const threadName = (at) => data.threads[at].name || "(no name)";
 // In a tree of several threads, each thread is a node. Its method number is -1 for the first
 // thread, -2 for the second.

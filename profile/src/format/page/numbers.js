@@ -1,6 +1,5 @@
 // ---- Numbers as text ----
 
-const grouped = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 // The number formats, indexed by decimals.
 const fixed = [0, 1, 2].map((digits) =>
   new Intl.NumberFormat("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
@@ -8,7 +7,7 @@ const fixed = [0, 1, 2].map((digits) =>
 const ofBytes = data.measure !== "time";
 const COUNTED = ofBytes ? "objects" : sampled ? "samples" : "calls";
 const WEIGHED = counts ? COUNTED : ofBytes ? "bytes" : "time";
-const callsText = (calls) => `${grouped.format(calls)} ${calls === 1 ? COUNTED.slice(0, -1) : COUNTED}`;
+const callsText = (calls) => counted(calls, COUNTED.slice(0, -1), COUNTED);
 const UNITS = [["s", 1e9], ["ms", 1e6], ["µs", 1e3], ["ns", 1]];
 
 /** A time, or bytes; a dash for null, which is an unknown value. */

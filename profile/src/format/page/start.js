@@ -5,7 +5,7 @@ const MOST_CHIPS = 8;
 function warnings() {
   const { header } = data;
   const made = [];
-  if (header.overflowed_calls) made.push(`${grouped.format(header.overflowed_calls)} calls are counted as (tree full): too many nodes (raise --max-nodes), too little heap (raise -Xmx), or calls a million deep`);
+  if (header.overflowed_calls) made.push(`${counted(header.overflowed_calls, "call is", "calls are")} counted as (tree full): too many nodes (raise --max-nodes), too little heap (raise -Xmx), or calls a million deep`);
   for (const pattern of header.unmatched) made.push(`No ${pattern.includes("::") ? "method" : "class"} matched ${pattern}`);
   if (header.not_ended) made.push(header.notes[0]);
   if (data.leftOut) made.push(`${grouped.format(data.leftOut)} of the lightest tree nodes omitted from this page`);
@@ -55,7 +55,7 @@ function notesLine() {
     : `Colours: a hue for each package, a shade for each class; JDK, native code${ofBytes ? " and types" : ""} apart`;
   const said = [
     warned.length && element("span", { class: "warned", text: warned.length > 1 ? `${warned.length} warnings: ${warned[0]}` : warned[0] }),
-    element("span", { class: "counted", text: `Legend${notes.length ? ` and ${grouped.format(notes.length)} ${notes.length === 1 ? "note" : "notes"}` : ""}` }),
+    element("span", { class: "counted", text: `Legend${notes.length ? ` and ${counted(notes.length, "note", "notes")}` : ""}` }),
     ...colours.slice(0, MOST_CHIPS).map(chip),
   ];
   $("notes-title").replaceChildren(...said.filter(Boolean));
@@ -67,17 +67,17 @@ function facts() {
   const measured = ofBytes ? (data.measure === "live" ? "allocations that are alive" : "allocations") : counts ? "calls counted, not timed" : sampled ? "times from samples" : `${header.clock} clock, ${header.timing} timing`;
   // Objects of a method count for its callers, too.
   const outermost = [...tree.calleesOf(-1)].flatMap((node) => (isThread(tree.method[node]) ? [...tree.calleesOf(node)] : [node]));
-  const counted = data.methodCalls.reduce((sum, [, calls]) => sum + calls, 0);
-  const countedText = counted ? `${grouped.format(counted)} ${counted === 1 ? "call" : "calls"}` : "calls not counted";
+  const exact = data.methodCalls.reduce((sum, [, calls]) => sum + calls, 0);
+  const exactText = exact ? counted(exact, "call", "calls") : "calls not counted";
   const calls = ofBytes ? outermost.reduce((sum, node) => sum + tree.now.calls[node], 0) : methodRows().reduce((sum, { now }) => sum + now.calls, 0);
   const estimated = ofBytes && methodRows().some(({ now }) => now.estimated);
-  const runsText = (count) => `${count} ${count === 1 ? "run" : "runs"}`;
+  const runsText = (count) => counted(count, "run", "runs");
   const runs = difference && `${runsText(difference.runs[1])}, compared with ${runsText(difference.runs[0])} before`;
   return [
     header.start_epoch_millis ? utc(header.start_epoch_millis) : "",
     time(header.duration_ns),
     runs,
-    ...(allocations ? [amountFacts()] : [measured, ...(sampled ? [countedText, ...data.samplingFacts] : [(estimated ? "~" : "") + callsText(calls)])]),
+    ...(allocations ? [amountFacts()] : [measured, ...(sampled ? [exactText, ...data.samplingFacts] : [(estimated ? "~" : "") + callsText(calls)])]),
     data.threads.length && data.threadsText,
     header.tracker_bytes && `tracker ${bytes(header.tracker_bytes)}`,
     header.jvm,

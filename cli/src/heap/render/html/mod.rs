@@ -1,7 +1,7 @@
 //! One self-contained page with all views of a dump.
 //!
 //! The page loads nothing from the network. Its HTML and scripts are in the folder `page`; it
-//! shares the style sheet of profile pages. The dump is read in four passes, see [`SharedPasses`].
+//! shares the style sheet and `common.js` of profile pages. The dump is read in four passes, see [`SharedPasses`].
 
 mod objects;
 

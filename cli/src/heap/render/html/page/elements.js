@@ -1,6 +1,5 @@
 // Numbers, names and cells of tables.
 
-const grouped = new Intl.NumberFormat("en-US");
 const fixed = new Intl.NumberFormat("en-US", { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 
 /** Formats bytes in powers of 1024, with three digits, as on the terminal. */
@@ -13,18 +12,6 @@ function bytes(size) {
     }
     rest /= 1024;
   }
-}
-
-/** An element with attributes, text and children. */
-function element(tag, options = {}, ...children) {
-  const made = document.createElement(tag);
-  for (const [key, value] of Object.entries(options)) {
-    if (key === "text") made.textContent = value;
-    else if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
-    else made.setAttribute(key, value);
-  }
-  made.append(...children);
-  return made;
 }
 
 const number = (value) => element("td", { text: grouped.format(value) });

@@ -2,7 +2,6 @@
 
 const links = (at) => element("a", { href: `#${view}/${objects.id[at]}`, text: objectName(at) });
 const part = (size) => `${bytes(size)} (${fixed.format(data.bytes ? (100 * size) / data.bytes : 0)} %)`;
-const counted = (count, one, more) => `${grouped.format(count)} ${count === 1 ? one : more}`;
 const className = (at) => objects.names[objects.name[at]];
 
 /** A suspect as a sentence, and the objects with its bytes. */
