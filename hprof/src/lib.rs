@@ -51,6 +51,7 @@ mod record_buffer;
 mod record_input;
 mod tag;
 pub mod text;
+mod trace_table;
 mod types;
 mod validate;
 mod visitor;

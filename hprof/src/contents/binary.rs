@@ -18,6 +18,7 @@ use crate::record::stack_frame::StackFrame;
 use crate::record::thread::StartThread;
 use crate::record::trace_times::{TimesOf, TraceTime};
 use crate::text::{Amount, Cost, CostKind, CostsBegin, Frame, Site, SitesBegin};
+use crate::trace_table::TraceTable;
 use crate::types::Type;
 use crate::visitor::Visitor;
 
@@ -41,10 +42,7 @@ struct Building {
     classes: HashMap<u32, u64>,
     frames: HashMap<u64, StackFrame>,
     threads: BTreeMap<u32, (StartThread, bool)>,
-    /// The thread and the frames of each trace.
-    traces: BTreeMap<u32, (u32, Vec<u64>)>,
-    /// Serial number of the trace whose frames are being read.
-    trace: u32,
+    traces: TraceTable,
     sections: Vec<Part>,
 }
 
@@ -74,7 +72,7 @@ impl Building {
             };
             (*serial, trace)
         };
-        let traces = self.traces.iter().map(trace).collect();
+        let traces = self.traces.traces.iter().map(trace).collect();
         let section = |part: &Part| match part {
             Part::Sites(sums, sites) => self.sites(*sums, sites),
             Part::Samples(total, samples) => costs(*total, samples, &traces),
@@ -290,14 +288,11 @@ impl Visitor for Building {
         Ok(())
     }
     fn stack_trace(&mut self, serial: u32, thread: u32) -> Result<(), ErrorKind> {
-        self.trace = serial;
-        self.traces.insert(serial, (thread, Vec::new()));
+        self.traces.begin(serial, thread);
         Ok(())
     }
     fn trace_frames(&mut self, ids: &[u8]) -> Result<(), ErrorKind> {
-        if let Some((_, frames)) = self.traces.get_mut(&self.trace) {
-            frames.extend(ids.chunks_exact(self.id_size).map(crate::number));
-        }
+        self.traces.add_frames(ids, self.id_size);
         Ok(())
     }
     fn start_thread(&mut self, thread: StartThread) -> Result<(), ErrorKind> {

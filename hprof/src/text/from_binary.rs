@@ -1,6 +1,6 @@
 //! The heap dump of a binary file as lines of text: its threads and traces, then `HEAP DUMP`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::io::{self, Read};
 
 use super::heap::{Array, Class, HeapBegin, Holder, Object, Reference, Root, RootReason};
@@ -16,6 +16,7 @@ use crate::record::load_class::LoadClass;
 use crate::record::root::{self, RootKind};
 use crate::record::stack_frame::StackFrame;
 use crate::record::thread::StartThread;
+use crate::trace_table::TraceTable;
 use crate::types::Type;
 use crate::visitor::Visitor;
 use crate::writer::NO_TRACE;
@@ -82,10 +83,7 @@ struct Survey {
     layouts: HashMap<u64, Layout>,
     frames: HashMap<u64, Frame>,
     threads: Vec<ThreadStart>,
-    /// The thread and the frames of each trace.
-    traces: BTreeMap<u32, (u32, Vec<u64>)>,
-    /// The trace whose frames follow.
-    trace: u32,
+    traces: TraceTable,
     /// Identifiers of all objects that are no classes; at the end in ascending order.
     ids: Vec<u64>,
 }
@@ -110,7 +108,7 @@ impl Survey {
         for thread in &self.threads {
             line(&Line::ThreadStart(thread.clone()))?;
         }
-        for (serial, (thread, frames)) in &self.traces {
+        for (serial, (thread, frames)) in &self.traces.traces {
             let head = TraceHead {
                 serial: *serial,
                 thread: (*thread > 0).then_some(*thread),
@@ -156,14 +154,11 @@ impl Visitor for Survey {
         Ok(())
     }
     fn stack_trace(&mut self, serial: u32, thread: u32) -> Result<(), ErrorKind> {
-        self.trace = serial;
-        self.traces.insert(serial, (thread, Vec::new()));
+        self.traces.begin(serial, thread);
         Ok(())
     }
     fn trace_frames(&mut self, ids: &[u8]) -> Result<(), ErrorKind> {
-        if let Some((_, frames)) = self.traces.get_mut(&self.trace) {
-            frames.extend(ids.chunks_exact(self.id_size).map(number));
-        }
+        self.traces.add_frames(ids, self.id_size);
         Ok(())
     }
     fn start_thread(&mut self, thread: StartThread) -> Result<(), ErrorKind> {
