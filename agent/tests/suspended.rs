@@ -7,7 +7,7 @@ use std::thread;
 use anyhow::{Result, ensure};
 
 mod support;
-use support::{Program, edges, finish};
+use support::{Finished, Program, edges, finish};
 
 on_each_jdk!(the_program_ends counting_goes_on_afterwards an_abandoned_lock_is_released);
 on_jdks!(really_suspended really_stopped suspended_tagging: on_11 11, on_17 17);
@@ -52,6 +52,17 @@ fn really_suspended(feature: u32) -> Result<()> {
     ends(feature, "suspend", 0)
 }
 
+/// Checks the number of calls that could not be counted.
+fn has_lost_calls(run: &Finished, expected: u64) -> Result<()> {
+    let lost = run.profile.header.overflowed_calls;
+    ensure!(
+        lost == expected,
+        "{}: {expected} lost calls expected, {lost} found",
+        run.name
+    );
+    Ok(())
+}
+
 /// A note says how many calls of the suspended thread were not counted. Later calls are counted.
 fn counting_goes_on_afterwards(feature: u32) -> Result<()> {
     let run = program(feature, "give").run()?;
@@ -59,13 +70,7 @@ fn counting_goes_on_afterwards(feature: u32) -> Result<()> {
         - > works 2
         - > leaf 2";
     run.printed("works\n", 0)?.calls("Suspended", calls)?;
-    let lost = run.profile.header.overflowed_calls;
-    ensure!(
-        lost == 1,
-        "{}: one lost call expected, {lost} found",
-        run.name
-    );
-    Ok(())
+    has_lost_calls(&run, 1)
 }
 
 /// Another thread's exception stops a thread after it took the lock and before it noted this. The
@@ -76,13 +81,7 @@ fn an_abandoned_lock_is_released(feature: u32) -> Result<()> {
         - > works 1
         - > leaf 3";
     run.printed("works\n", 0)?.calls("Suspended", calls)?;
-    let lost = run.profile.header.overflowed_calls;
-    ensure!(
-        lost == 0,
-        "{}: no lost call expected, {lost} found",
-        run.name
-    );
-    Ok(())
+    has_lost_calls(&run, 0)
 }
 
 /// `Thread.stop` really stops threads inside the tracker. Interpreted code checks for this at each
