@@ -91,7 +91,7 @@ impl rawzip::ReaderAt for Watched {
     }
 }
 
-/// The changes of module descriptions are determined before anything is written. The limit also holds for this work.
+/// Before anything is written, all module descriptions are read. The limit on unpacked bytes also holds for this.
 #[test]
 fn looking_ahead_unpacks_no_more_than_is_allowed() -> Result<()> {
     let description = content(&tracker_jar()?, "module-info.class")?;

@@ -116,7 +116,7 @@ fn exclude(agent: &'static Agent, jni: Jni<'_>, patterns: Vec<Pattern>) -> Resul
     change(agent, jni, &old, new, Vec::new())
 }
 
-/// Replaces the filter. During a pause the new one holds only after it.
+/// Replaces the filter. During a pause, the new filter takes effect only when the pause ends.
 fn change(
     agent: &'static Agent,
     jni: Jni<'_>,
@@ -168,7 +168,7 @@ fn replace_filter(
     if !agent.options().rewrites() {
         return Ok(AttachFigures::default());
     }
-    // Transformers of other agents run meanwhile. The end of the JVM must not wait for them.
+    // The gate is released, because the end of the JVM waits for it, and transformers of other agents may run long.
     agent.gate.release_during(|| {
         figures = watch_change::replace_filter(
             &agent.instrumentation,

@@ -77,7 +77,7 @@ impl<F: FnMut(Request) -> Outcome> Server<F> {
                     Next::Stays
                 };
                 match next {
-                    // An order may take long. So the time is that before this round.
+                    // `now` is the time before this round: an order of another client in the same round may take long.
                     Next::Stays if now.saturating_duration_since(client.at) >= self.patience => {
                         expire(&mut client, self.patience);
                     }
@@ -167,7 +167,7 @@ impl<F: FnMut(Request) -> Outcome> Server<F> {
         }
     }
 
-    /// Accepts new clients. The others have their turn in between, however many come.
+    /// Accepts a limited number of new clients, so that the others have their turn, however many come.
     fn accept(&mut self) {
         for _ in 0..MOST_CLIENTS {
             let stream = match self.opened.listener.accept() {

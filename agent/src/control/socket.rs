@@ -19,7 +19,7 @@ const ATTEMPTS: usize = 5;
 pub(super) struct SocketFile {
     folder: PathBuf,
     path: PathBuf,
-    /// The device and the number of the file. Another process may have put its own file in its place.
+    /// Device and inode number of the file. They show whether another process has put its own file in its place.
     identity: (u64, u64),
 }
 

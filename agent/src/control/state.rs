@@ -60,7 +60,7 @@ impl Control {
         state.opened = None;
         state.file = None;
         if let Some(closed) = &state.closed {
-            // The counter cannot overflow.
+            // This fails only if the descriptor's counter overflows, which one write cannot cause.
             let _ = rustix::io::write(closed, &1_u64.to_ne_bytes());
         }
         drop(state);

@@ -89,7 +89,7 @@ impl<'g> HeapFile<'g> {
         }
     }
 
-    /// Reads the dump from its begin. Only one reader may be in use.
+    /// Reads the dump from its beginning. Only one reader may be in use.
     pub(crate) fn open(&self) -> io::Result<impl Read> {
         (&self.file).rewind()?;
         Ok(self.cancellable())

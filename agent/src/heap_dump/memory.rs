@@ -14,7 +14,7 @@ fn free_below(root: &Path) -> u64 {
     let read = |file: &str| fs::read_to_string(root.join(file)).unwrap_or_default();
     let of_machine = number(&read("proc/meminfo"), "MemAvailable:");
     let mut free = of_machine.map_or(u64::MAX, |kilobytes| kilobytes.saturating_mul(1024));
-    // A line of the second version is `0::/path`, one of the first `4:memory:/path`.
+    // A line for control groups of version 2 is `0::/path`, one for version 1 `4:memory:/path`.
     for line in read("proc/self/cgroup").lines() {
         let mut parts = line.splitn(3, ':').skip(1);
         let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else {
@@ -27,7 +27,7 @@ fn free_below(root: &Path) -> u64 {
             }
             _ => continue,
         };
-        // Limits of groups further up hold, too. In a container, the group's folder may be the mount itself.
+        // The limits of parent groups hold, too. In a container, the group's folder may be the mount itself.
         for group in Path::new(path.trim_start_matches('/')).ancestors() {
             free = free.min(room(&mount.join(group)).unwrap_or(u64::MAX));
         }
@@ -48,7 +48,7 @@ fn room(group: &Path) -> Option<u64> {
     Some(limit.saturating_sub(used))
 }
 
-/// The number after a name at the begin of a line.
+/// The number after a name at the beginning of a line.
 fn number(text: &str, name: &str) -> Option<u64> {
     let mut lines = text.lines().map(str::split_whitespace);
     let mut words = lines.find_map(|mut words| (words.next() == Some(name)).then_some(words))?;

@@ -15,7 +15,7 @@ use crate::jvm::reference::Local;
 use crate::jvm::sys::{Int, thread_state};
 
 /// The platform threads and their monitors. Methods and threads that the profile does not have are added to it.
-/// The dump is empty if the JVM does not tell.
+/// The dump is empty if the JVM does not list its threads.
 pub(super) fn dump(
     instrumentation: &Instrumentation,
     jni: Jni<'_>,
@@ -61,8 +61,9 @@ pub(super) fn dump(
     found.and_then(Result::ok).unwrap_or_default()
 }
 
-/// Removes the waiting of threads in circles that is not in both states of the monitors. The threads run meanwhile, so
-/// monitors that were looked at one after the other can make a circle that there never was. A deadlock stays.
+/// Removes waiting threads from `first` that form a circle there, but do not wait in `again`, a second look at the same
+/// monitors. The monitors are read one after the other while the threads run, so a circle can appear that never
+/// existed. A real deadlock is in both looks.
 fn confirm_circles(first: &mut [MonitorState], again: &[MonitorState]) {
     let edges = |monitors: &[MonitorState]| -> BTreeSet<(u32, u32)> {
         let of = |monitor: &MonitorState| {

@@ -25,7 +25,7 @@ struct Seen {
     kind: ThreadKind,
 }
 
-/// Names of methods and threads that were seen. They are asked from the JVM while they are in use.
+/// Names of methods and threads that were seen. The JVM is asked at once: a class may be unloaded and a thread may end.
 #[derive(Default)]
 pub(super) struct Names {
     /// Set before the events of monitors are enabled.

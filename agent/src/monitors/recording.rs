@@ -30,7 +30,7 @@ const MOST_PLACES: usize = 100_000;
 pub(crate) struct Monitors {
     /// Maximum number of frames of a stack.
     depth: usize,
-    /// True if the places of threads are told apart.
+    /// True if the same place in two threads counts as two places (`thread=y`).
     by_thread: bool,
     names: Names,
     state: Mutex<State>,
@@ -104,10 +104,10 @@ struct Sum {
 }
 
 impl Monitors {
-    /// Monitors whose stacks have at most this number of frames.
+    /// Makes a record of monitors with stacks of at most `depth` frames.
     pub(crate) fn new(depth: usize, by_thread: bool) -> Monitors {
         Monitors {
-            // Deeper stacks do not occur.
+            // The limit bounds the buffer for frames. Hardly any stack is deeper.
             depth: depth.min(1 << 16),
             by_thread,
             names: Names::default(),

@@ -164,7 +164,7 @@ impl ProfileWriter {
         }
     }
 
-    /// Writes a profile of all so far to another file, which must be a regular one, while the program runs.
+    /// Writes a profile of everything recorded so far to another file, which must be a regular one, while the program runs.
     pub(crate) fn write_copy(
         &self,
         sources: &Sources<'_>,

@@ -31,8 +31,8 @@ const LONGEST_ANSWER: u64 = 1 << 20;
 /// The largest profile that is read, for the same reason.
 const LONGEST_PROFILE: u64 = 1 << 30;
 
-/// The folder, and the files in it. The folder is removed through the folder `/tmp` that the [`Jvm`] holds open, so it
-/// must be dropped before.
+/// The folder, and the files in it. The folder is removed through the folder `/tmp` that the [`Jvm`] holds open, so a
+/// room must be dropped before its `Jvm`.
 pub(super) struct Room<'j> {
     staging: StagingDir,
     _jvm: &'j Jvm,

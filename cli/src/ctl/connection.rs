@@ -16,14 +16,15 @@ use crate::jvm::{Connection, Jvm, connect_to};
 /// Interval at which the process is checked while its agent works.
 const PERIOD: Duration = Duration::from_millis(200);
 
-/// The bytes of a reply that are read. It may list many patterns, but another user may own the process.
+/// Maximum number of bytes of a reply. There is a limit because another user may own the process, and it is high
+/// because a reply may list many patterns.
 const LONGEST_REPLY: usize = 64 << 20;
 
 /// An agent that takes orders.
 pub(super) struct Agent<'a> {
     jvm: &'a Jvm,
     stream: UnixStream,
-    /// Bytes behind the last reply.
+    /// Bytes that were read after the last reply.
     rest: Vec<u8>,
 }
 

@@ -33,7 +33,7 @@ enum Order {
         #[arg(long)]
         json: bool,
     },
-    /// Instrument the classes and methods that match, too
+    /// Also instrument the classes and methods that match
     Include {
         /// For example com.example.** or com.example.Service::handle*
         patterns: String,
@@ -43,7 +43,7 @@ enum Order {
         /// For example com.example.** or com.example.Service::handle*
         patterns: String,
     },
-    /// Write a profile of all so far; the watching goes on
+    /// Write a profile of everything recorded so far; watching continues
     Snapshot {
         /// The profile's name; missing folders are made
         file: PathBuf,

@@ -22,7 +22,7 @@ const PROFILE: &str = "snapshot.pb.gz";
 /// The largest profile that is read, because another user may own the process.
 const LONGEST_PROFILE: u64 = 1 << 30;
 
-/// Has the agent write a profile of all so far, and copies it to `file`.
+/// Has the agent write a profile of everything recorded so far, and copies it to `file`.
 pub(super) fn take(jvm: &Jvm, agent: &mut Agent<'_>, file: &Path) -> Result<()> {
     let pid = jvm.pid();
     let failed = || {

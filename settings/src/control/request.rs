@@ -16,11 +16,11 @@ use crate::pattern::{Pattern, PatternError};
 pub enum Request {
     /// Tell what is watched.
     Status,
-    /// Instrument what these patterns name, too.
+    /// Also instrument what these patterns name.
     Include(Vec<Pattern>),
     /// Do not instrument what these patterns name.
     Exclude(Vec<Pattern>),
-    /// Write a profile of all so far to this file, an absolute path as the JVM sees it.
+    /// Write a profile of everything recorded so far to this file, an absolute path as the JVM sees it.
     Snapshot(String),
     /// Take no samples, and take all probes out, until [`Request::Resume`].
     Pause,

@@ -8,7 +8,7 @@ use super::reclaim::zeroed;
 /// The maximum number of places that a search looks at.
 const PROBES: usize = 64;
 
-/// Places of the first table.
+/// Number of places in the first table.
 const FIRST_LEN: usize = 1 << 15;
 
 struct Slots {
