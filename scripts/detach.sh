@@ -4,9 +4,10 @@
 #   scripts/detach.sh           on JDK 17 and 25
 #   scripts/detach.sh 25        on one JDK
 #
-# Two JVMs run the same program (agent/benches/java/Returning.java). One of them is watched and left again, DETACH_CYCLES
-# (6) times. Before that and after each time, both work by turns, DETACH_TURNS (9) times for half a second each. A line
-# has the median over the turns of the processor time of a round in the watched JVM, divided by that in the other one.
+# Two JVMs run the same program (agent/benches/java/Returning.java). Loadhook attaches to one of them and leaves it
+# again, DETACH_CYCLES (6) times. Before that and after each time, both work by turns, DETACH_TURNS (9) times for half a
+# second each. A line has the median over the turns of the processor time of a round in the watched JVM, divided by that
+# in the other one.
 #
 # LOADHOOK names a command that is built already, beside its agent. DETACH_OPTIONS has options for `loadhook attach`
 # in place of --include 'Json**'. With DETACH_BY=jvm there is no Loadhook: a Java agent changes the same classes to their

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Attaches to real servers under load again and again, and checks that they do not notice.
+# Attaches to real servers under load again and again, and checks that no request fails and no answer changes.
 #
 #   scripts/servers.sh                            Tomcat and Jetty on JDK 17 and 25: takes about half an hour
 #   scripts/servers.sh 25                         on one JDK; 11 and 21 are possible, too
@@ -12,8 +12,9 @@
 # calls of JNI).
 #
 # A line for each cycle has the milliseconds until the agent watched, the number of requests, their latencies in
-# milliseconds, and the memory of the JVM after two collections. Lines with - are of a load without attaching. The script fails if a request fails, if an answer differs,
-# if a command fails, or if the JVM complains.
+# milliseconds, and the memory of the JVM after two collections. A line with - in place of the first milliseconds is
+# for a load without attaching. The script fails if a request or a command fails, if an answer differs, or if the JVM
+# complains.
 #
 # LOADHOOK names a command that is built already, beside its agent.
 set -eu
@@ -29,7 +30,7 @@ bad() {
     faults=$((faults + 1))
 }
 
-# The complaints in the output of the server. Some of the JDK's own code is complained about, too.
+# The complaints in the output of the server. The JVM complains about some of the JDK's own code, too.
 complaints() {
     grep -iE 'warning in native|warning: jni|fatal error|exception in thread' "$folder/log" || true
 }

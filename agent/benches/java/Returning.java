@@ -4,8 +4,8 @@ import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 
 /**
- * Reads numbers of milliseconds, one a line. Works on a document for so long, and prints the nanoseconds of processor
- * time that a round took.
+ * Reads numbers of milliseconds, one a line. For each number, works on a document for that time, and prints the
+ * nanoseconds of processor time that a round took.
  */
 public final class Returning {
     private static final String DOCUMENT = Json.document();
