@@ -28,8 +28,10 @@ pub(super) fn take(jvm: &Jvm, agent: &mut Agent<'_>, file: &Path) -> Result<()> 
     let failed = || {
         format!("cannot make a folder in /tmp of process {pid} (is it full, or mounted read-only?)")
     };
+    StagingDir::remove_abandoned(&jvm.tmp(), PREFIX, jvm.user());
     let staging =
         StagingDir::new(&jvm.tmp(), OsStr::new(PREFIX), jvm.user()).with_context(failed)?;
+    staging.hold().with_context(failed)?;
     let as_seen = Path::new("/tmp").join(staging.name()).join(PROFILE);
     match agent.ask(&Request::Snapshot(utf8(&as_seen)?.to_owned()))? {
         Reply::Done => {}

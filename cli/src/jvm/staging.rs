@@ -7,11 +7,15 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::OFlags;
 use rustix::process::{getegid, geteuid};
 
 use crate::output::{PRIVATE, say};
+
+/// The age from which on a folder that nobody holds is abandoned. A younger one may not be held yet.
+const ABANDONED: Duration = Duration::from_secs(60);
 
 /// The folder in which the JVM writes. It is removed when this is dropped.
 pub(crate) struct StagingDir {
@@ -43,6 +47,23 @@ impl StagingDir {
             fchown(&beside.open, Some(user), None)?;
         }
         Ok(beside)
+    }
+
+    /// Holds the folder as long as this lives, so that it is not taken for one of a command that was killed.
+    pub(crate) fn hold(&self) -> io::Result<()> {
+        Ok(self.open.try_lock()?)
+    }
+
+    /// Removes the folders of commands that were killed: those with this prefix, for the JVM of `user`, that nobody
+    /// holds. A folder that cannot be removed stays.
+    pub(crate) fn remove_abandoned(parent: &Path, prefix: &str, user: u32) {
+        let entries = fs::read_dir(parent).into_iter().flatten().flatten();
+        for entry in entries {
+            let name = entry.file_name();
+            if name.as_encoded_bytes().starts_with(prefix.as_bytes()) {
+                let _ = remove_if_abandoned(&parent.join(name), user, ABANDONED);
+            }
+        }
     }
 
     /// The name of the folder.
@@ -149,6 +170,27 @@ impl Drop for StagingDir {
         // The JVM may create one more file meanwhile.
         let _ = self.remove().or_else(|_| self.remove());
     }
+}
+
+/// Removes a folder and its files, unless it is held or younger than `age`.
+fn remove_if_abandoned(folder: &Path, user: u32, age: Duration) -> io::Result<()> {
+    let mut options = File::options();
+    let flags = (OFlags::NOFOLLOW | OFlags::DIRECTORY).bits().cast_signed();
+    let open = options.read(true).custom_flags(flags).open(folder)?;
+    let metadata = open.metadata()?;
+    let is_ours = [user, geteuid().as_raw()].contains(&metadata.uid());
+    let is_old = SystemTime::now()
+        .duration_since(metadata.modified()?)
+        .is_ok_and(|since| since >= age);
+    if !is_ours || !is_old || metadata.mode() & 0o777 != 0o700 {
+        return Ok(());
+    }
+    open.try_lock()?;
+    let path = PathBuf::from(format!("/proc/self/fd/{}", open.as_raw_fd()));
+    for entry in fs::read_dir(&path)? {
+        fs::remove_file(path.join(entry?.file_name()))?;
+    }
+    fs::remove_dir(folder)
 }
 
 /// Returns whether a folder looks newly created. The owner of the parent may have put another
@@ -268,6 +310,27 @@ mod tests {
             fs::read(name.join(NAME)).expect("the file stays"),
             b"another"
         );
+    }
+
+    #[test]
+    fn the_folder_of_a_killed_command_is_removed() {
+        let parent = tempfile::tempdir().expect("a temporary folder can be created");
+        let user = geteuid().as_raw();
+        let staging = StagingDir::new(parent.path(), OsStr::new("h"), user)
+            .expect("the staging folder can be created");
+        fs::write(staging.path().join("profile"), "old").expect("the file can be written");
+        let folder = staging.folder.clone();
+        let remove = |age| {
+            let _ = remove_if_abandoned(&folder, user, age);
+            !folder.exists()
+        };
+        staging.hold().expect("nobody else holds the folder");
+        assert!(!remove(Duration::ZERO), "the command lives");
+        staging.open.unlock().expect("the folder was held");
+        assert!(!remove(ABANDONED), "the folder is young");
+        StagingDir::remove_abandoned(parent.path(), "h", user);
+        assert!(folder.exists(), "the folder is young");
+        assert!(remove(Duration::ZERO));
     }
 
     #[test]
