@@ -87,6 +87,7 @@ pub(crate) fn attach(
     jni: Jni<'_>,
     leave: Leave,
 ) -> Result<AttachFigures, NotBegun> {
+    definition::check_heap(jni)?;
     let tracker = definition::tracker(jni)?;
     let _ = agent.tracker.set(tracker);
     agent.hidden_classes.give_up_attached();

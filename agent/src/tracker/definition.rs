@@ -19,9 +19,26 @@ pub(crate) enum NotDefined {
         "another copy of this library was loaded into this JVM earlier; load that copy instead (its path is in /proc/PID/maps)"
     )]
     OtherCopy,
+    /// The heap has no room for an agent. The classes are not defined then, because a class whose initialisation fails is
+    /// of no use for ever.
+    #[error("the heap is nearly full; give the JVM more heap (-Xmx), or try again later")]
+    HeapFull,
     /// The JVM refused a class, or lacks a method of it.
     #[error("internal error: the tracker class cannot be defined; nothing is instrumented")]
     Failed,
+}
+
+/// Longs for which the heap must have room before an agent is attached: 1 MB.
+const ROOM: i32 = 1 << 17;
+
+/// Fails if the heap of a running program has no room for an agent.
+pub(crate) fn check_heap(jni: Jni<'_>) -> Result<(), NotDefined> {
+    let has_room = jni.framed(|jni| jni.new_long_array(ROOM).is_ok());
+    if has_room == Some(true) {
+        Ok(())
+    } else {
+        Err(NotDefined::HeapFull)
+    }
 }
 
 /// Finds the tracker. Defines its classes in `java.base` if no agent has done it before.
