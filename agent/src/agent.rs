@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use loadhook_settings::attach::AttachFigures;
 
 use crate::allocations::Samples;
+use crate::budget::log::BudgetLog;
 use crate::control::pause::Pauses;
 use crate::control::state::Control;
 use crate::end::End;
@@ -41,6 +42,7 @@ pub(crate) struct Agent {
     pub(crate) end: End,
     pub(crate) control: Control,
     pub(crate) pauses: Pauses,
+    pub(crate) budget: BudgetLog,
     /// Figures of the pauses in which an attached agent changed classes. Set when the agent has changed them.
     pub(crate) attached: OnceLock<AttachFigures>,
     /// Monitors, if HPROF's options ask for them.
@@ -71,6 +73,7 @@ impl Agent {
             had_virtual_threads: &self.had_virtual_threads,
             attached: self.attached.get(),
             pauses: &self.pauses,
+            budget: &self.budget,
         })
     }
 }

@@ -144,14 +144,8 @@ fn begin(
     if options.settings.hprof.is_some() {
         start_requests(agent, jni);
     }
-    let parts = keeper::Parts {
-        instrumentation: &agent.instrumentation,
-        own_threads: &agent.own_threads,
-        gate: &agent.gate,
-        tracker,
-    };
     // These threads, too, are started before any class has probes.
-    keeper::start(parts, jni);
+    keeper::start(agent, tracker, jni, leave);
     control::start(agent, jni, leave);
     let figures = begin_instrumenting(agent, jni, tracker, pace);
     if options.settings.hprof.is_some() {

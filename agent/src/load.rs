@@ -12,6 +12,7 @@ use thiserror::Error;
 
 use crate::agent::Agent;
 use crate::allocations::Samples;
+use crate::budget::log::BudgetLog;
 use crate::control::pause::Pauses;
 use crate::control::state::Control;
 use crate::diagnostics;
@@ -121,7 +122,8 @@ pub(crate) fn attached(jvmti: Jvmti, mut settings: AgentOptions) -> Result<Agent
     if settings.samples() && !has_patterns && !settings.counts_allocations() {
         settings.include_none = true;
     }
-    if settings.budget.is_none() && settings.budget_percent().is_some() {
+    let has_default = settings.samples() || settings.budget_percent().is_some();
+    if settings.budget.is_none() && has_default {
         settings.budget = ProbeBudget::from_percent(ATTACHED_BUDGET);
     }
     make(jvmti, settings)
@@ -169,6 +171,7 @@ fn make(jvmti: Jvmti, settings: AgentOptions) -> Result<Agent, LoadError> {
         end: End::default(),
         control: Control::default(),
         pauses: Pauses::default(),
+        budget: BudgetLog::default(),
         attached: OnceLock::new(),
         writer: ProfileWriter::default(),
         start_time: StartTime::now(),

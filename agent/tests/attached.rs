@@ -10,7 +10,7 @@ use support::attach::{Answer, Running, attach, load, wait_for};
 use support::read;
 
 on_jdks!(counts_are_exact comes_again_and_again: on_11 11, on_25 25);
-on_jdks!(leaves_while_classes_load probes_have_a_small_budget: on_17 17);
+on_jdks!(leaves_while_classes_load probes_have_a_small_budget counting_has_a_budget leaves_if_it_takes_too_much: on_17 17);
 on_jdks!(leaves_when_its_command_is_gone two_attachers the_program_ends the_program_begins options_are_checked: on_21 21);
 
 fn detach(program: &Running, answer: &Answer) -> Result<Profile> {
@@ -60,7 +60,12 @@ fn counts_are_exact(feature: u32) -> Result<()> {
     let mut program = Running::start(feature, "Attached", &["-Xverify:all"])?;
     program.answer()?;
     program.order("call 20000")?;
-    for timing in ["sampled", "count", "exact", "adaptive,budget=none"] {
+    for timing in [
+        "sampled,budget=none",
+        "count",
+        "exact",
+        "adaptive,budget=none",
+    ] {
         let folder = TempDir::new()?;
         let options = format!("include=Attached$Work,all=true,timing={timing}");
         let answer = attach(&program, &options, &folder)?;
@@ -93,7 +98,7 @@ fn comes_again_and_again(feature: u32) -> Result<()> {
     for round in 0..5 {
         let folder = TempDir::new()?;
         let options = if round % 2 == 0 {
-            "include=Attached**,timing=sampled,all=true"
+            "include=Attached**,timing=sampled,all=true,budget=none"
         } else {
             "interval=1ms"
         };
@@ -184,6 +189,49 @@ fn probes_have_a_small_budget(feature: u32) -> Result<()> {
     let notes = detach(&program, &answer)?.header.notes;
     let has_budget = notes.iter().any(|note| note.contains("--budget 10 %: "));
     ensure!(has_budget, "{notes:?}");
+    program.end()
+}
+
+/// Methods lose their counting probes if these take too long.
+fn counting_has_a_budget(feature: u32) -> Result<()> {
+    let mut program = Running::start(feature, "Attached", &[])?;
+    program.answer()?;
+    let folder = TempDir::new()?;
+    let options = "include=Attached$Work,all=true,budget=1,snapshot-every=500ms";
+    let answer = attach(&program, options, &folder)?;
+    let snapshot = folder.path().join("profile.pb.gz");
+    let is_lowered = |profile: &Profile| {
+        let notes = &profile.header.notes;
+        notes
+            .iter()
+            .any(|note| note.starts_with("--budget 1 %: ") && note.contains("Attached$Work.inner"))
+    };
+    wait_for("a method that is no longer counted", || {
+        program.order("call 10000000").ok()?;
+        read(&snapshot)
+            .is_ok_and(|so_far| is_lowered(&so_far))
+            .then_some(())
+    })?;
+    let profile = detach(&program, &answer)?;
+    ensure!(is_lowered(&profile), "{:?}", profile.header.notes);
+    ensure!(program.order("probes")? == "none");
+    program.end()
+}
+
+/// An agent that takes too much, and has no probes to take out, leaves by itself. Snapshots are a part of its cost.
+fn leaves_if_it_takes_too_much(feature: u32) -> Result<()> {
+    let mut program = Running::start(feature, "Attached", &[])?;
+    program.answer()?;
+    let folder = TempDir::new()?;
+    let answer = attach(&program, "budget=1,snapshot-every=100ms", &folder)?;
+    let profile = read(&answer.wait_until_left()?)?;
+    let notes = profile.header.notes;
+    let is_said = notes.iter().any(|note| {
+        note.starts_with("--budget 1 %: Loadhook stopped watching after ")
+            && note.contains("its own threads")
+    });
+    ensure!(is_said, "{notes:?}");
+    ensure!(load(&program.child, DETACH)? == Refusal::NotWatched as i32);
     program.end()
 }
 

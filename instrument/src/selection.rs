@@ -72,9 +72,9 @@ pub trait Ids {
     /// method after all, the id is unused.
     fn method(&mut self, method: &Member<'_, '_>) -> u32;
 
-    /// Returns whether the method of this id gets [`CallProbes::Count`] where the selection says
-    /// [`CallProbes::Timing`].
-    fn is_only_counted(&self, _id: u32) -> bool {
+    /// Returns whether the method of this id gets less than the selection says: [`CallProbes::Count`]
+    /// instead of [`CallProbes::Timing`], and no probe instead of [`CallProbes::Count`].
+    fn is_lowered(&self, _id: u32) -> bool {
         false
     }
 
@@ -120,13 +120,16 @@ impl<I: Ids, F: FnMut(&Filter)> Selector for ClassSelector<'_, I, F> {
         };
         match self.selection.calls {
             None => {}
-            Some(CallProbes::Count) => probes.count = Some(self.ids.method(method)),
+            Some(CallProbes::Count) => {
+                let id = self.ids.method(method);
+                probes.count = (!self.ids.is_lowered(id)).then_some(id);
+            }
             Some(CallProbes::Timing) => {
                 if !self.selection.all && method.is_trivial(MAX_TRIVIAL_INSTRUCTIONS) {
                     self.trivial.push(method.index());
                 } else {
                     let id = Some(self.ids.method(method));
-                    if id.is_some_and(|id| self.ids.is_only_counted(id)) {
+                    if id.is_some_and(|id| self.ids.is_lowered(id)) {
                         probes.count = id;
                     } else {
                         probes.timing = id;

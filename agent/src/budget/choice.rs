@@ -1,4 +1,4 @@
-//! The choice of the methods that lose their entry and exit probes.
+//! The choice of the methods that lose probes.
 
 use crate::tracker::client::MethodSum;
 
@@ -14,43 +14,31 @@ const SMALL: f64 = 1.0 / 2000.0;
 /// Otherwise a few more calls would make the agent change classes again.
 const AIM: f64 = 0.5;
 
-/// The smallest part of the processor time that counts as the program's own, however much the probes seem to have
-/// taken.
-const LEAST_OWN: f64 = 0.1;
-
-/// The cost of probes and its limit.
+/// The choice of methods that lose their entry and exit probes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Budget {
-    /// The limit in percent of the program's own processor time.
-    pub(super) percent: u32,
+pub(super) struct TimedChoice {
     /// Nanoseconds that the probes of a call take.
     pub(super) call_ns: f64,
+    /// Nanoseconds that all probes may take.
+    pub(super) allowed_ns: f64,
+    /// The processor time of the process in nanoseconds.
+    pub(super) cpu_ns: f64,
 }
 
-impl Budget {
-    /// Chooses methods to count only, from the calls in an interval and the processor time of the process in
-    /// nanoseconds.
+impl TimedChoice {
+    /// Chooses methods to count only, from the calls in an interval.
     ///
     /// If the probes keep the budget, none is chosen. Otherwise methods are chosen in the order of their mean times,
     /// the shortest first, until the probes of the others cost half of the budget. `may_lose` returns whether a method
     /// may lose its probes. The probes of a method that must keep them are left out of the sum, because the other
     /// methods cannot make up for them.
-    pub(super) fn choose(
-        self,
-        seen: &[MethodSum],
-        cpu_ns: f64,
-        may_lose: impl Fn(u32) -> bool,
-    ) -> Vec<u32> {
+    pub(super) fn choose(self, seen: &[MethodSum], may_lose: impl Fn(u32) -> bool) -> Vec<u32> {
         let cost = |method: &MethodSum| method.calls as f64 * self.call_ns;
         // If many threads share few processors, most of the elapsed time of short calls belongs to other threads. But
         // the calls of a method never take more processor time than the process.
-        let mean = |method: &MethodSum| (method.nanos as f64).min(cpu_ns) / method.calls as f64;
-        let all: f64 = seen.iter().map(cost).sum();
-        let own = (cpu_ns - all).max(cpu_ns * LEAST_OWN);
-        let allowed = own * f64::from(self.percent) / 100.0;
-        if all <= allowed {
-            return Vec::new();
-        }
+        let mean =
+            |method: &MethodSum| (method.nanos as f64).min(self.cpu_ns) / method.calls as f64;
+        let allowed = self.allowed_ns;
         let called = seen.iter().filter(|method| method.calls > 0);
         let free: Vec<&MethodSum> = called.filter(|method| may_lose(method.id)).collect();
         let probes: f64 = free.iter().copied().map(cost).sum();
@@ -79,14 +67,40 @@ impl Budget {
     }
 }
 
+/// Chooses methods that lose their counting probes: those with the most calls in an interval, until the probes of the
+/// others cost half of the budget. `seen` has ids and calls. The probes of all calls have taken `cost_ns`, and may take
+/// `allowed_ns`.
+pub(super) fn choose_counted(seen: &[(u32, u64)], cost_ns: f64, allowed_ns: f64) -> Vec<u32> {
+    let all: u64 = seen.iter().map(|(_, calls)| calls).sum();
+    let mut left_ns = cost_ns;
+    let mut by_calls = seen.to_vec();
+    by_calls.sort_by_key(|(_, calls)| std::cmp::Reverse(*calls));
+    let mut chosen = Vec::new();
+    for (id, calls) in by_calls {
+        if left_ns <= allowed_ns * AIM || calls == 0 {
+            break;
+        }
+        left_ns -= cost_ns * calls as f64 / all as f64;
+        chosen.push(id);
+    }
+    chosen
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const BUDGET: Budget = Budget {
-        percent: 25,
-        call_ns: 20.0,
-    };
+    /// A budget of 25 %, with probes that take 20 ns. `cpu_ns` is the processor time of the process.
+    fn choose(seen: &[MethodSum], cpu_ns: f64, may_lose: impl Fn(u32) -> bool) -> Vec<u32> {
+        let calls: u64 = seen.iter().map(|method| method.calls).sum();
+        let own = (cpu_ns - calls as f64 * 20.0).max(cpu_ns / 10.0);
+        let choice = TimedChoice {
+            call_ns: 20.0,
+            allowed_ns: own * 0.25,
+            cpu_ns,
+        };
+        choice.choose(seen, may_lose)
+    }
 
     fn method(id: u32, calls: u64, mean: u64) -> MethodSum {
         MethodSum {
@@ -100,9 +114,9 @@ mod tests {
     fn nothing_is_chosen_within_the_budget() {
         // The probes cost 20 ms, and the program itself takes 80 ms.
         let seen = [method(1, 1_000_000, 5)];
-        assert!(BUDGET.choose(&seen, 100e6, |_| true).is_empty());
-        assert_eq!(BUDGET.choose(&seen, 99e6, |_| true), [1]);
-        assert!(BUDGET.choose(&[], 0.0, |_| true).is_empty());
+        assert!(choose(&seen, 100e6, |_| true).is_empty());
+        assert_eq!(choose(&seen, 99e6, |_| true), [1]);
+        assert!(choose(&[], 0.0, |_| true).is_empty());
     }
 
     #[test]
@@ -114,8 +128,8 @@ mod tests {
             method(3, 500_000, 90),
             method(4, 1_000_000, 60),
         ];
-        assert_eq!(BUDGET.choose(&seen, 140e6, |_| true), [2, 4, 3]);
-        assert_eq!(BUDGET.choose(&seen, 140e6, |id| id != 4), [2, 3]);
+        assert_eq!(choose(&seen, 140e6, |_| true), [2, 4, 3]);
+        assert_eq!(choose(&seen, 140e6, |id| id != 4), [2, 3]);
     }
 
     #[test]
@@ -126,13 +140,13 @@ mod tests {
             method(2, 100_000, 30),
             method(3, 100_000, 40),
         ];
-        assert!(BUDGET.choose(&few, 124e6, |id| id != 1).is_empty());
+        assert!(choose(&few, 124e6, |id| id != 1).is_empty());
         let many = [
             method(1, 2_000_000, 30),
             method(2, 700_000, 30),
             method(3, 500_000, 40),
         ];
-        assert_eq!(BUDGET.choose(&many, 144e6, |id| id != 1), [2]);
+        assert_eq!(choose(&many, 144e6, |id| id != 1), [2]);
     }
 
     #[test]
@@ -142,7 +156,7 @@ mod tests {
             .chain([method(1, 100_000, 30), method(2, 500_000, 20)])
             .collect();
         // 20 ms are allowed. The probes of the 60 long methods cost 48 ms, those of the two short ones 2 ms and 10 ms.
-        assert_eq!(BUDGET.choose(&seen, 140e6, |_| true), [2]);
+        assert_eq!(choose(&seen, 140e6, |_| true), [2]);
     }
 
     #[test]
@@ -153,18 +167,28 @@ mod tests {
             method(3, 1_000_000, 99),
             method(4, 0, 0),
         ];
-        assert_eq!(BUDGET.choose(&seen, 100e6, |_| true), [3]);
+        assert_eq!(choose(&seen, 100e6, |_| true), [3]);
     }
 
     #[test]
     fn calls_are_short_that_only_other_threads_make_long() {
         let seen = [method(1, 1_000_000, 40_000), method(2, 1000, 40_000)];
-        assert_eq!(BUDGET.choose(&seen, 60e6, |_| true), [1]);
+        assert_eq!(choose(&seen, 60e6, |_| true), [1]);
+    }
+
+    #[test]
+    fn counting_ends_for_the_most_calls_first() {
+        let seen = [(1, 100), (2, 700), (3, 200), (4, 0)];
+        assert_eq!(choose_counted(&seen, 1000.0, 700.0), [2]);
+        assert_eq!(choose_counted(&seen, 1000.0, 500.0), [2, 3]);
+        assert_eq!(choose_counted(&seen, 1000.0, 2000.0), [0_u32; 0]);
+        assert_eq!(choose_counted(&seen, 1000.0, 0.0), [2, 3, 1]);
+        assert_eq!(choose_counted(&[], 1000.0, 0.0), [0_u32; 0]);
     }
 
     #[test]
     fn probes_cannot_take_more_than_all() {
         let seen = [method(1, 100_000_000, 3), method(2, 1_000_000, 7)];
-        assert_eq!(BUDGET.choose(&seen, 100e6, |_| true), [1, 2]);
+        assert_eq!(choose(&seen, 100e6, |_| true), [1, 2]);
     }
 }

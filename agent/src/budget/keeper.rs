@@ -1,33 +1,37 @@
-//! The thread that keeps the budget of probes.
+//! The thread that keeps the budget.
 //!
-//! At intervals it reads calls and times by method, and estimates what entry and exit probes have cost since the last
-//! look. If that is more than the budget, it takes these probes from short hot methods, which are then only counted
-//! (see [`lowering`](crate::instrument::lowering)).
+//! At intervals it looks how much processor time Loadhook has taken since the last look: the probes, the samples and the
+//! agent's own threads. If that is more than the budget, it takes probes from hot methods (see
+//! [`lowering`](crate::instrument::lowering)). If the budget is exceeded for some time and no probes are left to take,
+//! the agent leaves the program.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
+use loadhook_profile::snapshot::Decoder;
 use loadhook_settings::{Clock, Timing};
 use rustix::time::{ClockId, clock_gettime};
 
-use super::choice::Budget;
+use super::choice::{TimedChoice, choose_counted};
+use super::cost::{Cost, Times};
+use crate::agent::Agent;
 use crate::diagnostics;
 use crate::instrument::exclusions;
-use crate::instrument::instrumentation::Instrumentation;
 use crate::instrument::lowering;
 use crate::jvm::jni::Jni;
 use crate::options::Options;
-use crate::snapshot::gate::SnapshotGate;
-use crate::threads::own::OwnThreads;
 use crate::tracker::client::{MethodSum, TrackerClient};
 
-/// Nanoseconds that the probes of a call cost, without clock readings. In whole programs on JDK 17 and 25, 10 to 33
+/// Nanoseconds that the probes of a timed call cost, without clock readings. In whole programs on JDK 17 and 25, 10 to 33
 /// were measured. That includes the cost of methods that the JIT compiler no longer inlines. In a tight loop, a call
 /// costs less.
 const CALL_NS: f64 = 20.0;
 
-/// The wait before the first look. It doubles with each look that changes nothing.
+/// The wait before the first look at timed calls. It doubles with each look that changes nothing.
 const FIRST: Duration = Duration::from_millis(100);
+
+/// The wait before the first look at counted calls. Their cost is known from samples, of which there must be some.
+const FIRST_BY_SAMPLES: Duration = Duration::from_secs(2);
 
 /// The longest wait between two looks.
 const LONGEST: Duration = Duration::from_secs(5);
@@ -37,35 +41,48 @@ const LONGEST: Duration = Duration::from_secs(5);
 const AFTER_CHANGE: Duration = Duration::from_millis(200);
 const CHANGES_TO_REST: u32 = 20;
 
-/// The parts of the agent that the thread uses.
-#[derive(Clone, Copy)]
-pub(crate) struct Parts {
-    pub(crate) instrumentation: &'static Instrumentation,
-    pub(crate) own_threads: &'static OwnThreads,
-    pub(crate) gate: &'static SnapshotGate,
-    pub(crate) tracker: &'static TrackerClient,
-}
+/// The wait between two looks while the budget is exceeded.
+const WHILE_EXCEEDED: Duration = Duration::from_secs(2);
 
-/// Starts the thread if the options have a budget.
-pub(crate) fn start(parts: Parts, jni: Jni<'_>) {
-    let options = parts.instrumentation.hook.options();
+/// The number of looks in a row that find the budget exceeded, after which the agent leaves. A single piece of work, such
+/// as a large snapshot, must not make it leave.
+const MOST_EXCEEDED: u32 = 4;
+
+/// Makes the agent leave, from one of its own threads. The agent may be freed afterwards.
+type Leave = fn(&'static Agent, Jni<'_>) -> bool;
+
+/// Starts the thread if the options have a budget. The thread may call `leave`.
+pub(crate) fn start(
+    agent: &'static Agent,
+    tracker: &'static TrackerClient,
+    jni: Jni<'_>,
+    leave: Leave,
+) {
+    let options = agent.options();
     let Some(percent) = options.settings.budget_percent() else {
         return;
     };
     let mut keeper = Keeper {
-        budget: Budget {
-            percent,
-            call_ns: CALL_NS,
-        },
-        parts,
+        percent,
+        call_ns: CALL_NS,
+        agent,
+        tracker,
         began: Instant::now(),
         before: HashMap::new(),
-        cpu: process_time(),
+        times: Times::now(&agent.own_threads, agent.sampler.as_ref()),
         settled: HashSet::new(),
+        exceeded: 0,
+        cost_exceeded: Cost::default(),
     };
-    let run = move |jni: Jni<'_>| keeper.run(jni);
-    let jvmti = parts.instrumentation.jvmti;
-    if !parts.own_threads.start(jvmti, jni, c"loadhook budget", run) {
+    let run = move |jni: Jni<'_>| {
+        if keeper.run(jni) {
+            leave(agent, jni);
+        }
+    };
+    if !agent
+        .own_threads
+        .start(agent.jvmti, jni, c"loadhook budget", run)
+    {
         diagnostics::once(
             "budget: the thread that keeps it cannot be started; all methods keep their probes",
         );
@@ -73,55 +90,138 @@ pub(crate) fn start(parts: Parts, jni: Jni<'_>) {
 }
 
 struct Keeper {
-    budget: Budget,
-    parts: Parts,
+    /// The limit in percent of the program's own processor time.
+    percent: u32,
+    /// Nanoseconds that the probes of a timed call take.
+    call_ns: f64,
+    agent: &'static Agent,
+    tracker: &'static TrackerClient,
     began: Instant,
     /// Calls and times at the last look, by method.
     before: HashMap<u32, MethodSum>,
-    /// The processor time of the process at the last look.
-    cpu: Duration,
-    /// Methods that are not looked at any more: they are only counted, or the JVM refused to change them.
+    /// The processor times at the last look.
+    times: Times,
+    /// Methods that are not looked at any more: they were lowered, or the JVM refused to change them.
     settled: HashSet<u32>,
+    /// The number of looks in a row that have found the budget exceeded, and the cost in this time.
+    exceeded: u32,
+    cost_exceeded: Cost,
+}
+
+/// The result of a look.
+enum Look {
+    Kept,
+    /// These methods are to lose probes.
+    Lower(Vec<u32>),
+    /// The budget is exceeded, and no method can lose its probes.
+    Exceeded(Cost),
 }
 
 impl Keeper {
-    fn run(&mut self, jni: Jni<'_>) {
-        self.budget.call_ns += clock_readings_ns(self.parts.instrumentation.hook.options());
-        let mut wait = FIRST;
-        while !self.parts.gate.wait_for_end(wait) {
-            let Some(pass) = self.parts.gate.enter() else {
-                return;
+    /// Keeps the budget until the end. Returns true if that is not possible.
+    fn run(&mut self, jni: Jni<'_>) -> bool {
+        let gate = &self.agent.gate;
+        self.call_ns += clock_readings_ns(self.agent.options());
+        let mut wait = if self.is_timed() {
+            FIRST
+        } else {
+            FIRST_BY_SAMPLES
+        };
+        while !gate.wait_for_end(wait) {
+            let Some(pass) = gate.enter() else {
+                return false;
             };
-            let chosen = self.look(jni);
+            let look = self.look(jni);
             // The pass is dropped first, because the end of the JVM waits for it, and a change of classes may take
             // long: transformers of other agents run.
             drop(pass);
-            wait = match chosen {
-                Some(chosen) => AFTER_CHANGE.max(self.only_count(jni, chosen) * CHANGES_TO_REST),
-                None => LONGEST.min(wait * 2),
+            wait = match look {
+                Look::Kept => LONGEST.min(wait * 2),
+                Look::Lower(chosen) => {
+                    let wait = AFTER_CHANGE.max(self.lower(jni, chosen) * CHANGES_TO_REST);
+                    // The changes are the budget's own cost, and do not come again.
+                    self.times = self.now();
+                    wait
+                }
+                Look::Exceeded(cost) => {
+                    self.exceeded += 1;
+                    self.cost_exceeded.add(&cost);
+                    if self.exceeded > MOST_EXCEEDED && self.may_leave() {
+                        let since = self.began.elapsed();
+                        let log = &self.agent.budget;
+                        log.stop(self.percent, since, &self.cost_exceeded);
+                        return true;
+                    }
+                    WHILE_EXCEEDED
+                }
             };
         }
+        false
     }
 
-    /// Estimates what the probes have cost, and chooses the methods that are to lose them; `None` if there are none.
-    fn look(&mut self, jni: Jni<'_>) -> Option<Vec<u32>> {
-        let Parts {
-            instrumentation,
-            tracker,
-            ..
-        } = self.parts;
-        // A change of classes needs heap, too.
-        if !tracker.reserve.can_spare_snapshot(jni) {
-            return None;
+    fn now(&self) -> Times {
+        Times::now(&self.agent.own_threads, self.agent.sampler.as_ref())
+    }
+
+    /// Returns whether calls are timed by probes.
+    fn is_timed(&self) -> bool {
+        self.agent.options().timing != Some(Timing::Sampled)
+    }
+
+    /// Returns whether the agent may leave: not if the budget is only the default of a program that was started under
+    /// Loadhook. Its user has asked for the probes, and for no limit.
+    fn may_leave(&self) -> bool {
+        self.agent.options().settings.budget.is_some()
+    }
+
+    /// Looks how much was taken since the last look.
+    fn look(&mut self, jni: Jni<'_>) -> Look {
+        let now = self.now();
+        let mut cost = now.since(&self.times);
+        self.times = now;
+        if self.agent.pauses.is_paused() {
+            self.exceeded = 0;
+            return Look::Kept;
         }
-        let sums = tracker.method_sums(jni).ok()?;
-        let now = process_time();
-        let cpu_ns = now.saturating_sub(self.cpu).as_nanos() as f64;
-        self.cpu = now;
+        // A change of classes needs heap, too.
+        let has_heap = self.tracker.reserve.can_spare_snapshot(jni);
+        let chosen = if self.is_timed() {
+            has_heap.then(|| self.look_at_timed(jni, &mut cost))
+        } else {
+            (has_heap && cost.all() > cost.allowed(self.percent))
+                .then(|| self.look_at_counted(jni, &cost))
+        };
+        let chosen = chosen.unwrap_or_default();
+        if !chosen.is_empty() {
+            self.exceeded = 0;
+            return Look::Lower(chosen);
+        }
+        if cost.all() > cost.allowed(self.percent) {
+            return Look::Exceeded(cost);
+        }
+        (self.exceeded, self.cost_exceeded) = (0, Cost::default());
+        Look::Kept
+    }
+
+    /// Adds the cost of entry and exit probes, and chooses the methods that are to lose them.
+    fn look_at_timed(&mut self, jni: Jni<'_>, cost: &mut Cost) -> Vec<u32> {
+        let Ok(sums) = self.tracker.method_sums(jni) else {
+            return Vec::new();
+        };
         let seen = self.since_the_last_look(sums);
-        let hook = &instrumentation.hook;
+        let calls: u64 = seen.iter().map(|method| method.calls).sum();
+        cost.probes = calls as f64 * self.call_ns;
+        if cost.all() <= cost.allowed(self.percent) {
+            return Vec::new();
+        }
+        let choice = TimedChoice {
+            call_ns: self.call_ns,
+            allowed_ns: cost.allowed_for_probes(self.percent),
+            cpu_ns: cost.process,
+        };
+        let hook = &self.agent.instrumentation.hook;
         let constructors = &hook.levels.constructors;
-        let may_lose = |id: u32| {
+        choice.choose(&seen, |id| {
             let is_settled = self.settled.contains(&id);
             hook.registry.class_of(id).is_some_and(|class| {
                 !is_settled
@@ -129,21 +229,46 @@ impl Keeper {
                     && !(class.is_constructor
                         && (class.is_folded || constructors.are_called(&class.name)))
             })
-        };
-        let chosen = self.budget.choose(&seen, cpu_ns, may_lose);
-        (!chosen.is_empty()).then_some(chosen)
+        })
     }
 
-    /// Takes the entry and exit probes from these methods. Returns how long the change took.
-    fn only_count(&mut self, jni: Jni<'_>, chosen: Vec<u32>) -> Duration {
-        let Parts {
-            instrumentation,
-            gate,
-            ..
-        } = self.parts;
+    /// Chooses the methods whose calls are no longer to be counted. The first time, the calls since the start count.
+    fn look_at_counted(&mut self, jni: Jni<'_>, cost: &Cost) -> Vec<u32> {
+        let mut decoder = Decoder::default();
+        let mut is_sound = true;
+        let fetched = self.tracker.snapshot(jni, |words| {
+            is_sound = is_sound && decoder.push(words).is_ok();
+            is_sound && !self.agent.gate.is_ending()
+        });
+        let Ok(snapshot) = decoder.finish() else {
+            return Vec::new();
+        };
+        if fetched.is_err() {
+            return Vec::new();
+        }
+        let counted = snapshot.method_calls.iter().map(|it| MethodSum {
+            id: it.method,
+            calls: it.calls,
+            nanos: 0,
+        });
+        let seen = self.since_the_last_look(counted.collect());
+        let may_lose = |id: u32| {
+            let class = self.agent.instrumentation.hook.registry.class_of(id);
+            !self.settled.contains(&id)
+                && class.is_some_and(|class| !exclusions::is_called_by_tracker(&class.name))
+        };
+        let free = seen.iter().filter(|method| may_lose(method.id));
+        let free: Vec<(u32, u64)> = free.map(|method| (method.id, method.calls)).collect();
+        choose_counted(&free, cost.probes, cost.allowed_for_probes(self.percent))
+    }
+
+    /// Takes probes from these methods. Returns how long the change took.
+    fn lower(&mut self, jni: Jni<'_>, chosen: Vec<u32>) -> Duration {
         let begin = Instant::now();
         let since = begin.duration_since(self.began);
-        lowering::only_count(instrumentation, jni, &chosen, since, || !gate.is_ending());
+        lowering::lower(&self.agent.instrumentation, jni, &chosen, since, || {
+            !self.agent.gate.is_ending()
+        });
         self.settled.extend(chosen);
         begin.elapsed()
     }
@@ -160,15 +285,6 @@ impl Keeper {
         let seen = sums.into_iter().map(since);
         seen.filter(|method| method.calls > 0).collect()
     }
-}
-
-/// The processor time of the process.
-fn process_time() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::new(
-        u64::try_from(time.tv_sec).unwrap_or(0),
-        u32::try_from(time.tv_nsec).unwrap_or(0),
-    )
 }
 
 /// Nanoseconds that the clock readings of a call take, if each call is timed.

@@ -268,14 +268,14 @@ impl Ids for ClassIds<'_> {
         if let Some(since) = self.counted_constructors
             && method.name() == b"<init>"
         {
-            self.levels.begin_counted(id, since);
+            self.levels.begin_lowered(id, since);
         }
         self.methods.push((method.index(), Symbol::of(id, method)));
         id
     }
 
-    fn is_only_counted(&self, id: u32) -> bool {
-        self.levels.is_only_counted(id)
+    fn is_lowered(&self, id: u32) -> bool {
+        self.levels.is_lowered(id)
     }
 
     fn site(&mut self, method: &Member<'_, '_>, site: &Site<'_>) -> u32 {
@@ -341,13 +341,13 @@ mod tests {
         });
         assert!(constructors.are_called("early.SuperClass"));
         assert!(!constructors.count("early.SuperClass", second));
-        assert!(hook.levels.only_counted().is_empty());
+        assert!(hook.levels.lowered().is_empty());
         // The constructor of a subclass that is loaded later is only counted, as that of its superclass is.
         assert!(constructors.count("later.SuperClass", second));
         let loader = Loader { number: 4, kind: 4 };
         let other = Origin { loader, ..origin };
         hook.instrument(other, &child(b"later/SuperClass"), |len| Some(vec![0; len]));
-        let counted = hook.levels.only_counted();
+        let counted = hook.levels.lowered();
         let (id, level) = counted
             .first_key_value()
             .expect("the constructor is counted");
@@ -361,7 +361,7 @@ mod tests {
         let loader = Loader { number: 5, kind: 5 };
         let other = Origin { loader, ..origin };
         hook.instrument(other, &child(b"later/SuperClass"), |len| Some(vec![0; len]));
-        assert_eq!(hook.levels.only_counted().len(), 1);
+        assert_eq!(hook.levels.lowered().len(), 1);
     }
 
     /// Each loader has a class of another name with another superclass. After many are unloaded, the classes share ids.

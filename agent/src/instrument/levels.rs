@@ -1,9 +1,12 @@
-//! Methods whose calls are only counted from some moment on.
+//! Methods that have fewer probes from some moment on, because of the budget.
 //!
-//! Such a method had probes at its entry and its exits. Its class is retransformed, and then the method has one probe,
-//! which counts at its entry. A call that has begun before still runs the old code to its end and calls the exit probe.
-//! A call that begins later has neither entry nor exit probe. So each entry has its exit. A method that is only counted
-//! never gets its other probes back.
+//! If calls are timed, such a method had probes at its entry and its exits. Its class is retransformed, and then the
+//! method has one probe, which counts at its entry. A call that has begun before still runs the old code to its end and
+//! calls the exit probe. A call that begins later has neither entry nor exit probe. So each entry has its exit.
+//!
+//! If calls are only counted (`--timing sampled`), such a method loses its only probe.
+//!
+//! A lowered method never gets its probes back.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
@@ -13,14 +16,14 @@ use std::time::Duration;
 use super::constructors::Constructors;
 use crate::locks::lock;
 
-/// A method that is only counted.
+/// A lowered method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Level {
     /// The time since the program's start at which this began.
     pub(crate) since: Duration,
-    /// True if earlier calls may have had entry and exit probes.
+    /// True if earlier calls may have had all probes.
     pub(crate) had_probes: bool,
-    /// True if code that only counts may run. Then the method stays marked.
+    /// True if code with fewer probes may run. Then the method stays marked.
     is_used: bool,
 }
 
@@ -31,7 +34,7 @@ struct State {
     changing: Option<ThreadId>,
 }
 
-/// The methods that are only counted.
+/// The lowered methods.
 #[derive(Default)]
 pub(crate) struct Levels {
     state: Mutex<State>,
@@ -39,9 +42,8 @@ pub(crate) struct Levels {
 }
 
 impl Levels {
-    /// Returns whether the method of this id gets the counting probe only. The caller is about to instrument the
-    /// method.
-    pub(super) fn is_only_counted(&self, id: u32) -> bool {
+    /// Returns whether the method of this id gets fewer probes. The caller is about to instrument the method.
+    pub(super) fn is_lowered(&self, id: u32) -> bool {
         let mut state = lock(&self.state);
         let is_changing = state.changing == Some(thread::current().id());
         let Some(level) = state.by_id.get_mut(&id) else {
@@ -52,8 +54,8 @@ impl Levels {
         true
     }
 
-    /// The methods that are only counted, by their ids.
-    pub(crate) fn only_counted(&self) -> BTreeMap<u32, Level> {
+    /// The lowered methods, by their ids.
+    pub(crate) fn lowered(&self) -> BTreeMap<u32, Level> {
         let state = lock(&self.state);
         state
             .by_id
@@ -62,8 +64,8 @@ impl Levels {
             .collect()
     }
 
-    /// Marks a method as only counted from its first call on.
-    pub(super) fn begin_counted(&self, id: u32, since: Duration) {
+    /// Marks a method that is lowered from its first call on.
+    pub(super) fn begin_lowered(&self, id: u32, since: Duration) {
         lock(&self.state).by_id.entry(id).or_insert(Level {
             since,
             had_probes: false,
@@ -71,7 +73,7 @@ impl Levels {
         });
     }
 
-    /// Marks methods as only counted from this time on. The calling thread then retransforms their classes and calls
+    /// Marks methods as lowered from this time on. The calling thread then retransforms their classes and calls
     /// [`end_change`](Self::end_change).
     pub(super) fn mark<'i>(&self, ids: impl Iterator<Item = &'i u32>, since: Duration) {
         let mut state = lock(&self.state);
@@ -86,7 +88,7 @@ impl Levels {
     }
 
     /// Ends a change of classes. `unchanged` are methods whose classes were not changed: their marks are removed,
-    /// unless code that only counts may run.
+    /// unless code with fewer probes may run.
     pub(super) fn end_change<'i>(&self, unchanged: impl Iterator<Item = &'i u32>) {
         let mut state = lock(&self.state);
         state.changing = None;
@@ -108,7 +110,7 @@ mod tests {
     const SINCE: Duration = Duration::from_secs(1);
 
     fn marked(levels: &Levels) -> Vec<u32> {
-        levels.only_counted().into_keys().collect()
+        levels.lowered().into_keys().collect()
     }
 
     #[test]
@@ -116,7 +118,7 @@ mod tests {
         let levels = Levels::default();
         levels.mark([1, 2].iter(), SINCE);
         assert!(
-            levels.is_only_counted(1),
+            levels.is_lowered(1),
             "the method is marked, although the JVM may still refuse the code"
         );
         levels.end_change([1].iter());
@@ -128,7 +130,7 @@ mod tests {
         let levels = Levels::default();
         levels.mark([1, 2, 3].iter(), SINCE);
         thread::scope(|scope| {
-            let loads = scope.spawn(|| levels.is_only_counted(2));
+            let loads = scope.spawn(|| levels.is_lowered(2));
             assert!(loads.join().expect("the thread did not panic"));
         });
         levels.end_change([1, 2].iter());
@@ -136,6 +138,6 @@ mod tests {
         levels.mark([3].iter(), 2 * SINCE);
         levels.end_change([3].iter());
         assert_eq!(marked(&levels), [2, 3]);
-        assert!(levels.only_counted().values().all(|it| it.since == SINCE));
+        assert!(levels.lowered().values().all(|it| it.since == SINCE));
     }
 }

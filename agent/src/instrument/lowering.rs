@@ -1,9 +1,10 @@
-//! Takes entry and exit probes from methods: marks them in [`Levels`](super::levels::Levels), and retransforms their
-//! classes.
+//! Takes probes from methods: marks them in [`Levels`](super::levels::Levels), and retransforms their classes.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
+
+use loadhook_settings::Timing;
 
 use super::instrumentation::Instrumentation;
 use super::numbered_names::without_numbers;
@@ -13,10 +14,10 @@ use crate::jvm::jni::Jni;
 /// Classes in one request. The JVM stops all threads for each request.
 const BATCH: usize = 128;
 
-/// Retransforms the classes of the methods with these ids, so that the methods are only counted: in all copies of the
+/// Retransforms the classes of the methods with these ids, so that the methods have fewer probes: in all copies of the
 /// classes, and in copies that are loaded later. Ends early if `goes_on` returns false. A method keeps its probes if
 /// the JVM changes no copy of its class.
-pub(crate) fn only_count(
+pub(crate) fn lower(
     instrumentation: &Instrumentation,
     jni: Jni<'_>,
     ids: &[u32],
@@ -24,12 +25,14 @@ pub(crate) fn only_count(
     goes_on: impl Fn() -> bool,
 ) {
     let levels = &instrumentation.hook.levels;
+    // Probes that only count need no exit, so constructors are like other methods.
+    let has_exits = instrumentation.hook.options().timing != Some(Timing::Sampled);
     let mut by_class: HashMap<Arc<str>, Vec<u32>> = HashMap::new();
     let mut is_any_folded = false;
     let mut of_constructors: HashSet<Arc<str>> = HashSet::new();
     for &id in ids {
         if let Some(class) = instrumentation.hook.registry.class_of(id) {
-            if class.is_constructor {
+            if class.is_constructor && has_exits {
                 if !levels.constructors.count(&class.name, since) {
                     continue;
                 }

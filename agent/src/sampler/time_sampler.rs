@@ -264,6 +264,17 @@ impl Sampler {
         }
     }
 
+    /// Nanoseconds of processor time that samples have taken from the threads of the program, without the sampler's
+    /// thread.
+    pub(crate) fn spent_ns(&self) -> u64 {
+        self.parts.engine.map_or(0, AsyncEngine::spent_ns)
+    }
+
+    /// Nanoseconds of processor time that counting calls has taken, by the samples so far.
+    pub(crate) fn counting_ns(&self) -> u64 {
+        self.parts.shared.lock().sampling.tracker_ns
+    }
+
     /// Disables the events of the asynchronous engine, when the agent leaves.
     pub(crate) fn disable_events(&self) {
         if let Some(engine) = self.parts.engine {

@@ -13,6 +13,7 @@ use thiserror::Error;
 use super::gate::SnapshotGate;
 use super::symbols;
 use crate::allocations::Samples;
+use crate::budget::log::{self, BudgetLog};
 use crate::control::pause::Pauses;
 use crate::instrument::hidden_classes::HiddenClasses;
 use crate::instrument::instrumentation::Instrumentation;
@@ -40,6 +41,7 @@ pub(crate) struct Sources<'a> {
     /// The pauses of an agent that was attached.
     pub(crate) attached: Option<&'a AttachFigures>,
     pub(crate) pauses: &'a Pauses,
+    pub(crate) budget: &'a BudgetLog,
 }
 
 /// The time at which the JVM began.
@@ -194,9 +196,12 @@ impl<'a> Sources<'a> {
     }
 
     /// Marks the methods that were only counted from some moment on. Methods that have had no calls since then are
-    /// marked, too.
+    /// marked, too. If all calls are only counted, lowered methods have a note.
     fn mark_only_counted(&self, counted: &mut Vec<MethodCalls>) {
-        let mut levels = self.instrumentation.hook.levels.only_counted();
+        if self.options().timing == Some(Timing::Sampled) {
+            return;
+        }
+        let mut levels = self.instrumentation.hook.levels.lowered();
         let nanos = |since: Duration| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
         for method in counted.iter_mut() {
             let level = levels.remove(&method.method);
@@ -256,6 +261,8 @@ impl<'a> Sources<'a> {
         }
         notes.extend(hook.registry.notes());
         notes.extend(self.only_counted(methods, &profile.method_calls));
+        notes.extend(self.not_counted());
+        notes.extend(self.budget.note());
         notes.extend(self.instrumentation.loaders.note());
         header.notes = notes;
     }
@@ -272,6 +279,27 @@ impl<'a> Sources<'a> {
             units::count(since.count() as u64),
             units::count(methods as u64),
         ))
+    }
+
+    /// The note about methods whose calls are no longer counted from some moment on, because of the budget.
+    fn not_counted(&self) -> Option<String> {
+        let percent = self.options().settings.budget_percent()?;
+        if self.options().timing != Some(Timing::Sampled) {
+            return None;
+        }
+        let hook = &self.instrumentation.hook;
+        let lowered = hook.levels.lowered();
+        let first = lowered.values().map(|level| level.since).min()?;
+        let classes = hook.registry.classes();
+        let symbols = classes.iter().flat_map(|class| {
+            let methods = class.methods.iter();
+            methods.map(|method| (&class.name, method))
+        });
+        let lowered = symbols.filter(|(_, method)| lowered.contains_key(&method.id));
+        let names: Vec<String> = lowered
+            .map(|(class, method)| format!("{class}.{}", method.name))
+            .collect();
+        Some(log::not_counted(percent, &names, first))
     }
 
     /// Returns whether there were virtual threads under the CPU clock. That clock would measure

@@ -8,6 +8,7 @@ use crate::jvm::jni::{Jni, JniError};
 use crate::jvm::jni_calls::Argument;
 use crate::jvm::jvmti::Jvmti;
 use crate::jvm::reference::{Global, Local};
+use crate::jvm::sampling::{own_tid, thread_clock_ns};
 use crate::locks::{lock, wait};
 
 /// The threads that the agent has started.
@@ -19,11 +20,21 @@ pub(crate) struct OwnThreads {
     running: Arc<Running>,
 }
 
-/// Number of threads that run.
+/// The threads that run, and the time of those that have ended.
 #[derive(Default)]
 struct Running {
     count: Mutex<usize>,
     changed: Condvar,
+    times: Mutex<Times>,
+}
+
+/// The processor time of the threads.
+#[derive(Default)]
+struct Times {
+    /// The system's ids of the threads that run.
+    running: Vec<i32>,
+    /// Nanoseconds of the threads that have ended.
+    ended_ns: u64,
 }
 
 /// Counts one thread as running until it is dropped.
@@ -34,10 +45,23 @@ impl Runs {
         *lock(&running.count) += 1;
         Runs(running.clone())
     }
+
+    /// Notes the calling thread, which is the one that is counted, for its processor time.
+    fn note_thread(&self) {
+        lock(&self.0.times).running.push(own_tid());
+    }
 }
 
 impl Drop for Runs {
     fn drop(&mut self) {
+        let tid = own_tid();
+        let mut times = lock(&self.0.times);
+        let before = times.running.len();
+        times.running.retain(|it| *it != tid);
+        if times.running.len() < before {
+            times.ended_ns += thread_clock_ns(tid).unwrap_or(0);
+        }
+        drop(times);
         *lock(&self.0.count) -= 1;
         self.0.changed.notify_all();
     }
@@ -68,7 +92,8 @@ impl OwnThreads {
             let runs = Runs::begin(&self.running);
             let body = move |jni: Jni<'_>| {
                 // Dropped last, also after a panic.
-                let _runs = runs;
+                let runs = runs;
+                runs.note_thread();
                 body(jni);
             };
             jvmti
@@ -76,6 +101,14 @@ impl OwnThreads {
                 .map_err(|_| JniError::Refused)
         });
         matches!(started, Some(Ok(())))
+    }
+
+    /// The processor time that the threads have taken.
+    pub(crate) fn cpu_time(&self) -> Duration {
+        let times = lock(&self.running.times);
+        let running = times.running.iter();
+        let running_ns: u64 = running.filter_map(|tid| thread_clock_ns(*tid)).sum();
+        Duration::from_nanos(times.ended_ns + running_ns)
     }
 
     /// Waits until no more than this number of threads run. Returns false if that takes longer than `longest`.

@@ -33,8 +33,8 @@ pub(crate) struct AttachArgs {
 const INCLUDE: &str = "Instrument only the classes and methods that match, for example com.example.** \
     or com.example.Service::handle* (default: no class, so only samples are taken)";
 
-const BUDGET: &str = "With --timing adaptive or exact: probes may take this share of the program's processor time \
-    [default: 10 with adaptive, none with exact]";
+const BUDGET: &str = "Loadhook may take this share of the program's own processor time, or none; hot methods lose \
+    probes if it takes more, and if that is not enough, Loadhook leaves [default: 10; none with --timing exact]";
 
 impl AttachArgs {
     /// The agent's options, without the files that it writes.

@@ -113,13 +113,14 @@ pub(crate) struct RecordingArgs {
     #[arg(long, value_parser = clocks(), default_value = "wall")]
     clock: Clock,
 
-    /// Processor time that probes may take, in percent of what the program takes
-    /// without them, or none (default: 25 with --timing adaptive, none with
-    /// exact)
+    /// Processor time that Loadhook may take, in percent of what the program
+    /// takes by itself, or none (default: 25 with --timing adaptive, else none)
     ///
-    /// Where probes take more, the calls of short hot methods are only counted
-    /// from then on: their counts stay exact, and their time is in the self time
-    /// of their callers.
+    /// Where Loadhook takes more, hot methods lose probes. With --timing adaptive
+    /// and exact, the calls of short ones are only counted from then on: their
+    /// counts stay exact, and their time is in the self time of their callers.
+    /// With --timing sampled, calls are no longer counted. If that is not enough
+    /// and a budget was given, Loadhook stops watching.
     #[arg(long, value_name = "PERCENT")]
     budget: Option<ProbeBudget>,
 
@@ -224,7 +225,7 @@ impl RecordingArgs {
                 "--include none cannot be combined with --alloc exact, which instruments classes; use --alloc sampled or live"
             ),
             Conflict::BudgetWithoutTimes => anyhow!(
-                "--budget needs --timing adaptive or exact: it removes timing probes from short hot methods, and the other timings have none"
+                "--budget needs --timing sampled, adaptive or exact: with the other timings no method can lose its probes"
             ),
             Conflict::SamplerWithoutSamples => {
                 anyhow!(

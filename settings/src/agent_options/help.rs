@@ -29,11 +29,11 @@ loadhook agent: -agentpath:PATH/libloadhook_agent.so=OPTION,OPTION...
                             time (wall, default) or by processor time of the
                             thread (cpu); with timing=sampled, wall samples
                             waiting threads, too
-  budget=PERCENT|none       with timing=adaptive or exact: probes may take this
-                            part of the processor time that the program takes
-                            without them (default 25 with adaptive, none with
-                            exact); if they take more, calls of short hot
-                            methods are only counted from then on
+  budget=PERCENT|none       the agent may take this part of the processor time
+                            that the program takes by itself (default 25 with
+                            timing=adaptive, else none; attached 10, with exact
+                            none); if it takes more, hot methods lose probes,
+                            and if that does not help, the agent leaves
   sampler=auto|async|safepoint
                             for timing=sampled: sample threads where they are
                             (async), at the next safepoint (safepoint), or by

@@ -176,9 +176,9 @@ pub enum Conflict {
     /// An option of the sampler without samples.
     #[error("sampler=, interval= and clock-source= need timing=sampled (the default)")]
     SamplerWithoutSamples,
-    /// A budget for probes without probes that can be taken away.
+    /// A budget where no probe can be taken away.
     #[error(
-        "budget= needs timing=adaptive or exact: it removes timing probes from short hot methods, and the other timings have none"
+        "budget= needs timing=sampled, adaptive or exact: with the other timings no method can lose its probes"
     )]
     BudgetWithoutTimes,
 }
@@ -203,14 +203,15 @@ impl AgentOptions {
         self.call_timing.is_none() && self.alloc_context
     }
 
-    /// The processor time that entry and exit probes may take, in percent of the program's own;
-    /// `None` without a limit.
+    /// The processor time that the agent may take, in percent of the program's own; `None` without a
+    /// limit.
     ///
-    /// A limit that the user sets applies to [`Timing::Adaptive`] and [`Timing::Exact`]. Without one,
-    /// only [`Timing::Adaptive`] has a limit, and none if the callers of allocations are recorded.
+    /// A limit that the user sets applies to all timings but [`Timing::Count`]. Without one, only
+    /// [`Timing::Adaptive`] has a limit, and none if the callers of allocations are recorded.
     pub fn budget_percent(&self) -> Option<u32> {
         match (self.timing()?, self.budget) {
-            (Timing::Adaptive | Timing::Exact, Some(budget)) => budget.percent(),
+            (Timing::Count, _) => None,
+            (_, Some(budget)) => budget.percent(),
             (Timing::Adaptive, None) if !self.alloc_context => Some(DEFAULT_BUDGET),
             _ => None,
         }
@@ -266,8 +267,7 @@ impl AgentOptions {
         } else if self.has_sampler_options() {
             return Err(Conflict::SamplerWithoutSamples);
         }
-        if self.budget.is_some() && !matches!(self.timing(), Some(Timing::Adaptive | Timing::Exact))
-        {
+        if self.budget.is_some() && matches!(self.timing(), None | Some(Timing::Count)) {
             return Err(Conflict::BudgetWithoutTimes);
         }
         if self.include_none {

@@ -201,6 +201,7 @@ fn probes_of_timed_calls_have_a_budget() {
     assert_eq!(budget("timing=adaptive,budget=10"), Some(10));
     assert_eq!(budget("budget=5%,timing=exact"), Some(5));
     assert_eq!(budget("alloc=exact,timing=adaptive"), Some(25));
+    assert_eq!(budget("budget=5"), Some(5));
     for unlimited in [
         "timing=exact",
         "timing=adaptive,budget=none",
@@ -213,13 +214,11 @@ fn probes_of_timed_calls_have_a_budget() {
     }
     for text in [
         "timing=count,budget=25",
-        "budget=none,timing=sampled",
-        "alloc=exact,budget=25",
-        "budget=25",
+        "timing=none,alloc=sampled,budget=25",
     ] {
         let fault = fault(text);
         assert!(
-            fault.starts_with("budget= needs timing=adaptive or exact: "),
+            fault.starts_with("budget= needs timing=sampled, adaptive or exact: "),
             "{fault}"
         );
     }

@@ -210,6 +210,11 @@ impl AsyncEngine {
         }
     }
 
+    /// Nanoseconds of processor time that samples have taken from the threads of the program.
+    pub(crate) fn spent_ns(self) -> u64 {
+        self.0.shared.spent_ns.load(Ordering::Relaxed)
+    }
+
     /// A note for the user if too many classes have come and gone.
     pub(crate) fn unloaded_note(self) -> Option<String> {
         self.0.known().methods.is_full().then(|| {

@@ -327,7 +327,7 @@ impl Engine {
 }
 
 /// The system's id of the calling thread.
-pub(super) fn own_tid() -> i32 {
+pub(crate) fn own_tid() -> i32 {
     // SAFETY: the call has no arguments.
     unsafe { libc::gettid() }
 }

@@ -31,6 +31,10 @@ pub(super) fn withdraw_tables(longest: Duration) -> Option<Withdrawn<Shared>> {
     SHARED.withdraw(longest)
 }
 
+/// An estimate of the nanoseconds that the kernel takes for a signal, from the expiry of the timer until the thread goes
+/// on, and that the handler takes before and after a sample.
+const SIGNAL_NS: u64 = 2500;
+
 /// `JavaThreadState::_thread_in_Java` (HotSpot, `globalDefinitions.hpp`).
 const IN_JAVA: u8 = 8;
 
@@ -115,10 +119,14 @@ unsafe fn handle(shared: &Shared, info: *const libc::siginfo_t, context: *const 
     };
     // SAFETY: the caller's promise.
     let registers = unsafe { registers(context) };
+    let before = timers::own_clock_ns();
     match shared.desks.claim() {
         Some(desk) => sample(shared, record, &registers, &desk, weight_ns),
         None => shared.ring.count_lost(),
     }
+    let spent_ns = timers::own_clock_ns().saturating_sub(before);
+    let spent = &shared.spent_ns;
+    spent.fetch_add(spent_ns + SIGNAL_NS, Ordering::Relaxed);
     if is_file {
         timers::set_period(file.file, shared.interval_ns);
         timers::refresh(file.file);

@@ -34,7 +34,9 @@ mod walker;
 mod walker_tests;
 
 pub(crate) use async_engine::AsyncEngine;
+pub(crate) use engine::own_tid;
 pub(crate) use sample::{
     ClockSource, MethodNumber, NotAsync, RawSample, SampleFrame, SampleSink, SamplingSettings,
     StackEnd, StubKind, ThreadNumber, Trust,
 };
+pub(crate) use timers::thread_clock_ns;

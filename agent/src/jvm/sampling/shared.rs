@@ -29,6 +29,8 @@ pub(super) struct Shared {
     pub(super) desks: Desks,
     pub(super) ring: Ring,
     pub(super) interval_ns: u64,
+    /// Nanoseconds of processor time that samples have taken from the threads of the program.
+    pub(super) spent_ns: AtomicU64,
     records: Blocks<ThreadRecord, BLOCK>,
     /// Indexes of records plus 1, by the file descriptors of their performance events.
     files: Box<[AtomicU32]>,
@@ -59,6 +61,7 @@ impl Shared {
             desks: Desks::new(),
             ring: Ring::new(RING),
             interval_ns,
+            spent_ns: AtomicU64::new(0),
             records: Blocks::new(BLOCKS),
             files: zeroed(FILES),
         }

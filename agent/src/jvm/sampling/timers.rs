@@ -221,7 +221,7 @@ pub(super) fn own_clock_ns() -> u64 {
 }
 
 /// The processor time of a thread; `None` if the thread has ended.
-pub(super) fn thread_clock_ns(tid: i32) -> Option<u64> {
+pub(crate) fn thread_clock_ns(tid: i32) -> Option<u64> {
     clock_ns(cpu_clock(tid))
 }
 

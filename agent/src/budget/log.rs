@@ -1,0 +1,97 @@
+//! What was done to keep the budget, for the notes of a profile.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use loadhook_text::units;
+
+use super::cost::Cost;
+use crate::locks::lock;
+
+/// What was done to keep the budget.
+#[derive(Default)]
+pub(crate) struct BudgetLog {
+    stopped: Mutex<Option<String>>,
+}
+
+impl BudgetLog {
+    /// Notes that the agent stops watching, because it has taken `cost` at last.
+    pub(super) fn stop(&self, percent: u32, since: Duration, cost: &Cost) {
+        let part = |ns: f64| 100.0 * ns / cost.own();
+        *lock(&self.stopped) = Some(format!(
+            "--budget {percent} %: Loadhook stopped watching after {:.1} s, because it took {:.1} % of the program's processor time (probes {:.1} %, samples {:.1} %, its own threads {:.1} %) and could not take less; the profile ends there. Watch fewer methods, or raise --budget",
+            since.as_secs_f64(),
+            part(cost.all()),
+            part(cost.probes),
+            part(cost.samples),
+            part(cost.threads),
+        ));
+    }
+
+    /// The note about the end of watching; `None` if the agent has not stopped.
+    pub(crate) fn note(&self) -> Option<String> {
+        lock(&self.stopped).clone()
+    }
+}
+
+/// The number of methods that a note names.
+const MOST_NAMED: usize = 5;
+
+/// The note about methods whose calls are no longer counted: their names, those with the most calls first, and the time
+/// at which the first of them lost its probe.
+pub(crate) fn not_counted(percent: u32, names: &[String], first: Duration) -> String {
+    let named = names.get(..MOST_NAMED).unwrap_or(names);
+    let others = names.len() - named.len();
+    let others = if others == 0 {
+        String::new()
+    } else {
+        format!(" and {} more", units::count(others as u64))
+    };
+    format!(
+        "--budget {percent} %: {} no longer counted, the first after {:.1} s; their calls are those until then, their times go on (--budget none counts all): {}{others}",
+        units::counted(names.len() as u64, "method is", "methods are"),
+        first.as_secs_f64(),
+        named.join(", "),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_names_some_methods() {
+        let names =
+            |count: u32| -> Vec<String> { (0..count).map(|at| format!("a.B.m{at}")).collect() };
+        let first = Duration::from_millis(1500);
+        let note = not_counted(10, &names(1), first);
+        assert!(
+            note.starts_with(
+                "--budget 10 %: 1 method is no longer counted, the first after 1.5 s; "
+            ),
+            "{note}"
+        );
+        assert!(note.ends_with(": a.B.m0"), "{note}");
+        let note = not_counted(10, &names(7), first);
+        assert!(note.ends_with(", a.B.m4 and 2 more"), "{note}");
+    }
+
+    #[test]
+    fn the_end_of_watching_is_noted() {
+        let log = BudgetLog::default();
+        assert_eq!(log.note(), None);
+        let cost = Cost {
+            elapsed: 1e9,
+            process: 1.25e9,
+            threads: 0.05e9,
+            samples: 0.1e9,
+            probes: 0.1e9,
+        };
+        log.stop(10, Duration::from_secs(9), &cost);
+        let note = log.note().expect("a note");
+        assert!(
+            note.contains("after 9.0 s, because it took 25.0 % of the program's processor time (probes 10.0 %, samples 10.0 %, its own threads 5.0 %)"),
+            "{note}"
+        );
+    }
+}
