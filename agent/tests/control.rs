@@ -20,6 +20,7 @@ on_jdks!(changes_keep_counts_exact: on_17 17, on_25 25);
 on_jdks!(probes_are_taken_out_again: on_11 11);
 on_jdks!(pauses_are_left_out: on_17 17, on_25 25);
 on_jdks!(choices_are_narrowed_and_widened: on_17 17);
+on_jdks!(another_agent_changes_the_class_at_the_same_time: on_25 25);
 on_jdks!(wrong_orders_hurt_nobody the_socket_goes_with_the_agent: on_21 21);
 
 /// The class that is changed, as a pattern.
@@ -109,7 +110,8 @@ fn changes_keep_counts_exact(feature: u32) -> Result<()> {
     let mut program = Running::start(feature, "Controlled", &["-Xverify:all"])?;
     program.answer()?;
     let folder = TempDir::new()?;
-    let options = format!("include={WORK}::stable,timing={timing},all=true,control=true");
+    let options =
+        format!("include={WORK}::stable,timing={timing},all=true,control=true,budget=none");
     let answer = attach(&program, &options, &folder)?;
     program.order("start")?;
     let mut agent = Connection::new(&program)?;
@@ -149,6 +151,36 @@ fn changes_keep_counts_exact(feature: u32) -> Result<()> {
     for name in ["short_", "recursive", "<init>"] {
         let counted = calls(&profile, name);
         ensure!(counted > 0, "{name} was counted for a while");
+    }
+    program.end()
+}
+
+/// Another agent retransforms the class again and again while the choice of methods changes.
+fn another_agent_changes_the_class_at_the_same_time(feature: u32) -> Result<()> {
+    let folder = TempDir::new()?;
+    let jar = java_agent("Controlled", folder.path())?;
+    let java_agent = format!("-javaagent:{}", jar.display());
+    let mut program = Running::start(feature, "Controlled", &[&java_agent])?;
+    program.answer()?;
+    let options = format!("include={WORK}::stable,all=true,control=true,budget=none");
+    let answer = attach(&program, &options, &folder)?;
+    program.order("start")?;
+    program.order("retransform")?;
+    let mut agent = Connection::new(&program)?;
+    let others = OTHERS.map(|method| format!("{WORK}::{method}")).join(",");
+    for _ in 0..ROUNDS {
+        ensure!(agent.change(&include(&others))? == 1);
+        program.order("call 7")?;
+        ensure!(agent.change(&exclude(&others))? == 1);
+        program.order("call 5")?;
+    }
+    let made = program.order("stop")?;
+    let made: u64 = made.strip_prefix("calls ").context("a number")?.parse()?;
+    ensure!(agent.ask(&Request::Detach)? == Reply::Done);
+    let profile = read(&answer.wait_until_left()?)?;
+    for (name, calls_made) in [("stable", made), ("ordered", 7 * ROUNDS)] {
+        let counted = calls(&profile, name);
+        ensure!(counted == calls_made, "{name}: {counted} of {calls_made}");
     }
     program.end()
 }

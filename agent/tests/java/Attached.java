@@ -2,12 +2,15 @@ import java.io.BufferedReader;
 import java.io.InputStream;
 import java.io.InputStreamReader;
 import java.lang.reflect.Field;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.CountDownLatch;
 
 /** Does what its standard input asks for, so that calls are made at known moments. */
 public class Attached {
     static volatile boolean loads;
     static volatile long sink;
+    static final List<byte[]> kept = new ArrayList<>();
 
     public static void main(String[] args) throws Exception {
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
@@ -24,6 +27,15 @@ public class Attached {
                 case "stop":
                     loads = false;
                     break;
+                case "fill":
+                    fill();
+                    break;
+                case "free":
+                    kept.clear();
+                    break;
+                case "exit":
+                    exit();
+                    continue;
                 case "probes":
                     System.out.println(hasProbes() ? "some" : "none");
                     continue;
@@ -32,6 +44,30 @@ public class Attached {
             }
             System.out.println("done");
         }
+    }
+
+    /** Fills the heap but for less than 64 KB. */
+    static void fill() {
+        try {
+            while (true) {
+                kept.add(new byte[1 << 16]);
+            }
+        } catch (OutOfMemoryError full) {
+            // The heap stays full until the order "free".
+        }
+    }
+
+    /** Ends the program in another thread. A shutdown hook answers, and then waits a while. */
+    static void exit() {
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> {
+            System.out.println("done");
+            try {
+                Thread.sleep(1000);
+            } catch (InterruptedException error) {
+                throw new IllegalStateException(error);
+            }
+        }));
+        new Thread(() -> System.exit(0)).start();
     }
 
     /** Calls the methods from three threads, one of them this one. */

@@ -48,6 +48,9 @@ public class Controlled {
                 case "burn":
                     burn(Long.parseLong(words[1]));
                     break;
+                case "retransform":
+                    retransform();
+                    break;
                 case "bytes":
                     System.out.println(hasFirstBytes() ? "same" : "other");
                     continue;
@@ -56,6 +59,20 @@ public class Controlled {
             }
             System.out.println("done");
         }
+    }
+
+    /** Retransforms the class in a thread of its own until "stop". */
+    static void retransform() {
+        run(() -> {
+            while (runs) {
+                try {
+                    instrumentation.retransformClasses(Work.class);
+                    Thread.sleep(1);
+                } catch (Exception error) {
+                    throw new IllegalStateException(error);
+                }
+            }
+        });
     }
 
     /** Uses this much processor time, in milliseconds, in the main thread. */

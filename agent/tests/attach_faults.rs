@@ -1,0 +1,107 @@
+//! Tests of attaching at bad moments: the program goes on, or ends, as without an agent.
+
+use std::thread;
+
+use anyhow::{Context, Result, ensure};
+use loadhook_settings::attach::{AnswerLine, DETACH, Refusal};
+use tempfile::TempDir;
+
+mod support;
+use support::attach::{Answer, Running, attach, load};
+use support::read;
+
+on_jdks!(two_at_the_same_moment a_full_heap: on_17 17);
+on_jdks!(the_program_shuts_down: on_25 25);
+
+/// Of two tools that attach at the same moment, one watches, and the other one is refused.
+fn two_at_the_same_moment(feature: u32) -> Result<()> {
+    let mut program = Running::start(feature, "Attached", &[])?;
+    program.answer()?;
+    let folders = [TempDir::new()?, TempDir::new()?];
+    let answers: Vec<Answer> = folders
+        .iter()
+        .map(|folder| Answer::new(folder.path()))
+        .collect::<Result<_>>()?;
+    let child = &program.child;
+    let codes: Vec<i32> = thread::scope(|scope| {
+        let loads: Vec<_> = answers
+            .iter()
+            .zip(&folders)
+            .map(|(answer, folder)| {
+                let text = format!(
+                    "include=Attached$Work,file={},answer={}",
+                    folder.path().join("profile.pb.gz").display(),
+                    answer.name().display()
+                );
+                scope.spawn(move || load(child, &text))
+            })
+            .collect();
+        let ended = loads.into_iter().map(|load| load.join().expect("no panic"));
+        ended.collect::<Result<_>>()
+    })?;
+    let first = codes.iter().position(|code| *code == 0);
+    let first = first.with_context(|| format!("{codes:?}"))?;
+    ensure!(codes[1 - first] == Refusal::Watched as i32, "{codes:?}");
+    ensure!(load(&program.child, DETACH)? == 0);
+    read(&answers[first].wait_until_left()?)?;
+    program.end()
+}
+
+/// If the heap has no room, the agent refuses. The program goes on, and can be watched later.
+fn a_full_heap(feature: u32) -> Result<()> {
+    let jvm = ["-Xmx48m", "-XX:+UseSerialGC"];
+    let mut program = Running::start(feature, "Attached", &jvm)?;
+    program.answer()?;
+    program.order("fill")?;
+    let folder = TempDir::new()?;
+    let answer = Answer::new(folder.path())?;
+    let text = format!(
+        "include=Attached$Work,all=true,file={},answer={}",
+        folder.path().join("profile.pb.gz").display(),
+        answer.name().display()
+    );
+    let code = load(&program.child, &text)?;
+    let lines = answer.lines()?;
+    let is_said = lines.iter().any(
+        |line| matches!(line, AnswerLine::Error(error) if error.contains("heap is nearly full")),
+    );
+    ensure!(
+        code == Refusal::Failed as i32 && is_said,
+        "{code}: {lines:?}"
+    );
+    program.order("free")?;
+    program.order("call 10")?;
+    let folder = TempDir::new()?;
+    let answer = attach(&program, "include=Attached$Work,all=true", &folder)?;
+    program.order("call 10")?;
+    ensure!(load(&program.child, DETACH)? == 0);
+    read(&answer.wait_until_left()?)?;
+    program.end()
+}
+
+/// An agent that comes while the program shuts down writes its profile, or does not come at all.
+fn the_program_shuts_down(feature: u32) -> Result<()> {
+    let mut program = Running::start(feature, "Attached", &[])?;
+    program.answer()?;
+    program.order("exit")?;
+    let folder = TempDir::new()?;
+    let file = folder.path().join("profile.pb.gz");
+    let answer = Answer::new(folder.path())?;
+    let text = format!(
+        "include=Attached$Work,file={},answer={}",
+        file.display(),
+        answer.name().display()
+    );
+    let code = load(&program.child, &text);
+    let status = program.child.wait()?;
+    ensure!(status.success(), "{status}");
+    if matches!(code, Ok(0)) {
+        let lines = answer.lines()?;
+        ensure!(
+            matches!(lines.last(), Some(AnswerLine::Profile(_))),
+            "{lines:?}"
+        );
+        read(&file)?;
+    }
+    Ok(())
+}
