@@ -77,10 +77,11 @@ jfr_samples() {
     done
 }
 
-# JDK 25 has the event.
+# JDK 25 times methods.
 jfr_times() {
-    "$jcmd" "$server" JFR.start name=peers settings=none "method-timing=servers.Answers::doGet"
-    until "$jcmd" "$server" JFR.view cell-height=5 method-timing | grep "doGet"; do sleep 0.05; done
+    "$jcmd" "$server" JFR.start name=peers "method-timing=servers.Answers::doGet"
+    until "$jcmd" "$server" JFR.dump name=peers "filename=$folder/peers.jfr" &&
+        "$JAVA_HOME_25/bin/jfr" view method-timing "$folder/peers.jfr" | grep "doGet"; do sleep 0.05; done
 }
 
 jfr_leaves() {
