@@ -91,6 +91,11 @@ pub(crate) fn attach(
     let tracker = definition::tracker(jni)?;
     let _ = agent.tracker.set(tracker);
     agent.hidden_classes.give_up_attached();
+    let changes_classes =
+        agent.options().rewrites() && !agent.instrumentation.hook.watch().filter.selects_none();
+    if changes_classes && let Some(sampler) = &agent.sampler {
+        sampler.note_loaded_classes(jni);
+    }
     // The thread of the JVM that attaches agents is listed like all others.
     let figures = begin(agent, jni, tracker, Local::NULL, Pace::running(), leave)?;
     let _ = agent.attached.set(figures);

@@ -1,6 +1,6 @@
 //! Tests of an agent that is attached to a running program, and leaves it again.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use loadhook_profile::Profile;
 use loadhook_settings::attach::{AnswerLine, DETACH, Refusal};
 use tempfile::TempDir;
@@ -11,6 +11,7 @@ use support::read;
 
 on_jdks!(counts_are_exact comes_again_and_again: on_11 11, on_25 25);
 on_jdks!(leaves_while_classes_load probes_have_a_small_budget counting_has_a_budget leaves_if_it_takes_too_much: on_17 17);
+on_jdks!(samples_have_methods_under_way: on_17 17, on_25 25);
 on_jdks!(leaves_when_its_command_is_gone two_attachers the_program_ends the_program_begins options_are_checked: on_21 21);
 
 fn detach(program: &Running, answer: &Answer) -> Result<Profile> {
@@ -118,6 +119,24 @@ fn comes_again_and_again(feature: u32) -> Result<()> {
         ensure!(profile.sampling.is_some(), "{round}");
         ensure!(program.order("probes")? == "none", "{round}");
     }
+    program.end()
+}
+
+/// `main` is under way when its class is changed, so it keeps its old code. Samples show it nevertheless.
+fn samples_have_methods_under_way(feature: u32) -> Result<()> {
+    let mut program = Running::start(feature, "Attached", &[])?;
+    program.answer()?;
+    let folder = TempDir::new()?;
+    let answer = attach(&program, "include=Attached**,timing=sampled", &folder)?;
+    program.order("call 20000000")?;
+    let profile = detach(&program, &answer)?;
+    let sampling = profile.sampling.as_ref().context("there are no samples")?;
+    ensure!(
+        sampling.samples > 20 && 10 * sampling.unwalked < sampling.samples,
+        "{} of {} samples do not reach the outermost method",
+        sampling.unwalked,
+        sampling.samples
+    );
     program.end()
 }
 

@@ -90,6 +90,13 @@ impl Sampler {
         sampler
     }
 
+    /// Prepares for a change of classes before sampling begins, in a program that runs already.
+    pub(crate) fn note_loaded_classes(&self, jni: Jni<'_>) {
+        if let Some(engine) = self.parts.engine {
+            engine.note_loaded(jni);
+        }
+    }
+
     /// Begins to sample. `current` is the calling thread at `VMInit`, and null in a program that runs already. The
     /// sampler's thread runs `first` at its start: work that need not be done before the program's `main`. Returns
     /// whether the sampler's thread was started.

@@ -118,6 +118,13 @@ impl AsyncEngine {
         Ok(())
     }
 
+    /// Notes the classes that are loaded. It must be called before classes are changed in a program that runs already:
+    /// a method that is under way keeps its old code, which the JVM does not list afterwards.
+    pub(crate) fn note_loaded(self, jni: Jni<'_>) {
+        self.0.list_loaded_classes(jni);
+        self.0.note_rest(jni);
+    }
+
     /// Notes some of the classes that were loaded at `VMInit`. Returns whether there are more. It and
     /// [`drain`](Self::drain) must be called by one thread at a time.
     pub(crate) fn note_some(self, jni: Jni<'_>) -> bool {
