@@ -1,0 +1,107 @@
+//! The tables of monitors.
+
+use anyhow::{Context, Result, bail, ensure};
+use loadhook_hprof::contents::{Contents, Section};
+use loadhook_hprof::text::CostKind;
+
+use super::{command_of, contents, costs, run_in, text};
+use crate::on_jdks;
+
+/// The contended enters of a class at a method: their number and milliseconds.
+fn contended(contents: &Contents, class: &str, method: &str) -> Result<i64> {
+    let (total, rows) = costs(contents, CostKind::Monitors)?;
+    let mut rows = rows.iter().filter(|row| row.name == class);
+    let (Some(row), None) = (rows.next(), rows.next()) else {
+        bail!("{contents:?}");
+    };
+    let frame = contents.traces[&row.trace].frames.first();
+    let frame = frame.context("the trace is empty")?;
+    ensure!(
+        frame.method == method && frame.line > 0 && total > 0,
+        "{frame:?}, {total}"
+    );
+    Ok(row.count)
+}
+
+fn monitors_have_their_threads(feature: u32) -> Result<()> {
+    let run = |options: &str| -> Result<Vec<u8>> {
+        let folder = tempfile::tempdir()?;
+        let command = command_of("HprofMonitors", feature, folder.path(), options)?;
+        Ok(run_in(&folder, command, options)?.0)
+    };
+    let file = run("monitor=y,cutoff=0")?;
+    let whole = contents(&file)?;
+    ensure!(contended(&whole, "HprofMonitors$Gate", "enter")? == 3);
+    ensure!(whole.monitor_events >= 2, "{}", whole.monitor_events);
+    let dump = whole.sections.iter().find_map(|section| match section {
+        Section::Monitors(dump) => Some(dump),
+        _ => None,
+    });
+    let dump = dump.context("no MONITOR DUMP")?;
+    let name = |serial: &u32| whole.threads[serial].name.as_str();
+    let circles = dump.deadlocks();
+    let [circle] = &circles[..] else {
+        bail!("{circles:?}");
+    };
+    let mut names: Vec<&str> = circle.iter().map(name).collect();
+    names.sort_unstable();
+    ensure!(names == ["takes-left", "takes-right"], "{names:?}");
+    let left = dump
+        .monitors
+        .iter()
+        .find(|monitor| monitor.class == "LHprofMonitors$Left;");
+    let owner = left.and_then(|monitor| monitor.owner).context("no owner")?;
+    ensure!((name(&owner.thread), owner.entries) == ("takes-left", 1));
+    let is_blocked = |thread: u32| {
+        let mut states = dump.threads.iter();
+        states.any(|state| state.thread == thread && state.status == "MW")
+    };
+    ensure!(circle.iter().all(|thread| is_blocked(*thread)), "{dump:?}");
+    for thread in whole.threads.values() {
+        let name = &thread.name;
+        ensure!(
+            !name.starts_with("takes-") || !thread.has_ended,
+            "{thread:?}"
+        );
+        ensure!(
+            !name.starts_with("waits-") || thread.has_ended,
+            "{thread:?}"
+        );
+    }
+    let text = text(&file);
+    for part in [
+        "\nDeadlock: each of these threads waits for the next one: takes-",
+        "\nWAIT: MONITOR LHprofMonitors$Bell;, timeout=20, thread ",
+        "\nWAITED: MONITOR LHprofMonitors$Bell;, time_waited=",
+    ] {
+        ensure!(text.contains(part), "{part}");
+    }
+    let file = run("monitor=y,cutoff=0,format=b,thread=y")?;
+    let whole = contents(&file)?;
+    let (_, rows) = costs(&whole, CostKind::Monitors)?;
+    let gates = rows.iter().filter(|row| row.name == "HprofMonitors$Gate");
+    let thread = |trace: u32| {
+        whole.traces[&trace]
+            .thread
+            .map(|thread| &whole.threads[&thread])
+    };
+    let mut names: Vec<&str> = gates
+        .filter_map(|row| Some(thread(row.trace)?.name.as_str()))
+        .collect();
+    names.sort_unstable();
+    ensure!(names == ["waits-0", "waits-1", "waits-2"], "{names:?}");
+    Ok(())
+}
+
+on_jdks!(monitors_have_their_threads: on_17 17, on_25 25);
+
+/// An event of a monitor calls no class loader of the program, which may wait for another monitor. On JDK 21, because no
+/// thread of that JDK waits for a monitor before `main`.
+#[test]
+fn events_of_monitors_load_no_classes() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let command = command_of("HprofLoader", 21, folder.path(), "monitor=y,cutoff=0")?;
+    let (file, _) = run_in(&folder, command, "monitor=y,cutoff=0")?;
+    ensure!(contended(&contents(&file)?, "java.lang.Object", "run")? == 1);
+    Ok(())
+}
