@@ -143,10 +143,11 @@ impl Keeper {
                     self.times = self.now();
                     wait
                 }
+                Look::Exceeded(_) if !self.may_leave() => LONGEST.min(wait * 2),
                 Look::Exceeded(cost) => {
                     self.exceeded += 1;
                     self.cost_exceeded.add(&cost);
-                    if self.exceeded > MOST_EXCEEDED && self.may_leave() {
+                    if self.exceeded > MOST_EXCEEDED {
                         let since = self.began.elapsed();
                         let log = &self.agent.budget;
                         log.stop(self.percent, since, &self.cost_exceeded);

@@ -37,8 +37,8 @@ impl BudgetLog {
 /// The number of methods that a note names.
 const MOST_NAMED: usize = 5;
 
-/// The note about methods whose calls are no longer counted: their names, those with the most calls first, and the time
-/// at which the first of them lost its probe.
+/// The note about methods whose calls are no longer counted: their names, and the time at which the first of them lost
+/// its probe.
 pub(crate) fn not_counted(percent: u32, names: &[String], first: Duration) -> String {
     let named = names.get(..MOST_NAMED).unwrap_or(names);
     let others = names.len() - named.len();
