@@ -48,7 +48,7 @@ pub mod gc_events;
 pub mod model;
 pub mod snapshot;
 
-pub use analysis::{Measure, MergeError, merge};
+pub use analysis::{Measure, MergeError, merge, since};
 pub use model::{
     Allocations, Amount, Clock, Engine, Frame, Header, Method, MethodCalls, NOT_ENDED, Node,
     ProbeCosts, Profile, SampledNode, Sampling, Seen, Site, ThreadKind, ThreadTree, Timing,
