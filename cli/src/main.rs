@@ -8,6 +8,7 @@ mod hprof;
 mod input;
 mod inspect;
 mod jvm;
+mod live;
 mod output;
 mod ps;
 mod recording;

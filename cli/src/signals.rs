@@ -123,6 +123,12 @@ pub(crate) fn noted() -> Result<Noted> {
 }
 
 impl Noted {
+    /// A signal that has arrived already.
+    pub(crate) fn arrived() -> Noted {
+        let number = usize::try_from(SIGTERM).unwrap_or_default();
+        Noted(Arc::new(AtomicUsize::new(number)))
+    }
+
     /// The exit code of a process that the signal ended, if a signal arrived.
     pub(crate) fn code(&self) -> Option<u8> {
         match self.0.load(Ordering::SeqCst) {

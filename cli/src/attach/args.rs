@@ -1,11 +1,10 @@
 //! Arguments of `loadhook attach`, and the agent's options that follow from them.
 
-use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use loadhook_settings::{AgentOptions, SnapshotInterval, patterns_in_file};
+use loadhook_settings::{AgentOptions, SnapshotInterval};
 
 use crate::agent_path::utf8;
 use crate::output::check_writable;
@@ -30,23 +29,20 @@ pub(crate) struct AttachArgs {
     pub(super) recording: RecordingArgs,
 }
 
-const INCLUDE: &str = "Instrument only the classes and methods that match, for example com.example.** \
+/// The help text of `--include` for a JVM that runs already.
+pub(crate) const INCLUDE: &str = "Instrument only the classes and methods that match, for example com.example.** \
     or com.example.Service::handle* (default: no class, so only samples are taken)";
 
-const BUDGET: &str = "Loadhook may take this share of the program's own processor time, or none; hot methods lose \
+/// The help text of `--budget` for a JVM that runs already.
+pub(crate) const BUDGET: &str = "Loadhook may take this share of the program's own processor time, or none; hot methods lose \
     probes if it takes more, and if that is not enough, Loadhook leaves [default: 10; none with --timing exact]";
 
 impl AttachArgs {
     /// The agent's options, without the files that it writes.
     pub(super) fn agent_options(&self) -> Result<AgentOptions> {
-        let mut options = self.recording.agent_options()?;
-        // The process may not see the files of this command.
-        for file in options.include_files.drain(..) {
-            let text = fs::read_to_string(&file).with_context(|| file.clone())?;
-            options.include.extend(patterns_in_file(&file, &text)?);
-        }
+        let choice = self.recording.choice.options_for_running()?;
+        let mut options = self.recording.complete(choice);
         options.duration = self.duration;
-        options.control = true;
         Ok(options)
     }
 

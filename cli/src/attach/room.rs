@@ -41,7 +41,7 @@ pub(super) struct Room<'j> {
     /// The answer. This command holds a lock on it, by which the agent sees that the command lives.
     answer: File,
     /// The agent's library, as the process sees it.
-    library: PathBuf,
+    pub(super) library: PathBuf,
 }
 
 impl<'j> Room<'j> {
@@ -105,17 +105,6 @@ impl<'j> Room<'j> {
         Ok(())
     }
 
-    /// The attach command that loads the agent with `text` as its options.
-    pub(super) fn order<'a>(&'a self, text: &'a str) -> [&'a OsStr; 4] {
-        // The path of the library is absolute.
-        [
-            "load".as_ref(),
-            self.library.as_os_str(),
-            "true".as_ref(),
-            text.as_ref(),
-        ]
-    }
-
     /// Reads what the agent has appended to its answer since the last time.
     pub(super) fn read_answer(&self, answer: &mut Vec<u8>) -> io::Result<()> {
         let room = LONGEST_ANSWER.saturating_sub(answer.len() as u64);
@@ -145,6 +134,17 @@ impl<'j> Room<'j> {
             Err(error) => Err(error),
         }
     }
+}
+
+/// The attach command that loads the agent's library with `text` as its options.
+pub(super) fn order<'a>(library: &'a Path, text: &'a str) -> [&'a OsStr; 4] {
+    // The path of the library is absolute.
+    [
+        "load".as_ref(),
+        library.as_os_str(),
+        "true".as_ref(),
+        text.as_ref(),
+    ]
 }
 
 /// Creates the answer. It is locked before it gets its name, so that no other command takes it for one

@@ -4,40 +4,41 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
-use loadhook_settings::attach::{self, AnswerLine, AttachFigures, DETACH};
+use anyhow::{Context, Result, bail};
+use loadhook_settings::AgentOptions;
+use loadhook_settings::attach::{self, AnswerLine, AttachFigures, DETACH, Refusal};
+use loadhook_text::printable;
 use loadhook_text::units::{counted, time};
 
-use super::room::Room;
-use crate::jvm::Jvm;
+use super::room::{Room, order};
+use crate::agent_path::AGENT;
+use crate::jvm::{Answer, Jvm};
 use crate::output::{PRIVATE, say, write_beside};
 use crate::signals::{self, Noted};
 
 /// Maximum time for a JVM to begin to answer.
-pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Interval at which the agent's answer is read.
 const PERIOD: Duration = Duration::from_millis(100);
 
 /// An agent in a running JVM, as its answer describes it.
-pub(super) struct Watch<'a> {
+pub(crate) struct Watch<'a> {
     jvm: &'a Jvm,
-    room: &'a Room<'a>,
-    /// The file that gets the profile.
-    output: &'a Path,
+    room: Room<'a>,
     answer: Vec<u8>,
     /// Number of lines of the answer that were read.
     lines: usize,
     /// True once the agent watches the process.
-    pub(super) is_attached: bool,
+    is_attached: bool,
     has_left: bool,
     /// The reason for which the agent does not watch.
-    pub(super) error: Option<String>,
+    error: Option<String>,
 }
 
 /// The end of a watch.
 #[derive(Clone, Copy)]
-pub(super) enum Ended {
+pub(crate) enum Ended {
     /// The agent has left.
     Left,
     /// The process has ended.
@@ -47,21 +48,50 @@ pub(super) enum Ended {
 }
 
 impl<'a> Watch<'a> {
-    pub(super) fn new(jvm: &'a Jvm, room: &'a Room<'a>, output: &'a Path) -> Watch<'a> {
-        Watch {
+    /// Loads the agent into a JVM, and waits until it watches. `None` if a signal came first.
+    pub(crate) fn begin(
+        jvm: &'a Jvm,
+        library: &Path,
+        mut options: AgentOptions,
+        stop: &Noted,
+    ) -> Result<Option<Watch<'a>>> {
+        let room = Room::new(jvm, library)?;
+        room.fill(&mut options)?;
+        announce(jvm);
+        let library = room.library.clone();
+        let text = options.to_string();
+        let mut watch = Watch {
             jvm,
             room,
-            output,
             answer: Vec::new(),
             lines: 0,
             is_attached: false,
             has_left: false,
             error: None,
+        };
+        let answer = jvm.execute(order(&library, &text), PATIENCE, || {
+            watch.read();
+            // Once the agent watches, the JVM answers soon. So a signal then does not end this wait, but later ends
+            // the watching as usual.
+            watch.is_attached || stop.code().is_none()
+        });
+        watch.read();
+        // A process that ends as soon as the agent watches may not answer any more.
+        if !watch.is_attached {
+            let pid = jvm.pid();
+            let Some(answer) = answer? else {
+                say!(
+                    "loadhook: interrupted; if process {pid} loads the agent after this, the agent leaves at once"
+                );
+                return Ok(None);
+            };
+            check(&answer, watch.error.as_deref(), pid)?;
         }
+        Ok(Some(watch))
     }
 
     /// Waits until the agent has left. At the first signal the agent is asked to leave.
-    pub(super) fn until_end(&mut self, stop: &Noted) -> Result<Ended> {
+    pub(crate) fn until_end(&mut self, stop: &Noted) -> Result<Ended> {
         let mut second = None;
         loop {
             // This is asked before the lines are read, because an agent writes its last lines before its process ends.
@@ -95,7 +125,7 @@ impl<'a> Watch<'a> {
             "loadhook: asking the agent to leave process {}",
             self.jvm.pid()
         );
-        let order = self.room.order(DETACH);
+        let order = order(&self.room.library, DETACH);
         let answer = self
             .jvm
             .execute(order, PATIENCE, || second.code().is_none());
@@ -112,7 +142,7 @@ impl<'a> Watch<'a> {
     }
 
     /// Reads the new lines of the answer, and prints what they tell.
-    pub(super) fn read(&mut self) {
+    fn read(&mut self) {
         // This is asked before the lines are read, because the agent writes all other lines before.
         self.has_left |= self.room.is_answer_removed();
         // If this fails, the next call goes on where this one stopped.
@@ -153,12 +183,53 @@ impl<'a> Watch<'a> {
         );
     }
 
-    /// Copies the agent's profile to its place. Returns false if there is none.
-    pub(super) fn take_profile(&self) -> Result<bool> {
+    /// Copies the agent's profile to `output`. Returns false if there is none.
+    pub(super) fn take_profile(&self, output: &Path) -> Result<bool> {
         let profile = self.room.profile();
         match profile.context("cannot read the profile that the agent wrote")? {
-            Some(profile) => write_beside(self.output, &profile, PRIVATE).map(|()| true),
+            Some(profile) => write_beside(output, &profile, PRIVATE).map(|()| true),
             None => Ok(false),
         }
+    }
+}
+
+/// Announces the warning that the JVM prints, from JDK 21 on, when it first loads an agent while it runs.
+fn announce(jvm: &Jvm) {
+    let data = jvm.performance_data();
+    let version = data.and_then(|data| data.text("java.property.java.version"));
+    let feature = version.as_deref().and_then(|version| {
+        let end = version.find(|char: char| !char.is_ascii_digit());
+        version[..end.unwrap_or(version.len())].parse::<u32>().ok()
+    });
+    if let Some(feature @ 21..) = feature
+        && jvm.loaded(AGENT).is_none()
+    {
+        say!(
+            "loadhook: JDK {feature} prints a warning about a dynamically loaded agent on the standard error of process {}",
+            jvm.pid()
+        );
+    }
+}
+
+/// Fails if the agent is not loaded, or does not watch.
+fn check(answer: &Answer, error: Option<&str>, pid: u32) -> Result<()> {
+    let code = match answer.returned() {
+        Some(0) => return Ok(()),
+        Some(code) => code,
+        None => bail!(
+            "the JVM of process {pid} does not load the agent: {}",
+            printable(&answer.one_line())
+        ),
+    };
+    if Refusal::of(code) == Some(Refusal::Watched) {
+        bail!(
+            "process {pid} is watched by Loadhook already, by loadhook run or by another loadhook attach; wait until that has ended"
+        );
+    }
+    match error {
+        Some(error) => bail!("process {pid} is not watched: {}", printable(error)),
+        None => bail!(
+            "process {pid} is not watched: the agent cannot begin; the standard error of the process may have the reason"
+        ),
     }
 }

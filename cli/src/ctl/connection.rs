@@ -21,7 +21,7 @@ const PERIOD: Duration = Duration::from_millis(200);
 const LONGEST_REPLY: usize = 64 << 20;
 
 /// An agent that takes orders.
-pub(super) struct Agent<'a> {
+pub(crate) struct Agent<'a> {
     jvm: &'a Jvm,
     stream: UnixStream,
     /// Bytes that were read after the last reply.
@@ -29,21 +29,29 @@ pub(super) struct Agent<'a> {
 }
 
 impl<'a> Agent<'a> {
-    /// Connects to the agent of a JVM.
+    /// Connects to the agent of a JVM, which must take orders.
     pub(super) fn connect(jvm: &'a Jvm) -> Result<Agent<'a>> {
+        match Agent::find(jvm)? {
+            Some(agent) => Ok(agent),
+            None => not_watched(jvm),
+        }
+    }
+
+    /// Connects to the agent of a JVM; `None` if there is none that takes orders.
+    pub(crate) fn find(jvm: &'a Jvm) -> Result<Option<Agent<'a>>> {
         let folder = folder(jvm.own_user());
         let seen = jvm.tmp().join(folder.file_name().unwrap_or_default());
         // `seen` leads through an open descriptor, so messages name the same folder as a person finds it.
         let named = jvm.root().join(folder.strip_prefix("/").unwrap_or(&folder));
         if !is_private(&seen, &named, jvm)? {
-            return not_watched(jvm);
+            return Ok(None);
         }
         let socket = socket_name(jvm.own_pid());
         let (path, named) = (seen.join(&socket), named.join(&socket));
         match fs::symlink_metadata(&path) {
             Ok(found) if found.file_type().is_socket() => {}
             Ok(_) => bail!("{}: not a socket; remove it", named.display()),
-            Err(error) if error.kind() == ErrorKind::NotFound => return not_watched(jvm),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error).with_context(|| named.display().to_string()),
         }
         match connect_to(&path).with_context(|| named.display().to_string())? {
@@ -55,9 +63,9 @@ impl<'a> Agent<'a> {
                     rest: Vec::new(),
                 };
                 agent.check_is_of(jvm, &named)?;
-                Ok(agent)
+                Ok(Some(agent))
             }
-            Connection::None => not_watched(jvm),
+            Connection::None => Ok(None),
             Connection::Full => bail!(
                 "the agent of process {} is busy with other orders; try again later",
                 jvm.pid()
@@ -83,7 +91,7 @@ impl<'a> Agent<'a> {
     }
 
     /// Gives an order, and waits for the reply.
-    pub(super) fn ask(&mut self, request: &Request) -> Result<Reply> {
+    pub(crate) fn ask(&mut self, request: &Request) -> Result<Reply> {
         let pid = self.jvm.pid();
         let lost = || format!("the agent of process {pid} gave no reply");
         // The agent may have sent a reason before it closed the connection.

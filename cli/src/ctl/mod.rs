@@ -11,7 +11,8 @@ use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use loadhook_settings::control::{self, Reply, Request, RequestError};
 
-use self::connection::Agent;
+pub(crate) use self::connection::Agent;
+pub(crate) use self::snapshot::{Snapshot, Snapshots};
 use crate::jvm::Jvm;
 use crate::output::{check_writable, say};
 

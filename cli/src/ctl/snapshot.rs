@@ -22,33 +22,68 @@ const PROFILE: &str = "snapshot.pb.gz";
 /// The largest profile that is read, because another user may own the process.
 const LONGEST_PROFILE: u64 = 1 << 30;
 
+/// The folder in which the agent writes profiles. It is removed when this is dropped.
+pub(crate) struct Snapshots {
+    staging: StagingDir,
+    /// The path of the profile as the process sees it.
+    as_seen: String,
+}
+
+/// The answer to the order to write a profile.
+pub(crate) enum Snapshot {
+    /// The bytes of the profile.
+    Taken(Vec<u8>),
+    /// The agent writes none now, for this reason.
+    Refused(String),
+}
+
+impl Snapshots {
+    pub(crate) fn new(jvm: &Jvm) -> Result<Snapshots> {
+        let pid = jvm.pid();
+        let failed = || {
+            format!(
+                "cannot make a folder in /tmp of process {pid} (is it full, or mounted read-only?)"
+            )
+        };
+        StagingDir::remove_abandoned(&jvm.tmp(), PREFIX, jvm.user());
+        let staging =
+            StagingDir::new(&jvm.tmp(), OsStr::new(PREFIX), jvm.user()).with_context(failed)?;
+        staging.hold().with_context(failed)?;
+        let as_seen = Path::new("/tmp").join(staging.name()).join(PROFILE);
+        let as_seen = utf8(&as_seen)?.to_owned();
+        Ok(Snapshots { staging, as_seen })
+    }
+
+    /// Has the agent write a profile of everything recorded so far, and reads it.
+    pub(crate) fn take(&self, agent: &mut Agent<'_>) -> Result<Snapshot> {
+        match agent.ask(&Request::Snapshot(self.as_seen.clone()))? {
+            Reply::Done => {}
+            Reply::Error(error) => return Ok(Snapshot::Refused(error)),
+            other => bail!("not a reply to the order snapshot: {other}"),
+        }
+        let mut profile = Vec::new();
+        let read = self
+            .staging
+            .open(PROFILE)
+            .and_then(|written| written.take(LONGEST_PROFILE + 1).read_to_end(&mut profile));
+        read.context("cannot read the profile that the agent wrote")?;
+        if profile.len() as u64 > LONGEST_PROFILE {
+            bail!("the profile has more than 1 GiB; use --snapshot-every, or detach the agent");
+        }
+        Ok(Snapshot::Taken(profile))
+    }
+}
+
 /// Has the agent write a profile of everything recorded so far, and copies it to `file`.
 pub(super) fn take(jvm: &Jvm, agent: &mut Agent<'_>, file: &Path) -> Result<()> {
-    let pid = jvm.pid();
-    let failed = || {
-        format!("cannot make a folder in /tmp of process {pid} (is it full, or mounted read-only?)")
+    let profile = match Snapshots::new(jvm)?.take(agent)? {
+        Snapshot::Taken(profile) => profile,
+        Snapshot::Refused(error) => bail!("{error}"),
     };
-    StagingDir::remove_abandoned(&jvm.tmp(), PREFIX, jvm.user());
-    let staging =
-        StagingDir::new(&jvm.tmp(), OsStr::new(PREFIX), jvm.user()).with_context(failed)?;
-    staging.hold().with_context(failed)?;
-    let as_seen = Path::new("/tmp").join(staging.name()).join(PROFILE);
-    match agent.ask(&Request::Snapshot(utf8(&as_seen)?.to_owned()))? {
-        Reply::Done => {}
-        Reply::Error(error) => bail!("{error}"),
-        other => bail!("not a reply to the order snapshot: {other}"),
-    }
-    let mut profile = Vec::new();
-    let read = staging
-        .open(PROFILE)
-        .and_then(|written| written.take(LONGEST_PROFILE + 1).read_to_end(&mut profile));
-    read.context("cannot read the profile that the agent wrote")?;
-    if profile.len() as u64 > LONGEST_PROFILE {
-        bail!("the profile has more than 1 GiB; use --snapshot-every, or detach the agent");
-    }
     write_beside(file, &profile, PRIVATE)?;
     say!(
-        "loadhook: profile of process {pid} so far: {} (as a table: loadhook report {0})",
+        "loadhook: profile of process {} so far: {} (as a table: loadhook report {1})",
+        jvm.pid(),
         file.display()
     );
     Ok(())

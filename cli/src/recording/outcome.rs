@@ -151,9 +151,9 @@ fn table(args: &RecordingArgs, profile: &Profile) -> Result<()> {
 /// A hint for the user if a pattern matched nothing, or if no call was counted.
 fn advice(args: &RecordingArgs, profile: &Profile) -> Option<String> {
     let header = &profile.header;
-    let is_expected = profile.allocations.is_some() || args.includes_none();
+    let is_expected = profile.allocations.is_some() || args.choice.includes_none();
     let is_empty = profile.calls() == 0 && !is_expected;
-    let has_patterns = !args.include.is_empty() || !args.include_file.is_empty();
+    let has_patterns = !args.choice.include.is_empty() || !args.choice.include_file.is_empty();
     let mut advice = if !header.unmatched.is_empty() || is_empty && has_patterns {
         "check the patterns: classes are named as in com.example.**, nested classes as in Map$Entry"
     } else if is_empty {
@@ -162,7 +162,8 @@ fn advice(args: &RecordingArgs, profile: &Profile) -> Option<String> {
         return None;
     }
     .to_owned();
-    if is_empty && header.left_alone.contains_key(loadhook_instrument::TRIVIAL) && !args.all {
+    if is_empty && header.left_alone.contains_key(loadhook_instrument::TRIVIAL) && !args.choice.all
+    {
         advice += "; --all also instruments trivial methods";
     }
     Some(advice)

@@ -28,7 +28,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         return hprof::run(options, &args.command);
     }
     let recording = &args.recording;
-    let mut options = recording.agent_options()?;
+    let mut options = recording.complete(recording.choice.agent_options()?);
     options.control = args.control;
     let agent = agent_path()?;
     let target = Target::new(&recording.output, launch::is_java(&args.command))?;
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
             overwritten::refuse(option, output, &args.command)?;
         }
     }
-    recording.warn(&options);
+    recording.choice.warn(&options);
     let scratch = tempfile::tempdir()
         .context("cannot make a temporary folder (set TMPDIR to a folder with room)")?;
     let manifest = Manifest::create(scratch.path().join("profiles"))?;

@@ -1,0 +1,89 @@
+//! The cost of profiles for the JVM, and the pauses between them that follow from it.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+/// The shortest pause between two profiles.
+const SHORTEST: Duration = Duration::from_secs(1);
+
+/// The longest pause, for JVMs whose profiles take seconds.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// The pause is this many times as long as the work, which is then one percent of a processor.
+const SHARE: u32 = 100;
+
+/// The name of the agent's thread that carries out orders. The kernel cuts names after 15 bytes.
+const THREAD: &str = "loadhook contro";
+
+/// Measures the processor time that profiles take in the JVM.
+pub(super) struct Pace {
+    /// The times of the agent's thread in nanoseconds; `None` if they cannot be read.
+    clock: Option<String>,
+    begun: Instant,
+    begun_ns: Option<u64>,
+    cost: Duration,
+}
+
+impl Pace {
+    pub(super) fn new(pid: u32) -> Pace {
+        Pace {
+            clock: clock(pid),
+            begun: Instant::now(),
+            begun_ns: None,
+            cost: Duration::ZERO,
+        }
+    }
+
+    /// Notes that a profile begins.
+    pub(super) fn begin(&mut self) {
+        self.begun = Instant::now();
+        self.begun_ns = self.read();
+    }
+
+    /// Notes that a profile is there.
+    pub(super) fn end(&mut self) {
+        let worked = self.begun_ns.zip(self.read());
+        // Without the thread's clock, the elapsed time is an upper bound.
+        self.cost = match worked {
+            Some((begin, end)) => Duration::from_nanos(end.saturating_sub(begin)),
+            None => self.begun.elapsed(),
+        };
+    }
+
+    /// The pause after the last profile.
+    pub(super) fn pause(&self) -> Duration {
+        (self.cost * SHARE).clamp(SHORTEST, LONGEST)
+    }
+
+    /// The processor time of the agent's thread so far, in nanoseconds (proc_pid_schedstat).
+    fn read(&self) -> Option<u64> {
+        let text = fs::read_to_string(self.clock.as_ref()?).ok()?;
+        text.split_whitespace().next()?.parse().ok()
+    }
+}
+
+/// The file with the times of the agent's thread.
+fn clock(pid: u32) -> Option<String> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten();
+    let mut folders = tasks.map(|task| task.path());
+    let folder = folders.find(|folder| {
+        let name = fs::read_to_string(folder.join("comm"));
+        name.is_ok_and(|name| name.trim_end() == THREAD)
+    })?;
+    Some(folder.join("schedstat").to_str()?.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_follow_the_cost() {
+        let mut pace = Pace::new(0);
+        assert_eq!(pace.pause(), SHORTEST);
+        for (cost, pause) in [(5, 1000), (30, 3000), (2000, 60_000)] {
+            pace.cost = Duration::from_millis(cost);
+            assert_eq!(pace.pause(), Duration::from_millis(pause));
+        }
+    }
+}
