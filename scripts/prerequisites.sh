@@ -92,5 +92,10 @@ need_chromium() {
     command -v chromium >/dev/null 2>&1 || install_package chromium "chromium not found"
 }
 
+# The screens of loadhook top are tested on terminals that tmux makes.
+need_tmux() {
+    command -v tmux >/dev/null 2>&1 || install_package tmux "tmux not found"
+}
+
 command -v cargo >/dev/null 2>&1 || fail "cargo not found: install Rust 1.95 or newer"
 need_cc

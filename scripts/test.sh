@@ -1,8 +1,8 @@
 #!/bin/sh
 # Runs the tests.
 #
-#   scripts/test.sh         all tests, on every JDK: about half an hour on two cores. Installs the JDKs, the browser
-#                           and the library that they need. Further arguments go to `cargo test --workspace`.
+#   scripts/test.sh         all tests, on every JDK: about half an hour on two cores. Installs the JDKs and the
+#                           programs that they need. Further arguments go to `cargo test --workspace`.
 #   scripts/test.sh fast    the tests that start neither a JVM nor a browser: at most two minutes once they are built.
 #                           Building needs JDK 17, since the tracker is Java.
 set -eu
@@ -46,6 +46,7 @@ else
     need_jdk_25
     need_chromium
     need_asm
+    need_tmux
     # Many tests wait for a JVM, so one more of them runs at a time than there are processors.
     export RUST_TEST_THREADS="${RUST_TEST_THREADS:-$(($(nproc) + 1))}"
     exec cargo test --workspace --locked "$@"

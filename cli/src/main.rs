@@ -17,6 +17,7 @@ mod rewrite;
 mod run;
 mod side_by_side;
 mod signals;
+mod top;
 mod users;
 
 use std::borrow::Cow;
@@ -47,6 +48,8 @@ enum Command {
     Ps(ps::PsArgs),
     /// Watch a Java program that runs already, then show its profile
     Attach(attach::AttachArgs),
+    /// Show a Java program that runs already on the terminal, live
+    Top(top::TopArgs),
     /// Give an order to the agent that watches a Java program
     Ctl(ctl::CtlArgs),
     /// Show a profile as a table, tree or page, or convert it for another tool
@@ -72,6 +75,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Ps(args) => ps::run(&args).map(done),
         Command::Attach(args) => attach::run(args),
+        Command::Top(args) => top::run(args),
         Command::Ctl(args) => ctl::run(&args).map(done),
         Command::Report(args) => report::run(&args).map(done),
         Command::AgentPath => agent_path::run().map(done),

@@ -69,6 +69,12 @@ fn messages_name_the_package_of_a_missing_program() {
         said,
         "loadhook: cc not found: install gcc (no apt-get here)\n"
     );
+    let programs = ["dirname", "cc", "ld"];
+    let said = shell(folder.path(), &programs, "/none", "need_tmux; echo all");
+    assert_eq!(
+        said,
+        "loadhook: tmux not found: install tmux (no apt-get here)\n"
+    );
     // No machine has this release, and without python it cannot be fetched.
     let line = "need_runtime 12; echo all";
     let said = shell(

@@ -1,5 +1,5 @@
-//! A running program as a sequence of profiles: each has all so far, and
-//! [`since`](loadhook_profile::since) makes the difference between two.
+//! A running program as a sequence of profiles: each has everything recorded so
+//! far, and [`since`](loadhook_profile::since) makes the difference between two.
 //!
 //! The profiles come from an agent that takes orders. If there is none in the JVM, one is attached, and leaves at the
 //! end.
@@ -87,7 +87,7 @@ impl<'j> Live<'j> {
         }))
     }
 
-    /// The bytes of a profile of all so far, as a file has them.
+    /// The bytes of a profile of everything recorded so far, as a file has them.
     pub(crate) fn snapshot(&mut self) -> Result<Vec<u8>, Failure> {
         let mut agent = self.agent().map_err(Failure::Gone)?;
         self.pace.begin();
@@ -99,7 +99,7 @@ impl<'j> Live<'j> {
         }
     }
 
-    /// A profile of all so far.
+    /// A profile of everything recorded so far.
     pub(crate) fn profile(&mut self) -> Result<Profile, Failure> {
         let bytes = self.snapshot()?;
         pprof::read(&bytes[..]).map_err(|error| Failure::Gone(error.into()))

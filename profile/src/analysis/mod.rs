@@ -19,6 +19,7 @@ pub(crate) mod method_names;
 pub(crate) mod method_rows;
 pub(crate) mod options;
 pub(crate) mod paths;
+pub mod picture;
 mod recursion;
 mod since;
 mod since_allocations;

@@ -1,0 +1,161 @@
+//! The figures on the screen: those of the last interval, and how they were before.
+
+use std::collections::{HashMap, VecDeque};
+
+use loadhook_profile::analysis::picture::{MethodFigures, Picture};
+
+/// The number of intervals that are remembered.
+pub(super) const REMEMBERED: usize = 20;
+
+/// The figures of the last interval.
+#[derive(Default)]
+pub(super) struct Model {
+    pub(super) picture: Picture,
+    /// For each of the picture's methods, its value in the last intervals, the oldest first.
+    pub(super) recent: Vec<Vec<f64>>,
+    /// The command line of the program.
+    pub(super) command: String,
+}
+
+impl Model {
+    /// A number of the interval as a number a second.
+    pub(super) fn per_second(&self, number: f64) -> f64 {
+        if self.picture.duration_ns > 0.0 {
+            number * 1e9 / self.picture.duration_ns
+        } else {
+            0.0
+        }
+    }
+
+    /// A part of the whole in percent.
+    pub(super) fn percent(&self, part: f64) -> f64 {
+        if self.picture.whole > 0.0 {
+            100.0 * part / self.picture.whole
+        } else {
+            0.0
+        }
+    }
+}
+
+/// The values of methods in the last intervals.
+#[derive(Default)]
+pub(super) struct History(HashMap<String, Recent>);
+
+/// The values of a method.
+#[derive(Default)]
+struct Recent {
+    /// True if the values are calls a second, false if they are shares of the time.
+    are_calls: bool,
+    values: VecDeque<f64>,
+}
+
+impl History {
+    /// Makes the model of the next interval.
+    pub(super) fn next(&mut self, picture: Picture, command: String) -> Model {
+        let mut model = Model {
+            picture,
+            recent: Vec::new(),
+            command,
+        };
+        for recent in self.0.values_mut() {
+            recent.push(0.0);
+        }
+        let picture = &model.picture;
+        for figures in &picture.methods {
+            let are_calls = figures.calls.is_some();
+            let latest = value(&model, figures);
+            let Some(name) = picture.names.get(figures.method as usize) else {
+                continue;
+            };
+            if let Some(recent) = self.0.get_mut(name) {
+                if recent.are_calls != are_calls {
+                    *recent = Recent::default();
+                    recent.push(0.0);
+                }
+                recent.are_calls = are_calls;
+                if let Some(last) = recent.values.back_mut() {
+                    *last = latest;
+                }
+            } else if latest > 0.0 {
+                let values = VecDeque::from([latest]);
+                self.0.insert(name.clone(), Recent { are_calls, values });
+            }
+        }
+        self.0
+            .retain(|_, recent| recent.values.iter().any(|value| *value > 0.0));
+        let recent = picture.methods.iter().map(|figures| {
+            let name = picture.names.get(figures.method as usize);
+            let recent = name.and_then(|name| self.0.get(name));
+            recent.map_or(Vec::new(), |recent| recent.values.iter().copied().collect())
+        });
+        model.recent = recent.collect();
+        model
+    }
+}
+
+impl Recent {
+    fn push(&mut self, value: f64) {
+        self.values.push_back(value);
+        if self.values.len() > REMEMBERED {
+            self.values.pop_front();
+        }
+    }
+}
+
+/// The value that is remembered: calls a second if calls are counted, otherwise the share of the time.
+fn value(model: &Model, figures: &MethodFigures) -> f64 {
+    match figures.calls {
+        Some(calls) => model.per_second(calls as f64),
+        None => model.percent(figures.self_ns.unwrap_or(0.0)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn picture(methods: &[(&str, Option<u64>, f64)]) -> Picture {
+        let figures =
+            |(method, (_, calls, self_ns)): (u32, &(&str, Option<u64>, f64))| MethodFigures {
+                method,
+                calls: *calls,
+                self_ns: Some(*self_ns),
+                total_ns: None,
+                mean_ns: None,
+            };
+        Picture {
+            duration_ns: 2e9,
+            whole: 50.0,
+            names: methods
+                .iter()
+                .map(|(name, ..)| (*name).to_owned())
+                .collect(),
+            methods: (0..).zip(methods).map(figures).collect(),
+            ..Picture::default()
+        }
+    }
+
+    #[test]
+    fn methods_are_remembered_by_their_names() {
+        let mut history = History::default();
+        let mut next = |methods: &[_]| history.next(picture(methods), String::new()).recent;
+        assert_eq!(
+            next(&[("a", Some(4), 0.0), ("b", None, 25.0)]),
+            [[2.0], [50.0]]
+        );
+        assert_eq!(next(&[("b", None, 5.0)]), [[50.0, 10.0]]);
+        // Calls of `b` are counted from now on, so its shares are forgotten.
+        assert_eq!(
+            next(&[
+                ("b", Some(8), 5.0),
+                ("a", Some(6), 0.0),
+                ("c", Some(0), 0.0)
+            ]),
+            [vec![4.0], vec![2.0, 0.0, 3.0], vec![]]
+        );
+        for _ in 0..REMEMBERED {
+            next(&[]);
+        }
+        assert!(history.0.is_empty());
+    }
+}

@@ -1,0 +1,157 @@
+//! Takes profiles and gives orders in a thread of its own, so that keys never wait for the JVM.
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use loadhook_profile::Profile;
+use loadhook_profile::analysis::picture::Picture;
+use loadhook_profile::since;
+use loadhook_settings::control::{self, Reply, Request};
+use loadhook_text::printable;
+use loadhook_text::units::{counted, time};
+
+use super::model::{History, Model};
+use crate::jvm::Jvm;
+use crate::live::{Failure, Live};
+use crate::output::{PRIVATE, write_beside};
+
+/// Interval at which the process is checked while nothing is to be done.
+const PERIOD: Duration = Duration::from_millis(200);
+
+/// Something to do.
+pub(super) enum Order {
+    /// Take no profiles until the next such order.
+    Pause(bool),
+    /// Write a profile of everything so far to a file in this folder.
+    Snapshot(PathBuf),
+    /// Change what is counted, by a pattern.
+    Include(String),
+    Exclude(String),
+}
+
+/// Something to show.
+pub(super) enum News {
+    Figures(Box<Model>),
+    /// The answer to an order.
+    Said(String),
+    /// The process or its agent is gone.
+    Ended(String),
+}
+
+/// The work of the thread.
+pub(super) struct Worker<'j> {
+    pub(super) live: Live<'j>,
+    pub(super) jvm: &'j Jvm,
+    pub(super) orders: Receiver<Order>,
+    pub(super) news: Sender<News>,
+}
+
+impl<'j> Worker<'j> {
+    /// Works until nobody can give orders any more, or until the process or its agent is gone.
+    pub(super) fn work(mut self) -> Live<'j> {
+        let mut history = History::default();
+        let mut earlier: Option<Profile> = None;
+        let mut is_paused = false;
+        let mut next = Instant::now();
+        loop {
+            if !is_paused && Instant::now() >= next {
+                match self.live.profile() {
+                    Ok(profile) => {
+                        let model = model(&mut history, earlier.as_ref(), &profile);
+                        self.tell(News::Figures(Box::new(model)));
+                        earlier = Some(profile);
+                    }
+                    Err(Failure::Refused(reason)) => self.tell(News::Said(reason)),
+                    Err(Failure::Gone(error)) => {
+                        self.tell(News::Ended(self.end(&format!("{error:#}"))));
+                        return self.live;
+                    }
+                }
+                next = Instant::now() + self.live.pause();
+            }
+            let rest = next.saturating_duration_since(Instant::now());
+            let rest = if is_paused { PERIOD } else { rest.min(PERIOD) };
+            match self.orders.recv_timeout(rest) {
+                Ok(Order::Pause(begins)) => is_paused = begins,
+                Ok(order) => {
+                    let said = self.carry_out(order);
+                    self.tell(News::Said(
+                        said.unwrap_or_else(|error| format!("{error:#}")),
+                    ));
+                }
+                Err(RecvTimeoutError::Timeout) if self.jvm.has_ended() => {
+                    self.tell(News::Ended(self.end("")));
+                    return self.live;
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return self.live,
+            }
+        }
+    }
+
+    fn tell(&self, news: News) {
+        // Nobody listens any more when the screen is closed.
+        let _ = self.news.send(news);
+    }
+
+    /// The reason why there are no more figures. The end of the process explains all other faults.
+    fn end(&self, fault: &str) -> String {
+        if self.jvm.has_ended() {
+            format!("process {} has ended", self.jvm.pid())
+        } else {
+            fault.to_owned()
+        }
+    }
+
+    fn carry_out(&mut self, order: Order) -> Result<String> {
+        let request = match order {
+            Order::Include(pattern) => Request::Include(control::patterns(&pattern)?),
+            Order::Exclude(pattern) => Request::Exclude(control::patterns(&pattern)?),
+            Order::Pause(_) => return Ok(String::new()),
+            Order::Snapshot(folder) => {
+                let bytes = match self.live.snapshot() {
+                    Ok(bytes) => bytes,
+                    Err(Failure::Refused(reason)) => return Ok(reason),
+                    Err(Failure::Gone(error)) => return Err(error),
+                };
+                let file = free_name(&folder, self.jvm.pid());
+                write_beside(&file, &bytes, PRIVATE)?;
+                let name = file.file_name().unwrap_or_default().to_string_lossy();
+                return Ok(format!("profile so far: {name}"));
+            }
+        };
+        Ok(match self.live.ask(&request)? {
+            Reply::Changed(changed) => {
+                let figures = &changed.figures;
+                let stop = time(1e3 * figures.longest_pause_us as f64);
+                let classes = counted(figures.classes, "class", "classes");
+                let notes = changed.notes.iter().map(|note| format!("; {note}"));
+                format!(
+                    "{classes} changed, longest stop {stop}{}",
+                    notes.collect::<String>()
+                )
+            }
+            Reply::Error(error) => error,
+            other => format!("not a reply to this order: {other}"),
+        })
+    }
+}
+
+/// The figures since the profile before. The first profile has all since the agent began.
+fn model(history: &mut History, earlier: Option<&Profile>, profile: &Profile) -> Model {
+    let picture = match earlier {
+        Some(earlier) => Picture::of(&since(earlier, profile)),
+        None => Picture::of(profile),
+    };
+    let command = printable(&profile.header.command).into_owned();
+    history.next(picture, command)
+}
+
+/// The name of a profile that is not there yet.
+fn free_name(folder: &Path, pid: u32) -> PathBuf {
+    let names = (1..).map(|number: u32| folder.join(format!("loadhook-{pid}-{number}.pb.gz")));
+    let mut free = names.filter(|name| name.symlink_metadata().is_err());
+    free.next().unwrap_or_else(|| folder.join("loadhook.pb.gz"))
+}

@@ -1,0 +1,232 @@
+//! Tests of `loadhook top` with real JVMs, on terminals that tmux makes.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::watched::looping;
+use common::{calls, done, folder, in_environment, loadhook, read};
+use loadhook_testkit::process;
+use rustix::process::Signal;
+
+/// The longest wait for a text on the screen.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A shell in a terminal. Dropping this value ends the shell and its programs.
+struct Terminal {
+    /// The name of a tmux server that no other test uses.
+    server: String,
+}
+
+impl Terminal {
+    fn new(folder: &Path, columns: u32, lines: u32) -> Terminal {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let server = format!("loadhook-test-{}-{number}", std::process::id());
+        let terminal = Terminal { server };
+        let mut command = in_environment("tmux".as_ref(), folder);
+        command.args([
+            "-L",
+            &terminal.server,
+            "-f",
+            "/dev/null",
+            "new-session",
+            "-d",
+        ]);
+        command.args(["-x", &columns.to_string(), "-y", &lines.to_string()]);
+        command.args(["-e", "PS1=$ ", "-e", "ENV=", "sh -i"]);
+        command.env_remove("COLUMNS").env_remove("TMUX");
+        process::output(&mut command).expect("tmux is installed, see scripts/prerequisites.sh");
+        terminal
+    }
+
+    fn tmux(&self, arguments: &[&str]) -> String {
+        let mut command = Command::new("tmux");
+        command.args(["-L", &self.server]).args(arguments);
+        process::output(&mut command).expect("tmux obeys")
+    }
+
+    /// Presses keys, each as tmux names it.
+    fn press(&self, keys: &[&str]) {
+        self.tmux(&[&["send-keys"][..], keys].concat());
+    }
+
+    /// Types a command line.
+    fn enter(&self, line: &str) {
+        self.tmux(&["send-keys", "-l", line]);
+        self.press(&["Enter"]);
+    }
+
+    fn screen(&self) -> String {
+        self.tmux(&["capture-pane", "-p"])
+    }
+
+    /// Waits until the screen is as wanted, and returns it.
+    fn wait(&self, wanted: &str, is_it: impl Fn(&str) -> bool) -> String {
+        let begun = Instant::now();
+        loop {
+            let screen = self.screen();
+            if is_it(&screen) {
+                return screen;
+            }
+            assert!(begun.elapsed() < PATIENCE, "no {wanted} in\n{screen}");
+            thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    fn shows(&self, text: &str) -> String {
+        self.wait(text, |screen| screen.contains(text))
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let mut command = Command::new("tmux");
+        // The server may have ended with its last shell.
+        let _ = command.args(["-L", &self.server, "kill-server"]).output();
+    }
+}
+
+/// The command line that shows a process, then prints the exit code and the terminal's settings.
+fn top(pid: &str) -> String {
+    let loadhook = loadhook(Path::new("/"), &[]);
+    let program = loadhook.get_program().to_string_lossy().into_owned();
+    format!("{program} top {pid}; echo code $?; stty -a | grep -qw icanon && echo 'coo'ked")
+}
+
+/// The line of the screen with this text.
+fn line<'s>(screen: &'s str, text: &str) -> &'s str {
+    let mut lines = screen.lines();
+    lines.find(|line| line.contains(text)).unwrap_or_default()
+}
+
+#[test]
+fn a_program_is_shown_live() {
+    let jvm = looping(25, &["-XX:+EnableDynamicAgentLoading"]);
+    let folder = folder();
+    let terminal = Terminal::new(folder.path(), 80, 24);
+    terminal.enter(&top(&jvm.pid()));
+    let screen = terminal.shows("watched.Looping.step");
+    assert!(
+        screen.contains(&format!("loadhook top  process {}  ", jvm.pid())),
+        "{screen}"
+    );
+    assert!(
+        line(&screen, "watched.Looping.step")
+            .trim_start()
+            .starts_with("– "),
+        "{screen}"
+    );
+    // The method at the cursor, which takes nearly all of the time, is counted from now on.
+    terminal.press(&["/"]);
+    terminal.enter("LOOPING.st");
+    terminal.press(&["+"]);
+    terminal.shows("1 class changed, longest stop ");
+    terminal.wait("calls", |screen| {
+        let row = line(screen, "watched.Looping.step").trim_start();
+        row.starts_with(|char: char| char.is_ascii_digit() && char != '0')
+    });
+    terminal.press(&["Enter"]);
+    let screen = terminal.shows("callers (←) and callees (→) of watched.Looping.step");
+    assert!(screen.contains("← watched.Looping.loop"), "{screen}");
+    terminal.press(&["2"]);
+    let screen = terminal.shows("waiting %");
+    assert!(line(&screen, " looping").contains(" running "), "{screen}");
+    terminal.press(&["3"]);
+    terminal.shows("call tree of all threads");
+    terminal.press(&["4"]);
+    terminal.shows("start with --alloc sampled");
+    terminal.tmux(&["resize-window", "-x", "50", "-y", "10"]);
+    terminal.press(&["?"]);
+    terminal.wait("help in 10 lines", |screen| {
+        screen.contains("keys and columns") && screen.lines().count() <= 10
+    });
+    terminal.press(&["q", "s"]);
+    let name = format!("loadhook-{}-1.pb.gz", jvm.pid());
+    terminal.shows(&name);
+    terminal.press(&["q"]);
+    let screen = terminal.shows("cooked");
+    assert!(screen.contains("code 0"), "{screen}");
+    assert!(
+        !screen.contains("Methods"),
+        "the screen from before is back: {screen}"
+    );
+    let file = folder.path().join(name);
+    assert!(calls(&read(&file), "watched.Looping", "step") > 0);
+    fs::remove_file(file).expect("the profile can be removed");
+    let gone = done(&mut loadhook(folder.path(), &["ctl", &jvm.pid(), "status"]));
+    gone.expect(1, "", &["error: no agent takes orders in process "]);
+    jvm.ends_well();
+}
+
+#[test]
+fn the_terminal_is_restored_at_every_end() {
+    let mut jvm = looping(17, &[]);
+    let folder = folder();
+    let terminal = Terminal::new(folder.path(), 80, 24);
+    let begin = || {
+        terminal.enter("clear");
+        terminal.enter(&top(&jvm.pid()));
+        terminal.shows("watched.Looping.step");
+    };
+    let expect = |code: &str| {
+        let screen = terminal.shows("cooked");
+        assert!(
+            screen.contains(&format!("code {code}\n")),
+            "{code}: {screen}"
+        );
+        assert!(!screen.contains("Methods"), "{code}: {screen}");
+    };
+    begin();
+    terminal.press(&["C-z"]);
+    terminal.wait("prompt", |screen| {
+        screen.contains("Stopped") && !screen.contains("Methods")
+    });
+    terminal.enter("fg");
+    terminal.shows("watched.Looping.step");
+    terminal.press(&["C-c"]);
+    terminal.wait("prompt", |screen| !screen.contains("Methods"));
+    for (signal, code) in [
+        (Signal::TERM, "143"),
+        (Signal::HUP, "129"),
+        (Signal::INT, "130"),
+    ] {
+        begin();
+        let found =
+            process::output(Command::new("pgrep").args(["-fx", &format!(".* top {}", jvm.pid())]));
+        let pid = found
+            .expect("the command runs")
+            .trim()
+            .parse()
+            .expect("it runs once");
+        let pid = rustix::process::Pid::from_raw(pid).expect("it is a process id");
+        rustix::process::kill_process(pid, signal).expect("the process exists");
+        expect(code);
+    }
+    begin();
+    drop(jvm.0.stdin.take());
+    let screen = terminal.shows(&format!("process {} has ended", jvm.pid()));
+    assert!(
+        screen.contains("watched.Looping.step"),
+        "the last figures stay: {screen}"
+    );
+    terminal.press(&["q"]);
+    expect("0");
+    assert_eq!(jvm.0.wait().expect("the process ends").code(), Some(0));
+}
+
+#[test]
+fn a_terminal_is_needed() {
+    let folder = folder();
+    let refused = done(&mut loadhook(folder.path(), &["top", "1"]));
+    refused.expect(
+        1,
+        "",
+        &["error: loadhook top needs a terminal; for a profile in a file, use loadhook attach"],
+    );
+}
