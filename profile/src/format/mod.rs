@@ -16,7 +16,7 @@ mod table;
 mod tree;
 mod words;
 
-pub use html::{difference_page, fill_page};
+pub use html::{difference_page, fill_page, live_page, page_data};
 pub use output::Format;
 pub use table::write_waiting;
 pub use words::UnknownWord;

@@ -36,10 +36,47 @@ const SCRIPTS: [&str; 18] = [
     include_str!("../page/start.js"),
 ];
 
+/// The bar of a page that follows a program, its style, and the scripts that run after all others.
+const LIVE_BAR: &str = include_str!("../page/live.html");
+const LIVE_STYLE: &str = include_str!("../page/live.css");
+const LIVE_SCRIPTS: [&str; 2] = [
+    include_str!("../page/replace.js"),
+    include_str!("../page/live.js"),
+];
+
 /// Writes a page of profiles.
 pub(super) fn fill_profile_page(data: &Value, out: &mut dyn Write) -> io::Result<()> {
-    let style = format!("{STYLE}\n{GRAPH_STYLE}");
-    put(PAGE, &style, &SCRIPTS.concat(), data, out)
+    let pieces: [(&str, &str); 5] = [
+        ("/*CONNECT*/", ""),
+        ("/*STYLE*/", &[STYLE, GRAPH_STYLE].join("\n")),
+        ("<!--LIVE-->\n", ""),
+        ("/*DATA*/", &in_script(data)),
+        ("/*SCRIPT*/", &SCRIPTS.concat()),
+    ];
+    put(PAGE, &pieces, out)
+}
+
+/// Writes a page that follows a program: it asks its server for newer [`page_data`](super::page_data), and has buttons
+/// for orders. `state` is what the page shows until the first answer; `cli/src/serve` has its form.
+///
+/// # Errors
+///
+/// Fails if writing to `out` fails.
+pub fn live_page(data: &Value, state: &Value, out: &mut dyn Write) -> io::Result<()> {
+    let pieces: [(&str, &str); 5] = [
+        ("/*CONNECT*/", "; connect-src 'self'"),
+        ("/*STYLE*/", &[STYLE, GRAPH_STYLE, LIVE_STYLE].join("\n")),
+        (
+            "<!--LIVE-->",
+            &LIVE_BAR.replace("/*STATE*/", &in_script(state)),
+        ),
+        ("/*DATA*/", &in_script(data)),
+        (
+            "/*SCRIPT*/",
+            &[&SCRIPTS[..], &LIVE_SCRIPTS[..]].concat().concat(),
+        ),
+    ];
+    put(PAGE, &pieces, out)
 }
 
 /// Writes an HTML page: replaces the placeholders in `page` by the common style, the common
@@ -49,20 +86,25 @@ pub(super) fn fill_profile_page(data: &Value, out: &mut dyn Write) -> io::Result
 ///
 /// Fails if writing to `out` fails.
 pub fn fill_page(page: &str, script: &str, data: &Value, out: &mut dyn Write) -> io::Result<()> {
-    put(page, STYLE, &[COMMON_SCRIPT, script].concat(), data, out)
+    let pieces: [(&str, &str); 3] = [
+        ("/*STYLE*/", STYLE),
+        ("/*DATA*/", &in_script(data)),
+        ("/*SCRIPT*/", &[COMMON_SCRIPT, script].concat()),
+    ];
+    put(page, &pieces, out)
 }
 
-fn put(page: &str, style: &str, script: &str, data: &Value, out: &mut dyn Write) -> io::Result<()> {
-    // Inside a script element, only an end tag or the start of a comment could end the data. Both
-    // contain `<`, which JSON has in strings only, where it can be escaped.
-    let data = data.to_string().replace('<', "\\u003c");
+/// JSON inside a script element. There only an end tag or the start of a comment could end the data. Both contain `<`,
+/// which JSON has in strings only, where it can be escaped.
+fn in_script(data: &Value) -> String {
+    data.to_string().replace('<', "\\u003c")
+}
+
+/// Replaces the placeholders, which are in the same order in `page`.
+fn put(page: &str, pieces: &[(&str, &str)], out: &mut dyn Write) -> io::Result<()> {
     // Each placeholder is searched for in our own file only, never in the data.
     let mut rest = page;
-    for (place, piece) in [
-        ("/*STYLE*/", style),
-        ("/*DATA*/", &data),
-        ("/*SCRIPT*/", script),
-    ] {
+    for (place, piece) in pieces {
         let (before, after) = rest
             .split_once(place)
             .expect("the page has all placeholders");

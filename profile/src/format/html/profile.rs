@@ -27,6 +27,12 @@ pub(in crate::format) fn write(
     options: &Options<'_>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
+    fill_profile_page(&page_data(profile, options), out)
+}
+
+/// The data of a page: a list with an entry for each measure of the profile.
+#[must_use]
+pub fn page_data(profile: &Profile, options: &Options<'_>) -> Value {
     let measures: Vec<Measure> = match options.measure {
         Some(measure) => vec![measure],
         None => {
@@ -35,11 +41,10 @@ pub(in crate::format) fn write(
             present.filter(|measure| measure.is_in(profile)).collect()
         }
     };
-    let data: Vec<_> = measures
+    measures
         .into_iter()
         .map(|measure| weighed(profile, measure, options))
-        .collect();
-    fill_profile_page(&json!(data), out)
+        .collect()
 }
 
 /// The data of one measure.

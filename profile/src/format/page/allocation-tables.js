@@ -10,16 +10,15 @@ const lengths = {};
 // ---- Names ----
 
 const simpleName = (type) => methods.name[type].slice(packageEnd(type));
-let namedAlike;
 
 /** A type's name without its package, unless another type has the same simple name. */
 function typeName(type) {
-  if (!namedAlike) {
-    namedAlike = new Map();
-    for (const { type: one } of addedUp("types", -1)) namedAlike.set(simpleName(one), (namedAlike.get(simpleName(one)) ?? 0) + 1);
+  if (!data.namedAlike) {
+    const counts = (data.namedAlike = new Map());
+    for (const { type: one } of addedUp("types", -1)) counts.set(simpleName(one), (counts.get(simpleName(one)) ?? 0) + 1);
   }
   const name = nameOf(type);
-  if (namedAlike.get(simpleName(type)) === 1) name.querySelector(".package").remove();
+  if (data.namedAlike.get(simpleName(type)) === 1) name.querySelector(".package").remove();
   return name;
 }
 

@@ -3,7 +3,6 @@
 // Rows come from html/allocations.rs: one for each place in the code, type and thread, and one for
 // each method with its callees and thread. This file sums the rows of the chosen threads.
 
-const allocations = data.allocations; // undefined for times and for differences
 const VIRTUAL_MACHINE = "the virtual machine"; // shown for the method number -1
 
 /** Returns whether a method stands for a type of allocated objects. Pages of differences treat types as
@@ -24,12 +23,11 @@ function addAmount(sum, columns, at) {
   sum.ages += value(columns.age ?? 0) * objects;
 }
 
-const added = new Map();
-
 /** The rows of a table (sites, types or methods) for all threads or the chosen one: { method, line, type,
  * self, total }. Self and total hold an amount for each measure. */
 function addedUp(table, thread = threadChosen) {
   const known = `${table} ${Math.max(thread, -1)}`;
+  const added = (data.added ??= new Map());
   if (added.has(known)) return added.get(known);
   const rows = new Map();
   const add = (key, names, part, amounts, at) => {

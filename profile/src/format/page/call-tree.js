@@ -61,12 +61,17 @@ function calleeRows(node, level, first) {
   return made;
 }
 
-function unfold(row) {
-  if (row.getAttribute("aria-expanded") !== "false") return;
+function unfoldOnce(row) {
   row.setAttribute("aria-expanded", "true");
   row.querySelector(".twisty").textContent = "▾";
   const made = calleeRows(row.node, row.level + 1, 0);
   row.after(...made);
+  return made;
+}
+
+function unfold(row) {
+  if (row.getAttribute("aria-expanded") !== "false") return;
+  const made = unfoldOnce(row);
   // If one callee takes most of the caller's time, it is unfolded at once, too.
   const heavy = made[0];
   if (heavy.node !== undefined && graph.below[heavy.node] > 0.9 * graph.below[row.node] && row.level < 200) unfold(heavy);

@@ -73,14 +73,8 @@ function packageColour(name, shade) {
   return hsl(packageHues().get(name) ?? (hash(name) % HUES) * HUE_STEP, 56 + (hash(name) >>> 8) % 3 * 12, shade);
 }
 
-let colours = new Map();
-let shadesAreDark = isDark();
-
 function colour(method) {
-  if (shadesAreDark !== isDark()) {
-    colours = new Map();
-    shadesAreDark = isDark();
-  }
+  const colours = (data[isDark() ? "darkColours" : "lightColours"] ??= new Map());
   let made = colours.get(method);
   if (made === undefined) {
     const kind = kindOf(method);

@@ -2,10 +2,23 @@
 // html/encode.rs. Those of a thread are decoded when they are first needed.
 
 const $ = (id) => document.getElementById(id);
-const measures = JSON.parse($("data").textContent);
+let measures = JSON.parse($("data").textContent);
+let data; // the entry of the chosen measure
+let methods;
+let allocations; // undefined for times and for differences
+
+/** Shows one measure. What is computed from it later is kept in it, and so is replaced with it. */
+function setData(chosen) {
+  data = chosen;
+  ({ methods, allocations } = data);
+  data.threads.forEach((thread, at) => { thread.at = at; });
+  data.waited = data.threads.filter((thread) => thread.waited);
+  data.waitedTime = data.waited.reduce((sum, thread) => sum + thread.whole, 0);
+}
+
 const linked = (location.hash.slice(1).split("?")[0] || "").split("/");
-const data = measures.find(({ measure }) => measure === linked[0]) ?? measures[0];
-const { methods, counts, difference, sampled } = data;
+setData(measures.find(({ measure }) => measure === linked[0]) ?? measures[0]);
+const { counts, difference, sampled } = data;
 
 // Flags of a cost, as html/lanes.rs writes them.
 const ESTIMATED = 1;
@@ -147,21 +160,16 @@ let threadChosen = SIDE_BY_SIDE;
 // Threads that only waited are folded into the line at the foot, until it is unfolded. The other threads are
 // then 100 %, as in `report`.
 let isUnfolded = false;
-data.threads.forEach((thread, at) => { thread.at = at; });
-const waited = data.threads.filter((thread) => thread.waited);
-const waitedTime = waited.reduce((sum, thread) => sum + thread.whole, 0);
 
 const shownThreads = () => (isUnfolded ? data.threads : data.threads.filter((thread) => !thread.waited));
 const chosenThreads = () => (threadChosen < 0 ? shownThreads() : [data.threads[threadChosen]]);
 /** The 100 %: all chosen threads; with one thread chosen, that thread alone, as in `report --thread`. */
-const whole = () => (threadChosen < 0 ? data.whole - (isUnfolded ? 0 : waitedTime) : data.threads[threadChosen].whole);
-
-let tableMemo = { choice: null };
+const whole = () => (threadChosen < 0 ? data.whole - (isUnfolded ? 0 : data.waitedTime) : data.threads[threadChosen].whole);
 
 /** The methods called in the chosen threads. */
 function methodRows() {
   const choice = `${threadChosen} ${isUnfolded}`;
-  if (tableMemo.choice === choice) return tableMemo.rows;
+  if (data.table?.choice === choice) return data.table.rows;
   const rows = new Map();
   for (const thread of chosenThreads()) {
     const { keys: [method], now, before } = rowsOf(thread);
@@ -173,8 +181,8 @@ function methodRows() {
     }
   }
   addCounted(rows);
-  tableMemo = { choice, rows: [...rows.values()], byMethod: rows };
-  return tableMemo.rows;
+  data.table = { choice, rows: [...rows.values()], byMethod: rows };
+  return data.table.rows;
 }
 
 function rowOf(method) {
@@ -183,7 +191,7 @@ function rowOf(method) {
     return now && { method, now };
   }
   methodRows();
-  return tableMemo.byMethod.get(method);
+  return data.table.byMethod.get(method);
 }
 
 /** Calls that were counted without their callers, and waiting: parts of the row that no tree has. */

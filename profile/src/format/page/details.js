@@ -2,6 +2,7 @@
 // the details were opened ----
 
 let detailed = -1;
+let detailedNode = -1; // the node from which the details were opened
 
 const FIGURES = [
   ...(counts ? [] : [
@@ -40,6 +41,7 @@ function figures(costs, ofType) {
 
 function details(method, node = -1) {
   detailed = method;
+  detailedNode = node;
   const wasHidden = $("details").hidden;
   $("details").hidden = false;
   $("details-name").replaceChildren(nameOf(method));

@@ -218,14 +218,18 @@ function choose(node, open = true) {
   outline("chosen", node);
 }
 
-stage.addEventListener("pointermove", (event) => {
-  if (event.pointerType === "touch") return;
+let pointer = null; // the last event of the mouse, while it is on the graph
+
+function hover(event) {
+  pointer = event;
   const box = boxUnder(event);
   outline("hovered", box ? box.node : -1);
   stage.style.cursor = box ? "pointer" : "default";
   box ? showTip(event, describe(box.node)) : hideTip();
-});
-stage.addEventListener("pointerleave", () => { outline("hovered", -1); hideTip(); });
+}
+
+stage.addEventListener("pointermove", (event) => { if (event.pointerType !== "touch") hover(event); });
+stage.addEventListener("pointerleave", () => { pointer = null; outline("hovered", -1); hideTip(); });
 stage.addEventListener("scroll", repaint);
 
 // The first click may open the details, which move the boxes and can then lie below the pointer. The

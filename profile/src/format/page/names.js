@@ -21,9 +21,8 @@ const bareName = (method) => {
   return named ? methods.name[method].slice(methods.class[method].length + 1) : shortName(method);
 };
 
-let lowered;
 /** All names in lower case, made for the first search. */
-const lower = () => (lowered ??= methods.name.map((name) => name.toLowerCase()));
+const lower = () => (data.lowered ??= methods.name.map((name) => name.toLowerCase()));
 
 /** A method's name, with its package in grey and the searched text marked. If there is no room, it is cut
  * at its front. */

@@ -9,6 +9,10 @@ const isFound = (method) => sought !== "" && !isThread(method) && hits[method] =
 function search(text) {
   sought = text.trim().toLowerCase();
   shownRows = STEP;
+  searchAgain();
+}
+
+function searchAgain() {
   if (sought) hits = Uint8Array.from(lower(), (name) => (name.includes(sought) ? 1 : 0));
   $("found").textContent = foundText();
   refresh();

@@ -7,7 +7,7 @@ function warnings() {
   const made = [];
   if (header.overflowed_calls) made.push(`${counted(header.overflowed_calls, "call is", "calls are")} counted as (tree full): too many nodes (raise --max-nodes), too little heap (raise -Xmx), or calls a million deep`);
   for (const pattern of header.unmatched) made.push(`No ${pattern.includes("::") ? "method" : "class"} matched ${pattern}`);
-  if (header.not_ended) made.push(header.notes[0]);
+  if (header.not_ended && !$("live")) made.push(header.notes[0]);
   if (data.leftOut) made.push(`${grouped.format(data.leftOut)} of the lightest tree nodes omitted from this page`);
   if (difference && Math.min(...difference.runs) < 2) made.push("One run of a side: noise between runs cannot be distinguished from change");
   if (allocations) made.push(...allocationWarnings());
@@ -59,7 +59,6 @@ function notesLine() {
     ...colours.slice(0, MOST_CHIPS).map(chip),
   ];
   $("notes-title").replaceChildren(...said.filter(Boolean));
-  $("notes").addEventListener("toggle", draw);
 }
 
 function facts() {
@@ -84,21 +83,29 @@ function facts() {
   ].filter(Boolean).join(" · ");
 }
 
-function start() {
-  const { header } = data;
-  const command = header.command || "Java program";
-  document.title = `${command.slice(0, 80)} – Loadhook`;
-  $("command").textContent = command;
+function threadOptions() {
   const names = [...data.threads.keys()].sort((a, b) => (data.threads[a].name < data.threads[b].name ? -1 : 1));
   const option = (at) => element("option", { value: at, text: threadName(at) });
   const idle = names.filter((at) => data.threads[at].waited).map(option);
-  $("thread").replaceChildren(
+  return [
     element("option", { value: SIDE_BY_SIDE, text: "All threads, side by side" }),
     element("option", { value: LAID_OVER, text: "All threads, laid over each other" }),
     ...names.filter((at) => !data.threads[at].waited).map(option),
     ...(idle.length ? [element("optgroup", { label: "Only waited" }, ...idle)] : []),
-  );
+  ];
+}
+
+/** The head of the page, as far as it does not depend on the chosen thread. */
+function head() {
+  const command = data.header.command || "Java program";
+  document.title = `${command.slice(0, 80)} – Loadhook`;
+  $("command").textContent = command;
+  $("thread").replaceChildren(...threadOptions());
   $("thread").hidden = data.threads.length < 2;
+}
+
+function start() {
+  head();
   const words = { time: "Time", allocated: "Allocated bytes", live: "Live bytes" };
   $("measure").replaceChildren(...measures.map(({ measure }) => element("option", { value: measure, text: words[measure] })));
   $("measure").value = data.measure;
@@ -115,6 +122,7 @@ function start() {
   $("facts").textContent = facts();
   notesLine();
   restore();
+  $("notes").addEventListener("toggle", draw);
   addEventListener("resize", draw);
   dark.addEventListener("change", () => { notesLine(); draw(); });
   performance.mark("flame graph drawn");

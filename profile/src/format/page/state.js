@@ -5,6 +5,7 @@
 const MOST_NAMED = 4;
 
 let written = "";
+let hasSteps = true; // false if the address is only rewritten, without steps for the back button
 let isRestoring = false;
 
 /** A node's address: the methods on the path to it. They are the same each time the page is opened. */
@@ -43,7 +44,7 @@ function remember(isSameStep = false) {
   const link = linkOfState();
   if (link === written) return;
   written = link;
-  if (isSameStep) location.replace(`#${link}`);
+  if (isSameStep || !hasSteps) location.replace(`#${link}`);
   else location.hash = link;
 }
 
@@ -105,9 +106,10 @@ function threadLines() {
   const sums = data.sums[isUnfolded ? 1 : 0];
   $("sums").textContent = sums.join(" · ");
   $("sums").hidden = !isSum || !sums.length;
+  const { waited } = data;
   const names = waited.slice(0, MOST_NAMED).map(({ at }) => threadName(at));
   if (waited.length > names.length) names.push(`${grouped.format(waited.length - names.length)} more`);
-  $("waited-names").textContent = `Only waited (${time(waitedTime)}), ${isUnfolded ? "shown" : "not counted"}: ${names.join(", ")}`;
+  $("waited-names").textContent = `Only waited (${time(data.waitedTime)}), ${isUnfolded ? "shown" : "not counted"}: ${names.join(", ")}`;
   $("show-waited").textContent = isUnfolded ? "Fold" : "Show";
   $("waited").hidden = !isSum || !waited.length;
 }
