@@ -15,6 +15,7 @@ mod recording;
 mod report;
 mod rewrite;
 mod run;
+mod serve;
 mod side_by_side;
 mod signals;
 mod top;
@@ -52,6 +53,8 @@ enum Command {
     Top(top::TopArgs),
     /// Give an order to the agent that watches a Java program
     Ctl(ctl::CtlArgs),
+    /// Show the page of a Java program that runs already, live
+    Serve(serve::ServeArgs),
     /// Show a profile as a table, tree or page, or convert it for another tool
     Report(report::ReportArgs),
     /// Print the path of the agent, for -agentpath
@@ -77,6 +80,7 @@ fn main() -> ExitCode {
         Command::Attach(args) => attach::run(args),
         Command::Top(args) => top::run(args),
         Command::Ctl(args) => ctl::run(&args).map(done),
+        Command::Serve(args) => serve::run(args),
         Command::Report(args) => report::run(&args).map(done),
         Command::AgentPath => agent_path::run().map(done),
         Command::Inspect(args) => inspect::run(&args).map(done),

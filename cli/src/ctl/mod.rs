@@ -1,7 +1,7 @@
 //! `loadhook ctl`: gives orders to the agent that watches a JVM.
 
 mod connection;
-mod render;
+pub(crate) mod render;
 mod snapshot;
 
 use std::io;

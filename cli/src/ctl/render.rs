@@ -56,6 +56,34 @@ pub(super) fn status(
 
 /// The message after a change of patterns.
 pub(super) fn changed(pid: u32, changed: &Changed) -> String {
+    let mut text = format!(
+        "loadhook: process {pid}: {}\nloadhook: {}",
+        work(changed),
+        watched(&changed.include, &changed.exclude),
+    );
+    for note in notes(changed) {
+        text += &format!("\nloadhook: {note}");
+    }
+    text
+}
+
+/// Effects of a change that may be unexpected.
+pub(crate) fn notes(changed: &Changed) -> impl Iterator<Item = String> {
+    let notes = changed.notes.iter();
+    notes.map(|note| format!("note: {}", printable(note)))
+}
+
+/// The patterns of an agent.
+pub(crate) fn watched(include: &[String], exclude: &[String]) -> String {
+    format!(
+        "include {}, exclude {}",
+        included(include),
+        excluded(exclude)
+    )
+}
+
+/// The work that a change was.
+pub(crate) fn work(changed: &Changed) -> String {
     let figures = &changed.figures;
     let work = if figures.batches == 0 {
         "no loaded class is changed".to_owned()
@@ -71,15 +99,7 @@ pub(super) fn changed(pid: u32, changed: &Changed) -> String {
         0 => String::new(),
         refused => format!("; not changed: {}", counted(refused, "class", "classes")),
     };
-    let mut text = format!(
-        "loadhook: process {pid}: {work}{refused}\nloadhook: include {}, exclude {}",
-        included(&changed.include),
-        excluded(&changed.exclude),
-    );
-    for note in &changed.notes {
-        text += &format!("\nloadhook: note: {}", printable(note));
-    }
-    text
+    format!("{work}{refused}")
 }
 
 fn included(patterns: &[String]) -> String {

@@ -50,19 +50,22 @@ pub fn run_in(page: &str, script: &str, window: [u32; 2]) -> String {
         .replace("&amp;", "&")
 }
 
+/// Options for tests: no window, no network traffic of the browser's own.
+pub(crate) const OPTIONS: [&str; 8] = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+];
+
 fn chromium(file: &Path, folder: &Path, [width, height]: [u32; 2]) -> String {
     let output = Command::new("chromium")
-        .args([
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-quic",
-            "--no-first-run",
-            "--disable-background-networking",
-            "--disable-component-update",
-            "--disable-sync",
-            "--dump-dom",
-        ])
+        .args(OPTIONS)
+        .arg("--dump-dom")
         .arg(format!("--window-size={width},{height}"))
         .arg(format!(
             "--user-data-dir={}",

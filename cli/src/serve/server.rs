@@ -1,0 +1,179 @@
+//! Accepts connections on loopback, each in a thread of its own. Their number is bounded.
+
+use std::io;
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::guard::{self, Token};
+use super::http::{Fault, Head, Incoming, Reply, drain};
+
+/// The maximum number of connections at a time.
+const MOST_CONNECTIONS: usize = 32;
+
+/// Time in which a request must have come.
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Interval at which the server looks whether it is to end.
+const PERIOD: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 100_000_000,
+};
+
+/// The wait after a failure to accept a connection: the process may have no more descriptors.
+const REST: Duration = Duration::from_millis(200);
+
+/// A request of the page, whose target is the part behind the token.
+pub(super) struct Asked<'a> {
+    pub(super) method: &'a str,
+    pub(super) target: &'a str,
+    pub(super) body: &'a [u8],
+}
+
+/// What all connections share.
+pub(super) struct Server<F> {
+    pub(super) token: Token,
+    pub(super) answer: F,
+    /// Time in which a request must have come, usually [`PATIENCE`].
+    pub(super) patience: Duration,
+    pub(super) connections: Connections,
+}
+
+/// The connections, the oldest first.
+#[derive(Default)]
+pub(super) struct Connections(Mutex<Vec<Open>>);
+
+struct Open {
+    stream: Arc<TcpStream>,
+    /// True once the client has shown that it knows the token.
+    is_trusted: bool,
+}
+
+impl<F: Fn(&Asked<'_>) -> Reply + Send + Sync + 'static> Server<F> {
+    /// Serves until `has_ended` returns true. Threads of connections may go on after it.
+    pub(super) fn run(
+        self,
+        listener: &TcpListener,
+        has_ended: impl Fn() -> bool,
+    ) -> io::Result<()> {
+        listener.set_nonblocking(true)?;
+        let server = Arc::new(self);
+        while !has_ended() {
+            let mut waited = [PollFd::new(listener, PollFlags::IN)];
+            // A signal may interrupt the wait.
+            let _ = poll(&mut waited, Some(&PERIOD));
+            match listener.accept() {
+                Ok((stream, _)) => server.clone().enter(stream),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(_) => thread::sleep(REST),
+            }
+        }
+        Ok(())
+    }
+
+    fn enter(self: Arc<Self>, stream: TcpStream) {
+        let stream = Arc::new(stream);
+        if stream.set_nonblocking(false).is_err() || !self.connections.add(&stream) {
+            return;
+        }
+        let opened = stream.clone();
+        let server = self.clone();
+        let thread = thread::Builder::new().name("loadhook connection".to_owned());
+        let spawned = thread.spawn(move || {
+            let _ = server.serve(&stream);
+            server.connections.remove(&stream);
+        });
+        if spawned.is_err() {
+            self.connections.remove(&opened);
+        }
+    }
+
+    /// Answers one request.
+    fn serve(&self, stream: &Arc<TcpStream>) -> io::Result<()> {
+        let deadline = Instant::now() + self.patience;
+        let mut incoming = Incoming::new(stream, deadline);
+        let head = match incoming.head() {
+            Ok(head) => head,
+            Err(fault) => return refuse(stream, &fault, deadline),
+        };
+        let target = match guard::check(&head, &self.token) {
+            Ok(target) => target,
+            Err(why) => {
+                Reply::error("403 Forbidden", why).send(stream)?;
+                drain(stream, deadline);
+                return Ok(());
+            }
+        };
+        self.connections.trust(stream);
+        match incoming.body(&head) {
+            Ok(body) => self.reply(&head, target, &body).send(stream)?,
+            Err(fault) => return refuse(stream, &fault, deadline),
+        }
+        drain(stream, Instant::now() + self.patience);
+        Ok(())
+    }
+
+    fn reply(&self, head: &Head, target: &str, body: &[u8]) -> Reply {
+        (self.answer)(&Asked {
+            method: &head.method,
+            target,
+            body,
+        })
+    }
+}
+
+fn refuse(stream: &TcpStream, fault: &Fault, deadline: Instant) -> io::Result<()> {
+    let (status, why) = match fault {
+        Fault::Malformed => (
+            "400 Bad Request",
+            "not a request of HTTP/1.1 with one header Host",
+        ),
+        Fault::TooLarge => ("413 Content Too Large", "the request has more than 64 KiB"),
+        Fault::NoLength => ("411 Length Required", "send the header Content-Length"),
+        Fault::Late => ("408 Request Timeout", "the request took too long"),
+        Fault::Gone => return Ok(()),
+    };
+    Reply::error(status, why).send(stream)?;
+    drain(stream, deadline);
+    Ok(())
+}
+
+impl Connections {
+    /// Adds a connection. If there are too many, it replaces the oldest one that has not shown the token, so that clients
+    /// without token cannot keep others away. Returns false if there is none to replace.
+    fn add(&self, stream: &Arc<TcpStream>) -> bool {
+        let mut open = self.lock();
+        if open.len() >= MOST_CONNECTIONS {
+            let Some(at) = open.iter().position(|one| !one.is_trusted) else {
+                return false;
+            };
+            // Its thread notices the end.
+            let _ = open.remove(at).stream.shutdown(Shutdown::Both);
+        }
+        open.push(Open {
+            stream: stream.clone(),
+            is_trusted: false,
+        });
+        true
+    }
+
+    fn trust(&self, stream: &Arc<TcpStream>) {
+        for one in self.lock().iter_mut() {
+            one.is_trusted |= Arc::ptr_eq(&one.stream, stream);
+        }
+    }
+
+    fn remove(&self, stream: &Arc<TcpStream>) {
+        self.lock().retain(|one| !Arc::ptr_eq(&one.stream, stream));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Open>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests;
