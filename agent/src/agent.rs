@@ -17,6 +17,7 @@ use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::Jvmti;
 use crate::jvm::reference::Local;
 use crate::monitors::Monitors;
+use crate::net::Connection;
 use crate::options::Options;
 use crate::sampler::Sampler;
 use crate::snapshot::assembly::{Sources, StartTime};
@@ -47,6 +48,8 @@ pub(crate) struct Agent {
     pub(crate) attached: OnceLock<AttachFigures>,
     /// Monitors, if HPROF's options ask for them.
     pub(crate) monitors: Option<Monitors>,
+    /// The connection that gets the tables instead of a file, if HPROF's options have an address.
+    pub(crate) connection: Option<Connection>,
     pub(crate) writer: ProfileWriter,
     pub(crate) start_time: StartTime,
     /// Set when a virtual thread has ended.
@@ -67,6 +70,7 @@ impl Agent {
             samples: self.samples.as_ref(),
             sampler: self.sampler.as_ref(),
             monitors: self.monitors.as_ref(),
+            connection: self.connection.as_ref(),
             tracker: *self.tracker.get()?,
             gate: &self.gate,
             start_time: &self.start_time,

@@ -18,7 +18,9 @@ use crate::jvm::jvmti::VmBuffer;
 use crate::jvm::reference::Local;
 use crate::jvm::sys::event;
 use crate::monitors::Monitors;
+use crate::net::{Connection, commands};
 use crate::sampler::Sampler;
+use crate::snapshot::stream::Answer;
 use crate::snapshot::{periodic, requests};
 use crate::tracker::client::TrackerClient;
 use crate::tracker::definition::{self, NotDefined};
@@ -149,6 +151,9 @@ fn begin(
     if options.settings.hprof.is_some() {
         start_requests(agent, jni);
     }
+    if let Some(connection) = &agent.connection {
+        commands::start(agent, connection, jni);
+    }
     // These threads, too, are started before any class has probes.
     keeper::start(agent, tracker, jni, leave);
     control::start(agent, jni, leave);
@@ -250,7 +255,9 @@ fn start_requests(agent: &'static Agent, jni: Jni<'_>) {
         let Some(sources) = agent.sources() else {
             return;
         };
-        if sources.has_heap_for_snapshot(jni) {
+        if sources.connection.is_some() {
+            commands::send(&sources, jni, Answer::whole(&sources));
+        } else if sources.has_heap_for_snapshot(jni) {
             agent.writer.write_on_request(&sources, jni);
         } else {
             diagnostics::line("hprof: no file is written: the heap is nearly full; raise -Xmx");
@@ -381,6 +388,10 @@ pub(crate) fn object_alloc(agent: &'static Agent, jni: Jni<'_>, event: Allocatio
     if let Some(samples) = &agent.samples
         && !hidden_classes::is_allocating()
         && !agent.pauses.is_paused()
+        && agent
+            .connection
+            .as_ref()
+            .is_none_or(Connection::notes_allocations)
     {
         samples.record(&agent.instrumentation, jni, event);
     }
@@ -462,6 +473,9 @@ pub(crate) fn finish(agent: &'static Agent, jni: Jni<'_>) {
         diagnostics::line(
             "the final profile is not written: the snapshot under way did not finish in time",
         );
+    }
+    if let Some(connection) = &agent.connection {
+        connection.end();
     }
 }
 

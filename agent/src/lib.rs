@@ -19,6 +19,7 @@ pub mod jvm;
 mod load;
 mod locks;
 mod monitors;
+mod net;
 mod options;
 mod sampler;
 mod snapshot;

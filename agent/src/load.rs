@@ -24,6 +24,7 @@ use crate::jvm::jvmti::{self, Jvmti};
 use crate::jvm::sampling::ClockSource;
 use crate::jvm::sys::{Capabilities, JVMTI_ERROR_NOT_AVAILABLE, capability};
 use crate::monitors::Monitors;
+use crate::net::Connection;
 use crate::options::{IncludeFileError, Options};
 use crate::sampler::{Sampler, SamplerSettings};
 use crate::snapshot::assembly::StartTime;
@@ -152,7 +153,11 @@ fn make(jvmti: Jvmti, settings: AgentOptions) -> Result<Agent, LoadError> {
     if let Some(manifest) = &options.manifest {
         manifest::check(manifest, options.settings.quiet);
     }
-    if let Err(error) = file::check(&options.file) {
+    let hprof = options.settings.hprof.as_ref();
+    let connection = hprof.and_then(|hprof| Some(Connection::new(hprof.net.clone()?)));
+    if connection.is_none()
+        && let Err(error) = file::check(&options.file)
+    {
         diagnostics::line(&format!(
             "{}: {error}; the program runs, and writing the profile is tried again when it ends",
             options.file.display()
@@ -165,6 +170,7 @@ fn make(jvmti: Jvmti, settings: AgentOptions) -> Result<Agent, LoadError> {
         samples,
         sampler,
         monitors,
+        connection,
         own_threads: OwnThreads::default(),
         tracker: OnceLock::new(),
         gate: SnapshotGate::default(),

@@ -3,6 +3,10 @@
 mod common;
 
 use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Stdio};
 
 use common::{done, folder, loadhook, run};
 
@@ -52,6 +56,26 @@ rank   self  accum   count trace method
     let frames =
         "300001 shop.Cart.add\n        in ma\\u{1b}[2Jin\n        shop.Cart.add(Cart.java:12)\n";
     assert!(traces.out.contains(frames), "{}", traces.out);
+}
+
+#[test]
+fn shows_the_list_of_jdk_1_1() {
+    let folder = folder();
+    let list =
+        "count callee caller time\n7 A.add(I)V A.main()V 12\n1 A.main()V <unknown caller> 13\n";
+    fs::write(folder.path().join("old.txt"), list).expect("the folder can be written");
+    let shown = done(&mut loadhook(
+        folder.path(),
+        &["hprof", "old.txt", "--top=1"],
+    ));
+    let expected = "HPROF list of callees and callers (cpu=old)
+
+CALLS · total 8
+count callee caller time
+7 A.add(I)V A.main()V 12
+… 1 more row; --top shows more
+";
+    shown.expect(0, expected, &[]);
 }
 
 #[test]
@@ -140,4 +164,104 @@ fn a_command_runs_with_the_options_of_hprof() {
     );
     let fault = "hprof: cpu=fast: expected samples, times or old";
     assert!(wrong.err.contains(fault), "{}", wrong.err);
+}
+
+/// Starts `loadhook hprof listen` at a free port. Returns it with its messages and the address.
+fn listen(folder: &Path, send: &[&str]) -> (Child, impl BufRead, String) {
+    let mut command = loadhook(folder, &["hprof", "listen", "0", "-o", "out.hprof"]);
+    command
+        .args(send)
+        .stdin(Stdio::null())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the command starts");
+    let mut said = BufReader::new(child.stderr.take().expect("standard error is a pipe"));
+    let mut line = String::new();
+    said.read_line(&mut line).expect("the message is UTF-8");
+    let address = line.trim_end().rsplit_once('=').expect("an address").1;
+    let address = address.to_owned();
+    (child, said, address)
+}
+
+fn stream() -> Vec<u8> {
+    let mut stream = Vec::new();
+    let header = loadhook_hprof::Header {
+        id_size: 8,
+        time_ms: 0,
+    };
+    let writer = loadhook_hprof::Writer::new(&mut stream, header);
+    let end = writer.and_then(loadhook_hprof::Writer::finish);
+    end.expect("writing to memory cannot fail");
+    stream
+}
+
+/// A stream becomes a file, and the commands go to the program. Who is no program is turned away.
+#[test]
+fn a_stream_is_taken_into_a_file() {
+    let folder = folder();
+    let (mut child, mut said, address) = listen(folder.path(), &["--send=summary", "--send=end"]);
+    assert!(address.starts_with("127.0.0.1:"), "{address}");
+    let mut other = TcpStream::connect(&address).expect("it listens");
+    other
+        .write_all(b"GET / HTTP/1.1\r\n\r\n")
+        .expect("the connection is open");
+    let mut program = TcpStream::connect(&address).expect("it listens");
+    let stream = stream();
+    program.write_all(&stream[..20]).expect("it reads");
+    let mut commands = [0; 10];
+    program.read_exact(&mut commands).expect("commands come");
+    assert_eq!(commands, [4, 0, 0, 0, 1, 0, 0, 0, 0, 0xff]);
+    program.write_all(&stream[20..]).expect("it reads");
+    drop(program);
+    assert!(child.wait().expect("the command ends").success());
+    let mut text = String::new();
+    said.read_to_string(&mut text).expect("messages are UTF-8");
+    for part in [
+        "is no program with the option net=",
+        "out.hprof: ",
+        "hprof out.hprof shows it",
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
+    let file = fs::read(folder.path().join("out.hprof")).expect("there is a file");
+    assert_eq!(file, stream);
+    let files = fs::read_dir(folder.path()).expect("the folder is readable");
+    assert_eq!(files.count(), 1);
+}
+
+/// A signal ends the file where the stream is.
+#[test]
+fn an_interrupted_stream_is_kept() {
+    let folder = folder();
+    let (mut child, mut said, address) = listen(folder.path(), &["--send=heap"]);
+    let mut program = TcpStream::connect(&address).expect("it listens");
+    let stream = stream();
+    program.write_all(&stream).expect("it reads");
+    program.read_exact(&mut [0; 9]).expect("a command comes");
+    let length = || {
+        let mut files = fs::read_dir(folder.path()).expect("the folder is readable");
+        let file = files.next()?.ok()?;
+        file.metadata().ok().map(|metadata| metadata.len())
+    };
+    while length() != Some(stream.len() as u64) {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it runs");
+    assert_eq!(child.wait().expect("the command ends").code(), Some(1));
+    let mut text = String::new();
+    said.read_to_string(&mut text).expect("messages are UTF-8");
+    assert!(
+        text.contains("the file ends where the stream did: it was interrupted"),
+        "{text}"
+    );
+    let file = fs::read(folder.path().join("out.hprof")).expect("there is a file");
+    assert_eq!(file, stream);
+}
+
+#[test]
+fn unknown_commands_are_refused() {
+    let folder = folder();
+    let arguments = ["hprof", "listen", "0", "-o", "x", "--send", "dump"];
+    let refused = done(&mut loadhook(folder.path(), &arguments));
+    refused.expect(2, "", &["the commands are gc, heap, sites"]);
 }

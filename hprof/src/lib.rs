@@ -41,6 +41,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod command;
 pub mod contents;
 mod error;
 mod gzip;
@@ -57,6 +58,7 @@ mod validate;
 mod visitor;
 mod writer;
 
+pub use command::{COLLECT_FIRST, Command, Received};
 pub use error::{Error, ErrorKind};
 pub use input::number;
 pub use reader::{read, read_available};
@@ -74,4 +76,4 @@ pub use record::trace_times::{TimesOf, TraceTime};
 pub use types::Type;
 pub use validate::{Invalid, validate};
 pub use visitor::{Both, Visitor};
-pub use writer::{LONGEST_RECORD, NO_TRACE, Writer};
+pub use writer::{LONGEST_RECORD, NO_TRACE, Writer, records};

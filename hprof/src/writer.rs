@@ -53,6 +53,21 @@ pub struct Writer<W: Write> {
     is_in_record: bool,
 }
 
+/// The records of a dump without its header, to be added to another file or stream.
+///
+/// # Errors
+///
+/// Fails if `dump` cannot be read, or if its identifiers have another size.
+pub fn records<R: Read>(mut dump: R, id_size: u32) -> io::Result<R> {
+    let mut header = [0; HEADER_LENGTH];
+    dump.read_exact(&mut header)?;
+    if !header.starts_with(&Header::magic(id_size)) {
+        let text = "the heap dump has another version or another size of identifiers";
+        return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+    }
+    Ok(dump)
+}
+
 impl<W: Write> Writer<W> {
     /// Writes the header and the stack trace [`NO_TRACE`].
     ///
@@ -61,20 +76,24 @@ impl<W: Write> Writer<W> {
     /// Like all methods of the writer, fails if `out` cannot be written, or if a record is written
     /// between the beginning and the end of an array.
     pub fn new(out: W, header: Header) -> io::Result<Self> {
-        let mut out = BufWriter::new(out);
-        header.write(&mut out)?;
-        let mut writer = Writer {
-            out,
-            id_size: header.id_size,
+        let mut writer = Writer::go_on(out, header.id_size);
+        header.write(&mut writer.out)?;
+        writer.stack_trace(NO_TRACE, 0, &[])?;
+        Ok(writer)
+    }
+
+    /// Goes on with a stream that has a header and its first records already, whose identifiers have `id_size` bytes.
+    pub fn go_on(out: W, id_size: u32) -> Self {
+        Writer {
+            out: BufWriter::new(out),
+            id_size,
             names: HashMap::new(),
             first_name: 1,
-            record: RecordBuffer::new(header.id_size),
+            record: RecordBuffer::new(id_size),
             segment: Vec::with_capacity(SEGMENT),
             has_own_segment: false,
             is_in_record: false,
-        };
-        writer.stack_trace(NO_TRACE, 0, &[])?;
-        Ok(writer)
+        }
     }
 
     /// Gives names identifiers from this one on, instead of from 1.
@@ -84,12 +103,17 @@ impl<W: Write> Writer<W> {
         self
     }
 
+    /// The identifier that the next new name gets.
+    pub fn next_name(&self) -> u64 {
+        self.names.len() as u64 + self.first_name
+    }
+
     /// The identifier of a name. The name is written if it is new.
     pub fn name(&mut self, text: &[u8]) -> io::Result<u64> {
         if let Some(id) = self.names.get(text) {
             return Ok(*id);
         }
-        let id = self.names.len() as u64 + self.first_name;
+        let id = self.next_name();
         self.names.insert(text.into(), id);
         self.text(id, text)?;
         Ok(id)
@@ -265,16 +289,10 @@ impl<W: Write> Writer<W> {
     /// # Errors
     ///
     /// Fails if `dump` cannot be read, or if its identifiers have another size.
-    pub fn finish_with(mut self, mut dump: impl Read) -> io::Result<()> {
+    pub fn finish_with(mut self, dump: impl Read) -> io::Result<()> {
         self.check_no_array()?;
         self.flush_segment()?;
-        let mut header = [0; HEADER_LENGTH];
-        dump.read_exact(&mut header)?;
-        if !header.starts_with(&Header::magic(self.id_size)) {
-            let text = "the heap dump has another version or another size of identifiers";
-            return Err(io::Error::new(io::ErrorKind::InvalidData, text));
-        }
-        io::copy(&mut dump, &mut self.out)?;
+        io::copy(&mut records(dump, self.id_size)?, &mut self.out)?;
         self.out.flush()
     }
 

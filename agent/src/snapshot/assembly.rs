@@ -21,6 +21,7 @@ use crate::instrument::registry::ClassSymbols;
 use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::Jvmti;
 use crate::monitors::Monitors;
+use crate::net::Connection;
 use crate::options::Options;
 use crate::sampler::{Sampler, TimeSnapshot};
 use crate::tracker::client::{NoSnapshot, TrackerClient};
@@ -34,6 +35,7 @@ pub(crate) struct Sources<'a> {
     pub(crate) samples: Option<&'a Samples>,
     pub(crate) sampler: Option<&'a Sampler>,
     pub(crate) monitors: Option<&'a Monitors>,
+    pub(crate) connection: Option<&'a Connection>,
     pub(crate) tracker: &'a TrackerClient,
     pub(crate) gate: &'a SnapshotGate,
     pub(crate) start_time: &'a StartTime,
@@ -57,6 +59,12 @@ impl StartTime {
             wall: SystemTime::now(),
             monotonic: Instant::now(),
         }
+    }
+
+    /// The time in milliseconds since 1970.
+    pub(crate) fn epoch_millis(&self) -> u64 {
+        let since_1970 = self.wall.duration_since(UNIX_EPOCH).unwrap_or_default();
+        u64::try_from(since_1970.as_millis()).unwrap_or(0)
     }
 
     /// The time since then.
@@ -166,13 +174,11 @@ impl<'a> Sources<'a> {
 
     /// The header of a profile without calls.
     fn header(&self) -> Header {
-        let StartTime { wall, monotonic } = self.start_time;
-        let since_1970 = wall.duration_since(UNIX_EPOCH).unwrap_or_default();
         Header {
             timing: Timing::Count,
             clock: self.options().settings.clock,
-            start_epoch_millis: i64::try_from(since_1970.as_millis()).unwrap_or(0),
-            duration_ns: u64::try_from(monotonic.elapsed().as_nanos()).unwrap_or(u64::MAX),
+            start_epoch_millis: i64::try_from(self.start_time.epoch_millis()).unwrap_or(0),
+            duration_ns: u64::try_from(self.start_time.elapsed().as_nanos()).unwrap_or(u64::MAX),
             ..Header::default()
         }
     }

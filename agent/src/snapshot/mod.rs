@@ -3,8 +3,10 @@
 pub(crate) mod assembly;
 pub(crate) mod file;
 pub(crate) mod gate;
+mod hprof_parts;
 pub(crate) mod manifest;
 pub(crate) mod periodic;
 pub(crate) mod requests;
+pub(crate) mod stream;
 mod symbols;
 pub(crate) mod writer;

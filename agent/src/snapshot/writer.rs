@@ -9,17 +9,20 @@ use std::sync::{Mutex, OnceLock};
 use loadhook_profile::Profile;
 use loadhook_profile::format::hprof::MonitorTables;
 use loadhook_profile::format::{self, hprof, pprof};
-use loadhook_settings::HprofCpu;
 use loadhook_settings::attach::AnswerLine;
+use loadhook_settings::{HprofCpu, HprofOptions};
 use thiserror::Error;
 
 use super::assembly::{AssemblyError, Moment, Sources};
+use super::hprof_parts::{detail, heap};
+use super::stream::{self, Answer, StreamError};
 use super::{file, manifest};
 use crate::attach::answer;
 use crate::diagnostics;
 use crate::heap_dump::HeapFile;
 use crate::jvm::jni::Jni;
 use crate::locks::lock;
+use crate::net::{Connection, NotSent};
 use crate::options::Options;
 
 /// The reason why a profile was not written.
@@ -49,12 +52,7 @@ fn content(
     let Some(chosen) = &options.settings.hprof else {
         return pprof::write(profile, out);
     };
-    let detail = hprof::Detail {
-        depth: usize::try_from(chosen.depth).unwrap_or(usize::MAX),
-        cutoff: chosen.cutoff.share(),
-        by_thread: chosen.thread,
-        lines: chosen.lineno,
-    };
+    let detail = detail(chosen);
     let options = format::Options::default();
     if chosen.cpu == Some(HprofCpu::Old) {
         return hprof::write_old(profile, out);
@@ -74,36 +72,15 @@ fn content(
     }
 }
 
-/// Dumps the heap if HPROF's options ask for it; gives up when `goes_on` returns false. A failure is reported, and the
-/// file is written without the heap.
-fn heap<'g>(
-    sources: &Sources<'_>,
-    jni: Jni<'_>,
-    beside: &Path,
-    goes_on: &'g dyn Fn() -> bool,
-) -> Option<HeapFile<'g>> {
-    let hprof = sources.options().settings.hprof.as_ref();
-    let hprof = hprof.filter(|hprof| hprof.dump)?;
-    // A concurrent collector is not asked, because its threads stop when the JVM ends, and a collection would wait for
-    // them for ever.
-    if goes_on() && !sources.tracker.reserve.has_concurrent_collector {
-        sources.gate.release_during(|| {
-            // Without a collection the objects are counted too high.
-            let _ = sources.jvmti.collect_garbage();
-        });
+/// Sends the last answer to the address of `net=`.
+fn send_last(sources: &Sources<'_>, jni: Jni<'_>, connection: &Connection) {
+    match stream::send(sources, jni, Moment::End, Answer::whole(sources)) {
+        Ok(()) if sources.options().settings.quiet => {}
+        Ok(()) => diagnostics::line(&format!("profile sent to {}", connection.address)),
+        // The end of the connection was reported.
+        Err(StreamError::NotSent(NotSent::Closed)) => {}
+        Err(error) => diagnostics::line(&format!("net=: the last answer is lost: {error}")),
     }
-    let dumped = file::unnamed(beside)
-        .map_err(|error| format!("no heap dump: {error}"))
-        .and_then(|file| {
-            HeapFile::dump(jni, file, !hprof.binary, goes_on).map_err(|error| error.to_string())
-        });
-    dumped
-        .inspect_err(|error| {
-            if goes_on() {
-                diagnostics::line(error);
-            }
-        })
-        .ok()
 }
 
 /// Writes the profiles of this JVM.
@@ -121,18 +98,17 @@ impl ProfileWriter {
     /// Writes the last profile. A failure is reported and changes nothing for the program.
     pub(crate) fn write_last(&self, sources: &Sources<'_>, jni: Jni<'_>) {
         let options = sources.options();
-        if options
-            .settings
-            .hprof
-            .as_ref()
-            .is_some_and(|hprof| !hprof.at_exit)
-        {
+        let hprof = options.settings.hprof.as_ref();
+        if hprof.is_some_and(|hprof| !hprof.at_exit) {
             return;
         }
         let reserve = &sources.tracker.reserve;
         if sources.has_counts() && !reserve.has_room_at_exit(sources.jvmti, jni) {
             diagnostics::line("no profile: the heap is full; give the JVM more heap (-Xmx)");
             return;
+        }
+        if let Some(connection) = sources.connection {
+            return send_last(sources, jni, connection);
         }
         match self.write(sources, jni, Moment::End, None) {
             Ok(file) if answer::write(&AnswerLine::Profile(file.display().to_string())) => {}
@@ -244,7 +220,9 @@ impl ProfileWriter {
         };
         let write = || {
             answer::check_folder(file)?;
-            let Some(heap) = heap(sources, jni, file, &goes_on) else {
+            let hprof = options.settings.hprof.as_ref().filter(|hprof| hprof.dump);
+            let dump = |hprof: &HprofOptions| heap(sources, jni, file, !hprof.binary, &goes_on);
+            let Some(heap) = hprof.and_then(dump) else {
                 return put(None);
             };
             match put(Some(&heap)) {

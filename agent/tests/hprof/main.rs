@@ -250,6 +250,12 @@ fn old_lists_have_callees_and_callers() -> Result<()> {
     ] {
         ensure!(list.contains(row), "{row}");
     }
+    let whole = contents(&file)?;
+    let [Section::Old(rows)] = &whole.sections[..] else {
+        bail!("{whole:?}");
+    };
+    let step = rows.iter().find(|row| row.callee == "Hprof.step(I)I");
+    ensure!(step.is_some_and(|row| row.count == 1000), "{step:?}");
     Ok(())
 }
 
@@ -284,8 +290,8 @@ fn options_are_those_of_hprof() -> Result<()> {
     for (options, environment, message) in [
         (
             "cpu=samples",
-            Some("net=localhost:1"),
-            "hprof: net= is not supported yet",
+            Some("net=localhost"),
+            "hprof: net=localhost: expected HOST:PORT",
         ),
         (
             "cpu=old",

@@ -34,7 +34,7 @@ pub(super) fn warnings(contents: &Contents) -> Vec<Warning> {
                     threads.extend(monitor.to_enter.iter().chain(&monitor.to_be_notified));
                 }
             }
-            Section::Heap(_) | Section::Summary(_) => {}
+            Section::Old(_) | Section::Heap(_) | Section::Summary(_) => {}
         }
     }
     for (section, trace) in traces {

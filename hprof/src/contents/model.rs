@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::warning::Warning;
 use crate::record::heap_summary::HeapSummary;
-use crate::text::{Cost, CostsBegin, Frame, Owner, Site, SitesBegin, ThreadState};
+use crate::text::{Cost, CostsBegin, Frame, OldCall, Owner, Site, SitesBegin, ThreadState};
 
 /// The contents of a file of HPROF.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -31,6 +31,8 @@ pub enum Format {
     Text { date: String },
     /// The binary format, with the bytes of an identifier and the milliseconds since 1970.
     Binary { id_size: u32, time_ms: u64 },
+    /// The list of `cpu=old`.
+    Old,
 }
 
 impl Default for Format {
@@ -74,6 +76,8 @@ pub enum Section {
         rows: Vec<Cost>,
     },
     Monitors(MonitorDump),
+    /// Calls by callee and caller.
+    Old(Vec<OldCall>),
     Heap(Heap),
     /// Bytes and objects of the heap, of a binary file.
     Summary(HeapSummary),

@@ -1,12 +1,13 @@
 //! Reading a file in either format.
 
-use std::io::{self, Read};
+use std::io::{self, BufReader, Read};
 
 use super::check::warnings;
 use super::error::ContentsError;
-use super::model::Contents;
+use super::model::{Contents, Format, Section};
 use super::{binary, text};
 use crate::error::{Error, ErrorKind};
+use crate::text::{OLD_HEADER, OldCall};
 
 /// The contents of a file as far as they could be read, and the fault that ended the reading.
 #[derive(Debug)]
@@ -21,7 +22,7 @@ pub struct ReadContents {
 const TEXT: &[u8] = b"JAVA PROFILE 1.0.1, created ";
 
 impl Contents {
-    /// Reads a file in either format; a binary one may be compressed by gzip.
+    /// Reads a file in one of the formats; a binary one may be compressed by gzip.
     pub fn read(mut source: impl Read) -> ReadContents {
         let mut head = Vec::new();
         let read = (&mut source).take(TEXT.len() as u64).read_to_end(&mut head);
@@ -32,15 +33,29 @@ impl Contents {
             };
         }
         let is_text = head == TEXT;
+        let is_old = head.starts_with(OLD_HEADER.as_bytes());
         let source = io::Cursor::new(head).chain(source);
         let (mut contents, error) = if is_text {
             text::read(source)
+        } else if is_old {
+            read_old(source)
         } else {
             binary::read(source)
         };
         contents.warnings = warnings(&contents);
         ReadContents { contents, error }
     }
+}
+
+fn read_old(source: impl Read) -> (Contents, Option<ContentsError>) {
+    let mut rows = Vec::new();
+    let error = OldCall::read(BufReader::new(source), &mut rows).err();
+    let contents = Contents {
+        format: Format::Old,
+        sections: vec![Section::Old(rows)],
+        ..Contents::default()
+    };
+    (contents, error.map(ContentsError::Text))
 }
 
 fn unreadable(error: io::Error) -> ContentsError {

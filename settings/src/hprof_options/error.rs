@@ -30,12 +30,4 @@ pub enum HprofOptionsError {
     /// Two options exclude each other, as they did in HPROF.
     #[error("hprof: {0} cannot be combined with {1}")]
     Conflict(&'static str, &'static str),
-    /// HPROF has this option, but our agent does not have it yet.
-    #[error("hprof: {option} is not supported yet; {instead}")]
-    NotYet {
-        /// The option with its value.
-        option: &'static str,
-        /// The remedy.
-        instead: &'static str,
-    },
 }

@@ -16,6 +16,8 @@ loadhook agent with the options of HPROF:
   format=a|b             text or the binary format (default a)
   file=FILE              write to FILE (default java.hprof.txt, or java.hprof
                          with format=b)
+  net=HOST:PORT          send the binary format to an address instead, and take
+                         HPROF's commands from there: loadhook hprof listen PORT
   depth=N                frames of a trace (default 4)
   interval=MS            with cpu=samples: milliseconds of processor time between
                          two samples of a thread, 1 to 1000 (default 10)
@@ -31,5 +33,5 @@ loadhook agent with the options of HPROF:
 
 The options in the environment variable _JAVA_HPROF_OPTIONS are appended.
 Without effect: msa, gc_okay, primfields, primarrays, logflags, debugflags,
-coredump, errorexit, pause, debug, X. Not supported yet: net.
+coredump, errorexit, pause, debug, X.
 ";

@@ -73,8 +73,10 @@ pub struct HprofOptions {
     pub at_exit: bool,
     /// True for the binary format, false for text.
     pub binary: bool,
-    /// The file that is written.
+    /// The file that is written, unless there is an address.
     pub file: String,
+    /// The address `HOST:PORT` that gets the binary format instead of a file.
+    pub net: Option<String>,
     /// Maximum number of frames of a trace.
     pub depth: u32,
     /// Processor time between two samples of a thread, in milliseconds.
@@ -114,6 +116,7 @@ impl Default for HprofOptions {
             at_exit: true,
             binary: false,
             file: default_file(false),
+            net: None,
             depth: 4,
             interval: 10,
             cutoff: Cutoff(100_000),

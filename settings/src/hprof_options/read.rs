@@ -21,12 +21,13 @@ const WITHOUT_EFFECT: &[&str] = &[
     "X",
 ];
 
-/// The words of options that exclude others, or that are not supported yet.
+/// The words of options that exclude others.
 #[derive(Default)]
 struct Words {
     heap: Option<Heap>,
     has_file: bool,
-    has_net: bool,
+    /// True for `format=a`.
+    is_text: bool,
 }
 
 /// Values of `heap=`.
@@ -55,6 +56,8 @@ impl FromStr for HprofOptions {
             }
             options.set(&mut words, key, value)?;
         }
+        // HPROF's text went to an address, too, but only the binary format takes commands back.
+        options.binary |= options.net.is_some();
         words.check(&options)?;
         if !words.has_file {
             options.file = default_file(options.binary);
@@ -97,12 +100,16 @@ impl HprofOptions {
                     "b" => true,
                     _ => return Err(wrong("expected a or b")),
                 };
+                words.is_text = !self.binary;
             }
             "file" => {
                 words.has_file = true;
                 value.clone_into(&mut self.file);
             }
-            "net" => words.has_net = true,
+            "net" => {
+                let is_address = is_address(value).then(|| value.to_owned());
+                self.net = Some(is_address.ok_or_else(|| wrong("expected HOST:PORT"))?);
+            }
             "depth" => {
                 self.depth = number(value).ok_or_else(|| wrong("expected a number of frames"))?;
             }
@@ -126,6 +133,14 @@ impl HprofOptions {
         }
         Ok(())
     }
+}
+
+/// Returns whether a text is a host and a port.
+fn is_address(text: &str) -> bool {
+    text.rsplit_once(':').is_some_and(|(host, port)| {
+        let has_host = !host.is_empty() && (!host.contains(':') || host.starts_with('['));
+        has_host && port.parse().is_ok_and(|port: u16| port > 0)
+    })
 }
 
 fn yes(key: &str, value: &str) -> Result<bool> {
@@ -155,22 +170,21 @@ impl Words {
         }
     }
 
-    /// Refuses options that exclude each other, then those that are not supported yet.
+    /// Refuses options that exclude each other.
     fn check(&self, options: &HprofOptions) -> Result<()> {
         let is_old = options.cpu == Some(HprofCpu::Old);
+        let has_net = options.net.is_some();
         for (is_given, one, other) in [
+            (is_old && has_net, "net=", "cpu=old"),
             (options.binary && is_old, "format=b", "cpu=old"),
             (is_old && self.heap.is_some(), "cpu=old", "heap="),
             (is_old && options.monitors, "cpu=old", "monitor=y"),
-            (self.has_file && self.has_net, "file=", "net="),
+            (self.has_file && has_net, "file=", "net="),
+            (self.is_text && has_net, "format=a", "net="),
         ] {
             if is_given {
                 return Err(HprofOptionsError::Conflict(one, other));
             }
-        }
-        if self.has_net {
-            let (option, instead) = ("net=", "give file=");
-            return Err(HprofOptionsError::NotYet { option, instead });
         }
         Ok(())
     }

@@ -51,6 +51,14 @@ fn contradictions_and_faults_are_refused() {
             "net=a:1,file=b,cpu=samples",
             "hprof: file= cannot be combined with net=",
         ),
+        (
+            "net=a:1,format=a",
+            "hprof: format=a cannot be combined with net=",
+        ),
+        (
+            "net=a:1,cpu=old",
+            "hprof: net= cannot be combined with cpu=old",
+        ),
         ("depth=-1", "hprof: depth=-1: expected a number of frames"),
         (
             "interval=0",
@@ -86,9 +94,25 @@ fn contradictions_and_faults_are_refused() {
 }
 
 #[test]
-fn what_is_not_supported_yet_is_refused_by_name() {
-    let said = message("cpu=samples,net=localhost:1");
-    assert_eq!(said, "hprof: net= is not supported yet; give file=");
+fn an_address_gets_the_binary_format() {
+    for address in ["localhost:7000", "127.0.0.1:1", "[::1]:65535"] {
+        let options = read(&format!("cpu=samples,net={address}")).expect("the options are right");
+        assert_eq!(
+            (options.net.as_deref(), options.binary),
+            (Some(address), true)
+        );
+        assert_eq!(read(&options.to_string()), Ok(options));
+    }
+    for address in [
+        "localhost",
+        ":7000",
+        "localhost:0",
+        "localhost:70000",
+        "::1:7000",
+    ] {
+        let expected = format!("hprof: net={address}: expected HOST:PORT");
+        assert_eq!(message(&format!("net={address}")), expected);
+    }
 }
 
 /// HPROF takes the whole heap if it is asked for nothing.
@@ -146,6 +170,7 @@ fn the_agent_measures_what_is_asked_for() {
         agent("hprof:cpu=old"),
         agent("hprof:heap=dump"),
         agent("hprof:monitor=y"),
+        agent("hprof:heap=sites,net=localhost:7000"),
         agent("hprof:"),
     ] {
         options
@@ -153,10 +178,10 @@ fn the_agent_measures_what_is_asked_for() {
             .expect("the options do not exclude each other");
         assert_eq!(options.to_string().parse(), Ok(options));
     }
-    let error = "hprof:cpu=samples,net=a:1".parse::<AgentOptions>();
+    let error = "hprof:cpu=samples,net=a".parse::<AgentOptions>();
     assert!(matches!(
         error,
-        Err(OptionsError::Hprof(HprofOptionsError::NotYet { .. }))
+        Err(OptionsError::Hprof(HprofOptionsError::Value { .. }))
     ));
 }
 
@@ -181,6 +206,7 @@ proptest! {
             at_exit,
             binary,
             file,
+            net: None,
             depth,
             interval,
             cutoff: Cutoff(cutoff),

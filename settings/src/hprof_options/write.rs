@@ -28,7 +28,9 @@ impl Display for HprofOptions {
         if self.monitors {
             items.push(("monitor", "y".to_owned()));
         }
-        if self.binary {
+        if let Some(address) = &self.net {
+            items.push(("net", address.clone()));
+        } else if self.binary {
             items.push(("format", "b".to_owned()));
         }
         if self.file != usual.file {

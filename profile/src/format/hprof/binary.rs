@@ -11,14 +11,11 @@ use loadhook_hprof::{
 
 use super::costs::Costs;
 use super::detail::Detail;
+use super::numbers::Numbers;
 use super::sites::Sites;
 use super::traces::{Place, Traces};
 use crate::model::Amount;
 
-/// Serial numbers of classes begin here, as HPROF's do.
-const CLASSES: u32 = 100_001;
-/// Identifiers of frames begin here.
-const FRAMES: u64 = 500_001;
 /// Identifiers of class objects begin here. A profile does not know the objects of classes. These identifiers are above
 /// those of a heap dump in the same file.
 const CLASS_OBJECTS: u64 = 1 << 48;
@@ -30,18 +27,28 @@ const SAMPLES: u32 = 2;
 /// The flag of [`AllocSites`] that are ordered by allocated bytes.
 const BY_ALLOCATED: u16 = 2;
 
+/// The settings at the begin of a stream.
+#[derive(Clone, Copy, Debug)]
+pub struct StreamSettings {
+    /// True if there are allocation sites.
+    pub has_sites: bool,
+    /// True if there are samples.
+    pub has_samples: bool,
+    /// Maximum number of frames of a trace.
+    pub depth: usize,
+}
+
 /// Writes the settings, which come first in a file.
-pub(super) fn settings<W: Write>(
-    costs: &[Costs<'_>],
-    has_sites: bool,
-    detail: &Detail,
-    out: &mut Writer<W>,
-) -> io::Result<()> {
-    let has_samples = costs.iter().any(|costs| costs.kind == CostKind::Samples);
+pub(super) fn settings<W: Write>(settings: StreamSettings, out: &mut Writer<W>) -> io::Result<()> {
+    let traces = if settings.has_sites {
+        TRACES_OF_ALLOCATIONS
+    } else {
+        0
+    };
+    let samples = if settings.has_samples { SAMPLES } else { 0 };
     out.control_settings(&ControlSettings {
-        flags: if has_sites { TRACES_OF_ALLOCATIONS } else { 0 }
-            | if has_samples { SAMPLES } else { 0 },
-        depth: u16::try_from(detail.depth).unwrap_or(u16::MAX),
+        flags: traces | samples,
+        depth: u16::try_from(settings.depth).unwrap_or(u16::MAX),
     })
 }
 
@@ -59,8 +66,8 @@ pub(super) fn thread<W: Write>(serial: u32, name: &str, out: &mut Writer<W>) -> 
 }
 
 /// The classes and frames that are written so far.
-#[derive(Default)]
 pub(super) struct Defined {
+    first: Numbers,
     /// Serial numbers of classes by name.
     classes: HashMap<String, u32>,
     /// Identifiers of frames.
@@ -68,6 +75,33 @@ pub(super) struct Defined {
 }
 
 impl Defined {
+    pub(super) fn new(first: Numbers) -> Defined {
+        Defined {
+            first,
+            classes: HashMap::new(),
+            frames: HashMap::new(),
+        }
+    }
+
+    /// The numbers that are left when `out` is written, which has this number of threads.
+    pub(super) fn rest<W: Write>(
+        &self,
+        threads: usize,
+        traces: &Traces<'_>,
+        out: &Writer<W>,
+    ) -> Numbers {
+        Numbers {
+            threads: self.first.thread(threads),
+            traces: self
+                .first
+                .traces
+                .saturating_add(traces.used().count() as u32),
+            classes: self.first.classes.saturating_add(self.classes.len() as u32),
+            frames: self.first.frames + self.frames.len() as u64,
+            names: out.next_name(),
+        }
+    }
+
     /// Writes the traces that rows refer to, and before each trace its frames.
     pub(super) fn traces<W: Write>(
         &mut self,
@@ -96,7 +130,7 @@ impl Defined {
         let (method, line) = place;
         let method = traces.method(method);
         let line = line.and_then(|line| i32::try_from(line).ok());
-        let id = FRAMES + self.frames.len() as u64;
+        let id = self.first.frames + self.frames.len() as u64;
         let frame = StackFrame {
             id,
             method_name: out.name(method.name.as_bytes())?,
@@ -118,7 +152,7 @@ impl Defined {
         if let Some(serial) = self.classes.get(name) {
             return Ok(*serial);
         }
-        let serial = CLASSES.saturating_add(self.classes.len() as u32);
+        let serial = self.first.classes.saturating_add(self.classes.len() as u32);
         let class = LoadClass {
             serial,
             class: CLASS_OBJECTS + 8 * u64::from(serial),
@@ -129,7 +163,7 @@ impl Defined {
         Ok(serial)
     }
 
-    /// Writes the sizes of the heap and the sites.
+    /// Writes the sites.
     pub(super) fn sites<W: Write>(
         &mut self,
         sites: &Sites<'_>,
@@ -148,7 +182,6 @@ impl Defined {
             });
         }
         let (live, allocated) = (small(sites.live), large(sites.allocated));
-        out.heap_summary(&HeapSummary { live, allocated })?;
         let sums = AllocSites {
             flags: if sites.is_live { 0 } else { BY_ALLOCATED },
             cutoff: detail.cutoff as f32,
@@ -191,6 +224,12 @@ impl Defined {
         }
         out.trace_times(of, costs.total.round() as u64, &rows)
     }
+}
+
+/// Writes the sizes of the heap.
+pub(super) fn summary<W: Write>(sites: &Sites<'_>, out: &mut Writer<W>) -> io::Result<()> {
+    let (live, allocated) = (small(sites.live), large(sites.allocated));
+    out.heap_summary(&HeapSummary { live, allocated })
 }
 
 /// The first byte of a site: 0, or for an array the code of its elements' type.

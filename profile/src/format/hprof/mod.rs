@@ -5,79 +5,36 @@ mod binary;
 mod costs;
 mod detail;
 mod monitors;
+mod numbers;
 mod old;
 mod ranked;
 mod sites;
+mod stream;
+mod tables;
 mod text;
 mod traces;
 
 use std::io::{self, Write};
 
-use loadhook_hprof::contents;
-use loadhook_hprof::text::{ThreadEnd, ThreadStart, Writer};
-use loadhook_hprof::{Header, text::Line};
+use loadhook_hprof::text::{Line, ThreadEnd, ThreadStart, Writer};
 use loadhook_text::date::asctime;
 
-use self::costs::{Costs, costs};
+pub use self::binary::StreamSettings;
 pub use self::detail::Detail;
 pub use self::monitors::{
     Contention, MonitorDump, MonitorState, MonitorTables, ThreadState, WaitMoment, Waiting,
 };
+pub use self::numbers::Numbers;
 pub use self::old::write_old;
-use self::sites::{Sites, sites};
-use self::traces::{Traces, thread_index, thread_serial};
+pub use self::stream::{add_part, begin_stream, go_on_with_stream};
+pub use self::tables::Part;
+use self::tables::{Tables, threads};
 use crate::analysis::options::Options;
-use crate::model::{Profile, Seen, ThreadKind, ThreadTree, Timing};
+use crate::model::{Profile, Seen, ThreadKind, Timing};
 
 /// The reason why a profile with nothing but calls is refused.
 const NO_TABLE: &str = "HPROF's text has times or allocations, and this profile has only calls; \
     run again with --timing sampled or exact, or with --alloc";
-
-/// The tables of a profile.
-struct Tables<'p> {
-    costs: Vec<Costs<'p>>,
-    sites: Option<Sites<'p>>,
-    monitors: Option<contents::MonitorDump>,
-    traces: Traces<'p>,
-}
-
-impl<'p> Tables<'p> {
-    fn new(
-        profile: &'p Profile,
-        monitors: Option<&'p MonitorTables>,
-        detail: &Detail,
-        options: &Options<'_>,
-    ) -> Tables<'p> {
-        let mut traces = Traces::new(profile, *detail);
-        let mut all_costs: Vec<Costs<'p>> = Vec::new();
-        all_costs.extend(costs(profile, options, &mut traces));
-        let sites = sites(profile, options, &mut traces);
-        all_costs.extend(monitors.map(|of| monitors::costs(of, options, &mut traces)));
-        Tables {
-            costs: all_costs,
-            sites,
-            monitors: monitors.map(|of| monitors::numbered(&of.dump, &mut traces)),
-            traces,
-        }
-    }
-
-    /// The introduction about threads that wait for each other.
-    fn deadlocks(&self, profile: &Profile) -> String {
-        let mut text = String::new();
-        for circle in self.monitors.iter().flat_map(|dump| dump.deadlocks()) {
-            let names = circle.iter().map(|serial| {
-                let thread = thread_index(*serial).and_then(|at| profile.threads.get(at));
-                thread.map_or("?", |thread| &*thread.name)
-            });
-            let names: Vec<&str> = names.collect();
-            text += &format!(
-                "Deadlock: each of these threads waits for the next one: {}.\n",
-                names.join(", ")
-            );
-        }
-        text
-    }
-}
 
 /// Writes the tables of all that the profile has as text: samples or times of traces, and allocations.
 ///
@@ -117,11 +74,12 @@ pub fn begin_text<W: Write>(
     out: W,
 ) -> io::Result<Writer<W>> {
     let date = date(profile);
-    let tables = Tables::new(profile, monitors, detail, options);
+    let numbers = Numbers::default();
+    let tables = Tables::new(profile, monitors, detail, options, Part::All, numbers);
     let lost = monitors.map_or(0, |monitors| monitors.lost_waits);
     let introduction = introduction(profile, lost) + &tables.deadlocks(profile);
     let mut writer = Writer::new(out, &date, &introduction)?;
-    for (serial, thread) in threads(profile, options) {
+    for (serial, thread) in threads(profile, options, &numbers) {
         let start = ThreadStart {
             serial,
             name: thread.name.to_string(),
@@ -136,7 +94,7 @@ pub fn begin_text<W: Write>(
         writer.line(&line)?;
     }
     for waiting in monitors.iter().flat_map(|monitors| &monitors.waits) {
-        writer.line(&Line::MonitorEvent(monitors::event(waiting)))?;
+        writer.line(&Line::MonitorEvent(monitors::event(waiting, &numbers)))?;
     }
     if let Some(sites) = &tables.sites {
         for line in text::site_lines(sites, &date) {
@@ -169,28 +127,24 @@ pub fn begin_binary<W: Write>(
     options: &Options<'_>,
     out: W,
 ) -> io::Result<loadhook_hprof::Writer<W>> {
-    let header = Header {
-        id_size: 8,
-        time_ms: u64::try_from(end_millis(profile)).unwrap_or(0),
+    let time_ms = u64::try_from(end_millis(profile)).unwrap_or(0);
+    let settings = StreamSettings {
+        has_sites: profile.allocations.is_some(),
+        has_samples: profile.header.timing == Timing::Sampled,
+        depth: detail.depth,
     };
-    let tables = Tables::new(profile, monitors, detail, options);
-    let (costs, sites) = (&tables.costs, tables.sites.as_ref());
-    let mut out = loadhook_hprof::Writer::new(out, header)?;
-    binary::settings(costs, sites.is_some(), detail, &mut out)?;
-    for (serial, thread) in threads(profile, options) {
-        binary::thread(serial, &thread.name, &mut out)?;
-        if thread.kind == ThreadKind::Ended {
-            out.end_thread(serial)?;
-        }
-    }
-    let mut defined = binary::Defined::default();
-    defined.traces(&tables.traces, &mut out)?;
-    if let Some(sites) = sites {
-        defined.sites(sites, detail, &mut out)?;
-    }
-    for costs in costs {
-        defined.costs(costs, &mut out)?;
-    }
+    let mut out = begin_stream(time_ms, settings, out)?;
+    let mut numbers = Numbers::default();
+    let part = Part::All;
+    add_part(
+        profile,
+        monitors,
+        detail,
+        options,
+        part,
+        &mut numbers,
+        &mut out,
+    )?;
     Ok(out)
 }
 
@@ -199,17 +153,6 @@ fn end_millis(profile: &Profile) -> i64 {
     let header = &profile.header;
     let ran = i64::try_from(header.duration_ns / 1_000_000).unwrap_or(0);
     header.start_epoch_millis.saturating_add(ran)
-}
-
-/// The threads that the options choose, with their serial numbers.
-fn threads<'p>(
-    profile: &'p Profile,
-    options: &Options<'p>,
-) -> impl Iterator<Item = (u32, &'p ThreadTree)> {
-    let wanted = options.thread;
-    let threads = profile.threads.iter().enumerate();
-    let threads = threads.map(|(index, thread)| (thread_serial(index), thread));
-    threads.filter(move |(_, thread)| wanted.is_none_or(|wanted| wanted(&thread.name)))
 }
 
 /// The text above the records.

@@ -7,8 +7,9 @@ use loadhook_hprof::contents;
 use loadhook_hprof::text::{CostKind, MonitorEvent, Owner};
 
 use super::costs::{Cost, Costs};
+use super::numbers::Numbers;
 use super::ranked::ranked;
-use super::traces::{Traces, thread_serial};
+use super::traces::Traces;
 use crate::analysis::options::Options;
 
 /// All that is known of monitors.
@@ -134,7 +135,8 @@ pub(super) fn costs<'m>(
 /// The dump with serial numbers.
 pub(super) fn numbered(dump: &MonitorDump, traces: &mut Traces<'_>) -> contents::MonitorDump {
     use loadhook_hprof::text::ThreadState;
-    let serial = |thread: &u32| thread_serial(*thread as usize);
+    let numbers = traces.first;
+    let serial = |thread: &u32| numbers.thread(*thread as usize);
     let thread = |state: &self::ThreadState| {
         let frames = state.frames.iter().copied();
         let number = traces.number(state.thread as usize, frames);
@@ -159,10 +161,10 @@ pub(super) fn numbered(dump: &MonitorDump, traces: &mut Traces<'_>) -> contents:
 }
 
 /// The event as a line of the text.
-pub(super) fn event(waiting: &Waiting) -> MonitorEvent {
+pub(super) fn event(waiting: &Waiting, numbers: &Numbers) -> MonitorEvent {
     let (class, thread) = (
         waiting.class.clone(),
-        thread_serial(waiting.thread as usize),
+        numbers.thread(waiting.thread as usize),
     );
     match waiting.moment {
         WaitMoment::Begins { timeout_ms } => MonitorEvent::Wait {

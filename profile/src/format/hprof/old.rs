@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
+use loadhook_hprof::text::{OLD_HEADER, OldCall, UNKNOWN_CALLER};
+
 use crate::analysis::figures::figures;
 use crate::model::{Method, Profile};
 
@@ -34,15 +36,18 @@ pub fn write_old(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
         .filter(|(_, edge)| edge.calls > 0)
         .collect();
     edges.sort_by(|(a, one), (b, other)| other.ns.total_cmp(&one.ns).then(a.cmp(b)));
-    writeln!(out, "count callee caller time")?;
+    writeln!(out, "{OLD_HEADER}")?;
     for ((callee, caller), edge) in edges {
-        let callee = name(&profile.methods[callee as usize]);
-        let caller = match caller {
-            Some(caller) => name(&profile.methods[caller as usize]),
-            None => "<unknown caller>".to_owned(),
+        let row = OldCall {
+            count: edge.calls,
+            callee: name(&profile.methods[callee as usize]),
+            caller: match caller {
+                Some(caller) => name(&profile.methods[caller as usize]),
+                None => UNKNOWN_CALLER.to_owned(),
+            },
+            ms: (edge.ns / 1e6).round() as u64,
         };
-        let millis = (edge.ns / 1e6).round() as u64;
-        writeln!(out, "{} {callee} {caller} {millis}", edge.calls)?;
+        writeln!(out, "{row}")?;
     }
     out.flush()
 }

@@ -3,22 +3,8 @@
 use std::collections::HashMap;
 
 use super::detail::Detail;
+use super::numbers::Numbers;
 use crate::model::{Method, Profile};
-
-/// Serial number of the first thread, as in HPROF's files.
-const THREADS: u32 = 200_001;
-/// Serial number of the first trace, as in HPROF's files.
-const TRACES: u32 = 300_001;
-
-/// The serial number of the profile's thread at this index.
-pub(super) fn thread_serial(index: usize) -> u32 {
-    THREADS.saturating_add(u32::try_from(index).unwrap_or(u32::MAX))
-}
-
-/// The index of the profile's thread with this serial number.
-pub(super) fn thread_index(serial: u32) -> Option<usize> {
-    Some(serial.checked_sub(THREADS)? as usize)
-}
 
 /// A method and its line.
 pub(super) type Place = (u32, Option<u32>);
@@ -30,6 +16,8 @@ type Key = (Option<u32>, Vec<Place>);
 pub(super) struct Traces<'p> {
     profile: &'p Profile,
     pub(super) detail: Detail,
+    /// The numbers that are not used yet.
+    pub(super) first: Numbers,
     numbers: HashMap<Key, u32>,
     all: Vec<Key>,
     /// The traces that rows refer to, in the order of their serial numbers.
@@ -48,10 +36,11 @@ pub(super) struct Trace<'t> {
 }
 
 impl<'p> Traces<'p> {
-    pub(super) fn new(profile: &'p Profile, detail: Detail) -> Traces<'p> {
+    pub(super) fn new(profile: &'p Profile, detail: Detail, first: Numbers) -> Traces<'p> {
         Traces {
             profile,
             detail,
+            first,
             numbers: HashMap::new(),
             all: Vec::new(),
             used: Vec::new(),
@@ -64,7 +53,7 @@ impl<'p> Traces<'p> {
         let lines = self.detail.lines;
         let frames = frames.take(self.detail.depth);
         let frames = frames.map(|(method, line)| (method, line.filter(|_| lines)));
-        let thread = self.detail.by_thread.then(|| thread_serial(thread));
+        let thread = self.detail.by_thread.then(|| self.first.thread(thread));
         let key: Key = (thread, frames.collect());
         let next = self.all.len() as u32;
         *self.numbers.entry(key).or_insert_with_key(|key| {
@@ -77,13 +66,13 @@ impl<'p> Traces<'p> {
     pub(super) fn serial(&mut self, number: u32) -> u32 {
         *self.serials.entry(number).or_insert_with(|| {
             self.used.push(number);
-            TRACES.saturating_add(self.used.len() as u32 - 1)
+            self.first.traces.saturating_add(self.used.len() as u32 - 1)
         })
     }
 
     /// The innermost method of the trace with a serial number, as tables name it.
     pub(super) fn name(&self, serial: u32) -> String {
-        let number = self.used[(serial - TRACES) as usize];
+        let number = self.used[(serial - self.first.traces) as usize];
         match self.all[number as usize].1.first() {
             Some((method, _)) => {
                 let method = self.method(*method);
@@ -100,7 +89,7 @@ impl<'p> Traces<'p> {
 
     /// The traces that rows refer to.
     pub(super) fn used(&self) -> impl Iterator<Item = Trace<'_>> {
-        let numbered = (TRACES..).zip(&self.used);
+        let numbered = (self.first.traces..).zip(&self.used);
         numbered.map(|(serial, number)| {
             let (thread, frames) = &self.all[*number as usize];
             Trace {

@@ -1,4 +1,4 @@
-//! `loadhook hprof`: reads, checks and shows files of HPROF, text or binary.
+//! `loadhook hprof FILE`: reads, checks and shows files of HPROF, text or binary.
 
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use loadhook_hprof::HeapSummary;
 use loadhook_hprof::contents::{Contents, Format, Heap, MonitorDump, ReadContents, Section, Trace};
-use loadhook_hprof::text::{CostKind, Line};
+use loadhook_hprof::text::{CostKind, Line, OLD_HEADER};
 use loadhook_text::date::utc;
 use loadhook_text::units::noun;
 use loadhook_text::{bytes, count, printable};
@@ -21,12 +21,12 @@ const TOP: usize = 20;
 /// Maximum number of warnings that are printed.
 const WARNINGS: usize = 10;
 
-/// Arguments of `loadhook hprof`.
+/// Arguments of `loadhook hprof FILE`.
 #[derive(Debug, Args)]
-pub(crate) struct HprofArgs {
+pub(super) struct ShowArgs {
     /// A file of HPROF, text (java.hprof.txt) or binary; a binary one may be gzipped
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
+    #[arg(value_name = "FILE", required = true)]
+    file: Option<PathBuf>,
 
     /// Maximum number of rows of a table
     #[arg(long, value_name = "N", default_value_t = TOP)]
@@ -38,9 +38,10 @@ pub(crate) struct HprofArgs {
 }
 
 /// Runs the command: shows what could be read, and fails at the first fault of the file.
-pub(crate) fn run(args: &HprofArgs) -> Result<()> {
-    let name = printable(&args.file.display().to_string()).into_owned();
-    let file = open(&args.file, "a file of HPROF").with_context(|| name.clone())?;
+pub(super) fn run(args: &ShowArgs) -> Result<()> {
+    let path = args.file.as_deref().context("give a file of HPROF")?;
+    let name = printable(&path.display().to_string()).into_owned();
+    let file = open(path, "a file of HPROF").with_context(|| name.clone())?;
     let ReadContents { contents, error } = Contents::read(file);
     let mut shown = Shown {
         contents: &contents,
@@ -73,7 +74,7 @@ fn has_something(contents: &Contents) -> bool {
 /// Prints the contents of a file.
 struct Shown<'c, W> {
     contents: &'c Contents,
-    args: &'c HprofArgs,
+    args: &'c ShowArgs,
     out: W,
 }
 
@@ -100,6 +101,14 @@ impl<W: Write> Shown<'_, W> {
                     self.table(titles, rows.iter().map(|row| (row.to_string(), row.trace)))?;
                 }
                 Section::Monitors(dump) => self.monitors(dump)?,
+                Section::Old(rows) => {
+                    let calls = rows
+                        .iter()
+                        .fold(0, |sum: u64, row| sum.saturating_add(row.count));
+                    self.title(&format!("CALLS · total {}", count(calls)), "")?;
+                    let titles = format!("\n{OLD_HEADER}");
+                    self.table(titles, rows.iter().map(|row| (row.to_string(), 0)))?;
+                }
                 Section::Heap(heap) => self.heap(heap)?,
                 Section::Summary(summary) => self.summary(summary)?,
             }
@@ -110,6 +119,9 @@ impl<W: Write> Shown<'_, W> {
     fn head(&mut self) -> io::Result<()> {
         let contents = self.contents;
         match &contents.format {
+            Format::Old => {
+                return writeln!(self.out, "HPROF list of callees and callers (cpu=old)");
+            }
             Format::Text { date } => {
                 writeln!(
                     self.out,

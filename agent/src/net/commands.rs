@@ -1,0 +1,167 @@
+//! The thread that connects to the address of `net=`, and does what commands from there ask for.
+
+use std::net::TcpStream;
+use std::sync::atomic::Ordering;
+
+use loadhook_hprof::{COLLECT_FIRST, Command, Received};
+use loadhook_profile::Timing;
+use loadhook_profile::format::hprof::{Part, StreamSettings, begin_stream};
+
+use super::{Connection, NotSent};
+use crate::agent::Agent;
+use crate::diagnostics;
+use crate::jvm::jni::Jni;
+use crate::jvm::jni_calls::Argument;
+use crate::snapshot::assembly::{Moment, Sources};
+use crate::snapshot::stream::{self, Answer, StreamError};
+
+/// Starts the thread.
+pub(crate) fn start(agent: &'static Agent, connection: &'static Connection, jni: Jni<'_>) {
+    let run = move |jni: Jni<'_>| {
+        let opened = begin(agent).and_then(|begin| connection.open(&begin));
+        match opened {
+            Ok(commands) => serve(agent, connection, jni, &commands),
+            Err(error) => diagnostics::line(&format!(
+                "net={address}: {error}; the program runs, and nothing is written; begin with \
+                 `loadhook hprof listen PORT -o FILE` there",
+                address = connection.address
+            )),
+        }
+    };
+    let name = c"loadhook hprof net";
+    if !agent.own_threads.start(agent.jvmti, jni, name, run) {
+        connection.end();
+        diagnostics::once("net=: its thread cannot be started; nothing is written");
+    }
+}
+
+/// The begin of the stream.
+fn begin(agent: &Agent) -> std::io::Result<Vec<u8>> {
+    let options = agent.options();
+    let hprof = options.settings.hprof.as_ref();
+    let settings = StreamSettings {
+        has_sites: agent.samples.is_some(),
+        has_samples: options.timing == Some(Timing::Sampled),
+        depth: hprof.map_or(0, |hprof| hprof.depth as usize),
+    };
+    let mut begin = Vec::new();
+    begin_stream(agent.start_time.epoch_millis(), settings, &mut begin)?.finish()?;
+    Ok(begin)
+}
+
+/// Does what commands ask for, until the reader sends no more.
+fn serve(agent: &'static Agent, connection: &'static Connection, jni: Jni<'_>, input: &TcpStream) {
+    loop {
+        match Command::read(input) {
+            Ok(Some(Received::Command(Command::End)) | None) | Err(_) => return,
+            Ok(Some(Received::Command(command))) => {
+                // The references of a call end with its frame.
+                let _ = jni.framed(|jni| execute(agent, connection, jni, command));
+            }
+            Ok(Some(Received::Unknown { tag })) => {
+                diagnostics::once(&format!("net=: unknown command {tag:#04x} is ignored"));
+            }
+            Ok(Some(Received::TooLong { length })) => {
+                diagnostics::line(&format!(
+                    "net=: a command of {length} bytes is none of HPROF's; no more commands are taken"
+                ));
+                return;
+            }
+        }
+    }
+}
+
+fn execute(agent: &'static Agent, connection: &'static Connection, jni: Jni<'_>, command: Command) {
+    if agent.gate.is_ending() {
+        return;
+    }
+    match command {
+        Command::Collect => collect(agent),
+        Command::DumpHeap => answer(agent, jni, Answer::HEAP),
+        Command::AllocSites { flags, cutoff } => {
+            if flags & COLLECT_FIRST != 0 {
+                collect(agent);
+            }
+            if flags & !COLLECT_FIRST != 0 {
+                diagnostics::once(
+                    "net=: sites are sent whole and by live bytes; other orders are ignored",
+                );
+            }
+            answer(agent, jni, Answer::of(Part::Sites).with_cutoff(cutoff));
+        }
+        Command::HeapSummary => answer(agent, jni, Answer::of(Part::Summary)),
+        Command::Exit => exit(jni),
+        Command::DumpTraces => answer(agent, jni, Answer::of(Part::Traces)),
+        Command::CpuSamples { cutoff } => {
+            answer(agent, jni, Answer::of(Part::Costs).with_cutoff(cutoff));
+        }
+        Command::AllocationTraces(is_on) => {
+            connection.notes_allocations.store(is_on, Ordering::Relaxed)
+        }
+        Command::Sampling(is_on, thread) => {
+            if thread != 0 {
+                diagnostics::once("net=: samples are taken of all threads or of none");
+            }
+            if connection.samples.swap(is_on, Ordering::Relaxed) != is_on {
+                sampling(agent, jni, is_on);
+            }
+        }
+        Command::End => {}
+    }
+}
+
+/// Lets the JVM collect garbage.
+fn collect(agent: &Agent) {
+    if let Err(error) = agent.jvmti.collect_garbage() {
+        diagnostics::once(&format!("net=: the JVM collects no garbage ({error})"));
+    }
+}
+
+fn answer(agent: &'static Agent, jni: Jni<'_>, answer: Answer) {
+    let Some(sources) = agent.sources() else {
+        return;
+    };
+    if let Some(_pass) = agent.gate.enter() {
+        send(&sources, jni, answer);
+    }
+}
+
+/// Sends an answer while the program runs. The caller has the right to write.
+pub(crate) fn send(sources: &Sources<'_>, jni: Jni<'_>, answer: Answer) {
+    if !sources.has_heap_for_snapshot(jni) {
+        diagnostics::line("net=: nothing is sent: the heap is nearly full; raise -Xmx");
+        return;
+    }
+    match stream::send(sources, jni, Moment::Running, answer) {
+        // The answer at the end will have everything.
+        Err(StreamError::Assembly(_)) if sources.gate.is_ending() => {}
+        // The end of the connection was reported.
+        Err(StreamError::NotSent(NotSent::Closed)) => {}
+        Err(error) => diagnostics::line(&format!("net=: an answer is lost: {error}")),
+        Ok(()) => {}
+    }
+}
+
+fn sampling(agent: &'static Agent, jni: Jni<'_>, is_on: bool) {
+    let Some(sampler) = &agent.sampler else {
+        diagnostics::once("net=: no samples are taken; give cpu=samples");
+        return;
+    };
+    if is_on {
+        sampler.resume(&agent.instrumentation, jni);
+    } else {
+        sampler.pause(&agent.instrumentation, jni);
+    }
+}
+
+/// Ends the program as its own call of `System.exit(0)` would.
+fn exit(jni: Jni<'_>) {
+    diagnostics::line("net=: the command EXIT ends the program");
+    let called = jni.find_class(c"java/lang/System").and_then(|system| {
+        let exit = jni.static_method(system, c"exit", c"(I)V")?;
+        jni.call_void(exit, &[Argument::Int(0)])
+    });
+    if called.is_err() {
+        diagnostics::line("net=: the program does not end: System.exit has thrown an exception");
+    }
+}

@@ -1,0 +1,258 @@
+//! The connection to the address of `net=`. The agent connects and never listens. Only the agent's own threads and the
+//! end of the JVM wait for the reader, and only as long as it takes enough.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use loadhook_profile::format::hprof::Numbers;
+use loadhook_text::bytes;
+use thiserror::Error;
+
+use crate::locks::{lock, wait};
+
+/// The time for connecting, and for an answer of one byte.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Beyond [`PATIENCE`], the reader must take this number of bytes in a second.
+const LEAST_RATE: u64 = 1 << 20;
+
+/// Longest wait in a call of the system.
+const TICK: Duration = Duration::from_millis(200);
+
+/// Bytes that are read from an answer at once.
+const CHUNK: usize = 64 << 10;
+
+/// The reason why an answer was not sent.
+#[derive(Debug, Error)]
+pub(crate) enum NotSent {
+    /// There is no connection: it failed or was closed, which was reported.
+    #[error("there is no connection")]
+    Closed,
+    /// The reader has closed the connection, or the network has failed.
+    #[error("{address} took {} and is gone ({error})", bytes(*taken))]
+    Gone {
+        address: String,
+        taken: u64,
+        error: io::Error,
+    },
+    /// The reader takes too little.
+    #[error(
+        "{address} took only {} in {} seconds; it is given up, so that the program is not held up",
+        bytes(*taken),
+        after.as_secs()
+    )]
+    TooSlow {
+        address: String,
+        taken: u64,
+        after: Duration,
+    },
+    /// A part of the answer cannot be read from its file.
+    #[error("the heap dump cannot be read ({0})")]
+    Unreadable(io::Error),
+}
+
+#[derive(Default)]
+enum State {
+    #[default]
+    Opening,
+    Open(TcpStream),
+    Closed,
+}
+
+/// The connection.
+pub(crate) struct Connection {
+    pub(crate) address: String,
+    /// Usually [`PATIENCE`].
+    patience: Duration,
+    state: Mutex<State>,
+    changed: Condvar,
+    /// The numbers that the stream has left.
+    pub(crate) numbers: Mutex<Numbers>,
+    /// False after the command to note no allocations.
+    pub(super) notes_allocations: AtomicBool,
+    /// False after the command to take no samples.
+    pub(super) samples: AtomicBool,
+}
+
+impl Connection {
+    pub(crate) fn new(address: String) -> Connection {
+        Connection {
+            address,
+            patience: PATIENCE,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            numbers: Mutex::default(),
+            notes_allocations: true.into(),
+            samples: true.into(),
+        }
+    }
+
+    /// Returns whether allocations are noted.
+    pub(crate) fn notes_allocations(&self) -> bool {
+        self.notes_allocations.load(Ordering::Relaxed)
+    }
+
+    /// Connects and sends the begin of the stream. Returns the side from which commands are read.
+    pub(super) fn open(&self, begin: &[u8]) -> io::Result<TcpStream> {
+        let opened = self.connect(begin);
+        let (state, commands) = match opened {
+            Ok((stream, commands)) => (State::Open(stream), Ok(commands)),
+            Err(error) => (State::Closed, Err(error)),
+        };
+        *lock(&self.state) = state;
+        self.changed.notify_all();
+        commands
+    }
+
+    fn connect(&self, begin: &[u8]) -> io::Result<(TcpStream, TcpStream)> {
+        let mut failed = io::Error::other("the host has no address");
+        for address in self.address.to_socket_addrs()? {
+            match TcpStream::connect_timeout(&address, self.patience) {
+                Ok(mut stream) => {
+                    stream.set_write_timeout(Some(TICK))?;
+                    stream.write_all(begin)?;
+                    let commands = stream.try_clone()?;
+                    return Ok((stream, commands));
+                }
+                Err(error) => failed = error,
+            }
+        }
+        Err(failed)
+    }
+
+    /// Sends an answer. If that fails, the connection is closed, because a part of the answer may be sent.
+    pub(crate) fn send(&self, answer: impl Read) -> Result<(), NotSent> {
+        let began = Instant::now();
+        let mut state = lock(&self.state);
+        while matches!(*state, State::Opening) && began.elapsed() < self.patience {
+            state = wait(&self.changed, state, TICK);
+        }
+        let State::Open(stream) = &*state else {
+            return Err(NotSent::Closed);
+        };
+        let sent = self.copy(stream, answer);
+        if sent.is_err() {
+            let _ = stream.shutdown(Shutdown::Both);
+            *state = State::Closed;
+        }
+        sent
+    }
+
+    fn copy(&self, mut stream: &TcpStream, mut answer: impl Read) -> Result<(), NotSent> {
+        let began = Instant::now();
+        let address = || self.address.clone();
+        let mut taken = 0;
+        let mut buffer = vec![0; CHUNK];
+        loop {
+            let read = answer.read(&mut buffer).map_err(NotSent::Unreadable)?;
+            let mut rest = buffer.get(..read).unwrap_or_default();
+            if rest.is_empty() {
+                return Ok(());
+            }
+            while !rest.is_empty() {
+                let after = began.elapsed();
+                match stream.write(rest) {
+                    Ok(written) => {
+                        taken += written as u64;
+                        rest = rest.get(written..).unwrap_or_default();
+                    }
+                    Err(error) if is_wait(&error) => {
+                        if after > self.patience + Duration::from_secs(taken / LEAST_RATE) {
+                            let address = address();
+                            return Err(NotSent::TooSlow {
+                                address,
+                                taken,
+                                after,
+                            });
+                        }
+                    }
+                    Err(error) => {
+                        let address = address();
+                        return Err(NotSent::Gone {
+                            address,
+                            taken,
+                            error,
+                        });
+                    }
+                }
+            }
+        }
+    }
+
+    /// Ends the stream. Commands are still read, because unread ones would make the system drop what was sent last.
+    pub(crate) fn end(&self) {
+        let mut state = lock(&self.state);
+        if let State::Open(stream) = &*state {
+            let _ = stream.shutdown(Shutdown::Write);
+        }
+        *state = State::Closed;
+    }
+}
+
+/// Returns whether the reader has taken nothing yet.
+fn is_wait(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn what_is_sent_arrives_in_order() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        let address = listener.local_addr().expect("it is bound").to_string();
+        let connection = Connection::new(address);
+        let received = std::thread::scope(|scope| {
+            let reader = scope.spawn(|| {
+                let (mut stream, _) = listener.accept().expect("somebody connects");
+                let mut received = Vec::new();
+                stream.read_to_end(&mut received).expect("it is readable");
+                received
+            });
+            connection.open(b"begin ").expect("it listens");
+            connection.send(&b"one "[..]).expect("it is taken");
+            connection.send(&b"two"[..]).expect("it is taken");
+            connection.end();
+            reader.join().expect("the thread did not panic")
+        });
+        assert_eq!(received, b"begin one two");
+        let after = connection.send(&b"three"[..]);
+        assert!(matches!(after, Err(NotSent::Closed)));
+    }
+
+    #[test]
+    fn a_reader_that_is_gone_is_an_error() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        let address = listener.local_addr().expect("it is bound").to_string();
+        let connection = Connection::new(address);
+        connection.open(b"").expect("it listens");
+        drop(listener);
+        let sent = connection.send(io::repeat(7));
+        assert!(matches!(sent, Err(NotSent::Gone { .. })), "{sent:?}");
+        let again = connection.send(&b""[..]);
+        assert!(matches!(again, Err(NotSent::Closed)));
+        assert!(Connection::new("localhost:1".to_owned()).open(b"").is_err());
+    }
+
+    #[test]
+    fn a_reader_that_takes_nothing_is_given_up() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        let address = listener.local_addr().expect("it is bound").to_string();
+        let mut connection = Connection::new(address);
+        connection.patience = Duration::from_millis(100);
+        // The connection stays in the queue of the listener.
+        connection.open(b"").expect("it listens");
+        // The buffers of the system take a part.
+        let sent = connection.send(io::repeat(7).take(1 << 32));
+        assert!(matches!(sent, Err(NotSent::TooSlow { .. })), "{sent:?}");
+    }
+}

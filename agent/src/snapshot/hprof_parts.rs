@@ -1,0 +1,53 @@
+//! The parts of HPROF's files that follow from its options: the detail of tables, and the heap.
+
+use std::path::Path;
+
+use loadhook_profile::format::hprof::Detail;
+use loadhook_settings::HprofOptions;
+
+use super::assembly::Sources;
+use super::file;
+use crate::diagnostics;
+use crate::heap_dump::HeapFile;
+use crate::jvm::jni::Jni;
+
+/// The detail that the options choose.
+pub(super) fn detail(options: &HprofOptions) -> Detail {
+    Detail {
+        depth: usize::try_from(options.depth).unwrap_or(usize::MAX),
+        cutoff: options.cutoff.share(),
+        by_thread: options.thread,
+        lines: options.lineno,
+    }
+}
+
+/// Dumps the heap into a file without a name beside another one; gives up when `goes_on` returns false. A failure is
+/// reported, and there is no heap then.
+pub(super) fn heap<'g>(
+    sources: &Sources<'_>,
+    jni: Jni<'_>,
+    beside: &Path,
+    is_text: bool,
+    goes_on: &'g dyn Fn() -> bool,
+) -> Option<HeapFile<'g>> {
+    // A concurrent collector is not asked, because its threads stop when the JVM ends, and a collection would wait for
+    // them for ever.
+    if goes_on() && !sources.tracker.reserve.has_concurrent_collector {
+        sources.gate.release_during(|| {
+            // Without a collection the objects are counted too high.
+            let _ = sources.jvmti.collect_garbage();
+        });
+    }
+    let dumped = file::unnamed(beside)
+        .map_err(|error| format!("no heap dump: {error}"))
+        .and_then(|file| {
+            HeapFile::dump(jni, file, is_text, goes_on).map_err(|error| error.to_string())
+        });
+    dumped
+        .inspect_err(|error| {
+            if goes_on() {
+                diagnostics::line(error);
+            }
+        })
+        .ok()
+}

@@ -1,0 +1,125 @@
+//! Answers to the address of `net=`: the tables so far and dumps of the heap, in HPROF's binary format.
+
+use std::io::{self, Read};
+
+use loadhook_hprof::records;
+use loadhook_profile::format::Options;
+use loadhook_profile::format::hprof::{Part, add_part, go_on_with_stream};
+use thiserror::Error;
+
+use super::assembly::{AssemblyError, Moment, Sources};
+use super::hprof_parts::{detail, heap};
+use crate::jvm::jni::Jni;
+use crate::locks::lock;
+use crate::net::NotSent;
+
+/// The reason why an answer was not sent.
+#[derive(Debug, Error)]
+pub(crate) enum StreamError {
+    /// The profile could not be assembled.
+    #[error(transparent)]
+    Assembly(#[from] AssemblyError),
+    /// The answer was not sent.
+    #[error(transparent)]
+    NotSent(#[from] NotSent),
+    /// The answer could not be made.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+/// The parts of an answer.
+#[derive(Clone, Copy)]
+pub(crate) struct Answer {
+    tables: Option<Part>,
+    heap: bool,
+    /// The least share of a row, if the command gives one.
+    cutoff: Option<f64>,
+}
+
+impl Answer {
+    /// A dump of the heap.
+    pub(crate) const HEAP: Answer = Answer {
+        tables: None,
+        heap: true,
+        cutoff: None,
+    };
+
+    /// Tables.
+    pub(crate) fn of(tables: Part) -> Answer {
+        Answer {
+            tables: Some(tables),
+            heap: false,
+            cutoff: None,
+        }
+    }
+
+    /// Everything that the options ask for.
+    pub(crate) fn whole(sources: &Sources<'_>) -> Answer {
+        let hprof = sources.options().settings.hprof.as_ref();
+        Answer {
+            heap: hprof.is_some_and(|hprof| hprof.dump),
+            ..Answer::of(Part::All)
+        }
+    }
+
+    /// Leaves out rows with a smaller share.
+    pub(crate) fn with_cutoff(self, cutoff: f32) -> Answer {
+        Answer {
+            cutoff: Some(cutoff.into()),
+            ..self
+        }
+    }
+}
+
+/// Makes an answer and sends it. Each answer ends as a file does, so that a stream that is cut off after it is complete.
+/// While the answer is sent, the end of the JVM does not wait for the writer, but for the connection.
+pub(crate) fn send(
+    sources: &Sources<'_>,
+    jni: Jni<'_>,
+    moment: Moment,
+    answer: Answer,
+) -> Result<(), StreamError> {
+    let (Some(connection), Some(hprof)) = (sources.connection, &sources.options().settings.hprof)
+    else {
+        return Ok(());
+    };
+    let goes_on = || moment == Moment::End || !sources.gate.is_ending();
+    let mut tables = Vec::new();
+    if let Some(part) = answer.tables {
+        let mut profile = sources.profile(jni, moment, goes_on)?;
+        let monitors = sources
+            .monitors
+            .map(|monitors| monitors.tables(sources.instrumentation, jni, &mut profile));
+        let mut detail = detail(hprof);
+        detail.cutoff = answer.cutoff.unwrap_or(detail.cutoff);
+        let mut numbers = lock(&connection.numbers);
+        let mut out = go_on_with_stream(&numbers, &mut tables);
+        let monitors = monitors.as_ref();
+        let options = Options::default();
+        add_part(
+            &profile,
+            monitors,
+            &detail,
+            &options,
+            part,
+            &mut numbers,
+            &mut out,
+        )?;
+        out.finish()?;
+    }
+    let beside = std::env::temp_dir().join("loadhook");
+    let heap = if answer.heap {
+        heap(sources, jni, &beside, false, &goes_on)
+    } else {
+        None
+    };
+    let dump: Box<dyn Read> = match &heap {
+        Some(heap) => Box::new(records(heap.open()?, 8)?),
+        None => Box::new(io::empty()),
+    };
+    let mut sent = Ok(());
+    sources
+        .gate
+        .release_during(|| sent = connection.send((&tables[..]).chain(dump)));
+    Ok(sent?)
+}

@@ -1,0 +1,225 @@
+//! Tests of HPROF's option `net=`: the stream, the commands, and readers that are not there, or are no readers.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use loadhook_hprof::contents::{Contents, ReadContents, Section};
+use loadhook_hprof::{COLLECT_FIRST, Command as Order};
+use loadhook_testkit::hprof_walk::walk;
+use loadhook_testkit::jdk::Jdk;
+
+mod support;
+use support::{agent, compiled, finish};
+
+/// The longest wait for an answer.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The command that runs `Hprof` with an address. The program asks for a dump by a signal, and ends when there is a
+/// file `end`.
+fn command(feature: u32, folder: &Path, options: &str, port: u16) -> Result<Command> {
+    let mut java = Jdk::find(feature)?.java();
+    java.current_dir(folder);
+    for variable in [
+        "JAVA_TOOL_OPTIONS",
+        "JDK_JAVA_OPTIONS",
+        "_JAVA_HPROF_OPTIONS",
+    ] {
+        java.env_remove(variable);
+    }
+    let agent = agent()?;
+    java.arg(format!(
+        "-agentpath:{}=hprof:{options},net=127.0.0.1:{port}",
+        agent.display()
+    ));
+    java.arg("-cp")
+        .arg(compiled("Hprof")?)
+        .args(["Hprof", "300"]);
+    Ok(java)
+}
+
+fn started(java: &mut Command) -> Result<Child> {
+    let child = java.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    child.context("java does not start")
+}
+
+/// The number of ends of answers in the whole records of a stream.
+fn ends(stream: &[u8]) -> usize {
+    const HEAD: usize = 31;
+    let mut rest = stream.get(HEAD..).unwrap_or_default();
+    let mut ends = 0;
+    while let Some((head, content)) = rest.split_first_chunk::<9>() {
+        let [tag, _, _, _, _, length @ ..] = *head;
+        let Some(next) = content.get(u32::from_be_bytes(length) as usize..) else {
+            break;
+        };
+        ends += usize::from(tag == 0x2c);
+        rest = next;
+    }
+    ends
+}
+
+/// Reads until the stream has this number of answers.
+fn read_answers(program: &mut TcpStream, stream: &mut Vec<u8>, answers: usize) -> Result<()> {
+    program.set_read_timeout(Some(Duration::from_secs(1)))?;
+    let began = Instant::now();
+    let mut buffer = vec![0; 1 << 16];
+    while ends(stream) < answers {
+        ensure!(began.elapsed() < PATIENCE, "{} answers", ends(stream));
+        match program.read(&mut buffer) {
+            Ok(0) => bail!("the stream has ended after {} answers", ends(stream)),
+            Ok(read) => stream.extend(&buffer[..read]),
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+fn contents(stream: &[u8]) -> Result<Contents> {
+    let ReadContents { contents, error } = Contents::read(stream);
+    ensure!(error.is_none(), "{error:?}");
+    ensure!(contents.warnings.is_empty(), "{:?}", contents.warnings);
+    Ok(contents)
+}
+
+/// Each command has its answer, and the numbers of an answer do not change those of an earlier one.
+#[test]
+fn commands_are_answered() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let port = listener.local_addr()?.port();
+    let options = "cpu=samples,interval=1,heap=sites,cutoff=0";
+    let mut java = command(25, folder.path(), options, port)?;
+    let child = started(java.arg("end"))?;
+    let (mut program, _) = listener.accept()?;
+    let mut stream = Vec::new();
+    // The begin and the answer to the signal.
+    read_answers(&mut program, &mut stream, 2)?;
+    let (flags, cutoff) = (COLLECT_FIRST, 0.0);
+    for (order, answers) in [
+        (Order::Collect, 0),
+        (Order::Sampling(false, 0), 0),
+        (Order::AllocationTraces(false), 0),
+        (Order::HeapSummary, 1),
+        (Order::AllocSites { flags, cutoff }, 1),
+        (Order::DumpTraces, 1),
+        (Order::CpuSamples { cutoff }, 1),
+        (Order::DumpHeap, 1),
+        (Order::Sampling(true, 0), 0),
+        (Order::AllocationTraces(true), 0),
+    ] {
+        program.write_all(&order.bytes(1))?;
+        // A command that HPROF does not have.
+        program.write_all(&[0x47, 0, 0, 0, 1, 0, 0, 0, 2, 9, 9])?;
+        let so_far = ends(&stream);
+        read_answers(&mut program, &mut stream, so_far + answers)?;
+    }
+    std::fs::write(folder.path().join("end"), "")?;
+    program.set_read_timeout(None)?;
+    program.read_to_end(&mut stream)?;
+    let output = child.wait_with_output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    // The signal prints the threads, too.
+    ensure!(output.status.success() && output.stdout.ends_with(b"done\n"));
+    ensure!(said.contains("unknown command 0x47 is ignored"), "{said}");
+    ensure!(said.contains("profile sent to 127.0.0.1:"), "{said}");
+    ensure!(!folder.path().join("java.hprof").exists());
+    walk(&stream);
+    let whole = contents(&stream)?;
+    let mut numbers = [0; 4];
+    for section in &whole.sections {
+        match section {
+            Section::Sites { rows, .. } => {
+                let item = rows.iter().find(|row| row.class == "Hprof$Item");
+                let item = item.context("no items")?;
+                ensure!(item.live.objects == Some(1000), "{item:?}");
+                let frame = whole.traces[&item.trace].frames.first();
+                ensure!(
+                    frame.is_some_and(|frame| frame.method == "keep"),
+                    "{frame:?}"
+                );
+                numbers[0] += 1;
+            }
+            Section::Costs { rows, .. } => {
+                ensure!(rows[0].name == "Hprof.burn", "{rows:?}");
+                numbers[1] += 1;
+            }
+            Section::Summary(_) => numbers[2] += 1,
+            Section::Heap(heap) => {
+                ensure!(heap.objects > 1000);
+                numbers[3] += 1;
+            }
+            Section::Monitors(_) | Section::Old(_) => bail!("not asked for: {section:?}"),
+        }
+    }
+    // The signal and the end send the first two, and sites come with the sizes of the heap.
+    ensure!(numbers == [3, 3, 4, 1], "{numbers:?}");
+    Ok(())
+}
+
+/// The command `EXIT` ends the program as its own `System.exit` would, and the stream is complete.
+#[test]
+fn the_program_ends_on_command() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let port = listener.local_addr()?.port();
+    let mut java = command(17, folder.path(), "heap=all,cpu=times", port)?;
+    let child = started(java.arg("end"))?;
+    let (mut program, _) = listener.accept()?;
+    let mut stream = Vec::new();
+    read_answers(&mut program, &mut stream, 2)?;
+    program.write_all(&Order::Exit.bytes(1))?;
+    program.set_read_timeout(None)?;
+    program.read_to_end(&mut stream)?;
+    let output = child.wait_with_output()?;
+    ensure!(
+        output.status.success() && !output.stdout.ends_with(b"done\n"),
+        "{output:?}"
+    );
+    let whole = contents(&stream)?;
+    let heaps = whole.sections.iter();
+    let heaps = heaps.filter(|section| matches!(section, Section::Heap(_)));
+    ensure!(heaps.count() >= 1);
+    walk(&stream);
+    Ok(())
+}
+
+/// Without a reader the program runs, and the loss is told.
+#[test]
+fn a_missing_reader_is_told() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+    let output = finish(&mut command(17, folder.path(), "heap=sites", port)?)?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success() && output.stdout == b"done\n");
+    ensure!(
+        said.contains("Connection refused") && said.contains("loadhook hprof listen PORT"),
+        "{said}"
+    );
+    ensure!(std::fs::read_dir(folder.path())?.count() == 0);
+    Ok(())
+}
+
+/// A reader that goes away midway does not disturb the program.
+#[test]
+fn a_reader_that_is_gone_is_told() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let port = listener.local_addr()?.port();
+    let child = started(&mut command(17, folder.path(), "heap=dump", port)?)?;
+    let (mut program, _) = listener.accept()?;
+    program.read_exact(&mut [0; 20])?;
+    drop(program);
+    let output = child.wait_with_output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success() && output.stdout == b"done\n");
+    ensure!(
+        said.contains("the last answer is lost: 127.0.0.1:"),
+        "{said}"
+    );
+    Ok(())
+}
