@@ -69,6 +69,7 @@ pub use record::cpu_samples::CpuSample;
 pub use record::header::Header;
 pub use record::heap_summary::HeapSummary;
 pub use record::load_class::LoadClass;
+pub use record::monitor_dump::{DumpedMonitor, DumpedThread};
 pub use record::root::{Root, RootKind};
 pub use record::stack_frame::StackFrame;
 pub use record::thread::StartThread;

@@ -13,6 +13,7 @@ use crate::record::header::Header;
 use crate::record::heap_summary::HeapSummary;
 use crate::record::instance::InstanceHead;
 use crate::record::load_class::LoadClass;
+use crate::record::monitor_dump::{DumpedMonitor, DumpedThread};
 use crate::record::object_array::ObjectArrayHead;
 use crate::record::primitive_array::PrimitiveArrayHead;
 use crate::record::root::Root;
@@ -131,6 +132,8 @@ impl<R: Read, V: Visitor> Reader<'_, R, V> {
             top::ALLOC_SITES => AllocSites::LENGTH,
             top::CPU_SAMPLES => CpuSamplesHead::LENGTH,
             top::CPU_TIMES | top::MONITOR_TIMES => TraceTimesHead::LENGTH,
+            top::DUMPED_THREAD => DumpedThread::length(id_size),
+            top::DUMPED_MONITOR => DumpedMonitor::length(id_size),
             _ => 0,
         };
         let Some(mut rest) = length.checked_sub(fixed) else {
@@ -158,6 +161,7 @@ impl<R: Read, V: Visitor> Reader<'_, R, V> {
             top::STACK_TRACE => rest = self.stack_trace(length, rest)?,
             top::ALLOC_SITES => rest = self.alloc_sites(length, rest)?,
             top::CPU_SAMPLES => rest = self.cpu_samples(length, rest)?,
+            top::DUMPED_MONITOR => rest = self.dumped_monitor(length, rest)?,
             _ => match TimesOf::from_tag(tag) {
                 Some(of) => rest = self.trace_times(of, length, rest)?,
                 None => self.small_record(tag, at)?,
@@ -188,6 +192,10 @@ impl<R: Read, V: Visitor> Reader<'_, R, V> {
             top::HEAP_SUMMARY => {
                 let summary = HeapSummary::read(&mut self.records)?;
                 self.visitor.heap_summary(summary)
+            }
+            top::DUMPED_THREAD => {
+                let thread = DumpedThread::read(&mut self.records)?;
+                self.visitor.dumped_thread(thread)
             }
             _ => Ok(()),
         };
@@ -236,6 +244,22 @@ impl<R: Read, V: Visitor> Reader<'_, R, V> {
             let at = self.records.input.at();
             let time = TraceTime::read(&mut self.records)?;
             placed(self.visitor.trace_time(time), at)?;
+        }
+        Ok(behind)
+    }
+
+    /// Reads a monitor. Parameters and result are those of [`alloc_sites`](Self::alloc_sites).
+    fn dumped_monitor(&mut self, length: u64, rest: u64) -> Result<u64> {
+        let what = "a monitor";
+        let at = self.records.input.at();
+        let monitor = DumpedMonitor::read(&mut self.records)?;
+        let waiters = u64::from(monitor.to_enter) + u64::from(monitor.to_be_notified);
+        let behind = self.behind(rest, 4 * waiters, what, length)?;
+        placed(self.visitor.dumped_monitor(monitor), at)?;
+        for _ in 0..waiters {
+            let at = self.records.input.at();
+            let thread = self.records.input.u4(what)?;
+            placed(self.visitor.waiter(thread), at)?;
         }
         Ok(behind)
     }

@@ -23,9 +23,13 @@ pub(crate) mod top {
     pub(crate) const CPU_TIMES: u8 = 0x40;
     /// Contended monitors by trace: another record of our own.
     pub(crate) const MONITOR_TIMES: u8 = 0x41;
+    /// The state of a thread in a dump of monitors: a record of our own, too.
+    pub(crate) const DUMPED_THREAD: u8 = 0x42;
+    /// A monitor in a dump of monitors: a record of our own, too.
+    pub(crate) const DUMPED_MONITOR: u8 = 0x43;
 
     /// All tags of the top level.
-    pub(crate) const ALL: [u8; 16] = [
+    pub(crate) const ALL: [u8; 18] = [
         UTF8,
         LOAD_CLASS,
         UNLOAD_CLASS,
@@ -42,6 +46,8 @@ pub(crate) mod top {
         HEAP_DUMP_END,
         CPU_TIMES,
         MONITOR_TIMES,
+        DUMPED_THREAD,
+        DUMPED_MONITOR,
     ];
 }
 

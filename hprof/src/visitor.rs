@@ -8,6 +8,7 @@ use crate::record::cpu_samples::CpuSample;
 use crate::record::header::Header;
 use crate::record::heap_summary::HeapSummary;
 use crate::record::load_class::LoadClass;
+use crate::record::monitor_dump::{DumpedMonitor, DumpedThread};
 use crate::record::root::Root;
 use crate::record::stack_frame::StackFrame;
 use crate::record::thread::StartThread;
@@ -85,6 +86,18 @@ pub trait Visitor {
         Ok(())
     }
     fn trace_time(&mut self, time: TraceTime) -> Result {
+        Ok(())
+    }
+    /// The state of a thread in a dump of monitors.
+    fn dumped_thread(&mut self, thread: DumpedThread) -> Result {
+        Ok(())
+    }
+    /// A monitor. The threads that wait follow.
+    fn dumped_monitor(&mut self, monitor: DumpedMonitor) -> Result {
+        Ok(())
+    }
+    /// Serial number of a thread that waits for the monitor.
+    fn waiter(&mut self, thread: u32) -> Result {
         Ok(())
     }
     fn root(&mut self, root: Root) -> Result {
@@ -195,6 +208,18 @@ impl<A: Visitor, B: Visitor> Visitor for Both<'_, A, B> {
     fn trace_time(&mut self, time: TraceTime) -> Result {
         self.0.trace_time(time)?;
         self.1.trace_time(time)
+    }
+    fn dumped_thread(&mut self, thread: DumpedThread) -> Result {
+        self.0.dumped_thread(thread)?;
+        self.1.dumped_thread(thread)
+    }
+    fn dumped_monitor(&mut self, monitor: DumpedMonitor) -> Result {
+        self.0.dumped_monitor(monitor)?;
+        self.1.dumped_monitor(monitor)
+    }
+    fn waiter(&mut self, thread: u32) -> Result {
+        self.0.waiter(thread)?;
+        self.1.waiter(thread)
     }
     fn root(&mut self, root: Root) -> Result {
         self.0.root(root)?;

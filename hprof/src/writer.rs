@@ -11,6 +11,7 @@ use crate::record::header::{HEADER_LENGTH, Header};
 use crate::record::heap_summary::HeapSummary;
 use crate::record::instance::InstanceHead;
 use crate::record::load_class::LoadClass;
+use crate::record::monitor_dump::{DumpedMonitor, DumpedThread};
 use crate::record::object_array::ObjectArrayHead;
 use crate::record::primitive_array::PrimitiveArrayHead;
 use crate::record::root::Root;
@@ -206,6 +207,19 @@ impl<W: Write> Writer<W> {
         self.top_record(of.tag(), |record| {
             TraceTimesHead { total_ns, traces }.write(record);
             times.iter().for_each(|time| time.write(record));
+        })
+    }
+
+    /// Writes the state of a thread in a dump of monitors.
+    pub fn dumped_thread(&mut self, thread: &DumpedThread) -> io::Result<()> {
+        self.top_record(top::DUMPED_THREAD, |record| thread.write(record))
+    }
+
+    /// Writes a monitor with the threads that wait for it. There must be as many as it says.
+    pub fn dumped_monitor(&mut self, monitor: &DumpedMonitor, waiters: &[u32]) -> io::Result<()> {
+        self.top_record(top::DUMPED_MONITOR, |record| {
+            monitor.write(record);
+            waiters.iter().for_each(|thread| record.u4(*thread));
         })
     }
 

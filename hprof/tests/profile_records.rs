@@ -1,8 +1,9 @@
 //! Tests of the binary records that are no part of a heap dump: threads, samples, sites and settings.
 
 use loadhook_hprof::{
-    AllocSite, AllocSites, ControlSettings, CpuSample, ErrorKind, Header, HeapSummary, LoadClass,
-    StackFrame, StartThread, TimesOf, TraceTime, Visitor, Writer, read,
+    AllocSite, AllocSites, ControlSettings, CpuSample, DumpedMonitor, DumpedThread, ErrorKind,
+    Header, HeapSummary, LoadClass, StackFrame, StartThread, TimesOf, TraceTime, Visitor, Writer,
+    read,
 };
 use loadhook_testkit::hprof_walk::walk;
 use proptest::collection::vec;
@@ -18,6 +19,8 @@ enum Record {
     Sites(AllocSites, Vec<AllocSite>),
     Samples(u32, Vec<CpuSample>),
     Times(TimesOf, u64, Vec<TraceTime>),
+    DumpedThread(DumpedThread),
+    DumpedMonitor(DumpedMonitor, Vec<u32>),
 }
 
 #[derive(Default)]
@@ -68,6 +71,20 @@ impl Visitor for Records {
         self.0.push(Record::Times(of, total_ns, Vec::new()));
         Ok(())
     }
+    fn dumped_thread(&mut self, thread: DumpedThread) -> Result<(), ErrorKind> {
+        self.0.push(Record::DumpedThread(thread));
+        Ok(())
+    }
+    fn dumped_monitor(&mut self, monitor: DumpedMonitor) -> Result<(), ErrorKind> {
+        self.0.push(Record::DumpedMonitor(monitor, Vec::new()));
+        Ok(())
+    }
+    fn waiter(&mut self, thread: u32) -> Result<(), ErrorKind> {
+        if let Some(Record::DumpedMonitor(_, waiters)) = self.0.last_mut() {
+            waiters.push(thread);
+        }
+        Ok(())
+    }
     fn trace_time(&mut self, time: TraceTime) -> Result<(), ErrorKind> {
         if let Some(Record::Times(_, _, times)) = self.0.last_mut() {
             times.push(time);
@@ -93,6 +110,8 @@ fn write(id_size: u32, records: &[Record]) -> Vec<u8> {
             Record::Sites(sums, sites) => writer.alloc_sites(sums, sites),
             Record::Samples(total, samples) => writer.cpu_samples(*total, samples),
             Record::Times(of, total, times) => writer.trace_times(*of, *total, times),
+            Record::DumpedThread(thread) => writer.dumped_thread(thread),
+            Record::DumpedMonitor(monitor, waiters) => writer.dumped_monitor(monitor, waiters),
         }
         .expect("memory can be written");
     }
@@ -149,6 +168,26 @@ fn record(id_size: u32) -> impl Strategy<Value = Record> {
             class_serial,
         });
     let of = prop::sample::select(&[TimesOf::Calls, TimesOf::Monitors][..]);
+    let id = any::<u64>().prop_map(move |id| id >> (64 - 8 * id_size));
+    let dumped_thread = (any::<(u32, u32)>(), id.clone()).prop_map(|((thread, trace), status)| {
+        Record::DumpedThread(DumpedThread {
+            thread,
+            trace,
+            status,
+        })
+    });
+    let waiters = (vec(any::<u32>(), 0..3), vec(any::<u32>(), 0..3));
+    let monitor = (any::<(u32, u32)>(), id, waiters);
+    let monitor = monitor.prop_map(|((owner, entries), class, (to_enter, to_be_notified))| {
+        let monitor = DumpedMonitor {
+            class,
+            owner,
+            entries,
+            to_enter: to_enter.len() as u32,
+            to_be_notified: to_be_notified.len() as u32,
+        };
+        Record::DumpedMonitor(monitor, [to_enter, to_be_notified].concat())
+    });
     prop_oneof![
         any::<u32>().prop_map(Record::Unload),
         any::<u32>().prop_map(Record::End),
@@ -162,6 +201,8 @@ fn record(id_size: u32) -> impl Strategy<Value = Record> {
             .prop_map(|(total, samples)| Record::Samples(total, samples)),
         (of, any::<u64>(), vec(time, 0..5))
             .prop_map(|(of, total, times)| Record::Times(of, total, times)),
+        dumped_thread,
+        monitor,
     ]
 }
 
@@ -226,6 +267,13 @@ fn records_have_the_bytes_of_the_format() {
         trace: 6,
         class_serial: 5,
     };
+    let monitor = DumpedMonitor {
+        class: 9,
+        owner: 8,
+        entries: 4,
+        to_enter: 1,
+        to_be_notified: 2,
+    };
     let records = [
         Record::Settings(ControlSettings { flags: 3, depth: 8 }),
         Record::Unload(1),
@@ -239,6 +287,12 @@ fn records_have_the_bytes_of_the_format() {
         Record::Samples(9, vec![CpuSample { count: 8, trace: 7 }]),
         Record::Times(TimesOf::Calls, 9, vec![time]),
         Record::Times(TimesOf::Monitors, 1, vec![]),
+        Record::DumpedThread(DumpedThread {
+            thread: 1,
+            trace: 2,
+            status: 3,
+        }),
+        Record::DumpedMonitor(monitor, vec![5, 6, 7]),
     ];
     let head = |tag, length| [tag, 0, 0, 0, 0, 0, 0, 0, length];
     let numbers = |values: &[u32]| {
@@ -269,6 +323,10 @@ fn records_have_the_bytes_of_the_format() {
         &numbers(&[0, 9, 1, 0, 8, 0, 7, 6, 5]),
         &head(0x41, 12),
         &numbers(&[0, 1, 0]),
+        &head(0x42, 12),
+        &numbers(&[1, 2, 3]),
+        &head(0x43, 32),
+        &numbers(&[9, 8, 4, 1, 2, 5, 6, 7]),
         &head(0x2c, 0),
     ];
     let file = write(4, &records);

@@ -306,6 +306,13 @@ fn monitors_are_written_beside_a_profile() {
     assert_eq!(walk(&binary)[&0x41], 1);
     for file in [&text, &binary] {
         let contents = Contents::read(&file[..]).contents;
+        let Some(Section::Monitors(dump)) = contents.sections.last() else {
+            panic!("{contents:?}");
+        };
+        let Some(Section::Monitors(expected)) = whole.contents.sections.last() else {
+            panic!("{whole:?}");
+        };
+        assert_eq!((dump, dump.deadlocks().len()), (expected, 1));
         let Some(Section::Costs { begin, rows }) = contents.sections.first() else {
             panic!("{contents:?}");
         };

@@ -1,5 +1,6 @@
 //! Answers to the address of `net=`: the tables so far and dumps of the heap, in HPROF's binary format.
 
+use std::cell::Cell;
 use std::io::{self, Read};
 
 use loadhook_hprof::records;
@@ -83,7 +84,9 @@ pub(crate) fn send(
     else {
         return Ok(());
     };
-    let goes_on = || moment == Moment::End || !sources.gate.is_ending();
+    // What is begun is sent whole, or the last answer could not follow it.
+    let is_sending = Cell::new(false);
+    let goes_on = || moment == Moment::End || is_sending.get() || !sources.gate.is_ending();
     let mut tables = Vec::new();
     if let Some(part) = answer.tables {
         let mut profile = sources.profile(jni, moment, goes_on)?;
@@ -113,6 +116,7 @@ pub(crate) fn send(
     } else {
         None
     };
+    is_sending.set(true);
     let dump: Box<dyn Read> = match &heap {
         Some(heap) => Box::new(records(heap.open()?, 8)?),
         None => Box::new(io::empty()),
@@ -120,6 +124,6 @@ pub(crate) fn send(
     let mut sent = Ok(());
     sources
         .gate
-        .release_during(|| sent = connection.send((&tables[..]).chain(dump)));
+        .release_during(|| sent = connection.send(tables.as_slice().chain(dump)));
     Ok(sent?)
 }

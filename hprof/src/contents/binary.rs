@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 
 use super::error::ContentsError;
-use super::model::{Contents, Format, Heap, Section, Thread, Trace};
+use super::model::{Contents, Format, Heap, MonitorDump, MonitorState, Section, Thread, Trace};
 use crate::error::ErrorKind;
 use crate::reader;
 use crate::record::alloc_sites::{AllocSite, AllocSites};
@@ -13,11 +13,14 @@ use crate::record::cpu_samples::CpuSample;
 use crate::record::header::Header;
 use crate::record::heap_summary::HeapSummary;
 use crate::record::load_class::LoadClass;
+use crate::record::monitor_dump::{DumpedMonitor, DumpedThread};
 use crate::record::root::Root;
 use crate::record::stack_frame::StackFrame;
 use crate::record::thread::StartThread;
 use crate::record::trace_times::{TimesOf, TraceTime};
-use crate::text::{Amount, Cost, CostKind, CostsBegin, Frame, Site, SitesBegin};
+use crate::text::{
+    Amount, Cost, CostKind, CostsBegin, Frame, Owner, Site, SitesBegin, ThreadState,
+};
 use crate::trace_table::TraceTable;
 use crate::types::Type;
 use crate::visitor::Visitor;
@@ -46,11 +49,15 @@ struct Building {
     sections: Vec<Part>,
 }
 
+/// A monitor and the threads that wait for it.
+type Waited = (DumpedMonitor, Vec<u32>);
+
 /// A section whose names are numbers.
 enum Part {
     Sites(AllocSites, Vec<AllocSite>),
     Samples(u32, Vec<CpuSample>),
     Times(TimesOf, u64, Vec<TraceTime>),
+    Monitors(Vec<DumpedThread>, Vec<Waited>),
     Heap(Heap),
     Summary(HeapSummary),
 }
@@ -77,6 +84,7 @@ impl Building {
             Part::Sites(sums, sites) => self.sites(*sums, sites),
             Part::Samples(total, samples) => costs(*total, samples, &traces),
             Part::Times(of, total, times) => self.times(*of, *total, times, &traces),
+            Part::Monitors(threads, monitors) => self.monitors(threads, monitors),
             Part::Heap(heap) => Section::Heap(heap.clone()),
             Part::Summary(summary) => Section::Summary(*summary),
         };
@@ -191,6 +199,42 @@ impl Building {
             date: String::new(),
         };
         Section::Costs { begin, rows }
+    }
+
+    fn monitors(&self, threads: &[DumpedThread], monitors: &[Waited]) -> Section {
+        let thread = |state: &DumpedThread| ThreadState {
+            thread: state.thread,
+            trace: state.trace,
+            status: self.name(state.status),
+        };
+        let monitor = |(monitor, waiters): &Waited| {
+            let middle = waiters.len().min(monitor.to_enter as usize);
+            let (to_enter, to_be_notified) = waiters.split_at(middle);
+            MonitorState {
+                class: self.name(monitor.class),
+                owner: (monitor.owner > 0).then_some(Owner {
+                    thread: monitor.owner,
+                    entries: monitor.entries.cast_signed(),
+                }),
+                to_enter: to_enter.to_vec(),
+                to_be_notified: to_be_notified.to_vec(),
+            }
+        };
+        Section::Monitors(MonitorDump {
+            threads: threads.iter().map(thread).collect(),
+            monitors: monitors.iter().map(monitor).collect(),
+        })
+    }
+
+    /// The dump of monitors that is being read.
+    fn dump(&mut self) -> Option<(&mut Vec<DumpedThread>, &mut Vec<Waited>)> {
+        if !matches!(self.sections.last(), Some(Part::Monitors(..))) {
+            self.sections.push(Part::Monitors(Vec::new(), Vec::new()));
+        }
+        match self.sections.last_mut() {
+            Some(Part::Monitors(threads, monitors)) => Some((threads, monitors)),
+            _ => None,
+        }
     }
 
     /// Counts a record of the heap.
@@ -334,6 +378,24 @@ impl Visitor for Building {
     fn trace_time(&mut self, time: TraceTime) -> Result<(), ErrorKind> {
         if let Some(Part::Times(_, _, times)) = self.sections.last_mut() {
             times.push(time);
+        }
+        Ok(())
+    }
+    fn dumped_thread(&mut self, thread: DumpedThread) -> Result<(), ErrorKind> {
+        if let Some((threads, _)) = self.dump() {
+            threads.push(thread);
+        }
+        Ok(())
+    }
+    fn dumped_monitor(&mut self, monitor: DumpedMonitor) -> Result<(), ErrorKind> {
+        if let Some((_, monitors)) = self.dump() {
+            monitors.push((monitor, Vec::new()));
+        }
+        Ok(())
+    }
+    fn waiter(&mut self, thread: u32) -> Result<(), ErrorKind> {
+        if let Some((_, waiters)) = self.dump().and_then(|(_, monitors)| monitors.last_mut()) {
+            waiters.push(thread);
         }
         Ok(())
     }

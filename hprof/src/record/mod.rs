@@ -8,6 +8,7 @@ pub(crate) mod header;
 pub(crate) mod heap_summary;
 pub(crate) mod instance;
 pub(crate) mod load_class;
+pub(crate) mod monitor_dump;
 pub(crate) mod object_array;
 pub(crate) mod primitive_array;
 pub(crate) mod root;

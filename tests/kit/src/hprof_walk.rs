@@ -102,6 +102,12 @@ impl Walk<'_> {
                 let traces = self.u4();
                 self.skip(traces * 24);
             }
+            0x42 => self.skip(8 + id),
+            0x43 => {
+                self.skip(id + 8);
+                let waiters = self.u4() + self.u4();
+                self.skip(4 * waiters);
+            }
             0x0c | 0x1c => {
                 while self.rest.len() > end {
                     self.heap_record();

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
+use loadhook_hprof::contents::MonitorDump;
 use loadhook_hprof::text::CostKind;
 use loadhook_hprof::{
-    AllocSite, AllocSites, ControlSettings, CpuSample, HeapSummary, LoadClass, NO_TRACE,
-    StackFrame, StartThread, TimesOf, TraceTime, Type, Writer,
+    AllocSite, AllocSites, ControlSettings, CpuSample, DumpedMonitor, DumpedThread, HeapSummary,
+    LoadClass, NO_TRACE, StackFrame, StartThread, TimesOf, TraceTime, Type, Writer,
 };
 
 use super::costs::Costs;
@@ -224,6 +225,33 @@ impl Defined {
         }
         out.trace_times(of, costs.total.round() as u64, &rows)
     }
+}
+
+/// Writes the states of threads and monitors, in records of our own.
+pub(super) fn monitors<W: Write>(dump: &MonitorDump, out: &mut Writer<W>) -> io::Result<()> {
+    for state in &dump.threads {
+        let status = out.name(state.status.as_bytes())?;
+        out.dumped_thread(&DumpedThread {
+            thread: state.thread,
+            trace: state.trace,
+            status,
+        })?;
+    }
+    for monitor in &dump.monitors {
+        let class = out.name(monitor.class.as_bytes())?;
+        let waiters = [&monitor.to_enter[..], &monitor.to_be_notified].concat();
+        let record = DumpedMonitor {
+            class,
+            owner: monitor.owner.map_or(0, |owner| owner.thread),
+            entries: monitor
+                .owner
+                .map_or(0, |owner| owner.entries.cast_unsigned()),
+            to_enter: monitor.to_enter.len() as u32,
+            to_be_notified: monitor.to_be_notified.len() as u32,
+        };
+        out.dumped_monitor(&record, &waiters)?;
+    }
+    Ok(())
 }
 
 /// Writes the sizes of the heap.

@@ -71,6 +71,9 @@ pub fn add_part<W: Write>(
         for costs in &tables.costs {
             defined.costs(costs, out)?;
         }
+        if let Some(dump) = &tables.monitors {
+            binary::monitors(dump, out)?;
+        }
     }
     *numbers = defined.rest(profile.threads.len(), &tables.traces, out);
     Ok(())

@@ -1,0 +1,82 @@
+//! The states of threads and monitors, two records of our own. HPROF's binary format has none for `MONITOR DUMP`.
+
+use std::io::Read;
+
+use crate::error::Result;
+use crate::record_buffer::RecordBuffer;
+use crate::record_input::RecordInput;
+
+/// The state of a thread. The states of all threads come first in a dump of monitors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DumpedThread {
+    /// Serial number of the thread.
+    pub thread: u32,
+    /// Serial number of its trace.
+    pub trace: u32,
+    /// Identifier of the name of its state, as the text has it.
+    pub status: u64,
+}
+
+impl DumpedThread {
+    /// Bytes of the record.
+    pub(crate) fn length(id_size: u64) -> u64 {
+        8 + id_size
+    }
+
+    pub(crate) fn read<R: Read>(input: &mut RecordInput<'_, R>) -> Result<DumpedThread> {
+        let what = "the state of a thread";
+        Ok(DumpedThread {
+            thread: input.input.u4(what)?,
+            trace: input.input.u4(what)?,
+            status: input.id(what)?,
+        })
+    }
+
+    pub(crate) fn write(&self, out: &mut RecordBuffer) {
+        out.u4(self.thread);
+        out.u4(self.trace);
+        out.id(self.status);
+    }
+}
+
+/// A monitor. The serial numbers of the threads that wait follow: those that wait to enter, then those that wait to be
+/// notified.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DumpedMonitor {
+    /// Identifier of the descriptor of its object's class.
+    pub class: u64,
+    /// Serial number of the thread that owns it; 0 if there is none.
+    pub owner: u32,
+    /// How often the owner has entered it.
+    pub entries: u32,
+    /// Number of threads that wait to enter it.
+    pub to_enter: u32,
+    /// Number of threads that wait to be notified.
+    pub to_be_notified: u32,
+}
+
+impl DumpedMonitor {
+    /// Bytes of the fixed part.
+    pub(crate) fn length(id_size: u64) -> u64 {
+        16 + id_size
+    }
+
+    pub(crate) fn read<R: Read>(input: &mut RecordInput<'_, R>) -> Result<DumpedMonitor> {
+        let what = "a monitor";
+        Ok(DumpedMonitor {
+            class: input.id(what)?,
+            owner: input.input.u4(what)?,
+            entries: input.input.u4(what)?,
+            to_enter: input.input.u4(what)?,
+            to_be_notified: input.input.u4(what)?,
+        })
+    }
+
+    pub(crate) fn write(&self, out: &mut RecordBuffer) {
+        out.id(self.class);
+        out.u4(self.owner);
+        out.u4(self.entries);
+        out.u4(self.to_enter);
+        out.u4(self.to_be_notified);
+    }
+}
