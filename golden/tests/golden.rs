@@ -33,12 +33,13 @@ use loadhook_rewrite::{
 };
 
 /// Options other than the default, each with a snapshot.
-const OPTIONS: [&str; 5] = [
+const OPTIONS: [&str; 6] = [
     "allow_huge_methods",
     "class_and_method",
     "count_with_others",
     "drop_unknown_code_attributes",
     "ids",
+    "trace",
 ];
 
 /// Compares `text` with the snapshot `name` in `snapshots`.
@@ -288,6 +289,38 @@ fn probes_that_count_go_with_other_probes() {
         writeln!(out, "{label}: {input_name}\n{text}").unwrap();
     }
     check("option.count_with_others", &out);
+}
+
+/// The time at a method's entry is in a local variable, which every frame lists.
+#[test]
+fn trace_probes_keep_the_time_in_a_local_variable() {
+    let trace = Some(7);
+    let alone = Probes {
+        trace,
+        ..Probes::default()
+    };
+    let with_all = Probes {
+        timing: Some(8),
+        allocations: true,
+        ..alone
+    };
+    let mut out = String::new();
+    for (label, input_name, method, probes) in [
+        ("handlers", "handmade.handler_nested_v52", "test", alone),
+        ("a loop", "handmade.new_loop_v52", "test", alone),
+        ("a constructor", "ConstructorThrows", "<init>", alone),
+        ("with others", "handmade.new_loop_v52", "test", with_all),
+    ] {
+        let mut selector = Only { method, probes };
+        let text = golden_method(
+            &input(input_name),
+            method,
+            Options::default(),
+            &mut selector,
+        );
+        writeln!(out, "{label}: {input_name}\n{text}").unwrap();
+    }
+    check("option.trace", &out);
 }
 
 #[test]

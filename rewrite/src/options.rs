@@ -39,6 +39,14 @@ pub struct MethodNames {
     pub ended: String,
     /// At the beginning of each handler of the original method: the id.
     pub caught: String,
+    /// At the entry of a method whose calls are measured: `()J`. Returns the time, which the
+    /// method keeps in a local variable.
+    pub trace_enter: String,
+    /// Before a return of such a method: `(JI)V`, the time at its entry, and the id.
+    pub trace_exit: String,
+    /// When an exception leaves such a method: `(Ljava/lang/Throwable;JI)V`, the exception, the
+    /// time at the method's entry, and the id.
+    pub trace_thrown: String,
     /// After a `new`: `(I)V`, the id of the site.
     pub alloc: String,
     /// After a `newarray` or `anewarray`, or a `multianewarray` of one
@@ -64,6 +72,9 @@ impl Default for MethodNames {
             constructed: "constructed".into(),
             ended: "ended".into(),
             caught: "caught".into(),
+            trace_enter: "traceEnter".into(),
+            trace_exit: "traceExit".into(),
+            trace_thrown: "traceThrown".into(),
             alloc: "alloc".into(),
             alloc_array: "allocArray".into(),
             alloc_dimension: "allocDimension".into(),
@@ -138,6 +149,9 @@ impl Options {
             &names.constructed,
             &names.ended,
             &names.caught,
+            &names.trace_enter,
+            &names.trace_exit,
+            &names.trace_thrown,
             &names.alloc,
             &names.alloc_array,
             &names.alloc_dimension,

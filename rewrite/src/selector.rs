@@ -16,6 +16,10 @@ pub struct Probes {
     /// for no such probe. It needs neither handlers nor local variables, so it goes
     /// into some methods that are too large for the others.
     pub count: Option<u32>,
+    /// The id of the probes that measure each call of the method by the clock; `None`
+    /// for no such probes. Unlike `timing`, they need no memory of the thread's calls:
+    /// the start of a call is in a local variable.
+    pub trace: Option<u32>,
     /// Set for a probe at every instruction that allocates, with the id that
     /// [`Selector::site`] gives. These probes do not touch the object.
     pub allocations: bool,
@@ -28,7 +32,8 @@ impl Probes {
     /// Returns whether no probe is to be inserted.
     #[inline]
     pub fn is_none(&self) -> bool {
-        self.timing.is_none() && self.count.is_none() && !self.allocations && !self.objects
+        let calls = [self.timing, self.count, self.trace];
+        calls == [None; 3] && !self.allocations && !self.objects
     }
 }
 
@@ -136,6 +141,8 @@ pub struct Everything {
     pub timing: bool,
     /// Set if methods get probes that only count calls.
     pub counts: bool,
+    /// Set if methods get [`Probes::trace`].
+    pub traces: bool,
     /// See [`Probes::allocations`].
     pub allocations: bool,
     /// See [`Probes::objects`].
@@ -152,6 +159,7 @@ impl Everything {
         Everything {
             timing: true,
             counts: false,
+            traces: false,
             allocations: false,
             objects: false,
             next_method: base,
@@ -164,6 +172,15 @@ impl Everything {
         Everything {
             timing: false,
             counts: true,
+            ..Everything::timing(base)
+        }
+    }
+
+    /// Probes that measure each call, with ids from `base` on.
+    pub fn traces(base: u32) -> Self {
+        Everything {
+            timing: false,
+            traces: true,
             ..Everything::timing(base)
         }
     }
@@ -186,10 +203,12 @@ fn count_up(next: &mut u32) -> u32 {
 
 impl Selector for Everything {
     fn method(&mut self, _method: &Member<'_, '_>) -> Probes {
-        let id = (self.timing || self.counts).then(|| count_up(&mut self.next_method));
+        let has_id = self.timing || self.counts || self.traces;
+        let id = has_id.then(|| count_up(&mut self.next_method));
         Probes {
             timing: id.filter(|_| self.timing),
             count: id.filter(|_| self.counts),
+            trace: id.filter(|_| self.traces),
             allocations: self.allocations,
             objects: self.objects,
         }

@@ -37,7 +37,11 @@ fn hand_made_cases() -> Result<Vec<Case>> {
 /// Runs each hand-made class alone. The tracker's path must be empty at the end.
 fn hand_made(feature: u32) -> Result<()> {
     let cases = hand_made_cases()?;
-    for probes in [Everything::all(0), Everything::counts(0)] {
+    for probes in [
+        Everything::all(0),
+        Everything::counts(0),
+        Everything::traces(0),
+    ] {
         let mut judge = Judge::new(feature, Options::default(), probes)?;
         for (group, count) in judge.judge(cases.iter().cloned())? {
             println!("JDK {feature}, {group}: {count:?}");

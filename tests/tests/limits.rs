@@ -42,6 +42,11 @@ fn jdk_25_runs_counted_classes_at_the_limits_as_before() -> Result<()> {
     judge(25, Options::default(), Everything::counts(0))
 }
 
+#[test]
+fn jdk_17_runs_traced_classes_at_the_limits_as_before() -> Result<()> {
+    judge(17, Options::default(), Everything::traces(0))
+}
+
 /// Large ids make probes longer: an id takes an entry of the constant pool, and more methods exceed
 /// HotSpot's limit of 8,000 bytes.
 #[test]

@@ -27,7 +27,11 @@ fn judge(feature: u32) -> Result<()> {
             })
         })
         .collect::<Result<_>>()?;
-    for probes in [Everything::all(10), Everything::counts(10)] {
+    for probes in [
+        Everything::all(10),
+        Everything::counts(10),
+        Everything::traces(10),
+    ] {
         let mut judge = Judge::new(feature, Options::default(), probes)?;
         let counts = judge.judge(cases.iter().cloned())?;
         println!("JDK {feature}: {counts:?}");

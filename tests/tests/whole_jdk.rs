@@ -188,6 +188,11 @@ fn jdk_25_with_count_probes_verifies() -> Result<()> {
     verification(25, "count", &Options::default(), || Everything::counts(0))
 }
 
+#[test]
+fn jdk_25_with_trace_probes_verifies() -> Result<()> {
+    verification(25, "trace", &Options::default(), || Everything::traces(0))
+}
+
 /// Rewrites with ids above 32,767, which take an entry of the constant pool. Probes take two
 /// numbers, as in an old demo of the JDK, and methods may become too long for HotSpot's compilers.
 #[test]

@@ -94,14 +94,15 @@ fn copy_types(
 /// `out`.
 ///
 /// An inserted frame has its own list of locals, so the old frame after it is written in full.
-/// `states` are the expanded old frames, which are needed only if a frame is inserted before an old
-/// one. `class` gives the constant of a class.
+/// With `all_in_full`, each old frame is. `states` are the expanded old frames, which are needed for
+/// that. `class` gives the constant of a class.
 pub(crate) fn relocate<'a>(
     reader: &mut Reader<'a>,
     format: FrameFormat,
     relocation: &Relocation,
     inserted: &InsertedFrames,
     states: &[ExpandedFrame<'a>],
+    all_in_full: bool,
     mut class: impl FnMut(ClassRef<'a>) -> Result<CpIndex, Refusal>,
     out: &mut Vec<u8>,
 ) -> Result<(), Refusal> {
@@ -129,12 +130,14 @@ pub(crate) fn relocate<'a>(
         let start = splice.out.len();
         splice.begin(frame_type, at)?;
         copy_body(reader, frame_type, relocation, splice.out)?;
-        if in_full {
+        if in_full || all_in_full {
             in_full = false;
             let frame = states.get(i).ok_or(ErrorKind::BadFrame("not expanded"))?;
             let out = &mut *splice.out;
             out.truncate(start);
-            out.push(form::FULL);
+            if format == FrameFormat::StackMapTable {
+                out.push(form::FULL);
+            }
             out.extend_from_slice(&splice.last_delta.to_be_bytes());
             write_full_body(&frame.state, frame.values, relocation, &mut class, out)?;
         }

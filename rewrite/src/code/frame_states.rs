@@ -19,6 +19,13 @@ pub(crate) struct ExpandedFrame<'a> {
     pub(super) values: usize,
 }
 
+impl ExpandedFrame<'_> {
+    /// Adds a local variable of the type `long` after those of the method.
+    pub(crate) fn add_long(&mut self, local: u16) {
+        self.state.set_long(local);
+    }
+}
+
 /// Returns the complete type states of `frames`, in order. `initial` is the
 /// state at the method's first instruction.
 pub(crate) fn expand<'a>(

@@ -89,6 +89,16 @@ impl<'a> MethodBody<'_, 'a> {
 }
 
 impl<'a> TypeState<'a> {
+    /// Sets a local variable to the type `long`.
+    pub(crate) fn set_long(&mut self, local: u16) {
+        let local = usize::from(local);
+        if self.locals.len() < local + 2 {
+            self.locals.resize(local + 2, V::Top);
+        }
+        self.locals[local] = V::Long;
+        self.locals[local + 1] = V::Top;
+    }
+
     /// The classes among the types for which no constant is known.
     pub(crate) fn classes(&self) -> impl Iterator<Item = ClassRef<'a>> {
         let slots = self.locals.iter().chain(&self.stack);

@@ -78,9 +78,19 @@ impl MethodPlanner {
         out: &mut Vec<u8>,
     ) -> Result<(), Refusal> {
         let mut expanded = Vec::new();
+        let all_in_full = insert && self.start_local.is_some();
         if insert {
-            if self.needs_frames_after_jumps(method) {
+            let has_jumps = self.needs_frames_after_jumps(method);
+            if has_jumps || all_in_full {
                 expanded = self.expand_frames(method, table, format)?;
+            }
+            if let Some(local) = self.start_local {
+                for frame in &mut expanded {
+                    self.work.spend(STORED_TYPE * usize::from(local))?;
+                    frame.add_long(local);
+                }
+            }
+            if has_jumps {
                 self.frames_after_jumps(method, &expanded, writer)?;
             }
             self.frames_of_handlers(writer)?;
@@ -100,6 +110,7 @@ impl MethodPlanner {
             relocation,
             &self.inserted,
             &expanded,
+            all_in_full,
             |class| class_index(class, shared, writer),
             out,
         )
@@ -127,6 +138,9 @@ impl MethodPlanner {
         });
         let mut next = events.next();
         let mut state = method.initial()?;
+        if let Some(local) = self.start_local {
+            state.set_long(local);
+        }
         let mut reachable = true;
         let mut bci = Bci::START;
         while let Some(event) = next {
@@ -163,8 +177,8 @@ impl MethodPlanner {
         Ok(())
     }
 
-    /// Inserts the frames of the added handlers. Their locals are empty, or hold
-    /// only the uninitialised `this`; their stack holds the exception.
+    /// Inserts the frames of the added handlers. Of the method's own locals they hold at most the
+    /// uninitialised `this`; their stack holds the exception.
     fn frames_of_handlers(&mut self, writer: &mut ProbeWriter) -> Result<(), Refusal> {
         if self.blocks.is_empty() {
             return Ok(());
@@ -175,20 +189,23 @@ impl MethodPlanner {
         };
         self.shared.indexes.throwable = Some(throwable);
         for block in &self.blocks {
-            if let Label::Uninitialised(local) = block.label {
-                self.work.spend(STORED_TYPE * usize::from(local))?;
-            }
+            let this = match block.label {
+                Label::Uninitialised(local) => Some((local, tag::UNINITIALIZED_THIS)),
+                Label::Initialised | Label::Uncovered => None,
+            };
+            let start = self.start_local.map(|local| (local, tag::LONG));
+            // The local for the time comes after those of the method, so this order is that of the slots.
+            let locals = [this, start];
+            let count = locals.iter().flatten().map(|(local, _)| local).max();
+            let count = count.map_or(Some(0), |last| last.checked_add(1));
+            let count = count.ok_or(ErrorKind::BadFrame("too many values"))?;
+            self.work.spend(STORED_TYPE * usize::from(count))?;
             self.inserted.push(block.start, |body| {
-                match block.label {
-                    Label::Uninitialised(local) => {
-                        let count = local
-                            .checked_add(1)
-                            .ok_or(ErrorKind::BadFrame("too many values"))?;
-                        body.extend_from_slice(&count.to_be_bytes());
-                        body.resize(body.len() + usize::from(local), tag::TOP);
-                        body.push(tag::UNINITIALIZED_THIS);
-                    }
-                    Label::Initialised | Label::Uncovered => body.extend_from_slice(&[0, 0]),
+                body.extend_from_slice(&count.to_be_bytes());
+                let first = body.len();
+                for (local, tag) in locals.into_iter().flatten() {
+                    body.resize(first + usize::from(local), tag::TOP);
+                    body.push(tag);
                 }
                 let [high, low] = throwable.to_be_bytes();
                 body.extend_from_slice(&[0, 1, tag::OBJECT, high, low]);

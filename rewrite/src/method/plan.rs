@@ -17,7 +17,7 @@ use crate::method::sites::SiteWriter;
 use crate::opcode::Opcode;
 use crate::options::Options;
 use crate::outcome::{Fault, Reason, Refusal};
-use crate::probe::{ProbeWriter, timing};
+use crate::probe::{ProbeWriter, timing, trace};
 use crate::selector::Probes;
 
 /// The longest code, in bytes, that HotSpot compiles (`HugeMethodLimit`).
@@ -87,18 +87,23 @@ impl MethodPlanner {
             max_stack: code.max_stack,
             max_locals: code.max_locals,
         };
-        let construction = if probes.timing.is_some() && method.is_constructor() {
+        let has_handler = probes.timing.is_some() || probes.trace.is_some();
+        let construction = if has_handler && method.is_constructor() {
             Some(self.construction(&method, code)?)
         } else {
             None
         };
         let method_probes =
             self.write_probes(member, code, probes, construction.as_ref(), context)?;
+        let start_slots = self.start_local.map_or(0, |_| trace::LOCALS);
+        let first_local = code.max_locals.checked_add(start_slots);
+        let first_local = first_local.ok_or(Reason::TooManyLocals)?;
         let mut sites = SiteWriter {
             member,
             code,
             probes,
             context,
+            first_local,
             extra_locals: 0,
         };
         lay_out(
@@ -117,9 +122,8 @@ impl MethodPlanner {
         let code_length = self.code_length(method_probes.thrown);
         check_length(code, code_length, context.options)?;
         let head = Head {
-            max_stack: self.max_stack(code, construction.as_ref(), context)?,
-            max_locals: code
-                .max_locals
+            max_stack: self.max_stack(code, probes, construction.as_ref(), context)?,
+            max_locals: first_local
                 .checked_add(extra_locals)
                 .ok_or(Reason::TooManyLocals)?,
             code_length,
@@ -151,6 +155,7 @@ impl MethodPlanner {
         };
         self.handler_starts.clear();
         self.calls.clear();
+        self.start_local = probes.trace.map(|_| code.max_locals);
         if let Some(id) = probes.count {
             method_probes.entry = context.writer.count(id, context.options)?;
         }
@@ -173,6 +178,15 @@ impl MethodPlanner {
                 method_probes.constructed = self.write_construction(construction, id, context)?;
             }
         }
+        if let (Some(id), Some(local)) = (probes.trace, self.start_local) {
+            // These probes are inside the others, so that what they measure has the least of them.
+            let (options, writer) = (context.options, &mut *context.writer);
+            let written = writer.trace(id, local, options)?;
+            method_probes.entry = writer.join(method_probes.entry, written.entry);
+            let exit = method_probes.exit.unwrap_or_default();
+            method_probes.exit = Some(writer.join(written.exit, exit));
+            method_probes.thrown = writer.join(written.thrown, method_probes.thrown);
+        }
         if probes.objects && member.is_object_init() {
             let init = context.writer.object_initialised(context.options)?;
             method_probes.entry = context.writer.join(method_probes.entry, init);
@@ -192,11 +206,15 @@ impl MethodPlanner {
     fn max_stack(
         &self,
         code: &Code<'_>,
+        probes: Probes,
         construction: Option<&Construction>,
         context: &Context<'_>,
     ) -> Result<u16, Reason> {
         let mut max_stack = u32::from(code.max_stack) + u32::from(context.writer.extra_stack);
-        if !self.blocks.is_empty() {
+        if !self.blocks.is_empty() && probes.trace.is_some() {
+            max_stack = max_stack.max(trace::HANDLER_STACK.into());
+        }
+        if !self.blocks.is_empty() && probes.timing.is_some() {
             let end = construction::end_probes(construction, context.options.call_shape);
             let arguments = timing::argument_slots(context.options, end);
             max_stack = max_stack.max(1 + u32::from(arguments));

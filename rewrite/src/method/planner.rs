@@ -24,6 +24,9 @@ pub(crate) struct MethodPlanner {
     /// The calls of a constructor that initialise `this`, each with the probe
     /// before it.
     pub(super) calls: Vec<(Bci, Snippet)>,
+    /// The local variable that keeps the time at the method's entry; `None` without
+    /// [`Probes::trace`](crate::Probes::trace).
+    pub(super) start_local: Option<u16>,
     /// The attributes of the code.
     pub(super) tables: Vec<LocatedTable>,
     /// The ranges that the added handlers cover.

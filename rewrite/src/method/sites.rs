@@ -18,7 +18,9 @@ pub(super) struct SiteWriter<'x, 'y, 'c, 'a> {
     pub(super) code: &'x Code<'a>,
     pub(super) probes: Probes,
     pub(super) context: &'x mut Context<'y>,
-    /// The number of local variables that probes need after the method's own.
+    /// The first local variable after those of the method and of other probes.
+    pub(super) first_local: u16,
+    /// The number of local variables that the probes need from there on.
     pub(super) extra_locals: u16,
 }
 
@@ -67,7 +69,7 @@ impl Sites for SiteWriter<'_, '_, '_, '_> {
             site = Some(self.site(bci, allocation));
             if dimensions > 1 {
                 self.extra_locals = self.extra_locals.max(u16::from(dimensions));
-                let first_local = self.code.max_locals;
+                let first_local = self.first_local;
                 if first_local.checked_add(self.extra_locals).is_none() {
                     return Err(Reason::TooManyLocals.into());
                 }
@@ -81,7 +83,7 @@ impl Sites for SiteWriter<'_, '_, '_, '_> {
         let after = writer.snippet(|writer| {
             match site {
                 Some(site) if dimensions > 1 => {
-                    let first_local = self.code.max_locals;
+                    let first_local = self.first_local;
                     writer.dimensions_allocated(dimensions, first_local, site, options)?;
                 }
                 Some(site) => writer.array_allocated(site, options)?,

@@ -48,10 +48,10 @@ impl ProbeWriter {
         let start = self.position();
         let locals = || (0..u16::from(dimensions)).map(|i| first_local + i);
         for local in locals().rev() {
-            self.int_local(Opcode::Istore, local);
+            self.local(Opcode::Istore, local);
         }
         for local in locals() {
-            self.int_local(Opcode::Iload, local);
+            self.local(Opcode::Iload, local);
         }
         self.finish(start)
     }
@@ -72,7 +72,7 @@ impl ProbeWriter {
         self.push_int(site as i32)?;
         let push_site: Vec<u8> = self.snippets.drain(start..).collect();
         for dimension in 0..u16::from(dimensions) {
-            self.int_local(Opcode::Iload, first_local + dimension);
+            self.local(Opcode::Iload, first_local + dimension);
             self.push_int(i32::from(dimension))?;
             self.snippets.extend_from_slice(&push_site);
             self.call(Call::AllocDimension, options)?;

@@ -17,6 +17,9 @@ pub(super) enum Call {
     Construct,
     Constructed,
     Ended,
+    TraceEnter,
+    TraceExit,
+    TraceThrown,
     Alloc,
     AllocArray,
     AllocDimension,
@@ -25,7 +28,7 @@ pub(super) enum Call {
 }
 
 /// The number of variants of [`Call`].
-const CALLS: usize = 12;
+const CALLS: usize = 15;
 
 impl Call {
     fn name(self, options: &Options) -> &str {
@@ -38,6 +41,9 @@ impl Call {
             Call::Construct => &names.construct,
             Call::Constructed => &names.constructed,
             Call::Ended => &names.ended,
+            Call::TraceEnter => &names.trace_enter,
+            Call::TraceExit => &names.trace_exit,
+            Call::TraceThrown => &names.trace_thrown,
             Call::Alloc => &names.alloc,
             Call::AllocArray => &names.alloc_array,
             Call::AllocDimension => &names.alloc_dimension,
@@ -63,6 +69,9 @@ impl Call {
                     CallShape::ClassAndMethod { .. } => b"(II)V",
                 }
             }
+            Call::TraceEnter => b"()J",
+            Call::TraceExit => b"(JI)V",
+            Call::TraceThrown => b"(Ljava/lang/Throwable;JI)V",
             Call::Alloc => b"(I)V",
             Call::AllocArray | Call::Ended => b"(II)V",
             Call::AllocDimension | Call::Construct => b"(III)V",
@@ -259,8 +268,8 @@ impl ProbeWriter {
         Ok(index)
     }
 
-    /// Loads or stores an `int` local variable.
-    pub(super) fn int_local(&mut self, opcode: Opcode, local: u16) {
+    /// Loads or stores a local variable.
+    pub(super) fn local(&mut self, opcode: Opcode, local: u16) {
         match u8::try_from(local) {
             Ok(short_local) => {
                 self.op(opcode);

@@ -58,6 +58,7 @@ impl Selector for ByPosition {
         Probes {
             timing: id.filter(|_| !only_counts),
             count: id.filter(|_| only_counts),
+            trace: None,
             allocations: has_all,
             objects: has_all,
         }

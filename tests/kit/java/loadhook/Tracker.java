@@ -1,6 +1,7 @@
 package loadhook;
 
 import java.util.Arrays;
+import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * The tracker that probes call in the tests: it records events, and lets a test read them.
@@ -15,6 +16,8 @@ public final class Tracker {
     private static final int LOG = 256;
 
     private static final ThreadLocal<State> STATE = ThreadLocal.withInitial(State::new);
+
+    private static final AtomicLong STARTS = new AtomicLong(1L << 40);
 
     private Tracker() {}
 
@@ -205,6 +208,21 @@ public final class Tracker {
 
     public static void caught(int classNumber, int methodNumber) {
         leavePath(Event.CAUGHT, id(classNumber, methodNumber), classNumber, methodNumber);
+    }
+
+    /** Starts of traced calls are numbers, so that each end shows which call it belongs to. */
+    public static long traceEnter() {
+        long start = STARTS.incrementAndGet();
+        enterPath(start);
+        return start;
+    }
+
+    public static void traceExit(long start, int method) {
+        leavePath(Event.EXIT, start, method);
+    }
+
+    public static void traceThrown(Throwable thrown, long start, int method) {
+        leavePath(Event.EXIT, start, method);
     }
 
     public static void alloc(int site) {
