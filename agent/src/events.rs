@@ -337,7 +337,7 @@ pub(crate) fn class_file_load(
     bytes: &[u8],
 ) -> Option<VmBuffer> {
     let watch = agent.instrumentation.hook.watch();
-    if !name.is_empty() && !watch.filter.class_name(name) {
+    if !name.is_empty() && !watch.may_name(name) {
         return None;
     }
     let origin = agent.instrumentation.origin(jni, loader, name);

@@ -19,6 +19,7 @@ mod serve;
 mod side_by_side;
 mod signals;
 mod top;
+mod trace;
 mod users;
 
 use std::borrow::Cow;
@@ -55,6 +56,8 @@ enum Command {
     Ctl(ctl::CtlArgs),
     /// Show the page of a Java program that runs already, live
     Serve(serve::ServeArgs),
+    /// Show the slow calls of chosen methods of a Java program that runs
+    Trace(trace::TraceArgs),
     /// Show a profile as a table, tree or page, or convert it for another tool
     Report(report::ReportArgs),
     /// Print the path of the agent, for -agentpath
@@ -81,6 +84,7 @@ fn main() -> ExitCode {
         Command::Top(args) => top::run(args),
         Command::Ctl(args) => ctl::run(&args).map(done),
         Command::Serve(args) => serve::run(args),
+        Command::Trace(args) => trace::run(&args),
         Command::Report(args) => report::run(&args).map(done),
         Command::AgentPath => agent_path::run().map(done),
         Command::Inspect(args) => inspect::run(&args).map(done),

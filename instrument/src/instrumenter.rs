@@ -6,7 +6,7 @@ use loadhook_rewrite::{Error, Options, Outcome, Report, Rewriter};
 use loadhook_settings::Filter;
 
 use crate::not_instrumented::{NotInstrumented, SkipReason};
-use crate::selection::{ClassSelector, Ids, Selection};
+use crate::selection::{Choice, ClassSelector, Ids, Selection};
 
 /// Rewrites classes by one selection, on any number of threads at once.
 #[derive(Debug)]
@@ -23,6 +23,7 @@ pub struct Instrumenter {
 struct Worker {
     rewriter: Rewriter,
     filter: Filter,
+    traced: Filter,
     /// Number of the filter's patterns that have matched nothing yet.
     unmatched: usize,
 }
@@ -104,9 +105,12 @@ impl Instrumenter {
         let mut selector = ClassSelector {
             selection: &self.selection,
             filter: &mut worker.filter,
+            traced: &mut worker.traced,
             ids,
             after_matching: |filter: &Filter| self.note_matched(filter, unmatched),
             trivial: Vec::new(),
+            of_class: Choice::default(),
+            of_method: Choice::default(),
         };
         let outcome = worker.rewriter.rewrite(bytes, &mut selector, allocate)?;
         let trivial = selector.trivial;
@@ -125,6 +129,7 @@ impl Instrumenter {
         idle.unwrap_or_else(|| Worker {
             rewriter: Rewriter::new(Options::default()),
             filter: self.selection.filter.clone(),
+            traced: self.selection.traced.clone(),
             unmatched: self.selection.filter.unmatched().count(),
         })
     }
@@ -238,6 +243,24 @@ mod tests {
         let class = result.class.expect("the class was rewritten");
         let has = |name: &[u8]| class.windows(name.len()).any(|bytes| bytes == name);
         assert!(has(b"count") && !has(b"enter") && !has(b"exit"));
+    }
+
+    #[test]
+    fn traced_methods_get_their_probes_whatever_is_watched() {
+        for (filter, has_enter) in [(Filter::none(), false), (Filter::new(), true)] {
+            let mut selection = Selection::timing(filter);
+            let mut traced = Filter::new();
+            traced.include("Greeter::greet").expect("a pattern");
+            selection.traced = traced;
+            let instrumenter = Instrumenter::new(selection);
+            let allocate = |len| Some(vec![0; len]);
+            let result = instrumenter.instrument(GREETER, "a/T", &mut Positions, allocate);
+            let class = result.expect("the bytes are a class").class;
+            let class = class.expect("the class was rewritten");
+            let has = |name: &[u8]| class.windows(name.len()).any(|bytes| bytes == name);
+            assert!(has(b"traceEnter") && has(b"traceThrown"));
+            assert_eq!(has(b"\x05enter"), has_enter);
+        }
     }
 
     /// Intrinsic candidates and trivial methods alternate in this class.

@@ -23,6 +23,8 @@ pub enum CallProbes {
 pub struct Selection {
     /// Chooses methods by the user's patterns.
     pub filter: Filter,
+    /// Chooses the methods that get [`Probes::trace`], whatever `filter` says.
+    pub traced: Filter,
     /// The probes that report calls; `None` for no such probes.
     pub calls: Option<CallProbes>,
     /// True if trivial methods also get [`CallProbes::Timing`].
@@ -40,6 +42,7 @@ impl Selection {
     pub fn timing(filter: Filter) -> Selection {
         Selection {
             filter,
+            traced: Filter::none(),
             calls: Some(CallProbes::Timing),
             all: false,
             allocations: false,
@@ -78,6 +81,16 @@ pub trait Ids {
         false
     }
 
+    /// Returns whether the class gets no probes but [`Probes::trace`].
+    fn only_traces(&self) -> bool {
+        false
+    }
+
+    /// Returns whether a method that [`Selection::traced`] selects is traced.
+    fn traces(&mut self, _method: &Member<'_, '_>) -> bool {
+        true
+    }
+
     /// Returns the id of an allocation site.
     fn site(&mut self, _method: &Member<'_, '_>, _site: &Site<'_>) -> u32 {
         0
@@ -89,11 +102,26 @@ pub(crate) struct ClassSelector<'a, I, F> {
     pub(crate) selection: &'a Selection,
     /// The filter of this thread.
     pub(crate) filter: &'a mut Filter,
+    /// The filter of traced methods of this thread.
+    pub(crate) traced: &'a mut Filter,
     pub(crate) ids: &'a mut I,
     /// Called whenever patterns may have matched.
     pub(crate) after_matching: F,
     /// Positions of the trivial methods.
     pub(crate) trivial: Vec<u16>,
+    /// The class that is being rewritten.
+    pub(crate) of_class: Choice,
+    /// The method for which [`Selector::wants`] was called last.
+    pub(crate) of_method: Choice,
+}
+
+/// The filters that select a class or a method.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Choice {
+    /// [`Selection::filter`] selects it.
+    watched: bool,
+    /// [`Selection::traced`] selects it.
+    traced: bool,
 }
 
 impl<I: Ids, F: FnMut(&Filter)> Selector for ClassSelector<'_, I, F> {
@@ -101,23 +129,43 @@ impl<I: Ids, F: FnMut(&Filter)> Selector for ClassSelector<'_, I, F> {
         if self.ids.excludes_class(class) {
             return false;
         }
-        let passes = self.filter.class(class);
+        let watched = !self.ids.only_traces() && self.filter.class(class);
+        let traced = self.traced.class(class);
+        self.of_class = Choice { watched, traced };
         (self.after_matching)(self.filter);
-        passes && self.ids.begin_class(class)
+        (watched || traced) && self.ids.begin_class(class)
     }
 
     fn wants(&mut self, method: &Member<'_, '_>) -> bool {
-        let passes = self.filter.method(method);
+        let watched = self.of_class.watched && self.filter.method(method);
         (self.after_matching)(self.filter);
-        passes && !self.ids.excludes_method(method)
+        let traced = self.of_class.traced && self.traced.method(method);
+        self.of_method = Choice { watched, traced };
+        (watched || traced) && !self.ids.excludes_method(method)
     }
 
     fn method(&mut self, method: &Member<'_, '_>) -> Probes {
-        let mut probes = Probes {
-            allocations: self.selection.allocations,
-            objects: self.selection.objects,
-            ..Probes::default()
-        };
+        let mut probes = Probes::default();
+        if self.of_method.watched {
+            probes.allocations = self.selection.allocations;
+            probes.objects = self.selection.objects;
+            self.choose_call_probes(method, &mut probes);
+        }
+        if self.of_method.traced && self.ids.traces(method) {
+            let id = probes.count.or(probes.timing);
+            probes.trace = Some(id.unwrap_or_else(|| self.ids.method(method)));
+        }
+        probes
+    }
+
+    fn site(&mut self, method: &Member<'_, '_>, site: &Site<'_>) -> u32 {
+        self.ids.site(method, site)
+    }
+}
+
+impl<I: Ids, F> ClassSelector<'_, I, F> {
+    /// Sets the probes that count or time the calls of a method.
+    fn choose_call_probes(&mut self, method: &Member<'_, '_>, probes: &mut Probes) {
         match self.selection.calls {
             None => {}
             Some(CallProbes::Count) => {
@@ -137,10 +185,5 @@ impl<I: Ids, F: FnMut(&Filter)> Selector for ClassSelector<'_, I, F> {
                 }
             }
         }
-        probes
-    }
-
-    fn site(&mut self, method: &Member<'_, '_>, site: &Site<'_>) -> u32 {
-        self.ids.site(method, site)
     }
 }

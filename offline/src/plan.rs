@@ -66,6 +66,8 @@ impl Plan {
             selection:
                 Selection {
                     filter,
+                    // Only an agent traces.
+                    traced: _,
                     calls,
                     all,
                     allocations,

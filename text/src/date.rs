@@ -16,6 +16,17 @@ pub fn utc(epoch_millis: u64) -> String {
     }
 }
 
+/// Nanoseconds since 1970 as `2026-11-22 14:34:14.123456`, in UTC.
+pub fn utc_micros(epoch_nanos: u64) -> String {
+    let timestamp = i64::try_from(epoch_nanos / 1000)
+        .ok()
+        .and_then(|micros| Timestamp::from_microsecond(micros).ok());
+    match timestamp {
+        Some(timestamp) => timestamp.strftime("%Y-%m-%d %H:%M:%S.%6f").to_string(),
+        None => format!("{epoch_nanos} ns after 1970"),
+    }
+}
+
 /// Seconds since 1970 as C's `asctime` writes them, in UTC: `Wed Oct  7 11:38:10 1998`.
 ///
 /// Times before 1970 become the first second of 1970.
@@ -29,7 +40,16 @@ pub fn asctime(epoch_seconds: i64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{asctime, utc};
+    use super::{asctime, utc, utc_micros};
+
+    #[test]
+    fn microseconds_are_shown() {
+        assert_eq!(
+            utc_micros(951_782_399_123_456_789),
+            "2000-02-28 23:59:59.123456"
+        );
+        assert_eq!(utc_micros(0), "1970-01-01 00:00:00.000000");
+    }
 
     #[test]
     fn milliseconds_are_cut_off() {

@@ -19,6 +19,8 @@ pub(super) struct Client {
     output: Vec<u8>,
     /// The time of the last progress: a request, or its reply.
     pub(super) at: Instant,
+    /// True if the client has begun a trace, which ends with the connection.
+    pub(super) traces: bool,
     /// True if the connection ends when the output is sent.
     is_last: bool,
 }
@@ -41,6 +43,7 @@ impl Client {
             input: Vec::new(),
             output: Vec::new(),
             at,
+            traces: false,
             is_last: false,
         })
     }

@@ -1,5 +1,6 @@
 //! Orders to the agent while the program runs, through a Unix socket: the agent's side of `loadhook ctl`.
 
+mod choice;
 mod client;
 mod orders;
 pub(crate) mod pause;
@@ -7,3 +8,4 @@ mod server;
 mod socket;
 pub(crate) mod state;
 pub(crate) mod thread;
+mod trace;

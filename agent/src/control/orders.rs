@@ -5,13 +5,13 @@ use std::path::Path;
 
 use loadhook_settings::attach::AttachFigures;
 use loadhook_settings::control::{Changed, Reply, Request, Status, notes_on_inclusion};
-use loadhook_settings::{Filter, NONE, Pattern};
+use loadhook_settings::{Filter, Pattern};
 
+use super::choice::{check_counts, enable_hook, filter, patterns, replace_filters};
 use super::server::Outcome;
+use super::trace;
 use crate::agent::Agent;
-use crate::instrument::watch_change;
 use crate::jvm::jni::Jni;
-use crate::jvm::sys::event;
 
 /// The reason why an order is refused while the agent leaves.
 pub(super) const LEAVING: &str = "the agent is leaving the process";
@@ -37,6 +37,10 @@ pub(super) fn execute(agent: &'static Agent, jni: Jni<'_>, request: Request) -> 
         Request::Snapshot(file) => snapshot(agent, jni, Path::new(&file)),
         Request::Pause => pause(agent, jni),
         Request::Resume => resume(agent, jni),
+        Request::Trace(order) => trace::begin(agent, jni, order),
+        Request::Traced => trace::take(agent, jni),
+        Request::Latencies => trace::latencies(agent, jni),
+        Request::Untrace => trace::end(agent, jni),
         Request::Detach => Ok(Reply::Done),
     });
     match done {
@@ -69,38 +73,9 @@ fn status(agent: &Agent) -> Status {
     }
 }
 
-/// The choice of methods. During a pause, the one for the time after it.
-fn filter(agent: &Agent) -> Filter {
-    let chosen = agent.pauses.filter();
-    chosen.unwrap_or_else(|| agent.instrumentation.hook.watch().filter_so_far())
-}
-
-/// The patterns of a filter: those to include, and those to exclude.
-fn patterns(filter: &Filter) -> (Vec<String>, Vec<String>) {
-    let text = |pattern: &Pattern| pattern.text().to_owned();
-    let include = if filter.selects_none() {
-        vec![NONE.to_owned()]
-    } else {
-        filter.included().map(text).collect()
-    };
-    (include, filter.excluded().map(text).collect())
-}
-
-/// Fails if the agent instruments no class, whatever the patterns.
-fn check_counts(agent: &Agent) -> Result<(), String> {
-    if agent.options().rewrites() {
-        return Ok(());
-    }
-    Err("this agent records allocations of all classes and counts no calls; detach it, then attach again with another timing".to_owned())
-}
-
 fn include(agent: &'static Agent, jni: Jni<'_>, patterns: &[Pattern]) -> Result<Reply, String> {
     check_counts(agent)?;
-    // The agent may have begun without this event, because it was to change no class.
-    agent
-        .jvmti
-        .notify(event::CLASS_FILE_LOAD_HOOK, true)
-        .map_err(|error| format!("the JVM offers no class-load hook ({error})"))?;
+    enable_hook(agent)?;
     let old = filter(agent);
     let all = patterns.iter().cloned();
     let new = all.fold(old.clone(), |filter, it| filter.with_included(it));
@@ -129,7 +104,7 @@ fn change(
     let figures = if agent.pauses.replace_filter(&new) {
         AttachFigures::default()
     } else {
-        replace_filter(agent, jni, new)?
+        replace_watched(agent, jni, new)?
     };
     Ok(Reply::Changed(Changed {
         figures,
@@ -158,30 +133,20 @@ fn check_size(old: &Filter, new: &Filter) -> Result<(), String> {
     Ok(())
 }
 
-/// Changes the loaded classes, and those that come. If it fails, nothing has changed.
-fn replace_filter(
+/// Changes which methods are watched. Those that are traced stay.
+fn replace_watched(
     agent: &'static Agent,
     jni: Jni<'_>,
     filter: Filter,
 ) -> Result<AttachFigures, String> {
-    let mut figures = Ok(AttachFigures::default());
-    if !agent.options().rewrites() {
-        return Ok(AttachFigures::default());
-    }
-    // The gate is released, because the end of the JVM waits for it, and transformers of other agents may run long.
-    agent.gate.release_during(|| {
-        figures = watch_change::replace_filter(
-            &agent.instrumentation,
-            &agent.hidden_classes,
-            jni,
-            filter,
-            &|| !agent.gate.is_ending(),
-        );
-    });
-    figures.map_err(|error| error.to_string())
+    let traced = agent.instrumentation.hook.watch().traced.clone();
+    replace_filters(agent, jni, filter, traced)
 }
 
 fn pause(agent: &'static Agent, jni: Jni<'_>) -> Result<Reply, String> {
+    if trace::is_under_way(agent) {
+        return Err(trace::TRACING.to_owned());
+    }
     let filter = filter(agent);
     let (include, exclude) = patterns(&filter);
     if !agent.pauses.begin(filter) {
@@ -191,7 +156,7 @@ fn pause(agent: &'static Agent, jni: Jni<'_>) -> Result<Reply, String> {
     if let Some(sampler) = &agent.sampler {
         sampler.pause(&agent.instrumentation, jni);
     }
-    let figures = replace_filter(agent, jni, Filter::none());
+    let figures = replace_watched(agent, jni, Filter::none());
     if figures.is_err() {
         end_pause(agent, jni);
     }
@@ -208,7 +173,7 @@ fn resume(agent: &'static Agent, jni: Jni<'_>) -> Result<Reply, String> {
         return Err("the agent is not paused; the order pause begins a pause".to_owned());
     };
     let (include, exclude) = patterns(&filter);
-    let figures = replace_filter(agent, jni, filter)?;
+    let figures = replace_watched(agent, jni, filter)?;
     end_pause(agent, jni);
     Ok(Reply::Changed(Changed {
         figures,

@@ -80,9 +80,10 @@ impl<F: FnMut(Request) -> Outcome> Server<F> {
                     // `now` is the time before this round: an order of another client in the same round may take long.
                     Next::Stays if now.saturating_duration_since(client.at) >= self.patience => {
                         expire(&mut client, self.patience);
+                        self.end_trace(&client);
                     }
                     Next::Stays => clients.push(client),
-                    Next::Goes => {}
+                    Next::Goes => self.end_trace(&client),
                     Next::Leaves => return Some(client.stream),
                 }
             }
@@ -152,10 +153,16 @@ impl<F: FnMut(Request) -> Outcome> Server<F> {
                 let line = str::from_utf8(&line).map_err(|_| RequestError::NotJson);
                 match line.and_then(str::parse::<Request>) {
                     Err(error) => client.refuse(&error),
-                    Ok(request) => match (self.execute)(request) {
-                        Outcome::Leave => return Next::Leaves,
-                        Outcome::Reply(reply) => client.reply(&reply, false),
-                    },
+                    Ok(request) => {
+                        let begins_trace = matches!(request, Request::Trace(_));
+                        match (self.execute)(request) {
+                            Outcome::Leave => return Next::Leaves,
+                            Outcome::Reply(reply) => {
+                                client.traces |= begins_trace && !matches!(reply, Reply::Error(_));
+                                client.reply(&reply, false);
+                            }
+                        }
+                    }
                 }
             }
         }
@@ -164,6 +171,14 @@ impl<F: FnMut(Request) -> Outcome> Server<F> {
             Next::Stays
         } else {
             Next::Goes
+        }
+    }
+
+    /// Ends the trace of a client that is gone.
+    fn end_trace(&mut self, client: &Client) {
+        if client.traces {
+            // Nobody is left to get the reply.
+            let _ = (self.execute)(Request::Untrace);
         }
     }
 

@@ -70,6 +70,11 @@ pub(crate) fn has_method(class: &[u8], name: &[u8], descriptor: &[u8]) -> bool {
     })
 }
 
+/// Returns whether the methods of this class cannot be traced, because a traced call is recorded by them.
+pub(crate) fn records_traces(class: &[u8]) -> bool {
+    class == b"java/lang/Throwable"
+}
+
 /// Packages with the methods of the JDK that the tracker calls while it has marked its thread.
 const CALLED: &[&str] = &[
     "java.lang",

@@ -16,7 +16,7 @@ use loadhook_settings::Filter;
 
 use super::exclusions;
 use super::levels::Levels;
-use super::loaders::{Loader, Origin};
+use super::loaders::Origin;
 use super::registry::{Entry, Registry, Symbol};
 use super::watch::Watch;
 use crate::locks::lock;
@@ -75,7 +75,7 @@ impl Tally {
 
 impl Hook {
     pub(crate) fn new(options: Options) -> Self {
-        let watch = Watch::new(options.filter.clone(), &options);
+        let watch = Watch::new(options.filter.clone(), Filter::none(), &options);
         Hook {
             watch: Mutex::new(Arc::new(watch)),
             options,
@@ -102,8 +102,8 @@ impl Hook {
     }
 
     /// Replaces the choice of methods for classes that come from now on. Returns the old choice and the new one.
-    pub(super) fn replace_watch(&self, filter: Filter) -> (Arc<Watch>, Arc<Watch>) {
-        let new = Arc::new(Watch::new(filter, &self.options));
+    pub(super) fn replace_watch(&self, filter: Filter, traced: Filter) -> (Arc<Watch>, Arc<Watch>) {
+        let new = Arc::new(Watch::new(filter, traced, &self.options));
         let old = std::mem::replace(&mut *lock(&self.watch), new.clone());
         (old, new)
     }
@@ -130,7 +130,8 @@ impl Hook {
             let mut ids = ClassIds {
                 registry: &self.registry,
                 levels: &self.levels,
-                loader: origin.loader,
+                watch: &watch,
+                origin,
                 entry: None,
                 is_new: false,
                 counted_constructors: None,
@@ -226,7 +227,8 @@ fn explain<'r>(
 struct ClassIds<'h> {
     registry: &'h Registry,
     levels: &'h Levels,
-    loader: Loader,
+    watch: &'h Watch,
+    origin: Origin,
     /// The class in the registry, set once the class is known to be selected.
     entry: Option<Entry>,
     /// True if neither the class nor a copy of it has ids yet.
@@ -249,7 +251,7 @@ impl Ids for ClassIds<'_> {
     }
 
     fn begin_class(&mut self, class: &ClassFile<'_>) -> bool {
-        let entry = self.registry.entry(self.loader, class);
+        let entry = self.registry.entry(self.origin.loader, class);
         (self.entry, self.is_new) = (entry.map(|it| it.0), entry.is_some_and(|it| it.1));
         // A class that shares the ids of another one is not noted: the two are alike, and there may be millions of
         // them.
@@ -278,6 +280,18 @@ impl Ids for ClassIds<'_> {
         self.levels.is_lowered(id)
     }
 
+    fn only_traces(&self) -> bool {
+        !self.watch.watches(self.origin)
+    }
+
+    fn traces(&mut self, method: &Member<'_, '_>) -> bool {
+        let is_traced = !exclusions::records_traces(method.class().name());
+        if is_traced {
+            self.watch.note_traced();
+        }
+        is_traced
+    }
+
     fn site(&mut self, method: &Member<'_, '_>, site: &Site<'_>) -> u32 {
         let Some(entry) = self.entry else {
             return 0;
@@ -294,6 +308,7 @@ impl Ids for ClassIds<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::instrument::loaders::Loader;
     use crate::options;
 
     #[test]

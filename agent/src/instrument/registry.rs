@@ -255,6 +255,16 @@ impl Registry {
         })
     }
 
+    /// The method with this id as `com.example.Service::handle`.
+    pub(crate) fn method_name(&self, id: u32) -> Option<String> {
+        let classes = self.lock();
+        let (_, index) = classes.by_first_id.range(..=id).next_back()?;
+        let (_, class) = classes.all.get(*index)?;
+        let at = class.methods.binary_search_by_key(&id, |method| method.id);
+        let method = class.methods.get(at.ok()?)?;
+        Some(format!("{}::{}", class.name, method.name))
+    }
+
     /// Forgets the classes of a collected loader.
     pub(crate) fn forget(&self, loader: u32) {
         self.lock().copies.forget(loader);

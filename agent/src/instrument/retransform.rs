@@ -75,7 +75,7 @@ fn is_wanted(
         return false;
     }
     let watch = instrumentation.hook.watch();
-    if !watch.filter.class_name(name) {
+    if !watch.may_name(name) {
         return false;
     }
     let Ok(loader) = jvmti.class_loader(jni, class) else {

@@ -17,26 +17,30 @@ use crate::jvm::reference::Local;
 /// A second look finds the classes that got the old choice from the hook, and that the JVM did not list yet.
 const LOOKS: Looks = Looks { most: 2, empty: 2 };
 
-/// Replaces the filter, and changes the loaded classes for which the old filter and the new one may differ. Ends early if
-/// `goes_on` returns false.
+/// Replaces the filters of watched and of traced methods, and changes the loaded classes for which the old choice and the
+/// new one may differ. Ends early if `goes_on` returns false.
 ///
 /// # Errors
-/// If the JVM does not list its classes. The old filter then holds again.
-pub(crate) fn replace_filter(
+/// If the JVM does not list its classes. The old filters then hold again.
+pub(crate) fn replace_filters(
     instrumentation: &Instrumentation,
     hidden_classes: &HiddenClasses,
     jni: Jni<'_>,
     filter: Filter,
+    traced: Filter,
     goes_on: &dyn Fn() -> bool,
 ) -> Result<AttachFigures, NotListed> {
     // The choice is replaced first, so that classes which are loaded from now on need no change.
-    let (old, new) = instrumentation.hook.replace_watch(filter);
+    let (old, new) = instrumentation.hook.replace_watch(filter, traced);
     let differs = |jni: Jni<'_>, class: Local<'_>| {
         differs(instrumentation, hidden_classes, jni, class, [&old, &new])
     };
     let changed = loaded::change(instrumentation.jvmti, jni, LOOKS, &differs, goes_on);
     if changed.is_err() {
-        instrumentation.hook.replace_watch(old.filter_so_far());
+        let traced = old.traced.clone();
+        instrumentation
+            .hook
+            .replace_watch(old.filter_so_far(), traced);
     }
     changed
 }
@@ -63,14 +67,14 @@ fn differs(
         }
         return false;
     }
-    if old.filter.agrees(&new.filter, name) {
+    if old.agrees(new, name) {
         return false;
     }
     let origin = jni.framed(|jni| {
         let loader = jvmti.class_loader(jni, class).ok()?;
         Some(instrumentation.origin(jni, loader, name))
     });
-    let selects = |watch: &Watch, origin| watch.wants(origin) && watch.filter.class_name(name);
+    let selects = |watch: &Watch, origin| watch.wants(origin) && watch.may_name(name);
     let is_wanted = origin
         .flatten()
         .is_some_and(|origin| selects(old, origin) || selects(new, origin));

@@ -318,7 +318,7 @@ impl<'e> Jni<'e> {
     }
 
     /// The text of a string.
-    pub(super) fn text(self, string: impl Reference) -> Result<String, JniError> {
+    pub(crate) fn text(self, string: impl Reference) -> Result<String, JniError> {
         type Get = unsafe extern "system" fn(Env, Object, *mut Boolean) -> *const c_char;
         type Release = unsafe extern "system" fn(Env, Object, *const c_char);
         // SAFETY: the characters end in a zero byte and are given back.

@@ -25,6 +25,10 @@ pub(crate) struct TrackerClient {
     /// A `long[]` for snapshots. It is made at the start, because the heap may be full when the program ends.
     buffer: Global,
     lost_allocations: StaticMethod,
+    begin_trace: StaticMethod,
+    end_trace: StaticMethod,
+    take_traced: StaticMethod,
+    take_latencies: StaticMethod,
     pub(crate) reserve: HeapReserve,
     pub(crate) sizes: Sizes,
 }
@@ -82,6 +86,10 @@ impl TrackerClient {
             bind: jni.static_method(class, c"bind", c"()V")?,
             buffer: jni.global(jni.new_long_array(BUFFER_WORDS)?)?,
             lost_allocations: jni.static_method(class, c"lostAllocations", c"()J")?,
+            begin_trace: jni.static_method(class, c"beginTrace", c"(JI)V")?,
+            end_trace: jni.static_method(class, c"endTrace", c"()V")?,
+            take_traced: jni.static_method(class, c"takeTraced", c"()Ljava/lang/String;")?,
+            take_latencies: jni.static_method(class, c"takeLatencies", c"()Ljava/lang/String;")?,
             reserve: HeapReserve::find(jni)?,
             sizes: Sizes::find(jni)?,
         })
@@ -109,6 +117,35 @@ impl TrackerClient {
     /// The number of allocations that the last snapshot lacks.
     pub(crate) fn lost_allocations(&self, jni: Jni<'_>) -> i64 {
         jni.call_long(self.lost_allocations, &[]).unwrap_or(0)
+    }
+
+    /// Begins to record traced calls that last at least `slower_ns`, and those that an exception ends if `thrown` is true.
+    pub(crate) fn begin_trace(
+        &self,
+        jni: Jni<'_>,
+        slower_ns: i64,
+        thrown: bool,
+    ) -> Result<(), JniError> {
+        let arguments = [Argument::Long(slower_ns), Argument::Int(thrown.into())];
+        jni.call_void(self.begin_trace, &arguments)
+    }
+
+    /// Ends what [`begin_trace`](Self::begin_trace) has begun.
+    pub(crate) fn end_trace(&self, jni: Jni<'_>) {
+        // If this fails, the rings stay until the next trace.
+        let _ = jni.call_void(self.end_trace, &[]);
+    }
+
+    /// The oldest recorded calls as text; empty if there are none.
+    pub(crate) fn take_traced(&self, jni: Jni<'_>) -> Result<String, JniError> {
+        let text = jni.call_object(self.take_traced, &[])?;
+        jni.text(text)
+    }
+
+    /// The durations of traced calls so far as text.
+    pub(crate) fn take_latencies(&self, jni: Jni<'_>) -> Result<String, JniError> {
+        let text = jni.call_object(self.take_latencies, &[])?;
+        jni.text(text)
     }
 
     /// Merges the call tree of a thread that is about to end.

@@ -7,12 +7,14 @@ mod watch;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
+use loadhook_settings::{AgentOptions, CallTiming, Timing};
 
 pub(crate) use self::args::{AttachArgs, BUDGET, INCLUDE};
 pub(crate) use self::watch::{Ended, Watch};
 use crate::agent_path::agent_path;
 use crate::jvm::Jvm;
 use crate::output::say;
+use crate::signals::Noted;
 use crate::{recording, signals};
 
 /// Watches a process until its agent has left, and shows the profile.
@@ -48,4 +50,30 @@ pub(crate) fn run(mut args: AttachArgs) -> Result<ExitCode> {
     }
     recording::show(&args.recording, &[output], None);
     Ok(ExitCode::SUCCESS)
+}
+
+/// Attaches an agent that records nothing by itself, for the time of `work`. If this command is killed, the agent leaves
+/// by itself. `None` if a signal comes before the agent is attached.
+pub(crate) fn during<T>(
+    jvm: &Jvm,
+    stop: &Noted,
+    work: impl FnOnce() -> Result<T>,
+) -> Result<Option<T>> {
+    let options = AgentOptions {
+        include_none: true,
+        call_timing: Some(CallTiming::Record(Timing::Count)),
+        control: true,
+        ..AgentOptions::default()
+    };
+    let library = agent_path()?;
+    jvm.check_loads_agents()?;
+    // The profile would be empty, and is not taken.
+    let Some(mut watch) = Watch::begin(jvm, &library, options, stop)? else {
+        return Ok(None);
+    };
+    let done = work();
+    let left = watch.leave();
+    let done = done?;
+    left?;
+    Ok(Some(done))
 }

@@ -105,6 +105,10 @@ impl<'a> Watch<'a> {
             }
             if second.is_none() && stop.code().is_some() {
                 let second = second.insert(signals::noted()?);
+                say!(
+                    "loadhook: asking the agent to leave process {}",
+                    self.jvm.pid()
+                );
                 // The profile comes all the same if the agent leaves later. A second signal ends the wait.
                 if let Err(error) = self.detach(second) {
                     say!(
@@ -119,12 +123,14 @@ impl<'a> Watch<'a> {
         }
     }
 
+    /// Makes the agent leave, unless the process has ended. A signal ends the wait.
+    pub(super) fn leave(&mut self) -> Result<()> {
+        let second = signals::noted()?;
+        self.detach(&second)
+    }
+
     /// Asks the agent to leave, and waits for the answer unless a `second` signal comes.
     fn detach(&mut self, second: &Noted) -> Result<()> {
-        say!(
-            "loadhook: asking the agent to leave process {}",
-            self.jvm.pid()
-        );
         let order = order(&self.room.library, DETACH);
         let answer = self
             .jvm

@@ -30,7 +30,7 @@ pub(crate) struct Agent<'a> {
 
 impl<'a> Agent<'a> {
     /// Connects to the agent of a JVM, which must take orders.
-    pub(super) fn connect(jvm: &'a Jvm) -> Result<Agent<'a>> {
+    pub(crate) fn connect(jvm: &'a Jvm) -> Result<Agent<'a>> {
         match Agent::find(jvm)? {
             Some(agent) => Ok(agent),
             None => not_watched(jvm),

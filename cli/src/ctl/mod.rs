@@ -95,6 +95,9 @@ pub(crate) fn run(args: &CtlArgs) -> Result<()> {
             Reply::Changed(changed) => say!("{}", render::changed(args.pid, &changed)),
             Reply::Done => say!("loadhook: the agent has left process {}", args.pid),
             Reply::Error(error) => bail!("{error}"),
+            other @ (Reply::Traced(_) | Reply::Latencies(_)) => {
+                bail!("not a reply to this order: {other}")
+            }
         }
     }
     Ok(())

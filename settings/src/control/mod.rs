@@ -10,15 +10,19 @@
 //!
 //! Unknown fields are ignored, so that later versions can add some.
 
+mod latency;
 mod notes;
 mod reply;
 mod request;
+mod traced;
 
 use std::path::PathBuf;
 
+pub use latency::Latency;
 pub use notes::notes_on_inclusion;
 pub use reply::{Changed, Reply, ReplyError, Status};
-pub use request::{Request, RequestError, patterns};
+pub use request::{Request, RequestError, TraceOrder, patterns};
+pub use traced::{Traced, TracedCall};
 
 /// The version of requests and replies.
 pub const VERSION: u64 = 1;

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
-use super::VERSION;
+use super::{Latency, Traced, VERSION};
 use crate::attach::AttachFigures;
 
 /// The reply to a [`Request`](super::Request).
@@ -16,6 +16,10 @@ pub enum Reply {
     Status(Status),
     /// Other methods are watched from now on.
     Changed(Changed),
+    /// Calls of traced methods.
+    Traced(Traced),
+    /// Durations of the calls of traced methods.
+    Latencies(Vec<Latency>),
     /// The order is done.
     Done,
     /// The order was refused, for this reason. Nothing has changed.
@@ -101,6 +105,11 @@ impl fmt::Display for Reply {
                 "exclude": exclude,
                 "notes": notes,
             }),
+            Reply::Traced(traced) => traced.line(),
+            Reply::Latencies(latencies) => {
+                let latencies: Vec<Value> = latencies.iter().map(Latency::json).collect();
+                json!({"version": VERSION, "reply": "latencies", "latencies": latencies})
+            }
             Reply::Done => json!({"version": VERSION, "reply": "done"}),
             Reply::Error(error) => json!({"version": VERSION, "error": error}),
         };
@@ -156,6 +165,12 @@ fn read(object: &Map<String, Value>) -> Option<Reply> {
             exclude: texts("exclude")?,
             notes: texts("notes")?,
         })),
+        "traced" => Some(Reply::Traced(Traced::read(object)?)),
+        "latencies" => {
+            let latencies = object.get("latencies")?.as_array()?.iter();
+            let latencies = latencies.map(|it| Latency::read(it.as_object()?));
+            Some(Reply::Latencies(latencies.collect::<Option<_>>()?))
+        }
         "done" => Some(Reply::Done),
         _ => None,
     }
@@ -163,6 +178,7 @@ fn read(object: &Map<String, Value>) -> Option<Reply> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::TracedCall;
     use super::*;
 
     #[test]
@@ -191,6 +207,27 @@ mod tests {
                 exclude: Vec::new(),
                 notes: texts(&["all"]),
             }),
+            Reply::Traced(Traced {
+                calls: vec![
+                    TracedCall {
+                        method: "a.B::c".to_owned(),
+                        start_ns: 7,
+                        duration_ns: 8,
+                        thread: 9,
+                        is_part: true,
+                        ..TracedCall::default()
+                    },
+                    TracedCall {
+                        thread_name: "main".to_owned(),
+                        thrown: Some("a.Fault".to_owned()),
+                        stack: texts(&["a.B.c(B.java:1)"]),
+                        ..TracedCall::default()
+                    },
+                ],
+                lost: 3,
+                lost_parts: 4,
+            }),
+            Reply::Latencies(vec![Latency::of("a.B::c".to_owned(), &[(7, 2)])]),
             Reply::Done,
             Reply::Error("a\nb".to_owned()),
         ] {

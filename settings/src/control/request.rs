@@ -26,8 +26,27 @@ pub enum Request {
     Pause,
     /// Watch again what was watched before the pause.
     Resume,
+    /// Record calls of methods, until [`Request::Untrace`] or the end of the connection.
+    Trace(TraceOrder),
+    /// Tell the calls that were recorded since the last time.
+    Traced,
+    /// Tell how long the calls of the traced methods last.
+    Latencies,
+    /// Record no calls any more.
+    Untrace,
     /// Write the profile and leave the JVM.
     Detach,
+}
+
+/// The calls to record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceOrder {
+    /// The methods.
+    pub patterns: Vec<Pattern>,
+    /// The least duration of a call in nanoseconds.
+    pub slower_ns: u64,
+    /// Set to record also the calls that an exception ends.
+    pub thrown: bool,
 }
 
 /// A fault in a line that should be a [`Request`].
@@ -48,12 +67,12 @@ pub enum RequestError {
     Version,
     /// The order is missing.
     #[error(
-        "the field order is missing; orders are status, include, exclude, snapshot, pause, resume, detach"
+        "the field order is missing; orders are status, include, exclude, snapshot, pause, resume, trace, traced, latencies, untrace, detach"
     )]
     NoOrder,
     /// There is no such order.
     #[error(
-        "unknown order {0}; orders are status, include, exclude, snapshot, pause, resume, detach"
+        "unknown order {0}; orders are status, include, exclude, snapshot, pause, resume, trace, traced, latencies, untrace, detach"
     )]
     Unknown(String),
     /// A field of the order is missing, or not a text.
@@ -64,6 +83,9 @@ pub enum RequestError {
         /// The missing field.
         field: &'static str,
     },
+    /// The least duration of a call is missing, or not a number.
+    #[error("the order trace needs the field slower_ns, a whole number of nanoseconds")]
+    NoDuration,
     /// The pattern cannot be read.
     #[error(transparent)]
     Pattern(#[from] PatternError),
@@ -134,6 +156,16 @@ impl fmt::Display for Request {
             }
             Request::Pause => json!({"version": VERSION, "order": "pause"}),
             Request::Resume => json!({"version": VERSION, "order": "resume"}),
+            Request::Trace(order) => json!({
+                "version": VERSION,
+                "order": "trace",
+                "pattern": joined(&order.patterns),
+                "slower_ns": order.slower_ns,
+                "thrown": order.thrown,
+            }),
+            Request::Traced => json!({"version": VERSION, "order": "traced"}),
+            Request::Latencies => json!({"version": VERSION, "order": "latencies"}),
+            Request::Untrace => json!({"version": VERSION, "order": "untrace"}),
             Request::Detach => json!({"version": VERSION, "order": "detach"}),
         };
         write!(f, "{line}")
@@ -161,6 +193,18 @@ impl FromStr for Request {
             },
             "pause" => Ok(Request::Pause),
             "resume" => Ok(Request::Resume),
+            "trace" => Ok(Request::Trace(TraceOrder {
+                patterns: patterns(field("trace", "pattern")?)?,
+                slower_ns: object
+                    .get("slower_ns")
+                    .and_then(Value::as_u64)
+                    .filter(|ns| i64::try_from(*ns).is_ok())
+                    .ok_or(RequestError::NoDuration)?,
+                thrown: object.get("thrown") == Some(&Value::Bool(true)),
+            })),
+            "traced" => Ok(Request::Traced),
+            "latencies" => Ok(Request::Latencies),
+            "untrace" => Ok(Request::Untrace),
             "detach" => Ok(Request::Detach),
             other => Err(RequestError::needs_new_agent(other)
                 .unwrap_or_else(|| RequestError::Unknown(other.to_owned()))),
@@ -183,6 +227,14 @@ mod tests {
             Request::Snapshot("/x \"y\"\n".to_owned()),
             Request::Pause,
             Request::Resume,
+            Request::Trace(TraceOrder {
+                patterns: patterns("a.B::c").expect("the pattern is valid"),
+                slower_ns: 50_000_000,
+                thrown: true,
+            }),
+            Request::Traced,
+            Request::Latencies,
+            Request::Untrace,
             Request::Detach,
         ] {
             let line = request.to_string();
@@ -223,6 +275,10 @@ mod tests {
             (
                 r#"{"version":1,"order":"snapshot","file":"x"}"#,
                 "x: not an absolute path",
+            ),
+            (
+                r#"{"version":1,"order":"trace","pattern":"a.B","slower_ns":-1}"#,
+                "the order trace needs the field slower_ns",
             ),
             (
                 r#"{"version":1,"order":"timing"}"#,

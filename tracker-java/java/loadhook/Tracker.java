@@ -121,6 +121,29 @@ public class Tracker {
         }
     }
 
+    /** Called at the entry of a traced method, which keeps the result in a local variable. */
+    public static long traceEnter() {
+        return System.nanoTime();
+    }
+
+    /** Called before a traced method returns. */
+    public static void traceExit(long start, int method) {
+        long end = System.nanoTime();
+        Latencies.count(method, end - start);
+        if (end - start >= Trace.least) {
+            Trace.ended(method, start, end, null);
+        }
+    }
+
+    /** Called when an exception leaves a traced method. */
+    public static void traceThrown(Throwable thrown, long start, int method) {
+        long end = System.nanoTime();
+        Latencies.count(method, end - start);
+        if (end - start >= Trace.least || Trace.takesThrown) {
+            Trace.ended(method, start, end, thrown);
+        }
+    }
+
     /** Called after an object was allocated at a site. */
     public static void alloc(int site) {
         Path path = path();
@@ -194,6 +217,7 @@ public class Tracker {
     /** Ends the run: probes that may still run do nothing from now on, and all that was counted is dropped. */
     static synchronized void leave() {
         isOff = true;
+        Trace.end();
         forget();
     }
 
@@ -346,6 +370,47 @@ public class Tracker {
                 sums = null;
             }
             return words;
+        } finally {
+            Counters.comeBack();
+            Threads.comeBack(own);
+        }
+    }
+
+    /**
+     * Begins to record calls of traced methods.
+     *
+     * @param slow the least duration of a call in nanoseconds
+     * @param takesThrown 1 to record the calls that an exception ends, too, otherwise 0
+     */
+    static void beginTrace(long slow, int takesThrown) {
+        Trace.begin(slow, takesThrown != 0);
+    }
+
+    /** Ends what {@link #beginTrace} has begun. Calls that were not taken are dropped. */
+    static void endTrace() {
+        Trace.end();
+    }
+
+    /** The oldest recorded calls as text; empty if there are none. */
+    static synchronized String takeTraced() {
+        Path own = Threads.leave();
+        Counters.leave();
+        try {
+            return Trace.take();
+        } finally {
+            Counters.comeBack();
+            Threads.comeBack(own);
+        }
+    }
+
+    /** The durations of traced calls so far as text. */
+    static synchronized String takeLatencies() {
+        Path own = Threads.leave();
+        Counters.leave();
+        try {
+            StringBuilder text = new StringBuilder();
+            Latencies.write(text);
+            return text.toString();
         } finally {
             Counters.comeBack();
             Threads.comeBack(own);

@@ -1,6 +1,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixListener;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
 use rustix::event::{EventfdFlags, eventfd};
@@ -12,6 +13,15 @@ const STATUS: &str = r#"{"version":1,"order":"status"}"#;
 /// Runs `test` with a server whose orders all succeed. `test` gets the path of the socket. Returns whether a client has
 /// asked the agent to leave.
 fn with_server(patience: Duration, test: impl FnOnce(&std::path::Path)) -> bool {
+    with_orders(patience, test, |_| ())
+}
+
+/// As [`with_server`]; `note` gets each order.
+fn with_orders(
+    patience: Duration,
+    test: impl FnOnce(&std::path::Path),
+    note: impl Fn(&Request) + Send,
+) -> bool {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("socket");
     let listener = UnixListener::bind(&path).expect("a socket");
@@ -25,9 +35,12 @@ fn with_server(patience: Duration, test: impl FnOnce(&std::path::Path)) -> bool 
         clients: Vec::new(),
         patience,
         rests_until: None,
-        execute: |request| match request {
-            Request::Detach => Outcome::Leave,
-            _ => Outcome::Reply(Reply::Done),
+        execute: move |request| {
+            note(&request);
+            match request {
+                Request::Detach => Outcome::Leave,
+                _ => Outcome::Reply(Reply::Done),
+            }
         },
     };
     thread::scope(|scope| {
@@ -147,4 +160,42 @@ fn one_client_makes_the_agent_leave() {
         assert_eq!(reply(&mut client), "");
     });
     assert!(leaves);
+}
+
+/// The order that ends the trace is given for a client that has begun one, however it goes.
+#[test]
+fn a_trace_ends_with_its_client() {
+    let ended = AtomicU32::new(0);
+    let note = |request: &Request| {
+        if *request == Request::Untrace {
+            ended.fetch_add(1, Ordering::Relaxed);
+        }
+    };
+    let until = |count| {
+        while ended.load(Ordering::Relaxed) < count {
+            thread::sleep(Duration::from_millis(1));
+        }
+    };
+    let test = |path: &std::path::Path| {
+        let mut other = connect(path);
+        is_served(&mut other);
+        let trace = |is_closed: bool, count| {
+            let mut client = connect(path);
+            send_line(
+                &mut client,
+                br#"{"version":1,"order":"trace","pattern":"a.B","slower_ns":1}"#,
+            );
+            assert_eq!(reply(&mut client).parse(), Ok(Reply::Done));
+            if is_closed {
+                drop(client);
+                return until(count);
+            }
+            // The client sends nothing for too long.
+            until(count);
+        };
+        trace(true, 1);
+        trace(false, 2);
+    };
+    with_orders(Duration::from_millis(300), test, note);
+    assert_eq!(ended.load(Ordering::Relaxed), 2, "not for the other client");
 }

@@ -1,0 +1,194 @@
+//! The orders `trace`, `traced` and `untrace`: calls of chosen methods, which the tracker records.
+
+use loadhook_settings::Filter;
+use loadhook_settings::control::{Changed, Latency, Reply, TraceOrder, Traced, TracedCall};
+
+use super::choice::{check_counts, enable_hook, filter, patterns, replace_filters};
+use crate::agent::Agent;
+use crate::instrument::registry::Registry;
+use crate::jvm::jni::Jni;
+use crate::tracker::client::TrackerClient;
+
+/// The reason why an order is refused during a trace.
+pub(super) const TRACING: &str =
+    "calls are being traced, by loadhook trace; wait until it has ended";
+
+const NOT_BEGUN: &str = "the agent has not begun; try again later";
+
+const NO_MEMORY: &str = "the JVM has no memory for this; try again later";
+
+/// Returns whether calls are being traced.
+pub(super) fn is_under_way(agent: &Agent) -> bool {
+    !agent.instrumentation.hook.watch().traced.selects_none()
+}
+
+/// Begins a trace.
+pub(super) fn begin(
+    agent: &'static Agent,
+    jni: Jni<'_>,
+    order: TraceOrder,
+) -> Result<Reply, String> {
+    check_counts(agent)?;
+    if is_under_way(agent) {
+        return Err(TRACING.to_owned());
+    }
+    if agent.pauses.is_paused() {
+        return Err("the agent is paused; the order resume ends the pause".to_owned());
+    }
+    enable_hook(agent)?;
+    let tracker = agent.tracker.get().ok_or(NOT_BEGUN)?;
+    let slower_ns = i64::try_from(order.slower_ns).unwrap_or(i64::MAX);
+    tracker
+        .begin_trace(jni, slower_ns, order.thrown)
+        .map_err(|_| NO_MEMORY.to_owned())?;
+    let figures = replace_filters(
+        agent,
+        jni,
+        filter(agent),
+        Filter::of(order.patterns, Vec::new()),
+    );
+    if figures.is_err() {
+        tracker.end_trace(jni);
+    }
+    let figures = figures?;
+    let mut notes = Vec::new();
+    if figures.classes == 0 {
+        notes.push("no loaded class matches; classes that are loaded later are traced".to_owned());
+    } else if !agent.instrumentation.hook.watch().has_traced() {
+        notes.push(
+            "no method of the loaded classes matches, or those that match cannot have probes (native and \
+             abstract methods, and a few of the JDK); classes that are loaded later are traced"
+                .to_owned(),
+        );
+    }
+    let (include, exclude) = patterns(&filter(agent));
+    Ok(Reply::Changed(Changed {
+        figures,
+        include,
+        exclude,
+        notes,
+    }))
+}
+
+/// Ends the trace. It does nothing if there is none.
+pub(super) fn end(agent: &'static Agent, jni: Jni<'_>) -> Result<Reply, String> {
+    if !is_under_way(agent) {
+        return Ok(Reply::Done);
+    }
+    if let Some(tracker) = agent.tracker.get() {
+        tracker.end_trace(jni);
+    }
+    replace_filters(agent, jni, filter(agent), Filter::none())?;
+    Ok(Reply::Done)
+}
+
+/// Takes the recorded calls.
+pub(super) fn take(agent: &Agent, jni: Jni<'_>) -> Result<Reply, String> {
+    let text = tracker(agent)?.take_traced(jni);
+    let text = text.map_err(|_| NO_MEMORY.to_owned())?;
+    let registry = &agent.instrumentation.hook.registry;
+    Ok(Reply::Traced(read(&text, registry)))
+}
+
+/// The durations of traced calls so far.
+pub(super) fn latencies(agent: &Agent, jni: Jni<'_>) -> Result<Reply, String> {
+    let text = tracker(agent)?.take_latencies(jni);
+    let text = text.map_err(|_| NO_MEMORY.to_owned())?;
+    let registry = &agent.instrumentation.hook.registry;
+    let latencies = text.lines().filter_map(|line| latency(line, registry));
+    Ok(Reply::Latencies(latencies.collect()))
+}
+
+/// The tracker during a trace.
+fn tracker(agent: &Agent) -> Result<&TrackerClient, String> {
+    if !is_under_way(agent) {
+        return Err("no calls are traced; the order trace begins it".to_owned());
+    }
+    let tracker = agent.tracker.get().copied();
+    tracker.ok_or_else(|| NOT_BEGUN.to_owned())
+}
+
+/// The name of a method, or its id if the registry does not know it.
+fn name(method: u32, registry: &Registry) -> String {
+    let name = registry.method_name(method);
+    name.unwrap_or_else(|| format!("(method {method})"))
+}
+
+/// Reads a line of `Latencies.java`: the method, then durations with numbers of calls.
+fn latency(line: &str, registry: &Registry) -> Option<Latency> {
+    let numbers = line.strip_prefix("latency ")?.split(' ');
+    let numbers = numbers.map(|number| number.parse::<u64>().ok());
+    let numbers: Vec<u64> = numbers.collect::<Option<_>>()?;
+    let (method, counts) = numbers.split_first()?;
+    let counts = counts.chunks_exact(2).map(|count| (count[0], count[1]));
+    let method = name(u32::try_from(*method).ok()?, registry);
+    Some(Latency::of(method, &counts.collect::<Vec<_>>()))
+}
+
+/// Reads the tracker's text, which `TracedCall.java` and `Trace.java` write.
+fn read(text: &str, registry: &Registry) -> Traced {
+    let mut traced = Traced::default();
+    for line in text.lines() {
+        let (word, value) = line.split_once(' ').unwrap_or((line, ""));
+        let last = traced.calls.last_mut();
+        match (word, last) {
+            ("call" | "part", _) => {
+                if let Some(call) = call(value, word == "part", registry) {
+                    traced.calls.push(call);
+                }
+            }
+            ("thread", Some(call)) => call.thread_name = value.to_owned(),
+            ("thrown", Some(call)) => call.thrown = Some(value.to_owned()),
+            ("at", Some(call)) => call.stack.push(value.to_owned()),
+            ("lost", _) => traced.lost = value.parse().unwrap_or(0),
+            ("lost-parts", _) => traced.lost_parts = value.parse().unwrap_or(0),
+            _ => {}
+        }
+    }
+    traced
+}
+
+/// Reads the numbers of a call: method, start, duration, thread.
+fn call(numbers: &str, is_part: bool, registry: &Registry) -> Option<TracedCall> {
+    let mut numbers = numbers.split(' ');
+    let method = numbers.next()?.parse().ok()?;
+    let mut number = || numbers.next()?.parse().ok();
+    Some(TracedCall {
+        method: name(method, registry),
+        start_ns: number()?,
+        duration_ns: number()?,
+        thread: number()?,
+        is_part,
+        ..TracedCall::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read() {
+        let latency = latency("latency 5 100 3 200 1", &Registry::new());
+        let latency = latency.expect("numbers");
+        assert_eq!((&*latency.method, latency.calls), ("(method 5)", 4));
+        assert_eq!(latency.percentiles, [100, 200, 200, 200, 200]);
+    }
+
+    #[test]
+    fn the_text_of_the_tracker_is_read() {
+        let text = "part 5 1000 20 3\ncall 5 900 200 3\nthrown a.Fault\nthread pool 1\nat a.B.c(B.java:1)\nlost 7\n";
+        let traced = read(text, &Registry::new());
+        let [part, call] = &traced.calls[..] else {
+            panic!("{traced:?}");
+        };
+        assert!(part.is_part && part.duration_ns == 20 && part.method == "(method 5)");
+        assert_eq!((call.start_ns, call.thread, call.is_part), (900, 3, false));
+        assert_eq!(call.thrown.as_deref(), Some("a.Fault"));
+        assert_eq!(
+            (&*call.thread_name, &*call.stack[0]),
+            ("pool 1", "a.B.c(B.java:1)")
+        );
+        assert_eq!((traced.lost, traced.lost_parts), (7, 0));
+    }
+}

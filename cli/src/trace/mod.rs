@@ -1,0 +1,216 @@
+//! `loadhook trace`: shows the slow calls of chosen methods while the program runs.
+
+mod args;
+mod parts;
+mod render;
+
+use std::cmp::Reverse;
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use loadhook_settings::control::{self, Changed, Latency, Reply, Request, TraceOrder, Traced};
+use loadhook_text::printable;
+use loadhook_text::units::counted;
+
+use self::args::Format;
+pub(crate) use self::args::TraceArgs;
+use self::parts::Parts;
+use self::render::ChromeEvents;
+use crate::attach;
+use crate::ctl::Agent;
+use crate::jvm::Jvm;
+use crate::output::{PRIVATE, check_writable, say, write_beside};
+use crate::signals::{self, Noted};
+
+/// The interval at which the agent is asked for calls.
+const PERIOD: Duration = Duration::from_millis(100);
+
+/// Traces methods until a signal comes, or what the arguments say.
+pub(crate) fn run(args: &TraceArgs) -> Result<ExitCode> {
+    let order = TraceOrder {
+        patterns: control::patterns(&args.methods)?,
+        slower_ns: args.slower.0,
+        thrown: args.thrown,
+    };
+    if let Some(output) = &args.output {
+        check_writable(output)?;
+    }
+    let jvm = Jvm::of(args.pid)?;
+    let stop = signals::noted()?;
+    let mut view = View::new(args);
+    let mut with = |mut agent: Agent<'_>| trace(&jvm, &mut agent, &order, args, &stop, &mut view);
+    match Agent::find(&jvm)? {
+        Some(agent) => with(agent)?,
+        None => {
+            let done = attach::during(&jvm, &stop, || with(Agent::connect(&jvm)?))?;
+            if done.is_none() {
+                return Ok(ExitCode::from(stop.code().unwrap_or(1)));
+            }
+        }
+    }
+    view.finish()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Gives the order, and shows the calls until the end of the trace.
+fn trace(
+    jvm: &Jvm,
+    agent: &mut Agent<'_>,
+    order: &TraceOrder,
+    args: &TraceArgs,
+    stop: &Noted,
+    view: &mut View<'_>,
+) -> Result<()> {
+    let pid = args.pid;
+    match agent.ask(&Request::Trace(order.clone()))? {
+        Reply::Changed(changed) => announce(pid, &changed),
+        Reply::Error(error) => bail!("{error}"),
+        other => bail!("not a reply to the order trace: {other}"),
+    }
+    let deadline = args
+        .duration
+        .map(|duration| Instant::now() + duration.duration());
+    loop {
+        // This is asked first, so that the calls until then are shown.
+        let is_over = stop.code().is_some() || deadline.is_some_and(|it| Instant::now() >= it);
+        let traced = match agent.ask(&Request::Traced) {
+            Ok(Reply::Traced(traced)) => traced,
+            Ok(Reply::Error(_)) | Err(_) if ends(jvm) => {
+                say!("loadhook: process {pid} has ended");
+                return Ok(());
+            }
+            Ok(Reply::Error(error)) => bail!("{error}"),
+            Ok(other) => bail!("not a reply to the order traced: {other}"),
+            Err(error) => return Err(error),
+        };
+        let is_idle = traced.calls.is_empty();
+        view.show(traced)?;
+        if is_over || view.is_full() {
+            break;
+        }
+        if is_idle {
+            thread::sleep(PERIOD);
+        }
+    }
+    if let Ok(Reply::Latencies(latencies)) = agent.ask(&Request::Latencies) {
+        view.latencies = latencies;
+    }
+    match agent.ask(&Request::Untrace) {
+        Ok(Reply::Error(error)) => bail!("the probes stay until the agent leaves: {error}"),
+        Err(error) if !ends(jvm) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Returns whether the process ends, now or soon. At its end the agent leaves first.
+fn ends(jvm: &Jvm) -> bool {
+    for _ in 0..20 {
+        if jvm.has_ended() {
+            return true;
+        }
+        thread::sleep(PERIOD);
+    }
+    false
+}
+
+fn announce(pid: u32, changed: &Changed) {
+    let classes = counted(changed.figures.classes, "class", "classes");
+    say!("loadhook: tracing process {pid}: {classes} changed");
+    for note in &changed.notes {
+        say!("loadhook: note: {}", printable(note));
+    }
+}
+
+/// Shows calls.
+struct View<'a> {
+    args: &'a TraceArgs,
+    parts: Parts,
+    events: ChromeEvents,
+    latencies: Vec<Latency>,
+    /// The content of the file, if it is not for Chrome.
+    file: Vec<u8>,
+    shown: u64,
+    lost: u64,
+    lost_parts: u64,
+}
+
+impl<'a> View<'a> {
+    fn new(args: &'a TraceArgs) -> View<'a> {
+        View {
+            args,
+            parts: Parts::default(),
+            events: ChromeEvents::default(),
+            latencies: Vec::new(),
+            file: Vec::new(),
+            shown: 0,
+            lost: 0,
+            lost_parts: 0,
+        }
+    }
+
+    /// Returns whether as many calls are shown as the user wants.
+    fn is_full(&self) -> bool {
+        self.args.count.is_some_and(|count| self.shown >= count)
+    }
+
+    fn show(&mut self, traced: Traced) -> Result<()> {
+        self.lost += traced.lost;
+        self.lost_parts += traced.lost_parts;
+        let mut stdout = io::stdout().lock();
+        for call in traced.calls {
+            if !call.is_part {
+                if self.is_full() {
+                    return Ok(());
+                }
+                self.shown += 1;
+                let parts = self.parts.of(&call);
+                let out: &mut dyn Write = match self.args.output {
+                    Some(_) => &mut self.file,
+                    None => &mut stdout,
+                };
+                match self.args.format {
+                    Format::Lines => render::lines(&call, &parts, out)?,
+                    Format::Json => render::json(&call, &parts, out)?,
+                    Format::Chrome => self.events.add(self.args.pid, &call, &parts),
+                }
+            }
+            self.parts.add(call);
+        }
+        stdout.flush()?;
+        Ok(())
+    }
+
+    /// Writes what comes at the end.
+    fn finish(&mut self) -> Result<()> {
+        self.latencies.sort_by_key(|it| Reverse(it.percentiles));
+        match self.args.format {
+            Format::Lines => render::latency_lines(&self.latencies, &mut self.file)?,
+            Format::Json => render::latency_json(&self.latencies, &mut self.file)?,
+            Format::Chrome => self.events.write(&self.latencies, &mut self.file)?,
+        }
+        match &self.args.output {
+            Some(output) => write_beside(output, &self.file, PRIVATE)?,
+            None => io::stdout().lock().write_all(&self.file)?,
+        }
+        let shown = counted(self.shown, "call", "calls");
+        say!("loadhook: {shown} shown");
+        if self.lost > 0 {
+            let lost = counted(self.lost, "further call", "further calls");
+            say!(
+                "loadhook: {lost} lost, because they came too fast; give a longer time to --slower, or trace fewer methods"
+            );
+        }
+        if self.lost_parts > 0 {
+            let lost = counted(self.lost_parts, "call", "calls");
+            say!("loadhook: {lost} inside others not shown, because they came too fast");
+        }
+        if self.events.left_out > 0 {
+            let left_out = counted(self.events.left_out, "call", "calls");
+            say!("loadhook: {left_out} not in the file, which has no room for more");
+        }
+        Ok(())
+    }
+}

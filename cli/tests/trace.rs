@@ -1,0 +1,239 @@
+//! Tests of `loadhook trace` with real JVMs.
+
+mod common;
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use common::held::{Held, send, spawned};
+use common::watched::Watching;
+use common::{Done, done, ended, folder, loadhook};
+use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::{process, source};
+use rustix::process::Signal;
+use serde_json::Value;
+
+fn classes() -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java/trace");
+    let program = folder.join("traced/Slow.java");
+    let compiled = source::compile_once("trace", std::slice::from_ref(&program), |javac| {
+        javac.args(["--release", "11"]).arg(&program);
+        Ok(())
+    });
+    compiled.expect("the program compiles")
+}
+
+fn slow(feature: u32, options: &[&str]) -> Held {
+    let java = Jdk::find(feature).expect("the JDK is installed").java();
+    let mut command = Command::new(java.get_program());
+    command.args(options).arg("-cp").arg(classes());
+    Held::wait(command.arg("traced.Slow"))
+}
+
+/// The command `loadhook trace PID traced.** OPTION…`.
+fn trace(folder: &Path, pid: &str, options: &[&str]) -> Command {
+    let mut command = loadhook(folder, &["trace", pid, "traced.**"]);
+    command.args(options);
+    command
+}
+
+/// The calls of a method in lines of JSON.
+fn calls(done: &Done, method: &str) -> Vec<Value> {
+    let lines = done.out.lines().map(|line| serde_json::from_str(line));
+    let all: Vec<Value> = lines.collect::<Result<_, _>>().expect("lines of JSON");
+    let is_meant = |call: &Value| call["method"] == method && call["stack"].is_array();
+    all.into_iter().filter(is_meant).collect()
+}
+
+fn millis(call: &Value) -> u64 {
+    call["duration_ns"].as_u64().expect("a number") / 1_000_000
+}
+
+/// Methods of the calls below, with their depths.
+fn below(call: &Value) -> Vec<(u64, &str)> {
+    let below = call["below"].as_array().expect("a list").iter();
+    let fields = below.map(|it| Some((it["depth"].as_u64()?, it["method"].as_str()?)));
+    fields.collect::<Option<_>>().expect("numbers and texts")
+}
+
+/// The agent is attached for the time of the trace. Every frame is verified.
+#[test]
+fn slow_calls_are_shown_with_their_parts_and_stacks() {
+    let jvm = slow(25, &["-Xverify:all"]);
+    let folder = folder();
+    let options = ["--slower", "10ms", "--duration", "2s", "--format", "json"];
+    let result = done(&mut trace(folder.path(), &jvm.pid(), &options));
+    let said = ["loadhook: tracing process ", " calls shown"];
+    assert_eq!(result.code, Some(0), "{}", result.err);
+    assert!(
+        said.iter().all(|it| result.err.contains(it)),
+        "{}",
+        result.err
+    );
+    let handles = calls(&result, "traced.Slow::handle");
+    let inside =
+        |call: &&Value| below(call) == [(1, "traced.Slow::query"), (2, "traced.Slow::pause")];
+    let call = handles.iter().find(inside).expect("a call with its parts");
+    assert!((30..1000).contains(&millis(call)), "{call}");
+    assert_eq!(call["thrown"], Value::Null);
+    let top = call["stack"][0].as_str().expect("a text");
+    assert!(top.contains("traced.Slow.handle(Slow.java:"), "{top}");
+    let threads: Vec<&str> = handles
+        .iter()
+        .filter_map(|it| it["thread_name"].as_str())
+        .collect();
+    assert!(
+        threads.contains(&"looping") && threads.contains(&""),
+        "{threads:?}"
+    );
+    let deep = calls(&result, "traced.Slow::deep");
+    let most = deep.iter().map(|call| below(call).len()).max();
+    assert_eq!(most, Some(4), "three recursive calls, and the pause");
+    assert!(!calls(&result, "traced.Slow$Made::<init>").is_empty());
+    let endless = calls(&result, "traced.Slow::main");
+    assert_eq!(
+        endless,
+        [Value::Null; 0],
+        "a call is shown when it has ended"
+    );
+    let last = result.out.lines().last().unwrap_or_default();
+    let last: Value = serde_json::from_str(last).expect("JSON");
+    let latencies = last["latencies"].as_array().expect("a list");
+    let of = |method: &str| {
+        let found = latencies.iter().find(|it| it["method"] == method);
+        let found = found.unwrap_or_else(|| panic!("{method}: {last}"));
+        (found["p50_ns"].as_u64(), found["max_ns"].as_u64())
+    };
+    assert!(of("traced.Slow::query").0 >= Some(30_000_000), "{last}");
+    assert!(of("traced.Slow::fast").0 < Some(1_000_000), "{last}");
+    let (median, longest) = of("traced.Slow::handle");
+    assert!(longest >= median, "{last}");
+    assert!(
+        !result.out.contains("secret"),
+        "messages of exceptions are the program's data"
+    );
+    jvm.ends_well();
+}
+
+/// The agent that watches already records the calls, and goes on watching.
+#[test]
+fn failing_calls_are_events_of_a_file() {
+    let jvm = slow(17, &[]);
+    let folder = folder();
+    let pid = jvm.pid();
+    let watching = Watching::start(folder.path(), &pid, &["--include", "traced.Slow::outer"]);
+    let options = [
+        "--slower", "1m", "--thrown", "--count", "12", "--format", "chrome", "-o", "t.json",
+    ];
+    let result = done(&mut trace(folder.path(), &pid, &options));
+    result.expect(0, "", &["loadhook: 12 calls shown"]);
+    let file = fs::read(folder.path().join("t.json")).expect("the file was written");
+    let file: Value = serde_json::from_slice(&file).expect("JSON");
+    let events = file["traceEvents"].as_array().expect("a list");
+    let is_meant = |event: &&Value| event["ph"] == "X";
+    let thrown: Vec<(&str, &str)> = events
+        .iter()
+        .filter(is_meant)
+        .filter_map(|event| Some((event["name"].as_str()?, event["args"]["thrown"].as_str()?)))
+        .collect();
+    let fault = "java.lang.UnsupportedOperationException";
+    for method in ["inner", "middle", "outer"] {
+        let name = format!("traced.Slow::{method}");
+        assert!(thrown.contains(&(&name, fault)), "{name}: {thrown:?}");
+    }
+    let state = "java.lang.IllegalStateException";
+    assert!(
+        thrown.contains(&("traced.Slow$Base::<init>", state)),
+        "{thrown:?}"
+    );
+    jvm.ends_well();
+    watching.end().expect(0, "", &["traced.Slow.outer"]);
+}
+
+/// If the command is killed, the agent ends the trace. A second trace is refused as long as the first one lasts.
+#[test]
+fn one_trace_at_a_time() {
+    let jvm = slow(17, &[]);
+    let (pid, folder) = (jvm.pid(), folder());
+    let watching = Watching::start(folder.path(), &pid, &[]);
+    let mut first = spawned(&mut trace(folder.path(), &pid, &["-o", "first"]));
+    let _limit = process::limit(&first);
+    let stderr = first.stderr.take().expect("the stream is a pipe");
+    let mut said = BufReader::new(stderr).lines().map_while(Result::ok);
+    assert!(said.any(|line| line.contains("tracing process")));
+    let short = ["--slower", "10ms", "--count", "1"];
+    let refused = done(&mut trace(folder.path(), &pid, &short));
+    refused.expect(
+        1,
+        "",
+        &["error: calls are being traced, by loadhook trace; "],
+    );
+    let paused = done(&mut loadhook(folder.path(), &["ctl", &pid, "pause"]));
+    paused.expect(1, "", &["error: calls are being traced"]);
+    send(&first, Signal::KILL);
+    first.wait().expect("the process ends");
+    let mut again = done(&mut trace(folder.path(), &pid, &short));
+    while again.code != Some(0) {
+        thread::sleep(Duration::from_millis(100));
+        again = done(&mut trace(folder.path(), &pid, &short));
+    }
+    assert!(again.out.contains(" in thread "), "{}", again.out);
+    let nothing = ["trace", &pid, "not.There", "--duration", "100ms"];
+    let none = done(&mut loadhook(folder.path(), &nothing));
+    none.expect(
+        0,
+        "",
+        &["note: no loaded class matches; classes that are loaded later"],
+    );
+    let nothing = ["trace", &pid, "traced.Slow::missing", "--duration", "100ms"];
+    let none = done(&mut loadhook(folder.path(), &nothing));
+    none.expect(
+        0,
+        "",
+        &["note: no method of the loaded classes matches, or those that "],
+    );
+    jvm.ends_well();
+    assert_eq!(watching.end().code, Some(0));
+}
+
+/// A signal ends the trace with the calls so far, and so does the end of the program.
+#[test]
+fn signals_and_ends_of_programs_end_a_trace() {
+    let jvm = slow(17, &[]);
+    let folder = folder();
+    let mut command = trace(folder.path(), &jvm.pid(), &["--slower", "10ms", "-o", "t"]);
+    let first = spawned(&mut command);
+    thread::sleep(Duration::from_secs(2));
+    send(&first, Signal::INT);
+    let result = ended(process::end(first).expect("the process ends"));
+    assert_eq!(result.code, Some(0), "{}", result.err);
+    let text = fs::read_to_string(folder.path().join("t")).expect("the file was written");
+    assert!(text.contains("traced.Slow::handle"), "{text}");
+    let second = spawned(&mut command);
+    thread::sleep(Duration::from_secs(2));
+    jvm.ends_well();
+    let result = ended(process::end(second).expect("the process ends"));
+    assert!(result.err.contains("has ended"), "{}", result.err);
+}
+
+#[test]
+fn wrong_arguments_name_the_remedy() {
+    let folder = folder();
+    for (options, said) in [
+        (
+            &["a.B", "--slower", "50"][..],
+            "expected a time such as 50ms, 2s",
+        ),
+        (&["a..B"], "error: bad pattern: "),
+        (&["none"], "error: none is no pattern here"),
+        (&["a.B", "--count", "0"], "0 is not in 1.."),
+    ] {
+        let result = done(loadhook(folder.path(), &["trace", "1"]).args(options));
+        assert_ne!(result.code, Some(0));
+        assert!(result.err.contains(said), "{}", result.err);
+    }
+}

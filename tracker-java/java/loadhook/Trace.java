@@ -1,0 +1,106 @@
+package loadhook;
+
+/**
+ * Records calls of traced methods, until the agent takes them.
+ *
+ * The method itself keeps the time of its entry, so nothing is remembered of calls under way. A call is recorded with
+ * its stack if it is slow, or if an exception ends it and such calls are wanted. A call of at least a hundredth of the
+ * limit is recorded without its stack, since it may be a part of a slow one. Any number of threads add to a
+ * {@link TraceRing}, and one thread takes. {@link Latencies} counts all calls.
+ */
+final class Trace {
+    private static final int CALLS = 1 << 10;
+    private static final int PARTS = 1 << 13;
+    /** The length of a text at which no further call is added to it. */
+    private static final int LONG_TEXT = 1 << 17;
+
+    /** Calls that last at least so long are recorded. */
+    static long least = Long.MAX_VALUE;
+    /** Calls that last at least so long are recorded with their stacks. */
+    private static long slow = Long.MAX_VALUE;
+    /** True if calls that an exception ends are recorded with their stacks, however long they last. */
+    static boolean takesThrown;
+
+    /** The rings; null if nothing is traced. */
+    private static volatile TraceRing calls;
+    private static volatile TraceRing parts;
+
+    /** The time of the clock {@link System#nanoTime} 0, in nanoseconds since 1970. */
+    private static long epoch;
+
+    private Trace() {
+    }
+
+    static void begin(long slow, boolean takesThrown) {
+        epoch = System.currentTimeMillis() * 1000000 - System.nanoTime();
+        parts = new TraceRing(PARTS);
+        calls = new TraceRing(CALLS);
+        Latencies.begin();
+        Trace.slow = slow;
+        Trace.takesThrown = takesThrown;
+        least = slow / 100;
+    }
+
+    static void end() {
+        least = Long.MAX_VALUE;
+        takesThrown = false;
+        calls = null;
+        parts = null;
+        Latencies.end();
+    }
+
+    /** Records a call. */
+    @OutOfLine
+    static void ended(int method, long start, long end, Throwable thrown) {
+        boolean isChosen = end - start >= slow || thrown != null && takesThrown;
+        TraceRing ring = isChosen ? calls : parts;
+        if (ring == null || Threads.isOurs(Thread.currentThread())) {
+            return;
+        }
+        if (!ring.hasRoom() || !Budget.hasRoomForPath()) {
+            ring.lose();
+            return;
+        }
+        try {
+            ring.add(new TracedCall(method, start, end, thrown, isChosen ? new TraceStack() : null));
+        } catch (OutOfMemoryError error) {
+            // Another thread has taken the room.
+            ring.lose();
+        }
+    }
+
+    /** The oldest calls as text, which {@code agent/src/trace.rs} reads; empty if there are none. */
+    static String take() {
+        TraceRing calls = Trace.calls;
+        TraceRing parts = Trace.parts;
+        if (calls == null || parts == null) {
+            return "";
+        }
+        StringBuilder text = new StringBuilder();
+        // Parts end before the call to which they belong, so a call that is taken has all its parts taken before it.
+        long callsBefore = calls.count();
+        while (text.length() < LONG_TEXT) {
+            TracedCall call = parts.take();
+            if (call == null) {
+                break;
+            }
+            call.write(text, epoch);
+        }
+        while (text.length() < LONG_TEXT && calls.taken() < callsBefore) {
+            TracedCall call = calls.take();
+            if (call == null) {
+                break;
+            }
+            call.write(text, epoch);
+        }
+        line(text, "lost", calls.takeLost());
+        line(text, "lost-parts", parts.takeLost());
+        return text.toString();
+    }
+
+    private static void line(StringBuilder text, String word, long number) {
+        if (number != 0) {
+            text.append(word).append(' ').append(number).append('\n');
+        }
+    }
+}
