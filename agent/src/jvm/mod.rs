@@ -6,17 +6,10 @@
 pub mod callbacks;
 pub(crate) mod class_definers;
 pub(crate) mod entry;
-pub(crate) mod heap_walk;
-pub(crate) mod jni;
-pub(crate) mod jni_calls;
-pub(crate) mod jvmti;
-pub(crate) mod jvmti_classes;
-pub(crate) mod jvmti_monitors;
-pub(crate) mod jvmti_stacks;
 pub(crate) mod peer;
-pub(crate) mod reference;
 pub(crate) mod sampling;
-pub mod sys;
 pub mod tracker_natives;
-mod visits;
-pub(crate) mod vm;
+
+pub(crate) use loadhook_jvm::{
+    heap_walk, jni, jni_calls, jvmti, jvmti_classes, jvmti_stacks, reference, sys, visits, vm,
+};

@@ -1,13 +1,11 @@
 //! The methods of a class: their ids, and the addresses by which the interpreter knows them.
 
 use std::ffi::c_int;
-use std::ptr::null_mut;
 
 use super::memory::SafeMemory;
 use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::{Jvmti, MethodKey};
-use crate::jvm::reference::{Local, Reference};
-use crate::jvm::sys::{self, Int, JvmtiError, MethodId, Object, Table};
+use crate::jvm::reference::Local;
 
 /// The methods of a class.
 pub(super) struct ClassMethods {
@@ -110,51 +108,9 @@ fn is_hidden(signature: &[u8]) -> bool {
         || last.is_some_and(|last| last.first().is_some_and(u8::is_ascii_digit))
 }
 
-impl Jvmti {
-    /// The ids of a class's methods; `None` if the class is not prepared.
-    fn class_methods(self, class: Local<'_>) -> Option<Vec<MethodKey>> {
-        type F = unsafe extern "system" fn(
-            *mut Table,
-            Object,
-            *mut Int,
-            *mut *mut MethodId,
-        ) -> JvmtiError;
-        let (mut count, mut methods): (Int, *mut MethodId) = (0, null_mut());
-        // SAFETY: both are written before success is reported.
-        let error = unsafe {
-            self.function::<F>(sys::jvmti::GET_CLASS_METHODS)(
-                self.env,
-                class.object(),
-                &mut count,
-                &mut methods,
-            )
-        };
-        if error != 0 {
-            return None;
-        }
-        // SAFETY: the JVM wrote `count` ids.
-        let methods = unsafe { self.take_array(count, methods) };
-        Some(methods.into_iter().map(MethodKey).collect())
-    }
-
-    /// Returns whether the boot loader has defined a class.
-    fn is_of_boot_loader(self, class: Local<'_>) -> bool {
-        type F = unsafe extern "system" fn(*mut Table, Object, *mut Object) -> JvmtiError;
-        let mut loader: Object = null_mut();
-        // SAFETY: `loader` is written before success is reported. The local reference lives as long as the caller's
-        // frame.
-        let error = unsafe {
-            self.function::<F>(sys::jvmti::GET_CLASS_LOADER)(self.env, class.object(), &mut loader)
-        };
-        error == 0 && loader.is_null()
-    }
-}
-
 /// Makes the JVM post an event for each piece of code that exists already.
 pub(super) fn generate_events(jvmti: Jvmti, event: c_int) -> bool {
-    type F = unsafe extern "system" fn(*mut Table, c_int) -> JvmtiError;
-    // SAFETY: the environment is the only pointer.
-    unsafe { jvmti.function::<F>(sys::jvmti::GENERATE_EVENTS)(jvmti.env, event) == 0 }
+    jvmti.generate_events(event).is_ok()
 }
 
 #[cfg(test)]

@@ -12,8 +12,6 @@ use super::sample::{
 };
 use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::MethodKey;
-use crate::jvm::reference::{Local, Reference, Weak};
-use crate::jvm::sys::{self, Object, jni};
 
 /// A frame whose method may have no number yet.
 #[derive(Clone, Copy)]
@@ -196,14 +194,5 @@ fn tell(
                 Some(number)
             })
             .flatten(),
-    }
-}
-
-impl<'e> Jni<'e> {
-    /// A local reference to the object of a weak one; null if the object is gone.
-    fn strong(self, weak: Weak) -> Local<'e> {
-        type F = unsafe extern "system" fn(*mut sys::Table, Object) -> Object;
-        // SAFETY: the weak reference was not deleted.
-        Local::new(unsafe { self.function::<F>(jni::NEW_LOCAL_REF)(self.env, weak.object()) })
     }
 }

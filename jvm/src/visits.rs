@@ -9,20 +9,21 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// A value, or none, that many threads visit. All but [`withdraw`](Self::withdraw) may be called in a signal handler.
-pub(super) struct Visited<T> {
+pub struct Visited<T> {
     value: AtomicPtr<T>,
     /// Number of visits that have not ended.
     visits: AtomicUsize,
 }
 
 /// The right to use the value, until it is dropped.
-pub(super) struct Visit<T: 'static> {
+pub struct Visit<T: 'static> {
     value: &'static T,
     visits: &'static AtomicUsize,
 }
 
 impl<T: 'static> Visited<T> {
-    pub(super) const fn none() -> Self {
+    /// No value.
+    pub const fn none() -> Self {
         Visited {
             value: AtomicPtr::new(null_mut()),
             visits: AtomicUsize::new(0),
@@ -30,7 +31,7 @@ impl<T: 'static> Visited<T> {
     }
 
     /// Puts a value, which callbacks visit from now on; `None` if there is one already.
-    pub(super) fn put(&self, value: Box<T>) -> Option<&'static T> {
+    pub fn put(&self, value: Box<T>) -> Option<&'static T> {
         let value = Box::into_raw(value);
         let put =
             self.value
@@ -47,7 +48,7 @@ impl<T: 'static> Visited<T> {
     }
 
     /// Begins a visit; `None` if there is no value.
-    pub(super) fn visit(&'static self) -> Option<Visit<T>> {
+    pub fn visit(&'static self) -> Option<Visit<T>> {
         // A visitor counts its visit before it reads the value. `withdraw` takes the value away before it reads the
         // count. So either the visitor sees that the value is gone, or `withdraw` sees the visit.
         self.visits.fetch_add(1, Ordering::SeqCst);
@@ -64,7 +65,7 @@ impl<T: 'static> Visited<T> {
 
     /// Takes the value away from callbacks, and waits for the ends of their visits; `None` if there is no value, or if
     /// they do not end in time.
-    pub(super) fn withdraw(&self, longest: Duration) -> Option<Withdrawn<T>> {
+    pub fn withdraw(&self, longest: Duration) -> Option<Withdrawn<T>> {
         let value = self.value.swap(null_mut(), Ordering::SeqCst);
         let began = Instant::now();
         while self.visits.load(Ordering::SeqCst) > 0 {
@@ -78,11 +79,11 @@ impl<T: 'static> Visited<T> {
 }
 
 /// A value that no callback uses any more.
-pub(crate) struct Withdrawn<T>(*mut T);
+pub struct Withdrawn<T>(*mut T);
 
 impl<T> Withdrawn<T> {
     /// Frees the value. All threads that had the reference for longer than a visit must have ended.
-    pub(crate) fn free(self) {
+    pub fn free(self) {
         // SAFETY: `put` leaked the box, and nobody has a reference to it any more.
         drop(unsafe { Box::from_raw(self.0) });
     }
@@ -90,7 +91,7 @@ impl<T> Withdrawn<T> {
 
 impl<T: 'static> Visit<T> {
     /// The value. Only threads that end before the value is freed may use the reference after the visit.
-    pub(super) fn value(&self) -> &'static T {
+    pub fn value(&self) -> &'static T {
         self.value
     }
 }

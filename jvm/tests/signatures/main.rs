@@ -1,7 +1,7 @@
-//! Compares the types of the agent's function pointers with the headers of the JDKs.
+//! Compares the types of function pointers with the headers of the JDKs.
 //!
-//! The agent calls functions of JNI and JVM TI through pointers whose types it declares itself, and
-//! the JVM calls functions of the agent. The test reads these types from the agent's sources,
+//! Our libraries call functions of JNI and JVM TI through pointers whose types they declare themselves, and
+//! the JVM calls functions of theirs. The test reads these types from the sources,
 //! writes each as a C type, and has the C compiler compare it with the type in `jni.h` and
 //! `jvmti.h`. `layout.rs` compares the slots, numbers and structs.
 
@@ -9,19 +9,18 @@ use std::any::TypeId;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use loadhook_agent::jvm::sys::{Boolean, FieldId, Int, JvmtiError, Long, MethodId, Object};
+use loadhook_jvm::sys::{Boolean, FieldId, Int, JvmtiError, Long, MethodId, Object};
 use loadhook_testkit::jdk::Jdk;
-use loadhook_testkit::{corpus, process};
+use loadhook_testkit::{corpus, paths, process};
 
 use bindings::{Bindings, Signature};
 
 mod bindings;
 
-/// The agent's functions that the JVM calls, each with its type in the headers. An entry point has
+/// The functions that the JVM calls, each with its type in the headers. An entry point has
 /// no named type, so its prototype is used.
 const CALLED_BY_THE_JVM: &[(&str, &str)] = &[
     ("Agent_OnLoad", "__typeof__(Agent_OnLoad) *"),
@@ -43,23 +42,26 @@ const CALLED_BY_THE_JVM: &[(&str, &str)] = &[
     ),
     ("object_alloc", "jvmtiEventSampledObjectAlloc"),
     ("object_alloc", "jvmtiEventVMObjectAlloc"),
-    (
-        "garbage_collection_finish",
-        "jvmtiEventGarbageCollectionFinish",
-    ),
     ("class_prepare", "jvmtiEventClassPrepare"),
     ("compiled_method_load", "jvmtiEventCompiledMethodLoad"),
     ("compiled_method_unload", "jvmtiEventCompiledMethodUnload"),
     ("dynamic_code_generated", "jvmtiEventDynamicCodeGenerated"),
+    (
+        "garbage_collection_finish",
+        "jvmtiEventGarbageCollectionFinish",
+    ),
+    ("object_free", "jvmtiEventObjectFree"),
+    ("single_step", "jvmtiEventSingleStep"),
     ("agent_thread", "jvmtiStartFunction"),
     ("note_tag", "jvmtiHeapIterationCallback"),
+    ("tag_object", "jvmtiHeapIterationCallback"),
     ("count_object", "jvmtiHeapIterationCallback"),
     ("heap_reference", "jvmtiHeapReferenceCallback"),
     ("primitive_field", "jvmtiPrimitiveFieldCallback"),
     ("array_primitive_value", "jvmtiArrayPrimitiveValueCallback"),
 ];
 
-/// The agent's function that the JVM calls from JDK 21 on, with its type in the headers.
+/// The function that the JVM calls from JDK 21 on, with its type in the headers.
 const CALLED_SINCE_21: (&str, &str) = ("virtual_thread_end", "jvmtiEventVirtualThreadEnd");
 
 /// The functions with C linkage that no header declares: they implement native methods of Java classes, or handle a
@@ -87,12 +89,21 @@ const SIZES: &[(&str, usize)] = &[
     ("jvmtiError", size_of::<JvmtiError>()),
 ];
 
-/// Reads the bindings from the agent's sources.
+/// The folders with bindings.
+const FOLDERS: [&str; 2] = ["jvm/src", "agent/src/jvm"];
+
+/// The callbacks of the JVMPI layer. The other functions of its folder have the types of JVMPI, which `jvmpi.h` declares.
+const JVMPI_CALLBACKS: &str = "jvmpi/src/ffi/callbacks.rs";
+
+/// Reads the bindings from the sources.
 fn bindings() -> Result<Bindings> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/jvm");
     let mut bindings = Bindings::default();
-    for file in corpus::files(&folder, "rs")? {
-        let name = file.strip_prefix(&folder)?.display().to_string();
+    let mut files = vec![paths::workspace().join(JVMPI_CALLBACKS)];
+    for folder in FOLDERS {
+        files.extend(corpus::files(&paths::workspace().join(folder), "rs")?);
+    }
+    for file in files {
+        let name = file.strip_prefix(paths::workspace())?.display().to_string();
         bindings.add(&name, &fs::read_to_string(&file)?)?;
     }
     Ok(bindings)
@@ -102,7 +113,7 @@ fn bindings() -> Result<Bindings> {
 fn header_name(slot: &str) -> String {
     let (_, name) = slot.split_once("::").unwrap_or(("", slot));
     let word = |word: &str| match word {
-        "ID" | "UTF" => word.to_owned(),
+        "ID" | "UTF" | "JNI" => word.to_owned(),
         _ => word[..1].to_owned() + &word[1..].to_lowercase(),
     };
     name.split('_').map(word).collect()
@@ -151,7 +162,7 @@ fn c_source(bindings: &Bindings, feature: u32) -> Result<String> {
         }
     }
     for (name, header) in called_by_the_jvm(feature) {
-        if let Some(signature) = bindings.functions.get(name) {
+        for signature in bindings.functions.get(name).into_iter().flatten() {
             compare(&mut c, name, header, signature);
         }
     }

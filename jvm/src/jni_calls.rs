@@ -2,13 +2,14 @@
 
 use std::ffi::{CStr, c_char};
 
-use super::jni::{Env, Jni, JniError};
-use super::reference::{Global, Local, Reference};
-use super::sys::{Boolean, Int, Long, MethodId, Object, Value, jni};
+use crate::jni::{Env, Jni, JniError};
+use crate::jvmti::MethodKey;
+use crate::reference::{Global, Local, Reference};
+use crate::sys::{Boolean, Int, Long, MethodId, Object, Value, jni};
 
 /// A method of a class that is never unloaded.
 #[derive(Clone, Copy)]
-pub(crate) struct StaticMethod {
+pub struct StaticMethod {
     class: Global,
     method: MethodId,
 }
@@ -21,7 +22,7 @@ unsafe impl Sync for StaticMethod {}
 
 /// An argument of a call.
 #[derive(Clone, Copy)]
-pub(crate) enum Argument<'f> {
+pub enum Argument<'f> {
     /// An `int`.
     Int(Int),
     /// A `long`.
@@ -44,7 +45,7 @@ impl Argument<'_> {
 
 impl<'e> Jni<'e> {
     /// A static method of `class`, to which it keeps a global reference.
-    pub(crate) fn static_method(
+    pub fn static_method(
         self,
         class: impl Reference,
         name: &CStr,
@@ -69,7 +70,7 @@ impl<'e> Jni<'e> {
     }
 
     /// Calls a static method that returns nothing.
-    pub(crate) fn call_void(
+    pub fn call_void(
         self,
         callee: StaticMethod,
         arguments: &[Argument<'_>],
@@ -89,7 +90,7 @@ impl<'e> Jni<'e> {
     }
 
     /// Calls a static method that returns an `int`.
-    pub(crate) fn call_int(
+    pub fn call_int(
         self,
         callee: StaticMethod,
         arguments: &[Argument<'_>],
@@ -109,7 +110,7 @@ impl<'e> Jni<'e> {
     }
 
     /// Calls a static method that returns a `long`.
-    pub(crate) fn call_long(
+    pub fn call_long(
         self,
         callee: StaticMethod,
         arguments: &[Argument<'_>],
@@ -129,7 +130,7 @@ impl<'e> Jni<'e> {
     }
 
     /// Calls a static method that returns a `boolean`.
-    pub(crate) fn call_boolean(
+    pub fn call_boolean(
         self,
         callee: StaticMethod,
         arguments: &[Argument<'_>],
@@ -149,7 +150,7 @@ impl<'e> Jni<'e> {
     }
 
     /// Calls a static method that returns an object.
-    pub(crate) fn call_object(
+    pub fn call_object(
         self,
         callee: StaticMethod,
         arguments: &[Argument<'_>],
@@ -169,7 +170,7 @@ impl<'e> Jni<'e> {
     }
 
     /// Makes an object of `class` with the constructor of this descriptor.
-    pub(crate) fn new_object(
+    pub fn new_object(
         self,
         class: impl Reference,
         descriptor: &CStr,
@@ -200,5 +201,41 @@ impl<'e> Jni<'e> {
             )
         };
         self.local(object)
+    }
+
+    /// Calls a method of an object that takes no arguments and returns a `long`.
+    pub fn call_long_method(self, object: impl Reference, name: &CStr) -> Result<Long, JniError> {
+        type F = unsafe extern "system" fn(Env, Object, MethodId, *const Value) -> Long;
+        let class = self.class_of(object)?;
+        let method = self.method_key(class, name, c"()J", false)?;
+        // SAFETY: the method was found in the object's class, and has no arguments.
+        let result = unsafe {
+            self.function::<F>(jni::CALL_LONG_METHOD_A)(
+                self.env,
+                object.object(),
+                method.0,
+                std::ptr::null(),
+            )
+        };
+        self.unless_thrown(result)
+    }
+
+    /// Calls a static method of a class that takes no arguments and returns an object.
+    pub fn call_static_object(
+        self,
+        class: impl Reference,
+        method: MethodKey,
+    ) -> Result<Local<'e>, JniError> {
+        type F = unsafe extern "system" fn(Env, Object, MethodId, *const Value) -> Object;
+        // SAFETY: callers looked the method up in the class, without arguments.
+        let result = unsafe {
+            self.function::<F>(jni::CALL_STATIC_OBJECT_METHOD_A)(
+                self.env,
+                class.object(),
+                method.0,
+                std::ptr::null(),
+            )
+        };
+        self.local(result)
     }
 }

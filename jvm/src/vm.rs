@@ -5,8 +5,8 @@ use std::ptr::null_mut;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use super::jvmti::Jvmti;
-use super::sys::{self, Capabilities, Int, JNI_OK, JVMTI_VERSION_11, capability, invoke};
+use crate::jvmti::Jvmti;
+use crate::sys::{self, Capabilities, Int, JNI_OK, JVMTI_VERSION_11, capability, invoke};
 
 /// The JVM of this process; null before the agent is loaded.
 static VM: AtomicPtr<sys::Table> = AtomicPtr::new(null_mut());
@@ -15,13 +15,13 @@ static VM: AtomicPtr<sys::Table> = AtomicPtr::new(null_mut());
 ///
 /// # Safety
 /// `vm` must be the running JVM's.
-pub(super) unsafe fn set_vm(vm: *mut sys::Table) {
+pub unsafe fn set_vm(vm: *mut sys::Table) {
     VM.store(vm, Ordering::Release);
 }
 
 /// The environment in which threads are asked for their processor time. It is never disposed, because natives of the
 /// tracker use it whether or not there is an agent.
-pub(super) fn clock_environment() -> Option<Jvmti> {
+pub fn clock_environment() -> Option<Jvmti> {
     static CLOCK: OnceLock<Option<Jvmti>> = OnceLock::new();
     *CLOCK.get_or_init(|| {
         let jvmti = new_environment()?;
@@ -37,7 +37,7 @@ pub(super) fn clock_environment() -> Option<Jvmti> {
 }
 
 /// Makes a JVM TI environment beside the agent's first one, with events and capabilities of its own.
-pub(crate) fn new_environment() -> Option<Jvmti> {
+pub fn new_environment() -> Option<Jvmti> {
     let vm = VM.load(Ordering::Acquire);
     // SAFETY: the pointer is the JVM's, which lives as long as the process.
     (!vm.is_null()).then(|| unsafe { environment(vm) })?
@@ -47,7 +47,7 @@ pub(crate) fn new_environment() -> Option<Jvmti> {
 ///
 /// # Safety
 /// `vm` must be the running JVM's.
-pub(super) unsafe fn environment(vm: *mut sys::Table) -> Option<Jvmti> {
+pub unsafe fn environment(vm: *mut sys::Table) -> Option<Jvmti> {
     // SAFETY: the caller's promise.
     unsafe { interface(vm, JVMTI_VERSION_11).map(|env| Jvmti::new(env)) }
 }
@@ -56,7 +56,7 @@ pub(super) unsafe fn environment(vm: *mut sys::Table) -> Option<Jvmti> {
 ///
 /// # Safety
 /// `vm` must be the running JVM's.
-pub(super) unsafe fn interface(vm: *mut sys::Table, version: Int) -> Option<*mut c_void> {
+pub unsafe fn interface(vm: *mut sys::Table, version: Int) -> Option<*mut c_void> {
     type GetEnv = unsafe extern "system" fn(*mut sys::Table, *mut *mut c_void, Int) -> Int;
     let mut env = null_mut();
     // SAFETY: the place is GetEnv's in every invocation table.

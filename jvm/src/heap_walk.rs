@@ -5,54 +5,72 @@ use std::ffi::{c_int, c_uchar, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{null, null_mut};
 
-use super::jvmti::{Env, Jvmti, MethodKey, Result, check};
-use super::reference::{Local, Reference};
-use super::sys::{
-    FILTER_UNTAGGED, HeapCallbacks, Int, JvmtiError, Long, Object, ReferenceInfo, StackLocal,
-    VISIT_ABORT, VISIT_OBJECTS, Value, jvmti, reference,
+use crate::jvmti::{Env, Jvmti, MethodKey, Result, check};
+use crate::reference::{Local, Reference};
+use crate::sys::{
+    FILTER_TAGGED, FILTER_UNTAGGED, HeapCallbacks, Int, JvmtiError, Long, Object, ReferenceInfo,
+    StackLocal, VISIT_ABORT, VISIT_OBJECTS, Value, jvmti, reference,
 };
 
 /// A local variable on the stack of a thread, or a JNI local reference.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Variable {
-    pub(crate) thread_tag: Long,
+pub struct Variable {
+    /// Tag of the thread.
+    pub thread_tag: Long,
     /// Depth of the frame; 0 is the innermost.
-    pub(crate) depth: Int,
-    pub(crate) method: MethodKey,
+    pub depth: Int,
+    /// Method of the frame.
+    pub method: MethodKey,
 }
 
 /// The kind of a reference: `jvmtiHeapReferenceKind` with the details that JVM TI gives.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Source {
+pub enum Source {
     /// The class of an object, the superclass of a class, or an interface of it.
     Class,
+    /// An instance field.
     Field(Int),
+    /// An element of an array.
     Element(Int),
+    /// The loader of a class.
     ClassLoader,
+    /// The signers of a class.
     Signers,
+    /// The protection domain of a class.
     ProtectionDomain,
+    /// A static field.
     StaticField(Int),
+    /// A constant of a class.
     Constant(Int),
+    /// A global reference of JNI.
     JniGlobal,
+    /// A local reference of JNI.
     JniLocal(Variable),
+    /// A class that is never unloaded.
     SystemClass,
+    /// A monitor in use.
     Monitor,
+    /// A local variable.
     StackLocal(Variable),
+    /// A thread.
     Thread,
+    /// Another reference, or a root of another kind.
     Other,
 }
 
 /// An object that the walk shows. Its tag can be set. If an object refers to itself, both ends of the reference have
 /// the same cell.
 #[derive(Clone, Copy)]
-pub(crate) struct Tagged<'a> {
-    pub(crate) tag: &'a Cell<Long>,
-    pub(crate) class_tag: Long,
+pub struct Tagged<'a> {
+    /// Tag of the object; 0 for none.
+    pub tag: &'a Cell<Long>,
+    /// Tag of its class.
+    pub class_tag: Long,
 }
 
 /// Receives the objects and references of a heap walk. Implementations must not call the JVM, because it is stopped
 /// meanwhile. Each method returns whether the walk continues.
-pub(crate) trait Visitor {
+pub trait Visitor {
     /// A reference to an object of `size` bytes, from another object or, if `from` is `None`, from a root. `length` is
     /// the number of elements if the object is an array.
     fn reference(
@@ -82,11 +100,11 @@ struct Walk<'v, V> {
 
 /// The visitor of a walk panicked. The panic hook has logged it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Panicked;
+pub struct Panicked;
 
 /// The size of a value in a heap dump, in bytes, by the first byte of its descriptor. A reference takes 8 bytes, since
 /// identifiers are tags.
-pub(crate) fn size_of(descriptor: u8) -> usize {
+pub fn size_of(descriptor: u8) -> usize {
     match descriptor {
         b'Z' | b'B' => 1,
         b'C' | b'S' => 2,
@@ -97,7 +115,7 @@ pub(crate) fn size_of(descriptor: u8) -> usize {
 
 impl Jvmti {
     /// The tag of an object in this environment; 0 if it has none.
-    pub(crate) fn tag(self, object: Local<'_>) -> Result<Long> {
+    pub fn tag(self, object: Local<'_>) -> Result<Long> {
         type F = unsafe extern "system" fn(Env, Object, *mut Long) -> JvmtiError;
         let mut tag: Long = 0;
         // SAFETY: `tag` is written before success is reported.
@@ -106,7 +124,7 @@ impl Jvmti {
     }
 
     /// The number of objects in the heap.
-    pub(crate) fn count_objects(self) -> Result<u64> {
+    pub fn count_objects(self) -> Result<u64> {
         let mut objects: u64 = 0;
         // SAFETY: `count_object` expects a pointer to a `u64`, as `objects` is.
         unsafe { self.iterate(0, count_object, (&raw mut objects).cast()) }?;
@@ -114,11 +132,23 @@ impl Jvmti {
     }
 
     /// The tags of the objects in the heap. Dead objects that no collection has removed are among them.
-    pub(crate) fn tags(self) -> Result<Vec<Long>> {
+    pub fn tags(self) -> Result<Vec<Long>> {
         let mut tags: Vec<Long> = Vec::new();
         // SAFETY: `note_tag` expects a pointer to a `Vec<Long>`, as `tags` is.
         unsafe { self.iterate(FILTER_UNTAGGED, note_tag, (&raw mut tags).cast()) }?;
         Ok(tags)
+    }
+
+    /// Gives each object without a tag one that `next` makes. Returns them: the tag, the tag of the class, the size, and
+    /// the length of an array. `next` must not call the JVM, because it is stopped meanwhile.
+    pub fn tag_untagged(self, next: fn() -> Long) -> Result<Vec<NewlyTagged>> {
+        let mut tagging = Tagging {
+            next,
+            tagged: Vec::new(),
+        };
+        // SAFETY: `tag_object` expects a pointer to a `Tagging`.
+        unsafe { self.iterate(FILTER_TAGGED, tag_object, (&raw mut tagging).cast()) }?;
+        Ok(tagging.tagged)
     }
 
     /// Shows `callback` all objects but those that `filter` excludes.
@@ -154,7 +184,7 @@ impl Jvmti {
     }
 
     /// Shows a visitor everything that is reachable from the roots. The JVM is stopped meanwhile.
-    pub(crate) fn follow_references<V: Visitor>(
+    pub fn follow_references<V: Visitor>(
         self,
         visitor: &mut V,
     ) -> Result<std::result::Result<(), Panicked>> {
@@ -193,7 +223,7 @@ impl Jvmti {
     }
 
     /// Disposes the environment and all its tags. No copy of it may be used later.
-    pub(crate) fn dispose(self) {
+    pub fn dispose(self) {
         type F = unsafe extern "system" fn(Env) -> JvmtiError;
         // SAFETY: the caller does not use its copies of the environment again.
         unsafe { self.function::<F>(jvmti::DISPOSE_ENVIRONMENT)(self.env) };
@@ -202,6 +232,43 @@ impl Jvmti {
 
 /// `jvmtiHeapIterationCallback`: tag of the class, size, tag, length, and the data that the caller passed.
 type OnObject = unsafe extern "system" fn(Long, Long, *mut Long, Int, *mut c_void) -> Int;
+
+/// An object that [`Jvmti::tag_untagged`] has tagged.
+#[derive(Clone, Copy, Debug)]
+pub struct NewlyTagged {
+    /// Its tag.
+    pub tag: Long,
+    /// Tag of its class; 0 if the class has none.
+    pub class_tag: Long,
+    /// Its size in bytes.
+    pub size: Long,
+}
+
+struct Tagging {
+    next: fn() -> Long,
+    tagged: Vec<NewlyTagged>,
+}
+
+unsafe extern "system" fn tag_object(
+    class_tag: Long,
+    size: Long,
+    tag: *mut Long,
+    _length: Int,
+    tagging: *mut c_void,
+) -> Int {
+    // SAFETY: `tagging` points to that of [`Jvmti::tag_untagged`], and `tag` is the JVM's cell for the tag.
+    unsafe {
+        let tagging = &mut *tagging.cast::<Tagging>();
+        let new = (tagging.next)();
+        *tag = new;
+        tagging.tagged.push(NewlyTagged {
+            tag: new,
+            class_tag,
+            size,
+        });
+    }
+    VISIT_OBJECTS
+}
 
 unsafe extern "system" fn note_tag(
     _class_tag: Long,

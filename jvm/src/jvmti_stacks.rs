@@ -3,23 +3,25 @@
 use std::ffi::c_char;
 use std::ptr::null_mut;
 
-use super::jni::Jni;
-use super::jvmti::{Env, Jvmti, MethodKey, Result, check};
-use super::reference::{Local, Reference};
-use super::sys::{
+use crate::jni::Jni;
+use crate::jvmti::{Env, Jvmti, MethodKey, Result, check};
+use crate::reference::{Local, Reference};
+use crate::sys::{
     FrameInfo, Int, JvmtiError, LineNumberEntry, Long, MethodId, Object, StackInfo, jvmti,
 };
 
 /// A frame of a stack: a method and a location in its code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct StackFrame {
-    pub(crate) method: MethodKey,
+pub struct StackFrame {
+    /// The method.
+    pub method: MethodKey,
     /// The offset in the code; −1 in a native method.
-    pub(crate) location: Long,
+    pub location: Long,
 }
 
 impl StackFrame {
-    pub(super) fn of(info: &FrameInfo) -> Self {
+    /// Converts a frame that the JVM wrote.
+    pub fn of(info: &FrameInfo) -> Self {
         StackFrame {
             method: MethodKey(info.method),
             location: info.location,
@@ -28,14 +30,16 @@ impl StackFrame {
 }
 
 /// A thread and its innermost frames.
-pub(crate) struct ThreadStack<'f> {
-    pub(crate) thread: Local<'f>,
-    pub(crate) frames: Vec<StackFrame>,
+pub struct ThreadStack<'f> {
+    /// The thread.
+    pub thread: Local<'f>,
+    /// Its frames, innermost first.
+    pub frames: Vec<StackFrame>,
 }
 
 impl Jvmti {
     /// The platform threads that are alive.
-    pub(crate) fn threads<'f>(self, jni: Jni<'f>) -> Result<Vec<Local<'f>>> {
+    pub fn threads<'f>(self, jni: Jni<'f>) -> Result<Vec<Local<'f>>> {
         type F = unsafe extern "system" fn(Env, *mut Int, *mut *mut Object) -> JvmtiError;
         let (mut count, mut threads): (Int, *mut Object) = (0, null_mut());
         // SAFETY: both are written before success is reported.
@@ -46,7 +50,7 @@ impl Jvmti {
     }
 
     /// The top-level thread group, `system`, to which the JVM's own threads belong.
-    pub(crate) fn system_thread_group<'f>(self, jni: Jni<'f>) -> Result<Local<'f>> {
+    pub fn system_thread_group<'f>(self, jni: Jni<'f>) -> Result<Local<'f>> {
         type F = unsafe extern "system" fn(Env, *mut Int, *mut *mut Object) -> JvmtiError;
         let (mut count, mut groups): (Int, *mut Object) = (0, null_mut());
         // SAFETY: both are written before success is reported.
@@ -58,7 +62,7 @@ impl Jvmti {
     }
 
     /// The state of a thread: bits of [`thread_state`](sys::thread_state), 0 if it has ended.
-    pub(crate) fn thread_state(self, thread: Local<'_>) -> Int {
+    pub fn thread_state(self, thread: Local<'_>) -> Int {
         type F = unsafe extern "system" fn(Env, Object, *mut Int) -> JvmtiError;
         let mut state: Int = 0;
         // SAFETY: the thread is a valid reference, and `state` is written before success is reported.
@@ -69,12 +73,12 @@ impl Jvmti {
     }
 
     /// At most `most` frames of the calling thread, innermost first.
-    pub(crate) fn stack_trace(self, most: usize) -> Vec<StackFrame> {
+    pub fn stack_trace(self, most: usize) -> Vec<StackFrame> {
         self.stack_trace_of(Local::NULL, most)
     }
 
     /// At most `most` frames of a thread, innermost first. Null is the calling thread.
-    pub(crate) fn stack_trace_of(self, thread: Local<'_>, most: usize) -> Vec<StackFrame> {
+    pub fn stack_trace_of(self, thread: Local<'_>, most: usize) -> Vec<StackFrame> {
         type F = unsafe extern "system" fn(
             Env,
             Object,
@@ -106,7 +110,7 @@ impl Jvmti {
 
     /// The stacks of several threads, the innermost frame first. Each has at most `most` frames; the stack of a thread
     /// that has ended has none.
-    pub(crate) fn stacks<'f>(
+    pub fn stacks<'f>(
         self,
         _jni: Jni<'f>,
         threads: &[Local<'_>],
@@ -157,7 +161,7 @@ impl Jvmti {
     }
 
     /// Name and descriptor of a method, in modified UTF-8.
-    pub(crate) fn method_name(self, method: MethodKey) -> Result<(Vec<u8>, Vec<u8>)> {
+    pub fn method_name(self, method: MethodKey) -> Result<(Vec<u8>, Vec<u8>)> {
         type F = unsafe extern "system" fn(
             Env,
             MethodId,
@@ -180,7 +184,7 @@ impl Jvmti {
     }
 
     /// The class that declares a method.
-    pub(crate) fn declaring_class<'f>(self, _jni: Jni<'f>, method: MethodKey) -> Result<Local<'f>> {
+    pub fn declaring_class<'f>(self, _jni: Jni<'f>, method: MethodKey) -> Result<Local<'f>> {
         type F = unsafe extern "system" fn(Env, MethodId, *mut Object) -> JvmtiError;
         let mut class: Object = null_mut();
         // SAFETY: `class` is written before success is reported.
@@ -191,7 +195,7 @@ impl Jvmti {
     }
 
     /// The `LineNumberTable` of a method: offsets in the code, and the lines that begin there.
-    pub(crate) fn line_numbers(self, method: MethodKey) -> Result<Vec<(Long, Int)>> {
+    pub fn line_numbers(self, method: MethodKey) -> Result<Vec<(Long, Int)>> {
         type F = unsafe extern "system" fn(
             Env,
             MethodId,
@@ -217,7 +221,7 @@ impl Jvmti {
     }
 
     /// The processor time of the calling thread, in nanoseconds; −1 if it is not known.
-    pub(crate) fn current_thread_cpu_time(self) -> Long {
+    pub fn current_thread_cpu_time(self) -> Long {
         type F = unsafe extern "system" fn(Env, *mut Long) -> JvmtiError;
         let mut nanos: Long = -1;
         // SAFETY: `nanos` is written before success is reported.
@@ -227,7 +231,7 @@ impl Jvmti {
     }
 
     /// The processor time of a platform thread, in nanoseconds; −1 if it is not known.
-    pub(crate) fn thread_cpu_time(self, thread: Local<'_>) -> Long {
+    pub fn thread_cpu_time(self, thread: Local<'_>) -> Long {
         type F = unsafe extern "system" fn(Env, Object, *mut Long) -> JvmtiError;
         let mut nanos: Long = -1;
         // SAFETY: the thread is a reference of this thread's, and `nanos` is written

@@ -3,23 +3,25 @@
 use std::ffi::{CString, c_char};
 use std::ptr::null_mut;
 
-use super::jni::Jni;
-use super::jvmti::{Env, Jvmti, Result, check};
-use super::reference::{Local, Reference};
-use super::sys::{Boolean, FieldId, Int, JvmtiError, Object, jvmti};
+use crate::jni::Jni;
+use crate::jvmti::{Env, Jvmti, MethodKey, Result, check};
+use crate::reference::{Local, Reference};
+use crate::sys::{Boolean, FieldId, Int, JvmtiError, MethodId, Object, jvmti};
 
 /// A field of a class.
 #[derive(Clone, Debug)]
-pub(crate) struct FieldInfo {
+pub struct FieldInfo {
     /// Name in modified UTF-8.
-    pub(crate) name: Vec<u8>,
-    pub(crate) descriptor: Vec<u8>,
-    pub(crate) is_static: bool,
+    pub name: Vec<u8>,
+    /// Descriptor in modified UTF-8.
+    pub descriptor: Vec<u8>,
+    /// True for a static field.
+    pub is_static: bool,
 }
 
 impl Jvmti {
     /// The classes loaded so far.
-    pub(crate) fn loaded_classes<'f>(self, jni: Jni<'f>) -> Result<Vec<Local<'f>>> {
+    pub fn loaded_classes<'f>(self, jni: Jni<'f>) -> Result<Vec<Local<'f>>> {
         type F = unsafe extern "system" fn(Env, *mut Int, *mut *mut Object) -> JvmtiError;
         let (mut count, mut classes): (Int, *mut Object) = (0, null_mut());
         // SAFETY: both are written before success is reported.
@@ -31,7 +33,7 @@ impl Jvmti {
 
     /// The classes of which a loader is an initiating loader (JVMS 5.3): those that it has defined or has found in
     /// another loader.
-    pub(crate) fn class_loader_classes<'f>(
+    pub fn class_loader_classes<'f>(
         self,
         jni: Jni<'f>,
         loader: Local<'_>,
@@ -52,7 +54,7 @@ impl Jvmti {
     }
 
     /// A class's descriptor, `Ljava/lang/String;`, in modified UTF-8.
-    pub(crate) fn class_signature(self, class: Local<'_>) -> Result<Vec<u8>> {
+    pub fn class_signature(self, class: Local<'_>) -> Result<Vec<u8>> {
         type F = unsafe extern "system" fn(
             Env,
             Object,
@@ -73,7 +75,7 @@ impl Jvmti {
     }
 
     /// Returns whether the initialiser of a class has completed normally.
-    pub(crate) fn is_initialised(self, class: Local<'_>) -> Result<bool> {
+    pub fn is_initialised(self, class: Local<'_>) -> Result<bool> {
         const INITIALIZED: i32 = 4;
         const ERROR: i32 = 8;
         type F = unsafe extern "system" fn(Env, Object, *mut i32) -> JvmtiError;
@@ -86,7 +88,7 @@ impl Jvmti {
     }
 
     /// The defining loader of a class; null for the boot loader.
-    pub(crate) fn class_loader<'f>(self, _jni: Jni<'f>, class: Local<'_>) -> Result<Local<'f>> {
+    pub fn class_loader<'f>(self, _jni: Jni<'f>, class: Local<'_>) -> Result<Local<'f>> {
         type F = unsafe extern "system" fn(Env, Object, *mut Object) -> JvmtiError;
         let mut loader: Object = null_mut();
         // SAFETY: `loader` is written before success is reported.
@@ -97,7 +99,7 @@ impl Jvmti {
     }
 
     /// The named module that `package` of `loader` belongs to; `None` if it belongs to an unnamed module.
-    pub(crate) fn named_module<'f>(
+    pub fn named_module<'f>(
         self,
         _jni: Jni<'f>,
         loader: Local<'_>,
@@ -120,7 +122,7 @@ impl Jvmti {
     }
 
     /// Returns whether a class can be retransformed.
-    pub(crate) fn is_modifiable(self, class: Local<'_>) -> bool {
+    pub fn is_modifiable(self, class: Local<'_>) -> bool {
         type F = unsafe extern "system" fn(Env, Object, *mut Boolean) -> JvmtiError;
         let mut modifiable: Boolean = 0;
         // SAFETY: `modifiable` is written before success is reported.
@@ -135,7 +137,7 @@ impl Jvmti {
     }
 
     /// Retransforms the classes, all or none.
-    pub(crate) fn retransform(self, classes: &[Local<'_>]) -> Result<()> {
+    pub fn retransform(self, classes: &[Local<'_>]) -> Result<()> {
         type F = unsafe extern "system" fn(Env, Int, *const Object) -> JvmtiError;
         let raw: Vec<Object> = classes.iter().map(|class| class.object()).collect();
         let count = raw.len() as Int;
@@ -146,7 +148,7 @@ impl Jvmti {
     }
 
     /// A class's `SourceFile`, in modified UTF-8.
-    pub(crate) fn source_file_name(self, class: Local<'_>) -> Result<Vec<u8>> {
+    pub fn source_file_name(self, class: Local<'_>) -> Result<Vec<u8>> {
         type F = unsafe extern "system" fn(Env, Object, *mut *mut c_char) -> JvmtiError;
         let mut name: *mut c_char = null_mut();
         // SAFETY: `name` is written before success is reported.
@@ -157,7 +159,7 @@ impl Jvmti {
     }
 
     /// The fields that a class declares, in the order of the class file.
-    pub(crate) fn class_fields(self, class: Local<'_>) -> Result<Vec<FieldInfo>> {
+    pub fn class_fields(self, class: Local<'_>) -> Result<Vec<FieldInfo>> {
         type F = unsafe extern "system" fn(Env, Object, *mut Int, *mut *mut FieldId) -> JvmtiError;
         let (mut count, mut fields): (Int, *mut FieldId) = (0, null_mut());
         // SAFETY: both are written before success is reported.
@@ -219,7 +221,7 @@ impl Jvmti {
     }
 
     /// The direct superinterfaces of a class.
-    pub(crate) fn interfaces<'f>(self, jni: Jni<'f>, class: Local<'_>) -> Result<Vec<Local<'f>>> {
+    pub fn interfaces<'f>(self, jni: Jni<'f>, class: Local<'_>) -> Result<Vec<Local<'f>>> {
         type F = unsafe extern "system" fn(Env, Object, *mut Int, *mut *mut Object) -> JvmtiError;
         let (mut count, mut classes): (Int, *mut Object) = (0, null_mut());
         // SAFETY: both are written before success is reported.
@@ -232,5 +234,38 @@ impl Jvmti {
             )
         })?;
         Ok(self.take_references(jni, count, classes))
+    }
+
+    /// The ids of a class's methods; `None` if the class is not prepared.
+    pub fn class_methods(self, class: Local<'_>) -> Option<Vec<MethodKey>> {
+        type F = unsafe extern "system" fn(Env, Object, *mut Int, *mut *mut MethodId) -> JvmtiError;
+        let (mut count, mut methods): (Int, *mut MethodId) = (0, null_mut());
+        // SAFETY: both are written before success is reported.
+        let error = unsafe {
+            self.function::<F>(jvmti::GET_CLASS_METHODS)(
+                self.env,
+                class.object(),
+                &mut count,
+                &mut methods,
+            )
+        };
+        if error != 0 {
+            return None;
+        }
+        // SAFETY: the JVM wrote `count` ids.
+        let methods = unsafe { self.take_array(count, methods) };
+        Some(methods.into_iter().map(MethodKey).collect())
+    }
+
+    /// Returns whether the boot loader has defined a class.
+    pub fn is_of_boot_loader(self, class: Local<'_>) -> bool {
+        type F = unsafe extern "system" fn(Env, Object, *mut Object) -> JvmtiError;
+        let mut loader: Object = null_mut();
+        // SAFETY: `loader` is written before success is reported. The local reference lives as long as the caller's
+        // frame.
+        let error = unsafe {
+            self.function::<F>(jvmti::GET_CLASS_LOADER)(self.env, class.object(), &mut loader)
+        };
+        error == 0 && loader.is_null()
     }
 }

@@ -1,4 +1,4 @@
-//! Reads the agent's bindings. For each type of a function pointer, finds the function of the JVM's
+//! Reads the bindings of the libraries that a JVM loads. For each type of a function pointer, finds the function of the JVM's
 //! tables that is called through it.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,7 +32,7 @@ pub(crate) struct Bindings {
     pub(crate) calls: BTreeMap<String, Vec<Signature>>,
     /// The signatures of the functions with C linkage, by name. Event callbacks and entry points
     /// are among them.
-    pub(crate) functions: BTreeMap<String, Signature>,
+    pub(crate) functions: BTreeMap<String, Vec<Signature>>,
     /// The names of the constants for all slots.
     pub(crate) slots: BTreeSet<String>,
 }
@@ -220,6 +220,9 @@ fn primitive(name: &str) -> Option<&'static [&'static str]> {
         "Capabilities" => &["jvmtiCapabilities"],
         "Callbacks" => &["jvmtiEventCallbacks"],
         "FrameInfo" => &["jvmtiFrameInfo"],
+        "ThreadInfo" => &["jvmtiThreadInfo"],
+        "ThreadGroupInfo" => &["jvmtiThreadGroupInfo"],
+        "JniTable" => &["jniNativeInterface"],
         "StackInfo" => &["jvmtiStackInfo"],
         "MonitorUsage" => &["jvmtiMonitorUsage"],
         "LineNumberEntry" => &["jvmtiLineNumberEntry"],
@@ -259,7 +262,8 @@ impl FileReader<'_> {
                 result: types.result(&signature.output)?,
                 variadic: signature.variadic.is_some(),
             };
-            self.bindings.functions.insert(name, function);
+            let same_name = self.bindings.functions.entry(name).or_default();
+            same_name.push(function);
         }
         let mut calls = CallReader::default();
         calls.visit_block(block);

@@ -8,15 +8,15 @@ use std::sync::OnceLock;
 use loadhook_rewrite::symbol;
 use thiserror::Error;
 
-use super::reference::{Global, Local, Reference, Weak};
-use super::sys::{self, Boolean, FieldId, Int, Long, Object, jni};
+use crate::reference::{Global, Local, Reference, Weak};
+use crate::sys::{self, Boolean, FieldId, Int, Long, Object, jni};
 
 /// The class `java.lang.OutOfMemoryError`, once [`Jni::find_out_of_memory_error`] has found it.
 static OUT_OF_MEMORY_ERROR: OnceLock<Global> = OnceLock::new();
 
 /// The reason why a JNI call failed. An exception that it threw is cleared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub(crate) enum JniError {
+pub enum JniError {
     /// The call threw an `OutOfMemoryError`.
     #[error("the heap is full")]
     OutOfMemory,
@@ -30,20 +30,22 @@ pub(crate) enum JniError {
 
 /// A field of a class that is never unloaded.
 #[derive(Clone, Copy)]
-pub(crate) struct Field(FieldId);
+pub struct Field(FieldId);
 
 // SAFETY: field ids are valid on every thread as long as their class is loaded.
 unsafe impl Send for Field {}
 // SAFETY: field ids are valid on every thread as long as their class is loaded.
 unsafe impl Sync for Field {}
 
-pub(super) type Env = *mut sys::Table;
+/// A `JNIEnv`.
+pub type Env = *mut sys::Table;
 
 /// The JNI environment of a thread, in the frame `'e` of local references: a callback, or the closure of
 /// [`framed`](Jni::framed).
 #[derive(Clone, Copy)]
-pub(crate) struct Jni<'e> {
-    pub(super) env: Env,
+pub struct Jni<'e> {
+    /// The environment, for calls of functions that this crate has no wrapper for.
+    pub env: Env,
     callback: PhantomData<&'e ()>,
 }
 
@@ -52,7 +54,7 @@ impl<'e> Jni<'e> {
     ///
     /// # Safety
     /// `env` must be the `JNIEnv` of this thread, and live as long as `'e`.
-    pub(super) unsafe fn new(env: *mut c_void) -> Self {
+    pub unsafe fn new(env: *mut c_void) -> Self {
         Jni {
             env: env.cast(),
             callback: PhantomData,
@@ -63,7 +65,7 @@ impl<'e> Jni<'e> {
     ///
     /// # Safety
     /// `F` must be the type of that function in `JNINativeInterface_`.
-    pub(super) unsafe fn function<F: Copy>(self, place: usize) -> F {
+    pub unsafe fn function<F: Copy>(self, place: usize) -> F {
         const { assert!(size_of::<F>() == size_of::<*const c_void>()) };
         // SAFETY: every place used exists in the tables of JDK 11 and later,
         // and the caller names the type.
@@ -95,13 +97,14 @@ impl<'e> Jni<'e> {
 
     /// Finds the class that distinguishes [`JniError::OutOfMemory`] from other exceptions. Before
     /// that, every exception is [`JniError::Thrown`].
-    pub(crate) fn find_out_of_memory_error(self) -> Result<(), JniError> {
+    pub fn find_out_of_memory_error(self) -> Result<(), JniError> {
         let class = self.global(self.find_class(c"java/lang/OutOfMemoryError")?)?;
         let _ = OUT_OF_MEMORY_ERROR.set(class);
         Ok(())
     }
 
-    pub(super) fn unless_thrown<T>(self, value: T) -> Result<T, JniError> {
+    /// The value, or the error of a pending exception.
+    pub fn unless_thrown<T>(self, value: T) -> Result<T, JniError> {
         match self.caught() {
             Some(error) => Err(error),
             None => Ok(value),
@@ -109,7 +112,7 @@ impl<'e> Jni<'e> {
     }
 
     /// The reference that a call returned, which must not be null.
-    pub(super) fn local(self, object: Object) -> Result<Local<'e>, JniError> {
+    pub fn local(self, object: Object) -> Result<Local<'e>, JniError> {
         let object = self.unless_thrown(object)?;
         if object.is_null() {
             Err(JniError::Refused)
@@ -119,7 +122,7 @@ impl<'e> Jni<'e> {
     }
 
     /// Defines a class in the boot loader.
-    pub(crate) fn define_boot_class(self, name: &str, bytes: &[u8]) -> Result<Local<'e>, JniError> {
+    pub fn define_boot_class(self, name: &str, bytes: &[u8]) -> Result<Local<'e>, JniError> {
         type F =
             unsafe extern "system" fn(Env, *const c_char, Object, *const c_uchar, Int) -> Object;
         let name = CString::new(name).map_err(|_| JniError::Refused)?;
@@ -138,14 +141,14 @@ impl<'e> Jni<'e> {
     }
 
     /// Finds a class by its internal name.
-    pub(crate) fn find_class(self, name: &CStr) -> Result<Local<'e>, JniError> {
+    pub fn find_class(self, name: &CStr) -> Result<Local<'e>, JniError> {
         type F = unsafe extern "system" fn(Env, *const c_char) -> Object;
         // SAFETY: the name ends in a zero byte.
         self.local(unsafe { self.function::<F>(jni::FIND_CLASS)(self.env, name.as_ptr()) })
     }
 
     /// A new global reference to an object.
-    pub(crate) fn global(self, object: impl Reference) -> Result<Global, JniError> {
+    pub fn global(self, object: impl Reference) -> Result<Global, JniError> {
         type F = unsafe extern "system" fn(Env, Object) -> Object;
         // SAFETY: the reference is valid on this thread.
         let global = unsafe { self.function::<F>(jni::NEW_GLOBAL_REF)(self.env, object.object()) };
@@ -154,7 +157,7 @@ impl<'e> Jni<'e> {
     }
 
     /// A new weak global reference to an object.
-    pub(crate) fn weak(self, object: impl Reference) -> Result<Weak, JniError> {
+    pub fn weak(self, object: impl Reference) -> Result<Weak, JniError> {
         type F = unsafe extern "system" fn(Env, Object) -> Object;
         // SAFETY: the reference is valid on this thread.
         let weak =
@@ -163,26 +166,26 @@ impl<'e> Jni<'e> {
     }
 
     /// Deletes a weak reference. No copy of it may be used later.
-    pub(crate) fn delete_weak(self, weak: Weak) {
+    pub fn delete_weak(self, weak: Weak) {
         type F = unsafe extern "system" fn(Env, Object);
         // SAFETY: no copy of the reference is used again.
         unsafe { self.function::<F>(jni::DELETE_WEAK_GLOBAL_REF)(self.env, weak.object()) }
     }
 
     /// Deletes a global reference. No copy of it may be used later.
-    pub(crate) fn delete_global(self, global: Global) {
+    pub fn delete_global(self, global: Global) {
         type F = unsafe extern "system" fn(Env, Object);
         // SAFETY: the caller gives the reference up.
         unsafe { self.function::<F>(jni::DELETE_GLOBAL_REF)(self.env, global.object()) }
     }
 
     /// Returns whether the object of a weak reference is gone.
-    pub(crate) fn is_gone(self, weak: Weak) -> bool {
+    pub fn is_gone(self, weak: Weak) -> bool {
         self.is_same(weak, Local::NULL)
     }
 
     /// Returns whether two references refer to the same object, or both to none.
-    pub(crate) fn is_same(self, a: impl Reference, b: impl Reference) -> bool {
+    pub fn is_same(self, a: impl Reference, b: impl Reference) -> bool {
         type F = unsafe extern "system" fn(Env, Object, Object) -> Boolean;
         // SAFETY: both references are valid on this thread, or null.
         unsafe { self.function::<F>(jni::IS_SAME_OBJECT)(self.env, a.object(), b.object()) != 0 }
@@ -193,7 +196,7 @@ impl<'e> Jni<'e> {
     ///
     /// `body` gets an environment whose references belong to the frame. It must not make references by another
     /// environment.
-    pub(crate) fn framed<T>(self, body: impl for<'f> FnOnce(Jni<'f>) -> T) -> Option<T> {
+    pub fn framed<T>(self, body: impl for<'f> FnOnce(Jni<'f>) -> T) -> Option<T> {
         type Push = unsafe extern "system" fn(Env, Int) -> Int;
         type Pop = unsafe extern "system" fn(Env, Object) -> Object;
         // SAFETY: every frame pushed is popped below; no reference leaves it.
@@ -213,7 +216,7 @@ impl<'e> Jni<'e> {
 
     /// Tells the JVM to expect a large number of local references. Otherwise `-Xcheck:jni` warns of those that functions
     /// of JVM TI return.
-    pub(crate) fn ensure_local_capacity(self) {
+    pub fn ensure_local_capacity(self) {
         type F = unsafe extern "system" fn(Env, Int) -> Int;
         let most = 1 << 16;
         // SAFETY: no arguments but the environment and a number.
@@ -223,7 +226,7 @@ impl<'e> Jni<'e> {
     }
 
     /// An instance field of a class that the JVM never unloads.
-    pub(crate) fn field(
+    pub fn field(
         self,
         class: impl Reference,
         name: &CStr,
@@ -247,7 +250,7 @@ impl<'e> Jni<'e> {
     }
 
     /// The value of a field of type `String`; `None` for null.
-    pub(crate) fn string_field(
+    pub fn string_field(
         self,
         object: impl Reference,
         field: Field,
@@ -257,11 +260,7 @@ impl<'e> Jni<'e> {
     }
 
     /// The value of a field of a reference type. It may be null.
-    pub(crate) fn object_field(
-        self,
-        object: impl Reference,
-        field: Field,
-    ) -> Result<Local<'e>, JniError> {
+    pub fn object_field(self, object: impl Reference, field: Field) -> Result<Local<'e>, JniError> {
         type F = unsafe extern "system" fn(Env, Object, FieldId) -> Object;
         // SAFETY: callers pass an object of the class they looked the field up
         // in, and a field of objects.
@@ -272,7 +271,7 @@ impl<'e> Jni<'e> {
     }
 
     /// The value of a field of type `long`.
-    pub(crate) fn long_field(self, object: impl Reference, field: Field) -> Result<Long, JniError> {
+    pub fn long_field(self, object: impl Reference, field: Field) -> Result<Long, JniError> {
         type F = unsafe extern "system" fn(Env, Object, FieldId) -> Long;
         // SAFETY: as in `string_field`, and a field of `long`.
         let value =
@@ -281,7 +280,7 @@ impl<'e> Jni<'e> {
     }
 
     /// Returns whether an object, which must not be null, is an instance of this class or a subclass.
-    pub(crate) fn is_instance(self, object: impl Reference, class: impl Reference) -> bool {
+    pub fn is_instance(self, object: impl Reference, class: impl Reference) -> bool {
         type F = unsafe extern "system" fn(Env, Object, Object) -> Boolean;
         // SAFETY: both references are valid on this thread.
         unsafe {
@@ -290,35 +289,35 @@ impl<'e> Jni<'e> {
     }
 
     /// The class of an object.
-    pub(crate) fn class_of(self, object: impl Reference) -> Result<Local<'e>, JniError> {
+    pub fn class_of(self, object: impl Reference) -> Result<Local<'e>, JniError> {
         type F = unsafe extern "system" fn(Env, Object) -> Object;
         // SAFETY: the object is not null.
         self.local(unsafe { self.function::<F>(jni::GET_OBJECT_CLASS)(self.env, object.object()) })
     }
 
     /// The superclass of a class; null for `java.lang.Object` and for interfaces.
-    pub(crate) fn superclass(self, class: impl Reference) -> Local<'e> {
+    pub fn superclass(self, class: impl Reference) -> Local<'e> {
         type F = unsafe extern "system" fn(Env, Object) -> Object;
         // SAFETY: the reference is a class's.
         Local::new(unsafe { self.function::<F>(jni::GET_SUPERCLASS)(self.env, class.object()) })
     }
 
     /// Allocates an object of `class` without running a constructor.
-    pub(crate) fn alloc_object(self, class: impl Reference) -> Result<Local<'e>, JniError> {
+    pub fn alloc_object(self, class: impl Reference) -> Result<Local<'e>, JniError> {
         type F = unsafe extern "system" fn(Env, Object) -> Object;
         // SAFETY: the reference is a class's.
         self.local(unsafe { self.function::<F>(jni::ALLOC_OBJECT)(self.env, class.object()) })
     }
 
     /// Makes a string.
-    pub(crate) fn new_string(self, text: &CStr) -> Result<Local<'e>, JniError> {
+    pub fn new_string(self, text: &CStr) -> Result<Local<'e>, JniError> {
         type F = unsafe extern "system" fn(Env, *const c_char) -> Object;
         // SAFETY: the text ends in a zero byte.
         self.local(unsafe { self.function::<F>(jni::NEW_STRING_UTF)(self.env, text.as_ptr()) })
     }
 
     /// The text of a string.
-    pub(crate) fn text(self, string: impl Reference) -> Result<String, JniError> {
+    pub fn text(self, string: impl Reference) -> Result<String, JniError> {
         type Get = unsafe extern "system" fn(Env, Object, *mut Boolean) -> *const c_char;
         type Release = unsafe extern "system" fn(Env, Object, *const c_char);
         // SAFETY: the characters end in a zero byte and are given back.
@@ -342,18 +341,14 @@ impl<'e> Jni<'e> {
     }
 
     /// Makes a `long[]`.
-    pub(crate) fn new_long_array(self, len: Int) -> Result<Local<'e>, JniError> {
+    pub fn new_long_array(self, len: Int) -> Result<Local<'e>, JniError> {
         type F = unsafe extern "system" fn(Env, Int) -> Object;
         // SAFETY: no pointer but the environment.
         self.local(unsafe { self.function::<F>(jni::NEW_LONG_ARRAY)(self.env, len) })
     }
 
     /// Copies the first elements of a `long[]` into `into`.
-    pub(crate) fn read_longs(
-        self,
-        array: impl Reference,
-        into: &mut [Long],
-    ) -> Result<(), JniError> {
+    pub fn read_longs(self, array: impl Reference, into: &mut [Long]) -> Result<(), JniError> {
         type F = unsafe extern "system" fn(Env, Object, Int, Int, *mut Long);
         let len = Int::try_from(into.len()).map_err(|_| JniError::Refused)?;
         // SAFETY: `into` has room for `len` elements; the JVM checks the array's.
@@ -367,5 +362,12 @@ impl<'e> Jni<'e> {
             );
         }
         self.unless_thrown(())
+    }
+
+    /// A local reference to the object of a weak one; null if the object is gone.
+    pub fn strong(self, weak: Weak) -> Local<'e> {
+        type F = unsafe extern "system" fn(Env, Object) -> Object;
+        // SAFETY: the weak reference was not deleted.
+        Local::new(unsafe { self.function::<F>(jni::NEW_LOCAL_REF)(self.env, weak.object()) })
     }
 }

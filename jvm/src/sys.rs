@@ -69,6 +69,7 @@ pub mod jni {
     pub const GET_OBJECT_CLASS: usize = 31;
     pub const IS_INSTANCE_OF: usize = 32;
     pub const GET_METHOD_ID: usize = 33;
+    pub const CALL_LONG_METHOD_A: usize = 54;
     pub const GET_FIELD_ID: usize = 94;
     pub const GET_OBJECT_FIELD: usize = 95;
     pub const GET_LONG_FIELD: usize = 101;
@@ -97,6 +98,14 @@ pub mod jvmti {
     #![allow(missing_docs)]
     pub const SET_EVENT_NOTIFICATION_MODE: usize = 1;
     pub const GET_ALL_THREADS: usize = 3;
+    pub const SUSPEND_THREAD: usize = 4;
+    pub const RESUME_THREAD: usize = 5;
+    pub const GET_THREAD_INFO: usize = 8;
+    pub const GET_THREAD_GROUP_INFO: usize = 13;
+    pub const GET_OBJECTS_WITH_TAGS: usize = 113;
+    pub const SET_JNI_FUNCTION_TABLE: usize = 119;
+    pub const GET_JNI_FUNCTION_TABLE: usize = 120;
+    pub const GET_LOCAL_INSTANCE: usize = 154;
     pub const GET_THREAD_STATE: usize = 16;
     pub const GET_OWNED_MONITOR_INFO: usize = 9;
     pub const GET_CURRENT_CONTENDED_MONITOR: usize = 10;
@@ -152,6 +161,9 @@ pub mod capability {
     pub const CAN_GET_MONITOR_INFO: usize = 7;
     pub const CAN_GET_SOURCE_FILE_NAME: usize = 11;
     pub const CAN_GET_LINE_NUMBERS: usize = 12;
+    pub const CAN_ACCESS_LOCAL_VARIABLES: usize = 14;
+    pub const CAN_GENERATE_SINGLE_STEP_EVENTS: usize = 16;
+    pub const CAN_SUSPEND: usize = 20;
     pub const CAN_GET_CURRENT_THREAD_CPU_TIME: usize = 22;
     pub const CAN_GET_THREAD_CPU_TIME: usize = 23;
     pub const CAN_GENERATE_ALL_CLASS_HOOK_EVENTS: usize = 26;
@@ -160,6 +172,7 @@ pub mod capability {
     pub const CAN_GENERATE_VM_OBJECT_ALLOC_EVENTS: usize = 29;
     pub const CAN_GENERATE_NATIVE_METHOD_BIND_EVENTS: usize = 30;
     pub const CAN_GENERATE_GARBAGE_COLLECTION_EVENTS: usize = 31;
+    pub const CAN_GENERATE_OBJECT_FREE_EVENTS: usize = 32;
     pub const CAN_RETRANSFORM_CLASSES: usize = 37;
     pub const CAN_RETRANSFORM_ANY_CLASS: usize = 38;
     pub const CAN_GENERATE_SAMPLED_OBJECT_ALLOC_EVENTS: usize = 43;
@@ -201,6 +214,7 @@ pub mod event {
     pub const CLASS_FILE_LOAD_HOOK: c_int = 54;
     pub const CLASS_PREPARE: c_int = 56;
     pub const VM_START: c_int = 57;
+    pub const SINGLE_STEP: c_int = 60;
     pub const NATIVE_METHOD_BIND: c_int = 67;
     pub const COMPILED_METHOD_LOAD: c_int = 68;
     pub const COMPILED_METHOD_UNLOAD: c_int = 69;
@@ -211,6 +225,7 @@ pub mod event {
     pub const MONITOR_CONTENDED_ENTER: c_int = 75;
     pub const MONITOR_CONTENDED_ENTERED: c_int = 76;
     pub const GARBAGE_COLLECTION_FINISH: c_int = 82;
+    pub const OBJECT_FREE: c_int = 83;
     pub const VM_OBJECT_ALLOC: c_int = 84;
     pub const SAMPLED_OBJECT_ALLOC: c_int = 86;
     pub const VIRTUAL_THREAD_END: c_int = 88;
@@ -251,11 +266,52 @@ pub struct FrameInfo {
     pub location: Long,
 }
 
-/// `jvmtiAddrLocationMap`, which the agent does not read.
+/// `jvmtiAddrLocationMap`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct AddrLocationMap {
+    /// Address in compiled code.
+    pub start_address: *const c_void,
+    /// Offset in the code of the method.
+    pub location: Long,
+}
+
+/// `jvmtiThreadInfo`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ThreadInfo {
+    /// Name.
+    pub name: *mut c_char,
+    /// Priority.
+    pub priority: Int,
+    /// True for a daemon.
+    pub is_daemon: Boolean,
+    /// Thread group.
+    pub group: Object,
+    /// Context class loader.
+    pub loader: Object,
+}
+
+/// `jvmtiThreadGroupInfo`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ThreadGroupInfo {
+    /// Parent, or null.
+    pub parent: Object,
+    /// Name.
+    pub name: *mut c_char,
+    /// Highest priority of its threads.
+    pub max_priority: Int,
+    /// True for a group of daemons.
+    pub is_daemon: Boolean,
+}
+
+/// `jniNativeInterface`, a table of functions.
 #[repr(C)]
 #[derive(Debug)]
-pub struct AddrLocationMap {
-    opaque: [u8; 0],
+pub struct JniTable {
+    /// The first function; the others are behind it.
+    pub first: *const c_void,
 }
 
 /// `jvmtiLineNumberEntry`.
@@ -323,6 +379,8 @@ pub mod reference {
     pub const THREAD: c_int = 26;
 }
 
+/// `JVMTI_HEAP_FILTER_TAGGED`: only objects without a tag are shown.
+pub const FILTER_TAGGED: Int = 0x4;
 /// `JVMTI_HEAP_FILTER_UNTAGGED`: only objects with a tag are shown.
 pub const FILTER_UNTAGGED: Int = 0x8;
 /// `JVMTI_VISIT_OBJECTS`: the walk goes on and follows the references of the object.

@@ -2,30 +2,26 @@
 
 use std::ptr::null_mut;
 
-use super::jni::Jni;
-use super::jvmti::{Env, Jvmti, Result, check};
-use super::reference::{Local, Reference};
-use super::sys::{Int, JvmtiError, MonitorUsage, Object, jvmti};
+use crate::jni::Jni;
+use crate::jvmti::{Env, Jvmti, Result, check};
+use crate::reference::{Local, Reference};
+use crate::sys::{Int, JvmtiError, MonitorUsage, Object, jvmti};
 
 /// The threads that use a monitor.
-pub(crate) struct MonitorThreads<'f> {
+pub struct MonitorThreads<'f> {
     /// The thread that owns the monitor, or null.
-    pub(crate) owner: Local<'f>,
+    pub owner: Local<'f>,
     /// The number of times that the owner has entered it.
-    pub(crate) entries: i32,
+    pub entries: i32,
     /// Threads that wait to enter. Before JDK 23 those that wait to be notified are among them.
-    pub(crate) to_enter: Vec<Local<'f>>,
+    pub to_enter: Vec<Local<'f>>,
     /// Threads that wait to be notified.
-    pub(crate) to_be_notified: Vec<Local<'f>>,
+    pub to_be_notified: Vec<Local<'f>>,
 }
 
 impl Jvmti {
     /// The objects whose monitors a thread owns.
-    pub(crate) fn owned_monitors<'f>(
-        self,
-        jni: Jni<'f>,
-        thread: Local<'_>,
-    ) -> Result<Vec<Local<'f>>> {
+    pub fn owned_monitors<'f>(self, jni: Jni<'f>, thread: Local<'_>) -> Result<Vec<Local<'f>>> {
         type F = unsafe extern "system" fn(Env, Object, *mut Int, *mut *mut Object) -> JvmtiError;
         let (mut count, mut monitors): (Int, *mut Object) = (0, null_mut());
         // SAFETY: the thread is a valid reference; both are written before success is reported.
@@ -41,11 +37,7 @@ impl Jvmti {
     }
 
     /// The object whose monitor a thread waits to enter, or by which it waits to be notified; null if there is none.
-    pub(crate) fn contended_monitor<'f>(
-        self,
-        _jni: Jni<'f>,
-        thread: Local<'_>,
-    ) -> Result<Local<'f>> {
+    pub fn contended_monitor<'f>(self, _jni: Jni<'f>, thread: Local<'_>) -> Result<Local<'f>> {
         type F = unsafe extern "system" fn(Env, Object, *mut Object) -> JvmtiError;
         let mut monitor: Object = null_mut();
         // SAFETY: the thread is a valid reference; `monitor` is written before success is reported.
@@ -60,7 +52,7 @@ impl Jvmti {
     }
 
     /// The threads that use the monitor of an object.
-    pub(crate) fn monitor_threads<'f>(
+    pub fn monitor_threads<'f>(
         self,
         jni: Jni<'f>,
         object: Local<'_>,

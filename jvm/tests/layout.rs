@@ -1,4 +1,4 @@
-//! Compares the numbers in `jvm::sys` with the headers of the JDKs: a C program is compiled against
+//! Compares the numbers in `sys` with the headers of the JDKs: a C program is compiled against
 //! each `jvmti.h`.
 
 use std::fmt::Write as _;
@@ -6,22 +6,30 @@ use std::fs;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use loadhook_agent::jvm::sys::{
-    Callbacks, Capabilities, FILTER_UNTAGGED, FrameInfo, HeapCallbacks, JNI_VERSION_10,
-    JVMTI_ERROR_NOT_AVAILABLE, JVMTI_VERSION_11, LineNumberEntry, MonitorUsage, StackInfo,
-    StackLocal, THREAD_NORM_PRIORITY, VISIT_ABORT, VISIT_OBJECTS, Value, capability, event, invoke,
-    jni, jvmti, reference,
+use loadhook_jvm::sys::{
+    Callbacks, Capabilities, FILTER_TAGGED, FILTER_UNTAGGED, FrameInfo, HeapCallbacks,
+    JNI_VERSION_10, JVMTI_ERROR_NOT_AVAILABLE, JVMTI_VERSION_11, LineNumberEntry, MonitorUsage,
+    StackInfo, StackLocal, THREAD_NORM_PRIORITY, VISIT_ABORT, VISIT_OBJECTS, Value, capability,
+    event, invoke, jni, jvmti, reference,
 };
 use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::process;
 
-/// For each function: its name in the header, and its slot in `jvm::sys`.
+/// For each function: its name in the header, and its slot in `sys`.
 const JVMTI: &[(&str, usize)] = &[
     (
         "SetEventNotificationMode",
         jvmti::SET_EVENT_NOTIFICATION_MODE,
     ),
     ("GetAllThreads", jvmti::GET_ALL_THREADS),
+    ("SuspendThread", jvmti::SUSPEND_THREAD),
+    ("ResumeThread", jvmti::RESUME_THREAD),
+    ("GetThreadInfo", jvmti::GET_THREAD_INFO),
+    ("GetThreadGroupInfo", jvmti::GET_THREAD_GROUP_INFO),
+    ("GetObjectsWithTags", jvmti::GET_OBJECTS_WITH_TAGS),
+    ("SetJNIFunctionTable", jvmti::SET_JNI_FUNCTION_TABLE),
+    ("GetJNIFunctionTable", jvmti::GET_JNI_FUNCTION_TABLE),
+    ("GetLocalInstance", jvmti::GET_LOCAL_INSTANCE),
     ("GetThreadState", jvmti::GET_THREAD_STATE),
     ("GetOwnedMonitorInfo", jvmti::GET_OWNED_MONITOR_INFO),
     (
@@ -97,6 +105,7 @@ const JNI: &[(&str, usize)] = &[
     ("GetObjectClass", jni::GET_OBJECT_CLASS),
     ("IsInstanceOf", jni::IS_INSTANCE_OF),
     ("GetMethodID", jni::GET_METHOD_ID),
+    ("CallLongMethodA", jni::CALL_LONG_METHOD_A),
     ("GetFieldID", jni::GET_FIELD_ID),
     ("GetObjectField", jni::GET_OBJECT_FIELD),
     ("GetLongField", jni::GET_LONG_FIELD),
@@ -417,6 +426,7 @@ fn probe(feature: u32) -> String {
         );
     }
     for (name, ours) in [
+        ("JVMTI_HEAP_FILTER_TAGGED", FILTER_TAGGED),
         ("JVMTI_HEAP_FILTER_UNTAGGED", FILTER_UNTAGGED),
         ("JVMTI_VISIT_OBJECTS", VISIT_OBJECTS),
         ("JVMTI_VISIT_ABORT", VISIT_ABORT),

@@ -8,14 +8,15 @@ use std::ptr::{null, null_mut};
 
 use thiserror::Error;
 
-use super::jni::Jni;
-use super::reference::{Local, Reference};
-use super::sys::{self, Callbacks, Capabilities, Int, JvmtiError, Long, MethodId, Object, jvmti};
+use crate::jni::Jni;
+use crate::reference::{Local, Reference};
+use crate::sys::{self, Callbacks, Capabilities, Int, JvmtiError, Long, MethodId, Object, jvmti};
 
 /// A JVM TI environment. The JVM allows its use on every thread.
 #[derive(Clone, Copy)]
-pub(crate) struct Jvmti {
-    pub(super) env: *mut sys::Table,
+pub struct Jvmti {
+    /// The environment, for calls of functions that this crate has no wrapper for.
+    pub env: *mut sys::Table,
 }
 
 // SAFETY: "a JVM TI environment is not bound to a thread" (JVM TI, Agent
@@ -28,33 +29,35 @@ unsafe impl Sync for Jvmti {}
 /// An error number of JVM TI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("JVM TI error {0}")]
-pub(crate) struct Error(pub(crate) JvmtiError);
+pub struct Error(pub JvmtiError);
 
-pub(crate) type Result<T> = std::result::Result<T, Error>;
+/// The result of a function of JVM TI.
+pub type Result<T> = std::result::Result<T, Error>;
 
-pub(super) fn check(error: JvmtiError) -> Result<()> {
+/// The result that an error number stands for.
+pub fn check(error: JvmtiError) -> Result<()> {
     match error {
         0 => Ok(()),
         error => Err(Error(error)),
     }
 }
 
-pub(super) type Env = *mut sys::Table;
+/// A `jvmtiEnv`.
+pub type Env = *mut sys::Table;
 
 /// A `jmethodID`. The JVM reuses no id for another method, not even after the class is unloaded.
 /// The agent passes an id to the JVM only while the class is loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct MethodKey(pub(super) MethodId);
+pub struct MethodKey(pub MethodId);
 
 // SAFETY: method ids are valid on every thread.
 unsafe impl Send for MethodKey {}
 // SAFETY: as above.
 unsafe impl Sync for MethodKey {}
 
-#[cfg(test)]
 impl MethodKey {
-    /// A method that no JVM knows.
-    pub(crate) fn unknown(number: usize) -> Self {
+    /// A method that no JVM knows, for tests.
+    pub fn unknown(number: usize) -> Self {
         MethodKey(std::ptr::without_provenance_mut(number))
     }
 }
@@ -64,7 +67,7 @@ impl Jvmti {
     ///
     /// # Safety
     /// `env` must be a `jvmtiEnv` of the running VM.
-    pub(super) unsafe fn new(env: *mut c_void) -> Self {
+    pub unsafe fn new(env: *mut c_void) -> Self {
         Jvmti { env: env.cast() }
     }
 
@@ -72,7 +75,7 @@ impl Jvmti {
     ///
     /// # Safety
     /// `F` must be the type of that function in `jvmtiInterface_1_`.
-    pub(super) unsafe fn function<F: Copy>(self, place: usize) -> F {
+    pub unsafe fn function<F: Copy>(self, place: usize) -> F {
         const { assert!(size_of::<F>() == size_of::<*const c_void>()) };
         debug_assert!(place < jvmti::COUNT);
         // SAFETY: the table has `COUNT` places in every JDK from 11 on, and the
@@ -81,13 +84,14 @@ impl Jvmti {
     }
 
     /// Adds capabilities, all or none.
-    pub(crate) fn add_capabilities(self, capabilities: Capabilities) -> Result<()> {
+    pub fn add_capabilities(self, capabilities: Capabilities) -> Result<()> {
         type F = unsafe extern "system" fn(Env, *const Capabilities) -> JvmtiError;
         // SAFETY: the struct outlives the call.
         check(unsafe { self.function::<F>(jvmti::ADD_CAPABILITIES)(self.env, &capabilities) })
     }
 
-    pub(super) fn set_callbacks(self, callbacks: &Callbacks) -> Result<()> {
+    /// Sets the callbacks of all events.
+    pub fn set_callbacks(self, callbacks: &Callbacks) -> Result<()> {
         type F = unsafe extern "system" fn(Env, *const Callbacks, Int) -> JvmtiError;
         let size = size_of::<Callbacks>() as Int;
         // SAFETY: the JVM copies `size` bytes of the struct.
@@ -95,7 +99,7 @@ impl Jvmti {
     }
 
     /// Enables or disables an event for all threads.
-    pub(crate) fn notify(self, event: c_int, enable: bool) -> Result<()> {
+    pub fn notify(self, event: c_int, enable: bool) -> Result<()> {
         // The function is variadic in C. The variable part is reserved and empty.
         type F = unsafe extern "C" fn(Env, c_int, c_int, Object, ...) -> JvmtiError;
         // SAFETY: a null thread means all.
@@ -111,7 +115,17 @@ impl Jvmti {
 
     /// Runs `body` in an agent thread: a daemon that the program's lists of threads leave out. `thread` is a
     /// `java.lang.Thread` that was not started.
-    pub(crate) fn run_agent_thread(self, thread: Local<'_>, body: AgentThread) -> Result<()> {
+    pub fn run_agent_thread(self, thread: Local<'_>, body: AgentThread) -> Result<()> {
+        self.run_agent_thread_with(thread, sys::THREAD_NORM_PRIORITY, body)
+    }
+
+    /// The same with a priority, from 1 to 10.
+    pub fn run_agent_thread_with(
+        self,
+        thread: Local<'_>,
+        priority: Int,
+        body: AgentThread,
+    ) -> Result<()> {
         type Start = unsafe extern "system" fn(*mut c_void, *mut c_void, *mut c_void);
         type F = unsafe extern "system" fn(Env, Object, Start, *const c_void, Int) -> JvmtiError;
         let body = Box::into_raw(Box::new(body));
@@ -122,7 +136,7 @@ impl Jvmti {
                 thread.object(),
                 agent_thread,
                 body.cast_const().cast(),
-                sys::THREAD_NORM_PRIORITY,
+                priority,
             )
         });
         if started.is_err() {
@@ -133,7 +147,7 @@ impl Jvmti {
     }
 
     /// Allocates memory of the JVM; `None` if there is none.
-    pub(crate) fn allocate(self, len: usize) -> Option<VmBuffer> {
+    pub fn allocate(self, len: usize) -> Option<VmBuffer> {
         type F = unsafe extern "system" fn(Env, Long, *mut *mut c_uchar) -> JvmtiError;
         let mut start: *mut c_uchar = null_mut();
         let size = Long::try_from(len).ok()?;
@@ -151,7 +165,8 @@ impl Jvmti {
         })
     }
 
-    pub(super) fn deallocate(self, memory: *mut c_void) {
+    /// Gives memory back that the JVM allocated.
+    pub fn deallocate(self, memory: *mut c_void) {
         type F = unsafe extern "system" fn(Env, *mut c_uchar) -> JvmtiError;
         // SAFETY: callers pass memory that the JVM allocated, and pass it once.
         // Null is allowed.
@@ -159,7 +174,7 @@ impl Jvmti {
     }
 
     /// The value of a system property of the JVM.
-    pub(crate) fn system_property(self, name: &str) -> Option<String> {
+    pub fn system_property(self, name: &str) -> Option<String> {
         type F = unsafe extern "system" fn(Env, *const c_char, *mut *mut c_char) -> JvmtiError;
         let name = CString::new(name).ok()?;
         let mut value: *mut c_char = null_mut();
@@ -172,7 +187,7 @@ impl Jvmti {
     }
 
     /// Copies a string that the JVM allocated, and gives its memory back.
-    pub(super) fn take_string(self, string: *mut c_char) -> Vec<u8> {
+    pub(crate) fn take_string(self, string: *mut c_char) -> Vec<u8> {
         if string.is_null() {
             return Vec::new();
         }
@@ -186,7 +201,7 @@ impl Jvmti {
     ///
     /// # Safety
     /// `start` must be null, or the JVM must have allocated it and written `count` elements.
-    pub(super) unsafe fn take_array<T: Copy>(self, count: Int, start: *mut T) -> Vec<T> {
+    pub unsafe fn take_array<T: Copy>(self, count: Int, start: *mut T) -> Vec<T> {
         let len = usize::try_from(count).unwrap_or(0);
         let elements = if start.is_null() {
             Vec::new()
@@ -200,7 +215,7 @@ impl Jvmti {
 
     /// Copies local references that a function of JVM TI wrote, and gives the memory of the array back. They belong to
     /// the frame of `_jni`, in which the function was called.
-    pub(super) fn take_references<'f>(
+    pub(crate) fn take_references<'f>(
         self,
         _jni: Jni<'f>,
         count: Int,
@@ -212,7 +227,7 @@ impl Jvmti {
     }
 
     /// The size of an object in bytes.
-    pub(crate) fn object_size(self, object: Local<'_>) -> Result<Long> {
+    pub fn object_size(self, object: Local<'_>) -> Result<Long> {
         type F = unsafe extern "system" fn(Env, Object, *mut Long) -> JvmtiError;
         let mut size: Long = 0;
         // SAFETY: `size` is written before success is reported.
@@ -223,7 +238,7 @@ impl Jvmti {
     }
 
     /// The identity hash code of an object.
-    pub(crate) fn hash_code(self, object: Local<'_>) -> Int {
+    pub fn hash_code(self, object: Local<'_>) -> Int {
         type F = unsafe extern "system" fn(Env, Object, *mut Int) -> JvmtiError;
         let mut hash: Int = 0;
         // SAFETY: `hash` is written before success is reported.
@@ -234,21 +249,21 @@ impl Jvmti {
     }
 
     /// Sets the mean number of bytes between two sampled allocations.
-    pub(crate) fn set_heap_sampling_interval(self, bytes: Int) -> Result<()> {
+    pub fn set_heap_sampling_interval(self, bytes: Int) -> Result<()> {
         type F = unsafe extern "system" fn(Env, Int) -> JvmtiError;
         // SAFETY: no pointer but the environment.
         check(unsafe { self.function::<F>(jvmti::SET_HEAP_SAMPLING_INTERVAL)(self.env, bytes) })
     }
 
     /// Sets the tag of an object in this environment.
-    pub(crate) fn set_tag(self, object: Local<'_>, tag: Long) -> Result<()> {
+    pub fn set_tag(self, object: Local<'_>, tag: Long) -> Result<()> {
         type F = unsafe extern "system" fn(Env, Object, Long) -> JvmtiError;
         // SAFETY: the object is a reference of the calling thread.
         check(unsafe { self.function::<F>(jvmti::SET_TAG)(self.env, object.object(), tag) })
     }
 
     /// Runs a garbage collection of the whole heap.
-    pub(crate) fn collect_garbage(self) -> Result<()> {
+    pub fn collect_garbage(self) -> Result<()> {
         type F = unsafe extern "system" fn(Env) -> JvmtiError;
         // SAFETY: no pointer but the environment.
         check(unsafe { self.function::<F>(jvmti::FORCE_GARBAGE_COLLECTION)(self.env) })
@@ -256,7 +271,7 @@ impl Jvmti {
 }
 
 /// Memory of the JVM for the bytes of a class. It is given back unless the JVM takes it.
-pub(crate) struct VmBuffer {
+pub struct VmBuffer {
     jvmti: Jvmti,
     start: *mut c_uchar,
     len: usize,
@@ -264,7 +279,7 @@ pub(crate) struct VmBuffer {
 
 impl VmBuffer {
     /// Hands the memory over to the JVM.
-    pub(super) fn into_raw(self) -> (*mut c_uchar, Int) {
+    pub fn into_raw(self) -> (*mut c_uchar, Int) {
         let raw = (self.start, self.len as Int);
         std::mem::forget(self);
         raw
@@ -285,7 +300,7 @@ impl Drop for VmBuffer {
 }
 
 /// The body of an agent thread.
-pub(crate) type AgentThread = Box<dyn FnOnce(Jni<'_>) + Send>;
+pub type AgentThread = Box<dyn FnOnce(Jni<'_>) + Send>;
 
 /// Start function of an agent thread. `body` is a `Box<AgentThread>`.
 unsafe extern "system" fn agent_thread(_jvmti: *mut c_void, env: *mut c_void, body: *mut c_void) {
@@ -296,4 +311,4 @@ unsafe extern "system" fn agent_thread(_jvmti: *mut c_void, env: *mut c_void, bo
 }
 
 /// The value for an event without a callback.
-pub(super) const NO_CALLBACK: *const c_void = null();
+pub const NO_CALLBACK: *const c_void = null();

@@ -4,12 +4,12 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::null_mut;
 
-use super::sys::Object;
+use crate::sys::Object;
 
 /// A local reference, or null.
 ///
 /// `'f` is the frame that the reference belongs to: a callback of the JVM, or the
-/// closure that [`Jni::framed`](super::jni::Jni::framed) runs. The JVM frees the
+/// closure that [`Jni::framed`](crate::jni::Jni::framed) runs. The JVM frees the
 /// reference when the frame ends. The reference is valid on one thread only, so
 /// the type cannot move to another thread.
 ///
@@ -19,20 +19,20 @@ use super::sys::Object;
 /// outer environment for one of the outer frame. So that reference could leave
 /// the closure and outlive its frame.
 #[derive(Clone, Copy)]
-pub(crate) struct Local<'f> {
+pub struct Local<'f> {
     object: Object,
     frame: PhantomData<&'f ()>,
 }
 
 impl<'f> Local<'f> {
     /// The null reference.
-    pub(crate) const NULL: Local<'static> = Local::new(null_mut());
+    pub const NULL: Local<'static> = Local::new(null_mut());
 
     /// The boot loader, which JNI and JVM TI represent as null.
-    pub(crate) const BOOT_LOADER: Local<'static> = Local::NULL;
+    pub const BOOT_LOADER: Local<'static> = Local::NULL;
 
     /// Wraps a reference of the JVM. The caller chooses the frame that the JVM made it for.
-    pub(super) const fn new(object: Object) -> Self {
+    pub const fn new(object: Object) -> Self {
         Local {
             object,
             frame: PhantomData,
@@ -40,7 +40,7 @@ impl<'f> Local<'f> {
     }
 
     /// Returns whether the reference is null.
-    pub(crate) fn is_null(self) -> bool {
+    pub fn is_null(self) -> bool {
         self.object.is_null()
     }
 }
@@ -51,7 +51,7 @@ impl<'f> Local<'f> {
 /// have ended, and those to classes that it has noted, sampled or changed. It deletes the others when
 /// it leaves, except those of the tracker, which stays.
 #[derive(Clone, Copy)]
-pub(crate) struct Global(Object);
+pub struct Global(Object);
 
 // SAFETY: global references may be used on every thread.
 unsafe impl Send for Global {}
@@ -60,27 +60,26 @@ unsafe impl Sync for Global {}
 
 impl Global {
     /// Wraps a reference that `NewGlobalRef` made.
-    pub(super) fn new(object: Object) -> Self {
+    pub fn new(object: Object) -> Self {
         Global(object)
     }
 
     /// The reference as a local one. A global reference is valid in every frame.
-    pub(crate) fn local<'f>(self) -> Local<'f> {
+    pub fn local<'f>(self) -> Local<'f> {
         Local::new(self.0)
     }
 
-    /// A reference that no JVM knows.
-    #[cfg(test)]
-    pub(crate) fn unknown() -> Self {
+    /// A reference that no JVM knows, for tests.
+    pub fn unknown() -> Self {
         Global(std::ptr::null_mut())
     }
 }
 
 /// A weak global reference: it is valid on every thread and does not keep its object alive.
 ///
-/// It compares and hashes as a reference; [`Jni::is_same`](super::jni::Jni::is_same) compares objects.
+/// It compares and hashes as a reference; [`Jni::is_same`](crate::jni::Jni::is_same) compares objects.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Weak(Object);
+pub struct Weak(Object);
 
 // SAFETY: weak global references may be used on every thread.
 unsafe impl Send for Weak {}
@@ -89,19 +88,18 @@ unsafe impl Sync for Weak {}
 
 impl Weak {
     /// Wraps a reference that `NewWeakGlobalRef` made.
-    pub(super) fn new(object: Object) -> Self {
+    pub fn new(object: Object) -> Self {
         Weak(object)
     }
 
-    /// A reference that no JVM knows.
-    #[cfg(test)]
-    pub(crate) fn unknown(number: usize) -> Self {
+    /// A reference that no JVM knows, for tests.
+    pub fn unknown(number: usize) -> Self {
         Weak(std::ptr::without_provenance_mut(number))
     }
 }
 
 /// A reference of any kind, as JNI and JVM TI take it.
-pub(crate) trait Reference: Copy {
+pub trait Reference: Copy {
     /// The reference as the JVM knows it.
     fn object(self) -> Object;
 }

@@ -1,0 +1,19 @@
+//! The JVM's binary interface: types and tables of JNI and JVM TI, and safe wrappers around their functions.
+//!
+//! The crate serves every library of Loadhook that the JVM loads. It has no callbacks of events and keeps no state but
+//! the JVM of the process: what happens at an event is the library's business.
+#![allow(unsafe_code)]
+
+pub mod heap_walk;
+pub mod jni;
+pub mod jni_calls;
+pub mod jni_natives;
+pub mod jvmti;
+pub mod jvmti_classes;
+pub mod jvmti_monitors;
+pub mod jvmti_stacks;
+pub mod jvmti_threads;
+pub mod reference;
+pub mod sys;
+pub mod visits;
+pub mod vm;

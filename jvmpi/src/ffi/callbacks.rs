@@ -1,0 +1,350 @@
+//! The callbacks of JVM TI.
+
+use std::ffi::{c_char, c_int, c_uchar, c_void};
+use std::ptr::null_mut;
+use std::sync::atomic::Ordering;
+
+use loadhook_jvm::jni::Jni;
+use loadhook_jvm::jvmti::MethodKey;
+use loadhook_jvm::reference::Local;
+use loadhook_jvm::sys::{
+    AddrLocationMap, Boolean, Int, Long, MethodId, Object, event as jvmti_event,
+};
+
+use super::layer::{self, NO_DATA, guarded};
+use super::{arrivals, collections, compiled, definitions, hook, methods, own, threads};
+use crate::abi::{self, Data, Instruction, MonitorWait, ThreadStart, event};
+
+/// All callbacks, each with its event.
+pub(super) fn all() -> [(c_int, *const c_void); 19] {
+    [
+        (jvmti_event::VM_START, vm_start as *const c_void),
+        (jvmti_event::VM_INIT, vm_init as *const c_void),
+        (jvmti_event::VM_DEATH, vm_death as *const c_void),
+        (jvmti_event::THREAD_START, thread_start as *const c_void),
+        (jvmti_event::THREAD_END, thread_end as *const c_void),
+        (jvmti_event::CLASS_PREPARE, class_prepare as *const c_void),
+        (
+            jvmti_event::CLASS_FILE_LOAD_HOOK,
+            class_file_load_hook as *const c_void,
+        ),
+        (
+            jvmti_event::SAMPLED_OBJECT_ALLOC,
+            object_alloc as *const c_void,
+        ),
+        (jvmti_event::VM_OBJECT_ALLOC, object_alloc as *const c_void),
+        (jvmti_event::OBJECT_FREE, object_free as *const c_void),
+        (
+            jvmti_event::GARBAGE_COLLECTION_FINISH,
+            garbage_collection_finish as *const c_void,
+        ),
+        (
+            jvmti_event::COMPILED_METHOD_LOAD,
+            compiled_method_load as *const c_void,
+        ),
+        (
+            jvmti_event::COMPILED_METHOD_UNLOAD,
+            compiled_method_unload as *const c_void,
+        ),
+        (jvmti_event::SINGLE_STEP, single_step as *const c_void),
+        (
+            jvmti_event::MONITOR_CONTENDED_ENTER,
+            monitor_contended_enter as *const c_void,
+        ),
+        (
+            jvmti_event::MONITOR_CONTENDED_ENTERED,
+            monitor_contended_entered as *const c_void,
+        ),
+        (jvmti_event::MONITOR_WAIT, monitor_wait as *const c_void),
+        (jvmti_event::MONITOR_WAITED, monitor_waited as *const c_void),
+        (
+            jvmti_event::DATA_DUMP_REQUEST,
+            data_dump_request as *const c_void,
+        ),
+    ]
+}
+
+/// Runs `body` with the thread's JNI environment, and keeps a panic from the JVM.
+///
+/// # Safety
+/// `env` must be the `JNIEnv` of this thread.
+unsafe fn on_event(env: *mut c_void, body: impl FnOnce(Jni<'_>)) {
+    // SAFETY: the caller's promise.
+    guarded((), || body(unsafe { Jni::new(env) }));
+}
+
+unsafe extern "system" fn vm_start(_jvmti: *mut c_void, env: *mut c_void) {
+    // SAFETY: the JVM passes this thread's environment.
+    unsafe { on_event(env, methods::define) }
+}
+
+unsafe extern "system" fn vm_init(_jvmti: *mut c_void, env: *mut c_void, thread: Object) {
+    // SAFETY: as above.
+    unsafe { on_event(env, |jni| arrivals::initialised(jni, Local::new(thread))) }
+}
+
+unsafe extern "system" fn vm_death(_jvmti: *mut c_void, env: *mut c_void) {
+    // SAFETY: as above.
+    unsafe {
+        on_event(env, |jni| {
+            collections::deliver(jni);
+            let to = layer::wanted(event::JVM_SHUT_DOWN);
+            layer::send(to, event::JVM_SHUT_DOWN, env, NO_DATA);
+            layer::set_running(false);
+        });
+    }
+}
+
+unsafe extern "system" fn thread_start(_jvmti: *mut c_void, env: *mut c_void, thread: Object) {
+    // SAFETY: as above.
+    unsafe {
+        on_event(env, |jni| {
+            if let Some(thread) = threads::add(jni, env, Local::new(thread))
+                && layer::is_running()
+            {
+                threads::announce(jni, thread);
+            }
+        });
+    }
+}
+
+unsafe extern "system" fn thread_end(_jvmti: *mut c_void, env: *mut c_void, _thread: Object) {
+    // SAFETY: as above.
+    unsafe {
+        on_event(env, |jni| {
+            methods::thread_ends(env);
+            let to = layer::wanted(event::THREAD_END);
+            if let Some(thread) = threads::find(env).filter(|_| to != 0) {
+                let thread_start = ThreadStart {
+                    name: c"".as_ptr(),
+                    group: c"".as_ptr(),
+                    parent: c"".as_ptr(),
+                    thread: definitions::id_of(jni, thread.object.local()),
+                    env,
+                };
+                layer::send(to, event::THREAD_END, env, Data { thread_start });
+            }
+            threads::remove(jni);
+        });
+    }
+}
+
+unsafe extern "system" fn class_prepare(
+    _jvmti: *mut c_void,
+    env: *mut c_void,
+    _thread: Object,
+    class: Object,
+) {
+    // SAFETY: as above.
+    unsafe { on_event(env, |jni| definitions::prepared(jni, Local::new(class))) }
+}
+
+#[allow(clippy::too_many_arguments)]
+unsafe extern "system" fn class_file_load_hook(
+    _jvmti: *mut c_void,
+    env: *mut c_void,
+    _class_being_redefined: Object,
+    _loader: Object,
+    _name: *const c_char,
+    _protection_domain: Object,
+    len: Int,
+    data: *const c_uchar,
+    new_len: *mut Int,
+    new_data: *mut *mut c_uchar,
+) {
+    // SAFETY: as above.
+    unsafe {
+        on_event(env, |jni| {
+            let Ok(length) = usize::try_from(len) else {
+                return;
+            };
+            // The JVM promises `len` readable bytes for this call.
+            let bytes = std::slice::from_raw_parts(data, length);
+            if let Some(new) = hook::replaced(jni, bytes) {
+                *new_len = new.len;
+                *new_data = new.start.cast_mut();
+            }
+        });
+    }
+}
+
+/// Callback of `SampledObjectAlloc` and of `VMObjectAlloc`.
+unsafe extern "system" fn object_alloc(
+    _jvmti: *mut c_void,
+    env: *mut c_void,
+    _thread: Object,
+    object: Object,
+    _class: Object,
+    _size: Long,
+) {
+    // SAFETY: as above.
+    unsafe { on_event(env, |jni| definitions::allocated(jni, Local::new(object))) }
+}
+
+unsafe extern "system" fn object_free(_jvmti: *mut c_void, tag: Long) {
+    guarded((), || collections::freed(tag as usize));
+}
+
+unsafe extern "system" fn garbage_collection_finish(_jvmti: *mut c_void) {
+    guarded((), collections::finished);
+}
+
+unsafe extern "system" fn compiled_method_load(
+    _jvmti: *mut c_void,
+    method: MethodId,
+    size: Int,
+    code: *const c_void,
+    count: Int,
+    map: *const AddrLocationMap,
+    _information: *const c_void,
+) {
+    guarded((), || {
+        let places: Vec<(Int, i64)> = if map.is_null() {
+            Vec::new()
+        } else {
+            // SAFETY: the JVM passes `count` entries.
+            let map = unsafe { std::slice::from_raw_parts(map, count.max(0) as usize) };
+            let offset = |address: *const c_void| address.addr().wrapping_sub(code.addr()) as Int;
+            map.iter()
+                .map(|it| (offset(it.start_address), it.location))
+                .collect()
+        };
+        compiled::loaded(MethodKey(method), code, size, &places);
+    });
+}
+
+unsafe extern "system" fn compiled_method_unload(
+    _jvmti: *mut c_void,
+    method: MethodId,
+    _code: *const c_void,
+) {
+    guarded((), || compiled::unloaded(MethodKey(method)));
+}
+
+unsafe extern "system" fn single_step(
+    _jvmti: *mut c_void,
+    env: *mut c_void,
+    _thread: Object,
+    method: MethodId,
+    location: Long,
+) {
+    guarded((), || {
+        let instruction = Instruction {
+            method,
+            offset: location as abi::Int,
+            info: [0; 3],
+        };
+        let to = layer::wanted(event::INSTRUCTION_START);
+        layer::send(to, event::INSTRUCTION_START, env, Data { instruction });
+    });
+}
+
+unsafe extern "system" fn monitor_contended_enter(
+    _jvmti: *mut c_void,
+    env: *mut c_void,
+    _thread: Object,
+    object: Object,
+) {
+    // SAFETY: as above.
+    unsafe {
+        on_event(env, |jni| {
+            let object = Local::new(object);
+            if layer::wanted(event::MONITOR_CONTENDED_EXIT) != 0 {
+                let usage =
+                    layer::jvmti().and_then(|jvmti| jvmti.monitor_threads(jni, object).ok());
+                let owner = usage.map_or(null_mut(), |usage| threads::env_of(jni, usage.owner));
+                if let Some(thread) = threads::current(env) {
+                    thread.owner.store(owner, Ordering::Relaxed);
+                }
+            }
+            let to = layer::wanted(event::MONITOR_CONTENDED_ENTER);
+            if to != 0 {
+                let data = layer::object_data(definitions::id_of(jni, object));
+                layer::send(to, event::MONITOR_CONTENDED_ENTER, env, data);
+            }
+        });
+    }
+}
+
+unsafe extern "system" fn monitor_contended_entered(
+    _jvmti: *mut c_void,
+    env: *mut c_void,
+    _thread: Object,
+    object: Object,
+) {
+    // SAFETY: as above.
+    unsafe {
+        on_event(env, |jni| {
+            let data = layer::object_data(definitions::id_of(jni, Local::new(object)));
+            // The JVM does not tell when the owner leaves. It has left by now.
+            let owner = threads::current(env).map_or(null_mut(), |thread| {
+                thread.owner.swap(null_mut(), Ordering::Relaxed)
+            });
+            let to = layer::wanted(event::MONITOR_CONTENDED_EXIT);
+            if !owner.is_null() {
+                layer::send(to, event::MONITOR_CONTENDED_EXIT, owner, data);
+            }
+            let to = layer::wanted(event::MONITOR_CONTENDED_ENTERED);
+            layer::send(to, event::MONITOR_CONTENDED_ENTERED, env, data);
+        });
+    }
+}
+
+unsafe extern "system" fn monitor_wait(
+    _jvmti: *mut c_void,
+    env: *mut c_void,
+    _thread: Object,
+    object: Object,
+    timeout: Long,
+) {
+    // SAFETY: as above.
+    unsafe {
+        on_event(env, |jni| {
+            if let Some(thread) = threads::current(env) {
+                thread.wait_began.store(own::now(), Ordering::Relaxed);
+            }
+            let to = layer::wanted(event::MONITOR_WAIT);
+            if to != 0 {
+                let monitor_wait = MonitorWait {
+                    object: definitions::id_of(jni, Local::new(object)),
+                    timeout,
+                };
+                layer::send(to, event::MONITOR_WAIT, env, Data { monitor_wait });
+            }
+        });
+    }
+}
+
+unsafe extern "system" fn monitor_waited(
+    _jvmti: *mut c_void,
+    env: *mut c_void,
+    _thread: Object,
+    object: Object,
+    _timed_out: Boolean,
+) {
+    // SAFETY: as above.
+    unsafe {
+        on_event(env, |jni| {
+            let to = layer::wanted(event::MONITOR_WAITED);
+            let began = threads::current(env)
+                .map_or(0, |thread| thread.wait_began.swap(0, Ordering::Relaxed));
+            if to == 0 || began == 0 {
+                return;
+            }
+            let monitor_wait = MonitorWait {
+                object: definitions::id_of(jni, Local::new(object)),
+                timeout: (own::now() - began) / 1_000_000,
+            };
+            layer::send(to, event::MONITOR_WAITED, env, Data { monitor_wait });
+        });
+    }
+}
+
+unsafe extern "system" fn data_dump_request(_jvmti: *mut c_void) {
+    guarded((), || {
+        let env = layer::current_jni().map_or(null_mut(), layer::id);
+        for event in [event::DATA_DUMP_REQUEST, event::DATA_RESET_REQUEST] {
+            layer::send(layer::wanted(event), event, env, NO_DATA);
+        }
+    });
+}

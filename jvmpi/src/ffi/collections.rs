@@ -1,0 +1,199 @@
+//! Garbage collections and the ends of objects.
+//!
+//! The JVM tells of both where nobody may call it, and where a lock that a profiler takes may block the JVM for ever. So
+//! they are queued, and a thread of the layer sends them: `GC_START`, what was freed, `GC_FINISH`. The queue stands still
+//! while a profiler has disabled collections, so that no id goes away meanwhile.
+
+use std::ffi::CStr;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use loadhook_jvm::jni::Jni;
+use loadhook_jvm::jni_calls::Argument;
+use loadhook_jvm::reference::Local;
+
+use super::definitions;
+use super::layer::{self, NO_DATA};
+use crate::abi::{Data, GcInfo, ObjectId, event};
+
+/// Collections and freed objects that were not sent yet.
+#[derive(Default)]
+struct Queue {
+    finished: u32,
+    freed: Vec<ObjectId>,
+}
+
+static QUEUE: Mutex<Queue> = Mutex::new(Queue {
+    finished: 0,
+    freed: Vec::new(),
+});
+static WAKE: Condvar = Condvar::new();
+/// How often collections were disabled and not enabled.
+static DISABLED: AtomicI32 = AtomicI32::new(0);
+static DELIVERING: AtomicBool = AtomicBool::new(false);
+static HAS_THREAD: AtomicBool = AtomicBool::new(false);
+/// Longest wait for another thread that sends the events.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+fn queue() -> MutexGuard<'static, Queue> {
+    QUEUE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// At the end of a collection.
+pub(super) fn finished() {
+    queue().finished += 1;
+    WAKE.notify_all();
+}
+
+/// When an object with an id is gone.
+pub(super) fn freed(id: ObjectId) {
+    queue().freed.push(id);
+}
+
+pub(super) fn disable() {
+    DISABLED.fetch_add(1, Ordering::SeqCst);
+}
+
+pub(super) fn enable() {
+    let lowered = DISABLED.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |count| {
+        (count > 0).then_some(count - 1)
+    });
+    if lowered == Ok(1) {
+        // The lock makes sure that the thread is not between its look at the count and its sleep.
+        drop(queue());
+        WAKE.notify_all();
+    }
+}
+
+fn is_disabled() -> bool {
+    DISABLED.load(Ordering::SeqCst) > 0
+}
+
+/// Collects the whole heap, and sends the events before it returns.
+pub(super) fn run(jni: Jni<'_>) {
+    let Some(jvmti) = layer::jvmti().filter(|_| !is_disabled()) else {
+        return;
+    };
+    if jvmti.collect_garbage().is_ok() {
+        deliver(jni);
+    }
+}
+
+/// Starts the thread that sends the events, once.
+pub(super) fn start_thread(jni: Jni<'_>) {
+    if HAS_THREAD.swap(true, Ordering::SeqCst) {
+        return;
+    }
+    let Some(jvmti) = layer::jvmti() else {
+        return;
+    };
+    let Some(thread) = new_thread(jni, c"Loadhook JVMPI") else {
+        return;
+    };
+    let _ = jvmti.run_agent_thread(thread, Box::new(send_for_ever));
+}
+
+/// Makes a `Thread` that is not started.
+pub(super) fn new_thread<'e>(jni: Jni<'e>, name: &CStr) -> Option<Local<'e>> {
+    let jvmti = layer::jvmti()?;
+    let class = jni.find_class(c"java/lang/Thread").ok()?;
+    let group = jvmti.system_thread_group(jni).ok()?;
+    let name = jni.new_string(name).ok()?;
+    let arguments = [Argument::Object(group), Argument::Object(name)];
+    let descriptor = c"(Ljava/lang/ThreadGroup;Ljava/lang/String;)V";
+    jni.new_object(class, descriptor, &arguments).ok()
+}
+
+fn send_for_ever(jni: Jni<'_>) {
+    loop {
+        {
+            let waiting = |queue: &mut Queue| queue.finished == 0 || is_disabled();
+            let _queue = WAKE
+                .wait_while(queue(), waiting)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        if jni.framed(deliver).is_none() {
+            return;
+        }
+    }
+}
+
+/// Sends the events of all collections so far.
+pub(super) fn deliver(jni: Jni<'_>) {
+    let began = Instant::now();
+    while DELIVERING.swap(true, Ordering::SeqCst) {
+        if began.elapsed() > PATIENCE {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    deliver_alone(jni);
+    DELIVERING.store(false, Ordering::SeqCst);
+}
+
+fn deliver_alone(jni: Jni<'_>) {
+    if let Some(jvmti) = layer::jvmti() {
+        // The JVM tells of dead objects late. This function tells of all that are known; no object has the tag.
+        jvmti.object_with_tag(jni, 1);
+    }
+    if is_disabled() {
+        return;
+    }
+    let Queue { finished, freed } = std::mem::take(&mut *queue());
+    for id in &freed {
+        if let Some(to) = definitions::unloaded(*id) {
+            layer::send(
+                to,
+                event::CLASS_UNLOAD,
+                layer::id(jni),
+                layer::object_data(*id),
+            );
+        }
+    }
+    definitions::ALIVE.fetch_sub(freed.len() as i64, Ordering::Relaxed);
+    let mut freed = Some(freed);
+    for _ in 0..finished.max(u32::from(freed.as_ref().is_some_and(|it| !it.is_empty()))) {
+        let env = layer::id(jni);
+        layer::send(
+            layer::wanted(event::GC_START),
+            event::GC_START,
+            env,
+            NO_DATA,
+        );
+        for id in freed.take().unwrap_or_default() {
+            let to = layer::wanted(event::OBJECT_FREE);
+            layer::send(to, event::OBJECT_FREE, env, layer::object_data(id));
+        }
+        let to = layer::wanted(event::GC_FINISH);
+        if to != 0 {
+            let gc_info = info(jni);
+            layer::send(to, event::GC_FINISH, env, Data { gc_info });
+        }
+    }
+}
+
+/// The heap now. It is not that of the end of the collection, but of a moment later.
+fn info(jni: Jni<'_>) -> GcInfo {
+    let used_objects = if layer::wanted(event::OBJECT_ALLOC) != 0 {
+        definitions::ALIVE.load(Ordering::Relaxed).max(0)
+    } else {
+        let counted = layer::jvmti().and_then(|jvmti| jvmti.count_objects().ok());
+        counted.unwrap_or(0) as i64
+    };
+    let space = jni.framed(|jni| {
+        let runtime = jni.find_class(c"java/lang/Runtime").ok()?;
+        let get = c"()Ljava/lang/Runtime;";
+        let get = jni.method_key(runtime, c"getRuntime", get, true).ok()?;
+        let runtime = jni.call_static_object(runtime, get).ok()?;
+        let total = jni.call_long_method(runtime, c"totalMemory").ok()?;
+        let free = jni.call_long_method(runtime, c"freeMemory").ok()?;
+        Some((total, total - free))
+    });
+    let (total_space, used_space) = space.flatten().unwrap_or((0, 0));
+    GcInfo {
+        used_objects,
+        used_space,
+        total_space,
+    }
+}

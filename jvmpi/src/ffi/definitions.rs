@@ -1,0 +1,258 @@
+//! Definitions: `OBJECT_ALLOC` and `CLASS_LOAD`, which tell a profiler of an id before another event has it.
+//!
+//! The two are in one file because an object needs its class, and a class is an object.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{OnceLock, PoisonError, RwLock};
+
+use loadhook_jvm::jni::{Field, Jni};
+use loadhook_jvm::reference::Local;
+
+use super::class_load::Load;
+use super::layer::{self, Profilers};
+use super::tags;
+use crate::abi::{Data, Int, ObjectAlloc, ObjectId, REQUESTED, event, kind};
+
+/// The arena of all objects.
+pub(super) const ARENA: Int = 1;
+
+/// Objects that were announced and not freed, for `GC_FINISH`.
+pub(super) static ALIVE: AtomicI64 = AtomicI64::new(0);
+
+/// The facts about the objects of a class.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Facts {
+    /// The class that `OBJECT_ALLOC` shows: of an array of objects that of its elements, of one of numbers none.
+    pub(super) shown_class: ObjectId,
+    /// `is_array` of `OBJECT_ALLOC`.
+    pub(super) is_array: Int,
+}
+
+struct Known {
+    facts: Facts,
+    /// Who has got `CLASS_LOAD`.
+    announced: Profilers,
+    /// True once the class is prepared. Before, its methods and fields are not known.
+    is_whole: bool,
+}
+
+static CLASSES: RwLock<Option<HashMap<ObjectId, Known>>> = RwLock::new(None);
+/// `Class.componentType`.
+static COMPONENT: OnceLock<Option<Field>> = OnceLock::new();
+
+/// The id of an object; 0 for null. An object that had no id is announced.
+pub(super) fn id_of(jni: Jni<'_>, object: Local<'_>) -> ObjectId {
+    let (id, is_new) = tags::tagged(object);
+    if is_new {
+        announce_object(jni, object, id);
+    }
+    id
+}
+
+fn announce_object(jni: Jni<'_>, object: Local<'_>, id: ObjectId) {
+    let wanted = layer::wanted(event::OBJECT_ALLOC);
+    if wanted != 0 {
+        ALIVE.fetch_add(1, Ordering::Relaxed);
+        alloc_event(jni, object, id, wanted, event::OBJECT_ALLOC);
+    }
+}
+
+/// Sends `OBJECT_ALLOC` as requested.
+pub(super) fn requested_object(jni: Jni<'_>, object: Local<'_>, id: ObjectId, to: Profilers) {
+    alloc_event(jni, object, id, to, event::OBJECT_ALLOC | REQUESTED);
+}
+
+fn alloc_event(jni: Jni<'_>, object: Local<'_>, id: ObjectId, to: Profilers, event_type: Int) {
+    let (Some(jvmti), Ok(class)) = (layer::jvmti(), jni.class_of(object)) else {
+        return;
+    };
+    let size = jvmti.object_size(object).unwrap_or(0);
+    let mut alloc = ObjectAlloc {
+        arena: ARENA,
+        class: 0,
+        is_array: 0,
+        size: Int::try_from(size).unwrap_or(Int::MAX),
+        object: id,
+    };
+    // The class of `java.lang.Class` is that object itself, and would be asked for without end.
+    if !jni.is_same(object, class) {
+        let found = facts(jni, class);
+        alloc.class = found.shown_class;
+        alloc.is_array = found.is_array;
+    }
+    layer::send(
+        to,
+        event_type,
+        layer::id(jni),
+        Data {
+            object_alloc: alloc,
+        },
+    );
+}
+
+/// Sends `OBJECT_ALLOC` for an object that was seen in a heap walk and may be gone by now.
+pub(super) fn walked(jni: Jni<'_>, object: ObjectId, class: ObjectId, is_array: Int, size: i64) {
+    let wanted = layer::wanted(event::OBJECT_ALLOC);
+    if wanted == 0 {
+        return;
+    }
+    ALIVE.fetch_add(1, Ordering::Relaxed);
+    let object_alloc = ObjectAlloc {
+        arena: ARENA,
+        class,
+        is_array,
+        size: Int::try_from(size).unwrap_or(Int::MAX),
+        object,
+    };
+    layer::send(
+        wanted,
+        event::OBJECT_ALLOC,
+        layer::id(jni),
+        Data { object_alloc },
+    );
+}
+
+/// At an allocation. The JVM may tell twice of the same object.
+pub(super) fn allocated(jni: Jni<'_>, object: Local<'_>) {
+    if layer::wanted(event::OBJECT_ALLOC) != 0 {
+        id_of(jni, object);
+    }
+}
+
+/// The facts about a class, which is announced.
+pub(super) fn facts(jni: Jni<'_>, class: Local<'_>) -> Facts {
+    let id = class_id(jni, class);
+    let known = {
+        let classes = CLASSES.read().unwrap_or_else(PoisonError::into_inner);
+        classes
+            .as_ref()
+            .and_then(|classes| classes.get(&id).map(|known| known.facts))
+    };
+    known.unwrap_or_default()
+}
+
+/// The id of a class. It is announced to all who want it and have not got it.
+pub(super) fn class_id(jni: Jni<'_>, class: Local<'_>) -> ObjectId {
+    announce_as(jni, class, false)
+}
+
+/// The same when a class has just been prepared: if it was announced before, it is so again, with methods and fields.
+pub(super) fn prepared(jni: Jni<'_>, class: Local<'_>) {
+    announce_as(jni, class, true);
+}
+
+fn announce_as(jni: Jni<'_>, class: Local<'_>, is_prepared: bool) -> ObjectId {
+    let id = id_of(jni, class);
+    let wanted = layer::wanted(event::CLASS_LOAD);
+    let known = {
+        let classes = CLASSES.read().unwrap_or_else(PoisonError::into_inner);
+        let known = classes.as_ref().and_then(|classes| classes.get(&id));
+        known.map(|known| (wanted & !known.announced, known.is_whole))
+    };
+    match known {
+        Some((0, is_whole)) if is_whole || !is_prepared => return id,
+        None => {
+            note(jni, class, id);
+            if wanted == 0 {
+                return id;
+            }
+        }
+        _ => {}
+    }
+    let Some(load) = Load::of(jni, class, id) else {
+        return id;
+    };
+    if !load.is_whole && !is_prepared && link(class) {
+        return announce_as(jni, class, true);
+    }
+    let new = {
+        let mut classes = CLASSES.write().unwrap_or_else(PoisonError::into_inner);
+        let Some(known) = classes.get_or_insert_default().get_mut(&id) else {
+            return id;
+        };
+        if !known.is_whole && load.is_whole {
+            // Told without methods so far.
+            known.announced = 0;
+            known.is_whole = true;
+        }
+        let new = wanted & !known.announced;
+        known.announced |= new;
+        new
+    };
+    load.send(jni, new, event::CLASS_LOAD);
+    id
+}
+
+/// Has the JVM prepare a class, which retransforming does, so that its methods and fields can be told. Returns whether
+/// the class is prepared.
+fn link(class: Local<'_>) -> bool {
+    layer::jvmti().is_some_and(|jvmti| {
+        jvmti.retransform(&[class]).is_ok() && jvmti.class_methods(class).is_some()
+    })
+}
+
+/// Notes the facts about a class.
+fn note(jni: Jni<'_>, class: Local<'_>, id: ObjectId) {
+    let signature = layer::jvmti().and_then(|jvmti| jvmti.class_signature(class).ok());
+    let mut facts = Facts {
+        shown_class: id,
+        is_array: kind::NORMAL_OBJECT,
+    };
+    if let Some([b'[', element, ..]) = signature.as_deref() {
+        facts.is_array = kind::of(*element);
+        facts.shown_class = match component(jni, class) {
+            Some(element) if facts.is_array == kind::CLASS => class_id(jni, element),
+            _ => 0,
+        };
+    }
+    let mut classes = CLASSES.write().unwrap_or_else(PoisonError::into_inner);
+    classes.get_or_insert_default().entry(id).or_insert(Known {
+        facts,
+        announced: 0,
+        is_whole: false,
+    });
+}
+
+fn component<'e>(jni: Jni<'e>, class: Local<'_>) -> Option<Local<'e>> {
+    let field = *COMPONENT.get_or_init(|| {
+        let of_classes = jni.find_class(c"java/lang/Class").ok()?;
+        jni.field(of_classes, c"componentType", c"Ljava/lang/Class;")
+            .ok()
+    });
+    jni.object_field(class, field?)
+        .ok()
+        .filter(|class| !class.is_null())
+}
+
+/// Sends the requested `CLASS_LOAD`. Returns whether the object is a class.
+pub(super) fn requested_class(jni: Jni<'_>, class: Local<'_>, id: ObjectId, to: Profilers) -> bool {
+    let is_class = jni
+        .find_class(c"java/lang/Class")
+        .is_ok_and(|of_classes| jni.is_instance(class, of_classes));
+    if !is_class {
+        return false;
+    }
+    let Some(load) = Load::of(jni, class, id) else {
+        return false;
+    };
+    load.send(jni, to, event::CLASS_LOAD | REQUESTED);
+    true
+}
+
+/// Forgets a class that was unloaded. Returns who is to be told.
+pub(super) fn unloaded(id: ObjectId) -> Option<Profilers> {
+    {
+        let classes = CLASSES.read().unwrap_or_else(PoisonError::into_inner);
+        classes.as_ref()?.get(&id)?;
+    }
+    let mut classes = CLASSES.write().unwrap_or_else(PoisonError::into_inner);
+    let known = classes.as_mut()?.remove(&id)?;
+    Some(known.announced & layer::wanted(event::CLASS_UNLOAD))
+}
+
+/// The facts about a class by its id, for objects of a heap walk.
+pub(super) fn facts_by_id(id: ObjectId) -> Option<Facts> {
+    let classes = CLASSES.read().unwrap_or_else(PoisonError::into_inner);
+    classes.as_ref()?.get(&id).map(|known| known.facts)
+}

@@ -1,0 +1,44 @@
+//! Enabling and disabling events.
+
+use super::layer;
+use super::{arrivals, hook, sources};
+use crate::abi::{FAIL, Int, NOT_AVAILABLE, SUCCESS, event};
+
+/// `EnableEvent`.
+pub(super) fn enable(profiler: usize, event_type: Int) -> Int {
+    let Some(jvmti) = layer::jvmti() else {
+        return FAIL;
+    };
+    if sources::prepare(jvmti, event_type) != Some(true) {
+        return NOT_AVAILABLE;
+    }
+    let had = layer::enabled(event_type) & (1 << profiler) != 0;
+    let rewrote = hook::wants_methods();
+    layer::set_enabled(event_type, profiler, true);
+    if had || !layer::is_running() {
+        return SUCCESS;
+    }
+    sources::update();
+    if let Some(jni) = layer::current_jni() {
+        arrivals::enabled_later(jni, event_type);
+        if event_type == event::CLASS_LOAD_HOOK || (!rewrote && hook::wants_methods()) {
+            hook::retransform_loaded(jni);
+        }
+    }
+    SUCCESS
+}
+
+/// `DisableEvent`.
+pub(super) fn disable(profiler: usize, event_type: Int) -> Int {
+    let is_dump = [event::HEAP_DUMP, event::MONITOR_DUMP, event::OBJECT_DUMP].contains(&event_type);
+    let is_event = (event::METHOD_ENTRY..=event::INSTRUCTION_START).contains(&event_type)
+        || (event::THREAD_START..=event::GC_FINISH).contains(&event_type) && event_type != 36;
+    if is_dump || !is_event {
+        return NOT_AVAILABLE;
+    }
+    layer::set_enabled(event_type, profiler, false);
+    if layer::is_running() {
+        sources::update();
+    }
+    SUCCESS
+}

@@ -1,0 +1,174 @@
+//! The old profilers of this JVM, their enabled events, and how events get to them.
+
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::null_mut;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, Ordering};
+
+use loadhook_jvm::jni::Jni;
+use loadhook_jvm::jvmti::Jvmti;
+use loadhook_jvm::sys::{self, JNI_VERSION_10};
+use loadhook_jvm::vm;
+
+use crate::abi::{Data, EnvId, Event, Int, Interface, event};
+
+/// The highest number of profilers in a JVM. Functions of JVMPI do not say who calls them, so that each profiler has
+/// functions of its own.
+pub(super) const MOST_PROFILERS: usize = 4;
+
+/// A set of profilers: a bit for each.
+pub(super) type Profilers = u8;
+
+/// The interface of each profiler.
+static INTERFACES: [AtomicPtr<Interface>; MOST_PROFILERS] =
+    [const { AtomicPtr::new(null_mut()) }; MOST_PROFILERS];
+/// Who has enabled which event.
+static ENABLED: [AtomicU8; event::COUNT] = [const { AtomicU8::new(0) }; event::COUNT];
+/// Who gets which event: nobody before the JVM is initialised and after it has shut down.
+static WANTED: [AtomicU8; event::COUNT] = [const { AtomicU8::new(0) }; event::COUNT];
+static RUNNING: AtomicBool = AtomicBool::new(false);
+static JVMTI: OnceLock<Jvmti> = OnceLock::new();
+static VM: AtomicPtr<sys::Table> = AtomicPtr::new(null_mut());
+
+/// Remembers the JVM.
+pub(super) fn set_jvm(vm: *mut sys::Table, jvmti: Jvmti) {
+    VM.store(vm, Ordering::Release);
+    let _ = JVMTI.set(jvmti);
+}
+
+/// The real `JavaVM`; null before the first profiler is loaded.
+pub(super) fn real_vm() -> *mut sys::Table {
+    VM.load(Ordering::Acquire)
+}
+
+/// The JVM TI environment of the layer.
+pub(super) fn jvmti() -> Option<Jvmti> {
+    JVMTI.get().copied()
+}
+
+/// The JNI environment of this thread; `None` if it is not attached.
+pub(super) fn current_jni<'e>() -> Option<Jni<'e>> {
+    let vm = real_vm();
+    if vm.is_null() {
+        return None;
+    }
+    // SAFETY: the pointer is the JVM's, and the environment this thread's.
+    unsafe { vm::interface(vm, JNI_VERSION_10).map(|env| Jni::new(env)) }
+}
+
+/// Puts the interface of a new profiler; `None` if there are too many. The number is its bit.
+pub(super) fn add(make: impl FnOnce(usize) -> *mut Interface) -> Option<usize> {
+    let free = INTERFACES
+        .iter()
+        .position(|place| place.load(Ordering::Acquire).is_null())?;
+    INTERFACES[free].store(make(free), Ordering::Release);
+    Some(free)
+}
+
+/// Takes a profiler away that did not load.
+pub(super) fn remove(profiler: usize) {
+    for number in 0..event::COUNT {
+        set_enabled(number as Int, profiler, false);
+    }
+    INTERFACES[profiler].store(null_mut(), Ordering::Release);
+}
+
+/// Enables or disables an event for a profiler.
+pub(super) fn set_enabled(event: Int, profiler: usize, enable: bool) {
+    let Some(place) = ENABLED.get(event as usize) else {
+        return;
+    };
+    let bit = 1 << profiler;
+    let who = if enable {
+        place.fetch_or(bit, Ordering::SeqCst) | bit
+    } else {
+        place.fetch_and(!bit, Ordering::SeqCst) & !bit
+    };
+    if RUNNING.load(Ordering::SeqCst) {
+        WANTED[event as usize].store(who, Ordering::SeqCst);
+    }
+}
+
+/// Begins or ends the delivery of events.
+pub(super) fn set_running(running: bool) {
+    RUNNING.store(running, Ordering::SeqCst);
+    for (wanted, enabled) in WANTED.iter().zip(&ENABLED) {
+        let who = if running {
+            enabled.load(Ordering::SeqCst)
+        } else {
+            0
+        };
+        wanted.store(who, Ordering::SeqCst);
+    }
+}
+
+/// Returns whether events are delivered: from the JVM's initialisation until it has shut down.
+pub(super) fn is_running() -> bool {
+    RUNNING.load(Ordering::SeqCst)
+}
+
+/// Who has enabled an event, even if it is not delivered yet.
+pub(super) fn enabled(event: Int) -> Profilers {
+    ENABLED[event as usize].load(Ordering::Relaxed)
+}
+
+/// Who gets an event now.
+#[inline]
+pub(super) fn wanted(event: Int) -> Profilers {
+    WANTED[event as usize].load(Ordering::Relaxed)
+}
+
+/// Sends an event. Each profiler gets a copy, because it may change it.
+#[inline]
+pub(super) fn send(profilers: Profilers, event_type: Int, env: EnvId, data: Data) {
+    let mut left = profilers;
+    while left != 0 {
+        let profiler = left.trailing_zeros() as usize;
+        left &= left - 1;
+        let mut event = Event {
+            event_type,
+            env,
+            data,
+        };
+        send_one(profiler, &mut event);
+    }
+}
+
+/// Sends an event to one profiler, which may write into it.
+#[inline]
+pub(super) fn send_one(profiler: usize, event: &mut Event) {
+    let interface = INTERFACES[profiler].load(Ordering::Acquire);
+    if interface.is_null() {
+        return;
+    }
+    // SAFETY: interfaces are never freed. The profiler has set the function before events begin.
+    unsafe {
+        if let Some(notify) = (*interface).notify_event {
+            notify(event);
+        }
+    }
+}
+
+/// Runs `body` and keeps a panic from the JVM and from the profiler.
+pub(super) fn guarded<T>(otherwise: T, body: impl FnOnce() -> T) -> T {
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or(otherwise)
+}
+
+/// A thread's id: its environment.
+pub(super) fn id(jni: Jni<'_>) -> EnvId {
+    jni.env.cast()
+}
+
+/// Data of an event that has none.
+pub(super) const NO_DATA: Data = Data { none: [0; 9] };
+
+/// Data of an event that has only an object.
+pub(super) fn object_data(object: usize) -> Data {
+    Data { object }
+}
+
+/// Data of an event that has only a method.
+pub(super) fn method_data(method: *mut c_void) -> Data {
+    Data { method }
+}

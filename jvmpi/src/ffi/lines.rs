@@ -1,0 +1,65 @@
+//! Lines of methods.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use loadhook_jvm::jvmti::MethodKey;
+
+use super::layer;
+use crate::abi::Int;
+
+/// `lineno` of a frame in a native method.
+const NATIVE: Int = -3;
+/// `lineno` of a frame whose line is not known.
+const UNKNOWN: Int = -1;
+
+type Table = Arc<[(i64, i32)]>;
+
+/// Tables that were asked for. A method id is never used for another method.
+static TABLES: RwLock<Option<HashMap<MethodKey, Table>>> = RwLock::new(None);
+
+/// The line table of a method by offset; empty if there is none.
+fn table(method: MethodKey) -> Table {
+    {
+        let tables = TABLES.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(table) = tables.as_ref().and_then(|tables| tables.get(&method)) {
+            return table.clone();
+        }
+    }
+    let mut lines = match layer::jvmti() {
+        Some(jvmti) => jvmti.line_numbers(method).unwrap_or_default(),
+        None => Vec::new(),
+    };
+    lines.sort_unstable();
+    let table: Table = lines.into();
+    let mut tables = TABLES.write().unwrap_or_else(PoisonError::into_inner);
+    tables.get_or_insert_default().insert(method, table.clone());
+    table
+}
+
+/// The line of a place in a method.
+pub(super) fn line(method: MethodKey, location: i64) -> Int {
+    if location < 0 {
+        return NATIVE;
+    }
+    let table = table(method);
+    let after = table.partition_point(|(start, _)| *start <= location);
+    match after.checked_sub(1).and_then(|place| table.get(place)) {
+        Some((_, line)) => *line,
+        None => UNKNOWN,
+    }
+}
+
+/// The lines of the first and the last instruction of a method; −1 if they are not known.
+pub(super) fn range(method: MethodKey) -> (Int, Int) {
+    let lines = match layer::jvmti() {
+        Some(jvmti) => jvmti.line_numbers(method).unwrap_or_default(),
+        None => Vec::new(),
+    };
+    let first = lines.iter().min_by_key(|(start, _)| *start);
+    let last = lines.iter().max_by_key(|(start, _)| *start);
+    match (first, last) {
+        (Some(first), Some(last)) => (first.1, last.1),
+        _ => (-1, -1),
+    }
+}

@@ -1,0 +1,214 @@
+//! Entries and exits of methods. Probes in the bytecode call the native methods of the layer's class.
+//!
+//! A number stands for a method in its probes, because the id does not exist yet when they are inserted. The first entry
+//! finds the id on the stack. Each thread keeps the methods that it has entered, so that an exit that no probe sees (an
+//! exception out of `super(…)`) is sent before the next one, and none is sent without an entry.
+
+use std::ffi::{CString, c_void};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use loadhook_jvm::jni::Jni;
+use loadhook_jvm::jvmti::MethodKey;
+use loadhook_jvm::reference::Local;
+use loadhook_jvm::sys::{Int, NativeMethod, Object};
+
+use super::definitions;
+use super::layer;
+use super::threads::{self, Thread};
+use crate::abi::{Data, MethodEntry2, event};
+use crate::probe_class;
+
+/// Ids of methods by number, in chunks that are made when they are needed.
+static CHUNKS: [AtomicPtr<Chunk>; MOST_CHUNKS] =
+    [const { AtomicPtr::new(null_mut()) }; MOST_CHUNKS];
+const MOST_CHUNKS: usize = 4096;
+const CHUNK: usize = 4096;
+type Chunk = [AtomicPtr<c_void>; CHUNK];
+
+static NEXT: AtomicU32 = AtomicU32::new(0);
+/// The methods of the layer's class, which stacks must not show.
+static OWN: OnceLock<Vec<MethodKey>> = OnceLock::new();
+static IS_DEFINED: AtomicBool = AtomicBool::new(false);
+/// Held while a chunk is made.
+static MAKING: Mutex<()> = Mutex::new(());
+
+/// A number for a method; `None` if there are too many.
+pub(super) fn next_number() -> Option<u32> {
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let place = CHUNKS.get(number as usize / CHUNK)?;
+    if place.load(Ordering::Acquire).is_null() {
+        let _held = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
+        if place.load(Ordering::Acquire).is_null() {
+            let chunk: Box<Chunk> = Box::new([const { AtomicPtr::new(null_mut()) }; CHUNK]);
+            place.store(Box::into_raw(chunk), Ordering::Release);
+        }
+    }
+    Some(number)
+}
+
+/// Returns whether probes can be inserted.
+pub(super) fn is_defined() -> bool {
+    IS_DEFINED.load(Ordering::Acquire)
+}
+
+/// Defines the class, and binds its methods. An error means that no method can have probes.
+pub(super) fn define(jni: Jni<'_>) {
+    let Ok(class) = jni.define_boot_class(probe_class::NAME, &probe_class::bytes()) else {
+        return;
+    };
+    let functions = [
+        enter as *const c_void,
+        exit as *const c_void,
+        caught as *const c_void,
+        ended as *const c_void,
+    ];
+    let mut own = Vec::new();
+    for ((name, signature), function) in probe_class::NATIVES.into_iter().zip(functions) {
+        let (Ok(name), Ok(signature)) = (CString::new(name), CString::new(signature)) else {
+            return;
+        };
+        let method = NativeMethod {
+            name: name.as_ptr(),
+            signature: signature.as_ptr(),
+            function,
+        };
+        if jni.register_native(class, &method).is_err() {
+            return;
+        }
+        own.extend(jni.method_key(class, &name, &signature, true).ok());
+    }
+    let _ = OWN.set(own);
+    if super::own::global(jni, class).is_some() {
+        IS_DEFINED.store(true, Ordering::Release);
+    }
+}
+
+/// Returns whether a method is one of the layer's class.
+pub(super) fn is_own(method: MethodKey) -> bool {
+    OWN.get().is_some_and(|own| own.contains(&method))
+}
+
+/// The id of the method that called the probe.
+fn id_of(number: Int) -> Option<*mut c_void> {
+    let number = number as usize;
+    let chunk = CHUNKS.get(number / CHUNK)?.load(Ordering::Acquire);
+    if chunk.is_null() {
+        return None;
+    }
+    // SAFETY: chunks are never freed.
+    let place = unsafe { &(*chunk)[number % CHUNK] };
+    let id = place.load(Ordering::Relaxed);
+    if !id.is_null() {
+        return Some(id);
+    }
+    // The innermost frame is the probe's.
+    let frames = layer::jvmti()?.stack_trace(2);
+    let id = frames.get(1)?.method.0;
+    place.store(id, Ordering::Relaxed);
+    Some(id)
+}
+
+/// The id of a method that has been entered.
+fn known_id(number: u32) -> Option<*mut c_void> {
+    let chunk = CHUNKS.get(number as usize / CHUNK)?.load(Ordering::Acquire);
+    if chunk.is_null() {
+        return None;
+    }
+    // SAFETY: chunks are never freed.
+    let id = unsafe { &(*chunk)[number as usize % CHUNK] }.load(Ordering::Relaxed);
+    (!id.is_null()).then_some(id)
+}
+
+unsafe extern "system" fn enter(env: *mut c_void, _class: Object, number: Int) {
+    let (one, two) = (
+        layer::wanted(event::METHOD_ENTRY),
+        layer::wanted(event::METHOD_ENTRY2),
+    );
+    if one | two | layer::wanted(event::METHOD_EXIT) == 0 {
+        return;
+    }
+    layer::guarded((), || {
+        let (Some(thread), Some(method)) = (threads::current(env), id_of(number)) else {
+            return;
+        };
+        // SAFETY: this is the thread itself, and the borrow ends here.
+        let stack = unsafe { &mut *thread.stack.get() };
+        stack.push(number as u32);
+        if one != 0 {
+            layer::send(one, event::METHOD_ENTRY, env, layer::method_data(method));
+        }
+        if two != 0 {
+            // SAFETY: the JVM passes this thread's environment.
+            let jni = unsafe { Jni::new(env) };
+            let object = layer::jvmti().map_or(Local::NULL, |jvmti| jvmti.local_instance(jni, 1));
+            let method_entry2 = MethodEntry2 {
+                method,
+                object: definitions::id_of(jni, object),
+            };
+            layer::send(two, event::METHOD_ENTRY2, env, Data { method_entry2 });
+        }
+    });
+}
+
+unsafe extern "system" fn exit(env: *mut c_void, _class: Object, number: Int) {
+    left(env, number as u32, true);
+}
+
+unsafe extern "system" fn ended(env: *mut c_void, _class: Object, number: Int, _key: Int) {
+    left(env, number as u32, true);
+}
+
+/// At the beginning of a handler: what the method had called is left.
+unsafe extern "system" fn caught(env: *mut c_void, _class: Object, number: Int) {
+    left(env, number as u32, false);
+}
+
+/// Sends the exits of all methods above this one on the thread's stack, and its own.
+#[inline]
+fn left(env: *mut c_void, number: u32, with_own: bool) {
+    layer::guarded((), || {
+        let Some(thread) = threads::current(env) else {
+            return;
+        };
+        // SAFETY: this is the thread itself. No event is sent while the stack is borrowed.
+        let stack = unsafe { &*thread.stack.get() };
+        let Some(place) = stack.iter().rposition(|it| *it == number) else {
+            return;
+        };
+        let keep = if with_own { place } else { place + 1 };
+        while let Some(top) = pop_above(thread, keep) {
+            let wanted = layer::wanted(event::METHOD_EXIT);
+            if wanted != 0
+                && let Some(method) = known_id(top)
+            {
+                layer::send(wanted, event::METHOD_EXIT, env, layer::method_data(method));
+            }
+        }
+    });
+}
+
+/// Takes the innermost method if there are more than `keep`.
+fn pop_above(thread: &Thread, keep: usize) -> Option<u32> {
+    // SAFETY: this is the thread itself, and the borrow ends here.
+    let stack = unsafe { &mut *thread.stack.get() };
+    if stack.len() > keep {
+        stack.pop()
+    } else {
+        None
+    }
+}
+
+/// Sends the exits of all methods of a thread that ends.
+pub(super) fn thread_ends(env: *mut c_void) {
+    let Some(thread) = threads::current(env) else {
+        return;
+    };
+    while let Some(top) = pop_above(thread, 0) {
+        let wanted = layer::wanted(event::METHOD_EXIT);
+        if let Some(method) = known_id(top).filter(|_| wanted != 0) {
+            layer::send(wanted, event::METHOD_EXIT, env, layer::method_data(method));
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! The capabilities and the events of JVM TI that events of JVMPI need.
+
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use loadhook_jvm::jvmti::Jvmti;
+use loadhook_jvm::sys::{Capabilities, capability, event as jvmti_event};
+
+use super::layer;
+use super::{collections, jni_references};
+use crate::abi::{Int, event};
+
+/// The capabilities that need no event to be enabled, each for itself: without one, the functions that need it say so.
+const ALWAYS: [usize; 12] = [
+    capability::CAN_TAG_OBJECTS,
+    capability::CAN_GET_SOURCE_FILE_NAME,
+    capability::CAN_GET_LINE_NUMBERS,
+    capability::CAN_GET_CURRENT_THREAD_CPU_TIME,
+    capability::CAN_GET_THREAD_CPU_TIME,
+    capability::CAN_SUSPEND,
+    capability::CAN_GET_MONITOR_INFO,
+    capability::CAN_GET_OWNED_MONITOR_INFO,
+    capability::CAN_GET_CURRENT_CONTENDED_MONITOR,
+    capability::CAN_GENERATE_GARBAGE_COLLECTION_EVENTS,
+    capability::CAN_GENERATE_OBJECT_FREE_EVENTS,
+    capability::CAN_SUPPORT_VIRTUAL_THREADS,
+];
+
+const REWRITING: [usize; 3] = [
+    capability::CAN_GENERATE_ALL_CLASS_HOOK_EVENTS,
+    capability::CAN_RETRANSFORM_CLASSES,
+    capability::CAN_RETRANSFORM_ANY_CLASS,
+];
+
+/// The events of JVM TI that events of JVMPI come from.
+const SOURCES: [(c_int, &[Int]); 14] = [
+    (jvmti_event::CLASS_PREPARE, &[event::CLASS_LOAD]),
+    (
+        jvmti_event::CLASS_FILE_LOAD_HOOK,
+        &[
+            event::CLASS_LOAD_HOOK,
+            event::METHOD_ENTRY,
+            event::METHOD_ENTRY2,
+            event::METHOD_EXIT,
+        ],
+    ),
+    (jvmti_event::SAMPLED_OBJECT_ALLOC, &[event::OBJECT_ALLOC]),
+    (jvmti_event::VM_OBJECT_ALLOC, &[event::OBJECT_ALLOC]),
+    (
+        jvmti_event::OBJECT_FREE,
+        &[event::OBJECT_FREE, event::CLASS_UNLOAD, event::GC_FINISH],
+    ),
+    (
+        jvmti_event::GARBAGE_COLLECTION_FINISH,
+        &[
+            event::GC_START,
+            event::GC_FINISH,
+            event::OBJECT_FREE,
+            event::CLASS_UNLOAD,
+        ],
+    ),
+    (
+        jvmti_event::COMPILED_METHOD_LOAD,
+        &[event::COMPILED_METHOD_LOAD],
+    ),
+    (
+        jvmti_event::COMPILED_METHOD_UNLOAD,
+        &[event::COMPILED_METHOD_UNLOAD],
+    ),
+    (jvmti_event::SINGLE_STEP, &[event::INSTRUCTION_START]),
+    (
+        jvmti_event::MONITOR_CONTENDED_ENTER,
+        &[
+            event::MONITOR_CONTENDED_ENTER,
+            event::MONITOR_CONTENDED_EXIT,
+        ],
+    ),
+    (
+        jvmti_event::MONITOR_CONTENDED_ENTERED,
+        &[
+            event::MONITOR_CONTENDED_ENTERED,
+            event::MONITOR_CONTENDED_EXIT,
+        ],
+    ),
+    (
+        jvmti_event::MONITOR_WAIT,
+        &[event::MONITOR_WAIT, event::MONITOR_WAITED],
+    ),
+    (jvmti_event::MONITOR_WAITED, &[event::MONITOR_WAITED]),
+    (
+        jvmti_event::DATA_DUMP_REQUEST,
+        &[event::DATA_DUMP_REQUEST, event::DATA_RESET_REQUEST],
+    ),
+];
+
+/// The sources that are enabled: a bit for each.
+static ENABLED_SOURCES: AtomicU64 = AtomicU64::new(0);
+
+/// Adds the capabilities that the layer always asks for.
+pub(super) fn add_capabilities(jvmti: Jvmti) {
+    let _ = jvmti.add_capabilities(Capabilities::of(&REWRITING));
+    for one in ALWAYS {
+        let _ = jvmti.add_capabilities(Capabilities::of(&[one]));
+    }
+}
+
+/// Adds the capabilities of an event. `None` if it is no event that can be enabled.
+pub(super) fn prepare(jvmti: Jvmti, event_type: Int) -> Option<bool> {
+    let add = |wanted: &[usize]| jvmti.add_capabilities(Capabilities::of(wanted)).is_ok();
+    Some(match event_type {
+        event::METHOD_ENTRY | event::METHOD_EXIT | event::CLASS_LOAD_HOOK => add(&REWRITING),
+        event::METHOD_ENTRY2 => add(&REWRITING) && add(&[capability::CAN_ACCESS_LOCAL_VARIABLES]),
+        event::OBJECT_ALLOC => {
+            // With an interval of 0, all allocations are sampled; the second event only makes sure.
+            let _ = add(&[capability::CAN_GENERATE_VM_OBJECT_ALLOC_EVENTS]);
+            add(&[capability::CAN_GENERATE_SAMPLED_OBJECT_ALLOC_EVENTS])
+        }
+        event::OBJECT_FREE | event::CLASS_UNLOAD => add(&[
+            capability::CAN_GENERATE_OBJECT_FREE_EVENTS,
+            capability::CAN_GENERATE_GARBAGE_COLLECTION_EVENTS,
+        ]),
+        event::GC_START | event::GC_FINISH => {
+            add(&[capability::CAN_GENERATE_GARBAGE_COLLECTION_EVENTS])
+        }
+        event::COMPILED_METHOD_LOAD | event::COMPILED_METHOD_UNLOAD => {
+            add(&[capability::CAN_GENERATE_COMPILED_METHOD_LOAD_EVENTS])
+        }
+        event::INSTRUCTION_START => add(&[capability::CAN_GENERATE_SINGLE_STEP_EVENTS]),
+        event::MONITOR_CONTENDED_ENTER
+        | event::MONITOR_CONTENDED_ENTERED
+        | event::MONITOR_CONTENDED_EXIT
+        | event::MONITOR_WAIT
+        | event::MONITOR_WAITED => add(&[capability::CAN_GENERATE_MONITOR_EVENTS]),
+        event::OBJECT_MOVE
+        | event::THREAD_START
+        | event::THREAD_END
+        | event::JNI_GLOBALREF_ALLOC
+        | event::JNI_GLOBALREF_FREE
+        | event::JNI_WEAK_GLOBALREF_ALLOC
+        | event::JNI_WEAK_GLOBALREF_FREE
+        | event::CLASS_LOAD
+        | event::DATA_DUMP_REQUEST
+        | event::DATA_RESET_REQUEST
+        | event::JVM_INIT_DONE
+        | event::JVM_SHUT_DOWN
+        | event::ARENA_NEW
+        | event::ARENA_DELETE
+        | event::RAW_MONITOR_CONTENDED_ENTER
+        | event::RAW_MONITOR_CONTENDED_ENTERED
+        | event::RAW_MONITOR_CONTENDED_EXIT => true,
+        _ => return None,
+    })
+}
+
+/// Enables those events of JVM TI that are needed, and disables the others.
+pub(super) fn update() {
+    let Some(jvmti) = layer::jvmti() else {
+        return;
+    };
+    for (number, (source, events)) in SOURCES.iter().enumerate() {
+        let needed = events.iter().any(|event| layer::enabled(*event) != 0);
+        let bit = 1 << number;
+        let before = if needed {
+            ENABLED_SOURCES.fetch_or(bit, Ordering::SeqCst)
+        } else {
+            ENABLED_SOURCES.fetch_and(!bit, Ordering::SeqCst)
+        };
+        if (before & bit != 0) == needed {
+            continue;
+        }
+        if *source == jvmti_event::SAMPLED_OBJECT_ALLOC && needed {
+            let _ = jvmti.set_heap_sampling_interval(0);
+        }
+        let _ = jvmti.notify(*source, needed);
+    }
+    jni_references::update();
+    let collected = [
+        event::GC_START,
+        event::GC_FINISH,
+        event::OBJECT_FREE,
+        event::CLASS_UNLOAD,
+    ];
+    if collected.iter().any(|event| layer::enabled(*event) != 0)
+        && let Some(jni) = layer::current_jni()
+    {
+        collections::start_thread(jni);
+    }
+}

@@ -1,0 +1,64 @@
+//! Stacks of threads, as JVMPI shows them.
+
+use super::{layer, lines, methods, threads};
+use crate::abi::{CallFrame, CallTrace, EnvId, Int};
+
+/// The most frames of a trace in a dump.
+const DEPTH: usize = 1024;
+
+/// The innermost frames of a thread, without those of the layer's own class.
+pub(super) fn frames(env: EnvId, depth: usize) -> Vec<CallFrame> {
+    let (Some(jvmti), Some(thread)) = (layer::jvmti(), threads::find(env)) else {
+        return Vec::new();
+    };
+    if depth == 0 {
+        return Vec::new();
+    }
+    let found = jvmti.stack_trace_of(thread.object.local(), depth + 1);
+    let mut frames = Vec::new();
+    for frame in found {
+        if frames.len() < depth && !methods::is_own(frame.method) {
+            frames.push(CallFrame {
+                line: lines::line(frame.method, frame.location),
+                method: frame.method.0,
+            });
+        }
+    }
+    frames
+}
+
+/// Stack traces of threads.
+pub(super) struct Traces {
+    traces: Vec<CallTrace>,
+    _frames: Vec<Vec<CallFrame>>,
+}
+
+impl Traces {
+    pub(super) fn of(envs: &[usize]) -> Self {
+        let mut all = Vec::new();
+        let mut traces = Vec::new();
+        for env in envs {
+            let env = std::ptr::with_exposed_provenance_mut(*env);
+            let mut frames = frames(env, DEPTH);
+            traces.push(CallTrace {
+                env,
+                count: frames.len() as Int,
+                frames: frames.as_mut_ptr(),
+            });
+            all.push(frames);
+        }
+        Traces {
+            traces,
+            _frames: all,
+        }
+    }
+
+    pub(super) fn raw(&self) -> (*const CallTrace, Int) {
+        (self.traces.as_ptr(), self.traces.len() as Int)
+    }
+}
+
+/// The number of frames of a thread, as far as traces of dumps go.
+pub(super) fn depth(env: EnvId) -> usize {
+    frames(env, DEPTH).len()
+}
