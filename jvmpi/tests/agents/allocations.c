@@ -10,7 +10,8 @@
 
 static const char *const judge = "allocations";
 
-enum { DEPTH = 8, NO_ARENA = -1 };
+/* Deep enough for the frames of reflection, which are many on newer JDKs. */
+enum { DEPTH = 32 };
 
 typedef struct {
     Class *class; /* of the elements, for an array of objects */
@@ -18,7 +19,7 @@ typedef struct {
 } Object;
 
 static Table objects, arenas, global_refs;
-static int asks, is_late, moves, frees, without_class;
+static int asks, is_late, is_initialised, moves, frees, without_class;
 static long allocations, item_arrays, large_arrays, items, live_items, loads, unloads;
 static Table sites; /* from a Method to its number of Items */
 
@@ -45,7 +46,7 @@ static int element_size(jint kind) {
 
 static void check_site(JVMPI_Event *event, int is_item) {
     JVMPI_CallFrame frames[DEPTH];
-    JVMPI_CallTrace trace = {event->env_id, NO_ARENA, frames};
+    JVMPI_CallTrace trace = {event->env_id, -1, frames};
     CALL(GetCallTrace)(&trace, DEPTH);
     EXPECT(trace.num_frames <= DEPTH, "GetCallTrace gave %d frames of %d", trace.num_frames, DEPTH);
     EXPECT(trace.env_id == event->env_id, "GetCallTrace changed the thread");
@@ -110,6 +111,8 @@ static void on_alloc(JVMPI_Event *event) {
     Object *object = object_of(event);
     int is_item = object->class && object->kind == JVMPI_NORMAL_OBJECT && strcmp(object->class->name, "Judged$Item") == 0;
     if (event->env_id && !is_requested) {
+        /* Old VMs sent the first objects and classes before they told of threads. */
+        EXPECT(asks || !is_initialised || known_thread(event->env_id), "OBJECT_ALLOC in an unknown thread");
         check_site(event, is_item);
     }
     lock();
@@ -262,6 +265,7 @@ static void notify(JVMPI_Event *event) {
         on_global_ref(event);
         break;
     case JVMPI_EVENT_JVM_INIT_DONE:
+        is_initialised = 1;
         if (is_late) {
             enable(JVMPI_EVENT_OBJECT_ALLOC);
         }

@@ -109,6 +109,7 @@ static void on_start(JVMPI_Event *event) {
 
 static void on_end(JVMPI_Event *event) {
     Stack *stack = CALL(GetThreadLocalStorage)(event->env_id);
+    EXPECT(stack, "THREAD_END in a thread whose storage is lost");
     if (stack && stack->depth) {
         complain("THREAD_END while %s runs, with %d calls on the stack", stack->calls[stack->depth - 1]->name,
                  stack->depth);

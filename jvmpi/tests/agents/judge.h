@@ -46,9 +46,21 @@ __attribute__((format(printf, 1, 2))) static inline void say(const char *format,
     va_end(arguments);
 }
 
-/* Counts a complaint. Only the first ones are printed, since one fault of the layer may cause thousands. */
+/* Complaints by their text, each with its number. */
+static struct {
+    const char *format;
+    int count;
+} kinds[128];
+
+/* Counts a complaint. Only the first of each kind are printed, since one fault of the layer may cause thousands. */
 __attribute__((format(printf, 1, 2))) static inline void complain(const char *format, ...) {
-    if (__sync_add_and_fetch(&complaints, 1) <= 20) {
+    __sync_fetch_and_add(&complaints, 1);
+    int kind = 0;
+    while (kind < 127 && kinds[kind].format != format &&
+           (kinds[kind].format || !__sync_bool_compare_and_swap(&kinds[kind].format, NULL, format))) {
+        kind++;
+    }
+    if (__sync_add_and_fetch(&kinds[kind].count, 1) <= 3) {
         va_list arguments;
         va_start(arguments, format);
         say_list("complaint: ", format, arguments);
@@ -59,6 +71,11 @@ __attribute__((format(printf, 1, 2))) static inline void complain(const char *fo
 #define EXPECT(condition, ...) ((condition) ? (void)0 : complain(__VA_ARGS__))
 
 static inline void verdict(void) {
+    for (int kind = 0; kind < 128; kind++) {
+        if (kinds[kind].count > 3) {
+            say("%d times: %s", kinds[kind].count, kinds[kind].format);
+        }
+    }
     say("verdict of %s: %d complaints", judge, complaints);
 }
 

@@ -62,8 +62,9 @@ static void on_alloc(JVMPI_Event *event) {
 static void on_monitor(JVMPI_Event *event) {
     jobjectID object = event->u.monitor.object;
     State *state = state_of(event->env_id);
-    if (!object || !known_thread(event->env_id)) {
-        complain("event %d without object, or in an unknown thread", event->event_type);
+    EXPECT(known_thread(event->env_id), "event %d in an unknown thread", event->event_type);
+    if (!object) {
+        complain("event %d without object", event->event_type);
         return;
     }
     int is_lock = strcmp(class_name(object), "Judged$Lock") == 0;
@@ -254,6 +255,8 @@ static void on_shut_down(void) {
     CALL(RawMonitorDestroy)(hidden);
     EXPECT(!*marker || (dumps == 2 && held_monitors == 1 && blocked_in_dump == 1),
            "%d dumps with %d held locks and %d threads that wait for them", dumps, held_monitors, blocked_in_dump);
+    /* An exit is lost if the VM cannot say any more who has left the monitor. */
+    EXPECT(!runs_the_tests_program() || (exits > 0 && exits <= contended), "%d exits of contended monitors, %d enters", exits, contended);
     total("contended", contended);
     total("exits", exits);
     total("waits", waits);
