@@ -53,6 +53,14 @@ impl InsertedFrames {
     }
 }
 
+/// The complete types of old frames, for those that are written in full.
+pub(crate) struct OldFrames<'s, 'a> {
+    /// The old frames, in order. It may be empty if no frame is inserted before an old one.
+    pub(crate) states: &'s [ExpandedFrame<'a>],
+    /// True if each old frame is written in full.
+    pub(crate) all_in_full: bool,
+}
+
 /// Copies a `verification_type_info`, relocating the offset of an
 /// `Uninitialized_variable_info`.
 #[inline]
@@ -94,15 +102,13 @@ fn copy_types(
 /// `out`.
 ///
 /// An inserted frame has its own list of locals, so the old frame after it is written in full.
-/// With `all_in_full`, each old frame is. `states` are the expanded old frames, which are needed for
-/// that. `class` gives the constant of a class.
+/// `class` gives the constant of a class.
 pub(crate) fn relocate<'a>(
     reader: &mut Reader<'a>,
     format: FrameFormat,
     relocation: &Relocation,
     inserted: &InsertedFrames,
-    states: &[ExpandedFrame<'a>],
-    all_in_full: bool,
+    old: &OldFrames<'_, 'a>,
     mut class: impl FnMut(ClassRef<'a>) -> Result<CpIndex, Refusal>,
     out: &mut Vec<u8>,
 ) -> Result<(), Refusal> {
@@ -130,9 +136,12 @@ pub(crate) fn relocate<'a>(
         let start = splice.out.len();
         splice.begin(frame_type, at)?;
         copy_body(reader, frame_type, relocation, splice.out)?;
-        if in_full || all_in_full {
+        if in_full || old.all_in_full {
             in_full = false;
-            let frame = states.get(i).ok_or(ErrorKind::BadFrame("not expanded"))?;
+            let frame = old
+                .states
+                .get(i)
+                .ok_or(ErrorKind::BadFrame("not expanded"))?;
             let out = &mut *splice.out;
             out.truncate(start);
             if format == FrameFormat::StackMapTable {

@@ -3,7 +3,7 @@
 
 use crate::code::bci::Bci;
 use crate::code::constructor::Label;
-use crate::code::frame_splice::{self, InsertedFrames};
+use crate::code::frame_splice::{self, InsertedFrames, OldFrames};
 use crate::code::frame_states::{ExpandedFrame, expand, write_full_body};
 use crate::code::frames::{FrameFormat, Frames};
 use crate::code::instructions::Instruction;
@@ -109,8 +109,10 @@ impl MethodPlanner {
             format,
             relocation,
             &self.inserted,
-            &expanded,
-            all_in_full,
+            &OldFrames {
+                states: &expanded,
+                all_in_full,
+            },
             |class| class_index(class, shared, writer),
             out,
         )
