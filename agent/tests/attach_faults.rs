@@ -13,7 +13,7 @@ use support::read;
 on_jdks!(two_at_the_same_moment a_full_heap: on_17 17);
 on_jdks!(the_program_shuts_down: on_25 25);
 
-/// Of two tools that attach at the same moment, one watches, and the other one is refused.
+/// If two tools attach at the same moment, one watches, and the other one is refused.
 fn two_at_the_same_moment(feature: u32) -> Result<()> {
     let mut program = Running::start(feature, "Attached", &[])?;
     program.answer()?;

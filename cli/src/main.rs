@@ -50,13 +50,13 @@ enum Command {
     Ps(ps::PsArgs),
     /// Watch a Java program that runs already, then show its profile
     Attach(attach::AttachArgs),
-    /// Show a Java program that runs already on the terminal, live
+    /// Show live, on the terminal, what a running Java program does
     Top(top::TopArgs),
     /// Give an order to the agent that watches a Java program
     Ctl(ctl::CtlArgs),
-    /// Show the page of a Java program that runs already, live
+    /// Show live, in the browser, the page of a running Java program
     Serve(serve::ServeArgs),
-    /// Show the slow calls of chosen methods of a Java program that runs
+    /// Show the slow calls of chosen methods of a running Java program
     Trace(trace::TraceArgs),
     /// Show a profile as a table, tree or page, or convert it for another tool
     Report(report::ReportArgs),

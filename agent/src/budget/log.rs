@@ -1,4 +1,4 @@
-//! What was done to keep the budget, for the notes of a profile.
+//! The measures that kept the budget, for the notes of a profile.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use loadhook_text::units;
 use super::cost::Cost;
 use crate::locks::lock;
 
-/// What was done to keep the budget.
+/// The measures that kept the budget.
 #[derive(Default)]
 pub(crate) struct BudgetLog {
     stopped: Mutex<Option<String>>,

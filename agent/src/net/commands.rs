@@ -35,7 +35,7 @@ pub(crate) fn start(agent: &'static Agent, connection: &'static Connection, jni:
     }
 }
 
-/// The begin of the stream.
+/// The beginning of the stream.
 fn begin(agent: &Agent) -> std::io::Result<Vec<u8>> {
     let options = agent.options();
     let hprof = options.settings.hprof.as_ref();

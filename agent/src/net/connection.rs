@@ -95,7 +95,7 @@ impl Connection {
         self.notes_allocations.load(Ordering::Relaxed)
     }
 
-    /// Connects and sends the begin of the stream. Returns the side from which commands are read.
+    /// Connects and sends the beginning of the stream. Returns the side from which commands are read.
     pub(super) fn open(&self, begin: &[u8]) -> io::Result<TcpStream> {
         let opened = self.connect(begin);
         let (state, commands) = match opened {

@@ -18,10 +18,10 @@ use tempfile::NamedTempFile;
 use super::orders;
 use crate::output::{behind_links, check_writable, say};
 
-/// The begin of all streams.
+/// The beginning of all streams.
 const MAGIC: &[u8] = b"JAVA PROFILE 1.0.";
 
-/// The time for the begin of a stream.
+/// The time for the beginning of a stream.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The interval at which signals are looked for.

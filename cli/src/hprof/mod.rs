@@ -20,7 +20,7 @@ pub(crate) struct HprofArgs {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Take the tables of a program with the option net=HOST:PORT into a file, and send HPROF's commands to it
+    /// Receive the tables of a program with the option net=HOST:PORT in a file, and send HPROF's commands to it
     Listen(listen::ListenArgs),
 }
 

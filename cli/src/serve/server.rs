@@ -33,7 +33,7 @@ pub(super) struct Asked<'a> {
     pub(super) body: &'a [u8],
 }
 
-/// What all connections share.
+/// The parts that all connections share.
 pub(super) struct Server<F> {
     pub(super) token: Token,
     pub(super) answer: F,

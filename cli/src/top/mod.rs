@@ -32,7 +32,7 @@ use crate::live::{Live, LiveArgs};
 use crate::output::say;
 use crate::signals::{self, Noted};
 
-/// Interval at which news are looked for.
+/// Interval at which messages of the thread are looked for.
 const PERIOD: Duration = Duration::from_millis(100);
 
 /// The time after which a message says what is waited for.
@@ -163,7 +163,7 @@ impl Top {
         Ok(())
     }
 
-    /// Returns whether there were any news.
+    /// Returns whether there were any messages.
     fn take_news(&mut self) -> bool {
         let mut is_changed = false;
         while let Ok(news) = self.news.try_recv() {

@@ -1,4 +1,4 @@
-//! What exists before its defining event is sent: at the JVM's initialisation, and when an event is enabled later.
+//! Definitions of things that exist already: sent when the JVM is initialised, and when an event is enabled later.
 
 use loadhook_jvm::jni::Jni;
 use loadhook_jvm::reference::Local;

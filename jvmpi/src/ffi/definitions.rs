@@ -31,7 +31,7 @@ pub(super) struct Facts {
 
 struct Known {
     facts: Facts,
-    /// Who has got `CLASS_LOAD`.
+    /// The profilers that have got `CLASS_LOAD`.
     announced: Profilers,
     /// True once the class is prepared. Before, its methods and fields are not known.
     is_whole: bool,
@@ -240,7 +240,7 @@ pub(super) fn requested_class(jni: Jni<'_>, class: Local<'_>, id: ObjectId, to: 
     true
 }
 
-/// Forgets a class that was unloaded. Returns who is to be told.
+/// Forgets a class that was unloaded. Returns the profilers to be told.
 pub(super) fn unloaded(id: ObjectId) -> Option<Profilers> {
     {
         let classes = CLASSES.read().unwrap_or_else(PoisonError::into_inner);

@@ -56,7 +56,7 @@ struct ProfilerVm {
 /// Number of places in `JNIInvokeInterface_`.
 const INVOKE_FUNCTIONS: usize = 8;
 
-/// What ends with the JVM: each profiler's `JVM_OnUnload` and `JavaVM`, as addresses.
+/// Things that end with the JVM: each profiler's `JVM_OnUnload` and `JavaVM`, as addresses.
 static UNLOADING: Mutex<Vec<(OnUnload, usize)>> = Mutex::new(Vec::new());
 
 /// Entry point for `-agentpath`. Each profiler is given with a `-agentpath` of its own.

@@ -23,9 +23,9 @@ pub(super) type Profilers = u8;
 /// The interface of each profiler.
 static INTERFACES: [AtomicPtr<Interface>; MOST_PROFILERS] =
     [const { AtomicPtr::new(null_mut()) }; MOST_PROFILERS];
-/// Who has enabled which event.
+/// For each event, the profilers that have enabled it.
 static ENABLED: [AtomicU8; event::COUNT] = [const { AtomicU8::new(0) }; event::COUNT];
-/// Who gets which event: nobody before the JVM is initialised and after it has shut down.
+/// For each event, the profilers that get it: none before the JVM is initialised and after it has shut down.
 static WANTED: [AtomicU8; event::COUNT] = [const { AtomicU8::new(0) }; event::COUNT];
 static RUNNING: AtomicBool = AtomicBool::new(false);
 static JVMTI: OnceLock<Jvmti> = OnceLock::new();
@@ -108,12 +108,12 @@ pub(super) fn is_running() -> bool {
     RUNNING.load(Ordering::SeqCst)
 }
 
-/// Who has enabled an event, even if it is not delivered yet.
+/// The profilers that have enabled an event, even if it is not delivered yet.
 pub(super) fn enabled(event: Int) -> Profilers {
     ENABLED[event as usize].load(Ordering::Relaxed)
 }
 
-/// Who gets an event now.
+/// The profilers that get an event now.
 #[inline]
 pub(super) fn wanted(event: Int) -> Profilers {
     WANTED[event as usize].load(Ordering::Relaxed)

@@ -20,7 +20,7 @@ pub(super) struct RawMonitor {
     notified: Condvar,
 }
 
-/// Who uses a monitor.
+/// The threads that use a monitor.
 #[derive(Default)]
 pub(super) struct State {
     /// Token of the thread that owns it; 0 for none.

@@ -21,7 +21,7 @@ pub(super) struct Thread {
     pub(super) object: Global,
     /// Each profiler's storage.
     pub(super) storage: [AtomicPtr<c_void>; MOST_PROFILERS],
-    /// Who has got the thread's `THREAD_START`.
+    /// The profilers that have got the thread's `THREAD_START`.
     announced: AtomicU8,
     /// True while a profiler has suspended the thread.
     pub(super) is_suspended: AtomicBool,

@@ -28,7 +28,7 @@ const SAMPLES: u32 = 2;
 /// The flag of [`AllocSites`] that are ordered by allocated bytes.
 const BY_ALLOCATED: u16 = 2;
 
-/// The settings at the begin of a stream.
+/// The settings at the beginning of a stream.
 #[derive(Clone, Copy, Debug)]
 pub struct StreamSettings {
     /// True if there are allocation sites.
