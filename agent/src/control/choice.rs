@@ -33,7 +33,8 @@ pub(super) fn check_counts(agent: &Agent) -> Result<(), String> {
     Err("this agent records allocations of all classes and counts no calls; detach it, then attach again with another timing".to_owned())
 }
 
-/// Makes the JVM call the agent at each class. The agent may have begun without, because it was to change no class.
+/// Makes the JVM call the agent at each class. The agent may have begun without this event, because it was to change no
+/// class.
 pub(super) fn enable_hook(agent: &Agent) -> Result<(), String> {
     agent
         .jvmti

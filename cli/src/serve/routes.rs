@@ -1,4 +1,4 @@
-//! The addresses of the page, and what each is answered with.
+//! The addresses of the page, and the answer of each.
 
 use loadhook_profile::format::live_page;
 use loadhook_settings::control::Request;

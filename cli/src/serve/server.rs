@@ -17,7 +17,7 @@ const MOST_CONNECTIONS: usize = 32;
 /// Time in which a request must have come.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Interval at which the server looks whether it is to end.
+/// Interval at which the server checks if it is to end.
 const PERIOD: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 100_000_000,

@@ -22,7 +22,7 @@ pub(crate) struct TraceArgs {
     #[arg(long, value_name = "TIME", default_value = "10ms")]
     pub(super) slower: Threshold,
 
-    /// Show also the calls that an exception ends, however long they last
+    /// Also show the calls that an exception ends, however long they last
     #[arg(long)]
     pub(super) thrown: bool,
 

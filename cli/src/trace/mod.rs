@@ -28,7 +28,7 @@ use crate::signals::{self, Noted};
 /// The interval at which the agent is asked for calls.
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// Traces methods until a signal comes, or what the arguments say.
+/// Traces methods until a signal comes, or until a limit of the arguments is reached.
 pub(crate) fn run(args: &TraceArgs) -> Result<ExitCode> {
     let order = TraceOrder {
         patterns: control::patterns(&args.methods)?,
@@ -183,7 +183,7 @@ impl<'a> View<'a> {
         Ok(())
     }
 
-    /// Writes what comes at the end.
+    /// Writes the parts that come at the end.
     fn finish(&mut self) -> Result<()> {
         self.latencies.sort_by_key(|it| Reverse(it.percentiles));
         match self.args.format {

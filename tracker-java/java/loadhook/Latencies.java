@@ -5,7 +5,7 @@ package loadhook;
  *
  * A method has a row of buckets, and a bucket spans a sixteenth of its lower bound at most. Threads add without
  * synchronisation: a call may be lost if two threads end calls of a method at the same moment. That changes no percentile
- * noticeably, and costs a call least.
+ * noticeably, and synchronisation would make each call slower.
  */
 final class Latencies {
     /** Buckets for each power of two. */

@@ -69,7 +69,7 @@ final class Trace {
         }
     }
 
-    /** The oldest calls as text, which {@code agent/src/trace.rs} reads; empty if there are none. */
+    /** The oldest calls as text, which {@code agent/src/control/trace.rs} reads; empty if there are none. */
     static String take() {
         TraceRing calls = Trace.calls;
         TraceRing parts = Trace.parts;
