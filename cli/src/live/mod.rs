@@ -12,6 +12,7 @@ use std::time::Duration;
 use anyhow::{Context, Error, Result, bail};
 use loadhook_profile::Profile;
 use loadhook_profile::format::pprof;
+use loadhook_settings::ProbeBudget;
 use loadhook_settings::control::{Reply, Request};
 
 pub(crate) use self::args::LiveArgs;
@@ -70,7 +71,12 @@ impl<'j> Live<'j> {
             None
         } else {
             args.choice.default_to_samples();
-            let options = args.choice.options_for_running()?;
+            let mut options = args.choice.options_for_running()?;
+            // The budget has all of an agent's work, and profiles take up to one percent of a processor. So an agent in
+            // an idle program would leave.
+            if options.samples() {
+                options.budget.get_or_insert(ProbeBudget::None);
+            }
             let library = agent_path()?;
             jvm.check_loads_agents()?;
             args.choice.warn(&options);

@@ -6,7 +6,7 @@ use loadhook_profile::ThreadKind;
 use loadhook_profile::Waiting;
 use loadhook_profile::analysis::picture::{Calls, MethodFigures, PlaceFigures, ThreadFigures};
 use loadhook_text::units::{decimal, time};
-use loadhook_text::{bytes, count};
+use loadhook_text::{bytes, clipped, count};
 
 use super::model::Model;
 
@@ -36,17 +36,25 @@ pub(super) trait Rows {
     fn can_sort(&self) -> bool {
         true
     }
-    /// The columns by which a name is indented, and a text before the name.
+    /// The text in place of rows if there are none.
+    fn nothing(&self) -> &'static str {
+        "nothing in this interval"
+    }
+    /// The text before the name, which is never shortened.
     fn lead(&self, _row: usize) -> String {
         String::new()
     }
+    /// The text and the name, by which a row is found.
+    fn label(&self, row: usize) -> String {
+        self.lead(row) + self.name(row)
+    }
 }
 
-/// The rows whose names contain `filter`, in order. The column behind the last one is that of the names.
+/// The rows whose labels contain `filter`, in order. The column behind the last one is that of the names.
 pub(super) fn order(rows: &dyn Rows, filter: &str, column: usize, is_reversed: bool) -> Vec<usize> {
     let wanted = filter.to_lowercase();
     let is_kept =
-        |row: &usize| wanted.is_empty() || rows.name(*row).to_lowercase().contains(&wanted);
+        |row: &usize| wanted.is_empty() || rows.label(*row).to_lowercase().contains(&wanted);
     let mut order: Vec<usize> = (0..rows.len()).filter(is_kept).collect();
     if !rows.can_sort() {
         return order;
@@ -376,9 +384,18 @@ const ALLOCATIONS: [Column; 3] = [
     },
 ];
 
+/// The most columns of a type, so that its place is seen, too.
+const WIDEST_TYPE: usize = 24;
+
 impl Allocations<'_> {
     fn all(&self) -> &[PlaceFigures] {
         self.0.picture.allocations.as_deref().unwrap_or_default()
+    }
+
+    /// The type and the place, between which a name has two blanks.
+    fn type_and_place(&self, row: usize) -> (&str, &str) {
+        let name = self.all().get(row).map_or("", |place| &place.name);
+        name.split_once("  ").unwrap_or(("", name))
     }
 
     fn value(&self, row: usize, column: usize) -> Option<f64> {
@@ -397,10 +414,14 @@ impl Rows for Allocations<'_> {
     }
 
     fn title(&self) -> String {
+        "type and place".to_owned()
+    }
+
+    fn nothing(&self) -> &'static str {
         if self.0.picture.allocations.is_some() {
-            "type and place".to_owned()
+            "no allocations in this interval"
         } else {
-            "type and place (not recorded; for them, start with --alloc sampled)".to_owned()
+            "allocations are not recorded; for them, start with --alloc sampled"
         }
     }
 
@@ -409,7 +430,11 @@ impl Rows for Allocations<'_> {
     }
 
     fn name(&self, row: usize) -> &str {
-        self.all().get(row).map_or("", |place| &place.name)
+        self.type_and_place(row).1
+    }
+
+    fn lead(&self, row: usize) -> String {
+        format!("{}  ", clipped(self.type_and_place(row).0, WIDEST_TYPE))
     }
 
     fn number(&self, row: usize, column: usize) -> f64 {

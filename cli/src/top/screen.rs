@@ -153,7 +153,7 @@ fn table(buffer: &mut Buffer, session: &mut Session, model: &Model, facts: &Fact
     };
     if session.order.is_empty() && facts.has_figures {
         let text = if session.filter.is_empty() {
-            "nothing in this interval"
+            rows.nothing()
         } else {
             "no name contains the filter (Esc clears it)"
         };

@@ -65,7 +65,7 @@ pub(super) struct Session {
     pub(super) cursor: usize,
     /// The first place that is on the screen.
     pub(super) top: usize,
-    /// The name at the cursor, once the cursor was moved. The cursor follows it.
+    /// The label at the cursor, once the cursor was moved. The cursor follows it.
     followed: Option<String>,
     /// The number of rows on the screen.
     pub(super) height: usize,
@@ -118,8 +118,8 @@ impl Session {
         let rows = self.rows(model);
         let (column, is_reversed) = self.sorted_by();
         self.order = order(&*rows, &self.filter, column, is_reversed);
-        if let Some(name) = self.followed.as_deref().filter(|_| rows.can_sort()) {
-            let found = self.order.iter().position(|row| rows.name(*row) == name);
+        if let Some(label) = self.followed.as_deref().filter(|_| rows.can_sort()) {
+            let found = self.order.iter().position(|row| rows.label(*row) == label);
             self.cursor = found.unwrap_or(self.cursor);
         }
         self.keep_in_sight();
@@ -223,7 +223,7 @@ impl Session {
         let rows = self.rows(model);
         // At the first row, the cursor stays there, whatever comes to the top.
         let row = self.order.get(self.cursor).filter(|_| self.cursor > 0);
-        self.followed = row.map(|row| rows.name(*row).to_owned());
+        self.followed = row.map(|row| rows.label(*row));
     }
 
     fn rewind(&mut self) {
