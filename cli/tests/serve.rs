@@ -173,7 +173,9 @@ fn pages_ask_for_profiles() {
             &json!({"version": 1, "order": order, "file": "/tmp/x", "pattern": "watched.**"}),
         )
     };
-    for refused in ["snapshot", "status", "reset", "resume", "nonsense"] {
+    for refused in [
+        "snapshot", "status", "traced", "reset", "resume", "nonsense",
+    ] {
         assert_eq!(order(refused)["isRefused"], true, "{refused}");
     }
     assert_eq!(serving.json("POST", "order", "garbage")["isRefused"], true);

@@ -60,13 +60,17 @@ fn no_profile(state: &serde_json::Value) -> Reply {
     Reply::error("503 Service Unavailable", &format!("no profile yet: {why}"))
 }
 
-/// Gives an order of the page. The page may only give orders that have no effect on files.
+/// Gives an order of the page. Other orders are refused, since some have an effect on files.
 fn order(program: &Program, body: &[u8]) -> Said {
     match std::str::from_utf8(body).unwrap_or_default().parse() {
-        Ok(Request::Snapshot(_) | Request::Status) => {
-            Said::refused("this page gives no such order; use loadhook ctl".to_owned())
-        }
-        Ok(request) => program.order(&request),
+        Ok(
+            order @ (Request::Include(_)
+            | Request::Exclude(_)
+            | Request::Pause
+            | Request::Resume
+            | Request::Detach),
+        ) => program.order(&order),
+        Ok(_) => Said::refused("this page gives no such order; use loadhook ctl".to_owned()),
         Err(error) => Said::refused(error.to_string()),
     }
 }
