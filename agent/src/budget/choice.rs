@@ -10,6 +10,9 @@ const LONG: f64 = 50.0;
 /// budget.
 const SMALL: f64 = 1.0 / 2000.0;
 
+/// A method with fewer calls in an interval keeps its probes. Its calls may all be under way, and have no time yet.
+const FEW: u64 = 250;
+
 /// The part of the budget that the probes may cost after a choice. The rest is for methods that become hot later.
 /// Otherwise a few more calls would make the agent change classes again.
 const AIM: f64 = 0.5;
@@ -46,7 +49,9 @@ impl TimedChoice {
             return Vec::new();
         }
         let is_candidate = |method: &&MethodSum| {
-            cost(method) >= allowed * SMALL && mean(method) < LONG * self.call_ns
+            method.calls >= FEW
+                && cost(method) >= allowed * SMALL
+                && mean(method) < LONG * self.call_ns
         };
         let mut candidates = free;
         candidates.retain(is_candidate);
@@ -168,6 +173,12 @@ mod tests {
             method(4, 0, 0),
         ];
         assert_eq!(choose(&seen, 100e6, |_| true), [3]);
+    }
+
+    #[test]
+    fn calls_that_have_not_ended_are_not_short() {
+        let seen = [method(1, 10_000_000, 30), method(2, 202, 0)];
+        assert_eq!(choose(&seen, 10e6, |_| true), [1]);
     }
 
     #[test]

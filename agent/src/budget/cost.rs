@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::sampler::Sampler;
+use crate::sampler::{Sampler, VmThreads};
 use crate::threads::own::OwnThreads;
 
 /// The smallest part of the processor time that counts as the program's own, however much Loadhook seems to have taken.
@@ -14,10 +14,16 @@ const LEAST_OWN: f64 = 0.1;
 /// room for a sampler that looks after it.
 const LEAST_ALLOWED: f64 = 0.01;
 
+/// Counting calls costs so many times the time that is left out of the profile. That is half of the samples in inlined
+/// probes; and the JIT compiler inlines less around the probes.
+const COUNTING: u64 = 2;
+
 /// Sums of processor time in nanoseconds since the start, at a moment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
     at: Instant,
+    /// The processor time of the process without the JIT compiler's threads. They have much to do while a program warms
+    /// up, which would make the budget large.
     process: u64,
     /// The agent's own threads: reading samples, looking at threads, snapshots, changes of classes.
     threads: u64,
@@ -29,13 +35,17 @@ pub(super) struct Times {
 
 impl Times {
     /// The sums up to now.
-    pub(super) fn now(own_threads: &OwnThreads, sampler: Option<&Sampler>) -> Times {
+    pub(super) fn now(
+        own_threads: &OwnThreads,
+        sampler: Option<&Sampler>,
+        vm_threads: &mut VmThreads,
+    ) -> Times {
         Times {
             at: Instant::now(),
-            process: nanos(process_time()),
+            process: nanos(process_time()).saturating_sub(vm_threads.compiler_ns()),
             threads: nanos(own_threads.cpu_time()),
             samples: sampler.map_or(0, Sampler::spent_ns),
-            counting: sampler.map_or(0, Sampler::counting_ns),
+            counting: COUNTING * sampler.map_or(0, Sampler::counting_ns),
         }
     }
 
@@ -69,7 +79,7 @@ fn process_time() -> Duration {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cost {
     pub(super) elapsed: f64,
-    /// The processor time of the process.
+    /// The processor time of the process without the JIT compiler's threads.
     pub(super) process: f64,
     pub(super) threads: f64,
     pub(super) samples: f64,

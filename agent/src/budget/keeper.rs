@@ -20,6 +20,7 @@ use crate::instrument::exclusions;
 use crate::instrument::lowering;
 use crate::jvm::jni::Jni;
 use crate::options::Options;
+use crate::sampler::VmThreads;
 use crate::tracker::client::{MethodSum, TrackerClient};
 
 /// Nanoseconds that the probes of a timed call cost, without clock readings. In whole programs on JDK 17 and 25, 10 to 33
@@ -62,6 +63,8 @@ pub(crate) fn start(
     let Some(percent) = options.settings.budget_percent() else {
         return;
     };
+    let mut vm_threads = VmThreads::begin();
+    let times = Times::now(&agent.own_threads, agent.sampler.as_ref(), &mut vm_threads);
     let mut keeper = Keeper {
         percent,
         call_ns: CALL_NS,
@@ -69,7 +72,8 @@ pub(crate) fn start(
         tracker,
         began: Instant::now(),
         before: HashMap::new(),
-        times: Times::now(&agent.own_threads, agent.sampler.as_ref()),
+        times,
+        vm_threads,
         settled: HashSet::new(),
         exceeded: 0,
         cost_exceeded: Cost::default(),
@@ -101,6 +105,7 @@ struct Keeper {
     before: HashMap<u32, MethodSum>,
     /// The processor times at the last look.
     times: Times,
+    vm_threads: VmThreads,
     /// Methods that are not looked at any more: they were lowered, or the JVM refused to change them.
     settled: HashSet<u32>,
     /// The number of looks in a row that have found the budget exceeded, and the cost in this time.
@@ -160,8 +165,9 @@ impl Keeper {
         false
     }
 
-    fn now(&self) -> Times {
-        Times::now(&self.agent.own_threads, self.agent.sampler.as_ref())
+    fn now(&mut self) -> Times {
+        let sampler = self.agent.sampler.as_ref();
+        Times::now(&self.agent.own_threads, sampler, &mut self.vm_threads)
     }
 
     /// Returns whether calls are timed by probes.

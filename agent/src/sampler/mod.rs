@@ -28,3 +28,4 @@ mod vm_threads;
 pub(crate) use report::TimeSnapshot;
 pub(crate) use settings::SamplerSettings;
 pub(crate) use time_sampler::Sampler;
+pub(crate) use vm_threads::VmThreads;

@@ -64,7 +64,7 @@ struct Task {
 
 /// The threads seen so far, and their times.
 #[derive(Default)]
-pub(super) struct VmThreads {
+pub(crate) struct VmThreads {
     tasks: HashMap<u32, Task>,
     sums: HashMap<VmThreadKind, u64>,
 }
@@ -72,7 +72,7 @@ pub(super) struct VmThreads {
 impl VmThreads {
     /// Notes the threads that exist right after `VMInit`. A thread whose name is not one of the JVM's own threads is a
     /// Java thread, or the native thread that has started the JVM.
-    pub(super) fn begin() -> Self {
+    pub(crate) fn begin() -> Self {
         let mut threads = VmThreads::default();
         for (tid, name, cpu_ns) in tasks(Path::new("/proc/self/task")) {
             let kind = VmThreadKind::named(&name);
@@ -116,6 +116,13 @@ impl VmThreads {
             tasks.insert(tid, Task { kind, cpu_ns });
         }
         self.tasks = tasks;
+    }
+
+    /// The processor time of the JIT compiler's threads since the beginning.
+    pub(crate) fn compiler_ns(&mut self) -> u64 {
+        self.look(&HashSet::new());
+        let compiler = self.sums.get(&VmThreadKind::Compiler);
+        compiler.copied().unwrap_or(0)
     }
 
     /// The processor time of each kind.
