@@ -8,6 +8,8 @@ use anyhow::{Context, Result, bail};
 
 /// The file name of the agent's library.
 pub(crate) const AGENT: &str = "libloadhook_agent.so";
+/// The file name of the JVMPI layer's library.
+const LAYER: &str = "libloadhook_jvmpi.so";
 
 /// Prints the path of the agent's library.
 pub(crate) fn run() -> Result<()> {
@@ -17,13 +19,22 @@ pub(crate) fn run() -> Result<()> {
 
 /// Finds the agent's library: beside this program, or in `../lib`.
 pub(crate) fn agent_path() -> Result<PathBuf> {
+    find(AGENT, "the agent", "loadhook-agent")
+}
+
+/// Finds the library of the JVMPI layer, in the same places.
+pub(crate) fn layer_path() -> Result<PathBuf> {
+    find(LAYER, "the JVMPI layer", "loadhook-jvmpi")
+}
+
+fn find(file: &str, meaning: &str, package: &str) -> Result<PathBuf> {
     let program = env::current_exe().context("cannot find the folder of loadhook itself")?;
     let folder = program.parent().unwrap_or(Path::new("."));
-    let places = [folder.join(AGENT), folder.join("../lib").join(AGENT)];
+    let places = [folder.join(file), folder.join("../lib").join(file)];
     match places.iter().find(|place| place.is_file()) {
         Some(found) => Ok(found.canonicalize()?),
         None => bail!(
-            "{AGENT}, the agent, is neither in {} nor in {}: build it (cargo build -p loadhook-agent) or copy it there",
+            "{file}, {meaning}, is neither in {} nor in {}: build it (cargo build -p {package}) or copy it there",
             folder.display(),
             folder.join("../lib").display()
         ),

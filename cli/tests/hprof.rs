@@ -1,4 +1,4 @@
-//! Tests of `loadhook hprof`, on texts written after the manual, and of `loadhook run --hprof`.
+//! Tests of `loadhook hprof`, on texts written after the manual, and of `loadhook run --hprof` and `--jvmpi`.
 
 mod common;
 
@@ -264,4 +264,16 @@ fn unknown_commands_are_refused() {
     let arguments = ["hprof", "listen", "0", "-o", "x", "--send", "dump"];
     let refused = done(&mut loadhook(folder.path(), &arguments));
     refused.expect(2, "", &["the commands are gc, heap, sites"]);
+}
+
+#[test]
+fn a_profiler_of_jvmpi_must_be_there() {
+    let folder = folder();
+    let missing = done(&mut run(
+        folder.path(),
+        &["--jvmpi", "./libold.so=cpu=samples"],
+        &["serve"],
+    ));
+    let told = ["--jvmpi ./libold.so: give the path of the profiler's library"];
+    missing.expect(1, "", &told);
 }

@@ -4,10 +4,10 @@ use std::ffi::c_int;
 use std::ptr::null_mut;
 
 use crate::jni::Jni;
-use crate::jvmti::{Env, Jvmti, Result, check};
+use crate::jvmti::{Env, Jvmti, MethodKey, Result, check};
 use crate::reference::{Local, Reference};
 use crate::sys::{
-    Boolean, Int, JniTable, JvmtiError, Long, Object, ThreadGroupInfo, ThreadInfo, jvmti,
+    Boolean, Int, JniTable, JvmtiError, Long, MethodId, Object, ThreadGroupInfo, ThreadInfo, jvmti,
 };
 
 /// Names of a thread, in modified UTF-8.
@@ -112,15 +112,15 @@ impl Jvmti {
         objects.first().copied().unwrap_or(Local::NULL)
     }
 
-    /// The object on which the method of a frame of this thread was called; null if that is not known.
-    pub fn local_instance<'f>(self, _jni: Jni<'f>, depth: Int) -> Local<'f> {
-        type F = unsafe extern "system" fn(Env, Object, Int, *mut Object) -> JvmtiError;
-        let mut object: Object = null_mut();
-        // SAFETY: a null thread is the calling one; `object` is written before success is reported.
+    /// Returns whether a method is an older version of one that was redefined.
+    pub fn is_obsolete(self, method: MethodKey) -> bool {
+        type F = unsafe extern "system" fn(Env, MethodId, *mut Boolean) -> JvmtiError;
+        let mut obsolete: Boolean = 0;
+        // SAFETY: `obsolete` is written before success is reported.
         let error = unsafe {
-            self.function::<F>(jvmti::GET_LOCAL_INSTANCE)(self.env, null_mut(), depth, &mut object)
+            self.function::<F>(jvmti::IS_METHOD_OBSOLETE)(self.env, method.0, &mut obsolete)
         };
-        Local::new(if error == 0 { object } else { null_mut() })
+        error == 0 && obsolete != 0
     }
 
     /// A copy of JNI's table of functions, which the JVM allocated.

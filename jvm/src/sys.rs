@@ -105,7 +105,7 @@ pub mod jvmti {
     pub const GET_OBJECTS_WITH_TAGS: usize = 113;
     pub const SET_JNI_FUNCTION_TABLE: usize = 119;
     pub const GET_JNI_FUNCTION_TABLE: usize = 120;
-    pub const GET_LOCAL_INSTANCE: usize = 154;
+    pub const IS_METHOD_OBSOLETE: usize = 90;
     pub const GET_THREAD_STATE: usize = 16;
     pub const GET_OWNED_MONITOR_INFO: usize = 9;
     pub const GET_CURRENT_CONTENDED_MONITOR: usize = 10;
@@ -161,7 +161,6 @@ pub mod capability {
     pub const CAN_GET_MONITOR_INFO: usize = 7;
     pub const CAN_GET_SOURCE_FILE_NAME: usize = 11;
     pub const CAN_GET_LINE_NUMBERS: usize = 12;
-    pub const CAN_ACCESS_LOCAL_VARIABLES: usize = 14;
     pub const CAN_GENERATE_SINGLE_STEP_EVENTS: usize = 16;
     pub const CAN_SUSPEND: usize = 20;
     pub const CAN_GET_CURRENT_THREAD_CPU_TIME: usize = 22;

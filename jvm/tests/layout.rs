@@ -29,7 +29,7 @@ const JVMTI: &[(&str, usize)] = &[
     ("GetObjectsWithTags", jvmti::GET_OBJECTS_WITH_TAGS),
     ("SetJNIFunctionTable", jvmti::SET_JNI_FUNCTION_TABLE),
     ("GetJNIFunctionTable", jvmti::GET_JNI_FUNCTION_TABLE),
-    ("GetLocalInstance", jvmti::GET_LOCAL_INSTANCE),
+    ("IsMethodObsolete", jvmti::IS_METHOD_OBSOLETE),
     ("GetThreadState", jvmti::GET_THREAD_STATE),
     ("GetOwnedMonitorInfo", jvmti::GET_OWNED_MONITOR_INFO),
     (
@@ -165,6 +165,8 @@ const EVENTS: &[(&str, i32, &str)] = &[
         "ClassFileLoadHook",
     ),
     ("JVMTI_EVENT_VM_START", event::VM_START, "VMStart"),
+    ("JVMTI_EVENT_SINGLE_STEP", event::SINGLE_STEP, "SingleStep"),
+    ("JVMTI_EVENT_OBJECT_FREE", event::OBJECT_FREE, "ObjectFree"),
     (
         "JVMTI_EVENT_GARBAGE_COLLECTION_FINISH",
         event::GARBAGE_COLLECTION_FINISH,
@@ -214,6 +216,15 @@ const EVENTS: &[(&str, i32, &str)] = &[
 
 const CAPABILITIES: &[(&str, usize)] = &[
     ("can_tag_objects", capability::CAN_TAG_OBJECTS),
+    ("can_suspend", capability::CAN_SUSPEND),
+    (
+        "can_generate_single_step_events",
+        capability::CAN_GENERATE_SINGLE_STEP_EVENTS,
+    ),
+    (
+        "can_generate_object_free_events",
+        capability::CAN_GENERATE_OBJECT_FREE_EVENTS,
+    ),
     (
         "can_generate_monitor_events",
         capability::CAN_GENERATE_MONITOR_EVENTS,

@@ -7,8 +7,9 @@
 pub(crate) const NAME: &str = "java/lang/$LoadhookJvmpi";
 
 /// The native methods, with their descriptors.
-pub(crate) const NATIVES: [(&str, &str); 4] = [
+pub(crate) const NATIVES: [(&str, &str); 5] = [
     ("enter", "(I)V"),
+    ("enter", "(Ljava/lang/Object;I)V"),
     ("exit", "(I)V"),
     ("caught", "(I)V"),
     ("ended", "(II)V"),

@@ -106,6 +106,10 @@ pub struct Options {
     pub names: MethodNames,
     /// The arguments of entry, exit and handler probes.
     pub call_shape: CallShape,
+    /// True if the entry probe also gets the object on which the method was called, as
+    /// its first argument: `(Ljava/lang/Object;I)V`. It is null in a static method, and in
+    /// a constructor, whose object is not initialised yet. It needs [`CallShape::Id`].
+    pub receiver: bool,
     /// True if probes may make the code of a method longer than 8,000 bytes.
     /// HotSpot does not compile such a method unless
     /// `-XX:-DontCompileHugeMethods` is given.
@@ -120,6 +124,7 @@ impl Default for Options {
             owner: "loadhook/Tracker".into(),
             names: MethodNames::default(),
             call_shape: CallShape::default(),
+            receiver: false,
             allow_huge_methods: false,
             unknown_code_attributes: UnknownCodeAttributes::default(),
         }
@@ -139,6 +144,9 @@ impl Options {
         };
         if !is_name(&self.owner, &['.', ';', '[']) || self.owner.split('/').any(str::is_empty) {
             return Err("owner");
+        }
+        if self.receiver && self.call_shape != CallShape::Id {
+            return Err("receiver");
         }
         let names = &self.names;
         let methods = [
@@ -205,6 +213,17 @@ mod tests {
         let mut options = Options::default();
         options.names.exit = "<exit>".into();
         assert!(options.check().is_err());
+    }
+
+    #[test]
+    fn a_receiver_has_no_class_number_beside_it() {
+        let mut options = Options {
+            receiver: true,
+            ..Options::default()
+        };
+        assert_eq!(options.check(), Ok(()));
+        options.call_shape = CallShape::ClassAndMethod { class: 1 };
+        assert_eq!(options.check(), Err("receiver"));
     }
 
     #[test]

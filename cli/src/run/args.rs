@@ -28,6 +28,15 @@ pub(crate) struct RunArgs {
     ])]
     pub(super) hprof: Option<String>,
 
+    /// Load this profiler, which was written for JVMPI, into the JVM, with its own
+    /// options behind the equals sign, for example ./libold.so=cpu=samples
+    #[arg(long, value_name = "LIBRARY=OPTIONS", conflicts_with_all = [
+        "include", "exclude", "include_file", "all", "timing", "clock", "budget", "sampler", "interval",
+        "clock_source", "alloc", "alloc_context", "max_nodes", "output", "html", "snapshot_every", "explain", "top", "control",
+        "hprof",
+    ])]
+    pub(super) jvmpi: Option<String>,
+
     /// The command to run: java and its arguments, or a script that starts it
     #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     pub(super) command: Vec<OsString>,

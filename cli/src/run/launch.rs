@@ -57,8 +57,12 @@ impl Launch<'_> {
         }
         let option = format!("-agentpath:{agent}={}", self.options);
         let mut command = Command::new(program);
-        // If a JVM is given the agent twice, only the first one counts.
-        let other = java_options::with_agent(is_java.then_some(arguments), AGENT);
+        // If a JVM is given the agent twice, only the first one counts. The JVMPI layer can be given twice.
+        let other = self
+            .agent
+            .ends_with(AGENT)
+            .then(|| java_options::with_agent(is_java.then_some(arguments), AGENT))
+            .flatten();
         let told = if let Some(place) = &other {
             command.args(arguments);
             Some(format!(

@@ -4,6 +4,7 @@
 mod args;
 mod hprof;
 mod java_options;
+mod jvmpi;
 mod launch;
 mod manifest;
 mod overwritten;
@@ -26,6 +27,9 @@ use crate::{recording, report};
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     if let Some(options) = &args.hprof {
         return hprof::run(options, &args.command);
+    }
+    if let Some(profiler) = &args.jvmpi {
+        return jvmpi::run(profiler, &args.command);
     }
     let recording = &args.recording;
     let mut options = recording.complete(recording.choice.agent_options()?);

@@ -5,13 +5,14 @@ use loadhook_jvm::reference::Local;
 use loadhook_jvm::sys::event as jvmti_event;
 
 use super::layer::{self, NO_DATA};
-use super::{definitions, hook, sources, tags, threads};
+use super::{definitions, hook, sleeps, sources, tags, threads};
 use crate::abi::{Data, Int, NewArena, event};
 
 /// The JVM is initialised: tells of everything that exists, and begins the delivery of events.
 pub(super) fn initialised(jni: Jni<'_>, thread: Local<'_>) {
     threads::learn(jni, thread);
     add_threads(jni);
+    sleeps::learn();
     layer::set_running(true);
     // Definitions come before the events that need them.
     arena(jni);

@@ -12,11 +12,11 @@ use loadhook_jvm::sys::{
 };
 
 use super::layer::{self, NO_DATA, guarded};
-use super::{arrivals, collections, compiled, definitions, hook, methods, own, threads};
+use super::{arrivals, collections, compiled, definitions, hook, methods, own, sleeps, threads};
 use crate::abi::{self, Data, Instruction, MonitorWait, ThreadStart, event};
 
 /// All callbacks, each with its event.
-pub(super) fn all() -> [(c_int, *const c_void); 19] {
+pub(super) fn all() -> [(c_int, *const c_void); 20] {
     [
         (jvmti_event::VM_START, vm_start as *const c_void),
         (jvmti_event::VM_INIT, vm_init as *const c_void),
@@ -58,6 +58,10 @@ pub(super) fn all() -> [(c_int, *const c_void); 19] {
         (jvmti_event::MONITOR_WAIT, monitor_wait as *const c_void),
         (jvmti_event::MONITOR_WAITED, monitor_waited as *const c_void),
         (
+            jvmti_event::NATIVE_METHOD_BIND,
+            native_method_bind as *const c_void,
+        ),
+        (
             jvmti_event::DATA_DUMP_REQUEST,
             data_dump_request as *const c_void,
         ),
@@ -71,6 +75,18 @@ pub(super) fn all() -> [(c_int, *const c_void); 19] {
 unsafe fn on_event(env: *mut c_void, body: impl FnOnce(Jni<'_>)) {
     // SAFETY: the caller's promise.
     guarded((), || body(unsafe { Jni::new(env) }));
+}
+
+/// Runs `body` in a thread that has started and has not ended. An event of another thread would come before its
+/// `THREAD_START` or after its `THREAD_END`. An object that is allocated there is told of when another event has it.
+///
+/// # Safety
+/// `env` must be the `JNIEnv` of this thread.
+unsafe fn on_thread(env: *mut c_void, body: impl FnOnce(Jni<'_>)) {
+    if threads::current(env).is_some() {
+        // SAFETY: the caller's promise.
+        unsafe { on_event(env, body) }
+    }
 }
 
 unsafe extern "system" fn vm_start(_jvmti: *mut c_void, env: *mut c_void) {
@@ -178,7 +194,7 @@ unsafe extern "system" fn object_alloc(
     _size: Long,
 ) {
     // SAFETY: as above.
-    unsafe { on_event(env, |jni| definitions::allocated(jni, Local::new(object))) }
+    unsafe { on_thread(env, |jni| definitions::allocated(jni, Local::new(object))) }
 }
 
 unsafe extern "system" fn object_free(_jvmti: *mut c_void, tag: Long) {
@@ -247,7 +263,7 @@ unsafe extern "system" fn monitor_contended_enter(
 ) {
     // SAFETY: as above.
     unsafe {
-        on_event(env, |jni| {
+        on_thread(env, |jni| {
             let object = Local::new(object);
             if layer::wanted(event::MONITOR_CONTENDED_EXIT) != 0 {
                 let usage =
@@ -274,7 +290,7 @@ unsafe extern "system" fn monitor_contended_entered(
 ) {
     // SAFETY: as above.
     unsafe {
-        on_event(env, |jni| {
+        on_thread(env, |jni| {
             let data = layer::object_data(definitions::id_of(jni, Local::new(object)));
             // The JVM does not tell when the owner leaves. It has left by now.
             let owner = threads::current(env).map_or(null_mut(), |thread| {
@@ -299,7 +315,7 @@ unsafe extern "system" fn monitor_wait(
 ) {
     // SAFETY: as above.
     unsafe {
-        on_event(env, |jni| {
+        on_thread(env, |jni| {
             if let Some(thread) = threads::current(env) {
                 thread.wait_began.store(own::now(), Ordering::Relaxed);
             }
@@ -324,7 +340,7 @@ unsafe extern "system" fn monitor_waited(
 ) {
     // SAFETY: as above.
     unsafe {
-        on_event(env, |jni| {
+        on_thread(env, |jni| {
             let to = layer::wanted(event::MONITOR_WAITED);
             let began = threads::current(env)
                 .map_or(0, |thread| thread.wait_began.swap(0, Ordering::Relaxed));
@@ -345,6 +361,23 @@ unsafe extern "system" fn data_dump_request(_jvmti: *mut c_void) {
         let env = layer::current_jni().map_or(null_mut(), layer::id);
         for event in [event::DATA_DUMP_REQUEST, event::DATA_RESET_REQUEST] {
             layer::send(layer::wanted(event), event, env, NO_DATA);
+        }
+    });
+}
+
+/// Callback of `NativeMethodBind`. `env` is null before `VMStart`.
+unsafe extern "system" fn native_method_bind(
+    _jvmti: *mut c_void,
+    _env: *mut c_void,
+    _thread: Object,
+    _method: MethodId,
+    function: *mut c_void,
+    new_function: *mut *mut c_void,
+) {
+    guarded((), || {
+        if let Some(ours) = sleeps::replacement(function) {
+            // SAFETY: the pointer is the JVM's.
+            unsafe { *new_function = ours }
         }
     });
 }

@@ -1,5 +1,7 @@
 //! Enabling and disabling events.
 
+use loadhook_jvm::sys::event as jvmti_event;
+
 use super::layer;
 use super::{arrivals, hook, sources};
 use crate::abi::{FAIL, Int, NOT_AVAILABLE, SUCCESS, event};
@@ -15,13 +17,21 @@ pub(super) fn enable(profiler: usize, event_type: Int) -> Int {
     let had = layer::enabled(event_type) & (1 << profiler) != 0;
     let rewrote = hook::wants_methods();
     layer::set_enabled(event_type, profiler, true);
-    if had || !layer::is_running() {
+    if !layer::is_running() {
+        if [event::MONITOR_WAIT, event::MONITOR_WAITED].contains(&event_type) {
+            // Sleeps are told of only if this is enabled before the JVM binds its native methods.
+            let _ = jvmti.notify(jvmti_event::NATIVE_METHOD_BIND, true);
+        }
+        return SUCCESS;
+    }
+    if had {
         return SUCCESS;
     }
     sources::update();
     if let Some(jni) = layer::current_jni() {
         arrivals::enabled_later(jni, event_type);
-        if event_type == event::CLASS_LOAD_HOOK || (!rewrote && hook::wants_methods()) {
+        let always = [event::CLASS_LOAD_HOOK, event::METHOD_ENTRY2].contains(&event_type);
+        if always || (!rewrote && hook::wants_methods()) {
             hook::retransform_loaded(jni);
         }
     }

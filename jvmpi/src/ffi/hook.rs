@@ -124,6 +124,7 @@ fn with_probes(bytes: &[u8]) -> Option<Replacement> {
     let jvmti = layer::jvmti()?;
     let mut rewriter = Rewriter::new(Options {
         owner: probe_class::NAME.to_owned(),
+        receiver: layer::enabled(event::METHOD_ENTRY2) != 0,
         ..Options::default()
     });
     match rewriter.rewrite(bytes, &mut EveryMethod, |len| jvmti.allocate(len)) {

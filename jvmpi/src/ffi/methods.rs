@@ -10,9 +10,10 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use loadhook_jvm::jni::Jni;
+use loadhook_jvm::jni_calls::Argument;
 use loadhook_jvm::jvmti::MethodKey;
 use loadhook_jvm::reference::Local;
-use loadhook_jvm::sys::{Int, NativeMethod, Object};
+use loadhook_jvm::sys::{Int, Object};
 
 use super::definitions;
 use super::layer;
@@ -58,23 +59,21 @@ pub(super) fn define(jni: Jni<'_>) {
     let Ok(class) = jni.define_boot_class(probe_class::NAME, &probe_class::bytes()) else {
         return;
     };
-    let functions = [
-        enter as *const c_void,
-        exit as *const c_void,
-        caught as *const c_void,
-        ended as *const c_void,
-    ];
     let mut own = Vec::new();
-    for ((name, signature), function) in probe_class::NATIVES.into_iter().zip(functions) {
-        let (Ok(name), Ok(signature)) = (CString::new(name), CString::new(signature)) else {
+    for (name, descriptor) in probe_class::NATIVES {
+        let (Ok(name), Ok(signature)) = (CString::new(name), CString::new(descriptor)) else {
             return;
         };
-        let method = NativeMethod {
-            name: name.as_ptr(),
-            signature: signature.as_ptr(),
-            function,
+        // The first call binds a native method. Later the search for it would run Java methods that have probes.
+        let arguments: &[Argument<'_>] = match descriptor {
+            "(I)V" => &[Argument::Int(0)],
+            "(II)V" => &[Argument::Int(0), Argument::Int(0)],
+            _ => &[Argument::Object(Local::NULL), Argument::Int(0)],
         };
-        if jni.register_native(class, &method).is_err() {
+        let called = jni
+            .static_method(class, &name, &signature)
+            .and_then(|method| jni.call_void(method, arguments));
+        if called.is_err() {
             return;
         }
         own.extend(jni.method_key(class, &name, &signature, true).ok());
@@ -121,11 +120,37 @@ fn known_id(number: u32) -> Option<*mut c_void> {
     (!id.is_null()).then_some(id)
 }
 
-unsafe extern "system" fn enter(env: *mut c_void, _class: Object, number: Int) {
-    let (one, two) = (
-        layer::wanted(event::METHOD_ENTRY),
-        layer::wanted(event::METHOD_ENTRY2),
-    );
+/// The probe at the beginning of a method.
+///
+/// # Safety
+/// Called by the JVM, as a native method.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Java_java_lang__00024LoadhookJvmpi_enter__I(
+    env: *mut c_void,
+    _class: Object,
+    number: Int,
+) {
+    entered(env, null_mut(), number);
+}
+
+/// The same with the receiver, for `METHOD_ENTRY2`.
+///
+/// # Safety
+/// Called by the JVM, as a native method.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Java_java_lang__00024LoadhookJvmpi_enter__Ljava_lang_Object_2I(
+    env: *mut c_void,
+    _class: Object,
+    receiver: Object,
+    number: Int,
+) {
+    entered(env, receiver, number);
+}
+
+#[inline]
+fn entered(env: *mut c_void, receiver: Object, number: Int) {
+    let one = layer::wanted(event::METHOD_ENTRY);
+    let two = layer::wanted(event::METHOD_ENTRY2);
     if one | two | layer::wanted(event::METHOD_EXIT) == 0 {
         return;
     }
@@ -133,6 +158,11 @@ unsafe extern "system" fn enter(env: *mut c_void, _class: Object, number: Int) {
         let (Some(thread), Some(method)) = (threads::current(env), id_of(number)) else {
             return;
         };
+        // A profiler that calls Java methods at an entry would get the entries of these without end.
+        if thread.is_told.load(Ordering::Relaxed) {
+            return;
+        }
+        thread.is_told.store(true, Ordering::Relaxed);
         // SAFETY: this is the thread itself, and the borrow ends here.
         let stack = unsafe { &mut *thread.stack.get() };
         stack.push(number as u32);
@@ -142,26 +172,53 @@ unsafe extern "system" fn enter(env: *mut c_void, _class: Object, number: Int) {
         if two != 0 {
             // SAFETY: the JVM passes this thread's environment.
             let jni = unsafe { Jni::new(env) };
-            let object = layer::jvmti().map_or(Local::NULL, |jvmti| jvmti.local_instance(jni, 1));
             let method_entry2 = MethodEntry2 {
                 method,
-                object: definitions::id_of(jni, object),
+                object: definitions::id_of(jni, Local::new(receiver)),
             };
             layer::send(two, event::METHOD_ENTRY2, env, Data { method_entry2 });
         }
+        thread.is_told.store(false, Ordering::Relaxed);
     });
 }
 
-unsafe extern "system" fn exit(env: *mut c_void, _class: Object, number: Int) {
+/// The probe where a method returns or an exception leaves it.
+///
+/// # Safety
+/// Called by the JVM, as a native method.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Java_java_lang__00024LoadhookJvmpi_exit(
+    env: *mut c_void,
+    _class: Object,
+    number: Int,
+) {
     left(env, number as u32, true);
 }
 
-unsafe extern "system" fn ended(env: *mut c_void, _class: Object, number: Int, _key: Int) {
+/// The same in a constructor.
+///
+/// # Safety
+/// Called by the JVM, as a native method.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Java_java_lang__00024LoadhookJvmpi_ended(
+    env: *mut c_void,
+    _class: Object,
+    number: Int,
+    _key: Int,
+) {
     left(env, number as u32, true);
 }
 
-/// At the beginning of a handler: what the method had called is left.
-unsafe extern "system" fn caught(env: *mut c_void, _class: Object, number: Int) {
+/// The probe at the beginning of a handler: what the method had called is left.
+///
+/// # Safety
+/// Called by the JVM, as a native method.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Java_java_lang__00024LoadhookJvmpi_caught(
+    env: *mut c_void,
+    _class: Object,
+    number: Int,
+) {
     left(env, number as u32, false);
 }
 
@@ -172,21 +229,30 @@ fn left(env: *mut c_void, number: u32, with_own: bool) {
         let Some(thread) = threads::current(env) else {
             return;
         };
-        // SAFETY: this is the thread itself. No event is sent while the stack is borrowed.
-        let stack = unsafe { &*thread.stack.get() };
-        let Some(place) = stack.iter().rposition(|it| *it == number) else {
+        if thread.is_told.load(Ordering::Relaxed) {
             return;
-        };
-        let keep = if with_own { place } else { place + 1 };
-        while let Some(top) = pop_above(thread, keep) {
-            let wanted = layer::wanted(event::METHOD_EXIT);
-            if wanted != 0
-                && let Some(method) = known_id(top)
-            {
-                layer::send(wanted, event::METHOD_EXIT, env, layer::method_data(method));
-            }
         }
+        thread.is_told.store(true, Ordering::Relaxed);
+        leave(thread, env, number, with_own);
+        thread.is_told.store(false, Ordering::Relaxed);
     });
+}
+
+fn leave(thread: &Thread, env: *mut c_void, number: u32, with_own: bool) {
+    // SAFETY: this is the thread itself. No event is sent while the stack is borrowed.
+    let stack = unsafe { &*thread.stack.get() };
+    let Some(place) = stack.iter().rposition(|it| *it == number) else {
+        return;
+    };
+    let keep = if with_own { place } else { place + 1 };
+    while let Some(top) = pop_above(thread, keep) {
+        let wanted = layer::wanted(event::METHOD_EXIT);
+        if wanted != 0
+            && let Some(method) = known_id(top)
+        {
+            layer::send(wanted, event::METHOD_EXIT, env, layer::method_data(method));
+        }
+    }
 }
 
 /// Takes the innermost method if there are more than `keep`.

@@ -165,12 +165,13 @@ impl RawMonitor {
         }
     }
 
-    /// Waits to be notified; without end if `milliseconds` is 0. A thread that does not own the monitor does not wait.
+    /// Waits to be notified; without end if `milliseconds` is 0. A thread that does not own the monitor does not wait,
+    /// and nobody waits for a negative time.
     pub(super) fn wait(&self, milliseconds: i64) {
         let me = token();
         let env = env();
         let mut state = self.state();
-        if state.owner != me {
+        if state.owner != me || milliseconds < 0 {
             return;
         }
         let entries = state.entries;

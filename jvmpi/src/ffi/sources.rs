@@ -108,8 +108,10 @@ pub(super) fn add_capabilities(jvmti: Jvmti) {
 pub(super) fn prepare(jvmti: Jvmti, event_type: Int) -> Option<bool> {
     let add = |wanted: &[usize]| jvmti.add_capabilities(Capabilities::of(wanted)).is_ok();
     Some(match event_type {
-        event::METHOD_ENTRY | event::METHOD_EXIT | event::CLASS_LOAD_HOOK => add(&REWRITING),
-        event::METHOD_ENTRY2 => add(&REWRITING) && add(&[capability::CAN_ACCESS_LOCAL_VARIABLES]),
+        event::METHOD_ENTRY
+        | event::METHOD_ENTRY2
+        | event::METHOD_EXIT
+        | event::CLASS_LOAD_HOOK => add(&REWRITING),
         event::OBJECT_ALLOC => {
             // With an interval of 0, all allocations are sampled; the second event only makes sure.
             let _ = add(&[capability::CAN_GENERATE_VM_OBJECT_ALLOC_EVENTS]);
@@ -128,9 +130,11 @@ pub(super) fn prepare(jvmti: Jvmti, event_type: Int) -> Option<bool> {
         event::INSTRUCTION_START => add(&[capability::CAN_GENERATE_SINGLE_STEP_EVENTS]),
         event::MONITOR_CONTENDED_ENTER
         | event::MONITOR_CONTENDED_ENTERED
-        | event::MONITOR_CONTENDED_EXIT
-        | event::MONITOR_WAIT
-        | event::MONITOR_WAITED => add(&[capability::CAN_GENERATE_MONITOR_EVENTS]),
+        | event::MONITOR_CONTENDED_EXIT => add(&[capability::CAN_GENERATE_MONITOR_EVENTS]),
+        event::MONITOR_WAIT | event::MONITOR_WAITED => {
+            let _ = add(&[capability::CAN_GENERATE_NATIVE_METHOD_BIND_EVENTS]);
+            add(&[capability::CAN_GENERATE_MONITOR_EVENTS])
+        }
         event::OBJECT_MOVE
         | event::THREAD_START
         | event::THREAD_END
@@ -170,6 +174,10 @@ pub(super) fn update() {
         }
         if *source == jvmti_event::SAMPLED_OBJECT_ALLOC && needed {
             let _ = jvmti.set_heap_sampling_interval(0);
+            let _ = jvmti.notify(*source, true);
+            // Threads go on allocating in buffers that they got before. A collection takes these away.
+            let _ = jvmti.collect_garbage();
+            continue;
         }
         let _ = jvmti.notify(*source, needed);
     }

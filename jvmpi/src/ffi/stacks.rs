@@ -1,6 +1,6 @@
 //! Stacks of threads, as JVMPI shows them.
 
-use super::{layer, lines, methods, threads};
+use super::{layer, lines, methods, threads, versions};
 use crate::abi::{CallFrame, CallTrace, EnvId, Int};
 
 /// The most frames of a trace in a dump.
@@ -20,7 +20,7 @@ pub(super) fn frames(env: EnvId, depth: usize) -> Vec<CallFrame> {
         if frames.len() < depth && !methods::is_own(frame.method) {
             frames.push(CallFrame {
                 line: lines::line(frame.method, frame.location),
-                method: frame.method.0,
+                method: versions::current(frame.method).0,
             });
         }
     }

@@ -31,6 +31,8 @@ pub(super) struct Thread {
     pub(super) owner: AtomicPtr<c_void>,
     /// Start of the wait that goes on, in nanoseconds.
     pub(super) wait_began: AtomicI64,
+    /// True while a profiler is told of an entry or exit. Only the thread itself uses it.
+    pub(super) is_told: AtomicBool,
     /// Methods that have sent an entry and no exit. Only the thread itself uses it.
     pub(super) stack: UnsafeCell<Vec<u32>>,
 }
@@ -127,6 +129,7 @@ pub(super) fn add(jni: Jni<'_>, env: EnvId, object: Local<'_>) -> Option<&'stati
         cpu_times: [AtomicI64::new(0), AtomicI64::new(0)],
         owner: AtomicPtr::new(null_mut()),
         wait_began: AtomicI64::new(0),
+        is_told: AtomicBool::new(false),
         stack: UnsafeCell::new(Vec::new()),
     }));
     let mut threads = THREADS.write().unwrap_or_else(PoisonError::into_inner);

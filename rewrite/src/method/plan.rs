@@ -169,7 +169,8 @@ impl MethodPlanner {
             let has_handlers = !self.handler_starts.is_empty();
             let (options, writer) = (context.options, &mut *context.writer);
             let end = construction::end_probes(construction, options.call_shape);
-            let written = writer.timing(id, end, has_handlers, options)?;
+            let receiver = options.receiver.then(|| receiver(member));
+            let written = writer.timing(id, receiver, end, has_handlers, options)?;
             method_probes.entry = writer.join(method_probes.entry, written.entry);
             method_probes.exit = Some(written.exit);
             method_probes.caught = written.caught;
@@ -257,6 +258,17 @@ impl MethodPlanner {
         )?
         .ok_or(Reason::TooManyHandlers)?;
         self.write_attributes(method, writer, out)
+    }
+}
+
+/// The instruction that pushes the receiver of a method at its beginning: null if there is none, or if it is not
+/// initialised yet.
+fn receiver(member: &Member<'_, '_>) -> Opcode {
+    const ACC_STATIC: u16 = 0x0008;
+    if member.access_flags() & ACC_STATIC != 0 || member.name() == b"<init>" {
+        Opcode::AconstNull
+    } else {
+        Opcode::Aload0
     }
 }
 

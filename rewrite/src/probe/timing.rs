@@ -2,6 +2,7 @@
 
 use crate::code::relocation::Snippet;
 use crate::constant_pool::PoolFull;
+use crate::opcode::Opcode;
 use crate::options::{CallShape, Options};
 use crate::probe::writer::{Call, ProbeWriter};
 
@@ -37,20 +38,32 @@ pub(crate) struct TimingProbes {
 }
 
 impl ProbeWriter {
-    /// Writes the probes of the method `id`.
+    /// Writes the probes of the method `id`. `receiver` is the instruction that pushes the
+    /// receiver, if the entry probe is to get it.
     #[inline]
     pub(crate) fn timing(
         &mut self,
         id: u32,
+        receiver: Option<Opcode>,
         end: EndProbes,
         has_handlers: bool,
         options: &Options,
     ) -> Result<TimingProbes, PoolFull> {
         self.needs_stack(argument_slots(options, end));
         let start = self.position();
+        if let Some(receiver) = receiver {
+            self.needs_stack(2);
+            self.op(receiver);
+        }
+        let arguments = self.snippets.len();
         self.push_method(id, options)?;
-        let arguments = start as usize..self.snippets.len();
-        self.call(Call::Enter, options)?;
+        let arguments = arguments..self.snippets.len();
+        let enter = if receiver.is_some() {
+            Call::EnterOn
+        } else {
+            Call::Enter
+        };
+        self.call(enter, options)?;
         let entry = self.finish(start);
         let mut repeat = |call, key: Option<i16>| {
             let start = self.position();

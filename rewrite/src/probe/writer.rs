@@ -11,6 +11,8 @@ use crate::options::{CallShape, Options};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Call {
     Enter,
+    /// The same with the receiver.
+    EnterOn,
     Count,
     Exit,
     Caught,
@@ -28,13 +30,13 @@ pub(super) enum Call {
 }
 
 /// The number of variants of [`Call`].
-const CALLS: usize = 15;
+const CALLS: usize = 16;
 
 impl Call {
     fn name(self, options: &Options) -> &str {
         let names = &options.names;
         match self {
-            Call::Enter => &names.enter,
+            Call::Enter | Call::EnterOn => &names.enter,
             Call::Count => &names.count,
             Call::Exit => &names.exit,
             Call::Caught => &names.caught,
@@ -72,6 +74,7 @@ impl Call {
             Call::TraceEnter => b"()J",
             Call::TraceExit => b"(JI)V",
             Call::TraceThrown => b"(Ljava/lang/Throwable;JI)V",
+            Call::EnterOn => b"(Ljava/lang/Object;I)V",
             Call::Alloc => b"(I)V",
             Call::AllocArray | Call::Ended => b"(II)V",
             Call::AllocDimension | Call::Construct => b"(III)V",

@@ -1,0 +1,32 @@
+//! `loadhook run --jvmpi`: a profiler written for JVMPI, for a command that starts a JVM.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+
+use super::launch::{Ended, Launch};
+use crate::agent_path::{layer_path, utf8};
+
+/// Runs the command. The profiler writes what it writes; the exit code is that of the command.
+pub(super) fn run(profiler: &str, command: &[OsString]) -> Result<ExitCode> {
+    let (library, options) = profiler.split_once('=').unwrap_or((profiler, ""));
+    // The command may change its folder before it starts a JVM.
+    let library = Path::new(library)
+        .canonicalize()
+        .with_context(|| format!("--jvmpi {library}: give the path of the profiler's library"))?;
+    let library = utf8(&library)?;
+    if library.contains(',') {
+        bail!("{library}: the layer takes no path with a comma; rename the file or its folder");
+    }
+    let launch = Launch {
+        command,
+        agent: &layer_path()?,
+        options: &format!("lib={library},opts={options}"),
+    };
+    let status = match launch.run()? {
+        Ended::With(status) | Ended::NotStarted(status) | Ended::Elsewhere(status) => status,
+    };
+    Ok(ExitCode::from(status))
+}

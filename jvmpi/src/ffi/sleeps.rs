@@ -1,0 +1,74 @@
+//! `MONITOR_WAIT` and `MONITOR_WAITED` of `Thread.sleep`, which JVM TI does not tell of: the native method is bound to a
+//! function of the layer.
+
+use std::ffi::c_void;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+
+use loadhook_jvm::sys::Object;
+
+use super::layer;
+use super::own;
+use crate::abi::{Data, Int, Long, MonitorWait, event};
+
+/// The JVM's function.
+static ORIGINAL: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+/// The unit of its argument in nanoseconds.
+static UNIT: AtomicU64 = AtomicU64::new(1);
+const MILLISECOND: u64 = 1_000_000;
+
+type Sleep = unsafe extern "system" fn(*mut c_void, Object, Long);
+
+/// The function that a native method is to be bound to, if this is the JVM's function of `Thread.sleep`.
+pub(super) fn replacement(function: *mut c_void) -> Option<*mut c_void> {
+    // Since JDK 20, the argument of both is nanoseconds; before, there is only the first, with milliseconds.
+    let names = [c"JVM_Sleep", c"JVM_SleepNanos"];
+    // SAFETY: the names end in a zero byte; the library is loaded, or nothing happens.
+    let is_sleep = unsafe {
+        let library = libc::dlopen(c"libjvm.so".as_ptr(), libc::RTLD_NOW | libc::RTLD_NOLOAD);
+        !library.is_null()
+            && names
+                .iter()
+                .any(|name| libc::dlsym(library, name.as_ptr()) == function)
+    };
+    if !is_sleep || function.is_null() {
+        return None;
+    }
+    ORIGINAL.store(function, Ordering::Release);
+    Some(sleep as *mut c_void)
+}
+
+/// Learns the unit from the version of the JDK.
+pub(super) fn learn() {
+    let version = layer::jvmti()
+        .and_then(|jvmti| jvmti.system_property("java.vm.specification.version"))
+        .and_then(|version| version.parse::<u32>().ok());
+    if version.is_some_and(|version| version < 20) {
+        UNIT.store(MILLISECOND, Ordering::Release);
+    }
+}
+
+fn tell(env: *mut c_void, event_type: Int, nanoseconds: u64) {
+    let wanted = layer::wanted(event_type);
+    if wanted != 0 {
+        let monitor_wait = MonitorWait {
+            object: 0,
+            timeout: (nanoseconds / MILLISECOND) as Long,
+        };
+        layer::send(wanted, event_type, env, Data { monitor_wait });
+    }
+}
+
+unsafe extern "system" fn sleep(env: *mut c_void, class: Object, time: Long) {
+    let began = own::now();
+    let unit = UNIT.load(Ordering::Relaxed);
+    let wanted = u64::try_from(time).unwrap_or(0).saturating_mul(unit);
+    layer::guarded((), || tell(env, event::MONITOR_WAIT, wanted));
+    // SAFETY: the JVM's function was kept before this one was bound, and has this type.
+    unsafe {
+        let original: Sleep = std::mem::transmute(ORIGINAL.load(Ordering::Acquire));
+        original(env, class, time);
+    }
+    let slept = u64::try_from(own::now() - began).unwrap_or(0);
+    layer::guarded((), || tell(env, event::MONITOR_WAITED, slept));
+}

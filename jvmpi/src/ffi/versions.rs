@@ -1,0 +1,45 @@
+//! Methods that were retransformed while they ran. The frame of such a call has a method id of its own, which no
+//! `CLASS_LOAD` has; the id of the class's present method stands for it.
+
+use std::collections::HashMap;
+use std::sync::{PoisonError, RwLock};
+
+use loadhook_jvm::jni::Jni;
+use loadhook_jvm::jvmti::{Jvmti, MethodKey};
+
+use super::layer;
+
+/// The present method of each method that was asked for. An id stays old or present for ever.
+static CURRENT: RwLock<Option<HashMap<MethodKey, MethodKey>>> = RwLock::new(None);
+
+/// The present method that an id of a frame stands for.
+pub(super) fn current(method: MethodKey) -> MethodKey {
+    {
+        let known = CURRENT.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(current) = known.as_ref().and_then(|known| known.get(&method)) {
+            return *current;
+        }
+    }
+    let (Some(jvmti), Some(jni)) = (layer::jvmti(), layer::current_jni()) else {
+        return method;
+    };
+    let current = if jvmti.is_obsolete(method) {
+        let found = jni.framed(|jni| present(jvmti, jni, method));
+        found.flatten().unwrap_or(method)
+    } else {
+        method
+    };
+    let mut known = CURRENT.write().unwrap_or_else(PoisonError::into_inner);
+    known.get_or_insert_default().insert(method, current);
+    current
+}
+
+/// The method of the same class with the same name and descriptor.
+fn present(jvmti: Jvmti, jni: Jni<'_>, old: MethodKey) -> Option<MethodKey> {
+    let class = jvmti.declaring_class(jni, old).ok()?;
+    let name = jvmti.method_name(old).ok()?;
+    let methods = jvmti.class_methods(class)?;
+    methods
+        .into_iter()
+        .find(|method| jvmti.method_name(*method).is_ok_and(|it| it == name))
+}
