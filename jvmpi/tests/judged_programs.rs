@@ -1,0 +1,194 @@
+//! The judges on real programs: javac, the Closure compiler, and Tomcat on threads. Each program ends as it does alone, and
+//! the judges have no complaint.
+//!
+//! `scripts/corpora.sh` fetches the programs. The tests take minutes, and are run by hand:
+//!
+//!     cargo test --workspace --test judged_programs -- --ignored --test-threads 1
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use anyhow::{Result, ensure};
+use loadhook_testkit::jdk::{Jdk, REPEATABLE};
+use loadhook_testkit::{paths, process, tomcat};
+use tempfile::TempDir;
+
+#[allow(dead_code, reason = "each test file uses its part")]
+mod support;
+use support::agent_option;
+
+/// The judges and their options. `everything` is slow, because it checks the object of each call.
+const JUDGES: [(&str, &str); 8] = [
+    ("callgraph", ""),
+    ("callgraph", "ask"),
+    ("allocations", ""),
+    ("allocations", "ask"),
+    ("monitors", ""),
+    ("rewriter", "copies"),
+    ("dumper", ""),
+    ("everything", ""),
+];
+
+const FEATURES: [u32; 4] = [11, 17, 21, 25];
+
+/// The file or folder that `scripts/corpora.sh` has fetched.
+fn corpus(name: &str) -> Result<PathBuf> {
+    let path = paths::target().join("corpora").join(name);
+    ensure!(
+        path.exists(),
+        "{} is missing: scripts/corpora.sh fetches it",
+        path.display()
+    );
+    Ok(path)
+}
+
+fn java(jdk: &Jdk, judge: Option<(&str, &str)>, scratch: &Path) -> Result<Command> {
+    let mut java = jdk.java();
+    java.env_remove("JAVA_TOOL_OPTIONS")
+        .env_remove("JDK_JAVA_OPTIONS")
+        .current_dir(scratch)
+        .arg("-XX:-CreateCoredumpOnCrash");
+    if let Some((judge, options)) = judge {
+        java.arg(agent_option(judge, options)?);
+    }
+    Ok(java)
+}
+
+/// The lines of standard error that are the judge's. Checks that it has no complaint.
+fn verdict(name: &str, output: &Output) -> Result<String> {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    ensure!(
+        stderr.contains(": 0 complaints"),
+        "{name}: {}\n{stderr}",
+        output.status
+    );
+    Ok(stderr
+        .lines()
+        .filter(|line| line.starts_with("total "))
+        .collect::<Vec<_>>()
+        .join(", "))
+}
+
+/// Runs a program alone, then under each judge on each JDK that has what it needs. All faults are told at the end.
+fn judge(name: &str, arguments: impl Fn(&Jdk, &Path) -> Result<Option<Vec<String>>>) -> Result<()> {
+    let mut faults = Vec::new();
+    for feature in FEATURES {
+        let jdk = Jdk::find(feature)?;
+        let mut alone = None;
+        for judge in [None].into_iter().chain(JUDGES.map(Some)) {
+            let scratch = TempDir::new()?;
+            let Some(arguments) = arguments(&jdk, scratch.path())? else {
+                continue;
+            };
+            let output = process::finish(
+                java(&jdk, judge, scratch.path())?
+                    .args(REPEATABLE)
+                    .args(arguments),
+            )?;
+            let left: Vec<Vec<u8>> = paths::files(scratch.path(), "class")?
+                .into_iter()
+                .chain(paths::files(scratch.path(), "js")?)
+                .map(fs::read)
+                .collect::<Result<_, _>>()?;
+            let name = format!("{name}, JDK {feature}, {judge:?}");
+            if judge.is_none() {
+                ensure!(
+                    output.status.success() && !left.is_empty(),
+                    "{name}: {output:?}"
+                );
+                alone = Some(left);
+                continue;
+            }
+            match verdict(&name, &output) {
+                Ok(totals) => println!("{name}: {totals}"),
+                Err(fault) => faults.push(fault.to_string()),
+            }
+            if !output.status.success() || alone.as_ref() != Some(&left) {
+                faults.push(format!(
+                    "{name}: {}, or other files than alone",
+                    output.status
+                ));
+            }
+        }
+    }
+    ensure!(faults.is_empty(), "{}", faults.join("\n"));
+    Ok(())
+}
+
+#[test]
+#[ignore = "needs scripts/corpora.sh, and minutes"]
+fn javac() -> Result<()> {
+    let sources = paths::files(&corpus("bcel")?, "java")?;
+    judge("javac", |jdk, scratch| {
+        if jdk.javac().is_err() {
+            return Ok(None);
+        }
+        let patch = format!("java.xml={}", corpus("bcel")?.display());
+        let mut arguments: Vec<String> = ["-m", "jdk.compiler/com.sun.tools.javac.Main", "-nowarn"]
+            .into_iter()
+            .chain([
+                "-XDignore.symbol.file",
+                "-proc:none",
+                "-g",
+                "--patch-module",
+                &patch,
+                "-d",
+            ])
+            .map(str::to_owned)
+            .collect();
+        arguments.push(scratch.join("out").display().to_string());
+        arguments.extend(sources.iter().map(|path| path.display().to_string()));
+        Ok(Some(arguments))
+    })
+}
+
+#[test]
+#[ignore = "needs scripts/corpora.sh, and minutes"]
+fn closure_compiler() -> Result<()> {
+    judge("the Closure compiler", |_, scratch| {
+        Ok(Some(vec![
+            "-jar".to_owned(),
+            corpus("closure-compiler/compiler.jar")?
+                .display()
+                .to_string(),
+            "--js".to_owned(),
+            corpus("jquery/jquery.js")?.display().to_string(),
+            "--env=CUSTOM".to_owned(),
+            "--js_output_file".to_owned(),
+            scratch.join("small.js").display().to_string(),
+        ]))
+    })
+}
+
+#[test]
+#[ignore = "needs scripts/corpora.sh, and minutes"]
+fn tomcat_on_threads() -> Result<()> {
+    let mut faults = Vec::new();
+    for feature in FEATURES {
+        let jdk = Jdk::find(feature)?;
+        let jars = [
+            "tomcat/tomcat10-embed-core.jar",
+            "tomcat/jakarta-annotation-api.jar",
+        ];
+        let jars: Vec<PathBuf> = jars.into_iter().map(corpus).collect::<Result<_>>()?;
+        for chosen in JUDGES {
+            let scratch = TempDir::new()?;
+            let class_path = tomcat::class_path(&jars, scratch.path())?;
+            let mut server = java(&jdk, Some(chosen), scratch.path())?;
+            server
+                .args(["-cp", &class_path, "TomcatServer"])
+                .arg(scratch.path())
+                .arg("false");
+            let name = format!("Tomcat, JDK {feature}, {chosen:?}");
+            let told = tomcat::talk(&mut server, &jdk, &class_path)
+                .and_then(|output| verdict(&name, &output));
+            match told {
+                Ok(totals) => println!("{name}: {totals}"),
+                Err(fault) => faults.push(format!("{name}: {fault:#}")),
+            }
+        }
+    }
+    ensure!(faults.is_empty(), "{}", faults.join("\n"));
+    Ok(())
+}

@@ -1,0 +1,196 @@
+//! Profilers for JVMPI, written in C to the letter of its specification (`agents`), run on the layer with a program that
+//! counts for itself what it does (`java/Judged.java`). They complain about every inconsistency, and their numbers must
+//! be the program's.
+
+use std::collections::BTreeMap;
+use std::process::Output;
+
+use anyhow::{Context, Result, ensure};
+
+mod support;
+use support::{Run, library};
+
+/// Makes a test for JDK 17 and one for JDK 25: `fn name(feature: u32) -> Result<()>`.
+macro_rules! on_17_and_25 {
+    ($($check:ident)+) => { $(
+        mod $check {
+            #[test]
+            fn on_17() -> anyhow::Result<()> {
+                super::$check(17)
+            }
+
+            #[test]
+            fn on_25() -> anyhow::Result<()> {
+                super::$check(25)
+            }
+        }
+    )+ };
+}
+
+on_17_and_25!(callgraph allocations monitors rewriter dumper everything two_agents);
+
+/// Numbers that a program or a judge printed, by name.
+type Numbers = BTreeMap<String, i64>;
+
+/// Reads lines such as `edge a > b 3` and `total threads 4`. Equal names are added.
+fn numbers(text: &str) -> Result<Numbers> {
+    let mut numbers = Numbers::new();
+    for line in text.lines() {
+        if line.starts_with("edge ") || line.starts_with("total ") {
+            let (name, number) = line.rsplit_once(' ').context(line.to_owned())?;
+            let number: i64 = number.parse().with_context(|| line.to_owned())?;
+            *numbers.entry(name.to_owned()).or_default() += number;
+        }
+    }
+    Ok(numbers)
+}
+
+/// Checks that the judge has no complaint, and that each of the numbers whose names begin with one of `names` is the same
+/// in program and judge.
+fn agree(output: &Output, names: &[&str]) -> Result<()> {
+    let (stdout, stderr) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    let (program, judge) = (numbers(&stdout)?, numbers(&stderr)?);
+    for name in names {
+        let wanted: Vec<_> = program
+            .iter()
+            .filter(|(it, _)| it.starts_with(name))
+            .collect();
+        ensure!(
+            !wanted.is_empty(),
+            "the program has no number {name}: {stdout}"
+        );
+        for (name, wanted) in wanted {
+            let found = judge.get(name).copied().unwrap_or_default();
+            ensure!(
+                found == *wanted,
+                "{name}: {wanted} expected, {found} found\n{stderr}"
+            );
+        }
+    }
+    Ok(())
+}
+
+fn callgraph(feature: u32) -> Result<()> {
+    for options in ["", "entry2", "ask"] {
+        let output = Run::new(feature, "callgraph", options).judged(1)?;
+        agree(&output, &["edge ", "total threads-"]).with_context(|| options.to_owned())?;
+    }
+    Ok(())
+}
+
+fn allocations(feature: u32) -> Result<()> {
+    let counts = [
+        "total allocated-",
+        "total site-",
+        "total large-arrays",
+        "total arrays-",
+    ];
+    let output = Run::new(feature, "allocations", "").judged(1)?;
+    agree(&output, &counts)?;
+    agree(&output, &["total live-", "total loads-", "total unloads-"])?;
+    agree(&Run::new(feature, "allocations", "ask").judged(1)?, &counts)?;
+    agree(
+        &Run::new(feature, "allocations", "late").judged(1)?,
+        &counts,
+    )
+}
+
+fn monitors(feature: u32) -> Result<()> {
+    let run = Run::new(feature, "monitors", "");
+    let marker = run.folder.path().join("dumped").display().to_string();
+    let run = run.options(&format!("marker={marker}"));
+    let output = run.jvm(&[&format!("-Djudged.marker={marker}")]).judged(1)?;
+    agree(&output, &["total contended", "total waits", "total sleeps"])
+}
+
+fn rewriter(feature: u32) -> Result<()> {
+    for options in ["", "copies", "untouched"] {
+        let output = Run::new(feature, "rewriter", options).judged(1)?;
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        ensure!(
+            stdout.contains("text text of the rewriter, which is longer\n")
+                && stdout.contains("broken ClassFormatError\n"),
+            "{options}: {stdout}"
+        );
+    }
+    Ok(())
+}
+
+fn dumper(feature: u32) -> Result<()> {
+    Run::new(feature, "dumper", "").judged(1).map(drop)
+}
+
+fn everything(feature: u32) -> Result<()> {
+    Run::new(feature, "everything", "").judged(1)?;
+    let output = Run::new(feature, "everything", "instructions").judged(1)?;
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    // A thousand calls of a method with four instructions.
+    let found = numbers(&stderr)?.remove("total leaf-instructions");
+    ensure!(found == Some(4000), "{found:?} instructions: {stderr}");
+    Ok(())
+}
+
+/// Each of two profilers has its own events, ids and storage.
+fn two_agents(feature: u32) -> Result<()> {
+    let run = Run::new(feature, "callgraph", "").beside("allocations", "")?;
+    let output = run.judged(2)?;
+    agree(
+        &output,
+        &["edge ", "total threads-", "total allocated-", "total site-"],
+    )
+}
+
+/// What the specification forbids or leaves open does not change the program.
+#[test]
+fn misbehaviour_does_not_change_the_program() -> Result<()> {
+    for mode in ["silent", "collecting", "locked", "recursive"] {
+        let output = Run::new(17, "misbehaved", mode).ended()?;
+        let (stdout, stderr) = (
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr),
+        );
+        ensure!(
+            output.status.success() && stdout.contains("total collections 3\n"),
+            "{mode}: {}\n{stdout}{stderr}",
+            output.status
+        );
+        ensure!(
+            mode == "silent" || stderr.contains("verdict of misbehaved: 0 complaints"),
+            "{mode}: {stderr}"
+        );
+    }
+    Ok(())
+}
+
+/// A profiler may end the program with a code of its own.
+#[test]
+fn profilers_end_the_program() -> Result<()> {
+    for (mode, code) in [("leaving", 7), ("helping", 5)] {
+        let output = Run::new(17, "misbehaved", mode).ended()?;
+        ensure!(output.status.code() == Some(code), "{mode}: {output:?}");
+    }
+    Ok(())
+}
+
+/// A failed JVM_OnLoad is told with the library's name.
+#[test]
+fn a_refusal_is_told() -> Result<()> {
+    for mode in ["refuse", "odd"] {
+        let output = Run::new(17, "misbehaved", mode).ended()?;
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        ensure!(
+            stderr.contains("misbehaved.so") && stderr.contains("JVM_OnLoad"),
+            "{mode}: {output:?}"
+        );
+    }
+    Ok(())
+}
+
+/// The C header has the numbers and layouts by which old profilers were compiled.
+#[test]
+fn the_header_has_the_old_layouts() -> Result<()> {
+    library("layout").map(drop)
+}

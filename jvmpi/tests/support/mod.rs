@@ -1,0 +1,149 @@
+//! Compiles the judges, and runs Java programs under them.
+
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use anyhow::{Context, Result, ensure};
+use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::{paths, process, source};
+use tempfile::TempDir;
+
+/// The library of a judge, `agents/<name>.c`. It is compiled once for all tests and runs.
+pub(crate) fn library(name: &str) -> Result<PathBuf> {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/agents");
+    let header = tests.join("../../include");
+    let mut hasher = DefaultHasher::new();
+    let mut sources = paths::files(&tests, "h")?;
+    sources.extend([header.join("jvmpi.h"), tests.join(format!("{name}.c"))]);
+    for source in &sources {
+        fs::read(source)
+            .with_context(|| source.display().to_string())?
+            .hash(&mut hasher);
+    }
+    let folder = paths::target()
+        .join("loadhook-tests")
+        .join(format!("judge-{name}-{:016x}", hasher.finish()));
+    paths::make_once(&folder, |built| {
+        let jni = Jdk::find(17)?.home.join("include");
+        let mut cc = Command::new("cc");
+        cc.args(["-std=gnu11", "-g", "-O1", "-fPIC", "-shared"])
+            .arg("-I")
+            .arg(&header)
+            .arg("-I")
+            .arg(&jni)
+            .arg("-I")
+            .arg(jni.join("linux"))
+            .arg("-o")
+            .arg(built.join(format!("{name}.so")))
+            .arg(tests.join(format!("{name}.c")))
+            .arg("-lpthread");
+        process::output(&mut cc)
+            .context("a C compiler and the headers of JDK 17 are needed, as for linking Rust")?;
+        Ok(())
+    })?;
+    Ok(folder.join(format!("{name}.so")))
+}
+
+/// The layer's library, which cargo builds beside the tests of this crate.
+fn layer() -> Result<PathBuf> {
+    let layer = std::env::current_exe()?.with_file_name("libloadhook_jvmpi.so");
+    ensure!(layer.is_file(), "{} was not built", layer.display());
+    Ok(layer)
+}
+
+/// The option that makes the layer load a judge.
+pub(crate) fn agent_option(judge: &str, options: &str) -> Result<String> {
+    let (layer, judge) = (layer()?, library(judge)?);
+    Ok(format!(
+        "-agentpath:{}=lib={},opts={options}",
+        layer.display(),
+        judge.display()
+    ))
+}
+
+/// The program of `java/Judged.java` under one judge or several.
+pub(crate) struct Run {
+    feature: u32,
+    judge: &'static str,
+    options: String,
+    others: Vec<String>,
+    jvm: Vec<String>,
+    /// Folder for files of the run; it is removed at the end.
+    pub(crate) folder: TempDir,
+}
+
+impl Run {
+    pub(crate) fn new(feature: u32, judge: &'static str, options: &str) -> Self {
+        Run {
+            feature,
+            judge,
+            options: options.to_owned(),
+            others: Vec::new(),
+            jvm: Vec::new(),
+            folder: TempDir::new().expect("a temporary folder"),
+        }
+    }
+
+    /// Gives the judge these options.
+    pub(crate) fn options(mut self, options: &str) -> Self {
+        self.options = options.to_owned();
+        self
+    }
+
+    /// Adds a second judge.
+    pub(crate) fn beside(mut self, judge: &str, options: &str) -> Result<Self> {
+        self.others.push(agent_option(judge, options)?);
+        Ok(self)
+    }
+
+    /// Adds options of the JVM.
+    pub(crate) fn jvm(mut self, options: &[&str]) -> Self {
+        self.jvm.extend(options.iter().map(|&o| o.to_owned()));
+        self
+    }
+
+    /// Runs the program, whatever its end.
+    pub(crate) fn ended(&self) -> Result<Output> {
+        let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java/Judged.java");
+        let classes = source::compile_once("Judged", std::slice::from_ref(&program), |javac| {
+            javac.args(["-g", "--release", "11"]).arg(&program);
+            Ok(())
+        })?;
+        let mut java = Jdk::find(self.feature)?.java();
+        java.env_remove("JAVA_TOOL_OPTIONS")
+            .env_remove("JDK_JAVA_OPTIONS")
+            // A crash leaves its files here, and no core.
+            .current_dir(self.folder.path())
+            .arg("-XX:-CreateCoredumpOnCrash")
+            .arg(agent_option(self.judge, &self.options)?)
+            .args(&self.others)
+            .args(&self.jvm)
+            .arg("-cp")
+            .arg(classes)
+            .arg("Judged");
+        process::finish(&mut java)
+    }
+
+    /// Runs the program, which must end well, and so must all `judges`.
+    pub(crate) fn judged(&self, judges: usize) -> Result<Output> {
+        let output = self.ended()?;
+        let (stdout, stderr) = (
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr),
+        );
+        let verdicts = stderr
+            .lines()
+            .filter(|line| line.starts_with("verdict of ") && line.ends_with(": 0 complaints"));
+        ensure!(
+            output.status.success() && verdicts.count() == judges,
+            "JDK {}, {} with {:?}: {}\n{stdout}{stderr}",
+            self.feature,
+            self.judge,
+            self.options,
+            output.status
+        );
+        Ok(output)
+    }
+}
