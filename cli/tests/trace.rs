@@ -43,7 +43,7 @@ fn trace(folder: &Path, pid: &str, options: &[&str]) -> Command {
 
 /// The calls of a method in lines of JSON.
 fn calls(done: &Done, method: &str) -> Vec<Value> {
-    let lines = done.out.lines().map(|line| serde_json::from_str(line));
+    let lines = done.out.lines().map(serde_json::from_str);
     let all: Vec<Value> = lines.collect::<Result<_, _>>().expect("lines of JSON");
     let is_meant = |call: &Value| call["method"] == method && call["stack"].is_array();
     all.into_iter().filter(is_meant).collect()
