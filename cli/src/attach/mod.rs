@@ -7,7 +7,7 @@ mod watch;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use loadhook_settings::{AgentOptions, CallTiming, Timing};
+use loadhook_settings::AgentOptions;
 
 pub(crate) use self::args::{AttachArgs, BUDGET, INCLUDE};
 pub(crate) use self::watch::{Ended, Watch};
@@ -52,8 +52,9 @@ pub(crate) fn run(mut args: AttachArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Attaches an agent that records nothing by itself, for the time of `work`. If this command is killed, the agent leaves
-/// by itself. `None` if a signal comes before the agent is attached.
+/// Attaches an agent that changes no class by itself, for the time of `work`. It takes samples, because only an agent
+/// that does may begin without a class to change. If this command is killed, the agent leaves by itself. `None` if a
+/// signal comes before the agent is attached.
 pub(crate) fn during<T>(
     jvm: &Jvm,
     stop: &Noted,
@@ -61,13 +62,12 @@ pub(crate) fn during<T>(
 ) -> Result<Option<T>> {
     let options = AgentOptions {
         include_none: true,
-        call_timing: Some(CallTiming::Record(Timing::Count)),
         control: true,
         ..AgentOptions::default()
     };
     let library = agent_path()?;
     jvm.check_loads_agents()?;
-    // The profile would be empty, and is not taken.
+    // Nobody has asked for the profile, so it is not taken.
     let Some(mut watch) = Watch::begin(jvm, &library, options, stop)? else {
         return Ok(None);
     };
