@@ -126,7 +126,9 @@ impl<'a> Watch<'a> {
     /// Makes the agent leave, unless the process has ended. A signal ends the wait.
     pub(super) fn leave(&mut self) -> Result<()> {
         let second = signals::noted()?;
-        self.detach(&second)
+        let asked = self.detach(&second);
+        self.read();
+        asked
     }
 
     /// Asks the agent to leave, and waits for the answer unless a `second` signal comes.

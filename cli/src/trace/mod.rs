@@ -78,13 +78,10 @@ fn trace(
         let is_over = stop.code().is_some() || deadline.is_some_and(|it| Instant::now() >= it);
         let traced = match agent.ask(&Request::Traced) {
             Ok(Reply::Traced(traced)) => traced,
-            Ok(Reply::Error(_)) | Err(_) if ends(jvm) => {
-                say!("loadhook: process {pid} has ended");
+            failed => {
+                tell_end(jvm, failed);
                 return Ok(());
             }
-            Ok(Reply::Error(error)) => bail!("{error}"),
-            Ok(other) => bail!("not a reply to the order traced: {other}"),
-            Err(error) => return Err(error),
         };
         let is_idle = traced.calls.is_empty();
         view.show(traced)?;
@@ -98,16 +95,31 @@ fn trace(
     if let Ok(Reply::Latencies(latencies)) = agent.ask(&Request::Latencies) {
         view.latencies = latencies;
     }
-    match agent.ask(&Request::Untrace) {
-        Ok(Reply::Error(error)) => bail!("the probes stay until the agent leaves: {error}"),
-        Err(error) if !ends(jvm) => Err(error),
-        _ => Ok(()),
+    // If the agent has left, it has taken its probes out.
+    if let Ok(Reply::Error(error)) = agent.ask(&Request::Untrace) {
+        say!("loadhook: the probes stay until the agent leaves: {error}");
     }
+    Ok(())
+}
+
+/// Tells why an agent records no more calls. Those until then are shown.
+fn tell_end(jvm: &Jvm, failed: Result<Reply>) {
+    let pid = jvm.pid();
+    if ends(jvm) {
+        say!("loadhook: process {pid} has ended");
+        return;
+    }
+    let reason = match failed {
+        Ok(Reply::Error(error)) => error,
+        Ok(other) => format!("not a reply to the order traced: {other}"),
+        Err(error) => format!("{error:#}"),
+    };
+    say!("loadhook: the trace of process {pid} ends: {reason}");
 }
 
 /// Returns whether the process ends, now or soon. At its end the agent leaves first.
 fn ends(jvm: &Jvm) -> bool {
-    for _ in 0..20 {
+    for _ in 0..50 {
         if jvm.has_ended() {
             return true;
         }
