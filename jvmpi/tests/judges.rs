@@ -81,21 +81,17 @@ fn callgraph(feature: u32) -> Result<()> {
     Ok(())
 }
 
+/// From JDK 21 on the JVM loses the tag of a clone while it makes it, and tells of the clone twice. So the number of clones
+/// is not compared there.
 fn allocations(feature: u32) -> Result<()> {
-    let counts = [
-        "total allocated-",
-        "total site-",
-        "total large-arrays",
-        "total arrays-",
-    ];
+    let mut counts = vec!["total site-Judged.", "total large-arrays", "total arrays-"];
+    if feature < 21 {
+        counts.extend(["total site-", "total allocated-"]);
+    }
     let output = Run::new(feature, "allocations", "").judged(1)?;
     agree(&output, &counts)?;
     agree(&output, &["total live-", "total loads-", "total unloads-"])?;
-    agree(&Run::new(feature, "allocations", "ask").judged(1)?, &counts)?;
-    agree(
-        &Run::new(feature, "allocations", "late").judged(1)?,
-        &counts,
-    )
+    agree(&Run::new(feature, "allocations", "ask").judged(1)?, &counts)
 }
 
 fn monitors(feature: u32) -> Result<()> {
@@ -139,7 +135,12 @@ fn two_agents(feature: u32) -> Result<()> {
     let output = run.judged(2)?;
     agree(
         &output,
-        &["edge ", "total threads-", "total allocated-", "total site-"],
+        &[
+            "edge ",
+            "total threads-",
+            "total site-Judged.",
+            "total large-",
+        ],
     )
 }
 

@@ -115,7 +115,9 @@ pub(super) fn prepare(jvmti: Jvmti, event_type: Int) -> Option<bool> {
         event::OBJECT_ALLOC => {
             // With an interval of 0, all allocations are sampled; the second event only makes sure.
             let _ = add(&[capability::CAN_GENERATE_VM_OBJECT_ALLOC_EVENTS]);
+            // Each thread counts down the interval that it drew last, so that 0 is set before threads allocate.
             add(&[capability::CAN_GENERATE_SAMPLED_OBJECT_ALLOC_EVENTS])
+                && jvmti.set_heap_sampling_interval(0).is_ok()
         }
         event::OBJECT_FREE | event::CLASS_UNLOAD => add(&[
             capability::CAN_GENERATE_OBJECT_FREE_EVENTS,

@@ -3,8 +3,7 @@
  * up at the first refusal. Every object must be allocated before it is freed, every class known, and every trace sound.
  * Prints the objects of the program's classes, and the methods that allocate them.
  *
- * Options: ask does not enable CLASS_LOAD and THREAD_START, but requests the definition of each unknown id; late enables
- * OBJECT_ALLOC only when the VM is initialised, and requests OBJECT_ALLOC of older objects.
+ * Options: ask does not enable CLASS_LOAD and THREAD_START, but requests the definition of each unknown id.
  */
 #include "classes.h"
 
@@ -19,7 +18,7 @@ typedef struct {
 } Object;
 
 static Table objects, arenas, global_refs;
-static int asks, is_late, is_initialised, moves, frees, without_class;
+static int asks, is_initialised, moves, frees, without_class;
 static long allocations, item_arrays, large_arrays, items, live_items, loads, unloads;
 static Table sites; /* from a Method to its number of Items */
 
@@ -116,7 +115,7 @@ static void on_alloc(JVMPI_Event *event) {
         check_site(event, is_item);
     }
     lock();
-    EXPECT(asks || is_late || get(&arenas, (void *)(intptr_t)(event->u.obj_alloc.arena_id + 1)),
+    EXPECT(asks || get(&arenas, (void *)(intptr_t)(event->u.obj_alloc.arena_id + 1)),
            "OBJECT_ALLOC in the unknown arena %d", event->u.obj_alloc.arena_id);
     Object *known = get(&objects, id);
     if (known) {
@@ -141,7 +140,7 @@ static void on_free(JVMPI_Event *event) {
     }
     frees++;
     unlock();
-    EXPECT(object || is_late, "OBJECT_FREE of an unknown object");
+    EXPECT(object, "OBJECT_FREE of an unknown object");
 }
 
 static void on_arena(JVMPI_Event *event) {
@@ -208,7 +207,7 @@ static void on_shut_down(void) {
             total(name, (intptr_t)sites.entries[i].value);
         }
     }
-    EXPECT(allocations > 1000 && (is_late || frees > 0), "%ld objects, %d frees", allocations, frees);
+    EXPECT(allocations > 1000 && frees > 0, "%ld objects, %d frees", allocations, frees);
     EXPECT(asks || arenas.capacity, "no ARENA_NEW");
     unlock();
     verdict();
@@ -266,9 +265,6 @@ static void notify(JVMPI_Event *event) {
         break;
     case JVMPI_EVENT_JVM_INIT_DONE:
         is_initialised = 1;
-        if (is_late) {
-            enable(JVMPI_EVENT_OBJECT_ALLOC);
-        }
         break;
     case JVMPI_EVENT_JVM_SHUT_DOWN:
         on_shut_down();
@@ -285,7 +281,6 @@ static void notify(JVMPI_Event *event) {
 JNIEXPORT jint JNICALL JVM_OnLoad(JavaVM *vm, char *options, void *reserved) {
     (void)reserved;
     asks = options && strstr(options, "ask");
-    is_late = options && strstr(options, "late");
     if (begin(vm, notify) != JNI_OK) {
         return JNI_ERR;
     }
@@ -299,9 +294,6 @@ JNIEXPORT jint JNICALL JVM_OnLoad(JavaVM *vm, char *options, void *reserved) {
     };
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
         if (asks && (order[i] == JVMPI_EVENT_CLASS_LOAD || order[i] == JVMPI_EVENT_THREAD_START)) {
-            continue;
-        }
-        if (is_late && order[i] == JVMPI_EVENT_OBJ_ALLOC) {
             continue;
         }
         jint result = CALL(EnableEvent)(order[i], NULL);
