@@ -1,6 +1,7 @@
 //! Definitions of things that exist already: sent when the JVM is initialised, and when an event is enabled later.
 
 use loadhook_jvm::jni::Jni;
+use loadhook_jvm::jvmti::Jvmti;
 use loadhook_jvm::reference::Local;
 use loadhook_jvm::sys::event as jvmti_event;
 
@@ -17,14 +18,14 @@ pub(super) fn initialised(jni: Jni<'_>, thread: Local<'_>) {
     // Definitions come before the events that need them.
     arena(jni);
     existing_threads(jni);
-    existing_classes(jni, false);
+    existing_classes(jni);
     sources::update();
     if layer::wanted(event::OBJECT_ALLOC) != 0 {
         existing_objects(jni);
     }
     // Those that came before the events of JVM TI were enabled.
     existing_threads(jni);
-    existing_classes(jni, false);
+    existing_classes(jni);
     if hook::is_needed() {
         hook::retransform_loaded(jni);
     }
@@ -36,7 +37,7 @@ pub(super) fn initialised(jni: Jni<'_>, thread: Local<'_>) {
 pub(super) fn enabled_later(jni: Jni<'_>, event_type: Int) {
     match event_type {
         event::THREAD_START => existing_threads(jni),
-        event::CLASS_LOAD => existing_classes(jni, false),
+        event::CLASS_LOAD => existing_classes(jni),
         event::OBJECT_ALLOC => existing_objects(jni),
         event::ARENA_NEW => arena(jni),
         event::COMPILED_METHOD_LOAD => {
@@ -73,30 +74,47 @@ fn existing_threads(jni: Jni<'_>) {
     }
 }
 
-/// Gives every class an id, and sends `CLASS_LOAD` to all who have not got it. A class that is not prepared has no
-/// methods yet, and is told of when it is, unless it has `objects`.
-fn existing_classes(jni: Jni<'_>, objects: bool) {
+/// Sends `CLASS_LOAD` for every class that is prepared to all who have not got it. Another one has no methods yet, and is
+/// told of when it is prepared, or when an event has its id.
+fn existing_classes(jni: Jni<'_>) {
+    each_class(jni, |jvmti, jni, class| {
+        if jvmti.class_methods(class).is_some() {
+            definitions::prepared(jni, class);
+        }
+    });
+}
+
+fn each_class(jni: Jni<'_>, visit: impl Fn(Jvmti, Jni<'_>, Local<'_>)) {
     let Some(jvmti) = layer::jvmti() else {
         return;
     };
     jni.framed(|jni| {
         jni.ensure_local_capacity();
         for class in jvmti.loaded_classes(jni).unwrap_or_default() {
-            if objects || jvmti.class_methods(class).is_some() {
-                jni.framed(|jni| definitions::prepared(jni, class));
-            }
+            jni.framed(|jni| visit(jvmti, jni, class));
         }
     });
 }
 
 /// Gives every object an id, and sends `OBJECT_ALLOC`.
 pub(super) fn existing_objects(jni: Jni<'_>) {
-    existing_classes(jni, true);
+    existing_classes(jni);
+    // A heap walk names the class of an object by its tag.
+    each_class(jni, |_, jni, class| {
+        definitions::id_of(jni, class);
+    });
     let Some(jvmti) = layer::jvmti() else {
         return;
     };
     for object in jvmti.tag_untagged(tags::next_tag).unwrap_or_default() {
-        let facts = definitions::facts_by_id(object.class_tag as usize).unwrap_or_default();
+        let class = object.class_tag as usize;
+        let facts = definitions::facts_by_id(class).unwrap_or_else(|| {
+            let facts = jni.framed(|jni| {
+                let class = tags::find(jni, class);
+                (!class.is_null()).then(|| definitions::facts(jni, class))
+            });
+            facts.flatten().unwrap_or_default()
+        });
         let id = object.tag as usize;
         definitions::walked(jni, id, facts.shown_class, facts.is_array, object.size);
     }

@@ -175,8 +175,12 @@ fn deliver_alone(jni: Jni<'_>) {
 
 /// The heap now. It is not that of the end of the collection, but of a moment later.
 fn info(jni: Jni<'_>) -> GcInfo {
-    let used_objects = if layer::wanted(event::OBJECT_ALLOC) != 0 {
-        definitions::ALIVE.load(Ordering::Relaxed).max(0)
+    let announced = match layer::wanted(event::OBJECT_ALLOC) {
+        0 => 0,
+        _ => definitions::ALIVE.load(Ordering::Relaxed),
+    };
+    let used_objects = if announced > 0 {
+        announced
     } else {
         let counted = layer::jvmti().and_then(|jvmti| jvmti.count_objects().ok());
         counted.unwrap_or(0) as i64

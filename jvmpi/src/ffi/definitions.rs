@@ -3,6 +3,7 @@
 //! The two are in one file because an object needs its class, and a class is an object.
 
 use std::collections::HashMap;
+use std::ptr::null_mut;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{OnceLock, PoisonError, RwLock};
 
@@ -12,7 +13,7 @@ use loadhook_jvm::reference::Local;
 use super::class_load::Load;
 use super::layer::{self, Profilers};
 use super::tags;
-use crate::abi::{Data, Int, ObjectAlloc, ObjectId, REQUESTED, event, kind};
+use crate::abi::{Data, EnvId, Int, ObjectAlloc, ObjectId, REQUESTED, event, kind};
 
 /// The arena of all objects.
 pub(super) const ARENA: Int = 1;
@@ -43,52 +44,60 @@ static COMPONENT: OnceLock<Option<Field>> = OnceLock::new();
 
 /// The id of an object; 0 for null. An object that had no id is announced.
 pub(super) fn id_of(jni: Jni<'_>, object: Local<'_>) -> ObjectId {
+    id_from(jni, object, layer::id(jni))
+}
+
+/// The id of the object of a thread that is about to be announced. If the object had none, no thread is named as the one
+/// that has allocated it, because the calling one may not be known yet.
+pub(super) fn id_of_thread(jni: Jni<'_>, object: Local<'_>) -> ObjectId {
+    id_from(jni, object, null_mut())
+}
+
+fn id_from(jni: Jni<'_>, object: Local<'_>, env: EnvId) -> ObjectId {
     let (id, is_new) = tags::tagged(object);
     if is_new {
-        announce_object(jni, object, id);
+        announce_object(jni, object, id, env);
     }
     id
 }
 
-fn announce_object(jni: Jni<'_>, object: Local<'_>, id: ObjectId) {
+fn announce_object(jni: Jni<'_>, object: Local<'_>, id: ObjectId, env: EnvId) {
     let wanted = layer::wanted(event::OBJECT_ALLOC);
     if wanted != 0 {
         ALIVE.fetch_add(1, Ordering::Relaxed);
-        alloc_event(jni, object, id, wanted, event::OBJECT_ALLOC);
+        send_alloc(wanted, event::OBJECT_ALLOC, env, alloc_of(jni, object, id));
     }
 }
 
 /// Sends `OBJECT_ALLOC` as requested.
 pub(super) fn requested_object(jni: Jni<'_>, object: Local<'_>, id: ObjectId, to: Profilers) {
-    alloc_event(jni, object, id, to, event::OBJECT_ALLOC | REQUESTED);
+    let event_type = event::OBJECT_ALLOC | REQUESTED;
+    send_alloc(to, event_type, layer::id(jni), alloc_of(jni, object, id));
 }
 
-fn alloc_event(jni: Jni<'_>, object: Local<'_>, id: ObjectId, to: Profilers, event_type: Int) {
-    let (Some(jvmti), Ok(class)) = (layer::jvmti(), jni.class_of(object)) else {
-        return;
-    };
-    let size = jvmti.object_size(object).unwrap_or(0);
+fn send_alloc(to: Profilers, event_type: Int, env: EnvId, object_alloc: ObjectAlloc) {
+    layer::send(to, event_type, env, Data { object_alloc });
+}
+
+/// What `OBJECT_ALLOC` says about an object.
+fn alloc_of(jni: Jni<'_>, object: Local<'_>, id: ObjectId) -> ObjectAlloc {
+    let size = layer::jvmti().and_then(|jvmti| jvmti.object_size(object).ok());
     let mut alloc = ObjectAlloc {
         arena: ARENA,
         class: 0,
         is_array: 0,
-        size: Int::try_from(size).unwrap_or(Int::MAX),
+        size: Int::try_from(size.unwrap_or(0)).unwrap_or(Int::MAX),
         object: id,
     };
     // The class of `java.lang.Class` is that object itself, and would be asked for without end.
-    if !jni.is_same(object, class) {
+    if let Ok(class) = jni.class_of(object)
+        && !jni.is_same(object, class)
+    {
         let found = facts(jni, class);
         alloc.class = found.shown_class;
         alloc.is_array = found.is_array;
     }
-    layer::send(
-        to,
-        event_type,
-        layer::id(jni),
-        Data {
-            object_alloc: alloc,
-        },
-    );
+    alloc
 }
 
 /// Sends `OBJECT_ALLOC` for an object that was seen in a heap walk and may be gone by now.
@@ -105,12 +114,7 @@ pub(super) fn walked(jni: Jni<'_>, object: ObjectId, class: ObjectId, is_array: 
         size: Int::try_from(size).unwrap_or(Int::MAX),
         object,
     };
-    layer::send(
-        wanted,
-        event::OBJECT_ALLOC,
-        layer::id(jni),
-        Data { object_alloc },
-    );
+    send_alloc(wanted, event::OBJECT_ALLOC, layer::id(jni), object_alloc);
 }
 
 /// At an allocation. The JVM may tell twice of the same object.

@@ -173,7 +173,7 @@ fn start_event(jni: Jni<'_>, thread: &Thread, to: Profilers, event_type: i32, ow
         return;
     };
     let object = thread.object.local();
-    let id = definitions::id_of(jni, object);
+    let id = definitions::id_of_thread(jni, object);
     let names = jvmti.thread_names(object).unwrap_or_default();
     let (name, group, parent) = (text(&names.name), text(&names.group), text(&names.parent));
     let env: EnvId = std::ptr::with_exposed_provenance_mut(thread.env);
