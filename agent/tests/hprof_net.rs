@@ -128,7 +128,7 @@ fn commands_are_answered() -> Result<()> {
     ensure!(said.contains("unknown command 0x47 is ignored"), "{said}");
     ensure!(said.contains("profile sent to 127.0.0.1:"), "{said}");
     ensure!(!folder.path().join("java.hprof").exists());
-    walk(&stream);
+    ensure!(walk(&stream)[&0x2c] as usize == ends(&stream));
     let whole = contents(&stream)?;
     let mut numbers = [0; 4];
     for section in &whole.sections {
@@ -184,7 +184,7 @@ fn the_program_ends_on_command() -> Result<()> {
     let heaps = whole.sections.iter();
     let heaps = heaps.filter(|section| matches!(section, Section::Heap(_)));
     ensure!(heaps.count() >= 1);
-    walk(&stream);
+    ensure!(walk(&stream)[&0x2c] as usize == ends(&stream));
     Ok(())
 }
 
