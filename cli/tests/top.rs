@@ -220,6 +220,28 @@ fn the_terminal_is_restored_at_every_end() {
     assert_eq!(jvm.0.wait().expect("the process ends").code(), Some(0));
 }
 
+/// A window that is closed, or a connection that is lost, must not leave a process behind.
+#[test]
+fn the_command_ends_with_its_terminal() {
+    let jvm = looping(17, &[]);
+    let folder = folder();
+    let terminal = Terminal::new(folder.path(), 80, 24);
+    terminal.enter(&top(&jvm.pid(), ""));
+    terminal.shows(" watched.Looping.loop");
+    drop(terminal);
+    let begun = Instant::now();
+    let is_there = || {
+        let pattern = format!(".* top {}", jvm.pid());
+        let found = Command::new("pgrep").args(["-fx", &pattern]).output();
+        found.expect("the command runs").status.success()
+    };
+    while is_there() {
+        assert!(begun.elapsed() < PATIENCE, "loadhook top still runs");
+        thread::sleep(Duration::from_millis(100));
+    }
+    jvm.ends_well();
+}
+
 #[test]
 fn a_terminal_is_needed() {
     let folder = folder();

@@ -146,7 +146,7 @@ impl Top {
                 })?;
                 is_changed = false;
             }
-            if !event::poll(PERIOD)? {
+            if !terminal.has_event(PERIOD)? {
                 continue;
             }
             is_changed = true;

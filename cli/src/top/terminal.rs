@@ -1,15 +1,19 @@
 //! The terminal while the screen is shown. It is restored at every end of this process, except by SIGKILL.
 
-use std::io::{self, stdout};
+use std::io::{self, stdin, stdout};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use ratatui::DefaultTerminal;
 use ratatui::buffer::Buffer;
+use ratatui::crossterm::event;
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::process::{Signal, kill_current_process_group};
 use signal_hook::consts::SIGCONT;
 use signal_hook::flag;
@@ -38,6 +42,17 @@ impl Screen {
         self.terminal
             .draw(|frame| draw(frame.buffer_mut()))
             .map(drop)
+    }
+
+    /// Waits for a key or another event, at most so long. Fails if the terminal is gone.
+    pub(super) fn has_event(&self, longest: Duration) -> io::Result<bool> {
+        // Several events may have been read at once, so those are asked for before the wait.
+        wait_for_input(Duration::ZERO)?;
+        if event::poll(Duration::ZERO)? {
+            return Ok(true);
+        }
+        wait_for_input(longest)?;
+        event::poll(Duration::ZERO)
     }
 
     /// Stops the process and those that belong to the same job of the shell, until the shell lets them go on. Where no
@@ -73,6 +88,23 @@ impl Drop for Screen {
         let _ = self.terminal.show_cursor();
         leave();
     }
+}
+
+/// Waits for input from the terminal, at most so long; a signal ends the wait. Fails if the terminal is gone: crossterm
+/// would read its end again and again, and never return.
+fn wait_for_input(longest: Duration) -> io::Result<()> {
+    let stdin = stdin();
+    let mut waited = [PollFd::new(&stdin, PollFlags::IN)];
+    let longest = Timespec::try_from(longest).map_err(io::Error::other)?;
+    match poll(&mut waited, Some(&longest)) {
+        Ok(_) | Err(Errno::INTR) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let gone = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
+    if waited[0].revents().intersects(gone) {
+        return Err(io::Error::other("it is gone"));
+    }
+    Ok(())
 }
 
 /// Gives the terminal back, as far as possible.
