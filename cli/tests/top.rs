@@ -101,6 +101,17 @@ fn top(pid: &str, options: &str) -> String {
     )
 }
 
+/// The process `loadhook top` that shows this process.
+fn shown_by(shown: &str) -> Option<i32> {
+    let processes = fs::read_dir("/proc").expect("a folder").flatten();
+    let mut pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.find(|pid| {
+        // The process may end meanwhile.
+        let line = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.ends_with(&format!("/loadhook\0top\0{shown}\0"))
+    })
+}
+
 /// The line of the screen with this text.
 fn line<'s>(screen: &'s str, text: &str) -> &'s str {
     let mut lines = screen.lines();
@@ -197,13 +208,7 @@ fn the_terminal_is_restored_at_every_end() {
         (Signal::INT, "130"),
     ] {
         begin();
-        let found =
-            process::output(Command::new("pgrep").args(["-fx", &format!(".* top {}", jvm.pid())]));
-        let pid = found
-            .expect("the command runs")
-            .trim()
-            .parse()
-            .expect("it runs once");
+        let pid = shown_by(&jvm.pid()).expect("loadhook top runs");
         let pid = rustix::process::Pid::from_raw(pid).expect("it is a process id");
         rustix::process::kill_process(pid, signal).expect("the process exists");
         expect(code);
@@ -230,12 +235,7 @@ fn the_command_ends_with_its_terminal() {
     terminal.shows(" watched.Looping.loop");
     drop(terminal);
     let begun = Instant::now();
-    let is_there = || {
-        let pattern = format!(".* top {}", jvm.pid());
-        let found = Command::new("pgrep").args(["-fx", &pattern]).output();
-        found.expect("the command runs").status.success()
-    };
-    while is_there() {
+    while shown_by(&jvm.pid()).is_some() {
         assert!(begun.elapsed() < PATIENCE, "loadhook top still runs");
         thread::sleep(Duration::from_millis(100));
     }
