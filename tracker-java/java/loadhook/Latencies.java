@@ -26,7 +26,7 @@ final class Latencies {
         rows = Budget.hasRoom(8L * ROWS) ? new int[ROWS][] : null;
     }
 
-    static void end() {
+    static void forget() {
         rows = null;
     }
 

@@ -41,12 +41,12 @@ final class Trace {
         least = slow / 100;
     }
 
-    static void end() {
+    static void forget() {
         least = Long.MAX_VALUE;
         takesThrown = false;
         calls = null;
         parts = null;
-        Latencies.end();
+        Latencies.forget();
     }
 
     /** Records a call. */

@@ -217,7 +217,6 @@ public class Tracker {
     /** Ends the run: probes that may still run do nothing from now on, and all that was counted is dropped. */
     static synchronized void leave() {
         isOff = true;
-        Trace.end();
         forget();
     }
 
@@ -228,6 +227,7 @@ public class Tracker {
         Threads.forget();
         Counters.forget();
         Budget.forget();
+        Trace.forget();
     }
 
     /** The current thread's processor time. The agent implements it. */
@@ -388,7 +388,7 @@ public class Tracker {
 
     /** Ends what {@link #beginTrace} has begun. Calls that were not taken are dropped. */
     static void endTrace() {
-        Trace.end();
+        Trace.forget();
     }
 
     /** The oldest recorded calls as text; empty if there are none. */
