@@ -20,6 +20,7 @@ typedef struct {
 
 static Edge *edges;
 static int edge_count, edge_capacity;
+static volatile int is_over;
 static int asks, thread_count, worker_count, contender_count;
 static Table callers_of; /* from a method to a Table from its callers to indexes of edges, plus one */
 
@@ -137,6 +138,9 @@ static void on_shut_down(void) {
 }
 
 static void notify(JVMPI_Event *event) {
+    if (is_over) {
+        return; /* threads go on while one event after the other is disabled */
+    }
     switch (event->event_type) {
     case JVMPI_EVENT_CLASS_LOAD:
     case JVMPI_EVENT_CLASS_LOAD | JVMPI_REQUESTED_EVENT:
@@ -156,6 +160,7 @@ static void notify(JVMPI_Event *event) {
         on_exit_of_method(event);
         break;
     case JVMPI_EVENT_JVM_SHUT_DOWN:
+        is_over = 1;
         CALL(DisableEvent)(JVMPI_EVENT_METHOD_ENTRY, NULL);
         CALL(DisableEvent)(JVMPI_EVENT_METHOD_ENTRY2, NULL);
         CALL(DisableEvent)(JVMPI_EVENT_METHOD_EXIT, NULL);
