@@ -187,7 +187,7 @@ impl Keeper {
         let mut cost = now.since(&self.times);
         self.times = now;
         if self.agent.pauses.is_paused() {
-            self.exceeded = 0;
+            (self.exceeded, self.cost_exceeded) = (0, Cost::default());
             return Look::Kept;
         }
         // A change of classes needs heap, too.
@@ -200,7 +200,7 @@ impl Keeper {
         };
         let chosen = chosen.unwrap_or_default();
         if !chosen.is_empty() {
-            self.exceeded = 0;
+            (self.exceeded, self.cost_exceeded) = (0, Cost::default());
             return Look::Lower(chosen);
         }
         if cost.all() > cost.allowed(self.percent) {

@@ -37,6 +37,9 @@ pub(super) fn begin(
     }
     enable_hook(agent)?;
     let tracker = agent.tracker.get().ok_or(NOT_BEGUN)?;
+    if !tracker.reserve.can_spare_snapshot(jni) {
+        return Err(NO_MEMORY.to_owned());
+    }
     let slower_ns = i64::try_from(order.slower_ns).unwrap_or(i64::MAX);
     tracker
         .begin_trace(jni, slower_ns, order.thrown)
@@ -84,7 +87,12 @@ pub(super) fn end(agent: &'static Agent, jni: Jni<'_>) -> Result<Reply, String> 
 
 /// Takes the recorded calls.
 pub(super) fn take(agent: &Agent, jni: Jni<'_>) -> Result<Reply, String> {
-    let text = tracker(agent)?.take_traced(jni);
+    let tracker = tracker(agent)?;
+    if !tracker.reserve.can_spare_snapshot(jni) {
+        // The calls wait. An error would end the trace.
+        return Ok(Reply::Traced(Traced::default()));
+    }
+    let text = tracker.take_traced(jni);
     let text = text.map_err(|_| NO_MEMORY.to_owned())?;
     let registry = &agent.instrumentation.hook.registry;
     Ok(Reply::Traced(read(&text, registry)))
@@ -92,7 +100,11 @@ pub(super) fn take(agent: &Agent, jni: Jni<'_>) -> Result<Reply, String> {
 
 /// The durations of traced calls so far.
 pub(super) fn latencies(agent: &Agent, jni: Jni<'_>) -> Result<Reply, String> {
-    let text = tracker(agent)?.take_latencies(jni);
+    let tracker = tracker(agent)?;
+    if !tracker.reserve.can_spare_snapshot(jni) {
+        return Err(NO_MEMORY.to_owned());
+    }
+    let text = tracker.take_latencies(jni);
     let text = text.map_err(|_| NO_MEMORY.to_owned())?;
     let registry = &agent.instrumentation.hook.registry;
     let latencies = text.lines().filter_map(|line| latency(line, registry));

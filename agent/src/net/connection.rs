@@ -159,16 +159,7 @@ impl Connection {
                         taken += written as u64;
                         rest = rest.get(written..).unwrap_or_default();
                     }
-                    Err(error) if is_wait(&error) => {
-                        if after > self.patience + Duration::from_secs(taken / LEAST_RATE) {
-                            let address = address();
-                            return Err(NotSent::TooSlow {
-                                address,
-                                taken,
-                                after,
-                            });
-                        }
-                    }
+                    Err(error) if is_wait(&error) => {}
                     Err(error) => {
                         let address = address();
                         return Err(NotSent::Gone {
@@ -177,6 +168,14 @@ impl Connection {
                             error,
                         });
                     }
+                }
+                if after > self.patience + Duration::from_secs(taken / LEAST_RATE) {
+                    let address = address();
+                    return Err(NotSent::TooSlow {
+                        address,
+                        taken,
+                        after,
+                    });
                 }
             }
         }

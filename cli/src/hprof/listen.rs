@@ -116,8 +116,11 @@ fn take(stream: &mut TcpStream, output: &Path, stop: &AtomicBool) -> Result<Take
         match stream.read(&mut buffer) {
             Ok(0) => break,
             Ok(read) => {
-                file.write_all(buffer.get(..read).unwrap_or_default())?;
-                taken.bytes += read as u64;
+                match file.write_all(buffer.get(..read).unwrap_or_default()) {
+                    Ok(()) => taken.bytes += read as u64,
+                    // The answers before are whole, so the file is kept.
+                    Err(error) => taken.fault = Some(error.to_string()),
+                }
             }
             Err(error) if is_wait(&error) => {}
             Err(error) => taken.fault = Some(error.to_string()),

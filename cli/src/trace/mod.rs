@@ -73,6 +73,8 @@ fn trace(
     let deadline = args
         .duration
         .map(|duration| Instant::now() + duration.duration());
+    // Calls that wait in the agent at the end are still taken. New ones come meanwhile, so there is a bound.
+    let mut last_looks = 64;
     loop {
         // This is asked first, so that the calls until then are shown.
         let is_over = stop.code().is_some() || deadline.is_some_and(|it| Instant::now() >= it);
@@ -85,7 +87,8 @@ fn trace(
         };
         let is_idle = traced.calls.is_empty();
         view.show(traced)?;
-        if is_over || view.is_full() {
+        last_looks -= u32::from(is_over);
+        if view.is_full() || is_over && (is_idle || last_looks == 0) {
             break;
         }
         if is_idle {

@@ -106,7 +106,11 @@ pub(super) fn existing_objects(jni: Jni<'_>) {
     let Some(jvmti) = layer::jvmti() else {
         return;
     };
-    for object in jvmti.tag_untagged(tags::next_tag).unwrap_or_default() {
+    let found = {
+        let _held = tags::lock();
+        jvmti.tag_untagged(tags::next_tag)
+    };
+    for object in found.unwrap_or_default() {
         let class = object.class_tag as usize;
         let facts = definitions::facts_by_id(class).unwrap_or_else(|| {
             let facts = jni.framed(|jni| {

@@ -292,12 +292,12 @@ unsafe extern "system" fn monitor_contended_entered(
     unsafe {
         on_thread(env, |jni| {
             let data = layer::object_data(definitions::id_of(jni, Local::new(object)));
-            // The JVM does not tell when the owner leaves. It has left by now.
+            // The JVM does not tell when the owner leaves. It has left by now, and may have ended.
             let owner = threads::current(env).map_or(null_mut(), |thread| {
                 thread.owner.swap(null_mut(), Ordering::Relaxed)
             });
             let to = layer::wanted(event::MONITOR_CONTENDED_EXIT);
-            if !owner.is_null() {
+            if threads::find(owner).is_some() {
                 layer::send(to, event::MONITOR_CONTENDED_EXIT, owner, data);
             }
             let to = layer::wanted(event::MONITOR_CONTENDED_ENTERED);

@@ -143,7 +143,11 @@ impl Walk {
                 jni.framed(|jni| walk.add_class(jni, class));
             }
         });
-        jvmti.follow_references(&mut walk).ok()?.ok()?;
+        let followed = {
+            let _held = tags::lock();
+            jvmti.follow_references(&mut walk)
+        };
+        followed.ok()?.ok()?;
         let known: HashSet<usize> = walk.objects.keys().copied().collect();
         let is_known = |id: &usize| known.contains(id);
         walk.roots.retain(|root| is_known(&root.object));

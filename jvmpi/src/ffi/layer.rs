@@ -3,8 +3,8 @@
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use loadhook_jvm::jni::Jni;
 use loadhook_jvm::jvmti::Jvmti;
@@ -74,11 +74,18 @@ pub(super) fn remove(profiler: usize) {
     INTERFACES[profiler].store(null_mut(), Ordering::Release);
 }
 
+/// Held while [`ENABLED`] and [`WANTED`] are changed together, so that no change of one is lost in the other.
+fn changing() -> MutexGuard<'static, ()> {
+    static CHANGING: Mutex<()> = Mutex::new(());
+    CHANGING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Enables or disables an event for a profiler.
 pub(super) fn set_enabled(event: Int, profiler: usize, enable: bool) {
     let Some(place) = ENABLED.get(event as usize) else {
         return;
     };
+    let _held = changing();
     let bit = 1 << profiler;
     let who = if enable {
         place.fetch_or(bit, Ordering::SeqCst) | bit
@@ -92,6 +99,7 @@ pub(super) fn set_enabled(event: Int, profiler: usize, enable: bool) {
 
 /// Begins or ends the delivery of events.
 pub(super) fn set_running(running: bool) {
+    let _held = changing();
     RUNNING.store(running, Ordering::SeqCst);
     for (wanted, enabled) in WANTED.iter().zip(&ENABLED) {
         let who = if running {

@@ -49,7 +49,8 @@ pub(super) fn tagged(object: Local<'_>) -> (ObjectId, bool) {
     }
 }
 
-fn lock() -> Option<MutexGuard<'static, ()>> {
+/// Lets no thread give an object a tag meanwhile. `None` if its owner does not release it soon.
+pub(super) fn lock() -> Option<MutexGuard<'static, ()>> {
     for _ in 0..PATIENCE {
         match TAGGING.try_lock() {
             Ok(held) => return Some(held),

@@ -46,7 +46,7 @@ final class Latencies {
 
     @OutOfLine
     private static int[] make(int[][] rows, int method) {
-        if (Tracker.isOff || !Budget.hasRoomForPath()) {
+        if (Tracker.isOff || !Budget.hasRoom(4L * (1 + BUCKETS))) {
             return null;
         }
         try {
@@ -85,9 +85,13 @@ final class Latencies {
             if (row == null) {
                 continue;
             }
+            if (!Budget.hasRoom(4L * text.length())) {
+                return;
+            }
             text.append("latency ").append(row[0] - 1);
             for (int bucket = 0; bucket < BUCKETS; bucket++) {
-                int calls = row[1 + bucket];
+                // Up to 2^32 calls: above 2^31 the element is negative.
+                long calls = row[1 + bucket] & 0xffffffffL;
                 if (calls != 0) {
                     text.append(' ').append(last(bucket)).append(' ').append(calls);
                 }

@@ -11,7 +11,7 @@ package loadhook;
 final class Trace {
     private static final int CALLS = 1 << 10;
     private static final int PARTS = 1 << 13;
-    /** The length of a text at which no further call is added to it. */
+    /** The length of the text of calls, without their parts, at which no further call is added to it. */
     private static final int LONG_TEXT = 1 << 17;
 
     /** Calls that last at least so long are recorded. */
@@ -79,14 +79,17 @@ final class Trace {
         StringBuilder text = new StringBuilder();
         // Parts end before the call to which they belong, so a call that is taken has all its parts taken before it.
         long callsBefore = calls.count();
-        while (text.length() < LONG_TEXT) {
+        // Bounded by their number: if the text were the bound, many parts would keep all calls back.
+        long partsBefore = parts.count();
+        while (parts.taken() < partsBefore) {
             TracedCall call = parts.take();
             if (call == null) {
                 break;
             }
             call.write(text, epoch);
         }
-        while (text.length() < LONG_TEXT && calls.taken() < callsBefore) {
+        int enough = text.length() + LONG_TEXT;
+        while (text.length() < enough && calls.taken() < callsBefore) {
             TracedCall call = calls.take();
             if (call == null) {
                 break;

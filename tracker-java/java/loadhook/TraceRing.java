@@ -44,6 +44,10 @@ final class TraceRing {
         if (call != null) {
             slots[slot] = null;
             taken++;
+        } else if (!hasRoom()) {
+            // Thread.stop ended the thread before it filled its slot. Otherwise the ring would not be full.
+            lose();
+            taken++;
         }
         return call;
     }
