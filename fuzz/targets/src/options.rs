@@ -21,26 +21,23 @@ pub enum OptionSet {
     /// Probes that only count calls; every second method also has allocation probes. Some ids are
     /// pushed by `bipush`, others by `sipush`.
     Counts,
-    /// All families of probes in each method.
-    Traces,
 }
 
 impl OptionSet {
     /// All option sets.
-    pub const EACH: [OptionSet; 6] = [
+    pub const EACH: [OptionSet; 5] = [
         OptionSet::All,
         OptionSet::TwoIds,
         OptionSet::Lenient,
         OptionSet::Allocations,
         OptionSet::Counts,
-        OptionSet::Traces,
     ];
 
     /// The rewriter's options in this set.
     pub fn options(self) -> Options {
         let mut options = Options::default();
         match self {
-            OptionSet::All | OptionSet::Allocations | OptionSet::Counts | OptionSet::Traces => {}
+            OptionSet::All | OptionSet::Allocations | OptionSet::Counts => {}
             OptionSet::TwoIds => options.call_shape = CallShape::ClassAndMethod { class: 70_000 },
             OptionSet::Lenient => {
                 options.allow_huge_methods = true;
@@ -60,10 +57,6 @@ impl OptionSet {
                 ..Everything::all(126)
             },
             OptionSet::Counts => Everything::counts(126),
-            OptionSet::Traces => Everything {
-                traces: true,
-                ..Everything::all(126)
-            },
         };
         Chosen {
             set: self,
