@@ -72,6 +72,25 @@ impl<'e> Jni<'e> {
         unsafe { std::mem::transmute_copy(&*(*self.env).functions.add(place)) }
     }
 
+    /// Runs `body` without the exception that is pending, and makes it pending again afterwards. Most functions of JNI
+    /// must not be called while one is, and those here would clear it.
+    pub fn without_exception<T>(self, body: impl FnOnce() -> T) -> T {
+        type Occurred = unsafe extern "system" fn(Env) -> Object;
+        type Clear = unsafe extern "system" fn(Env);
+        type Throw = unsafe extern "system" fn(Env, Object) -> Int;
+        // SAFETY: no arguments but the environment and the exception, which is a local reference of this frame.
+        unsafe {
+            let pending = self.function::<Occurred>(jni::EXCEPTION_OCCURRED)(self.env);
+            if pending.is_null() {
+                return body();
+            }
+            self.function::<Clear>(jni::EXCEPTION_CLEAR)(self.env);
+            let result = body();
+            self.function::<Throw>(jni::THROW)(self.env, pending);
+            result
+        }
+    }
+
     /// Clears the pending exception and returns its kind, if there is one.
     fn caught(self) -> Option<JniError> {
         type Occurred = unsafe extern "system" fn(Env) -> Object;

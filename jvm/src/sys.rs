@@ -55,6 +55,7 @@ pub mod jni {
     pub const DEFINE_CLASS: usize = 5;
     pub const FIND_CLASS: usize = 6;
     pub const GET_SUPERCLASS: usize = 10;
+    pub const THROW: usize = 13;
     pub const EXCEPTION_OCCURRED: usize = 15;
     pub const EXCEPTION_CLEAR: usize = 17;
     pub const PUSH_LOCAL_FRAME: usize = 19;

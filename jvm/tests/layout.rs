@@ -91,6 +91,7 @@ const JNI: &[(&str, usize)] = &[
     ("DefineClass", jni::DEFINE_CLASS),
     ("FindClass", jni::FIND_CLASS),
     ("GetSuperclass", jni::GET_SUPERCLASS),
+    ("Throw", jni::THROW),
     ("ExceptionOccurred", jni::EXCEPTION_OCCURRED),
     ("ExceptionClear", jni::EXCEPTION_CLEAR),
     ("PushLocalFrame", jni::PUSH_LOCAL_FRAME),

@@ -74,7 +74,8 @@ pub(super) fn all() -> [(c_int, *const c_void); 20] {
 /// `env` must be the `JNIEnv` of this thread.
 unsafe fn on_event(env: *mut c_void, body: impl FnOnce(Jni<'_>)) {
     // SAFETY: the caller's promise.
-    guarded((), || body(unsafe { Jni::new(env) }));
+    let jni = unsafe { Jni::new(env) };
+    guarded((), || jni.without_exception(|| body(jni)));
 }
 
 /// Runs `body` in a thread that has started and has not ended. An event of another thread would come before its

@@ -87,12 +87,15 @@ fn made(env: *mut c_void, object: Object, reference: Object, event_type: Int) {
     layer::guarded((), || {
         // SAFETY: JNI was called with this thread's environment.
         let jni = unsafe { Jni::new(env) };
-        let global_ref = GlobalRef {
-            object: definitions::id_of(jni, Local::new(object)),
-            reference,
-        };
-        told().get_or_insert_default().insert(reference.addr());
-        layer::send(wanted, event_type, env, Data { global_ref });
+        // Programs keep a pending exception by a global reference of it.
+        jni.without_exception(|| {
+            let global_ref = GlobalRef {
+                object: definitions::id_of(jni, Local::new(object)),
+                reference,
+            };
+            told().get_or_insert_default().insert(reference.addr());
+            layer::send(wanted, event_type, env, Data { global_ref });
+        });
     });
 }
 

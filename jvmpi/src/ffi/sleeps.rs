@@ -5,6 +5,7 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
+use loadhook_jvm::jni::Jni;
 use loadhook_jvm::sys::Object;
 
 use super::layer;
@@ -55,7 +56,10 @@ fn tell(env: *mut c_void, event_type: Int, nanoseconds: u64) {
             object: 0,
             timeout: (nanoseconds / MILLISECOND) as Long,
         };
-        layer::send(wanted, event_type, env, Data { monitor_wait });
+        // SAFETY: JNI was called with this thread's environment.
+        let jni = unsafe { Jni::new(env) };
+        // A sleep may end by an exception.
+        jni.without_exception(|| layer::send(wanted, event_type, env, Data { monitor_wait }));
     }
 }
 
