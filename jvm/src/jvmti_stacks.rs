@@ -61,7 +61,7 @@ impl Jvmti {
         Ok(groups.first().copied().unwrap_or(Local::NULL))
     }
 
-    /// The state of a thread: bits of [`thread_state`](sys::thread_state), 0 if it has ended.
+    /// The state of a thread: bits of [`thread_state`](crate::sys::thread_state), 0 if it has ended.
     pub fn thread_state(self, thread: Local<'_>) -> Int {
         type F = unsafe extern "system" fn(Env, Object, *mut Int) -> JvmtiError;
         let mut state: Int = 0;
