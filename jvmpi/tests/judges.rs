@@ -144,7 +144,7 @@ fn two_agents(feature: u32) -> Result<()> {
     )
 }
 
-/// What the specification forbids or leaves open does not change the program.
+/// Calls that the specification forbids or leaves open do not change the program.
 #[test]
 fn misbehaviour_does_not_change_the_program() -> Result<()> {
     for mode in ["silent", "collecting", "locked", "recursive"] {

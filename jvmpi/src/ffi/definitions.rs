@@ -79,7 +79,7 @@ fn send_alloc(to: Profilers, event_type: Int, env: EnvId, object_alloc: ObjectAl
     layer::send(to, event_type, env, Data { object_alloc });
 }
 
-/// What `OBJECT_ALLOC` says about an object.
+/// The facts that `OBJECT_ALLOC` tells about an object.
 fn alloc_of(jni: Jni<'_>, object: Local<'_>, id: ObjectId) -> ObjectAlloc {
     let size = layer::jvmti().and_then(|jvmti| jvmti.object_size(object).ok());
     let mut alloc = ObjectAlloc {
