@@ -1,6 +1,7 @@
 import java.io.File;
 import java.io.InputStream;
 import java.lang.reflect.Constructor;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * Does a known number of each thing that JVMPI reports, and prints these numbers for comparison with those of a judge
@@ -197,6 +198,9 @@ public class Judged {
             synchronized (lock) {
                 contender.start();
                 awaitBlocked(contender);
+                // The JVM shows a thread as blocked a moment before it tells the profilers so. A lock that is left in
+                // that moment has no owner to be named as the one that held the others up.
+                LockSupport.parkNanos(10_000_000);
             }
             contender.join();
         }
