@@ -234,15 +234,8 @@ fn header(profiles: &[&Profile], sort: Sort) -> Result<Header, MergeError> {
     let mut last_end = 0;
     for profile in profiles {
         let header = &profile.header;
-        let compared = has_calls(profile);
-        if compared && header.clock != merged.clock {
-            return Err(MergeError::Clocks);
-        }
-        match (header.timing, merged.timing) {
-            (one, other) if one == other || !compared => {}
-            (Timing::Count, _) | (_, Timing::Count) => return Err(MergeError::Timings),
-            (Timing::Sampled, _) | (_, Timing::Sampled) => return Err(MergeError::Samples),
-            _ => return Err(MergeError::Modes),
+        if has_calls(profile) {
+            fits(header, &merged)?;
         }
         merged.start_epoch_millis = merged.start_epoch_millis.min(header.start_epoch_millis);
         merged.duration_ns = merged.duration_ns.saturating_add(header.duration_ns);
@@ -276,19 +269,7 @@ fn header(profiles: &[&Profile], sort: Sort) -> Result<Header, MergeError> {
         .into_iter()
         .map(|(r, n)| (r.to_owned(), n))
         .collect();
-    // A pattern that matched in one of the profiles is not reported as unmatched.
-    let everywhere = |pattern: &&String| {
-        profiles
-            .iter()
-            .all(|p| p.header.unmatched.contains(pattern))
-    };
-    merged.unmatched = first
-        .header
-        .unmatched
-        .iter()
-        .filter(everywhere)
-        .cloned()
-        .collect();
+    merged.unmatched = unmatched(first, profiles);
     merged.probe = costs(profiles);
     let joined = |text: fn(&Header) -> &[String]| distinct(profiles, text).join(" + ");
     merged.command = joined(|header| slice::from_ref(&header.command));
@@ -301,6 +282,30 @@ fn header(profiles: &[&Profile], sort: Sort) -> Result<Header, MergeError> {
         merged.process.clone_from(&first.header.process);
     }
     Ok(merged)
+}
+
+/// Times of one clock and one kind of timing are needed.
+fn fits(header: &Header, merged: &Header) -> Result<(), MergeError> {
+    if header.clock != merged.clock {
+        return Err(MergeError::Clocks);
+    }
+    match (header.timing, merged.timing) {
+        (one, other) if one == other => Ok(()),
+        (Timing::Count, _) | (_, Timing::Count) => Err(MergeError::Timings),
+        (Timing::Sampled, _) | (_, Timing::Sampled) => Err(MergeError::Samples),
+        _ => Err(MergeError::Modes),
+    }
+}
+
+/// The patterns that matched in none of the profiles.
+fn unmatched(first: &Profile, profiles: &[&Profile]) -> Vec<String> {
+    let everywhere = |pattern: &&String| {
+        profiles
+            .iter()
+            .all(|profile| profile.header.unmatched.contains(pattern))
+    };
+    let patterns = first.header.unmatched.iter();
+    patterns.filter(everywhere).cloned().collect()
 }
 
 /// The end of the measurement, in nanoseconds since 1970.
