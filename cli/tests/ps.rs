@@ -2,13 +2,15 @@
 
 mod common;
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::fs::{self, DirBuilder, Permissions};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use common::held::{Held, classes, dump, in_container, needs_root, until};
 use common::{Done, done, executable, folder, loadhook};
+use loadhook_settings::control;
 use loadhook_testkit::jdk::Jdk;
 use rustix::process::{Signal, geteuid};
 use serde_json::Value;
@@ -70,6 +72,14 @@ fn a_jvm_is_listed_with_its_program() {
     let user = found["user"].as_str().expect("the user is known");
     let words: Vec<&str> = line.split_whitespace().collect();
     assert_eq!(words, [&*jvm.pid(), user, version, "heap.Held"]);
+    // A JVM that was killed has left its socket, and this one has the same process id.
+    let sockets = control::folder(geteuid().as_raw());
+    let _ = DirBuilder::new().mode(0o700).create(&sockets);
+    let socket = sockets.join(control::socket_name(jvm.0.id()));
+    drop(UnixListener::bind(&socket).expect("a socket"));
+    let (_, table) = listed();
+    assert_eq!(lines(&table, &jvm.pid())[1..], [""; 0]);
+    fs::remove_file(&socket).expect("the socket can be removed");
     // This loads the agent.
     let folder = folder();
     let walked = done(&mut dump(

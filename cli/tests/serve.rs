@@ -4,6 +4,7 @@ mod common;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::process::Child;
 use std::thread;
 use std::time::Duration;
@@ -12,9 +13,10 @@ use common::held::{outcome, send, spawned};
 use common::watched::{INCLUDE, looping};
 use common::{Done, calls, done, folder, loadhook};
 use loadhook_profile::format::pprof;
+use loadhook_settings::control;
 use loadhook_testkit::browser_session::Session;
 use loadhook_testkit::process;
-use rustix::process::Signal;
+use rustix::process::{Signal, geteuid};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -188,6 +190,30 @@ fn pages_ask_for_profiles() {
     );
     let left = serving.end();
     left.expect(0, "", &["loadhook: asking the agent to leave process "]);
+    jvm.ends_well();
+}
+
+/// An agent that has as many clients as it takes is there again later.
+#[test]
+fn a_busy_agent_is_not_lost() {
+    let jvm = looping(17, &[]);
+    let serving = Serving::start(&jvm.pid());
+    let socket = control::folder(geteuid().as_raw()).join(control::socket_name(jvm.0.id()));
+    let connect = |_| UnixStream::connect(&socket).expect("the agent listens");
+    let clients: Vec<UnixStream> = (0..16).map(connect).collect();
+    let busy = serving.json("GET", "profile", "");
+    let problem = busy["problem"].as_str().expect("a problem");
+    assert_eq!(busy["state"], "live", "{problem}");
+    assert!(problem.starts_with("16 clients are connected"), "{problem}");
+    let order = json!({"version": 1, "order": "exclude", "pattern": "a.B"});
+    assert_eq!(serving.order(&order)["isRefused"], true);
+    drop(clients);
+    let again = serving.json("GET", "profile", "");
+    assert_eq!(
+        (&again["state"], &again["problem"]),
+        (&json!("live"), &Value::Null)
+    );
+    serving.end().expect(0, "", &[]);
     jvm.ends_well();
 }
 

@@ -220,6 +220,28 @@ fn signals_and_ends_of_programs_end_a_trace() {
     assert!(result.err.contains("has ended"), "{}", result.err);
 }
 
+/// A stopped program gives no reply, and is given up after some time. Its agent leaves when it goes on.
+#[test]
+fn a_stopped_program_is_given_up() {
+    let jvm = slow(17, &[]);
+    let folder = folder();
+    let mut stopped = spawned(&mut trace(folder.path(), &jvm.pid(), &["-o", "t"]));
+    let _limit = process::limit(&stopped);
+    let stderr = stopped.stderr.take().expect("the stream is a pipe");
+    let mut said = BufReader::new(stderr).lines().map_while(Result::ok);
+    assert!(said.any(|line| line.contains("tracing process")));
+    jvm.send(Signal::STOP);
+    send(&stopped, Signal::INT);
+    let end: String = said.collect();
+    for part in ["gave no reply", "the agent will leave it by itself"] {
+        assert!(end.contains(part), "{end}");
+    }
+    let status = stopped.wait().expect("the process ends");
+    assert_eq!(status.code(), Some(0), "{end}");
+    jvm.send(Signal::CONT);
+    jvm.ends_well();
+}
+
 #[test]
 fn wrong_arguments_name_the_remedy() {
     let folder = folder();

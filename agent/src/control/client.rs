@@ -19,8 +19,8 @@ pub(super) struct Client {
     output: Vec<u8>,
     /// The time of the last progress: a request, or its reply.
     pub(super) at: Instant,
-    /// True if the client has begun a trace, which ends with the connection.
-    pub(super) traces: bool,
+    /// The number of the client. No other client of this server has it.
+    pub(super) number: u64,
     /// True if the connection ends when the output is sent.
     is_last: bool,
 }
@@ -36,14 +36,14 @@ pub(super) enum Line {
 }
 
 impl Client {
-    pub(super) fn new(stream: UnixStream, at: Instant) -> io::Result<Client> {
+    pub(super) fn new(stream: UnixStream, number: u64, at: Instant) -> io::Result<Client> {
         stream.set_nonblocking(true)?;
         Ok(Client {
             stream,
             input: Vec::new(),
             output: Vec::new(),
             at,
-            traces: false,
+            number,
             is_last: false,
         })
     }

@@ -44,6 +44,10 @@ struct Server<F> {
     opened: Opened,
     clients: Vec<Client>,
     patience: Duration,
+    /// The number of the next client.
+    next: u64,
+    /// The number of the client that has begun the trace under way.
+    tracer: Option<u64>,
     /// The time from which on clients are accepted again.
     rests_until: Option<Instant>,
     execute: F,
@@ -55,6 +59,8 @@ pub(super) fn serve(opened: Opened, execute: impl FnMut(Request) -> Outcome) -> 
         opened,
         clients: Vec::new(),
         patience: PATIENCE,
+        next: 0,
+        tracer: None,
         rests_until: None,
         execute,
     };
@@ -153,16 +159,10 @@ impl<F: FnMut(Request) -> Outcome> Server<F> {
                 let line = str::from_utf8(&line).map_err(|_| RequestError::NotJson);
                 match line.and_then(str::parse::<Request>) {
                     Err(error) => client.refuse(&error),
-                    Ok(request) => {
-                        let begins_trace = matches!(request, Request::Trace(_));
-                        match (self.execute)(request) {
-                            Outcome::Leave => return Next::Leaves,
-                            Outcome::Reply(reply) => {
-                                client.traces |= begins_trace && !matches!(reply, Reply::Error(_));
-                                client.reply(&reply, false);
-                            }
-                        }
-                    }
+                    Ok(request) => match self.carry_out(client.number, request) {
+                        Outcome::Leave => return Next::Leaves,
+                        Outcome::Reply(reply) => client.reply(&reply, false),
+                    },
                 }
             }
         }
@@ -174,11 +174,34 @@ impl<F: FnMut(Request) -> Outcome> Server<F> {
         }
     }
 
+    /// Carries out an order of a client. A trace belongs to the client that has begun it.
+    fn carry_out(&mut self, client: u64, request: Request) -> Outcome {
+        let is_others = self.tracer.is_some_and(|tracer| tracer != client);
+        if is_others && matches!(request, Request::Traced | Request::Untrace) {
+            let reason =
+                "calls are being traced by another client; wait until that trace has ended";
+            return Outcome::Reply(Reply::Error(reason.to_owned()));
+        }
+        let traces = match request {
+            Request::Trace(_) => Some(Some(client)),
+            Request::Untrace => Some(None),
+            _ => None,
+        };
+        let outcome = (self.execute)(request);
+        if let (Some(tracer), Outcome::Reply(reply)) = (traces, &outcome)
+            && !matches!(reply, Reply::Error(_))
+        {
+            self.tracer = tracer;
+        }
+        outcome
+    }
+
     /// Ends the trace of a client that is gone.
     fn end_trace(&mut self, client: &Client) {
-        if client.traces {
-            // Nobody is left to get the reply.
-            let _ = (self.execute)(Request::Untrace);
+        if self.tracer == Some(client.number) {
+            // Nobody is left to get the reply. If the order fails, other clients may end the trace.
+            let _ = self.carry_out(client.number, Request::Untrace);
+            self.tracer = None;
         }
     }
 
@@ -203,9 +226,10 @@ impl<F: FnMut(Request) -> Outcome> Server<F> {
                     )
                 })
             });
-            let Ok(mut client) = Client::new(stream, Instant::now()) else {
+            let Ok(mut client) = Client::new(stream, self.next, Instant::now()) else {
                 continue;
             };
+            self.next += 1;
             match refused {
                 None => self.clients.push(client),
                 Some(reason) => {

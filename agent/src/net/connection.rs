@@ -31,6 +31,9 @@ pub(crate) enum NotSent {
     /// There is no connection: it failed or was closed, which was reported.
     #[error("there is no connection")]
     Closed,
+    /// There is no connection yet.
+    #[error("{address} has not answered in {} seconds", after.as_secs())]
+    Opening { address: String, after: Duration },
     /// The reader has closed the connection, or the network has failed.
     #[error("{address} took {} and is gone ({error})", bytes(*taken))]
     Gone {
@@ -98,11 +101,16 @@ impl Connection {
     /// Connects and sends the beginning of the stream. Returns the side from which commands are read.
     pub(super) fn open(&self, begin: &[u8]) -> io::Result<TcpStream> {
         let opened = self.connect(begin);
-        let (state, commands) = match opened {
+        let mut state = lock(&self.state);
+        if matches!(*state, State::Closed) {
+            // The program has ended meanwhile, which closes the stream without another word.
+            return Err(io::ErrorKind::ConnectionAborted.into());
+        }
+        let (new, commands) = match opened {
             Ok((stream, commands)) => (State::Open(stream), Ok(commands)),
             Err(error) => (State::Closed, Err(error)),
         };
-        *lock(&self.state) = state;
+        *state = new;
         self.changed.notify_all();
         commands
     }
@@ -130,8 +138,13 @@ impl Connection {
         while matches!(*state, State::Opening) && began.elapsed() < self.patience {
             state = wait(&self.changed, state, TICK);
         }
-        let State::Open(stream) = &*state else {
-            return Err(NotSent::Closed);
+        let stream = match &*state {
+            State::Open(stream) => stream,
+            State::Opening => {
+                let (address, after) = (self.address.clone(), began.elapsed());
+                return Err(NotSent::Opening { address, after });
+            }
+            State::Closed => return Err(NotSent::Closed),
         };
         let sent = self.copy(stream, answer);
         if sent.is_err() {
@@ -240,6 +253,20 @@ mod tests {
         let again = connection.send(&b""[..]);
         assert!(matches!(again, Err(NotSent::Closed)));
         assert!(Connection::new("localhost:1".to_owned()).open(b"").is_err());
+    }
+
+    #[test]
+    fn an_answer_without_a_connection_is_told_of() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        let address = listener.local_addr().expect("it is bound").to_string();
+        let mut connection = Connection::new(address);
+        connection.patience = Duration::from_millis(50);
+        let sent = connection.send(&b"late"[..]);
+        assert!(matches!(sent, Err(NotSent::Opening { .. })), "{sent:?}");
+        connection.end();
+        assert!(connection.open(b"").is_err(), "the program has ended");
+        let sent = connection.send(&b""[..]);
+        assert!(matches!(sent, Err(NotSent::Closed)));
     }
 
     #[test]

@@ -74,6 +74,9 @@ pub(crate) fn during<T>(
     let done = work();
     let left = watch.leave();
     let done = done?;
-    left?;
+    if !left? {
+        let pid = jvm.pid();
+        say!("loadhook: process {pid} does not answer; the agent will leave it by itself");
+    }
     Ok(Some(done))
 }

@@ -110,7 +110,7 @@ impl<'a> Watch<'a> {
                     self.jvm.pid()
                 );
                 // The profile comes all the same if the agent leaves later. A second signal ends the wait.
-                if let Err(error) = self.detach(second) {
+                if let Err(error) = self.detach(|| second.code().is_none()) {
                     say!(
                         "loadhook: the agent cannot be asked to leave ({error:#}); press Ctrl-C again to give up"
                     );
@@ -123,20 +123,20 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Makes the agent leave, unless the process has ended. A signal ends the wait.
-    pub(super) fn leave(&mut self) -> Result<()> {
+    /// Makes the agent leave, unless the process has ended. A signal ends the wait, and a process that is stopped is not
+    /// waited for. Returns false if the agent may still be there.
+    pub(super) fn leave(&mut self) -> Result<bool> {
         let second = signals::noted()?;
-        let asked = self.detach(&second);
+        let jvm = self.jvm;
+        let asked = self.detach(|| second.code().is_none() && !jvm.is_stopped());
         self.read();
-        asked
+        asked.map(|()| self.has_left || jvm.has_ended())
     }
 
-    /// Asks the agent to leave, and waits for the answer unless a `second` signal comes.
-    fn detach(&mut self, second: &Noted) -> Result<()> {
+    /// Asks the agent to leave, and waits for the answer as long as `go_on` returns true.
+    fn detach(&mut self, go_on: impl FnMut() -> bool) -> Result<()> {
         let order = order(&self.room.library, DETACH);
-        let answer = self
-            .jvm
-            .execute(order, PATIENCE, || second.code().is_none());
+        let answer = self.jvm.execute(order, PATIENCE, go_on);
         match answer {
             // The caller notices the end of the process by itself.
             Err(_) if self.jvm.has_ended() => Ok(()),

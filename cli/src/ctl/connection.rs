@@ -5,16 +5,20 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use loadhook_settings::control::{Reply, Request, folder, socket_name};
 
 use crate::agent_path::AGENT;
 use crate::jvm::{Connection, Jvm, connect_to};
+use crate::signals::Noted;
 
 /// Interval at which the process is checked while its agent works.
 const PERIOD: Duration = Duration::from_millis(200);
+
+/// Time that an agent has for its reply once a signal has asked this command to end. The process may be stopped.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Maximum number of bytes of a reply. There is a limit because another user may own the process, and it is high
 /// because a reply may list many patterns.
@@ -26,19 +30,22 @@ pub(crate) struct Agent<'a> {
     stream: UnixStream,
     /// Bytes that were read after the last reply.
     rest: Vec<u8>,
+    /// A signal that ends the waits for replies; `None` if signals end this process.
+    stop: Option<&'a Noted>,
 }
 
 impl<'a> Agent<'a> {
     /// Connects to the agent of a JVM, which must take orders.
-    pub(crate) fn connect(jvm: &'a Jvm) -> Result<Agent<'a>> {
-        match Agent::find(jvm)? {
+    pub(crate) fn connect(jvm: &'a Jvm, stop: Option<&'a Noted>) -> Result<Agent<'a>> {
+        match Agent::find(jvm, stop)? {
             Some(agent) => Ok(agent),
             None => not_watched(jvm),
         }
     }
 
-    /// Connects to the agent of a JVM; `None` if there is none that takes orders.
-    pub(crate) fn find(jvm: &'a Jvm) -> Result<Option<Agent<'a>>> {
+    /// Connects to the agent of a JVM; `None` if there is none that takes orders. A signal that is noted in `stop` ends
+    /// each wait for a reply, after some patience.
+    pub(crate) fn find(jvm: &'a Jvm, stop: Option<&'a Noted>) -> Result<Option<Agent<'a>>> {
         let folder = folder(jvm.own_user());
         let seen = jvm.tmp().join(folder.file_name().unwrap_or_default());
         // `seen` leads through an open descriptor, so messages name the same folder as a person finds it.
@@ -61,6 +68,7 @@ impl<'a> Agent<'a> {
                     jvm,
                     stream,
                     rest: Vec::new(),
+                    stop,
                 };
                 agent.check_is_of(jvm, &named)?;
                 Ok(Some(agent))
@@ -110,7 +118,13 @@ impl<'a> Agent<'a> {
     /// Reads a line; `None` if the connection or the process ends.
     fn line(&mut self) -> io::Result<Option<String>> {
         let mut searched = 0;
+        let mut stopped: Option<Instant> = None;
         loop {
+            if self.stop.is_some_and(|stop| stop.code().is_some())
+                && stopped.get_or_insert_with(Instant::now).elapsed() >= PATIENCE
+            {
+                return Err(io::Error::other("it is not waited for after the signal"));
+            }
             let new = self.rest.get(searched..).unwrap_or_default();
             if let Some(end) = new.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.rest.drain(..=searched + end).collect();

@@ -82,7 +82,7 @@ pub(crate) fn run(args: &CtlArgs) -> Result<()> {
         Order::Alloc { .. } => return refuse("alloc"),
     };
     let jvm = Jvm::of(args.pid)?;
-    let mut agent = Agent::connect(&jvm)?;
+    let mut agent = Agent::connect(&jvm, None)?;
     if let Order::Snapshot { file } = &args.order {
         return snapshot::take(&jvm, &mut agent, file);
     }

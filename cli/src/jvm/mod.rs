@@ -165,6 +165,11 @@ impl Jvm {
         Some(PathBuf::from(name))
     }
 
+    /// Returns whether the process is stopped now, by SIGSTOP or a debugger.
+    pub(crate) fn is_stopped(&self) -> bool {
+        Process::read(self.process.pid).is_ok_and(|process| process.is_stopped)
+    }
+
     pub(crate) fn has_ended(&self) -> bool {
         // The link is also unreadable if the process is a zombie.
         fs::read_link(self.process.path("exe"))

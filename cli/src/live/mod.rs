@@ -9,7 +9,7 @@ mod pace;
 
 use std::time::Duration;
 
-use anyhow::{Context, Error, Result, bail};
+use anyhow::{Error, Result, anyhow, bail};
 use loadhook_profile::Profile;
 use loadhook_profile::format::pprof;
 use loadhook_settings::ProbeBudget;
@@ -35,12 +35,12 @@ pub(crate) struct Live<'j> {
     attached: Option<Watch<'j>>,
 }
 
-/// The reason why there is no profile.
+/// The reason why an agent did not do something.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The agent writes none now. It may do so later.
+    /// The agent does not do it now, or cannot be reached now: it may have too many clients. Try again later.
     Refused(String),
-    /// The agent or the JVM is gone, or its profile cannot be read.
+    /// The agent or the JVM is gone.
     Gone(Error),
 }
 
@@ -55,7 +55,7 @@ impl<'j> Live<'j> {
     ) -> Result<Option<Live<'j>>> {
         let pid = jvm.pid();
         let asked = args.choice.options_for_running()?;
-        let attached = if let Some(mut agent) = Agent::find(jvm)? {
+        let attached = if let Some(mut agent) = Agent::find(jvm, None)? {
             say!(
                 "loadhook: process {pid} is watched already; of the options, only --include and --exclude have an effect"
             );
@@ -95,10 +95,11 @@ impl<'j> Live<'j> {
 
     /// The bytes of a profile of everything recorded so far, as a file has them.
     pub(crate) fn snapshot(&mut self) -> Result<Vec<u8>, Failure> {
-        let mut agent = self.agent().map_err(Failure::Gone)?;
+        let mut agent = self.agent()?;
         self.pace.begin();
-        let snapshot = self.snapshots.take(&mut agent).map_err(Failure::Gone)?;
+        let snapshot = self.snapshots.take(&mut agent);
         self.pace.end();
+        let snapshot = snapshot.map_err(|error| self.failure(error))?;
         match snapshot {
             Snapshot::Taken(bytes) => Ok(bytes),
             Snapshot::Refused(reason) => Err(Failure::Refused(reason)),
@@ -108,7 +109,7 @@ impl<'j> Live<'j> {
     /// A profile of everything recorded so far.
     pub(crate) fn profile(&mut self) -> Result<Profile, Failure> {
         let bytes = self.snapshot()?;
-        pprof::read(&bytes[..]).map_err(|error| Failure::Gone(error.into()))
+        pprof::read(&bytes[..]).map_err(|error| Failure::Refused(error.to_string()))
     }
 
     /// The time to wait before the next profile. It is so long that profiles take at most one percent of a processor.
@@ -116,20 +117,32 @@ impl<'j> Live<'j> {
         self.pace.pause()
     }
 
-    /// Gives an order to the agent.
-    pub(crate) fn ask(&self, request: &Request) -> Result<Reply> {
-        self.agent()?.ask(request)
+    /// Gives an order to the agent. An order that it refuses has a reply, too.
+    pub(crate) fn ask(&self, request: &Request) -> Result<Reply, Failure> {
+        let asked = self.agent()?.ask(request);
+        asked.map_err(|error| self.failure(error))
     }
 
-    fn agent(&self) -> Result<Agent<'j>> {
-        Agent::find(self.jvm)?.with_context(|| {
-            let pid = self.jvm.pid();
-            if self.jvm.has_ended() {
-                format!("process {pid} has ended")
-            } else {
-                format!("the agent has left process {pid}")
+    fn agent(&self) -> Result<Agent<'j>, Failure> {
+        let pid = self.jvm.pid();
+        match Agent::find(self.jvm, None) {
+            Ok(Some(agent)) => Ok(agent),
+            Ok(None) if !self.jvm.has_ended() => {
+                Err(Failure::Gone(anyhow!("the agent has left process {pid}")))
             }
-        })
+            Ok(None) => Err(Failure::Gone(anyhow!("process {pid} has ended"))),
+            Err(error) => Err(self.failure(error)),
+        }
+    }
+
+    /// An agent that was not reached may be busy. Only if it is not there any more, it is gone, and the next call finds
+    /// that.
+    fn failure(&self, error: Error) -> Failure {
+        if self.jvm.has_ended() {
+            Failure::Gone(error)
+        } else {
+            Failure::Refused(format!("{error:#}"))
+        }
     }
 
     /// Ends the connection. An agent that was attached leaves the JVM; a signal ends the wait for it.

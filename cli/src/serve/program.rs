@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Error, Result};
+use anyhow::Result;
 use loadhook_profile::format::{Options, page_data, pprof};
 use loadhook_settings::control::{Reply, Request};
 use loadhook_text::printable;
@@ -90,8 +90,8 @@ impl Program {
     /// The state of the watching, and the newest profile; `None` if there is none yet.
     pub(super) fn newest(&self) -> (Value, Option<Arc<Newest>>) {
         let mut inner = self.lock();
-        if let Err(error) = inner.refresh() {
-            inner.lose(&error);
+        if let Err(failure) = inner.refresh() {
+            inner.fail(failure);
         }
         let word = match (&inner.live, inner.is_paused) {
             (Some(_), false) => "live",
@@ -132,9 +132,10 @@ impl Program {
                 Said::done(format!("the agent has left process {}", self.jvm.pid()))
             }
             Ok(other) => Said::refused(format!("not a reply to this order: {other}")),
-            Err(error) => {
-                inner.lose(&error);
-                Said::refused(format!("{error:#}"))
+            Err(Failure::Refused(reason)) => Said::refused(printable(&reason).into_owned()),
+            Err(failure @ Failure::Gone(_)) => {
+                inner.fail(failure);
+                Said::refused(inner.problem.clone().unwrap_or_default())
             }
         }
     }
@@ -185,8 +186,8 @@ impl Program {
 }
 
 impl Inner {
-    /// Asks the agent what it watches, and takes a profile if it is time. Fails if the agent is gone.
-    fn refresh(&mut self) -> Result<()> {
+    /// Asks the agent what it watches, and takes a profile if it is time.
+    fn refresh(&mut self) -> Result<(), Failure> {
         let Some(live) = &mut self.live else {
             return Ok(());
         };
@@ -201,29 +202,32 @@ impl Inner {
         if !(is_time || self.is_changed || self.newest.is_none()) {
             return Ok(());
         }
-        match live.snapshot() {
-            Ok(bytes) => {
-                let profile = pprof::read(&bytes[..])?;
-                let before = self.newest.as_ref().map_or(0, |newest| newest.number);
-                self.newest = Some(Arc::new(Newest {
-                    number: before + 1,
-                    bytes,
-                    data: page_data(&profile, &Options::default()),
-                    taken: Instant::now(),
-                }));
-                self.problem = None;
-            }
-            Err(Failure::Refused(reason)) => self.problem = Some(printable(&reason).into_owned()),
-            Err(Failure::Gone(error)) => return Err(error),
-        }
-        self.is_changed = false;
+        let bytes = live.snapshot();
         self.next = Instant::now() + live.pause();
+        self.is_changed = false;
+        let bytes = bytes?;
+        let profile = pprof::read(&bytes[..]);
+        let profile = profile.map_err(|error| Failure::Refused(error.to_string()))?;
+        let before = self.newest.as_ref().map_or(0, |newest| newest.number);
+        self.newest = Some(Arc::new(Newest {
+            number: before + 1,
+            bytes,
+            data: page_data(&profile, &Options::default()),
+            taken: Instant::now(),
+        }));
+        self.problem = None;
         Ok(())
     }
 
-    fn lose(&mut self, error: &Error) {
-        self.problem = Some(format!("{error:#}"));
-        self.leave();
+    /// Tells why there is no newer profile. If the agent is gone, the watching ends.
+    fn fail(&mut self, failure: Failure) {
+        match failure {
+            Failure::Refused(reason) => self.problem = Some(printable(&reason).into_owned()),
+            Failure::Gone(error) => {
+                self.problem = Some(format!("{error:#}"));
+                self.leave();
+            }
+        }
     }
 
     /// Removes what is left of the watching.

@@ -52,6 +52,18 @@ struct Open {
     is_trusted: bool,
 }
 
+/// A connection among those that are counted. Its end, also by a panic, makes room for another one.
+struct Place<F> {
+    server: Arc<Server<F>>,
+    stream: Arc<TcpStream>,
+}
+
+impl<F> Drop for Place<F> {
+    fn drop(&mut self) {
+        self.server.connections.remove(&self.stream);
+    }
+}
+
 impl<F: Fn(&Asked<'_>) -> Reply + Send + Sync + 'static> Server<F> {
     /// Serves until `has_ended` returns true. Threads of connections may go on after it.
     pub(super) fn run(
@@ -79,16 +91,15 @@ impl<F: Fn(&Asked<'_>) -> Reply + Send + Sync + 'static> Server<F> {
         if stream.set_nonblocking(false).is_err() || !self.connections.add(&stream) {
             return;
         }
-        let opened = stream.clone();
-        let server = self.clone();
+        let place = Place {
+            server: self,
+            stream,
+        };
         let thread = thread::Builder::new().name("loadhook connection".to_owned());
-        let spawned = thread.spawn(move || {
-            let _ = server.serve(&stream);
-            server.connections.remove(&stream);
+        // If no thread can be started, the closure is dropped, and its place with it.
+        let _ = thread.spawn(move || {
+            let _ = place.server.serve(&place.stream);
         });
-        if spawned.is_err() {
-            self.connections.remove(&opened);
-        }
     }
 
     /// Answers one request.

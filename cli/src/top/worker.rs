@@ -122,7 +122,12 @@ impl<'j> Worker<'j> {
                 return Ok(format!("profile so far: {name}"));
             }
         };
-        Ok(match self.live.ask(&request)? {
+        let reply = match self.live.ask(&request) {
+            Ok(reply) => reply,
+            Err(Failure::Refused(reason)) => return Ok(reason),
+            Err(Failure::Gone(error)) => return Err(error),
+        };
+        Ok(match reply {
             Reply::Changed(changed) => {
                 let figures = &changed.figures;
                 let stop = time(1e3 * figures.longest_pause_us as f64);

@@ -11,7 +11,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use loadhook_settings::control::{self, Changed, Latency, Reply, Request, TraceOrder, Traced};
+use loadhook_settings::control::{
+    self, Changed, Latency, Reply, Request, TraceOrder, Traced,
+};
 use loadhook_text::printable;
 use loadhook_text::units::counted;
 
@@ -42,10 +44,10 @@ pub(crate) fn run(args: &TraceArgs) -> Result<ExitCode> {
     let stop = signals::noted()?;
     let mut view = View::new(args);
     let mut with = |mut agent: Agent<'_>| trace(&jvm, &mut agent, &order, args, &stop, &mut view);
-    match Agent::find(&jvm)? {
+    match Agent::find(&jvm, Some(&stop))? {
         Some(agent) => with(agent)?,
         None => {
-            let done = attach::during(&jvm, &stop, || with(Agent::connect(&jvm)?))?;
+            let done = attach::during(&jvm, &stop, || with(Agent::connect(&jvm, Some(&stop))?))?;
             if done.is_none() {
                 return Ok(ExitCode::from(stop.code().unwrap_or(1)));
             }
@@ -81,7 +83,7 @@ fn trace(
         let traced = match agent.ask(&Request::Traced) {
             Ok(Reply::Traced(traced)) => traced,
             failed => {
-                tell_end(jvm, failed);
+                tell_end(jvm, failed, stop);
                 return Ok(());
             }
         };
@@ -106,9 +108,9 @@ fn trace(
 }
 
 /// Tells why an agent records no more calls. Those until then are shown.
-fn tell_end(jvm: &Jvm, failed: Result<Reply>) {
+fn tell_end(jvm: &Jvm, failed: Result<Reply>, stop: &Noted) {
     let pid = jvm.pid();
-    if ends(jvm) {
+    if ends(jvm, stop) {
         say!("loadhook: process {pid} has ended");
         return;
     }
@@ -120,11 +122,14 @@ fn tell_end(jvm: &Jvm, failed: Result<Reply>) {
     say!("loadhook: the trace of process {pid} ends: {reason}");
 }
 
-/// Returns whether the process ends, now or soon. At its end the agent leaves first.
-fn ends(jvm: &Jvm) -> bool {
+/// Returns whether the process ends, now or soon. At its end the agent leaves first. A signal ends the wait.
+fn ends(jvm: &Jvm, stop: &Noted) -> bool {
     for _ in 0..50 {
         if jvm.has_ended() {
             return true;
+        }
+        if stop.code().is_some() {
+            break;
         }
         thread::sleep(PERIOD);
     }

@@ -34,6 +34,8 @@ fn with_orders(
         },
         clients: Vec::new(),
         patience,
+        next: 0,
+        tracer: None,
         rests_until: None,
         execute: move |request| {
             note(&request);
@@ -198,4 +200,36 @@ fn a_trace_ends_with_its_client() {
     };
     with_orders(Duration::from_millis(300), test, note);
     assert_eq!(ended.load(Ordering::Relaxed), 2, "not for the other client");
+}
+
+/// A client whose own trace has ended leaves the trace of another client alone.
+#[test]
+fn a_client_ends_only_its_own_trace() {
+    let ended = AtomicU32::new(0);
+    let note = |request: &Request| {
+        if *request == Request::Untrace {
+            ended.fetch_add(1, Ordering::Relaxed);
+        }
+    };
+    let begin = br#"{"version":1,"order":"trace","pattern":"a.B","slower_ns":1}"#;
+    let end = br#"{"version":1,"order":"untrace"}"#;
+    let test = |path: &std::path::Path| {
+        let (mut first, mut second) = (connect(path), connect(path));
+        for line in [&begin[..], end] {
+            send_line(&mut first, line);
+            assert_eq!(reply(&mut first).parse(), Ok(Reply::Done));
+        }
+        send_line(&mut second, begin);
+        assert_eq!(reply(&mut second).parse(), Ok(Reply::Done));
+        for line in [&end[..], br#"{"version":1,"order":"traced"}"#] {
+            send_line(&mut first, line);
+            let reply = reply(&mut first);
+            assert!(reply.contains("traced by another client"), "{reply}");
+        }
+        drop(first);
+        is_served(&mut second);
+        is_served(&mut connect(path));
+    };
+    with_orders(PATIENCE, test, note);
+    assert_eq!(ended.load(Ordering::Relaxed), 1, "only by the first client");
 }

@@ -28,6 +28,7 @@ impl Running {
         let server = Server {
             token,
             answer: |asked: &Asked<'_>| {
+                assert_ne!(asked.target, "panic", "a fault that a test wants");
                 let text = format!("{} {} {}", asked.method, asked.target, asked.body.len());
                 Reply::html(text.into_bytes())
             },
@@ -177,5 +178,19 @@ fn idle_connections_keep_nobody_away() {
         .collect();
     assert!(server.page().starts_with("HTTP/1.1 200 "));
     drop(idle);
+    assert!(server.page().starts_with("HTTP/1.1 200 "));
+}
+
+/// Connections that end by a panic count no more.
+#[test]
+fn faults_keep_nobody_away() {
+    let server = Running::start(PATIENCE);
+    for _ in 0..=MOST_CONNECTIONS {
+        let request = format!(
+            "GET /{}/panic HTTP/1.1\r\nHost: localhost\r\n\r\n",
+            server.token
+        );
+        assert_eq!(server.ask(&request), "");
+    }
     assert!(server.page().starts_with("HTTP/1.1 200 "));
 }
