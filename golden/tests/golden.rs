@@ -304,9 +304,20 @@ fn trace_probes_keep_the_time_in_a_local_variable() {
         allocations: true,
         ..alone
     };
+    let with_values = Probes {
+        values: true,
+        ..alone
+    };
     let mut out = String::new();
     for (label, input_name, method, probes) in [
         ("handlers", "handmade.handler_nested_v52", "test", alone),
+        ("values", "handmade.handler_nested_v52", "test", with_values),
+        (
+            "values of a constructor",
+            "ConstructorThrows",
+            "<init>",
+            with_values,
+        ),
         ("a loop", "handmade.new_loop_v52", "test", alone),
         ("a constructor", "ConstructorThrows", "<init>", alone),
         ("with others", "handmade.new_loop_v52", "test", with_all),

@@ -47,6 +47,12 @@ pub struct MethodNames {
     /// When an exception leaves such a method: `(Ljava/lang/Throwable;JI)V`, the exception, the
     /// time at the method's entry, and the id.
     pub trace_thrown: String,
+    /// At the entry of such a method if [`Probes::values`](crate::Probes::values) is set: puts an argument in front of a
+    /// list, and returns the new list, which the method keeps in a local variable. An empty list is null. There are five
+    /// methods of this name, for example `(JLjava/lang/Object;)Ljava/lang/Object;`, for `int` and narrower types, `long`,
+    /// `float`, `double` and `Object`. Before a return, the result is put in front of the arguments. `trace_exit` is then
+    /// `(Ljava/lang/Object;JI)V` and `trace_thrown` `(Ljava/lang/Throwable;Ljava/lang/Object;JI)V`, with the list.
+    pub trace_value: String,
     /// After a `new`: `(I)V`, the id of the site.
     pub alloc: String,
     /// After a `newarray` or `anewarray`, or a `multianewarray` of one
@@ -75,6 +81,7 @@ impl Default for MethodNames {
             trace_enter: "traceEnter".into(),
             trace_exit: "traceExit".into(),
             trace_thrown: "traceThrown".into(),
+            trace_value: "traceValue".into(),
             alloc: "alloc".into(),
             alloc_array: "allocArray".into(),
             alloc_dimension: "allocDimension".into(),
@@ -160,6 +167,7 @@ impl Options {
             &names.trace_enter,
             &names.trace_exit,
             &names.trace_thrown,
+            &names.trace_value,
             &names.alloc,
             &names.alloc_array,
             &names.alloc_dimension,

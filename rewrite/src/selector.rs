@@ -20,6 +20,9 @@ pub struct Probes {
     /// for no such probes. Unlike `timing`, they need no memory of the thread's calls:
     /// the start of a call is in a local variable.
     pub trace: Option<u32>,
+    /// Set if the probes of `trace` also pass `this`, the arguments and the result. A
+    /// constructor's `this` is not passed, because it is not initialised at the entry.
+    pub values: bool,
     /// Set for a probe at every instruction that allocates, with the id that
     /// [`Selector::site`] gives. These probes do not touch the object.
     pub allocations: bool,
@@ -143,6 +146,8 @@ pub struct Everything {
     pub counts: bool,
     /// Set if methods get [`Probes::trace`].
     pub traces: bool,
+    /// See [`Probes::values`].
+    pub values: bool,
     /// See [`Probes::allocations`].
     pub allocations: bool,
     /// See [`Probes::objects`].
@@ -160,6 +165,7 @@ impl Everything {
             timing: true,
             counts: false,
             traces: false,
+            values: false,
             allocations: false,
             objects: false,
             next_method: base,
@@ -182,6 +188,14 @@ impl Everything {
             timing: false,
             traces: true,
             ..Everything::timing(base)
+        }
+    }
+
+    /// Probes that measure each call and pass its values, with ids from `base` on.
+    pub fn traces_with_values(base: u32) -> Self {
+        Everything {
+            values: true,
+            ..Everything::traces(base)
         }
     }
 
@@ -209,6 +223,7 @@ impl Selector for Everything {
             timing: id.filter(|_| self.timing),
             count: id.filter(|_| self.counts),
             trace: id.filter(|_| self.traces),
+            values: self.values,
             allocations: self.allocations,
             objects: self.objects,
         }

@@ -40,7 +40,7 @@ fn hand_made(feature: u32) -> Result<()> {
     for probes in [
         Everything::all(0),
         Everything::counts(0),
-        Everything::traces(0),
+        Everything::traces_with_values(0),
     ] {
         let mut judge = Judge::new(feature, Options::default(), probes)?;
         for (group, count) in judge.judge(cases.iter().cloned())? {

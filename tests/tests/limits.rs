@@ -44,7 +44,7 @@ fn jdk_25_runs_counted_classes_at_the_limits_as_before() -> Result<()> {
 
 #[test]
 fn jdk_17_runs_traced_classes_at_the_limits_as_before() -> Result<()> {
-    judge(17, Options::default(), Everything::traces(0))
+    judge(17, Options::default(), Everything::traces_with_values(0))
 }
 
 /// Large ids make probes longer: an id takes an entry of the constant pool, and more methods exceed

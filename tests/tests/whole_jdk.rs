@@ -190,7 +190,9 @@ fn jdk_25_with_count_probes_verifies() -> Result<()> {
 
 #[test]
 fn jdk_25_with_trace_probes_verifies() -> Result<()> {
-    verification(25, "trace", &Options::default(), || Everything::traces(0))
+    verification(25, "trace", &Options::default(), || {
+        Everything::traces_with_values(0)
+    })
 }
 
 /// Rewrites with ids above 32,767, which take an entry of the constant pool. Probes take two

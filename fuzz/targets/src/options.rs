@@ -21,23 +21,33 @@ pub enum OptionSet {
     /// Probes that only count calls; every second method also has allocation probes. Some ids are
     /// pushed by `bipush`, others by `sipush`.
     Counts,
+    /// Probes that measure each call. Every second method also has all other probes.
+    Traces,
+    /// Probes that measure each call and pass its values.
+    Values,
 }
 
 impl OptionSet {
     /// All option sets.
-    pub const EACH: [OptionSet; 5] = [
+    pub const EACH: [OptionSet; 7] = [
         OptionSet::All,
         OptionSet::TwoIds,
         OptionSet::Lenient,
         OptionSet::Allocations,
         OptionSet::Counts,
+        OptionSet::Traces,
+        OptionSet::Values,
     ];
 
     /// The rewriter's options in this set.
     pub fn options(self) -> Options {
         let mut options = Options::default();
         match self {
-            OptionSet::All | OptionSet::Allocations | OptionSet::Counts => {}
+            OptionSet::All
+            | OptionSet::Allocations
+            | OptionSet::Counts
+            | OptionSet::Traces
+            | OptionSet::Values => {}
             OptionSet::TwoIds => options.call_shape = CallShape::ClassAndMethod { class: 70_000 },
             OptionSet::Lenient => {
                 options.allow_huge_methods = true;
@@ -45,6 +55,11 @@ impl OptionSet {
             }
         }
         options
+    }
+
+    /// Returns whether instrumented methods have probes that measure each call.
+    pub(crate) fn traces(self) -> bool {
+        matches!(self, OptionSet::Traces | OptionSet::Values)
     }
 
     pub(crate) fn selector(self) -> Chosen {
@@ -57,6 +72,11 @@ impl OptionSet {
                 ..Everything::all(126)
             },
             OptionSet::Counts => Everything::counts(126),
+            OptionSet::Traces => Everything {
+                traces: true,
+                ..Everything::all(126)
+            },
+            OptionSet::Values => Everything::traces_with_values(32_764),
         };
         Chosen {
             set: self,
@@ -86,6 +106,12 @@ impl Selector for Chosen {
             return Probes::default();
         }
         let mut probes = self.everything.method(method);
+        if self.set == OptionSet::Traces && !is_other {
+            return Probes {
+                trace: probes.trace,
+                ..Probes::default()
+            };
+        }
         probes.allocations |= self.set == OptionSet::Counts && is_other;
         probes
     }

@@ -8,6 +8,7 @@ use crate::code::types::{ClassRef, VerificationType as V, tag};
 use crate::code::work::{STORED_TYPE, WorkBudget};
 use crate::cp_index::CpIndex;
 use crate::error::ErrorKind;
+use crate::probe::trace::TraceLocals;
 
 /// A frame with its complete type state.
 #[derive(Clone, Debug)]
@@ -20,9 +21,9 @@ pub(crate) struct ExpandedFrame<'a> {
 }
 
 impl ExpandedFrame<'_> {
-    /// Adds a local variable of the type `long` after those of the method.
-    pub(crate) fn add_long(&mut self, local: u16) {
-        self.state.set_long(local);
+    /// Adds the local variables of a trace after those of the method.
+    pub(crate) fn add_trace(&mut self, locals: TraceLocals) {
+        self.state.set_trace(locals);
     }
 }
 

@@ -13,6 +13,7 @@ use crate::cp_index::CpIndex;
 use crate::descriptor::{parameters, return_type, slots};
 use crate::error::ErrorKind;
 use crate::opcode::{Effect, Opcode};
+use crate::probe::trace::TraceLocals;
 
 /// A method and its code, as far as the simulation needs them.
 #[derive(Clone, Copy)]
@@ -25,6 +26,13 @@ pub(crate) struct MethodBody<'c, 'a> {
     pub(crate) max_stack: u16,
     pub(crate) max_locals: u16,
 }
+
+/// The type of the list of a method's arguments in a trace.
+pub(crate) const OBJECT: ClassRef<'static> = ClassRef {
+    index: None,
+    name: b"java/lang/Object",
+    dimensions: 0,
+};
 
 /// Maximum number of slots of a method's parameters, including `this` (JVMS §4.3.3).
 const MAX_PARAMETER_SLOTS: usize = 255;
@@ -89,14 +97,13 @@ impl<'a> MethodBody<'_, 'a> {
 }
 
 impl<'a> TypeState<'a> {
-    /// Sets a local variable to the type `long`.
-    pub(crate) fn set_long(&mut self, local: u16) {
-        let local = usize::from(local);
-        if self.locals.len() < local + 2 {
-            self.locals.resize(local + 2, V::Top);
+    /// Sets the types of the local variables of a trace, which come after all others.
+    pub(crate) fn set_trace(&mut self, locals: TraceLocals) {
+        self.locals.resize(usize::from(locals.start), V::Top);
+        self.locals.extend([V::Long, V::Top]);
+        if locals.values.is_some() {
+            self.locals.push(V::Object(OBJECT));
         }
-        self.locals[local] = V::Long;
-        self.locals[local + 1] = V::Top;
     }
 
     /// The classes among the types for which no constant is known.

@@ -8,7 +8,7 @@ use crate::code::frame_states::{ExpandedFrame, expand, write_full_body};
 use crate::code::frames::{FrameFormat, Frames};
 use crate::code::instructions::Instruction;
 use crate::code::relocation::{EventKind, Relocation};
-use crate::code::simulate::{MethodBody, TypeState};
+use crate::code::simulate::{MethodBody, OBJECT, TypeState};
 use crate::code::types::{ClassRef, tag};
 use crate::code::work::{STORED_TYPE, WorkBudget};
 use crate::cp_index::CpIndex;
@@ -78,16 +78,16 @@ impl MethodPlanner {
         out: &mut Vec<u8>,
     ) -> Result<(), Refusal> {
         let mut expanded = Vec::new();
-        let all_in_full = insert && self.start_local.is_some();
+        let all_in_full = insert && self.trace_locals.is_some();
         if insert {
             let has_jumps = self.needs_frames_after_jumps(method);
             if has_jumps || all_in_full {
                 expanded = self.expand_frames(method, table, format)?;
             }
-            if let Some(local) = self.start_local {
+            if let Some(locals) = self.trace_locals {
                 for frame in &mut expanded {
-                    self.work.spend(STORED_TYPE * usize::from(local))?;
-                    frame.add_long(local);
+                    self.work.spend(STORED_TYPE * usize::from(locals.start))?;
+                    frame.add_trace(locals);
                 }
             }
             if has_jumps {
@@ -140,8 +140,8 @@ impl MethodPlanner {
         });
         let mut next = events.next();
         let mut state = method.initial()?;
-        if let Some(local) = self.start_local {
-            state.set_long(local);
+        if let Some(locals) = self.trace_locals {
+            state.set_trace(locals);
         }
         let mut reachable = true;
         let mut bci = Bci::START;
@@ -190,16 +190,22 @@ impl MethodPlanner {
             None => writer.pool.class(b"java/lang/Throwable")?,
         };
         self.shared.indexes.throwable = Some(throwable);
+        let values = match self.trace_locals.and_then(|locals| locals.values) {
+            Some(_) => Some(class_index(OBJECT, &mut self.shared, writer)?),
+            None => None,
+        };
         for block in &self.blocks {
             let this = match block.label {
                 Label::Uninitialised(local) => Some((local, tag::UNINITIALIZED_THIS)),
                 Label::Initialised | Label::Uncovered => None,
             };
-            let start = self.start_local.map(|local| (local, tag::LONG));
-            // The local for the time comes after those of the method, so this order is that of the slots.
+            let start = self.trace_locals.map(|locals| (locals.start, tag::LONG));
+            // The locals of a trace come after those of the method, so this order is that of the slots.
             let locals = [this, start];
-            let count = locals.iter().flatten().map(|(local, _)| local).max();
-            let count = count.map_or(Some(0), |last| last.checked_add(1));
+            let last = locals.iter().flatten().map(|(local, _)| local).max();
+            // The `long` is one value of the list, so that of the next local follows it.
+            let count = last.map_or(Some(0), |last| last.checked_add(1));
+            let count = count.and_then(|count| count.checked_add(values.is_some().into()));
             let count = count.ok_or(ErrorKind::BadFrame("too many values"))?;
             self.work.spend(STORED_TYPE * usize::from(count))?;
             self.inserted.push(block.start, |body| {
@@ -208,6 +214,10 @@ impl MethodPlanner {
                 for (local, tag) in locals.into_iter().flatten() {
                     body.resize(first + usize::from(local), tag::TOP);
                     body.push(tag);
+                }
+                if let Some(class) = values {
+                    let [high, low] = class.to_be_bytes();
+                    body.extend_from_slice(&[tag::OBJECT, high, low]);
                 }
                 let [high, low] = throwable.to_be_bytes();
                 body.extend_from_slice(&[0, 1, tag::OBJECT, high, low]);

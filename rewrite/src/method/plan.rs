@@ -1,7 +1,7 @@
 //! The steps of planning a method, in order: attributes, probes, layout,
 //! handlers, limits, and then the bytes.
 
-use crate::class::Member;
+use crate::class::{Member, access};
 use crate::code::emit::{snippet_bytes, write_code};
 use crate::code::handlers::{self, only_rethrows};
 use crate::code::layout::{MethodProbes, lay_out};
@@ -17,7 +17,8 @@ use crate::method::sites::SiteWriter;
 use crate::opcode::Opcode;
 use crate::options::Options;
 use crate::outcome::{Fault, Reason, Refusal};
-use crate::probe::{ProbeWriter, timing, trace};
+use crate::probe::trace::{self, Signature, TraceLocals};
+use crate::probe::{ProbeWriter, timing};
 use crate::selector::Probes;
 
 /// The longest code, in bytes, that HotSpot compiles (`HugeMethodLimit`).
@@ -87,6 +88,10 @@ impl MethodPlanner {
             max_stack: code.max_stack,
             max_locals: code.max_locals,
         };
+        if probes.values {
+            // The parameters are loaded, so they must exist.
+            method.initial()?;
+        }
         let has_handler = probes.timing.is_some() || probes.trace.is_some();
         let construction = if has_handler && method.is_constructor() {
             Some(self.construction(&method, code)?)
@@ -95,9 +100,10 @@ impl MethodPlanner {
         };
         let method_probes =
             self.write_probes(member, code, probes, construction.as_ref(), context)?;
-        let start_slots = self.start_local.map_or(0, |_| trace::LOCALS);
-        let first_local = code.max_locals.checked_add(start_slots);
-        let first_local = first_local.ok_or(Reason::TooManyLocals)?;
+        let first_local = match self.trace_locals {
+            Some(locals) => locals.end().ok_or(Reason::TooManyLocals)?,
+            None => code.max_locals,
+        };
         let mut sites = SiteWriter {
             member,
             code,
@@ -155,7 +161,13 @@ impl MethodPlanner {
         };
         self.handler_starts.clear();
         self.calls.clear();
-        self.start_local = probes.trace.map(|_| code.max_locals);
+        self.trace_locals = match probes.trace {
+            Some(_) => {
+                let locals = TraceLocals::new(code.max_locals, probes.values);
+                Some(locals.ok_or(Reason::TooManyLocals)?)
+            }
+            None => None,
+        };
         if let Some(id) = probes.count {
             method_probes.entry = context.writer.count(id, context.options)?;
         }
@@ -179,10 +191,10 @@ impl MethodPlanner {
                 method_probes.constructed = self.write_construction(construction, id, context)?;
             }
         }
-        if let (Some(id), Some(local)) = (probes.trace, self.start_local) {
+        if let (Some(id), Some(locals)) = (probes.trace, self.trace_locals) {
             // These probes are inside the others, so that what they measure has the least of them.
             let (options, writer) = (context.options, &mut *context.writer);
-            let written = writer.trace(id, local, options)?;
+            let written = writer.trace(id, locals, signature(member), options)?;
             method_probes.entry = writer.join(method_probes.entry, written.entry);
             let exit = method_probes.exit.unwrap_or_default();
             method_probes.exit = Some(writer.join(written.exit, exit));
@@ -213,7 +225,7 @@ impl MethodPlanner {
     ) -> Result<u16, Reason> {
         let mut max_stack = u32::from(code.max_stack) + u32::from(context.writer.extra_stack);
         if !self.blocks.is_empty() && probes.trace.is_some() {
-            max_stack = max_stack.max(trace::HANDLER_STACK.into());
+            max_stack = max_stack.max(trace::handler_stack(probes.values).into());
         }
         if !self.blocks.is_empty() && probes.timing.is_some() {
             let end = construction::end_probes(construction, context.options.call_shape);
@@ -264,11 +276,20 @@ impl MethodPlanner {
 /// The instruction that pushes the receiver of a method at its beginning: null if there is none, or if it is not
 /// initialised yet.
 fn receiver(member: &Member<'_, '_>) -> Opcode {
-    const ACC_STATIC: u16 = 0x0008;
-    if member.access_flags() & ACC_STATIC != 0 || member.name() == b"<init>" {
-        Opcode::AconstNull
-    } else {
+    if signature(member).passes_this {
         Opcode::Aload0
+    } else {
+        Opcode::AconstNull
+    }
+}
+
+/// The values of a method at its beginning. A constructor's `this` is not initialised yet.
+fn signature<'a>(member: &Member<'_, 'a>) -> Signature<'a> {
+    let has_this = member.access_flags() & access::STATIC == 0;
+    Signature {
+        descriptor: member.descriptor(),
+        passes_this: has_this && member.name() != b"<init>",
+        first: has_this.into(),
     }
 }
 

@@ -12,6 +12,7 @@ use crate::cp_index::CpIndex;
 use crate::method::located::{LocatedTable, TableKind};
 use crate::options::Options;
 use crate::probe::ProbeWriter;
+use crate::probe::trace::TraceLocals;
 use crate::selector::Selector;
 
 /// Plans methods. The buffers are kept from method to method.
@@ -24,9 +25,9 @@ pub(crate) struct MethodPlanner {
     /// The calls of a constructor that initialise `this`, each with the probe
     /// before it.
     pub(super) calls: Vec<(Bci, Snippet)>,
-    /// The local variable that keeps the time at the method's entry; `None` without
+    /// The local variables that keep what a trace needs from the method's entry; `None` without
     /// [`Probes::trace`](crate::Probes::trace).
-    pub(super) start_local: Option<u16>,
+    pub(super) trace_locals: Option<TraceLocals>,
     /// The attributes of the code.
     pub(super) tables: Vec<LocatedTable>,
     /// The ranges that the added handlers cover.

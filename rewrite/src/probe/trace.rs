@@ -1,17 +1,59 @@
 //! The probes that measure each call of a method. The time at the entry stays in a local variable of the method, so the
 //! tracker need not know which calls are under way. Every frame of the method lists that variable.
+//!
+//! If the values are wanted, a second variable has the arguments, as a list that the tracker makes at the entry. They
+//! cannot be read at the end: the method may have assigned other values to its parameters, and in a handler the frame
+//! has none of them.
 
 use crate::code::relocation::Snippet;
 use crate::constant_pool::PoolFull;
+use crate::descriptor::{parameters, return_type, slots};
 use crate::opcode::Opcode;
 use crate::options::Options;
 use crate::probe::writer::{Call, ProbeWriter};
 
-/// The number of slots of the local variable that keeps the time at a method's entry.
-pub(crate) const LOCALS: u16 = 2;
-
 /// `max_stack` of an added handler: the exception, and the arguments of its probe.
-pub(crate) const HANDLER_STACK: u16 = 5;
+pub(crate) fn handler_stack(has_values: bool) -> u16 {
+    5 + u16::from(has_values)
+}
+
+/// The local variables of the probes. They come after those of the method.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TraceLocals {
+    /// The time at the method's entry, a `long`.
+    pub(crate) start: u16,
+    /// The arguments, an `Object`; `None` if they are not wanted.
+    pub(crate) values: Option<u16>,
+}
+
+impl TraceLocals {
+    /// The variables of a method that has `max_locals` of its own. `None` if there is no room.
+    pub(crate) fn new(max_locals: u16, has_values: bool) -> Option<TraceLocals> {
+        let behind_start = max_locals.checked_add(2)?;
+        Some(TraceLocals {
+            start: max_locals,
+            values: has_values.then_some(behind_start),
+        })
+    }
+
+    /// The first local variable behind these; `None` if there is none.
+    pub(crate) fn end(self) -> Option<u16> {
+        match self.values {
+            Some(values) => values.checked_add(1),
+            None => self.start.checked_add(2),
+        }
+    }
+}
+
+/// The values that a method gets and returns. Its parameters take at most 255 local variables.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Signature<'a> {
+    pub(crate) descriptor: &'a [u8],
+    /// True if the first local variable is an initialised `this`, which is a value then.
+    pub(crate) passes_this: bool,
+    /// Number of the first parameter's local variable: 1 if there is a `this`.
+    pub(crate) first: u16,
+}
 
 /// The probes of a method.
 #[derive(Clone, Copy, Debug)]
@@ -23,34 +65,114 @@ pub(crate) struct TraceProbes {
 }
 
 impl ProbeWriter {
-    /// Writes the probes of the method `id`, which keep the time in the variable `local`.
+    /// Writes the probes of the method `id`.
     pub(crate) fn trace(
         &mut self,
         id: u32,
-        local: u16,
+        locals: TraceLocals,
+        signature: Signature<'_>,
         options: &Options,
     ) -> Result<TraceProbes, PoolFull> {
-        self.needs_stack(3);
+        self.needs_stack(3 + u16::from(locals.values.is_some()));
         let entry = self.snippet(|writer| {
+            if let Some(values) = locals.values {
+                writer.keep_arguments(signature, values, options)?;
+            }
+            // The clock is read last, so that the duration has the least of the probe.
             writer.call(Call::TraceEnter, options)?;
-            writer.local(Opcode::Lstore, local);
+            writer.local(Opcode::Lstore, locals.start);
             Ok::<_, PoolFull>(())
         })?;
         let exit = self.snippet(|writer| {
-            writer.local(Opcode::Lload, local);
-            writer.push_int(id as i32)?;
-            writer.call(Call::TraceExit, options)
+            if let Some(values) = locals.values {
+                writer.add_result(signature, values, options)?;
+            }
+            writer.end_trace(id, locals, [Call::TraceExit, Call::TraceExitWith], options)
         })?;
         let thrown = self.snippet(|writer| {
             writer.op(Opcode::Dup);
-            writer.local(Opcode::Lload, local);
-            writer.push_int(id as i32)?;
-            writer.call(Call::TraceThrown, options)
+            if let Some(values) = locals.values {
+                writer.local(Opcode::Aload, values);
+            }
+            let calls = [Call::TraceThrown, Call::TraceThrownWith];
+            writer.end_trace(id, locals, calls, options)
         })?;
         Ok(TraceProbes {
             entry,
             exit,
             thrown,
         })
+    }
+
+    /// `lload start; push id`, and the first of `calls`, or the second if there are values.
+    fn end_trace(
+        &mut self,
+        id: u32,
+        locals: TraceLocals,
+        [plain, with]: [Call; 2],
+        options: &Options,
+    ) -> Result<(), PoolFull> {
+        self.local(Opcode::Lload, locals.start);
+        self.push_int(id as i32)?;
+        let call = if locals.values.is_some() { with } else { plain };
+        self.call(call, options)
+    }
+
+    /// Stores a list of the arguments, the first one in front: `load` for each, then `aconst_null`, which is the empty
+    /// list, and from the last one on a call that puts it in front of the list.
+    fn keep_arguments(
+        &mut self,
+        signature: Signature<'_>,
+        values: u16,
+        options: &Options,
+    ) -> Result<(), PoolFull> {
+        let mut calls = Vec::new();
+        if signature.passes_this {
+            self.op(Opcode::Aload0);
+            calls.push(Call::TraceObject);
+        }
+        let mut local = signature.first;
+        for parameter in parameters(signature.descriptor) {
+            let (load, _, call) = of_type(parameter);
+            self.local(load, local);
+            calls.push(call);
+            local += slots(parameter) as u16;
+        }
+        self.needs_stack(local + 1);
+        self.op(Opcode::AconstNull);
+        for call in calls.into_iter().rev() {
+            self.call(call, options)?;
+        }
+        self.local(Opcode::Astore, values);
+        Ok(())
+    }
+
+    /// Pushes the list of the arguments, with a copy of the result in front if there is one.
+    fn add_result(
+        &mut self,
+        signature: Signature<'_>,
+        values: u16,
+        options: &Options,
+    ) -> Result<(), PoolFull> {
+        let result = return_type(signature.descriptor).filter(|it| *it != b"V");
+        let Some(result) = result else {
+            self.local(Opcode::Aload, values);
+            return Ok(());
+        };
+        let (_, copy, call) = of_type(result);
+        self.op(copy);
+        self.local(Opcode::Aload, values);
+        self.call(call, options)
+    }
+}
+
+/// The instructions that load and copy a value of this field type, and the call that puts it in front of a list.
+fn of_type(field_type: &[u8]) -> (Opcode, Opcode, Call) {
+    match field_type {
+        [b'B' | b'C' | b'I' | b'S' | b'Z'] => (Opcode::Iload, Opcode::Dup, Call::TraceInt),
+        b"J" => (Opcode::Lload, Opcode::Dup2, Call::TraceLong),
+        b"F" => (Opcode::Fload, Opcode::Dup, Call::TraceFloat),
+        b"D" => (Opcode::Dload, Opcode::Dup2, Call::TraceDouble),
+        _ => (Opcode::Aload, Opcode::Dup, Call::TraceObject),
     }
 }

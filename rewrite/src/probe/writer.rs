@@ -22,6 +22,16 @@ pub(super) enum Call {
     TraceEnter,
     TraceExit,
     TraceThrown,
+    /// The same with the arguments and the result.
+    TraceExitWith,
+    /// The same with the arguments.
+    TraceThrownWith,
+    /// Puts a value in front of a list of values.
+    TraceInt,
+    TraceLong,
+    TraceFloat,
+    TraceDouble,
+    TraceObject,
     Alloc,
     AllocArray,
     AllocDimension,
@@ -30,7 +40,7 @@ pub(super) enum Call {
 }
 
 /// The number of variants of [`Call`].
-const CALLS: usize = 16;
+const CALLS: usize = 23;
 
 impl Call {
     fn name(self, options: &Options) -> &str {
@@ -44,8 +54,13 @@ impl Call {
             Call::Constructed => &names.constructed,
             Call::Ended => &names.ended,
             Call::TraceEnter => &names.trace_enter,
-            Call::TraceExit => &names.trace_exit,
-            Call::TraceThrown => &names.trace_thrown,
+            Call::TraceExit | Call::TraceExitWith => &names.trace_exit,
+            Call::TraceThrown | Call::TraceThrownWith => &names.trace_thrown,
+            Call::TraceInt
+            | Call::TraceLong
+            | Call::TraceFloat
+            | Call::TraceDouble
+            | Call::TraceObject => &names.trace_value,
             Call::Alloc => &names.alloc,
             Call::AllocArray => &names.alloc_array,
             Call::AllocDimension => &names.alloc_dimension,
@@ -74,6 +89,13 @@ impl Call {
             Call::TraceEnter => b"()J",
             Call::TraceExit => b"(JI)V",
             Call::TraceThrown => b"(Ljava/lang/Throwable;JI)V",
+            Call::TraceExitWith => b"(Ljava/lang/Object;JI)V",
+            Call::TraceThrownWith => b"(Ljava/lang/Throwable;Ljava/lang/Object;JI)V",
+            Call::TraceInt => b"(ILjava/lang/Object;)Ljava/lang/Object;",
+            Call::TraceLong => b"(JLjava/lang/Object;)Ljava/lang/Object;",
+            Call::TraceFloat => b"(FLjava/lang/Object;)Ljava/lang/Object;",
+            Call::TraceDouble => b"(DLjava/lang/Object;)Ljava/lang/Object;",
+            Call::TraceObject => b"(Ljava/lang/Object;Ljava/lang/Object;)Ljava/lang/Object;",
             Call::EnterOn => b"(Ljava/lang/Object;I)V",
             Call::Alloc => b"(I)V",
             Call::AllocArray | Call::Ended => b"(II)V",

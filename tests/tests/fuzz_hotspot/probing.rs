@@ -59,6 +59,7 @@ impl Selector for ByPosition {
             timing: id.filter(|_| !only_counts),
             count: id.filter(|_| only_counts),
             trace: None,
+            values: false,
             allocations: has_all,
             objects: has_all,
         }

@@ -8,10 +8,10 @@ use loadhook_rewrite::UnknownCodeAttributes;
 use loadhook_rewrite::class::Member;
 use loadhook_rewrite::code::handlers::ExceptionHandler;
 use loadhook_rewrite::code::instructions::Instruction;
-use loadhook_rewrite::opcode::Opcode;
 
-use self::probes::{count, is_call, is_constant, timing};
+use self::probes::{Added, count, ends, is_block};
 use self::side::Side;
+use self::tables::FIRST_WITH_FRAMES;
 use crate::options::OptionSet;
 
 /// Code length from which HotSpot does not compile a method.
@@ -43,9 +43,15 @@ pub(crate) fn check(old: &Member<'_, '_>, new: &Member<'_, '_>, set: OptionSet) 
     kept(&old, &new);
     let targets = new.targets();
     let table: Vec<_> = new.code.exception_table().collect();
-    let added = table.iter().rev().take_while(|it| is_block(&new, it));
-    // Without timing probes the rewriter adds no handler. But one of the method's own handlers may
-    // look like an added one.
+    let probes = Added {
+        trace: set.traces(),
+        timing: !set.traces() || set == OptionSet::Traces && has_others,
+    };
+    let added = table
+        .iter()
+        .rev()
+        .take_while(|it| is_block(&new, it, probes));
+    // Some sets add no handler. But one of the method's own handlers may look like an added one.
     let known = (table.len() - added.count()).max(old.code.exception_table().len());
     handlers(&old, &new, &table, known);
     let entered = targets.iter().chain(table.iter().map(|it| &it.handler_pc));
@@ -54,10 +60,19 @@ pub(crate) fn check(old: &Member<'_, '_>, new: &Member<'_, '_>, set: OptionSet) 
         assert_eq!(
             table.len(),
             own,
-            "without timing probes, the number of handlers must stay"
+            "without probes at the method's end, the number of handlers must stay"
         );
     } else {
-        timing(&new, entered.clone(), &table[known..], is_constructor);
+        ends(
+            &new,
+            entered.clone(),
+            &table[known..],
+            is_constructor,
+            probes,
+        );
+    }
+    if set.traces() && new.class.major_version() >= FIRST_WITH_FRAMES {
+        tables::list_the_time(&new, old.code.max_locals);
     }
     if set == OptionSet::Counts {
         count(&old, &new, entered, has_others);
@@ -83,21 +98,6 @@ fn kept(old: &Side<'_, '_>, new: &Side<'_, '_>) {
         jumps(old) <= jumps(new),
         "the new code has fewer jumps than the old"
     );
-}
-
-/// Returns whether the handler of `entry` was added by the rewriter. An added handler consists of
-/// the probe and `athrow`. The method's own handlers begin with a call of `caught`, or with no
-/// call.
-fn is_block(new: &Side<'_, '_>, entry: &ExceptionHandler) -> bool {
-    let from = new
-        .instructions
-        .partition_point(|it| it.bci < entry.handler_pc);
-    let mut rest = new.instructions[from..]
-        .iter()
-        .skip_while(|it| is_constant(it));
-    entry.catch_type.is_none()
-        && rest.next().is_some_and(is_call)
-        && rest.next().is_some_and(|it| it.opcode == Opcode::Athrow)
 }
 
 /// Checks the exception table. The method's own entries come first, in their old order; each is

@@ -3,21 +3,66 @@
 use loadhook_rewrite::Bci;
 use loadhook_rewrite::code::handlers::ExceptionHandler;
 use loadhook_rewrite::code::instructions::Instruction;
+use loadhook_rewrite::descriptor::parameters;
 use loadhook_rewrite::opcode::Opcode;
 
 use super::side::{Side, unwrap};
 
-/// Checks the timing probes: every return has a probe, jumps to a return reach its probe, the entry
+/// The probes at a method's entry and ends.
+#[derive(Clone, Copy)]
+pub(super) struct Added {
+    pub(super) timing: bool,
+    pub(super) trace: bool,
+}
+
+/// Returns whether the handler of `entry` was added by the rewriter. An added handler consists of
+/// the probes and `athrow`. The method's own handlers begin with a call of `caught`, or with none of the tracker.
+pub(super) fn is_block(new: &Side<'_, '_>, entry: &ExceptionHandler, added: Added) -> bool {
+    let from = new
+        .instructions
+        .partition_point(|it| it.bci < entry.handler_pc);
+    let mut rest = &new.instructions[from..];
+    let mut skip = |is_skipped: &dyn Fn(&Instruction<'_>) -> bool| {
+        let count = rest.iter().take_while(|it| is_skipped(it)).count();
+        rest = &rest[count..];
+        let call = rest.split_first().filter(|(it, _)| is_call(it));
+        rest = call.map_or(&[], |(_, rest)| rest);
+    };
+    if added.trace {
+        skip(&|it| it.opcode == Opcode::Dup || is_load(it) || is_constant(it));
+    }
+    if added.timing {
+        skip(&|it| is_constant(it));
+    }
+    entry.catch_type.is_none() && rest.first().is_some_and(|it| it.opcode == Opcode::Athrow)
+}
+
+/// The end of the probe at the method's entry. A trace reads the clock at its end, and stores the time.
+fn entry_end(new: &Side<'_, '_>, added: Added) -> usize {
+    let mut instructions = new.instructions.iter();
+    let is_last = |it: &&Instruction<'_>| {
+        is_call(it)
+            && (!added.trace || unwrap(new.class.pool().member(it.constant())).0 == b"traceEnter")
+    };
+    let mut last = instructions.by_ref().find(is_last);
+    if added.trace {
+        last = instructions
+            .next()
+            .filter(|it| it.acting_opcode() == Opcode::Lstore);
+    }
+    last.map_or_else(|| panic!("the method has no entry probe"), end_of)
+}
+
+/// Checks the probes at the method's entry and ends: every return has them, jumps to a return reach its probe, the entry
 /// probe runs only once, and the added handlers cover the rest of the code.
-pub(super) fn timing<'t>(
+pub(super) fn ends<'t>(
     new: &Side<'_, '_>,
     entered: impl Iterator<Item = &'t Bci>,
-    added: &[ExceptionHandler],
+    handlers: &[ExceptionHandler],
     is_constructor: bool,
+    added: Added,
 ) {
-    let entry = new.instructions.iter().position(is_call);
-    let entry = entry.map(|at| end_of(&new.instructions[at]));
-    let entry_len = entry.unwrap_or_else(|| panic!("the method has no entry probe"));
+    let entry_len = entry_end(new, added);
     for &target in entered {
         assert!(
             usize::from(target) >= entry_len,
@@ -29,7 +74,7 @@ pub(super) fn timing<'t>(
             "a jump to the return at {target} passes by its exit probe"
         );
     }
-    if added.is_empty() {
+    if handlers.is_empty() {
         let last = new.instructions.last().map(|it| it.opcode);
         assert!(
             is_constructor || last.is_some_and(is_return),
@@ -37,18 +82,18 @@ pub(super) fn timing<'t>(
         );
     }
     // The handlers that the rewriter adds stand at the end of the code.
-    let blocks = added.iter().map(|it| usize::from(it.handler_pc)).min();
+    let blocks = handlers.iter().map(|it| usize::from(it.handler_pc)).min();
     let blocks = blocks.unwrap_or(new.len());
     let mut wanted = vec![false; new.len()];
     wanted[entry_len..blocks].fill(true);
     for (at, instruction) in new.instructions.iter().enumerate() {
         if is_return(instruction.opcode) {
-            let probe = probe_start(new, at);
+            let probe = probe_start(new, at, added);
             wanted[probe..=instruction.bci.index()].fill(false);
         }
     }
     let mut covered = vec![false; new.len()];
-    for entry in added {
+    for entry in handlers {
         for bci in usize::from(entry.start_pc)..usize::from(entry.end_pc) {
             assert!(!covered[bci], "bci {bci} is covered by two added handlers");
             assert!(
@@ -106,14 +151,32 @@ pub(super) fn count<'t>(
     }
 }
 
-pub(super) fn is_constant(instruction: &Instruction<'_>) -> bool {
+fn is_constant(instruction: &Instruction<'_>) -> bool {
     let opcode = instruction.opcode.byte();
     (Opcode::IconstM1.byte()..=Opcode::LdcW.byte()).contains(&opcode)
 }
 
-/// Returns the offset at which the probe before an instruction begins: that of the first constant
-/// that the probe pushes.
-fn probe_start(new: &Side<'_, '_>, at: usize) -> usize {
+/// Returns the offset at which the probes before a return begin: that of the first value that they push.
+fn probe_start(new: &Side<'_, '_>, at: usize, added: Added) -> usize {
+    let mut first = at;
+    if added.timing {
+        first = arguments_of_call_before(new, first).0;
+    }
+    if added.trace {
+        let (start, descriptor) = arguments_of_call_before(new, first);
+        first = start;
+        // The list of values is on the stack below the time. It has the result in front, or is just loaded.
+        if descriptor.starts_with(b"(Ljava/lang/Object;") {
+            let before = &new.instructions[first - 1];
+            first -= if is_call(before) { 3 } else { 1 };
+        }
+    }
+    new.instructions[first].bci.index()
+}
+
+/// The index of the first instruction that pushes a number for the call before the instruction `at`, and the call's
+/// descriptor.
+fn arguments_of_call_before<'a>(new: &Side<'_, 'a>, at: usize) -> (usize, &'a [u8]) {
     let call = at.checked_sub(1).map(|call| &new.instructions[call]);
     let call = call.filter(|it| is_call(it));
     let call = call.unwrap_or_else(|| {
@@ -123,13 +186,18 @@ fn probe_start(new: &Side<'_, '_>, at: usize) -> usize {
         )
     });
     let (_, descriptor) = unwrap(new.class.pool().member(call.constant()));
-    let arguments = descriptor.iter().filter(|&&byte| byte == b'I').count();
-    let first = (at - 1).checked_sub(arguments);
+    let parameters = parameters(descriptor);
+    let numbers = parameters.filter(|it| matches!(*it, b"I" | b"J")).count();
+    let first = (at - 1).checked_sub(numbers);
     let first = first.unwrap_or_else(|| panic!("the probe at {} has no arguments", call.bci));
-    new.instructions[first].bci.index()
+    (first, descriptor)
 }
 
-pub(super) fn is_call(instruction: &Instruction<'_>) -> bool {
+fn is_load(instruction: &Instruction<'_>) -> bool {
+    matches!(instruction.acting_opcode(), Opcode::Lload | Opcode::Aload)
+}
+
+fn is_call(instruction: &Instruction<'_>) -> bool {
     instruction.opcode == Opcode::Invokestatic
 }
 

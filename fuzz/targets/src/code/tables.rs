@@ -12,7 +12,7 @@ use super::side::{Side, unwrap};
 
 /// The JVM reads `StackMapTable` from this class file version on. In earlier versions the table may
 /// be stale.
-const FIRST_WITH_FRAMES: u16 = 50;
+pub(super) const FIRST_WITH_FRAMES: u16 = 50;
 
 /// Checks that each table of the old code has its counterpart.
 pub(super) fn check(old: &Side<'_, '_>, new: &Side<'_, '_>, drop_unknown: bool) {
@@ -210,6 +210,31 @@ fn in_order(side: &Side<'_, '_>, frames: &[RawFrame<'_>]) {
         assert!(
             side.is_start(frame.bci),
             "the frame at {} is inside an instruction",
+            frame.bci
+        );
+    }
+}
+
+/// Checks that each frame lists the time at the method's entry, a `long` behind the method's own local variables. The
+/// frames are all full ones then.
+pub(super) fn list_the_time(new: &Side<'_, '_>, max_locals: u16) {
+    let mut attributes = new.code.attributes().map(unwrap);
+    // The JVM refuses a second table.
+    let table = attributes.find(|it| name(new, it) == b"StackMapTable");
+    for frame in table.iter().flat_map(|it| unwrap(read_frames(new, it))) {
+        let slots = frame.locals.iter().map(|it| match it {
+            VerificationType::Long | VerificationType::Double => 2,
+            _ => 1,
+        });
+        let ends = slots.scan(0, |end, slots| {
+            *end += slots;
+            Some(*end)
+        });
+        let wanted = usize::from(max_locals) + 2;
+        let time = ends.zip(&frame.locals).find(|(end, _)| *end == wanted);
+        assert!(
+            time.is_some_and(|(_, it)| *it == VerificationType::Long),
+            "the frame at {} does not list the time at the entry",
             frame.bci
         );
     }

@@ -225,6 +225,34 @@ public final class Tracker {
         leavePath(Event.EXIT, start, method);
     }
 
+    public static void traceExit(Object values, long start, int method) {
+        leavePath(Event.EXIT, start, method);
+    }
+
+    public static void traceThrown(Throwable thrown, Object values, long start, int method) {
+        leavePath(Event.EXIT, start, method);
+    }
+
+    public static Object traceValue(int value, Object list) {
+        return list;
+    }
+
+    public static Object traceValue(long value, Object list) {
+        return list;
+    }
+
+    public static Object traceValue(float value, Object list) {
+        return list;
+    }
+
+    public static Object traceValue(double value, Object list) {
+        return list;
+    }
+
+    public static Object traceValue(Object value, Object list) {
+        return list == null ? "" : list;
+    }
+
     public static void alloc(int site) {
         note(Event.ALLOC, site);
     }
