@@ -1,29 +1,30 @@
 package loadhook;
 
+import java.util.concurrent.atomic.AtomicLong;
+
 /**
  * Counts the calls of traced methods by their durations.
  *
- * A method has a row of buckets, and a bucket spans a sixteenth of its lower bound at most. Threads add without
- * synchronisation: a call may be lost if two threads end calls of a method at the same moment. That changes no percentile
- * noticeably, and synchronisation would make each call slower.
+ * A method has a row of buckets, and a bucket spans a sixteenth of its lower bound at most. Threads add to a bucket
+ * atomically, so each call is counted. Rows and buckets are made under the {@link Lock}.
  */
 final class Latencies {
     /** Buckets for each power of two. */
     private static final int PARTS = 16;
     private static final int PART_BITS = 4;
     /** Durations up to 2^44 ns, which is almost five hours. */
-    private static final int BUCKETS = (44 - PART_BITS + 1) * PARTS;
+    static final int BUCKETS = (44 - PART_BITS + 1) * PARTS;
     /** The number of rows. The id of a method, cut to this many, is its row. */
     private static final int ROWS = 1 << 16;
 
-    /** The rows; null if nothing is traced. The first element of a row is the id of its method, plus 1. */
-    private static volatile int[][] rows;
+    /** The rows; null if nothing is traced. */
+    private static volatile LatencyRow[] rows;
 
     private Latencies() {
     }
 
     static void begin() {
-        rows = Budget.hasRoom(8L * ROWS) ? new int[ROWS][] : null;
+        rows = Budget.hasRoom(8L * ROWS) ? new LatencyRow[ROWS] : null;
     }
 
     static void forget() {
@@ -31,32 +32,61 @@ final class Latencies {
     }
 
     static void count(int method, long nanos) {
-        int[][] rows = Latencies.rows;
+        LatencyRow[] rows = Latencies.rows;
         if (rows == null) {
             return;
         }
-        int[] row = rows[method & ROWS - 1];
-        if (row == null) {
-            row = make(rows, method);
+        LatencyRow row = rows[method & ROWS - 1];
+        if (row != null && row.method != method) {
+            return;
         }
-        if (row != null && row[0] == method + 1) {
-            row[1 + bucket(nanos)]++;
+        int bucket = bucket(nanos);
+        AtomicLong calls = row == null ? null : row.buckets[bucket];
+        if (calls == null) {
+            calls = make(rows, method, bucket);
+        }
+        if (calls != null) {
+            calls.getAndIncrement();
         }
     }
 
+    /** Makes a bucket, unless another thread has. Null without memory, and if the row belongs to another method. */
     @OutOfLine
-    private static int[] make(int[][] rows, int method) {
-        if (Tracker.isOff || !Budget.hasRoom(4L * (1 + BUCKETS))) {
+    private static AtomicLong make(LatencyRow[] rows, int method, int bucket) {
+        Thread thread = Thread.currentThread();
+        if (Threads.isOurs(thread) || !Budget.hasRoomForPath()) {
             return null;
         }
+        long ticket = 0;
         try {
-            int[] row = new int[1 + BUCKETS];
-            row[0] = method + 1;
-            rows[method & ROWS - 1] = row;
-            return row;
+            ticket = Lock.take(thread);
+            return ticket == 0 ? null : made(rows, method, bucket);
         } catch (OutOfMemoryError error) {
             return null;
+        } finally {
+            if (ticket != 0) {
+                Lock.holder = null;
+                Lock.given = ticket;
+            } else {
+                Lock.giveBack(thread);
+            }
         }
+    }
+
+    @Guarded
+    private static AtomicLong made(LatencyRow[] rows, int method, int bucket) {
+        int at = method & ROWS - 1;
+        LatencyRow row = rows[at];
+        if (row == null) {
+            row = new LatencyRow(method);
+            rows[at] = row;
+        }
+        AtomicLong calls = row.buckets[bucket];
+        if (calls == null && row.method == method) {
+            calls = new AtomicLong();
+            row.buckets[bucket] = calls;
+        }
+        return row.method == method ? calls : null;
     }
 
     private static int bucket(long nanos) {
@@ -79,21 +109,20 @@ final class Latencies {
 
     /** Appends a line for each method: its id, and the largest duration and the number of calls of each bucket with calls. */
     static void write(StringBuilder text) {
-        int[][] rows = Latencies.rows;
+        LatencyRow[] rows = Latencies.rows;
         for (int at = 0; rows != null && at < ROWS; at++) {
-            int[] row = rows[at];
+            LatencyRow row = rows[at];
             if (row == null) {
                 continue;
             }
             if (!Budget.hasRoom(4L * text.length())) {
                 return;
             }
-            text.append("latency ").append(row[0] - 1);
+            text.append("latency ").append(row.method);
             for (int bucket = 0; bucket < BUCKETS; bucket++) {
-                // Up to 2^32 calls: above 2^31 the element is negative.
-                long calls = row[1 + bucket] & 0xffffffffL;
-                if (calls != 0) {
-                    text.append(' ').append(last(bucket)).append(' ').append(calls);
+                AtomicLong calls = row.buckets[bucket];
+                if (calls != null) {
+                    text.append(' ').append(last(bucket)).append(' ').append(calls.get());
                 }
             }
             text.append('\n');
