@@ -21,7 +21,7 @@ fn classes() -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java/trace");
     let program = folder.join("traced/Slow.java");
     let compiled = source::compile_once("trace", std::slice::from_ref(&program), |javac| {
-        javac.args(["--release", "11"]).arg(&program);
+        javac.args(["--release", "11", "-g"]).arg(&program);
         Ok(())
     });
     compiled.expect("the program compiles")
@@ -198,6 +198,71 @@ fn one_trace_at_a_time() {
     );
     jvm.ends_well();
     assert_eq!(watching.end().code, Some(0));
+}
+
+/// The fields of a call with its arguments, `this` and its result.
+fn values(call: &Value) -> (Vec<(&str, &str)>, Option<&str>, Option<&str>) {
+    let arguments = call["arguments"].as_array().into_iter().flatten();
+    let arguments = arguments.map(|it| Some((it["name"].as_str()?, it["value"].as_str()?)));
+    let arguments = arguments.collect::<Option<_>>().expect("texts");
+    (arguments, call["this"].as_str(), call["result"].as_str())
+}
+
+/// Only with `--args=call` the program's own `toString` is called. Calls in it are not recorded.
+#[test]
+fn calls_are_shown_with_their_values() {
+    let jvm = slow(25, &["-Xverify:all"]);
+    let (pid, folder) = (jvm.pid(), folder());
+    let ask = |how: &str| {
+        let options = ["--slower", "10ms", "--duration", "1s", "--format", "json"];
+        let result = done(trace(folder.path(), &pid, &options).arg(how));
+        assert_eq!(result.code, Some(0), "{}", result.err);
+        for secret in ["open sesame", "secret"] {
+            assert!(!result.out.contains(secret), "{}", result.out);
+        }
+        result
+    };
+    let plain = ask("--args");
+    let logins = calls(&plain, "traced.Slow::login");
+    let (arguments, this, result) = values(logins.first().expect("a call"));
+    let long = format!("\"{}…\" (100 characters)", "u".repeat(80));
+    let [rest @ .., named, failing] = &arguments[..] else {
+        panic!("{arguments:?}");
+    };
+    let expected = [
+        ("user", &*long),
+        ("password", "***"),
+        ("data", "int[3]"),
+        ("isNew", "true"),
+        ("letter", "'z'"),
+        ("number", "-7"),
+    ];
+    assert_eq!(rest, expected, "the parameter user was assigned null later");
+    assert!(named.1.starts_with("traced.Slow$Named@"), "{named:?}");
+    assert!(failing.1.starts_with("traced.Slow$Failing@"), "{failing:?}");
+    assert_eq!((this, result), (None, Some("\"null-7\"")));
+    let checks = calls(&plain, "traced.Slow$Named::check");
+    let (arguments, this, result) = values(checks.first().expect("a call"));
+    assert_eq!((arguments, result), (vec![("share", "0.5")], Some("true")));
+    assert!(this.is_some_and(|this| this.starts_with("traced.Slow$Named@")));
+    let made = calls(&plain, "traced.Slow$Made::<init>");
+    let (arguments, this, result) = values(made.first().expect("a call"));
+    assert_eq!(
+        (arguments, this, result),
+        (vec![("fails", "false")], None, None)
+    );
+    let called = ask("--args=call");
+    let logins = calls(&called, "traced.Slow::login");
+    let (arguments, ..) = values(logins.first().expect("a call"));
+    let thrown = "toString threw java.lang.IllegalStateException";
+    assert_eq!(
+        arguments[6..],
+        [("named", "named\\nobject"), ("failing", thrown)]
+    );
+    let deep = calls(&called, "traced.Slow::deep");
+    let in_to_string = |call: &&Value| call["stack"].to_string().contains("toString");
+    assert!(!deep.is_empty() && !deep.iter().any(|call| in_to_string(&call)));
+    jvm.ends_well();
 }
 
 /// A signal ends the trace with the calls so far, and so does the end of the program.

@@ -129,7 +129,7 @@ impl Instrumenter {
         idle.unwrap_or_else(|| Worker {
             rewriter: Rewriter::new(Options::default()),
             filter: self.selection.filter.clone(),
-            traced: self.selection.traced.clone(),
+            traced: self.selection.traced.methods.clone(),
             unmatched: self.selection.filter.unmatched().count(),
         })
     }
@@ -165,7 +165,7 @@ mod tests {
     use loadhook_rewrite::{LeftAlone, Reason};
 
     use super::*;
-    use crate::selection::CallProbes;
+    use crate::selection::{CallProbes, Traced};
 
     const GREETER: &[u8] = include_bytes!("../../rewrite/doc/Greeter.class");
 
@@ -251,14 +251,17 @@ mod tests {
             let mut selection = Selection::timing(filter);
             let mut traced = Filter::new();
             traced.include("Greeter::greet").expect("a pattern");
-            selection.traced = traced;
+            selection.traced = Traced {
+                methods: traced,
+                values: true,
+            };
             let instrumenter = Instrumenter::new(selection);
             let allocate = |len| Some(vec![0; len]);
             let result = instrumenter.instrument(GREETER, "a/T", &mut Positions, allocate);
             let class = result.expect("the bytes are a class").class;
             let class = class.expect("the class was rewritten");
             let has = |name: &[u8]| class.windows(name.len()).any(|bytes| bytes == name);
-            assert!(has(b"traceEnter") && has(b"traceThrown"));
+            assert!(has(b"traceEnter") && has(b"traceThrown") && has(b"traceValue"));
             assert_eq!(has(b"\x05enter"), has_enter);
         }
     }

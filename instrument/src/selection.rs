@@ -18,13 +18,32 @@ pub enum CallProbes {
     Count,
 }
 
+/// The choice of methods that get [`Probes::trace`].
+#[derive(Clone, Debug)]
+pub struct Traced {
+    /// Chooses the methods.
+    pub methods: Filter,
+    /// See [`Probes::values`].
+    pub values: bool,
+}
+
+impl Traced {
+    /// No methods.
+    pub fn none() -> Traced {
+        Traced {
+            methods: Filter::none(),
+            values: false,
+        }
+    }
+}
+
 /// The choice of methods and their probes.
 #[derive(Clone, Debug)]
 pub struct Selection {
     /// Chooses methods by the user's patterns.
     pub filter: Filter,
-    /// Chooses the methods that get [`Probes::trace`], whatever `filter` says.
-    pub traced: Filter,
+    /// Chooses the traced methods, whatever `filter` says.
+    pub traced: Traced,
     /// The probes that report calls; `None` for no such probes.
     pub calls: Option<CallProbes>,
     /// True if trivial methods also get [`CallProbes::Timing`].
@@ -42,7 +61,7 @@ impl Selection {
     pub fn timing(filter: Filter) -> Selection {
         Selection {
             filter,
-            traced: Filter::none(),
+            traced: Traced::none(),
             calls: Some(CallProbes::Timing),
             all: false,
             allocations: false,
@@ -87,9 +106,12 @@ pub trait Ids {
     }
 
     /// Returns whether a method that [`Selection::traced`] selects is traced.
-    fn traces(&mut self, _method: &Member<'_, '_>) -> bool {
+    fn traces(&self, _method: &Member<'_, '_>) -> bool {
         true
     }
+
+    /// Called for each method that gets [`Probes::trace`], with its id.
+    fn traced(&mut self, _id: u32, _method: &Member<'_, '_>) {}
 
     /// Returns the id of an allocation site.
     fn site(&mut self, _method: &Member<'_, '_>, _site: &Site<'_>) -> u32 {
@@ -153,7 +175,10 @@ impl<I: Ids, F: FnMut(&Filter)> Selector for ClassSelector<'_, I, F> {
         }
         if self.of_method.traced && self.ids.traces(method) {
             let id = probes.count.or(probes.timing);
-            probes.trace = Some(id.unwrap_or_else(|| self.ids.method(method)));
+            let id = id.unwrap_or_else(|| self.ids.method(method));
+            self.ids.traced(id, method);
+            probes.trace = Some(id);
+            probes.values = self.selection.traced.values;
         }
         probes
     }

@@ -1,5 +1,6 @@
 //! The choice of methods that orders read and change.
 
+use loadhook_instrument::Traced;
 use loadhook_settings::attach::AttachFigures;
 use loadhook_settings::{Filter, NONE, Pattern};
 
@@ -47,7 +48,7 @@ pub(super) fn replace_filters(
     agent: &'static Agent,
     jni: Jni<'_>,
     filter: Filter,
-    traced: Filter,
+    traced: Traced,
 ) -> Result<AttachFigures, String> {
     let mut figures = Ok(AttachFigures::default());
     if !agent.options().rewrites() {

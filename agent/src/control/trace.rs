@@ -1,7 +1,10 @@
 //! The orders `trace`, `traced` and `untrace`: calls of chosen methods, which the tracker records.
 
+use loadhook_instrument::Traced as TracedMethods;
 use loadhook_settings::Filter;
-use loadhook_settings::control::{Changed, Latency, Reply, TraceOrder, Traced, TracedCall};
+use loadhook_settings::control::{
+    CallValues, Changed, Latency, Reply, TraceOrder, Traced, TracedCall, ValueTexts,
+};
 
 use super::choice::{check_counts, enable_hook, filter, patterns, replace_filters};
 use crate::agent::Agent;
@@ -19,7 +22,13 @@ const NO_MEMORY: &str = "the JVM has no memory for this; try again later";
 
 /// Returns whether calls are being traced.
 pub(super) fn is_under_way(agent: &Agent) -> bool {
-    !agent.instrumentation.hook.watch().traced.selects_none()
+    !agent
+        .instrumentation
+        .hook
+        .watch()
+        .traced
+        .methods
+        .selects_none()
 }
 
 /// Begins a trace.
@@ -42,13 +51,21 @@ pub(super) fn begin(
     }
     let slower_ns = i64::try_from(order.slower_ns).unwrap_or(i64::MAX);
     tracker
-        .begin_trace(jni, slower_ns, order.thrown)
+        .begin_trace(
+            jni,
+            slower_ns,
+            order.thrown,
+            order.values == Some(ValueTexts::Call),
+        )
         .map_err(|_| NO_MEMORY.to_owned())?;
     let figures = replace_filters(
         agent,
         jni,
         filter(agent),
-        Filter::of(order.patterns, Vec::new()),
+        TracedMethods {
+            methods: Filter::of(order.patterns, Vec::new()),
+            values: order.values.is_some(),
+        },
     );
     if figures.is_err() {
         tracker.end_trace(jni);
@@ -81,7 +98,7 @@ pub(super) fn end(agent: &'static Agent, jni: Jni<'_>) -> Result<Reply, String> 
     if let Some(tracker) = agent.tracker.get() {
         tracker.end_trace(jni);
     }
-    replace_filters(agent, jni, filter(agent), Filter::none())?;
+    replace_filters(agent, jni, filter(agent), TracedMethods::none())?;
     Ok(Reply::Done)
 }
 
@@ -95,7 +112,9 @@ pub(super) fn take(agent: &Agent, jni: Jni<'_>) -> Result<Reply, String> {
     let text = tracker.take_traced(jni);
     let text = text.map_err(|_| NO_MEMORY.to_owned())?;
     let registry = &agent.instrumentation.hook.registry;
-    Ok(Reply::Traced(read(&text, registry)))
+    let watch = agent.instrumentation.hook.watch();
+    let values = |method: u32, texts: &[&str], thrown| watch.call_values(method, texts, thrown);
+    Ok(Reply::Traced(read(&text, registry, values)))
 }
 
 /// The durations of traced calls so far.
@@ -137,14 +156,33 @@ fn latency(line: &str, registry: &Registry) -> Option<Latency> {
     Some(Latency::of(method, &counts.collect::<Vec<_>>()))
 }
 
-/// Reads the tracker's text, which `TracedCall.java` and `Trace.java` write.
-fn read(text: &str, registry: &Registry) -> Traced {
+/// Reads the tracker's text, which `TracedCall.java` and `Trace.java` write. `values` reads those of a call: its method,
+/// their texts, and true if the call has thrown an exception.
+fn read(
+    text: &str,
+    registry: &Registry,
+    values: impl Fn(u32, &[&str], bool) -> CallValues,
+) -> Traced {
     let mut traced = Traced::default();
-    for line in text.lines() {
+    let (mut method, mut texts) = (0, Vec::new());
+    // The values of a call end at the next line that has none.
+    for line in text.lines().chain([""]) {
         let (word, value) = line.split_once(' ').unwrap_or((line, ""));
+        if word == "value" {
+            texts.push(value);
+            continue;
+        }
+        if let Some(call) = traced.calls.last_mut()
+            && !texts.is_empty()
+        {
+            call.values = values(method, &texts, call.thrown.is_some());
+            texts.clear();
+        }
         let last = traced.calls.last_mut();
         match (word, last) {
             ("call" | "part", _) => {
+                let number = value.split(' ').next().and_then(|it| it.parse().ok());
+                method = number.unwrap_or(0);
                 if let Some(call) = call(value, word == "part", registry) {
                     traced.calls.push(call);
                 }
@@ -189,8 +227,15 @@ mod tests {
 
     #[test]
     fn the_text_of_the_tracker_is_read() {
-        let text = "part 5 1000 20 3\ncall 5 900 200 3\nthrown a.Fault\nthread pool 1\nat a.B.c(B.java:1)\nlost 7\n";
-        let traced = read(text, &Registry::new());
+        let text = "part 5 1000 20 3\ncall 5 900 200 3\nthrown a.Fault\nthread pool 1\nvalue i 7\nvalue n null\nat a.B.c(B.java:1)\nlost 7\n";
+        let values = |method, texts: &[&str], thrown| {
+            assert_eq!((method, texts, thrown), (5, &["i 7", "n null"][..], true));
+            CallValues {
+                result: Some("7".to_owned()),
+                ..CallValues::default()
+            }
+        };
+        let traced = read(text, &Registry::new(), values);
         let [part, call] = &traced.calls[..] else {
             panic!("{traced:?}");
         };
@@ -202,5 +247,7 @@ mod tests {
             ("pool 1", "a.B.c(B.java:1)")
         );
         assert_eq!((traced.lost, traced.lost_parts), (7, 0));
+        assert_eq!(call.values.result.as_deref(), Some("7"));
+        assert_eq!(part.values, CallValues::default());
     }
 }

@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use loadhook_instrument::{Ids, Instrumented, NotInstrumented};
+use loadhook_instrument::{Ids, Instrumented, NotInstrumented, Traced};
 use loadhook_rewrite::class::Member;
 use loadhook_rewrite::{ClassFile, Site, symbol};
 use loadhook_settings::Filter;
@@ -75,7 +75,7 @@ impl Tally {
 
 impl Hook {
     pub(crate) fn new(options: Options) -> Self {
-        let watch = Watch::new(options.filter.clone(), Filter::none(), &options);
+        let watch = Watch::new(options.filter.clone(), Traced::none(), &options);
         Hook {
             watch: Mutex::new(Arc::new(watch)),
             options,
@@ -102,7 +102,7 @@ impl Hook {
     }
 
     /// Replaces the choice of methods for classes that come from now on. Returns the old choice and the new one.
-    pub(super) fn replace_watch(&self, filter: Filter, traced: Filter) -> (Arc<Watch>, Arc<Watch>) {
+    pub(super) fn replace_watch(&self, filter: Filter, traced: Traced) -> (Arc<Watch>, Arc<Watch>) {
         let new = Arc::new(Watch::new(filter, traced, &self.options));
         let old = std::mem::replace(&mut *lock(&self.watch), new.clone());
         (old, new)
@@ -284,12 +284,12 @@ impl Ids for ClassIds<'_> {
         !self.watch.watches(self.origin)
     }
 
-    fn traces(&mut self, method: &Member<'_, '_>) -> bool {
-        let is_traced = !exclusions::records_traces(method.class().name());
-        if is_traced {
-            self.watch.note_traced();
-        }
-        is_traced
+    fn traces(&self, method: &Member<'_, '_>) -> bool {
+        !exclusions::records_traces(method.class().name())
+    }
+
+    fn traced(&mut self, id: u32, method: &Member<'_, '_>) {
+        self.watch.note_traced(id, method);
     }
 
     fn site(&mut self, method: &Member<'_, '_>, site: &Site<'_>) -> u32 {

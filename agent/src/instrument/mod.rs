@@ -18,6 +18,7 @@ mod past_ids;
 pub(crate) mod registry;
 pub(crate) mod removal;
 pub(crate) mod retransform;
+mod values;
 pub(crate) mod watch;
 pub(crate) mod watch_change;
 pub(crate) mod weak_values;

@@ -3,6 +3,7 @@
 //! A call that is under way runs its old code to its end. If that code has probes at its entry, it has those at its
 //! exits, too, so each entry keeps its exit.
 
+use loadhook_instrument::Traced;
 use loadhook_settings::Filter;
 use loadhook_settings::attach::AttachFigures;
 
@@ -27,7 +28,7 @@ pub(crate) fn replace_filters(
     hidden_classes: &HiddenClasses,
     jni: Jni<'_>,
     filter: Filter,
-    traced: Filter,
+    traced: Traced,
     goes_on: &dyn Fn() -> bool,
 ) -> Result<AttachFigures, NotListed> {
     // The choice is replaced first, so that classes which are loaded from now on need no change.

@@ -86,7 +86,7 @@ impl TrackerClient {
             bind: jni.static_method(class, c"bind", c"()V")?,
             buffer: jni.global(jni.new_long_array(BUFFER_WORDS)?)?,
             lost_allocations: jni.static_method(class, c"lostAllocations", c"()J")?,
-            begin_trace: jni.static_method(class, c"beginTrace", c"(JI)V")?,
+            begin_trace: jni.static_method(class, c"beginTrace", c"(JII)V")?,
             end_trace: jni.static_method(class, c"endTrace", c"()V")?,
             take_traced: jni.static_method(class, c"takeTraced", c"()Ljava/lang/String;")?,
             take_latencies: jni.static_method(class, c"takeLatencies", c"()Ljava/lang/String;")?,
@@ -120,13 +120,19 @@ impl TrackerClient {
     }
 
     /// Begins to record traced calls that last at least `slower_ns`, and those that an exception ends if `thrown` is true.
+    /// If `calls_to_string` is true, `toString` of their values is called.
     pub(crate) fn begin_trace(
         &self,
         jni: Jni<'_>,
         slower_ns: i64,
         thrown: bool,
+        calls_to_string: bool,
     ) -> Result<(), JniError> {
-        let arguments = [Argument::Long(slower_ns), Argument::Int(thrown.into())];
+        let arguments = [
+            Argument::Long(slower_ns),
+            Argument::Int(thrown.into()),
+            Argument::Int(calls_to_string.into()),
+        ];
         jni.call_void(self.begin_trace, &arguments)
     }
 

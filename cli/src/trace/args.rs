@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 use loadhook_settings::SnapshotInterval;
+use loadhook_settings::control::ValueTexts;
 
 /// Arguments of `loadhook trace`.
 #[derive(Debug, Args)]
@@ -26,6 +27,18 @@ pub(crate) struct TraceArgs {
     #[arg(long)]
     pub(super) thrown: bool,
 
+    /// Also show this, arguments and result of each call; with call, by the toString of objects, which is the program's
+    /// code
+    #[arg(
+        long,
+        value_enum,
+        value_name = "HOW",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "plain"
+    )]
+    pub(super) args: Option<Texts>,
+
     /// Trace this long, for example 500ms, 30s or 5m (default: until Ctrl-C)
     #[arg(long, value_name = "TIME")]
     pub(super) duration: Option<SnapshotInterval>,
@@ -41,6 +54,24 @@ pub(crate) struct TraceArgs {
     /// Write to this file, at the end of the trace (default: to standard output)
     #[arg(short, long, value_name = "FILE")]
     pub(super) output: Option<PathBuf>,
+}
+
+/// The texts of objects among the values of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Texts {
+    /// Class and identity, and lengths of arrays
+    Plain,
+    /// The result of toString
+    Call,
+}
+
+impl From<Texts> for ValueTexts {
+    fn from(texts: Texts) -> ValueTexts {
+        match texts {
+            Texts::Plain => ValueTexts::Plain,
+            Texts::Call => ValueTexts::Call,
+        }
+    }
 }
 
 /// The forms in which calls are shown.

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use loadhook_settings::control::{
-    self, Changed, Latency, Reply, Request, TraceOrder, Traced,
+    self, Changed, Latency, Reply, Request, TraceOrder, Traced, ValueTexts,
 };
 use loadhook_text::printable;
 use loadhook_text::units::counted;
@@ -36,6 +36,7 @@ pub(crate) fn run(args: &TraceArgs) -> Result<ExitCode> {
         patterns: control::patterns(&args.methods)?,
         slower_ns: args.slower.0,
         thrown: args.thrown,
+        values: args.args.map(ValueTexts::from),
     };
     if let Some(output) = &args.output {
         check_writable(output)?;

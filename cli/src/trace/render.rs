@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use loadhook_settings::control::{Latency, TracedCall};
+use loadhook_settings::control::{CallValues, Latency, TracedCall};
 use loadhook_text::date::utc_micros;
 use loadhook_text::units::{counted, time};
 use loadhook_text::{JsonWriter, count, printable};
@@ -28,6 +28,7 @@ pub(super) fn lines(call: &TracedCall, parts: &[Part], out: &mut dyn Write) -> i
         thrown(call),
         thread(call),
     )?;
+    values(&call.values, out)?;
     for part in parts.iter().take(MOST_LINES) {
         let call = &part.call;
         writeln!(
@@ -46,6 +47,20 @@ pub(super) fn lines(call: &TracedCall, parts: &[Part], out: &mut dyn Write) -> i
     }
     more(call.stack.len(), "frame", "frames", out)?;
     writeln!(out)
+}
+
+fn values(values: &CallValues, out: &mut dyn Write) -> io::Result<()> {
+    if let Some(this) = &values.this {
+        writeln!(out, "    this = {}", printable(this))?;
+    }
+    for (name, value) in values.arguments.iter().take(MOST_LINES) {
+        writeln!(out, "    {} = {}", printable(name), printable(value))?;
+    }
+    more(values.arguments.len(), "argument", "arguments", out)?;
+    if let Some(result) = &values.result {
+        writeln!(out, "    returned {}", printable(result))?;
+    }
+    Ok(())
 }
 
 /// Writes how many lines are left out.
@@ -85,7 +100,7 @@ pub(super) fn json(call: &TracedCall, parts: &[Part], out: &mut dyn Write) -> io
             "thrown": part.call.thrown,
         })
     });
-    let line = json!({
+    let mut line = json!({
         "method": call.method,
         "start_ns": call.start_ns,
         "duration_ns": call.duration_ns,
@@ -95,6 +110,7 @@ pub(super) fn json(call: &TracedCall, parts: &[Part], out: &mut dyn Write) -> io
         "below": below.collect::<Vec<_>>(),
         "stack": call.stack,
     });
+    call.values.add_to(&mut line);
     writeln!(JsonWriter(out), "{line}")
 }
 
@@ -170,6 +186,8 @@ impl ChromeEvents {
         }
         self.seen.insert(key);
         let micros = |ns: u64| ns as f64 / 1000.0;
+        let mut args = json!({"thrown": call.thrown, "stack": call.stack});
+        call.values.add_to(&mut args);
         self.events.push(json!({
             "name": call.method,
             "cat": if call.thrown.is_some() { "thrown" } else { "call" },
@@ -178,7 +196,7 @@ impl ChromeEvents {
             "dur": micros(call.duration_ns),
             "pid": pid,
             "tid": call.thread,
-            "args": {"thrown": call.thrown, "stack": call.stack},
+            "args": args,
         }));
     }
 
@@ -207,6 +225,11 @@ mod tests {
             thread_name: "http\n1".to_owned(),
             thrown: Some("a.Fault".to_owned()),
             stack: vec!["a.B.c(B.java:1)".to_owned(); 22],
+            values: CallValues {
+                this: Some("a.B@7".to_owned()),
+                arguments: vec![("id".to_owned(), "8".to_owned())],
+                result: Some("\"x\"".to_owned()),
+            },
             ..TracedCall::default()
         }
     }
@@ -229,7 +252,7 @@ mod tests {
         let mut out = Vec::new();
         lines(&call(), &[part()], &mut out).expect("no error");
         let text = String::from_utf8(out).expect("UTF-8");
-        let begins = "1970-01-01 00:00:01.000000  62.0 ms  a.B::c  threw a.Fault  in thread http\\n1 (7)\n        5.00 µs  a.D::e\n    at a.B.c(B.java:1)\n";
+        let begins = "1970-01-01 00:00:01.000000  62.0 ms  a.B::c  threw a.Fault  in thread http\\n1 (7)\n    this = a.B@7\n    id = 8\n    returned \"x\"\n        5.00 µs  a.D::e\n    at a.B.c(B.java:1)\n";
         assert!(text.starts_with(begins), "{text}");
         assert!(
             text.ends_with("    … 2 frames more (--format json shows all)\n\n"),
@@ -260,6 +283,7 @@ mod tests {
         assert_eq!(phases, ["M", "X", "X"]);
         assert_eq!(events[1]["ts"], 1_000_000.5);
         assert_eq!(events[1]["dur"], 62_000.0);
+        assert_eq!(events[1]["args"]["arguments"][0]["value"], "8");
         assert_eq!(events[2]["tid"], 7);
     }
 }

@@ -21,8 +21,8 @@ use std::path::PathBuf;
 pub use latency::Latency;
 pub use notes::notes_on_inclusion;
 pub use reply::{Changed, Reply, ReplyError, Status};
-pub use request::{Request, RequestError, TraceOrder, patterns};
-pub use traced::{Traced, TracedCall};
+pub use request::{Request, RequestError, TraceOrder, ValueTexts, patterns};
+pub use traced::{CallValues, Traced, TracedCall};
 
 /// The version of requests and replies.
 pub const VERSION: u64 = 1;

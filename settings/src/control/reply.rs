@@ -178,7 +178,7 @@ fn read(object: &Map<String, Value>) -> Option<Reply> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::TracedCall;
+    use super::super::{CallValues, TracedCall};
     use super::*;
 
     #[test]
@@ -221,6 +221,11 @@ mod tests {
                         thread_name: "main".to_owned(),
                         thrown: Some("a.Fault".to_owned()),
                         stack: texts(&["a.B.c(B.java:1)"]),
+                        values: CallValues {
+                            this: Some("a.B@7".to_owned()),
+                            arguments: vec![("it".to_owned(), "\"x\"".to_owned())],
+                            result: Some("7".to_owned()),
+                        },
                         ..TracedCall::default()
                     },
                 ],

@@ -47,6 +47,27 @@ pub struct TraceOrder {
     pub slower_ns: u64,
     /// Set to record also the calls that an exception ends.
     pub thrown: bool,
+    /// The texts of values of calls; `None` to record no values.
+    pub values: Option<ValueTexts>,
+}
+
+/// The texts of objects among the values of a recorded call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ValueTexts {
+    /// Texts that need no code of the program.
+    Plain,
+    /// The results of `toString`.
+    Call,
+}
+
+impl ValueTexts {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ValueTexts::Plain => "plain",
+            ValueTexts::Call => "call",
+        }
+    }
 }
 
 /// A fault in a line that should be a [`Request`].
@@ -86,6 +107,9 @@ pub enum RequestError {
     /// The least duration of a call is missing, or not a number.
     #[error("the order trace needs the field slower_ns, a whole number of nanoseconds")]
     NoDuration,
+    /// There are no such texts of values.
+    #[error("the field values of the order trace is plain, call or null")]
+    NoTexts,
     /// The pattern cannot be read.
     #[error(transparent)]
     Pattern(#[from] PatternError),
@@ -162,6 +186,7 @@ impl fmt::Display for Request {
                 "pattern": joined(&order.patterns),
                 "slower_ns": order.slower_ns,
                 "thrown": order.thrown,
+                "values": order.values.map(ValueTexts::as_str),
             }),
             Request::Traced => json!({"version": VERSION, "order": "traced"}),
             Request::Latencies => json!({"version": VERSION, "order": "latencies"}),
@@ -170,6 +195,11 @@ impl fmt::Display for Request {
         };
         write!(f, "{line}")
     }
+}
+
+fn value_texts(word: &Value) -> Option<ValueTexts> {
+    let all = [ValueTexts::Plain, ValueTexts::Call];
+    all.into_iter().find(|it| *word == it.as_str())
 }
 
 impl FromStr for Request {
@@ -201,6 +231,10 @@ impl FromStr for Request {
                     .filter(|ns| i64::try_from(*ns).is_ok())
                     .ok_or(RequestError::NoDuration)?,
                 thrown: object.get("thrown") == Some(&Value::Bool(true)),
+                values: match object.get("values") {
+                    None | Some(Value::Null) => None,
+                    Some(word) => Some(value_texts(word).ok_or(RequestError::NoTexts)?),
+                },
             })),
             "traced" => Ok(Request::Traced),
             "latencies" => Ok(Request::Latencies),
@@ -231,6 +265,13 @@ mod tests {
                 patterns: patterns("a.B::c").expect("the pattern is valid"),
                 slower_ns: 50_000_000,
                 thrown: true,
+                values: None,
+            }),
+            Request::Trace(TraceOrder {
+                patterns: patterns("a.B::c").expect("the pattern is valid"),
+                slower_ns: 0,
+                thrown: false,
+                values: Some(ValueTexts::Call),
             }),
             Request::Traced,
             Request::Latencies,
@@ -279,6 +320,10 @@ mod tests {
             (
                 r#"{"version":1,"order":"trace","pattern":"a.B","slower_ns":-1}"#,
                 "the order trace needs the field slower_ns",
+            ),
+            (
+                r#"{"version":1,"order":"trace","pattern":"a.B","slower_ns":1,"values":true}"#,
+                "the field values of the order trace is plain, call or null",
             ),
             (
                 r#"{"version":1,"order":"timing"}"#,

@@ -34,6 +34,50 @@ pub struct TracedCall {
     pub thrown: Option<String>,
     /// The frames at the end of the call, the innermost first, as the JVM writes them.
     pub stack: Vec<String>,
+    /// The values of the call. Empty for a part, and if no values are recorded.
+    pub values: CallValues,
+}
+
+/// The values of a call as texts. Those that may be secrets are masked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CallValues {
+    /// The object on which the method was called; `None` for static methods and constructors.
+    pub this: Option<String>,
+    /// Names and values of the arguments at the beginning of the call.
+    pub arguments: Vec<(String, String)>,
+    /// The result; `None` if there is none.
+    pub result: Option<String>,
+}
+
+impl CallValues {
+    /// Adds the fields with values to an object of JSON.
+    pub fn add_to(&self, object: &mut Value) {
+        if let Some(this) = &self.this {
+            object["this"] = this.as_str().into();
+        }
+        if !self.arguments.is_empty() {
+            let arguments = self.arguments.iter();
+            let arguments = arguments.map(|(name, value)| json!({"name": name, "value": value}));
+            object["arguments"] = arguments.collect();
+        }
+        if let Some(result) = &self.result {
+            object["result"] = result.as_str().into();
+        }
+    }
+
+    fn read(object: &Map<String, Value>) -> CallValues {
+        let text = |object: &Value, field: &str| Some(object.get(field)?.as_str()?.to_owned());
+        let arguments = object.get("arguments").and_then(Value::as_array);
+        let arguments = arguments.into_iter().flatten();
+        let own = |field: &str| Some(object.get(field)?.as_str()?.to_owned());
+        CallValues {
+            this: own("this"),
+            arguments: arguments
+                .filter_map(|it| Some((text(it, "name")?, text(it, "value")?)))
+                .collect(),
+            result: own("result"),
+        }
+    }
 }
 
 impl TracedCall {
@@ -55,6 +99,7 @@ impl TracedCall {
             object["thread_name"] = self.thread_name.as_str().into();
             object["stack"] = self.stack.clone().into();
         }
+        self.values.add_to(&mut object);
         if let Some(thrown) = &self.thrown {
             object["thrown"] = thrown.as_str().into();
         }
@@ -75,6 +120,7 @@ impl TracedCall {
             thread_name: text("thread_name").unwrap_or_default(),
             thrown: text("thrown"),
             stack: stack.map(str::to_owned).collect(),
+            values: CallValues::read(object),
         })
     }
 }

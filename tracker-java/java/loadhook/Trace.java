@@ -20,6 +20,8 @@ final class Trace {
     private static long slow = Long.MAX_VALUE;
     /** True if calls that an exception ends are recorded with their stacks, however long they last. */
     static boolean takesThrown;
+    /** True if {@code toString} of the values of recorded calls is called. */
+    static boolean callsToString;
 
     /** The rings; null if nothing is traced. */
     private static volatile TraceRing calls;
@@ -31,19 +33,24 @@ final class Trace {
     private Trace() {
     }
 
-    static void begin(long slow, boolean takesThrown) {
+    static void begin(long slow, boolean takesThrown, boolean callsToString) {
+        // Probes must not be the first to use these classes, see Counters.rehearse.
+        Describing.isUnderWay();
+        TracedValue.before('L', 0, null, null);
         epoch = System.currentTimeMillis() * 1000000 - System.nanoTime();
         parts = new TraceRing(PARTS);
         calls = new TraceRing(CALLS);
         Latencies.begin();
         Trace.slow = slow;
         Trace.takesThrown = takesThrown;
+        Trace.callsToString = callsToString;
         least = slow / 100;
     }
 
     static void forget() {
         least = Long.MAX_VALUE;
         takesThrown = false;
+        callsToString = false;
         calls = null;
         parts = null;
         Latencies.forget();
@@ -51,7 +58,7 @@ final class Trace {
 
     /** Records a call. */
     @OutOfLine
-    static void ended(int method, long start, long end, Throwable thrown) {
+    static void ended(int method, long start, long end, Throwable thrown, Object values) {
         boolean isChosen = end - start >= slow || thrown != null && takesThrown;
         TraceRing ring = isChosen ? calls : parts;
         if (ring == null || Threads.isOurs(Thread.currentThread())) {
@@ -62,7 +69,11 @@ final class Trace {
             return;
         }
         try {
-            ring.add(new TracedCall(method, start, end, thrown, isChosen ? new TraceStack() : null));
+            if (isChosen && callsToString && values != null) {
+                Describing.describe(values);
+            }
+            ring.add(isChosen ? new TracedCall(method, start, end, thrown, new TraceStack(), (TracedValue) values)
+                    : new TracedCall(method, start, end, thrown, null, null));
         } catch (OutOfMemoryError error) {
             // Another thread has taken the room.
             ring.lose();

@@ -10,17 +10,20 @@ final class TracedCall {
     private final Throwable thrown;
     /** Null for a call that is recorded only as a part of others. */
     private final TraceStack stack;
+    /** The values of the call, or null. */
+    private final TracedValue values;
 
-    TracedCall(int method, long start, long end, Throwable thrown, TraceStack stack) {
+    TracedCall(int method, long start, long end, Throwable thrown, TraceStack stack, TracedValue values) {
         this.method = method;
         this.start = start;
         this.end = end;
         this.thread = Thread.currentThread();
         this.thrown = thrown;
         this.stack = stack;
+        this.values = values;
     }
 
-    /** Appends lines: the call, and its thread, exception and stack. */
+    /** Appends lines: the call, and its thread, exception, stack and values. */
     void write(StringBuilder text, long epoch) {
         text.append(stack == null ? "part " : "call ").append(method).append(' ').append(start + epoch);
         text.append(' ').append(end - start).append(' ').append(Ids.of(thread)).append('\n');
@@ -31,6 +34,7 @@ final class TracedCall {
             return;
         }
         line(text, "thread ", thread.getName());
+        TracedValue.write(values, text);
         StackTraceElement[] frames = stack.getStackTrace();
         for (int at = 0; at < frames.length; at++) {
             // The first frames are the tracker's own.

@@ -131,7 +131,7 @@ public class Tracker {
         long end = System.nanoTime();
         Latencies.count(method, end - start);
         if (end - start >= Trace.least) {
-            Trace.ended(method, start, end, null);
+            Trace.ended(method, start, end, null, null);
         }
     }
 
@@ -140,7 +140,58 @@ public class Tracker {
         long end = System.nanoTime();
         Latencies.count(method, end - start);
         if (end - start >= Trace.least || Trace.takesThrown) {
-            Trace.ended(method, start, end, thrown);
+            Trace.ended(method, start, end, thrown, null);
+        }
+    }
+
+    // The probes of a trace with values. A list of values is a TracedValue; null is the empty list.
+
+    /** Puts a value in front of a list, and returns the new list. */
+    public static Object traceValue(int value, Object list) {
+        return TracedValue.before('I', value, null, list);
+    }
+
+    /** Puts a value in front of a list, and returns the new list. */
+    public static Object traceValue(long value, Object list) {
+        return TracedValue.before('J', value, null, list);
+    }
+
+    /** Puts a value in front of a list, and returns the new list. */
+    public static Object traceValue(float value, Object list) {
+        return TracedValue.before('F', Float.floatToRawIntBits(value), null, list);
+    }
+
+    /** Puts a value in front of a list, and returns the new list. */
+    public static Object traceValue(double value, Object list) {
+        return TracedValue.before('D', Double.doubleToRawLongBits(value), null, list);
+    }
+
+    /** Puts a value in front of a list, and returns the new list. */
+    public static Object traceValue(Object value, Object list) {
+        return TracedValue.before('L', 0, value, list);
+    }
+
+    /** Does what the other method of this name does. The result of the call is in front of its arguments. */
+    public static void traceExit(Object values, long start, int method) {
+        long end = System.nanoTime();
+        if (Trace.callsToString && Describing.isUnderWay()) {
+            return;
+        }
+        Latencies.count(method, end - start);
+        if (end - start >= Trace.least) {
+            Trace.ended(method, start, end, null, values);
+        }
+    }
+
+    /** Does what the other method of this name does. */
+    public static void traceThrown(Throwable thrown, Object values, long start, int method) {
+        long end = System.nanoTime();
+        if (Trace.callsToString && Describing.isUnderWay()) {
+            return;
+        }
+        Latencies.count(method, end - start);
+        if (end - start >= Trace.least || Trace.takesThrown) {
+            Trace.ended(method, start, end, thrown, values);
         }
     }
 
@@ -381,9 +432,10 @@ public class Tracker {
      *
      * @param slow the least duration of a call in nanoseconds
      * @param takesThrown 1 to record the calls that an exception ends, too, otherwise 0
+     * @param callsToString 1 to call {@code toString} of recorded values, otherwise 0
      */
-    static void beginTrace(long slow, int takesThrown) {
-        Trace.begin(slow, takesThrown != 0);
+    static void beginTrace(long slow, int takesThrown, int callsToString) {
+        Trace.begin(slow, takesThrown != 0, callsToString != 0);
     }
 
     /** Ends what {@link #beginTrace} has begun. Calls that were not taken are dropped. */

@@ -21,6 +21,36 @@ public final class Slow {
         }
     }
 
+    static final class Named {
+        boolean check(float share) {
+            pause(20);
+            if (share > 1) {
+                throw new IllegalStateException("secret");
+            }
+            return true;
+        }
+
+        @Override
+        public String toString() {
+            deep(0);
+            return "named\nobject";
+        }
+    }
+
+    static final class Failing {
+        @Override
+        public String toString() {
+            throw new IllegalStateException("secret");
+        }
+    }
+
+    static String login(String user, String password, int[] data, boolean isNew, char letter, long number,
+            Object named, Object failing) {
+        pause(20);
+        user = null;
+        return user + number;
+    }
+
     static void pause(int millis) {
         try {
             Thread.sleep(millis);
@@ -80,6 +110,10 @@ public final class Slow {
         handle(sum);
         deep(3);
         new Made(false);
+        char[] long_ = new char[100];
+        java.util.Arrays.fill(long_, 'u');
+        login(new String(long_), "open sesame", new int[3], true, 'z', -7, new Named(), new Failing());
+        new Named().check(0.5f);
         for (Runnable failing : new Runnable[] {() -> new Made(true), Slow::outer}) {
             try {
                 failing.run();

@@ -1,0 +1,247 @@
+//! The values of calls of traced methods: their names and types, from the class file, and their texts, from the tracker.
+//!
+//! A value that may be a secret is masked here, so that it does not leave the process. It is recognised by its name, by
+//! its class or by its text, in which such words stand.
+
+use std::collections::HashMap;
+
+use loadhook_rewrite::Structure;
+use loadhook_rewrite::class::{Member, access};
+use loadhook_rewrite::code::{Bci, local_table};
+use loadhook_rewrite::descriptor::{parameters, return_type, slots};
+use loadhook_settings::control::CallValues;
+
+/// The maximum number of methods whose values are known. Values of further ones are not shown, as they could not be
+/// masked.
+const MOST_METHODS: usize = 1 << 16;
+
+/// The words by which secrets are recognised, without the characters that stand between words.
+const SECRETS: &[&str] = &[
+    "password",
+    "passwd",
+    "passphrase",
+    "pwd",
+    "secret",
+    "token",
+    "apikey",
+    "accesskey",
+    "privatekey",
+    "authorization",
+    "credential",
+    "cookie",
+];
+
+const MASK: &str = "***";
+
+/// The values of methods by their ids.
+#[derive(Default)]
+pub(super) struct Values(HashMap<u32, Signature>);
+
+/// The values of a method.
+struct Signature {
+    method: String,
+    has_this: bool,
+    /// Name and type of each parameter. A type is the first byte of its descriptor.
+    parameters: Vec<(String, u8)>,
+    /// The type of the result; `None` for `void`.
+    result: Option<u8>,
+}
+
+impl Values {
+    /// Notes the values of a method.
+    pub(super) fn note(&mut self, id: u32, method: &Member<'_, '_>) {
+        if self.0.len() < MOST_METHODS {
+            self.0.insert(id, Signature::of(method));
+        }
+    }
+
+    /// The values of a call. `texts` are those of the tracker, the result first unless the call has thrown an exception.
+    /// The last ones may be missing.
+    pub(super) fn of_call(&self, id: u32, texts: &[&str], has_thrown: bool) -> CallValues {
+        let mut values = CallValues::default();
+        let Some(signature) = self.0.get(&id) else {
+            return values;
+        };
+        let mut texts = texts.iter();
+        if let Some(result) = signature.result.filter(|_| !has_thrown) {
+            let text = texts.next();
+            values.result = text.map(|text| shown(text, &signature.method, result));
+        }
+        if signature.has_this {
+            values.this = texts.next().map(|text| shown(text, "this", b'L'));
+        }
+        for ((name, of_type), text) in signature.parameters.iter().zip(texts) {
+            let value = (name.clone(), shown(text, name, *of_type));
+            values.arguments.push(value);
+        }
+        values
+    }
+}
+
+impl Signature {
+    fn of(method: &Member<'_, '_>) -> Signature {
+        let is_static = method.access_flags() & access::STATIC != 0;
+        let mut slot = u16::from(!is_static);
+        let named = variables(method);
+        let declared = declared_names(method);
+        let mut all = Vec::new();
+        for (at, parameter) in parameters(method.descriptor()).enumerate() {
+            let name = named.get(&slot).or_else(|| declared.get(at)?.as_ref());
+            let name = name.cloned().unwrap_or_else(|| format!("arg{at}"));
+            all.push((name, parameter.first().copied().unwrap_or(b'L')));
+            slot = slot.saturating_add(slots(parameter) as u16);
+        }
+        let result = return_type(method.descriptor()).and_then(|it| it.first().copied());
+        Signature {
+            method: text(method.name()),
+            has_this: !is_static && method.name() != b"<init>",
+            parameters: all,
+            result: result.filter(|it| *it != b'V'),
+        }
+    }
+}
+
+/// The names of the local variables that have a value at the beginning of the method, by their slots.
+fn variables(method: &Member<'_, '_>) -> HashMap<u16, String> {
+    let mut names = HashMap::new();
+    let pool = method.class().pool();
+    let code = method.code().ok().flatten();
+    let attributes = code.iter().flat_map(|code| code.attributes().flatten());
+    for attribute in attributes {
+        if pool.utf8(attribute.name_index).ok() != Some(b"LocalVariableTable") {
+            continue;
+        }
+        let reader = attribute.reader(Structure::Named("LocalVariableTable"));
+        let entries = local_table::entries(reader).into_iter().flatten();
+        for entry in entries.filter(|entry| entry.start_pc == Bci(0)) {
+            if let Ok(name) = pool.utf8(entry.name_index) {
+                names.insert(entry.index, text(name));
+            }
+        }
+    }
+    names
+}
+
+/// The names in `MethodParameters` (JVMS §4.7.24), which javac writes with the option `-parameters`.
+fn declared_names(method: &Member<'_, '_>) -> Vec<Option<String>> {
+    let pool = method.class().pool();
+    let mut attributes = method.attributes().flatten();
+    let attribute =
+        attributes.find(|it| pool.utf8(it.name_index).ok() == Some(b"MethodParameters"));
+    // The number of parameters, then for each the index of its name, 0 for none, and its flags.
+    let entries = attribute
+        .and_then(|it| it.info.get(1..))
+        .unwrap_or_default();
+    let names = entries.chunks_exact(4).map(|entry| {
+        let index = loadhook_rewrite::CpIndex::from_be_bytes([entry[0], entry[1]]);
+        pool.utf8(index).ok().map(text)
+    });
+    names.collect()
+}
+
+fn text(utf8: &[u8]) -> String {
+    String::from_utf8_lossy(utf8).into_owned()
+}
+
+/// A value as people read it, from the tracker's text: a letter for its kind, and the value. See `TracedValue.java`.
+fn shown(text: &str, name: &str, of_type: u8) -> String {
+    let (kind, value) = text.split_once(' ').unwrap_or((text, ""));
+    // The result of `toString` comes with the class of the object.
+    let (class, value) = match kind {
+        "c" => value.split_once(' ').unwrap_or(("", value)),
+        _ => ("", value),
+    };
+    let class = class.rsplit('.').next().unwrap_or(class);
+    let is_text = matches!(kind, "c" | "t");
+    if value == "null" && kind == "n" {
+        return value.to_owned();
+    }
+    if is_secret(name) || is_secret(class) || is_text && is_secret(value) {
+        return MASK.to_owned();
+    }
+    let number = value.parse::<u32>().ok().filter(|_| kind == "i");
+    match (of_type, number) {
+        (b'Z', Some(number)) => (number != 0).to_string(),
+        (b'C', Some(number)) => char::from_u32(number)
+            .map_or_else(|| format!("'\\u{number:04x}'"), |char| format!("{char:?}")),
+        _ => value.to_owned(),
+    }
+}
+
+fn is_secret(text: &str) -> bool {
+    let letters = text.chars().filter(|char| !" _-.".contains(*char));
+    let letters: String = letters.flat_map(char::to_lowercase).collect();
+    SECRETS.iter().any(|word| letters.contains(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use loadhook_rewrite::ClassFile;
+
+    use super::*;
+
+    #[test]
+    fn secrets_are_masked() {
+        for (text, name, value) in [
+            ("t \"open sesame\"", "api_key", MASK),
+            ("i 1234", "userPassword", MASK),
+            ("n null", "token", "null"),
+            ("t \"Authorization: Basic YTpi\"", "header", MASK),
+            ("c a.Credentials me:you", "it", MASK),
+            ("c a.Credentials$Kind BASIC", "it", MASK),
+            ("c java.lang.StringBuilder {secret=1}", "it", MASK),
+            ("c a.Order Order 7", "it", "Order 7"),
+            ("t \"author\"", "name", "\"author\""),
+            ("o char[8]", "pwd", MASK),
+            ("o char[8]", "chars", "char[8]"),
+        ] {
+            assert_eq!(shown(text, name, b'L'), value, "{text} {name}");
+        }
+    }
+
+    #[test]
+    fn numbers_have_the_form_of_their_types() {
+        let shown = |text, of_type| shown(text, "it", of_type);
+        assert_eq!([shown("i 1", b'Z'), shown("i 0", b'Z')], ["true", "false"]);
+        assert_eq!([shown("i 97", b'C'), shown("i 10", b'C')], ["'a'", "'\\n'"]);
+        assert_eq!(
+            [shown("i 55296", b'C'), shown("i -3", b'B')],
+            ["'\\ud800'", "-3"]
+        );
+        assert_eq!(shown("n 1.5", b'D'), "1.5");
+    }
+
+    #[test]
+    fn values_belong_to_parameters() {
+        let bytes = include_bytes!("../../../rewrite/doc/Greeter.class");
+        let class = ClassFile::parse(bytes).expect("it is a class");
+        let mut values = Values::default();
+        for method in class.methods() {
+            values.note(method.index().into(), &method);
+        }
+        let of_call = |name: &[u8], texts: &[&str], has_thrown| {
+            let method = class.methods().find(|it| it.name() == name);
+            let method = method.expect("it has the method");
+            values.of_call(method.index().into(), texts, has_thrown)
+        };
+        // The class has neither names of variables nor of parameters.
+        let made = of_call(b"<init>", &["t \"you\""], false);
+        let expected = CallValues {
+            arguments: vec![("arg0".to_owned(), "\"you\"".to_owned())],
+            ..CallValues::default()
+        };
+        assert_eq!(made, expected);
+        let texts = ["t \"Hello\"", "o Greeter@1"];
+        let greeted = of_call(b"greet", &texts, false);
+        let expected = CallValues {
+            this: Some("Greeter@1".to_owned()),
+            result: Some("\"Hello\"".to_owned()),
+            ..CallValues::default()
+        };
+        assert_eq!(greeted, expected);
+        let thrown = of_call(b"greet", &texts[1..], true);
+        assert_eq!((thrown.this.is_some(), thrown.result), (true, None));
+        let unknown = values.of_call(1000, &["i 7"], false);
+        assert_eq!(unknown, CallValues::default());
+    }
+}

@@ -1,0 +1,142 @@
+package loadhook;
+
+/**
+ * A value of a traced call: {@code this}, an argument or the result, in a list with those after it.
+ *
+ * Values are not boxed: the methods of the JDK for that may be traced themselves, and would then box their own arguments.
+ */
+final class TracedValue {
+    /** The number of characters after which a text is cut. */
+    private static final int MOST = 80;
+
+    private final TracedValue next;
+    /** I, J, F, D or L, as in descriptors. */
+    private final char kind;
+    /** The number, if the value is one. */
+    private final long bits;
+    private final Object object;
+    /** The result of {@code toString}; null if it was not called. */
+    private String text;
+
+    private TracedValue(char kind, long bits, Object object, Object next) {
+        this.next = (TracedValue) next;
+        this.kind = kind;
+        this.bits = bits;
+        this.object = object;
+    }
+
+    /** Puts a value in front of a list. Without memory the list is lost, so a list always begins with the first value. */
+    static Object before(char kind, long bits, Object object, Object list) {
+        try {
+            return new TracedValue(kind, bits, object, list);
+        } catch (OutOfMemoryError error) {
+            return null;
+        }
+    }
+
+    /** Calls {@code toString} of each object in a list whose text the JDK does not define. */
+    static void describe(Object list) {
+        for (TracedValue at = (TracedValue) list; at != null; at = at.next) {
+            Object object = at.object;
+            if (object != null && plain(object) == null && !object.getClass().isArray()) {
+                at.text = text(object);
+            }
+        }
+    }
+
+    private static String text(Object object) {
+        try {
+            String text = object.toString();
+            return text == null ? "null" : cut(text);
+        } catch (Throwable error) {
+            return "toString threw " + error.getClass().getName();
+        }
+    }
+
+    /** Appends a line for each value of a list: a letter for its kind, then its text. See {@code values.rs} in the agent. */
+    static void write(TracedValue list, StringBuilder lines) {
+        for (TracedValue at = list; at != null; at = at.next) {
+            lines.append("value ");
+            at.write(lines);
+            lines.append('\n');
+        }
+    }
+
+    private void write(StringBuilder lines) {
+        switch (kind) {
+            case 'I':
+                lines.append("i ").append((int) bits);
+                return;
+            case 'J':
+                lines.append("n ").append(bits);
+                return;
+            case 'F':
+                lines.append("n ").append(Float.intBitsToFloat((int) bits));
+                return;
+            case 'D':
+                lines.append("n ").append(Double.longBitsToDouble(bits));
+                return;
+            default:
+                break;
+        }
+        String plain = object == null ? "null" : plain(object);
+        if (text != null) {
+            lines.append("c ").append(object.getClass().getName()).append(' ');
+            escape(text, lines);
+        } else if (object instanceof String) {
+            lines.append("t \"");
+            String string = (String) object;
+            String cut = cut(string);
+            escape(cut, lines);
+            lines.append('"');
+            if (cut.length() < string.length()) {
+                lines.append(" (").append(string.length()).append(" characters)");
+            }
+        } else if (plain != null) {
+            lines.append("n ").append(plain);
+        } else {
+            lines.append("o ");
+            escape(name(object), lines);
+        }
+    }
+
+    /** The text of an object that tells all of it, and that only code of the JDK makes; null for other objects. */
+    private static String plain(Object object) {
+        if (object instanceof String) {
+            return "";
+        }
+        if (object instanceof Integer || object instanceof Long || object instanceof Double || object instanceof Float
+                || object instanceof Short || object instanceof Byte || object instanceof Boolean
+                || object instanceof Character && !Character.isISOControl((Character) object)) {
+            return object.toString();
+        }
+        return object instanceof Enum ? ((Enum<?>) object).name() : null;
+    }
+
+    /** An array's type with its length, or an object's class with its identity. */
+    private static String name(Object object) {
+        Class<?> type = object.getClass();
+        if (!type.isArray()) {
+            return type.getName() + '@' + Integer.toHexString(System.identityHashCode(object));
+        }
+        int length = java.lang.reflect.Array.getLength(object);
+        String element = type.getComponentType().getTypeName();
+        int brackets = element.indexOf('[');
+        int at = brackets < 0 ? element.length() : brackets;
+        return element.substring(0, at) + '[' + length + ']' + element.substring(at);
+    }
+
+    /** The beginning of a text, with an ellipsis if that is not all. No character of two chars is cut in two. */
+    private static String cut(String text) {
+        if (text.length() <= MOST) {
+            return text;
+        }
+        int end = Character.isHighSurrogate(text.charAt(MOST - 1)) ? MOST - 1 : MOST;
+        return text.substring(0, end) + '\u2026';
+    }
+
+    /** Appends a text without line breaks. */
+    private static void escape(String text, StringBuilder lines) {
+        lines.append(text.replace("\n", "\\n").replace("\r", "\\r"));
+    }
+}
