@@ -71,6 +71,11 @@ pub struct Tagged<'a> {
 /// Receives the objects and references of a heap walk. Implementations must not call the JVM, because it is stopped
 /// meanwhile. Each method returns whether the walk continues.
 pub trait Visitor {
+    /// Returns whether the walk shows values of primitive types, too.
+    fn wants_values(&self) -> bool {
+        true
+    }
+
     /// A reference to an object of `size` bytes, from another object or, if `from` is `None`, from a root. `length` is
     /// the number of elements if the object is an array.
     fn reference(
@@ -95,6 +100,8 @@ pub trait Visitor {
 /// A running walk: its visitor, and whether the visitor has panicked.
 struct Walk<'v, V> {
     visitor: &'v mut V,
+    /// The JVM's answer to a callback after which the walk continues.
+    next: Int,
     panicked: bool,
 }
 
@@ -188,6 +195,26 @@ impl Jvmti {
         self,
         visitor: &mut V,
     ) -> Result<std::result::Result<(), Panicked>> {
+        self.follow(Local::NULL, VISIT_OBJECTS, visitor)
+    }
+
+    /// Shows a visitor the references and values of one object.
+    pub fn show_object<V: Visitor>(
+        self,
+        object: Local<'_>,
+        visitor: &mut V,
+    ) -> Result<std::result::Result<(), Panicked>> {
+        self.follow(object, VISIT_NO_OBJECTS, visitor)
+    }
+
+    /// Follows references from an object, or from the roots if it is null. `next` says whether from the objects that are
+    /// reached, too.
+    fn follow<V: Visitor>(
+        self,
+        object: Local<'_>,
+        next: Int,
+        visitor: &mut V,
+    ) -> Result<std::result::Result<(), Panicked>> {
         type F = unsafe extern "system" fn(
             Env,
             Int,
@@ -196,25 +223,30 @@ impl Jvmti {
             *const HeapCallbacks,
             *const c_void,
         ) -> JvmtiError;
-        let callbacks = HeapCallbacks {
+        let mut callbacks = HeapCallbacks {
             heap_iteration: null(),
             heap_reference: heap_reference::<V> as *const c_void,
-            primitive_field: primitive_field::<V> as *const c_void,
-            array_primitive_value: array_primitive_value::<V> as *const c_void,
+            primitive_field: null(),
+            array_primitive_value: null(),
             others: [null(); 12],
         };
+        if visitor.wants_values() {
+            callbacks.primitive_field = primitive_field::<V> as *const c_void;
+            callbacks.array_primitive_value = array_primitive_value::<V> as *const c_void;
+        }
         let mut walk = Walk {
             visitor,
+            next,
             panicked: false,
         };
-        // SAFETY: no filter, no class and no object to begin at; the walk
+        // SAFETY: no filter and no class; the object is null or a valid reference; the walk
         // outlives the call, whose callbacks come one after the other.
         check(unsafe {
             self.function::<F>(jvmti::FOLLOW_REFERENCES)(
                 self.env,
                 0,
                 null_mut(),
-                null_mut(),
+                object.object(),
                 &callbacks,
                 (&raw mut walk).cast(),
             )
@@ -229,6 +261,9 @@ impl Jvmti {
         unsafe { self.function::<F>(jvmti::DISPOSE_ENVIRONMENT)(self.env) };
     }
 }
+
+/// The answer that lets a walk go on, but not from the object that it has reached.
+const VISIT_NO_OBJECTS: Int = 0;
 
 /// `jvmtiHeapIterationCallback`: tag of the class, size, tag, length, and the data that the caller passed.
 type OnObject = unsafe extern "system" fn(Long, Long, *mut Long, Int, *mut c_void) -> Int;
@@ -305,7 +340,7 @@ unsafe fn on_visit<V: Visitor>(walk: *mut c_void, body: impl FnOnce(&mut V) -> b
     let goes_on = catch_unwind(AssertUnwindSafe(|| body(walk.visitor)));
     walk.panicked |= goes_on.is_err();
     match goes_on {
-        Ok(true) => VISIT_OBJECTS,
+        Ok(true) => walk.next,
         Ok(false) | Err(_) => VISIT_ABORT,
     }
 }

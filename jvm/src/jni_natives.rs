@@ -48,6 +48,13 @@ impl<'e> Jni<'e> {
         }
     }
 
+    /// The length of an array.
+    pub fn array_length(self, array: Local<'_>) -> Int {
+        type F = unsafe extern "system" fn(Env, Object) -> Int;
+        // SAFETY: callers pass an array, which is not null.
+        unsafe { self.function::<F>(jni::GET_ARRAY_LENGTH)(self.env, array.object()) }
+    }
+
     /// Copies elements of a `byte[]` from `offset` on: `len` of them, or all.
     pub fn read_bytes(
         self,
@@ -55,11 +62,8 @@ impl<'e> Jni<'e> {
         offset: Int,
         len: Option<Int>,
     ) -> Result<Vec<u8>, JniError> {
-        type Length = unsafe extern "system" fn(Env, Object) -> Int;
         type Read = unsafe extern "system" fn(Env, Object, Int, Int, *mut u8);
-        // SAFETY: the array is not null.
-        let all =
-            unsafe { self.function::<Length>(jni::GET_ARRAY_LENGTH)(self.env, array.object()) };
+        let all = self.array_length(array);
         let rest = all.checked_sub(offset).ok_or(JniError::Refused)?;
         let len = len.unwrap_or(rest);
         // Checked here, so that the JVM does not throw an exception that the program would not get otherwise.

@@ -257,6 +257,37 @@ impl Jvmti {
         Some(methods.into_iter().map(MethodKey).collect())
     }
 
+    /// The bytecode of a method as it is now.
+    pub fn bytecodes(self, method: MethodKey) -> Result<Vec<u8>> {
+        type F = unsafe extern "system" fn(Env, MethodId, *mut Int, *mut *mut u8) -> JvmtiError;
+        let (mut count, mut bytes): (Int, *mut u8) = (0, null_mut());
+        // SAFETY: both are written before success is reported.
+        check(unsafe {
+            self.function::<F>(jvmti::GET_BYTECODES)(self.env, method.0, &mut count, &mut bytes)
+        })?;
+        // SAFETY: the JVM wrote `count` bytes.
+        Ok(unsafe { self.take_array(count, bytes) })
+    }
+
+    /// The constant pool of a class as it is now: `constant_pool_count` and the constants as in a class file.
+    pub fn constant_pool(self, class: Local<'_>) -> Result<(u16, Vec<u8>)> {
+        type F =
+            unsafe extern "system" fn(Env, Object, *mut Int, *mut Int, *mut *mut u8) -> JvmtiError;
+        let (mut constants, mut count, mut bytes): (Int, Int, *mut u8) = (0, 0, null_mut());
+        // SAFETY: all three are written before success is reported.
+        check(unsafe {
+            self.function::<F>(jvmti::GET_CONSTANT_POOL)(
+                self.env,
+                class.object(),
+                &mut constants,
+                &mut count,
+                &mut bytes,
+            )
+        })?;
+        // SAFETY: the JVM wrote `count` bytes.
+        Ok((constants as u16, unsafe { self.take_array(count, bytes) }))
+    }
+
     /// Returns whether the boot loader has defined a class.
     pub fn is_of_boot_loader(self, class: Local<'_>) -> bool {
         type F = unsafe extern "system" fn(Env, Object, *mut Object) -> JvmtiError;

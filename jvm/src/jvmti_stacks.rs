@@ -160,6 +160,23 @@ impl Jvmti {
         Ok(all)
     }
 
+    /// The local variable in this slot of the calling thread's innermost frame, which must be an `int`.
+    pub fn local_int(self, slot: u16) -> Result<Int> {
+        type F = unsafe extern "system" fn(Env, Object, Int, Int, *mut Int) -> JvmtiError;
+        let mut value: Int = 0;
+        // SAFETY: null is the calling thread, and `value` is written before success is reported.
+        check(unsafe {
+            self.function::<F>(jvmti::GET_LOCAL_INT)(
+                self.env,
+                null_mut(),
+                0,
+                Int::from(slot),
+                &mut value,
+            )
+        })?;
+        Ok(value)
+    }
+
     /// Name and descriptor of a method, in modified UTF-8.
     pub fn method_name(self, method: MethodKey) -> Result<(Vec<u8>, Vec<u8>)> {
         type F = unsafe extern "system" fn(

@@ -112,6 +112,7 @@ pub mod jvmti {
     pub const GET_CURRENT_CONTENDED_MONITOR: usize = 10;
     pub const RUN_AGENT_THREAD: usize = 11;
     pub const GET_TOP_THREAD_GROUPS: usize = 12;
+    pub const GET_LOCAL_INT: usize = 21;
     pub const GET_NAMED_MODULE: usize = 39;
     pub const IS_MODIFIABLE_CLASS: usize = 44;
     pub const ALLOCATE: usize = 45;
@@ -130,6 +131,7 @@ pub mod jvmti {
     pub const GET_METHOD_NAME: usize = 63;
     pub const GET_METHOD_DECLARING_CLASS: usize = 64;
     pub const GET_LINE_NUMBER_TABLE: usize = 69;
+    pub const GET_BYTECODES: usize = 74;
     pub const GET_LOADED_CLASSES: usize = 77;
     pub const GET_CLASS_LOADER_CLASSES: usize = 78;
     pub const GET_THREAD_LIST_STACK_TRACES: usize = 100;
@@ -146,6 +148,7 @@ pub mod jvmti {
     pub const GET_CURRENT_THREAD_CPU_TIME: usize = 134;
     pub const GET_THREAD_CPU_TIME: usize = 136;
     pub const ADD_CAPABILITIES: usize = 141;
+    pub const GET_CONSTANT_POOL: usize = 145;
     pub const RETRANSFORM_CLASSES: usize = 151;
     pub const GET_OBJECT_SIZE: usize = 153;
     pub const SET_HEAP_SAMPLING_INTERVAL: usize = 155;
@@ -157,11 +160,13 @@ pub mod jvmti {
 pub mod capability {
     #![allow(missing_docs)]
     pub const CAN_TAG_OBJECTS: usize = 0;
+    pub const CAN_GET_BYTECODES: usize = 3;
     pub const CAN_GET_OWNED_MONITOR_INFO: usize = 5;
     pub const CAN_GET_CURRENT_CONTENDED_MONITOR: usize = 6;
     pub const CAN_GET_MONITOR_INFO: usize = 7;
     pub const CAN_GET_SOURCE_FILE_NAME: usize = 11;
     pub const CAN_GET_LINE_NUMBERS: usize = 12;
+    pub const CAN_ACCESS_LOCAL_VARIABLES: usize = 14;
     pub const CAN_GENERATE_SINGLE_STEP_EVENTS: usize = 16;
     pub const CAN_SUSPEND: usize = 20;
     pub const CAN_GET_CURRENT_THREAD_CPU_TIME: usize = 22;
@@ -173,6 +178,7 @@ pub mod capability {
     pub const CAN_GENERATE_NATIVE_METHOD_BIND_EVENTS: usize = 30;
     pub const CAN_GENERATE_GARBAGE_COLLECTION_EVENTS: usize = 31;
     pub const CAN_GENERATE_OBJECT_FREE_EVENTS: usize = 32;
+    pub const CAN_GET_CONSTANT_POOL: usize = 35;
     pub const CAN_RETRANSFORM_CLASSES: usize = 37;
     pub const CAN_RETRANSFORM_ANY_CLASS: usize = 38;
     pub const CAN_GENERATE_SAMPLED_OBJECT_ALLOC_EVENTS: usize = 43;

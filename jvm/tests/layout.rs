@@ -54,6 +54,9 @@ const JVMTI: &[(&str, usize)] = &[
     ("GetMethodDeclaringClass", jvmti::GET_METHOD_DECLARING_CLASS),
     ("GetLineNumberTable", jvmti::GET_LINE_NUMBER_TABLE),
     ("GetLoadedClasses", jvmti::GET_LOADED_CLASSES),
+    ("GetBytecodes", jvmti::GET_BYTECODES),
+    ("GetConstantPool", jvmti::GET_CONSTANT_POOL),
+    ("GetLocalInt", jvmti::GET_LOCAL_INT),
     ("GetStackTrace", jvmti::GET_STACK_TRACE),
     ("SetTag", jvmti::SET_TAG),
     ("GetTag", jvmti::GET_TAG),
@@ -218,6 +221,12 @@ const EVENTS: &[(&str, i32, &str)] = &[
 const CAPABILITIES: &[(&str, usize)] = &[
     ("can_tag_objects", capability::CAN_TAG_OBJECTS),
     ("can_suspend", capability::CAN_SUSPEND),
+    ("can_get_bytecodes", capability::CAN_GET_BYTECODES),
+    ("can_get_constant_pool", capability::CAN_GET_CONSTANT_POOL),
+    (
+        "can_access_local_variables",
+        capability::CAN_ACCESS_LOCAL_VARIABLES,
+    ),
     (
         "can_generate_single_step_events",
         capability::CAN_GENERATE_SINGLE_STEP_EVENTS,

@@ -97,6 +97,14 @@ pub struct ConstantPool<'a> {
 const POOL_COUNT: usize = 8;
 
 impl<'a> ConstantPool<'a> {
+    /// Reads the pool of the class file `class`, of which the rest need not be there.
+    ///
+    /// # Errors
+    /// When the pool is not readable.
+    pub fn of_class(class: &'a [u8]) -> Result<Self> {
+        Self::read(class, Vec::new())
+    }
+
     /// Reads the pool of the class file `class`. The memory of `offsets` is
     /// reused.
     pub(crate) fn read(class: &'a [u8], mut offsets: Vec<u32>) -> Result<Self> {

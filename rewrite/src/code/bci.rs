@@ -48,7 +48,7 @@ impl Bci {
     /// # Errors
     /// When the target exceeds the maximum length of code.
     #[inline]
-    pub(crate) fn try_from_target(target: i64) -> Result<Bci, ErrorKind> {
+    pub fn try_from_target(target: i64) -> Result<Bci, ErrorKind> {
         match u16::try_from(target) {
             Ok(bci) => Ok(Bci(bci)),
             Err(_) => Err(ErrorKind::BadBytecodeOffset(target)),

@@ -155,7 +155,10 @@ pub struct Instruction<'a> {
 
 impl<'a> Instruction<'a> {
     /// Decodes the instruction at `bci`.
-    pub(crate) fn at(code: &'a [u8], bci: Bci) -> Result<Self, ErrorKind> {
+    ///
+    /// # Errors
+    /// When no instruction begins there, or when it exceeds the end of the code.
+    pub fn at(code: &'a [u8], bci: Bci) -> Result<Self, ErrorKind> {
         let start = bci.index();
         let len = length_at(code, start)?;
         let bytes = code.get(start..start + len).unwrap_or_default();
@@ -241,7 +244,8 @@ pub struct Instructions<'a> {
 }
 
 impl<'a> Instructions<'a> {
-    pub(crate) fn new(code: &'a [u8]) -> Self {
+    /// The instructions of this code.
+    pub fn new(code: &'a [u8]) -> Self {
         Instructions { code, bci: 0 }
     }
 }
