@@ -27,7 +27,7 @@ macro_rules! on_17_and_25 {
     )+ };
 }
 
-on_17_and_25!(callgraph allocations monitors rewriter dumper everything two_agents);
+on_17_and_25!(callgraph toggling allocations monitors ending rewriter dumper everything two_agents);
 
 /// Numbers that a program or a judge printed, by name.
 type Numbers = BTreeMap<String, i64>;
@@ -81,6 +81,18 @@ fn callgraph(feature: u32) -> Result<()> {
     Ok(())
 }
 
+/// Events of methods cost nothing while they are disabled, and come again.
+fn toggling(feature: u32) -> Result<()> {
+    let output = Run::new(feature, "toggling", "").judged(1)?;
+    agree(&output, &["edge Judged$Worker.run"])
+}
+
+/// Threads that are suspended at their end do end.
+fn ending(feature: u32) -> Result<()> {
+    let output = Run::new(feature, "ending", "").judged(1)?;
+    agree(&output, &["total threads-worker"])
+}
+
 /// From JDK 21 on the JVM loses the tag of a clone while it makes it, and tells of the clone twice. So the number of clones
 /// is not compared there.
 fn allocations(feature: u32) -> Result<()> {
@@ -98,7 +110,8 @@ fn monitors(feature: u32) -> Result<()> {
     let run = Run::new(feature, "monitors", "");
     let marker = run.folder.path().join("dumped").display().to_string();
     let run = run.options(&format!("marker={marker}"));
-    let output = run.jvm(&[&format!("-Djudged.marker={marker}")]).judged(1)?;
+    let properties = [&format!("-Djudged.marker={marker}"), "-Djudged.virtual"];
+    let output = run.jvm(&properties).judged(1)?;
     agree(&output, &["total contended", "total waits", "total sleeps"])
 }
 
@@ -123,10 +136,11 @@ fn everything(feature: u32) -> Result<()> {
     Run::new(feature, "everything", "").judged(1)?;
     let output = Run::new(feature, "everything", "instructions").judged(1)?;
     let stderr = String::from_utf8_lossy(&output.stderr);
-    // A thousand calls of a method with four instructions.
+    // A thousand calls of a method with four instructions, which have the offsets of the class file despite the probes.
     let found = numbers(&stderr)?.remove("total leaf-instructions");
     ensure!(found == Some(4000), "{found:?} instructions: {stderr}");
-    Ok(())
+    let branches = ["total branches-", "total table-", "total lookup-"];
+    agree(&output, &branches)
 }
 
 /// Each of two profilers has its own events, ids and storage.

@@ -1,18 +1,19 @@
 //! Definitions of things that exist already: sent when the JVM is initialised, and when an event is enabled later.
 
+use loadhook_jvm::heap_walk::NewlyTagged;
 use loadhook_jvm::jni::Jni;
 use loadhook_jvm::jvmti::Jvmti;
 use loadhook_jvm::reference::Local;
 use loadhook_jvm::sys::event as jvmti_event;
 
 use super::layer::{self, NO_DATA};
-use super::{definitions, hook, sleeps, sources, tags, threads};
+use super::{announcing, definitions, probes, sleeps, sources, tags, threads};
 use crate::abi::{Data, Int, NewArena, event};
 
 /// The JVM is initialised: tells of everything that exists, and begins the delivery of events.
 pub(super) fn initialised(jni: Jni<'_>, thread: Local<'_>) {
     threads::learn(jni, thread);
-    add_threads(jni);
+    threads::add_listed(jni);
     sleeps::learn();
     layer::set_running(true);
     // Definitions come before the events that need them.
@@ -26,8 +27,10 @@ pub(super) fn initialised(jni: Jni<'_>, thread: Local<'_>) {
     // Those that came before the events of JVM TI were enabled.
     existing_threads(jni);
     existing_classes(jni);
-    if hook::is_needed() {
-        hook::retransform_loaded(jni);
+    if layer::enabled(event::CLASS_LOAD_HOOK) != 0 {
+        probes::show_all(jni);
+    } else {
+        probes::update(jni);
     }
     let wanted = layer::wanted(event::JVM_INIT_DONE);
     layer::send(wanted, event::JVM_INIT_DONE, layer::id(jni), NO_DATA);
@@ -58,19 +61,9 @@ fn arena(jni: Jni<'_>) {
     layer::send(wanted, event::ARENA_NEW, layer::id(jni), Data { new_arena });
 }
 
-fn add_threads(jni: Jni<'_>) {
-    let Some(jvmti) = layer::jvmti() else {
-        return;
-    };
-    for thread in jvmti.threads(jni).unwrap_or_default() {
-        threads::add(jni, threads::env_of(jni, thread), thread);
-    }
-}
-
 fn existing_threads(jni: Jni<'_>) {
-    add_threads(jni);
     for thread in threads::all() {
-        threads::announce(jni, thread);
+        threads::announce(jni, &thread);
     }
 }
 
@@ -103,23 +96,39 @@ pub(super) fn existing_objects(jni: Jni<'_>) {
     each_class(jni, |_, jni, class| {
         definitions::id_of(jni, class);
     });
+    tag_all(jni, |jvmti| {
+        jvmti.tag_untagged(tags::next_tag).unwrap_or_default()
+    });
+}
+
+/// Runs a walk over the heap that gives objects ids, and sends `OBJECT_ALLOC` for those that it returns.
+pub(super) fn tag_all(jni: Jni<'_>, walk: impl FnOnce(Jvmti) -> Vec<NewlyTagged>) {
     let Some(jvmti) = layer::jvmti() else {
         return;
     };
-    let found = {
-        let _held = tags::lock();
-        jvmti.tag_untagged(tags::next_tag)
-    };
-    for object in found.unwrap_or_default() {
-        let class = object.class_tag as usize;
-        let facts = definitions::facts_by_id(class).unwrap_or_else(|| {
-            let facts = jni.framed(|jni| {
-                let class = tags::find(jni, class);
-                (!class.is_null()).then(|| definitions::facts(jni, class))
-            });
-            facts.flatten().unwrap_or_default()
-        });
-        let id = object.tag as usize;
-        definitions::walked(jni, id, facts.shown_class, facts.is_array, object.size);
+    let held = tags::lock();
+    let during_walk = announcing::begin_all(tags::last_id() + 1, usize::MAX);
+    let found = walk(jvmti);
+    let ids = || found.iter().map(|object| object.tag as usize);
+    let _sending = announcing::begin_all(ids().min().unwrap_or(0), ids().max().unwrap_or(0));
+    drop((held, during_walk));
+    for object in &found {
+        announce_walked(jni, object);
     }
+}
+
+fn announce_walked(jni: Jni<'_>, object: &NewlyTagged) {
+    if layer::wanted(event::OBJECT_ALLOC) == 0 {
+        return;
+    }
+    let class = object.class_tag as usize;
+    let facts = definitions::facts_by_id(class).unwrap_or_else(|| {
+        let facts = jni.framed(|jni| {
+            let class = tags::find(jni, class);
+            (!class.is_null()).then(|| definitions::facts(jni, class))
+        });
+        facts.flatten().unwrap_or_default()
+    });
+    let id = object.tag as usize;
+    definitions::walked(jni, id, facts.shown_class, facts.is_array, object.size);
 }

@@ -2,7 +2,6 @@
 
 use std::ffi::{c_char, c_int, c_uchar, c_void};
 use std::ptr::null_mut;
-use std::sync::atomic::Ordering;
 
 use loadhook_jvm::jni::Jni;
 use loadhook_jvm::jvmti::MethodKey;
@@ -12,8 +11,11 @@ use loadhook_jvm::sys::{
 };
 
 use super::layer::{self, NO_DATA, guarded};
-use super::{arrivals, collections, compiled, definitions, hook, methods, own, sleeps, threads};
-use crate::abi::{self, Data, Instruction, MonitorWait, ThreadStart, event};
+use super::threads::Entering;
+use super::{
+    arrivals, collections, compiled, definitions, hook, instructions, methods, own, sleeps, threads,
+};
+use crate::abi::{Data, MonitorWait, ThreadStart, event};
 
 /// All callbacks, each with its event.
 pub(super) fn all() -> [(c_int, *const c_void); 20] {
@@ -84,9 +86,25 @@ unsafe fn on_event(env: *mut c_void, body: impl FnOnce(Jni<'_>)) {
 /// # Safety
 /// `env` must be the `JNIEnv` of this thread.
 unsafe fn on_thread(env: *mut c_void, body: impl FnOnce(Jni<'_>)) {
-    if threads::current(env).is_some() {
+    if threads::is_started(env) {
         // SAFETY: the caller's promise.
         unsafe { on_event(env, body) }
+    }
+}
+
+/// The same for a thread that waits. From JDK 24 on a virtual thread leaves its carrier when it waits, and may go on on
+/// another one: then no carrier waits, and profilers, which know only these, are not told.
+///
+/// # Safety
+/// `env` must be the `JNIEnv` of this thread, and `thread` a reference to it or to the virtual thread that it carries.
+unsafe fn on_waiting_thread(env: *mut c_void, thread: Object, body: impl FnOnce(Jni<'_>)) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        on_thread(env, |jni| {
+            if !threads::has_left_carrier(jni, Local::new(thread)) {
+                body(jni);
+            }
+        });
     }
 }
 
@@ -104,6 +122,7 @@ unsafe extern "system" fn vm_death(_jvmti: *mut c_void, env: *mut c_void) {
     // SAFETY: as above.
     unsafe {
         on_event(env, |jni| {
+            layer::set_ending();
             collections::deliver(jni);
             let to = layer::wanted(event::JVM_SHUT_DOWN);
             layer::send(to, event::JVM_SHUT_DOWN, env, NO_DATA);
@@ -116,10 +135,10 @@ unsafe extern "system" fn thread_start(_jvmti: *mut c_void, env: *mut c_void, th
     // SAFETY: as above.
     unsafe {
         on_event(env, |jni| {
-            if let Some(thread) = threads::add(jni, env, Local::new(thread))
+            if let Some(thread) = threads::started(jni, Local::new(thread))
                 && layer::is_running()
             {
-                threads::announce(jni, thread);
+                threads::announce(jni, &thread);
             }
         });
     }
@@ -136,12 +155,12 @@ unsafe extern "system" fn thread_end(_jvmti: *mut c_void, env: *mut c_void, _thr
                     name: c"".as_ptr(),
                     group: c"".as_ptr(),
                     parent: c"".as_ptr(),
-                    thread: definitions::id_of(jni, thread.object.local()),
+                    thread: definitions::id_of(jni, thread.object()),
                     env,
                 };
                 layer::send(to, event::THREAD_END, env, Data { thread_start });
             }
-            threads::remove(jni);
+            threads::ended(jni);
         });
     }
 }
@@ -245,39 +264,37 @@ unsafe extern "system" fn single_step(
     method: MethodId,
     location: Long,
 ) {
-    guarded((), || {
-        let instruction = Instruction {
-            method,
-            offset: location as abi::Int,
-            info: [0; 3],
-        };
-        let to = layer::wanted(event::INSTRUCTION_START);
-        layer::send(to, event::INSTRUCTION_START, env, Data { instruction });
-    });
+    // SAFETY: as above.
+    unsafe {
+        on_event(env, |jni| {
+            if let Ok(at) = u32::try_from(location) {
+                instructions::step(jni, MethodKey(method), at);
+            }
+        });
+    }
 }
 
 unsafe extern "system" fn monitor_contended_enter(
     _jvmti: *mut c_void,
     env: *mut c_void,
-    _thread: Object,
+    thread: Object,
     object: Object,
 ) {
     // SAFETY: as above.
     unsafe {
-        on_thread(env, |jni| {
+        on_waiting_thread(env, thread, |jni| {
             let object = Local::new(object);
+            let mut owner = null_mut();
             if layer::wanted(event::MONITOR_CONTENDED_EXIT) != 0 {
                 let usage =
                     layer::jvmti().and_then(|jvmti| jvmti.monitor_threads(jni, object).ok());
-                let owner = usage.map_or(null_mut(), |usage| threads::env_of(jni, usage.owner));
-                if let Some(thread) = threads::current(env) {
-                    thread.owner.store(owner, Ordering::Relaxed);
-                }
+                owner = usage.map_or(null_mut(), |usage| threads::env_of(jni, usage.owner));
             }
-            let to = layer::wanted(event::MONITOR_CONTENDED_ENTER);
-            if to != 0 {
+            let told = layer::wanted(event::MONITOR_CONTENDED_ENTER);
+            threads::on_own(env, |own| own.entering.set(Some(Entering { told, owner })));
+            if told != 0 {
                 let data = layer::object_data(definitions::id_of(jni, object));
-                layer::send(to, event::MONITOR_CONTENDED_ENTER, env, data);
+                layer::send(told, event::MONITOR_CONTENDED_ENTER, env, data);
             }
         });
     }
@@ -286,22 +303,26 @@ unsafe extern "system" fn monitor_contended_enter(
 unsafe extern "system" fn monitor_contended_entered(
     _jvmti: *mut c_void,
     env: *mut c_void,
-    _thread: Object,
+    thread: Object,
     object: Object,
 ) {
     // SAFETY: as above.
     unsafe {
-        on_thread(env, |jni| {
+        on_waiting_thread(env, thread, |jni| {
+            // Without it the thread waited already when the first profiler enabled an event of monitors.
+            let entering = threads::on_own(env, |own| own.entering.take());
+            let Some(Entering { told, owner }) = entering.flatten() else {
+                return;
+            };
             let data = layer::object_data(definitions::id_of(jni, Local::new(object)));
             // The JVM does not tell when the owner leaves. It has left by now, and may have ended.
-            let owner = threads::current(env).map_or(null_mut(), |thread| {
-                thread.owner.swap(null_mut(), Ordering::Relaxed)
-            });
             let to = layer::wanted(event::MONITOR_CONTENDED_EXIT);
             if threads::find(owner).is_some() {
                 layer::send(to, event::MONITOR_CONTENDED_EXIT, owner, data);
             }
+            // A profiler that has enabled both since has not got the first of the pair.
             let to = layer::wanted(event::MONITOR_CONTENDED_ENTERED);
+            let to = to & (told | !layer::wanted(event::MONITOR_CONTENDED_ENTER));
             layer::send(to, event::MONITOR_CONTENDED_ENTERED, env, data);
         });
     }
@@ -310,16 +331,14 @@ unsafe extern "system" fn monitor_contended_entered(
 unsafe extern "system" fn monitor_wait(
     _jvmti: *mut c_void,
     env: *mut c_void,
-    _thread: Object,
+    thread: Object,
     object: Object,
     timeout: Long,
 ) {
     // SAFETY: as above.
     unsafe {
-        on_thread(env, |jni| {
-            if let Some(thread) = threads::current(env) {
-                thread.wait_began.store(own::now(), Ordering::Relaxed);
-            }
+        on_waiting_thread(env, thread, |jni| {
+            threads::on_own(env, |own| own.wait_began.set(own::now()));
             let to = layer::wanted(event::MONITOR_WAIT);
             if to != 0 {
                 let monitor_wait = MonitorWait {
@@ -335,16 +354,15 @@ unsafe extern "system" fn monitor_wait(
 unsafe extern "system" fn monitor_waited(
     _jvmti: *mut c_void,
     env: *mut c_void,
-    _thread: Object,
+    thread: Object,
     object: Object,
     _timed_out: Boolean,
 ) {
     // SAFETY: as above.
     unsafe {
-        on_thread(env, |jni| {
+        on_waiting_thread(env, thread, |jni| {
             let to = layer::wanted(event::MONITOR_WAITED);
-            let began = threads::current(env)
-                .map_or(0, |thread| thread.wait_began.swap(0, Ordering::Relaxed));
+            let began = threads::on_own(env, |own| own.wait_began.replace(0)).unwrap_or(0);
             if to == 0 || began == 0 {
                 return;
             }

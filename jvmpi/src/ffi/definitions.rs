@@ -10,6 +10,7 @@ use std::sync::{OnceLock, PoisonError, RwLock};
 use loadhook_jvm::jni::{Field, Jni};
 use loadhook_jvm::reference::Local;
 
+use super::announcing;
 use super::class_load::Load;
 use super::layer::{self, Profilers};
 use super::tags;
@@ -54,8 +55,8 @@ pub(super) fn id_of_thread(jni: Jni<'_>, object: Local<'_>) -> ObjectId {
 }
 
 fn id_from(jni: Jni<'_>, object: Local<'_>, env: EnvId) -> ObjectId {
-    let (id, is_new) = tags::tagged(object);
-    if is_new {
+    let (id, sending) = tags::tagged(object);
+    if sending.is_some() {
         announce_object(jni, object, id, env);
     }
     id
@@ -155,7 +156,10 @@ fn announce_as(jni: Jni<'_>, class: Local<'_>, is_prepared: bool) -> ObjectId {
         known.map(|known| (wanted & !known.announced, known.is_whole))
     };
     match known {
-        Some((0, is_whole)) if is_whole || !is_prepared => return id,
+        Some((0, is_whole)) if is_whole || !is_prepared => {
+            announcing::wait_for(of_class(id));
+            return id;
+        }
         None => {
             note(jni, class, id);
             if wanted == 0 {
@@ -170,6 +174,7 @@ fn announce_as(jni: Jni<'_>, class: Local<'_>, is_prepared: bool) -> ObjectId {
     if !load.is_whole && !is_prepared && link(class) {
         return announce_as(jni, class, true);
     }
+    let sending = announcing::begin(of_class(id));
     let new = {
         let mut classes = CLASSES.write().unwrap_or_else(PoisonError::into_inner);
         let Some(known) = classes.get_or_insert_default().get_mut(&id) else {
@@ -185,7 +190,15 @@ fn announce_as(jni: Jni<'_>, class: Local<'_>, is_prepared: bool) -> ObjectId {
         new
     };
     load.send(jni, new, event::CLASS_LOAD);
+    drop(sending);
+    announcing::wait_for(of_class(id));
     id
+}
+
+/// The number by which the `CLASS_LOAD` of a class is known to [`announcing`]. The class's id stands for its
+/// `OBJECT_ALLOC`.
+fn of_class(id: ObjectId) -> usize {
+    id | 1
 }
 
 /// Has the JVM prepare a class, which retransforming does, so that its methods and fields can be told. Returns whether

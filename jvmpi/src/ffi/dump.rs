@@ -1,54 +1,34 @@
-//! `HEAP_DUMP` and `OBJECT_DUMP`: the JVM's references and values, as records.
+//! `HEAP_DUMP` and `OBJECT_DUMP`.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::HashSet;
 
-use loadhook_jvm::heap_walk::{Source, Tagged, Variable, Visitor};
+use loadhook_jvm::heap_walk::{NewlyTagged, Source, Tagged, Visitor};
 use loadhook_jvm::jni::Jni;
-use loadhook_jvm::jvmti_classes::FieldInfo;
-use loadhook_jvm::reference::Local;
 
 use super::dump_records::Bytes;
+use super::heap_copy::HeapCopy;
 use super::layer::{self, Profilers};
-use super::stacks::{self, Traces};
-use super::{arrivals, collections, definitions, tags, threads};
+use super::stacks::Traces;
+use super::{arrivals, collections, definitions, tags};
 use crate::abi::{Data, HeapDump, Int, ObjectDump, REQUESTED, event, kind};
 
 /// `JVMPI_DUMP_LEVEL_2`.
 pub(super) const HIGHEST_LEVEL: Int = 2;
 
-/// Tags of records.
-mod record {
-    pub(super) const UNKNOWN: u8 = 0xff;
-    pub(super) const JNI_GLOBAL: u8 = 0x01;
-    pub(super) const JNI_LOCAL: u8 = 0x02;
-    pub(super) const JAVA_FRAME: u8 = 0x03;
-    pub(super) const STICKY_CLASS: u8 = 0x05;
-    pub(super) const THREAD_BLOCK: u8 = 0x06;
-    pub(super) const MONITOR_USED: u8 = 0x07;
-    pub(super) const CLASS: u8 = 0x20;
-    pub(super) const INSTANCE: u8 = 0x21;
-    pub(super) const OBJECT_ARRAY: u8 = 0x22;
-    pub(super) const PRIMITIVE_ARRAY: u8 = 0x23;
-}
-
 /// Sends a dump of the heap. Returns whether it was made.
 pub(super) fn heap(jni: Jni<'_>, level: Int, to: Profilers) -> bool {
     collections::disable();
-    let walked = Walk::of(jni);
-    let sent = walked.is_some_and(|walk| {
-        let mut bytes = Bytes::default();
-        let mut envs = Vec::new();
-        if level == 0 {
-            for (id, object) in &walk.objects {
-                bytes.u1(walk.kind(object) as u8);
-                bytes.pointer(*id);
-            }
-        } else {
-            envs = walk.roots(&mut bytes);
-            for (id, object) in &walk.objects {
-                walk.record(&mut bytes, *id, object, level);
-            }
-        }
+    let dumped = if level == 0 {
+        list(jni).map(|bytes| (bytes, Vec::new()))
+    } else {
+        HeapCopy::of_all(jni, level == HIGHEST_LEVEL).map(|copy| {
+            let mut bytes = Bytes::default();
+            let envs = copy.roots(&mut bytes);
+            copy.records(&mut bytes);
+            (bytes, envs)
+        })
+    };
+    let sent = dumped.is_some_and(|(bytes, envs)| {
         let traces = Traces::of(&envs);
         let (begin, end) = bytes.range();
         let (raw, num_traces) = traces.raw();
@@ -67,16 +47,13 @@ pub(super) fn heap(jni: Jni<'_>, level: Int, to: Profilers) -> bool {
     sent
 }
 
-/// Sends a dump of one object. The whole heap is walked for it.
+/// Sends a dump of one object. Only the object is walked.
 pub(super) fn object(jni: Jni<'_>, id: usize, to: Profilers) -> bool {
-    let Some(walk) = Walk::of(jni) else {
-        return false;
-    };
-    let Some(object) = walk.objects.get(&id) else {
+    let Some(copy) = HeapCopy::of_object(jni, tags::find(jni, id)) else {
         return false;
     };
     let mut bytes = Bytes::default();
-    walk.record(&mut bytes, id, object, HIGHEST_LEVEL);
+    copy.record(&mut bytes, id);
     let object_dump = ObjectDump {
         len: bytes.len() as Int,
         data: bytes.range().0,
@@ -86,355 +63,54 @@ pub(super) fn object(jni: Jni<'_>, id: usize, to: Profilers) -> bool {
     true
 }
 
-/// A class, for the records of its objects and its own.
-struct Class {
-    superclass: usize,
-    interfaces: Vec<usize>,
-    fields: Vec<FieldInfo>,
+/// The dump of level 0: kind and id of each object.
+fn list(jni: Jni<'_>) -> Option<Bytes> {
+    arrivals::existing_objects(jni);
+    let mut list = List::default();
+    let mut is_whole = false;
+    arrivals::tag_all(jni, |jvmti| {
+        is_whole = matches!(jvmti.follow_references(&mut list), Ok(Ok(())));
+        std::mem::take(&mut list.new)
+    });
+    is_whole.then_some(list.bytes)
 }
 
-/// The values of an object or of a class's static fields.
+/// The objects that a walk has reached.
 #[derive(Default)]
-struct Object {
-    class: usize,
-    length: Option<u32>,
-    references: HashMap<i32, usize>,
-    primitives: HashMap<i32, u64>,
-    /// Elements of an array of a primitive type.
-    elements: Vec<u8>,
-    loader: usize,
-    signers: usize,
-    domain: usize,
+struct List {
+    bytes: Bytes,
+    seen: HashSet<i64>,
+    new: Vec<NewlyTagged>,
 }
 
-struct Root {
-    tag: u8,
-    object: usize,
-    variable: Option<Variable>,
-}
-
-/// A walk through the heap.
-struct Walk {
-    classes: HashMap<usize, Class>,
-    objects: BTreeMap<usize, Object>,
-    roots: Vec<Root>,
-    /// Environments of threads, by the ids of their objects.
-    threads: HashMap<usize, usize>,
-}
-
-impl Walk {
-    fn of(jni: Jni<'_>) -> Option<Walk> {
-        let jvmti = layer::jvmti()?;
-        // Everything gets an id before, so that its definition is sent.
-        arrivals::existing_objects(jni);
-        let mut walk = Walk {
-            classes: HashMap::new(),
-            objects: BTreeMap::new(),
-            roots: Vec::new(),
-            threads: HashMap::new(),
-        };
-        for thread in threads::all() {
-            let id = definitions::id_of(jni, thread.object.local());
-            walk.threads.insert(id, thread.env);
-        }
-        jni.framed(|jni| {
-            jni.ensure_local_capacity();
-            for class in jvmti.loaded_classes(jni).unwrap_or_default() {
-                jni.framed(|jni| walk.add_class(jni, class));
-            }
-        });
-        let followed = {
-            let _held = tags::lock();
-            jvmti.follow_references(&mut walk)
-        };
-        followed.ok()?.ok()?;
-        let known: HashSet<usize> = walk.objects.keys().copied().collect();
-        let is_known = |id: &usize| known.contains(id);
-        walk.roots.retain(|root| is_known(&root.object));
-        Some(walk)
+impl Visitor for List {
+    fn wants_values(&self) -> bool {
+        false
     }
 
-    fn add_class(&mut self, jni: Jni<'_>, class: Local<'_>) {
-        let Some(jvmti) = layer::jvmti() else {
-            return;
-        };
-        let id = definitions::class_id(jni, class);
-        let superclass = jni.superclass(class);
-        let interfaces = jvmti.interfaces(jni, class).unwrap_or_default();
-        let found = Class {
-            superclass: definitions::id_of(jni, superclass),
-            interfaces: interfaces
-                .into_iter()
-                .map(|it| definitions::id_of(jni, it))
-                .collect(),
-            fields: jvmti.class_fields(class).unwrap_or_default(),
-        };
-        self.classes.insert(id, found);
-    }
-
-    /// `is_array` of an object.
-    fn kind(&self, object: &Object) -> Int {
-        definitions::facts_by_id(object.class).map_or(kind::NORMAL_OBJECT, |facts| facts.is_array)
-    }
-
-    /// A class and its superclasses.
-    fn with_supers(&self, class: usize) -> impl Iterator<Item = &Class> {
-        std::iter::successors(self.classes.get(&class), |class| {
-            self.classes.get(&class.superclass)
-        })
-    }
-
-    /// The number of fields of all superinterfaces, which JVM TI counts first.
-    fn interface_fields(&self, class: usize) -> usize {
-        let mut open: Vec<usize> = self
-            .with_supers(class)
-            .flat_map(|class| class.interfaces.iter().copied())
-            .collect();
-        let mut seen = HashSet::new();
-        let mut fields = 0;
-        while let Some(interface) = open.pop() {
-            if let Some(class) = self.classes.get(&interface)
-                && seen.insert(interface)
-            {
-                fields += class.fields.len();
-                open.extend(&class.interfaces);
-            }
-        }
-        fields
-    }
-
-    /// The fields of a class and its superclasses, each with JVM TI's number: those of the class first.
-    fn numbered(&self, class: usize) -> Vec<(i32, &FieldInfo)> {
-        let chain: Vec<&Class> = self.with_supers(class).collect();
-        let above = |place: usize| -> usize {
-            chain
-                .iter()
-                .skip(place + 1)
-                .map(|class| class.fields.len())
-                .sum()
-        };
-        let first = self.interface_fields(class);
-        let mut fields = Vec::new();
-        for (place, class) in chain.iter().enumerate() {
-            let start = first + above(place);
-            let numbers = (start..).map(|number| number as i32);
-            fields.extend(numbers.zip(&class.fields));
-        }
-        fields
-    }
-
-    /// Writes the records of roots. Returns the environments of the threads that have some.
-    fn roots(&self, bytes: &mut Bytes) -> Vec<usize> {
-        let mut envs: Vec<usize> = Vec::new();
-        let mut depths: HashMap<usize, i32> = HashMap::new();
-        for root in &self.roots {
-            let env = match root.variable {
-                Some(variable) => self.threads.get(&(variable.thread_tag as usize)).copied(),
-                None => self.threads.get(&root.object).copied(),
-            };
-            let needs_env =
-                [record::JNI_LOCAL, record::JAVA_FRAME, record::THREAD_BLOCK].contains(&root.tag);
-            // A thread that has ended or is virtual has no environment.
-            let tag = if needs_env && env.is_none() {
-                record::UNKNOWN
-            } else {
-                root.tag
-            };
-            bytes.u1(tag);
-            bytes.pointer(root.object);
-            if tag == record::JNI_GLOBAL {
-                // The JVM does not show which reference it is.
-                bytes.pointer(0);
-            }
-            let Some(env) = env.filter(|_| needs_env) else {
-                continue;
-            };
-            bytes.pointer(env);
-            if !envs.contains(&env) {
-                envs.push(env);
-            }
-            if let Some(variable) = root.variable {
-                let count = *depths.entry(env).or_insert_with(|| {
-                    let env = std::ptr::with_exposed_provenance_mut(env);
-                    stacks::depth(env) as i32
-                });
-                let frame = if count == 0 {
-                    -1
-                } else {
-                    (count - variable.depth).clamp(1, count)
-                };
-                bytes.u4(frame as u32);
-            }
-        }
-        envs
-    }
-
-    /// Writes the record of an object.
-    fn record(&self, bytes: &mut Bytes, id: usize, object: &Object, level: Int) {
-        if self.classes.contains_key(&id) {
-            self.class_record(bytes, id, object, level);
-            return;
-        }
-        let facts = definitions::facts_by_id(object.class).unwrap_or_default();
-        let length = object.length.unwrap_or(0);
-        match facts.is_array {
-            kind::NORMAL_OBJECT => {
-                let mut values = Bytes::default();
-                for (number, field) in self.numbered(object.class) {
-                    if !field.is_static {
-                        field_value(&mut values, object, number, field, level);
-                    }
-                }
-                bytes.u1(record::INSTANCE);
-                bytes.pointer(id);
-                bytes.pointer(object.class);
-                bytes.u4(values.len() as u32);
-                bytes.append(&values);
-            }
-            kind::CLASS => {
-                bytes.u1(record::OBJECT_ARRAY);
-                bytes.pointer(id);
-                bytes.u4(length);
-                bytes.pointer(facts.shown_class);
-                for place in 0..length {
-                    let element = object.references.get(&(place as i32));
-                    bytes.pointer(element.copied().unwrap_or(0));
-                }
-            }
-            of => {
-                bytes.u1(record::PRIMITIVE_ARRAY);
-                bytes.pointer(id);
-                bytes.u4(length);
-                bytes.u1(of as u8);
-                if level == HIGHEST_LEVEL {
-                    bytes.elements(descriptor(of), &object.elements);
-                }
-            }
-        }
-    }
-
-    fn class_record(&self, bytes: &mut Bytes, id: usize, object: &Object, level: Int) {
-        let Some(class) = self.classes.get(&id) else {
-            return;
-        };
-        bytes.u1(record::CLASS);
-        for pointer in [
-            id,
-            class.superclass,
-            object.loader,
-            object.signers,
-            object.domain,
-        ] {
-            bytes.pointer(pointer);
-        }
-        // The name as an object, which may be null, and the reserved pointer.
-        bytes.pointer(0);
-        bytes.pointer(0);
-        let size: usize = self
-            .with_supers(id)
-            .flat_map(|class| &class.fields)
-            .filter(|field| !field.is_static)
-            .map(|field| loadhook_jvm::heap_walk::size_of(first(field)))
-            .sum();
-        bytes.u4(size as u32);
-        class
-            .interfaces
-            .iter()
-            .for_each(|interface| bytes.pointer(*interface));
-        bytes.u2(0);
-        let own = class.fields.len();
-        for (number, field) in self.numbered(id).into_iter().take(own) {
-            if field.is_static {
-                field_value(bytes, object, number, field, level);
-            }
-        }
-    }
-
-    fn object(&mut self, tagged: Tagged<'_>) -> &mut Object {
-        let tag = &tagged.tag;
-        if tag.get() == 0 {
-            tag.set(tags::next_tag());
-        }
-        let object = self.objects.entry(tag.get() as usize).or_default();
-        object.class = tagged.class_tag as usize;
-        object
-    }
-}
-
-fn first(field: &FieldInfo) -> u8 {
-    field.descriptor.first().copied().unwrap_or(b'L')
-}
-
-/// Writes the value of a field. Level 1 leaves primitive values out.
-fn field_value(bytes: &mut Bytes, object: &Object, number: i32, field: &FieldInfo, level: Int) {
-    match first(field) {
-        b'L' | b'[' => bytes.pointer(object.references.get(&number).copied().unwrap_or(0)),
-        of if level == HIGHEST_LEVEL => {
-            bytes.value(of, object.primitives.get(&number).copied().unwrap_or(0));
-        }
-        _ => {}
-    }
-}
-
-/// The descriptor of a primitive type.
-fn descriptor(of: Int) -> u8 {
-    *b"ZCFDBSIJ"
-        .iter()
-        .find(|descriptor| kind::of(**descriptor) == of)
-        .unwrap_or(&b'J')
-}
-
-impl Visitor for Walk {
     fn reference(
         &mut self,
-        source: Source,
-        from: Option<Tagged<'_>>,
+        _source: Source,
+        _from: Option<Tagged<'_>>,
         to: Tagged<'_>,
-        _size: i64,
-        length: Option<u32>,
+        size: i64,
+        _length: Option<u32>,
     ) -> bool {
-        let object = self.object(to);
-        object.length = length;
-        let id = to.tag.get() as usize;
-        let Some(from) = from else {
-            let (tag, variable) = match source {
-                Source::JniGlobal => (record::JNI_GLOBAL, None),
-                Source::JniLocal(variable) => (record::JNI_LOCAL, Some(variable)),
-                Source::StackLocal(variable) => (record::JAVA_FRAME, Some(variable)),
-                Source::SystemClass => (record::STICKY_CLASS, None),
-                Source::Monitor => (record::MONITOR_USED, None),
-                Source::Thread => (record::THREAD_BLOCK, None),
-                _ => (record::UNKNOWN, None),
-            };
-            self.roots.push(Root {
-                tag,
-                object: id,
-                variable,
-            });
-            return true;
-        };
-        let from = self.object(from);
-        match source {
-            Source::Field(number) | Source::StaticField(number) | Source::Element(number) => {
-                from.references.insert(number, id);
-            }
-            Source::ClassLoader => from.loader = id,
-            Source::Signers => from.signers = id,
-            Source::ProtectionDomain => from.domain = id,
-            _ => {}
+        self.new.extend(tags::tag_in_walk(to, size));
+        if self.seen.insert(to.tag.get()) {
+            let facts = definitions::facts_by_id(to.class_tag as usize);
+            let of = facts.map_or(kind::NORMAL_OBJECT, |facts| facts.is_array);
+            self.bytes.u1(of as u8);
+            self.bytes.pointer(to.tag.get() as usize);
         }
         true
     }
 
-    fn primitive_field(&mut self, _of: u8, index: i32, from: Tagged<'_>, bits: u64) -> bool {
-        self.object(from).primitives.insert(index, bits);
+    fn primitive_field(&mut self, _of: u8, _index: i32, _from: Tagged<'_>, _bits: u64) -> bool {
         true
     }
 
-    fn primitive_array(&mut self, _of: u8, from: Tagged<'_>, length: u32, elements: &[u8]) -> bool {
-        let array = self.object(from);
-        array.length = Some(length);
-        array.elements = elements.to_vec();
+    fn primitive_array(&mut self, _: u8, _: Tagged<'_>, _: u32, _: &[u8]) -> bool {
         true
     }
 }

@@ -3,7 +3,7 @@
 use loadhook_jvm::sys::event as jvmti_event;
 
 use super::layer;
-use super::{arrivals, hook, sources};
+use super::{arrivals, instructions, probes, sources};
 use crate::abi::{FAIL, Int, NOT_AVAILABLE, SUCCESS, event};
 
 /// `EnableEvent`.
@@ -15,8 +15,10 @@ pub(super) fn enable(profiler: usize, event_type: Int) -> Int {
         return NOT_AVAILABLE;
     }
     let had = layer::enabled(event_type) & (1 << profiler) != 0;
-    let rewrote = hook::wants_methods();
-    layer::set_enabled(event_type, profiler, true);
+    if event_type == event::INSTRUCTION_START && layer::enabled(event_type) == 0 {
+        instructions::begin();
+    }
+    probes::note(|| layer::set_enabled(event_type, profiler, true));
     if !layer::is_running() {
         if [event::MONITOR_WAIT, event::MONITOR_WAITED].contains(&event_type) {
             // Sleeps are told of only if this is enabled before the JVM binds its native methods.
@@ -29,10 +31,11 @@ pub(super) fn enable(profiler: usize, event_type: Int) -> Int {
     }
     sources::update();
     if let Some(jni) = layer::current_jni() {
-        arrivals::enabled_later(jni, event_type);
-        let always = [event::CLASS_LOAD_HOOK, event::METHOD_ENTRY2].contains(&event_type);
-        if always || (!rewrote && hook::wants_methods()) {
-            hook::retransform_loaded(jni);
+        jni.framed(|jni| arrivals::enabled_later(jni, event_type));
+        if event_type == event::CLASS_LOAD_HOOK {
+            probes::show_all(jni);
+        } else {
+            probes::update(jni);
         }
     }
     SUCCESS
@@ -46,9 +49,12 @@ pub(super) fn disable(profiler: usize, event_type: Int) -> Int {
     if is_dump || !is_event {
         return NOT_AVAILABLE;
     }
-    layer::set_enabled(event_type, profiler, false);
+    probes::note(|| layer::set_enabled(event_type, profiler, false));
     if layer::is_running() {
         sources::update();
+        if let Some(jni) = layer::current_jni().filter(|_| !layer::is_ending()) {
+            probes::update(jni);
+        }
     }
     SUCCESS
 }

@@ -4,7 +4,6 @@ use std::ffi::c_void;
 use std::ptr::null;
 
 use loadhook_jvm::jni::Jni;
-use loadhook_jvm::reference::Local;
 use loadhook_rewrite::class::Member;
 use loadhook_rewrite::{Options, Outcome, Probes, Rewriter, Selector};
 
@@ -12,9 +11,6 @@ use super::layer;
 use super::methods;
 use crate::abi::{ClassLoadHook, Data, Event, Int, event};
 use crate::probe_class;
-
-/// The number of classes that are retransformed at once.
-const BATCH: usize = 200;
 
 /// Bytes that replace those of a class. The JVM allocated them and frees them.
 pub(super) struct Replacement {
@@ -33,7 +29,8 @@ unsafe extern "C" fn allocate(size: u32) -> *mut c_void {
 /// The bytes that replace `original`; `None` if the class stays as it is.
 pub(super) fn replaced(jni: Jni<'_>, original: &[u8]) -> Option<Replacement> {
     let hooked = hooked(jni, original);
-    if !wants_methods() {
+    let kind = kind();
+    if kind == Kind::None {
         return hooked;
     }
     let bytes = match &hooked {
@@ -41,7 +38,7 @@ pub(super) fn replaced(jni: Jni<'_>, original: &[u8]) -> Option<Replacement> {
         Some(new) => unsafe { std::slice::from_raw_parts(new.start, new.len.max(0) as usize) },
         None => original,
     };
-    match with_probes(bytes) {
+    match with_probes(bytes, kind) {
         None => hooked,
         Some(new) => {
             if let (Some(old), Some(jvmti)) = (hooked, layer::jvmti()) {
@@ -93,19 +90,27 @@ fn hooked(jni: Jni<'_>, original: &[u8]) -> Option<Replacement> {
     present
 }
 
-/// Returns whether the layer inserts probes into methods.
-pub(super) fn wants_methods() -> bool {
-    let any = [
-        event::METHOD_ENTRY,
-        event::METHOD_ENTRY2,
-        event::METHOD_EXIT,
-    ];
-    methods::is_defined() && any.iter().any(|event| layer::enabled(*event) != 0)
+/// The probes that methods get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    None,
+    Plain,
+    /// Entries get the object, too.
+    WithReceiver,
 }
 
-/// Returns whether classes that are loaded already must be shown to the hook.
-pub(super) fn is_needed() -> bool {
-    wants_methods() || layer::enabled(event::CLASS_LOAD_HOOK) != 0
+/// The probes that the enabled events need.
+pub(super) fn kind() -> Kind {
+    let is_enabled = |event: Int| layer::enabled(event) != 0;
+    if !methods::is_defined() {
+        Kind::None
+    } else if is_enabled(event::METHOD_ENTRY2) {
+        Kind::WithReceiver
+    } else if is_enabled(event::METHOD_ENTRY) || is_enabled(event::METHOD_EXIT) {
+        Kind::Plain
+    } else {
+        Kind::None
+    }
 }
 
 /// Gives every method a number.
@@ -120,11 +125,11 @@ impl Selector for EveryMethod {
     }
 }
 
-fn with_probes(bytes: &[u8]) -> Option<Replacement> {
+fn with_probes(bytes: &[u8], kind: Kind) -> Option<Replacement> {
     let jvmti = layer::jvmti()?;
     let mut rewriter = Rewriter::new(Options {
         owner: probe_class::NAME.to_owned(),
-        receiver: layer::enabled(event::METHOD_ENTRY2) != 0,
+        receiver: kind == Kind::WithReceiver,
         ..Options::default()
     });
     match rewriter.rewrite(bytes, &mut EveryMethod, |len| jvmti.allocate(len)) {
@@ -133,33 +138,5 @@ fn with_probes(bytes: &[u8]) -> Option<Replacement> {
             Some(Replacement { start, len })
         }
         Ok(Outcome::Unchanged) | Err(_) => None,
-    }
-}
-
-/// Shows the hook all classes that are loaded.
-pub(super) fn retransform_loaded(jni: Jni<'_>) {
-    let Some(jvmti) = layer::jvmti() else {
-        return;
-    };
-    jni.framed(|jni| {
-        jni.ensure_local_capacity();
-        let classes = jvmti.loaded_classes(jni).unwrap_or_default();
-        let modifiable: Vec<Local<'_>> = classes
-            .into_iter()
-            .filter(|class| jvmti.is_modifiable(*class))
-            .collect();
-        modifiable.chunks(BATCH).for_each(retransform);
-    });
-}
-
-/// Retransforms classes. If the JVM refuses them, those that it accepts.
-fn retransform(classes: &[Local<'_>]) {
-    let Some(jvmti) = layer::jvmti() else {
-        return;
-    };
-    if jvmti.retransform(classes).is_err() && classes.len() > 1 {
-        let (one, other) = classes.split_at(classes.len() / 2);
-        retransform(one);
-        retransform(other);
     }
 }

@@ -2,7 +2,6 @@
 
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr::null_mut;
-use std::sync::atomic::Ordering;
 
 use loadhook_jvm::jni::Jni;
 use loadhook_jvm::jvmti::MethodKey;
@@ -19,6 +18,12 @@ use crate::abi::{
 
 /// The most frames that are read at once.
 const MOST_FRAMES: usize = 1 << 16;
+
+/// Runs `body` in a frame of its own, so that local references of the layer do not pile up in a native thread. `None` in
+/// a thread that is not attached.
+fn framed<T>(body: impl for<'f> FnOnce(Jni<'f>) -> T) -> Option<T> {
+    layer::current_jni().and_then(|jni| jni.framed(body))
+}
 
 /// Makes the interface of profiler `N`.
 pub(super) fn of<const N: usize>() -> Interface {
@@ -224,18 +229,12 @@ unsafe extern "C" fn create_system_thread(
 
 unsafe extern "C" fn set_thread_local_storage<const N: usize>(env: EnvId, value: *mut c_void) {
     guarded((), || {
-        if let Some(thread) = threads::find(env) {
-            thread.storage[N].store(value, Ordering::Release);
-        }
+        threads::set_storage(env, N, value);
     });
 }
 
 unsafe extern "C" fn get_thread_local_storage<const N: usize>(env: EnvId) -> *mut c_void {
-    guarded(null_mut(), || {
-        threads::find(env).map_or(null_mut(), |thread| {
-            thread.storage[N].load(Ordering::Acquire)
-        })
-    })
+    guarded(null_mut(), || threads::storage(env, N))
 }
 
 unsafe extern "C" fn disable_gc() {
@@ -248,30 +247,24 @@ unsafe extern "C" fn enable_gc() {
 
 unsafe extern "C" fn run_gc() {
     guarded((), || {
-        if let Some(jni) = layer::current_jni() {
-            collections::run(jni);
-        }
+        framed(collections::run);
     });
 }
 
 unsafe extern "C" fn get_thread_object(env: EnvId) -> ObjectId {
     guarded(0, || {
-        let (Some(jni), Some(thread)) = (layer::current_jni(), threads::find(env)) else {
-            return 0;
-        };
-        definitions::id_of(jni, thread.object.local())
+        let thread = threads::find(env);
+        let id = thread.and_then(|it| framed(|jni| definitions::id_of(jni, it.object())));
+        id.unwrap_or(0)
     })
 }
 
 unsafe extern "C" fn get_method_class(method: MethodId) -> ObjectId {
     guarded(0, || {
-        let (Some(jvmti), Some(jni)) = (layer::jvmti(), layer::current_jni()) else {
+        let Some(jvmti) = layer::jvmti().filter(|_| !method.is_null()) else {
             return 0;
         };
-        if method.is_null() {
-            return 0;
-        }
-        let id = jni.framed(|jni| {
+        let id = framed(|jni| {
             let class = jvmti.declaring_class(jni, MethodKey(method)).ok()?;
             Some(definitions::class_id(jni, class))
         });
@@ -287,6 +280,7 @@ unsafe extern "C" fn id_to_object(id: ObjectId) -> *mut c_void {
 
 unsafe extern "C" fn object_to_id(object: *mut c_void) -> ObjectId {
     guarded(0, || {
-        layer::current_jni().map_or(0, |jni| definitions::id_of(jni, tags::reference(object)))
+        let id = framed(|jni| definitions::id_of(jni, tags::reference(object)));
+        id.unwrap_or(0)
     })
 }

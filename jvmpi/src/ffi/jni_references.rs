@@ -89,8 +89,9 @@ fn made(env: *mut c_void, object: Object, reference: Object, event_type: Int) {
         let jni = unsafe { Jni::new(env) };
         // Programs keep a pending exception by a global reference of it.
         jni.without_exception(|| {
+            let id = jni.framed(|jni| definitions::id_of(jni, Local::new(object)));
             let global_ref = GlobalRef {
-                object: definitions::id_of(jni, Local::new(object)),
+                object: id.unwrap_or(0),
                 reference,
             };
             told().get_or_insert_default().insert(reference.addr());

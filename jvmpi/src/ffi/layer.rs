@@ -28,6 +28,7 @@ static ENABLED: [AtomicU8; event::COUNT] = [const { AtomicU8::new(0) }; event::C
 /// For each event, the profilers that get it: none before the JVM is initialised and after it has shut down.
 static WANTED: [AtomicU8; event::COUNT] = [const { AtomicU8::new(0) }; event::COUNT];
 static RUNNING: AtomicBool = AtomicBool::new(false);
+static ENDING: AtomicBool = AtomicBool::new(false);
 static JVMTI: OnceLock<Jvmti> = OnceLock::new();
 static VM: AtomicPtr<sys::Table> = AtomicPtr::new(null_mut());
 
@@ -114,6 +115,16 @@ pub(super) fn set_running(running: bool) {
 /// Returns whether events are delivered: from the JVM's initialisation until it has shut down.
 pub(super) fn is_running() -> bool {
     RUNNING.load(Ordering::SeqCst)
+}
+
+/// Notes that the JVM ends, and that nothing is worth preparing any more.
+pub(super) fn set_ending() {
+    ENDING.store(true, Ordering::SeqCst);
+}
+
+/// Returns whether the JVM ends.
+pub(super) fn is_ending() -> bool {
+    ENDING.load(Ordering::SeqCst)
 }
 
 /// The profilers that have enabled an event, even if it is not delivered yet.

@@ -17,7 +17,7 @@ use loadhook_jvm::sys::{Int, Object};
 
 use super::definitions;
 use super::layer;
-use super::threads::{self, Thread};
+use super::threads::{self, Own};
 use crate::abi::{Data, MethodEntry2, event};
 use crate::probe_class;
 
@@ -34,6 +34,23 @@ static OWN: OnceLock<Vec<MethodKey>> = OnceLock::new();
 static IS_DEFINED: AtomicBool = AtomicBool::new(false);
 /// Held while a chunk is made.
 static MAKING: Mutex<()> = Mutex::new(());
+
+/// How often the events of methods began. A method that was entered before the last time gets no exit.
+static BEGINNINGS: AtomicU32 = AtomicU32::new(0);
+
+/// The events of methods begin: calls that are under way count no longer.
+pub(super) fn begin() {
+    BEGINNINGS.fetch_add(1, Ordering::SeqCst);
+}
+
+/// Forgets the calls of a thread that it has entered before the events began anew.
+#[inline]
+fn drop_old_calls(own: &Own) {
+    let beginning = BEGINNINGS.load(Ordering::Relaxed);
+    if own.beginning.replace(beginning) != beginning {
+        own.stack.borrow_mut().clear();
+    }
+}
 
 /// A number for a method; `None` if there are too many.
 pub(super) fn next_number() -> Option<u32> {
@@ -155,30 +172,31 @@ fn entered(env: *mut c_void, receiver: Object, number: Int) {
         return;
     }
     layer::guarded((), || {
-        let (Some(thread), Some(method)) = (threads::current(env), id_of(number)) else {
-            return;
-        };
-        // A profiler that calls Java methods at an entry would get the entries of these without end.
-        if thread.is_told.load(Ordering::Relaxed) {
-            return;
-        }
-        thread.is_told.store(true, Ordering::Relaxed);
-        // SAFETY: this is the thread itself, and the borrow ends here.
-        let stack = unsafe { &mut *thread.stack.get() };
-        stack.push(number as u32);
-        if one != 0 {
-            layer::send(one, event::METHOD_ENTRY, env, layer::method_data(method));
-        }
-        if two != 0 {
-            // SAFETY: the JVM passes this thread's environment.
-            let jni = unsafe { Jni::new(env) };
-            let method_entry2 = MethodEntry2 {
-                method,
-                object: definitions::id_of(jni, Local::new(receiver)),
+        threads::on_own(env, |own| {
+            // A profiler that calls Java methods at an entry would get the entries of these without end.
+            if own.is_told.get() {
+                return;
+            }
+            let Some(method) = id_of(number) else {
+                return;
             };
-            layer::send(two, event::METHOD_ENTRY2, env, Data { method_entry2 });
-        }
-        thread.is_told.store(false, Ordering::Relaxed);
+            own.is_told.set(true);
+            drop_old_calls(own);
+            own.stack.borrow_mut().push(number as u32);
+            if one != 0 {
+                layer::send(one, event::METHOD_ENTRY, env, layer::method_data(method));
+            }
+            if two != 0 {
+                // SAFETY: the JVM passes this thread's environment.
+                let jni = unsafe { Jni::new(env) };
+                let method_entry2 = MethodEntry2 {
+                    method,
+                    object: definitions::id_of(jni, Local::new(receiver)),
+                };
+                layer::send(two, event::METHOD_ENTRY2, env, Data { method_entry2 });
+            }
+            own.is_told.set(false);
+        });
     });
 }
 
@@ -226,39 +244,35 @@ pub unsafe extern "system" fn Java_java_lang__00024LoadhookJvmpi_caught(
 #[inline]
 fn left(env: *mut c_void, number: u32, with_own: bool) {
     layer::guarded((), || {
-        let Some(thread) = threads::current(env) else {
-            return;
-        };
-        if thread.is_told.load(Ordering::Relaxed) {
-            return;
-        }
-        thread.is_told.store(true, Ordering::Relaxed);
-        leave(thread, env, number, with_own);
-        thread.is_told.store(false, Ordering::Relaxed);
+        threads::on_own(env, |own| {
+            if own.is_told.get() {
+                return;
+            }
+            drop_old_calls(own);
+            let place = own.stack.borrow().iter().rposition(|it| *it == number);
+            let Some(place) = place else {
+                return;
+            };
+            own.is_told.set(true);
+            leave(own, env, if with_own { place } else { place + 1 });
+            own.is_told.set(false);
+        });
     });
 }
 
-fn leave(thread: &Thread, env: *mut c_void, number: u32, with_own: bool) {
-    // SAFETY: this is the thread itself. No event is sent while the stack is borrowed.
-    let stack = unsafe { &*thread.stack.get() };
-    let Some(place) = stack.iter().rposition(|it| *it == number) else {
-        return;
-    };
-    let keep = if with_own { place } else { place + 1 };
-    while let Some(top) = pop_above(thread, keep) {
+/// Sends the exits of the innermost methods until `keep` are left.
+fn leave(own: &Own, env: *mut c_void, keep: usize) {
+    while let Some(top) = pop_above(own, keep) {
         let wanted = layer::wanted(event::METHOD_EXIT);
-        if wanted != 0
-            && let Some(method) = known_id(top)
-        {
+        if let Some(method) = known_id(top).filter(|_| wanted != 0) {
             layer::send(wanted, event::METHOD_EXIT, env, layer::method_data(method));
         }
     }
 }
 
 /// Takes the innermost method if there are more than `keep`.
-fn pop_above(thread: &Thread, keep: usize) -> Option<u32> {
-    // SAFETY: this is the thread itself, and the borrow ends here.
-    let stack = unsafe { &mut *thread.stack.get() };
+fn pop_above(own: &Own, keep: usize) -> Option<u32> {
+    let mut stack = own.stack.borrow_mut();
     if stack.len() > keep {
         stack.pop()
     } else {
@@ -268,13 +282,5 @@ fn pop_above(thread: &Thread, keep: usize) -> Option<u32> {
 
 /// Sends the exits of all methods of a thread that ends.
 pub(super) fn thread_ends(env: *mut c_void) {
-    let Some(thread) = threads::current(env) else {
-        return;
-    };
-    while let Some(top) = pop_above(thread, 0) {
-        let wanted = layer::wanted(event::METHOD_EXIT);
-        if let Some(method) = known_id(top).filter(|_| wanted != 0) {
-            layer::send(wanted, event::METHOD_EXIT, env, layer::method_data(method));
-        }
-    }
+    threads::on_own(env, |own| leave(own, env, 0));
 }

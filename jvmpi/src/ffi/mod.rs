@@ -1,6 +1,7 @@
 //! The binary interface to both sides: the old profiler, and the JVM.
 #![allow(unsafe_code)]
 
+mod announcing;
 mod arrivals;
 mod callbacks;
 mod class_load;
@@ -11,7 +12,9 @@ mod dump;
 mod dump_records;
 pub mod entry;
 mod events;
+mod heap_copy;
 mod hook;
+mod instructions;
 mod interface;
 mod jni_references;
 mod layer;
@@ -19,11 +22,13 @@ mod lines;
 pub mod methods;
 mod monitor_dump;
 mod own;
+mod probes;
 mod raw_monitors;
 mod requests;
 mod sleeps;
 mod sources;
 mod stacks;
+mod suspension;
 mod tags;
 mod thread_control;
 mod threads;

@@ -58,7 +58,7 @@ pub(super) fn send(jni: Jni<'_>, to: Profilers) -> bool {
 fn java_monitors(jvmti: Jvmti, jni: Jni<'_>, bytes: &mut Bytes) {
     let mut monitors: BTreeMap<usize, Local<'_>> = BTreeMap::new();
     for thread in threads::all() {
-        let thread = thread.object.local();
+        let thread = thread.object();
         let mut used = jvmti.owned_monitors(jni, thread).unwrap_or_default();
         used.extend(jvmti.contended_monitor(jni, thread).ok());
         for object in used {

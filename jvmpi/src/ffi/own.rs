@@ -1,14 +1,25 @@
-//! Small things that several files need: global references that no profiler is told of, and texts.
+//! Small things that several files need: global references that no profiler is told of, tokens of threads, texts, clocks.
 
 use std::cell::Cell;
 use std::ffi::CString;
+use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
+use std::thread;
+use std::time::Duration;
 
 use loadhook_jvm::jni::Jni;
 use loadhook_jvm::reference::{Global, Local};
 
+use super::layer;
+
 thread_local! {
     /// True while this thread makes or deletes a reference of the layer.
     static OWN: Cell<bool> = const { Cell::new(false) };
+    static TOKEN: Cell<u8> = const { Cell::new(0) };
+}
+
+/// A number of the calling thread, which no other thread has.
+pub(super) fn token() -> usize {
+    TOKEN.with(|token| std::ptr::from_ref(token).addr())
 }
 
 /// Makes a global reference of the layer.
@@ -26,9 +37,37 @@ pub(super) fn delete_global(jni: Jni<'_>, global: Global) {
     OWN.set(false);
 }
 
+/// The longest wait of [`lock_patiently`], in milliseconds.
+const PATIENCE: u32 = 100;
+
+/// Takes a lock that is held during calls of the JVM. `None` if its owner, which a profiler may have suspended there, does
+/// not release it soon.
+pub(super) fn lock_patiently<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    for _ in 0..PATIENCE {
+        match mutex.try_lock() {
+            Ok(held) => return Some(held),
+            Err(TryLockError::Poisoned(held)) => return Some(held.into_inner()),
+            Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(1)),
+        }
+    }
+    None
+}
+
 /// Returns whether this thread makes or deletes a reference of the layer.
 pub(super) fn is_own() -> bool {
     OWN.get()
+}
+
+/// The version of Java; 0 if it is not known.
+pub(super) fn java_version() -> u32 {
+    static VERSION: OnceLock<u32> = OnceLock::new();
+    *VERSION.get_or_init(|| {
+        let version =
+            layer::jvmti().and_then(|it| it.system_property("java.vm.specification.version"));
+        version
+            .and_then(|version| version.parse().ok())
+            .unwrap_or(0)
+    })
 }
 
 /// A C string. A zero byte, which names do not have, ends it.

@@ -1,6 +1,5 @@
 //! Raw monitors. They are the layer's own, because those of JVM TI cannot be made before the JVM is initialised.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_void};
 use std::ptr::null_mut;
@@ -8,6 +7,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use super::layer;
+use super::own::token;
 use crate::abi::{self, Data, EnvId, Int, event};
 
 /// A raw monitor.
@@ -38,15 +38,6 @@ pub(super) struct State {
 
 /// All monitors by address. A destroyed one stays in memory, because another thread may just be in a call.
 static MONITORS: RwLock<BTreeMap<usize, &'static RawMonitor>> = RwLock::new(BTreeMap::new());
-
-thread_local! {
-    static TOKEN: Cell<u8> = const { Cell::new(0) };
-}
-
-/// A number of the calling thread, which no other thread has.
-fn token() -> usize {
-    TOKEN.with(|token| std::ptr::from_ref(token).addr())
-}
 
 fn env() -> EnvId {
     layer::current_jni().map_or(null_mut(), layer::id)

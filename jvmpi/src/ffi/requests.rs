@@ -49,7 +49,7 @@ fn of_object(jni: Jni<'_>, event_type: Int, id: ObjectId, to: u8) -> bool {
         event::THREAD_START => {
             let thread = threads::find(threads::env_of_object(jni, object));
             thread.is_some_and(|thread| {
-                threads::requested(jni, thread, to);
+                threads::requested(jni, &thread, to);
                 true
             })
         }

@@ -41,10 +41,7 @@ pub(super) fn replacement(function: *mut c_void) -> Option<*mut c_void> {
 
 /// Learns the unit from the version of the JDK.
 pub(super) fn learn() {
-    let version = layer::jvmti()
-        .and_then(|jvmti| jvmti.system_property("java.vm.specification.version"))
-        .and_then(|version| version.parse::<u32>().ok());
-    if version.is_some_and(|version| version < 20) {
+    if (1..20).contains(&own::java_version()) {
         UNIT.store(MILLISECOND, Ordering::Release);
     }
 }

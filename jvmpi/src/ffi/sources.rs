@@ -1,13 +1,13 @@
 //! The capabilities and the events of JVM TI that events of JVMPI need.
 
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Mutex;
 
 use loadhook_jvm::jvmti::Jvmti;
 use loadhook_jvm::sys::{Capabilities, capability, event as jvmti_event};
 
 use super::layer;
-use super::{collections, jni_references};
+use super::{collections, jni_references, own};
 use crate::abi::{Int, event};
 
 /// The capabilities that need no event to be enabled, each for itself: without one, the functions that need it say so.
@@ -72,6 +72,7 @@ const SOURCES: [(c_int, &[Int]); 14] = [
         jvmti_event::MONITOR_CONTENDED_ENTER,
         &[
             event::MONITOR_CONTENDED_ENTER,
+            event::MONITOR_CONTENDED_ENTERED,
             event::MONITOR_CONTENDED_EXIT,
         ],
     ),
@@ -93,8 +94,9 @@ const SOURCES: [(c_int, &[Int]); 14] = [
     ),
 ];
 
-/// The sources that are enabled: a bit for each.
-static ENABLED_SOURCES: AtomicU64 = AtomicU64::new(0);
+/// The sources that are enabled: a bit for each. The lock is held while they are changed, so that the last change is that
+/// of the last set of events.
+static ENABLED_SOURCES: Mutex<u64> = Mutex::new(0);
 
 /// Adds the capabilities that the layer always asks for.
 pub(super) fn add_capabilities(jvmti: Jvmti) {
@@ -129,7 +131,15 @@ pub(super) fn prepare(jvmti: Jvmti, event_type: Int) -> Option<bool> {
         event::COMPILED_METHOD_LOAD | event::COMPILED_METHOD_UNLOAD => {
             add(&[capability::CAN_GENERATE_COMPILED_METHOD_LOAD_EVENTS])
         }
-        event::INSTRUCTION_START => add(&[capability::CAN_GENERATE_SINGLE_STEP_EVENTS]),
+        event::INSTRUCTION_START => {
+            // Without these, branches and keys of switches are not told.
+            let _ = add(&[
+                capability::CAN_GET_BYTECODES,
+                capability::CAN_GET_CONSTANT_POOL,
+            ]);
+            let _ = add(&[capability::CAN_ACCESS_LOCAL_VARIABLES]);
+            add(&[capability::CAN_GENERATE_SINGLE_STEP_EVENTS])
+        }
         event::MONITOR_CONTENDED_ENTER
         | event::MONITOR_CONTENDED_ENTERED
         | event::MONITOR_CONTENDED_EXIT => add(&[capability::CAN_GENERATE_MONITOR_EVENTS]),
@@ -163,25 +173,9 @@ pub(super) fn update() {
     let Some(jvmti) = layer::jvmti() else {
         return;
     };
-    for (number, (source, events)) in SOURCES.iter().enumerate() {
-        let needed = events.iter().any(|event| layer::enabled(*event) != 0);
-        let bit = 1 << number;
-        let before = if needed {
-            ENABLED_SOURCES.fetch_or(bit, Ordering::SeqCst)
-        } else {
-            ENABLED_SOURCES.fetch_and(!bit, Ordering::SeqCst)
-        };
-        if (before & bit != 0) == needed {
-            continue;
-        }
-        if *source == jvmti_event::SAMPLED_OBJECT_ALLOC && needed {
-            let _ = jvmti.set_heap_sampling_interval(0);
-            let _ = jvmti.notify(*source, true);
-            // Threads go on allocating in buffers that they got before. A collection takes these away.
-            let _ = jvmti.collect_garbage();
-            continue;
-        }
-        let _ = jvmti.notify(*source, needed);
+    if enable_sources(jvmti) {
+        // Threads go on allocating in buffers that they got before. A collection takes these away.
+        let _ = jvmti.collect_garbage();
     }
     jni_references::update();
     let collected = [
@@ -195,4 +189,26 @@ pub(super) fn update() {
     {
         collections::start_thread(jni);
     }
+}
+
+/// Returns whether allocations are told of from now on.
+fn enable_sources(jvmti: Jvmti) -> bool {
+    let mut begins_allocations = false;
+    let Some(mut enabled) = own::lock_patiently(&ENABLED_SOURCES) else {
+        return false;
+    };
+    for (number, (source, events)) in SOURCES.iter().enumerate() {
+        let needed = events.iter().any(|event| layer::enabled(*event) != 0);
+        let bit = 1 << number;
+        if (*enabled & bit != 0) == needed {
+            continue;
+        }
+        *enabled ^= bit;
+        if *source == jvmti_event::SAMPLED_OBJECT_ALLOC && needed {
+            let _ = jvmti.set_heap_sampling_interval(0);
+            begins_allocations = true;
+        }
+        let _ = jvmti.notify(*source, needed);
+    }
+    begins_allocations
 }

@@ -14,7 +14,7 @@ pub(super) fn frames(env: EnvId, depth: usize) -> Vec<CallFrame> {
     if depth == 0 {
         return Vec::new();
     }
-    let found = jvmti.stack_trace_of(thread.object.local(), depth + 1);
+    let found = jvmti.stack_trace_of(thread.object(), depth + 1);
     let mut frames = Vec::new();
     for frame in found {
         if frames.len() < depth && !methods::is_own(frame.method) {

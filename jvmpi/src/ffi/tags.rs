@@ -2,14 +2,15 @@
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Mutex, MutexGuard, TryLockError};
-use std::thread;
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard};
 
+use loadhook_jvm::heap_walk::{NewlyTagged, Tagged};
 use loadhook_jvm::jni::Jni;
 use loadhook_jvm::reference::{Local, Reference};
 
+use super::announcing::{self, Sending};
 use super::layer;
+use super::own::lock_patiently;
 use crate::abi::ObjectId;
 
 /// The next tag. Ids are used as addresses by hash tables of old profilers, so their low bits are zero.
@@ -17,48 +18,66 @@ static NEXT: AtomicI64 = AtomicI64::new(0x1_0000);
 const STEP: i64 = 16;
 /// Held between reading that an object has no tag and setting one. No event is sent meanwhile.
 static TAGGING: Mutex<()> = Mutex::new(());
-/// The longest wait for the lock, in milliseconds. A profiler may have suspended its owner; two tags for an object at
-/// one time, of which the last one stays, are better than none.
-const PATIENCE: u32 = 100;
 
 /// A new tag.
 pub(super) fn next_tag() -> i64 {
     NEXT.fetch_add(STEP, Ordering::Relaxed)
 }
 
-/// The id of an object, and whether it is new.
-pub(super) fn tagged(object: Local<'_>) -> (ObjectId, bool) {
+/// Gives an object that a walk over the heap has reached a tag, if it has none. Returns the object then.
+pub(super) fn tag_in_walk(object: Tagged<'_>, size: i64) -> Option<NewlyTagged> {
+    if object.tag.get() != 0 {
+        return None;
+    }
+    object.tag.set(next_tag());
+    Some(NewlyTagged {
+        tag: object.tag.get(),
+        class_tag: object.class_tag,
+        size,
+    })
+}
+
+/// The largest id so far.
+pub(super) fn last_id() -> ObjectId {
+    (NEXT.load(Ordering::Relaxed) - STEP) as ObjectId
+}
+
+/// The id of an object. If it is new, its definition is to be sent while the second part lives.
+pub(super) fn tagged(object: Local<'_>) -> (ObjectId, Option<Sending>) {
     let Some(jvmti) = layer::jvmti().filter(|_| !object.is_null()) else {
-        return (0, false);
+        return (0, None);
     };
     match jvmti.tag(object) {
         Ok(0) => {}
-        Ok(tag) => return (tag as ObjectId, false),
-        Err(_) => return (0, false),
+        Ok(tag) => return known(tag),
+        Err(_) => return (0, None),
     }
-    let _held = lock();
+    let held = lock();
     match jvmti.tag(object) {
         Ok(0) => {}
-        Ok(tag) => return (tag as ObjectId, false),
-        Err(_) => return (0, false),
+        Ok(tag) => {
+            drop(held);
+            return known(tag);
+        }
+        Err(_) => return (0, None),
     }
     let tag = next_tag();
+    let sending = announcing::begin(tag as ObjectId);
     match jvmti.set_tag(object, tag) {
-        Ok(()) => (tag as ObjectId, true),
-        Err(_) => (0, false),
+        Ok(()) => (tag as ObjectId, Some(sending)),
+        Err(_) => (0, None),
     }
 }
 
-/// Lets no thread give an object a tag meanwhile. `None` if its owner does not release it soon.
+fn known(tag: i64) -> (ObjectId, Option<Sending>) {
+    announcing::wait_for(tag as ObjectId);
+    (tag as ObjectId, None)
+}
+
+/// Lets no thread give an object a tag meanwhile. `None` if its owner does not release it soon: two tags for an object
+/// at one time, of which the last one stays, are better than none.
 pub(super) fn lock() -> Option<MutexGuard<'static, ()>> {
-    for _ in 0..PATIENCE {
-        match TAGGING.try_lock() {
-            Ok(held) => return Some(held),
-            Err(TryLockError::Poisoned(held)) => return Some(held.into_inner()),
-            Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(1)),
-        }
-    }
-    None
+    lock_patiently(&TAGGING)
 }
 
 /// The object with this id; null if there is none.

@@ -1,10 +1,11 @@
 //! Suspending threads, and their states.
 
 use std::ptr::null_mut;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
 
 use loadhook_jvm::sys::thread_state;
 
+use super::suspension::Hold;
 use super::threads::Thread;
 use super::{collections, layer, threads};
 use crate::abi::{EnvId, Int};
@@ -21,7 +22,7 @@ const IS_SUSPENDED: Int = 14;
 const NOT_SUSPENDED: Int = 13;
 
 /// The thread with this environment, unless it is the calling one.
-fn other(env: EnvId) -> Option<&'static Thread> {
+fn other(env: EnvId) -> Option<Arc<Thread>> {
     let own = layer::current_jni().map_or(null_mut(), layer::id);
     threads::find(env).filter(|_| env != own)
 }
@@ -31,18 +32,23 @@ pub(super) fn suspend(env: EnvId) -> Int {
     let (Some(jvmti), Some(thread)) = (layer::jvmti(), other(env)) else {
         return INVALID_THREAD;
     };
-    if thread.is_suspended.swap(true, Ordering::SeqCst) {
-        return IS_SUSPENDED;
+    let changed = thread
+        .suspension
+        .change(Hold::Free, || match jvmti.suspend(thread.object()) {
+            Err(error) => (Hold::Free, error.0),
+            Ok(()) => {
+                collections::disable();
+                thread
+                    .suspension
+                    .stopped(jvmti.thread_cpu_time(thread.object()));
+                (Hold::Suspended, 0)
+            }
+        });
+    match changed {
+        Ok(result) => result,
+        Err(Hold::Ended) => INVALID_THREAD,
+        Err(_) => IS_SUSPENDED,
     }
-    if let Err(error) = jvmti.suspend(thread.object.local()) {
-        thread.is_suspended.store(false, Ordering::SeqCst);
-        return error.0;
-    }
-    collections::disable();
-    let time = jvmti.thread_cpu_time(thread.object.local());
-    let [last, before] = &thread.cpu_times;
-    before.store(last.swap(time, Ordering::SeqCst), Ordering::SeqCst);
-    0
 }
 
 /// Resumes a thread that `suspend` has suspended.
@@ -50,13 +56,16 @@ pub(super) fn resume(env: EnvId) -> Int {
     let (Some(jvmti), Some(thread)) = (layer::jvmti(), other(env)) else {
         return INVALID_THREAD;
     };
-    if !thread.is_suspended.swap(false, Ordering::SeqCst) {
-        return NOT_SUSPENDED;
+    let changed = thread.suspension.change(Hold::Suspended, || {
+        collections::enable();
+        let resumed = jvmti.resume(thread.object());
+        (Hold::Free, resumed.map_or_else(|error| error.0, |()| 0))
+    });
+    match changed {
+        Ok(result) => result,
+        Err(Hold::Ended) => INVALID_THREAD,
+        Err(_) => NOT_SUSPENDED,
     }
-    collections::enable();
-    jvmti
-        .resume(thread.object.local())
-        .map_or_else(|error| error.0, |()| 0)
 }
 
 /// The status of a thread. A suspension by a profiler does not change it.
@@ -64,7 +73,7 @@ pub(super) fn status(env: EnvId) -> Int {
     let (Some(jvmti), Some(thread)) = (layer::jvmti(), threads::find(env)) else {
         return RUNNABLE;
     };
-    let state = jvmti.thread_state(thread.object.local());
+    let state = jvmti.thread_state(thread.object());
     let waits = thread_state::WAITING | thread_state::SLEEPING | thread_state::PARKED;
     let mut status = if state & thread_state::BLOCKED_ON_MONITOR_ENTER != 0 {
         MONITOR_WAIT
@@ -73,7 +82,7 @@ pub(super) fn status(env: EnvId) -> Int {
     } else {
         RUNNABLE
     };
-    if state & thread_state::SUSPENDED != 0 && !thread.is_suspended.load(Ordering::SeqCst) {
+    if state & thread_state::SUSPENDED != 0 && !thread.suspension.is_suspended() {
         status |= SUSPENDED;
     }
     if state & thread_state::INTERRUPTED != 0 {
@@ -87,11 +96,10 @@ pub(super) fn has_run(env: EnvId) -> u8 {
     let (Some(jvmti), Some(thread)) = (layer::jvmti(), threads::find(env)) else {
         return 0;
     };
-    let [last, before] = &thread.cpu_times;
-    let last = last.load(Ordering::SeqCst);
-    if thread.is_suspended.load(Ordering::SeqCst) {
-        u8::from(last > before.load(Ordering::SeqCst))
+    let has_run = if thread.suspension.is_suspended() {
+        thread.suspension.ran_between()
     } else {
-        u8::from(jvmti.thread_cpu_time(thread.object.local()) > last)
-    }
+        jvmti.thread_cpu_time(thread.object()) > thread.suspension.last_time()
+    };
+    u8::from(has_run)
 }

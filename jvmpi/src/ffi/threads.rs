@@ -1,84 +1,189 @@
 //! Threads by their JNI environments, which are their ids.
 
-use std::cell::{Cell, UnsafeCell};
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::ffi::c_void;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU8, Ordering};
-use std::sync::{OnceLock, PoisonError, RwLock};
+use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockWriteGuard};
 
 use loadhook_jvm::jni::{Field, Jni};
 use loadhook_jvm::reference::{Global, Local};
 
-use super::definitions;
 use super::layer::{self, MOST_PROFILERS, Profilers};
-use super::own::text;
+use super::own::{self, text};
+use super::suspension::Suspension;
+use super::{announcing, definitions};
 use crate::abi::{Data, EnvId, REQUESTED, ThreadStart, event};
 
-/// The facts about a thread.
+/// The record of a thread. Whoever uses it holds it, so the reference to the thread's object lives as long as its last
+/// use.
 pub(super) struct Thread {
     pub(super) env: usize,
-    pub(super) object: Global,
+    object: Global,
     /// Each profiler's storage.
-    pub(super) storage: [AtomicPtr<c_void>; MOST_PROFILERS],
+    storage: [AtomicPtr<c_void>; MOST_PROFILERS],
     /// The profilers that have got the thread's `THREAD_START`.
     announced: AtomicU8,
-    /// True while a profiler has suspended the thread.
-    pub(super) is_suspended: AtomicBool,
-    /// Processor time at the last suspension and at the one before.
-    pub(super) cpu_times: [AtomicI64; 2],
-    /// Environment of the thread that owned the monitor that this one waits to enter.
-    pub(super) owner: AtomicPtr<c_void>,
-    /// Start of the wait that goes on, in nanoseconds.
-    pub(super) wait_began: AtomicI64,
-    /// True while a profiler is told of an entry or exit. Only the thread itself uses it.
-    pub(super) is_told: AtomicBool,
-    /// Methods that have sent an entry and no exit. Only the thread itself uses it.
-    pub(super) stack: UnsafeCell<Vec<u32>>,
+    /// The hold that profilers have on it.
+    pub(super) suspension: Suspension,
 }
 
-// SAFETY: `stack` is used by the thread itself only; the rest may be used by every thread.
-unsafe impl Sync for Thread {}
-// SAFETY: as above.
-unsafe impl Send for Thread {}
+impl Thread {
+    /// The thread's object, as long as the record lives.
+    pub(super) fn object(&self) -> Local<'_> {
+        self.object.local()
+    }
+}
 
-/// Threads by environment. The records are never freed, because others may just use one.
-static THREADS: RwLock<Option<HashMap<usize, &'static Thread>>> = RwLock::new(None);
+impl Drop for Thread {
+    fn drop(&mut self) {
+        if let Some(jni) = layer::current_jni() {
+            own::delete_global(jni, self.object);
+        }
+    }
+}
+
+/// The state that only the thread itself uses.
+pub(super) struct Own {
+    /// Environment of the record; 0 while the thread has none.
+    env: Cell<usize>,
+    record: RefCell<Option<Arc<Thread>>>,
+    /// True while a profiler is told of an entry or exit.
+    pub(super) is_told: Cell<bool>,
+    /// Methods that have sent an entry and no exit.
+    pub(super) stack: RefCell<Vec<u32>>,
+    /// The number of the beginning of methods' events from which `stack` is.
+    pub(super) beginning: Cell<u32>,
+    /// The wait for a monitor.
+    pub(super) entering: Cell<Option<Entering>>,
+    /// Start of the wait that goes on, in nanoseconds; 0 for none.
+    pub(super) wait_began: Cell<i64>,
+}
+
+/// A thread's wait to enter a monitor.
+#[derive(Clone, Copy)]
+pub(super) struct Entering {
+    /// The profilers that have got `MONITOR_CONTENDED_ENTER`.
+    pub(super) told: Profilers,
+    /// Environment of the thread that owned the monitor; null if it is not known.
+    pub(super) owner: EnvId,
+}
+
+thread_local! {
+    static OWN: Own = const {
+        Own {
+            env: Cell::new(0),
+            record: RefCell::new(None),
+            is_told: Cell::new(false),
+            stack: RefCell::new(Vec::new()),
+            beginning: Cell::new(0),
+            entering: Cell::new(None),
+            wait_began: Cell::new(0),
+        }
+    };
+}
+
+/// Threads by environment. `None` stands for a thread that has ended while the JVM's list of threads was read.
+static THREADS: RwLock<Option<HashMap<usize, Option<Arc<Thread>>>>> = RwLock::new(None);
 /// `Thread.eetop`, the address of the JVM's thread.
 static EETOP: OnceLock<Field> = OnceLock::new();
 /// The distance from that address to the environment, the same for all threads.
 static DISTANCE: OnceLock<isize> = OnceLock::new();
 
-thread_local! {
-    static CURRENT: Cell<Option<&'static Thread>> = const { Cell::new(None) };
+fn changing() -> RwLockWriteGuard<'static, Option<HashMap<usize, Option<Arc<Thread>>>>> {
+    THREADS.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn known(env: EnvId) -> Option<Arc<Thread>> {
+    let threads = THREADS.read().unwrap_or_else(PoisonError::into_inner);
+    threads.as_ref()?.get(&env.addr()).cloned().flatten()
+}
+
+/// Runs `body` with the state of the calling thread; `None` if it has not started, or has ended.
+#[inline]
+pub(super) fn on_own<T>(env: EnvId, body: impl FnOnce(&Own) -> T) -> Option<T> {
+    let run = |own: &Own| (own.env.get() == env.addr() || own.adopt(env)).then(|| body(own));
+    OWN.try_with(run).ok().flatten()
+}
+
+/// Returns whether the calling thread has started and has not ended.
+pub(super) fn is_started(env: EnvId) -> bool {
+    on_own(env, |_| ()).is_some()
+}
+
+impl Own {
+    /// Takes the record of the calling thread, if there is one.
+    #[cold]
+    fn adopt(&self, env: EnvId) -> bool {
+        let Some(thread) = known(env) else {
+            return false;
+        };
+        // Another thread may just be sending the `THREAD_START`.
+        announcing::wait_for(env.addr());
+        self.env.set(env.addr());
+        self.record.replace(Some(thread));
+        true
+    }
+
+    fn forget(&self) {
+        self.env.set(0);
+        self.record.replace(None);
+        self.is_told.set(false);
+        self.stack.replace(Vec::new());
+        self.entering.set(None);
+        self.wait_began.set(0);
+    }
 }
 
 /// The thread with this environment; `None` if it has ended or never was.
-pub(super) fn find(env: EnvId) -> Option<&'static Thread> {
-    let current = CURRENT.try_with(Cell::get).ok().flatten();
-    if let Some(thread) = current.filter(|thread| thread.env == env.addr()) {
-        return Some(thread);
-    }
-    let threads = THREADS.read().unwrap_or_else(PoisonError::into_inner);
-    threads.as_ref()?.get(&env.addr()).copied()
+pub(super) fn find(env: EnvId) -> Option<Arc<Thread>> {
+    with(env, Arc::clone)
 }
 
-/// The calling thread.
-#[inline]
-pub(super) fn current(env: EnvId) -> Option<&'static Thread> {
-    let current = CURRENT.try_with(Cell::get).ok().flatten();
-    if let Some(thread) = current.filter(|thread| thread.env == env.addr()) {
-        return Some(thread);
+/// Runs `body`, which sends no event, with the thread of this environment.
+pub(super) fn with<T>(env: EnvId, body: impl FnOnce(&Arc<Thread>) -> T) -> Option<T> {
+    let mut body = Some(body);
+    let found = OWN.try_with(|own| {
+        let record = own.record.borrow();
+        let thread = record.as_ref().filter(|it| it.env == env.addr())?;
+        body.take().map(|body| body(thread))
+    });
+    match found.ok().flatten() {
+        Some(result) => Some(result),
+        None => known(env).and_then(|thread| body.map(|body| body(&thread))),
     }
-    let found = find(env);
-    let _ = CURRENT.try_with(|current| current.set(found));
-    found
 }
 
 /// All threads.
-pub(super) fn all() -> Vec<&'static Thread> {
+pub(super) fn all() -> Vec<Arc<Thread>> {
     let threads = THREADS.read().unwrap_or_else(PoisonError::into_inner);
-    threads.iter().flat_map(HashMap::values).copied().collect()
+    let threads = threads.iter().flat_map(HashMap::values);
+    threads.flatten().cloned().collect()
+}
+
+/// A profiler's storage for the thread of this environment.
+pub(super) fn storage(env: EnvId, profiler: usize) -> *mut c_void {
+    let load = |thread: &Arc<Thread>| thread.storage[profiler].load(Ordering::Acquire);
+    with(env, load).unwrap_or(null_mut())
+}
+
+/// Sets a profiler's storage for the thread of this environment.
+pub(super) fn set_storage(env: EnvId, profiler: usize, value: *mut c_void) {
+    with(env, |thread| {
+        thread.storage[profiler].store(value, Ordering::Release);
+    });
+}
+
+/// Returns whether `thread`, which waits or has waited, is a virtual thread that left its carrier for this.
+pub(super) fn has_left_carrier(jni: Jni<'_>, thread: Local<'_>) -> bool {
+    /// The version from which on monitors do not hold up carriers.
+    const WITHOUT_PINNING: u32 = 24;
+    own::java_version() >= WITHOUT_PINNING
+        && with(layer::id(jni), |carrier| {
+            !jni.is_same(carrier.object, thread)
+        }) == Some(true)
 }
 
 /// Finds out how environments follow from threads. `thread` is the calling one.
@@ -111,56 +216,90 @@ pub(super) fn env_of(jni: Jni<'_>, thread: Local<'_>) -> EnvId {
     }
 }
 
-/// Adds a thread; nothing happens if it is there.
-pub(super) fn add(jni: Jni<'_>, env: EnvId, object: Local<'_>) -> Option<&'static Thread> {
-    if env.is_null() {
-        return None;
-    }
-    if let Some(thread) = find(env) {
-        return Some(thread);
-    }
-    let object = super::own::global(jni, object)?;
-    let thread: &'static Thread = Box::leak(Box::new(Thread {
+fn record(jni: Jni<'_>, env: EnvId, object: Local<'_>) -> Option<Arc<Thread>> {
+    let object = own::global(jni, object)?;
+    Some(Arc::new(Thread {
         env: env.addr(),
         object,
         storage: [const { AtomicPtr::new(null_mut()) }; MOST_PROFILERS],
         announced: AtomicU8::new(0),
-        is_suspended: AtomicBool::new(false),
-        cpu_times: [AtomicI64::new(0), AtomicI64::new(0)],
-        owner: AtomicPtr::new(null_mut()),
-        wait_began: AtomicI64::new(0),
-        is_told: AtomicBool::new(false),
-        stack: UnsafeCell::new(Vec::new()),
-    }));
-    let mut threads = THREADS.write().unwrap_or_else(PoisonError::into_inner);
-    let by_env = threads.get_or_insert_default();
-    Some(*by_env.entry(env.addr()).or_insert(thread))
+        suspension: Suspension::default(),
+    }))
 }
 
-/// Removes the calling thread, which ends.
-pub(super) fn remove(jni: Jni<'_>) {
-    let _ = CURRENT.try_with(|current| current.set(None));
-    let removed = {
-        let mut threads = THREADS.write().unwrap_or_else(PoisonError::into_inner);
-        threads
-            .as_mut()
-            .and_then(|threads| threads.remove(&jni.env.addr()))
+/// Adds the threads that run already. It is called once, since every later thread tells of its start itself.
+pub(super) fn add_listed(jni: Jni<'_>) {
+    let Some(jvmti) = layer::jvmti() else {
+        return;
     };
-    if let Some(thread) = removed {
-        super::own::delete_global(jni, thread.object);
-        // SAFETY: the thread itself runs this, outside of a probe.
-        unsafe { *thread.stack.get() = Vec::new() };
+    for object in jvmti.threads(jni).unwrap_or_default() {
+        let env = env_of(jni, object);
+        if let Some(thread) = record(jni, env, object).filter(|_| !env.is_null()) {
+            let mut threads = changing();
+            if let Entry::Vacant(place) = threads.get_or_insert_default().entry(env.addr()) {
+                place.insert(Some(thread));
+            }
+        }
+    }
+    if let Some(threads) = changing().as_mut() {
+        threads.retain(|_, thread| thread.is_some());
+    }
+}
+
+/// Adds the calling thread, which has started. The record of an older thread with its environment gives way.
+pub(super) fn started(jni: Jni<'_>, object: Local<'_>) -> Option<Arc<Thread>> {
+    let env = layer::id(jni);
+    let mut new = None;
+    loop {
+        let before = known(env);
+        if let Some(thread) = before.as_ref().filter(|it| jni.is_same(it.object, object)) {
+            return Some(thread.clone());
+        }
+        let thread = match new.take() {
+            Some(thread) => thread,
+            None => record(jni, env, object)?,
+        };
+        let mut threads = changing();
+        let place = threads
+            .get_or_insert_default()
+            .entry(env.addr())
+            .or_default();
+        if place.as_ref().map(Arc::as_ptr) == before.as_ref().map(Arc::as_ptr) {
+            *place = Some(thread.clone());
+            return Some(thread);
+        }
+        new = Some(thread);
+    }
+}
+
+/// Removes the calling thread, which ends. It waits until no profiler holds it up.
+pub(super) fn ended(jni: Jni<'_>) {
+    let env = layer::id(jni);
+    // Held until the lock below is free again, because the last owner deletes a reference.
+    let thread = find(env);
+    if let Some(thread) = &thread {
+        thread.suspension.end();
+    }
+    let _ = OWN.try_with(Own::forget);
+    let mut threads = changing();
+    if let Some(threads) = threads.as_mut() {
+        if layer::is_running() {
+            threads.remove(&env.addr());
+        } else {
+            threads.insert(env.addr(), None);
+        }
     }
 }
 
 /// Sends `THREAD_START` to those profilers that want it and have not got it.
 pub(super) fn announce(jni: Jni<'_>, thread: &Thread) {
     let wanted = layer::wanted(event::THREAD_START);
-    if wanted & !thread.announced.load(Ordering::Relaxed) == 0 {
-        return;
+    if wanted & !thread.announced.load(Ordering::SeqCst) != 0 {
+        let _sending = announcing::begin(thread.env);
+        let new = wanted & !thread.announced.fetch_or(wanted, Ordering::SeqCst);
+        start_event(jni, thread, new, event::THREAD_START, true);
     }
-    let new = wanted & !thread.announced.fetch_or(wanted, Ordering::SeqCst);
-    start_event(jni, thread, new, event::THREAD_START, true);
+    announcing::wait_for(thread.env);
 }
 
 /// Sends the requested `THREAD_START`.
@@ -169,10 +308,10 @@ pub(super) fn requested(jni: Jni<'_>, thread: &Thread, to: Profilers) {
 }
 
 fn start_event(jni: Jni<'_>, thread: &Thread, to: Profilers, event_type: i32, own_env: bool) {
-    let Some(jvmti) = layer::jvmti() else {
+    let Some(jvmti) = layer::jvmti().filter(|_| to != 0) else {
         return;
     };
-    let object = thread.object.local();
+    let object = thread.object();
     let id = definitions::id_of_thread(jni, object);
     let names = jvmti.thread_names(object).unwrap_or_default();
     let (name, group, parent) = (text(&names.name), text(&names.group), text(&names.parent));

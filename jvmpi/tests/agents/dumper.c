@@ -88,7 +88,8 @@ static void root(Reader *reader, int kind) {
 
 static void class_dump(Reader *reader, int is_second_pass) {
     jobjectID id = pointer(reader), super = pointer(reader);
-    Class *class = class_of(id, "CLASS_DUMP");
+    Class *class = known_class(id);
+    EXPECT(class, "CLASS_DUMP of %p, which no CLASS_LOAD has defined", (void *)id);
     for (int i = 0; i < 4; i++) { /* loader, signers, protection domain, name */
         add_reference(pointer(reader));
     }
@@ -326,6 +327,10 @@ static void request(jint event, void *argument) {
 
 static void on_shut_down(void) {
     JVMPI_HeapDumpArg argument;
+    /* As HPROF did. Classes that were never used must not appear as classes then, because they were not defined. */
+    for (jint event = 1; event <= JVMPI_MAX_EVENT_TYPE_VAL; event++) {
+        CALL(DisableEvent)(event, NULL);
+    }
     for (jint i = JVMPI_DUMP_LEVEL_0; i <= JVMPI_DUMP_LEVEL_2; i++) {
         argument.heap_dump_level = level = i;
         request(JVMPI_EVENT_HEAP_DUMP, &argument);

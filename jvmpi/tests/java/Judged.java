@@ -1,6 +1,7 @@
 import java.io.File;
 import java.io.InputStream;
 import java.lang.reflect.Constructor;
+import java.lang.reflect.Method;
 import java.util.concurrent.locks.LockSupport;
 
 /**
@@ -9,6 +10,7 @@ import java.util.concurrent.locks.LockSupport;
  * contended, and goes on when the file of that name exists.
  */
 public class Judged {
+    static final int FIRST_BRANCH = 4, LAST_BRANCH = 9;
     static final int CALLS = 1000, THROWS = 200, CONSTRUCTIONS = 100, WORKERS = 4, WORK = 500;
     static final int ROUNDS = 20, NOTIFIED = 10, TIMED = 5, SLEEPS = 3;
     static final int ITEMS = 1000, REFLECTED = 50, CLONES = 30, KEPT = 100, LARGE = 20, LARGE_LENGTH = 12345;
@@ -41,6 +43,7 @@ public class Judged {
         new Broken().print();
         System.out.println("text " + Rewritten.text());
         signals();
+        virtualThreads();
         for (int i = 0; i < COLLECTIONS; i++) {
             System.gc();
         }
@@ -54,10 +57,42 @@ public class Judged {
             sink = leaf(i);
         }
         sink = recursive(10);
+        for (int i = FIRST_BRANCH; i <= LAST_BRANCH; i++) {
+            sink = branches(i);
+        }
     }
 
     static int leaf(int i) {
         return i + 1;
+    }
+
+    /** The first jump is taken up to 6; the keys of the first switch are 5 to 8; the second has three pairs. */
+    static int branches(int i) {
+        int found = i > 6 ? 1 : 2;
+        switch (i) {
+            case 5:
+                found += 10;
+                break;
+            case 6:
+            case 7:
+                found += 20;
+                break;
+            case 8:
+                found += 30;
+                break;
+            default:
+                found += 40;
+        }
+        switch (i * 1000) {
+            case 5000:
+                return found;
+            case 7000:
+                return -found;
+            case 100_000:
+                return 0;
+            default:
+                return 2 * found;
+        }
     }
 
     static int recursive(int depth) {
@@ -280,6 +315,41 @@ public class Judged {
         contender.join();
     }
 
+    static class SharedLock {}
+
+    /** Virtual threads contend for a monitor and wait in it, if the property `judged.virtual` is set and there are some. */
+    static void virtualThreads() throws Exception {
+        if (System.getProperty("judged.virtual") == null) {
+            return;
+        }
+        Method start;
+        try {
+            start = Thread.class.getMethod("startVirtualThread", Runnable.class);
+        } catch (NoSuchMethodException olderJdk) {
+            return;
+        }
+        SharedLock lock = new SharedLock();
+        Runnable shares = () -> {
+            for (int i = 0; i < 5; i++) {
+                synchronized (lock) {
+                    try {
+                        lock.wait(1);
+                        Thread.sleep(1);
+                    } catch (InterruptedException e) {
+                        throw new AssertionError(e);
+                    }
+                }
+            }
+        };
+        Thread[] threads = new Thread[10];
+        for (int i = 0; i < threads.length; i++) {
+            threads[i] = (Thread) start.invoke(null, shares);
+        }
+        for (Thread thread : threads) {
+            thread.join();
+        }
+    }
+
     // Objects and classes
 
     static class Item implements Cloneable {
@@ -442,6 +512,10 @@ public class Judged {
         edge("clones", "$Item.copy", CLONES);
         edge("chain", "$Node.<init>", NODES);
         System.out.println("edge Judged$Node.<init> > Judged$Origin.<init> " + NODES);
+        total("branches-taken", 3);
+        total("table-keys", 4 + 5 + 6 + 7 + 8 + 9);
+        // The default counts as the pair behind the last one.
+        total("lookup-pairs", 3 + 0 + 3 + 1 + 3 + 3);
         total("threads-worker", WORKERS);
         int contended = ROUNDS + (System.getProperty("judged.marker") == null ? 0 : 1);
         total("threads-contender", contended);

@@ -1,0 +1,105 @@
+//! Definitions that are just being sent. A thing counts as announced from the moment when one thread begins to send its
+//! definition. Another thread that meets its id waits until the profilers have got it.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::own;
+
+/// Definitions under way.
+static SENDING: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
+/// The length of [`SENDING`], to be read without the lock.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+static SENT: Condvar = Condvar::new();
+/// The longest wait. The sending thread may be suspended by a profiler, or wait for a lock that the profiler holds in the
+/// thread that waits here.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Entry {
+    first: usize,
+    last: usize,
+    /// Token of the thread that sends the definitions.
+    sender: usize,
+}
+
+/// Definitions that are being sent until this is dropped.
+pub(super) struct Sending(Entry);
+
+fn sending() -> MutexGuard<'static, Vec<Entry>> {
+    SENDING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Notes that the calling thread sends the definition of `id`. It must do so before others can see that the id is
+/// announced.
+pub(super) fn begin(id: usize) -> Sending {
+    begin_all(id, id)
+}
+
+/// The same for several ids.
+pub(super) fn begin_all(first: usize, last: usize) -> Sending {
+    let entry = Entry {
+        first,
+        last,
+        sender: own::token(),
+    };
+    let mut sending = sending();
+    sending.push(entry);
+    COUNT.store(sending.len(), Ordering::SeqCst);
+    Sending(entry)
+}
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        let mut sending = sending();
+        if let Some(place) = sending.iter().position(|it| *it == self.0) {
+            sending.swap_remove(place);
+        }
+        COUNT.store(sending.len(), Ordering::SeqCst);
+        drop(sending);
+        SENT.notify_all();
+    }
+}
+
+/// Waits until no other thread is sending the definition of `id`.
+#[inline]
+pub(super) fn wait_for(id: usize) {
+    if COUNT.load(Ordering::SeqCst) != 0 {
+        wait(id);
+    }
+}
+
+#[cold]
+fn wait(id: usize) {
+    let me = own::token();
+    let is_others = |it: &Entry| (it.first..=it.last).contains(&id) && it.sender != me;
+    let is_sent_by_another = |sending: &mut Vec<Entry>| sending.iter().any(is_others);
+    let _ = SENT.wait_timeout_while(sending(), PATIENCE, is_sent_by_another);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+    use std::thread;
+    use std::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn another_thread_waits_for_a_definition() {
+        static IS_SENT: AtomicBool = AtomicBool::new(false);
+        let definition = begin(16);
+        // The thread that sends does not wait for itself, nor anybody for another id.
+        wait_for(16);
+        let other = thread::spawn(|| {
+            wait_for(32);
+            let began = Instant::now();
+            wait_for(16);
+            IS_SENT.load(Ordering::SeqCst) || began.elapsed() >= PATIENCE
+        });
+        IS_SENT.store(true, Ordering::SeqCst);
+        drop(definition);
+        assert!(other.join().expect("the other thread"));
+    }
+}

@@ -1,0 +1,105 @@
+//! Probes in the classes that are loaded. They are put in when the first profiler enables an event of methods, and taken
+//! out when the last one disables it, so that they cost nothing then.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use loadhook_jvm::jni::Jni;
+use loadhook_jvm::reference::Local;
+
+use super::hook::{self, Kind};
+use super::{instructions, layer, methods};
+
+/// The number of classes that are retransformed at once.
+const BATCH: usize = 200;
+
+struct State {
+    /// The probes that classes get from now on.
+    wanted: Kind,
+    /// How often loaded classes had to be shown to the hook, and up to which time this is done.
+    asked: u32,
+    done: u32,
+    /// True while a thread shows them.
+    is_changing: bool,
+}
+
+static STATE: Mutex<State> = Mutex::new(State {
+    wanted: Kind::None,
+    asked: 0,
+    done: 0,
+    is_changing: false,
+});
+
+fn state() -> MutexGuard<'static, State> {
+    STATE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Makes a change of the enabled events, and notes whether classes need other probes now.
+pub(super) fn note(change: impl FnOnce()) {
+    let mut state = state();
+    change();
+    let wanted = hook::kind();
+    if wanted == state.wanted {
+        return;
+    }
+    if state.wanted == Kind::None {
+        methods::begin();
+    }
+    state.wanted = wanted;
+    state.asked += 1;
+}
+
+/// Has the classes that are loaded shown to the hook again, even if the probes stay the same.
+pub(super) fn show_all(jni: Jni<'_>) {
+    state().asked += 1;
+    update(jni);
+}
+
+/// Brings the probes of loaded classes up to date. If another thread is at it, that thread does this too.
+pub(super) fn update(jni: Jni<'_>) {
+    // The layer's class may have been defined since.
+    note(|| {});
+    loop {
+        let asked = {
+            let mut state = state();
+            if state.is_changing || state.done == state.asked {
+                return;
+            }
+            state.is_changing = true;
+            state.asked
+        };
+        retransform_loaded(jni);
+        let mut state = state();
+        state.is_changing = false;
+        state.done = asked;
+    }
+}
+
+/// Shows the hook all classes that are loaded.
+fn retransform_loaded(jni: Jni<'_>) {
+    let Some(jvmti) = layer::jvmti() else {
+        return;
+    };
+    jni.framed(|jni| {
+        jni.ensure_local_capacity();
+        let classes = jvmti.loaded_classes(jni).unwrap_or_default();
+        let modifiable: Vec<Local<'_>> = classes
+            .into_iter()
+            .filter(|class| jvmti.is_modifiable(*class))
+            .collect();
+        modifiable.chunks(BATCH).for_each(retransform);
+    });
+}
+
+/// Retransforms classes. If the JVM refuses them, those that it accepts.
+fn retransform(classes: &[Local<'_>]) {
+    let Some(jvmti) = layer::jvmti() else {
+        return;
+    };
+    let result = jvmti.retransform(classes);
+    instructions::forget_code();
+    if result.is_err() && classes.len() > 1 {
+        let (one, other) = classes.split_at(classes.len() / 2);
+        retransform(one);
+        retransform(other);
+    }
+}

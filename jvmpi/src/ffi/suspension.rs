@@ -1,0 +1,127 @@
+//! The hold that profilers have on a thread.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// A thread is free, held up by a profiler, or at its end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Hold {
+    /// No profiler has suspended the thread.
+    #[default]
+    Free,
+    /// A profiler is about to suspend or resume it.
+    Changing,
+    /// A profiler has suspended it.
+    Suspended,
+    /// It has ended, and can no longer be suspended.
+    Ended,
+}
+
+/// The hold on one thread.
+///
+/// A thread that ends waits until nobody holds it. After its end its environment leads to no record, so a profiler could
+/// not resume it any more.
+#[derive(Default)]
+pub(super) struct Suspension {
+    hold: Mutex<Hold>,
+    changed: Condvar,
+    /// The thread's processor time at the last suspension and at the one before.
+    times: [AtomicI64; 2],
+}
+
+impl Suspension {
+    fn hold(&self) -> MutexGuard<'_, Hold> {
+        self.hold.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns whether a profiler has suspended the thread.
+    pub(super) fn is_suspended(&self) -> bool {
+        *self.hold() == Hold::Suspended
+    }
+
+    /// Suspends or resumes the thread by `act`, which returns the new hold beside its result. The hold must be `from`
+    /// before; if it is another one, that is the error.
+    pub(super) fn change<T>(&self, from: Hold, act: impl FnOnce() -> (Hold, T)) -> Result<T, Hold> {
+        {
+            let mut hold = self.hold();
+            if *hold != from {
+                return Err(*hold);
+            }
+            *hold = Hold::Changing;
+        }
+        // The lock is free meanwhile, because the JVM may stop the calling thread in `act`.
+        let (new, result) = act();
+        *self.hold() = new;
+        self.changed.notify_all();
+        Ok(result)
+    }
+
+    /// Ends the thread, as soon as no profiler holds it up.
+    pub(super) fn end(&self) {
+        let is_held = |hold: &mut Hold| [Hold::Changing, Hold::Suspended].contains(hold);
+        let hold = self.changed.wait_while(self.hold(), is_held);
+        *hold.unwrap_or_else(PoisonError::into_inner) = Hold::Ended;
+    }
+
+    /// Notes the processor time of the thread, which has just been suspended.
+    pub(super) fn stopped(&self, time: i64) {
+        let [last, before] = &self.times;
+        before.store(last.swap(time, Ordering::SeqCst), Ordering::SeqCst);
+    }
+
+    /// The processor time at the last suspension.
+    pub(super) fn last_time(&self) -> i64 {
+        self.times[0].load(Ordering::SeqCst)
+    }
+
+    /// Returns whether the thread has run between its last two suspensions.
+    pub(super) fn ran_between(&self) -> bool {
+        let [last, before] = &self.times;
+        last.load(Ordering::SeqCst) > before.load(Ordering::SeqCst)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn a_thread_is_suspended_once() {
+        let thread = Suspension::default();
+        let suspend = || thread.change(Hold::Free, || (Hold::Suspended, ()));
+        let resume = || thread.change(Hold::Suspended, || (Hold::Free, ()));
+        assert_eq!(resume(), Err(Hold::Free));
+        assert_eq!(suspend(), Ok(()));
+        assert!(thread.is_suspended());
+        assert_eq!(suspend(), Err(Hold::Suspended));
+        assert_eq!(resume(), Ok(()));
+        thread.end();
+        assert_eq!(suspend(), Err(Hold::Ended));
+    }
+
+    #[test]
+    fn a_suspended_thread_does_not_end() {
+        let suspension = Arc::new(Suspension::default());
+        let is_released = Arc::new(AtomicBool::new(false));
+        let suspended = suspension.change(Hold::Free, || (Hold::Suspended, ()));
+        assert_eq!(suspended, Ok(()));
+        let ending = {
+            let (suspension, is_released) = (suspension.clone(), is_released.clone());
+            thread::spawn(move || {
+                suspension.end();
+                assert!(is_released.load(Ordering::SeqCst));
+            })
+        };
+        thread::yield_now();
+        let resumed = suspension.change(Hold::Suspended, || {
+            is_released.store(true, Ordering::SeqCst);
+            (Hold::Free, ())
+        });
+        assert_eq!(resumed, Ok(()));
+        ending.join().expect("the thread ends after its release");
+    }
+}
