@@ -93,13 +93,13 @@ fn ending(feature: u32) -> Result<()> {
     agree(&output, &["total threads-worker"])
 }
 
-/// From JDK 21 on the JVM loses the tag of a clone while it makes it, and tells of the clone twice. So the number of clones
-/// is not compared there.
 fn allocations(feature: u32) -> Result<()> {
-    let mut counts = vec!["total site-Judged.", "total large-arrays", "total arrays-"];
-    if feature < 21 {
-        counts.extend(["total site-", "total allocated-"]);
-    }
+    let counts = [
+        "total site-",
+        "total allocated-",
+        "total large-arrays",
+        "total arrays-",
+    ];
     let output = Run::new(feature, "allocations", "").judged(1)?;
     agree(&output, &counts)?;
     agree(&output, &["total live-", "total loads-", "total unloads-"])?;

@@ -42,6 +42,8 @@ const CALLED_BY_THE_JVM: &[(&str, &str)] = &[
     ),
     ("object_alloc", "jvmtiEventSampledObjectAlloc"),
     ("object_alloc", "jvmtiEventVMObjectAlloc"),
+    ("sampled_object_alloc", "jvmtiEventSampledObjectAlloc"),
+    ("vm_object_alloc", "jvmtiEventVMObjectAlloc"),
     ("class_prepare", "jvmtiEventClassPrepare"),
     ("compiled_method_load", "jvmtiEventCompiledMethodLoad"),
     ("compiled_method_unload", "jvmtiEventCompiledMethodUnload"),

@@ -13,7 +13,8 @@ use loadhook_jvm::sys::{
 use super::layer::{self, NO_DATA, guarded};
 use super::threads::Entering;
 use super::{
-    arrivals, collections, compiled, definitions, hook, instructions, methods, own, sleeps, threads,
+    allocations, arrivals, collections, compiled, definitions, hook, instructions, methods, own,
+    sleeps, threads,
 };
 use crate::abi::{Data, MonitorWait, ThreadStart, event};
 
@@ -32,9 +33,12 @@ pub(super) fn all() -> [(c_int, *const c_void); 20] {
         ),
         (
             jvmti_event::SAMPLED_OBJECT_ALLOC,
-            object_alloc as *const c_void,
+            sampled_object_alloc as *const c_void,
         ),
-        (jvmti_event::VM_OBJECT_ALLOC, object_alloc as *const c_void),
+        (
+            jvmti_event::VM_OBJECT_ALLOC,
+            vm_object_alloc as *const c_void,
+        ),
         (jvmti_event::OBJECT_FREE, object_free as *const c_void),
         (
             jvmti_event::GARBAGE_COLLECTION_FINISH,
@@ -204,17 +208,36 @@ unsafe extern "system" fn class_file_load_hook(
     }
 }
 
-/// Callback of `SampledObjectAlloc` and of `VMObjectAlloc`.
-unsafe extern "system" fn object_alloc(
+unsafe extern "system" fn sampled_object_alloc(
     _jvmti: *mut c_void,
     env: *mut c_void,
     _thread: Object,
     object: Object,
-    _class: Object,
-    _size: Long,
+    class: Object,
+    size: Long,
 ) {
     // SAFETY: as above.
-    unsafe { on_thread(env, |jni| definitions::allocated(jni, Local::new(object))) }
+    unsafe {
+        on_thread(env, |jni| {
+            allocations::sampled(jni, Local::new(object), Local::new(class), size);
+        });
+    }
+}
+
+unsafe extern "system" fn vm_object_alloc(
+    _jvmti: *mut c_void,
+    env: *mut c_void,
+    _thread: Object,
+    object: Object,
+    class: Object,
+    size: Long,
+) {
+    // SAFETY: as above.
+    unsafe {
+        on_thread(env, |jni| {
+            allocations::by_vm(jni, Local::new(object), Local::new(class), size);
+        });
+    }
 }
 
 unsafe extern "system" fn object_free(_jvmti: *mut c_void, tag: Long) {

@@ -13,8 +13,8 @@ use loadhook_jvm::jni::Jni;
 use loadhook_jvm::jni_calls::Argument;
 use loadhook_jvm::reference::Local;
 
-use super::definitions;
 use super::layer::{self, NO_DATA};
+use super::{allocations, definitions};
 use crate::abi::{Data, GcInfo, ObjectId, event};
 
 /// Collections and freed objects that were not sent yet.
@@ -48,7 +48,9 @@ pub(super) fn finished() {
 
 /// When an object with an id is gone.
 pub(super) fn freed(id: ObjectId) {
-    queue().freed.push(id);
+    if allocations::is_last_end(id) {
+        queue().freed.push(id);
+    }
 }
 
 pub(super) fn disable() {

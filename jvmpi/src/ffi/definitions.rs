@@ -118,13 +118,6 @@ pub(super) fn walked(jni: Jni<'_>, object: ObjectId, class: ObjectId, is_array: 
     send_alloc(wanted, event::OBJECT_ALLOC, layer::id(jni), object_alloc);
 }
 
-/// At an allocation. The JVM may tell twice of the same object.
-pub(super) fn allocated(jni: Jni<'_>, object: Local<'_>) {
-    if layer::wanted(event::OBJECT_ALLOC) != 0 {
-        id_of(jni, object);
-    }
-}
-
 /// The facts about a class, which is announced.
 pub(super) fn facts(jni: Jni<'_>, class: Local<'_>) -> Facts {
     let id = class_id(jni, class);

@@ -49,6 +49,13 @@ pub(super) fn disable(profiler: usize, event_type: Int) -> Int {
     if is_dump || !is_event {
         return NOT_AVAILABLE;
     }
+    if event_type == event::CLASS_LOAD
+        && layer::is_running()
+        && let Some(jni) = layer::current_jni()
+    {
+        // Classes of arrays are defined when they are needed. A heap dump may need them later.
+        jni.framed(|jni| arrivals::enabled_later(jni, event_type));
+    }
     probes::note(|| layer::set_enabled(event_type, profiler, false));
     if layer::is_running() {
         sources::update();

@@ -1,6 +1,7 @@
 //! The binary interface to both sides: the old profiler, and the JVM.
 #![allow(unsafe_code)]
 
+mod allocations;
 mod announcing;
 mod arrivals;
 mod callbacks;

@@ -69,6 +69,15 @@ pub(super) fn tagged(object: Local<'_>) -> (ObjectId, Option<Sending>) {
     }
 }
 
+/// Gives an object that has lost its tag the tag again. Returns whether it had none.
+pub(super) fn restore(object: Local<'_>, id: ObjectId) -> bool {
+    let Some(jvmti) = layer::jvmti().filter(|_| id != 0) else {
+        return false;
+    };
+    let _held = lock();
+    jvmti.tag(object) == Ok(0) && jvmti.set_tag(object, id as i64).is_ok()
+}
+
 fn known(tag: i64) -> (ObjectId, Option<Sending>) {
     announcing::wait_for(tag as ObjectId);
     (tag as ObjectId, None)

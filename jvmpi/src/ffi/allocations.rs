@@ -1,0 +1,66 @@
+//! Allocations. The JVM tells of most objects once, of those that it makes itself twice.
+//!
+//! From JDK 21 on a clone loses its tag in between: the JVM tells of the new object, then copies the old one over it, and
+//! with it the header by which the tag is found. The tag is set again, so that the clone keeps its id.
+
+use std::cell::Cell;
+use std::collections::HashSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use loadhook_jvm::jni::Jni;
+use loadhook_jvm::reference::Local;
+
+use super::{definitions, layer, own, tags};
+use crate::abi::{ObjectId, event};
+
+/// The last object that a thread was told of: its id, the tag of its class, and its size.
+type Last = (ObjectId, i64, i64);
+
+const NOTHING: Last = (0, 0, 0);
+/// The first version in which clones lose their tags.
+const LOSES_TAGS: u32 = 21;
+
+thread_local! {
+    static LAST: Cell<Last> = const { Cell::new(NOTHING) };
+}
+
+/// Objects whose tag was set twice. The JVM tells twice of their end.
+static SET_TWICE: Mutex<Option<HashSet<ObjectId>>> = Mutex::new(None);
+
+/// At `SampledObjectAlloc`.
+pub(super) fn sampled(jni: Jni<'_>, object: Local<'_>, class: Local<'_>, size: i64) {
+    if layer::wanted(event::OBJECT_ALLOC) != 0 {
+        let id = definitions::id_of(jni, object);
+        LAST.set((id, class_tag(class), size));
+    }
+}
+
+/// At `VMObjectAlloc`.
+pub(super) fn by_vm(jni: Jni<'_>, object: Local<'_>, class: Local<'_>, size: i64) {
+    if layer::wanted(event::OBJECT_ALLOC) == 0 {
+        return;
+    }
+    let last = LAST.replace(NOTHING);
+    let id = last.0;
+    if own::java_version() >= LOSES_TAGS
+        && last == (id, class_tag(class), size)
+        && tags::restore(object, id)
+    {
+        set_twice().get_or_insert_default().insert(id);
+    } else {
+        definitions::id_of(jni, object);
+    }
+}
+
+/// Returns whether the end of an object is to be told: not the first time, if the JVM will tell of it again.
+pub(super) fn is_last_end(id: ObjectId) -> bool {
+    !set_twice().as_mut().is_some_and(|ids| ids.remove(&id))
+}
+
+fn set_twice() -> MutexGuard<'static, Option<HashSet<ObjectId>>> {
+    SET_TWICE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn class_tag(class: Local<'_>) -> i64 {
+    layer::jvmti().map_or(0, |jvmti| jvmti.tag(class).unwrap_or(0))
+}
