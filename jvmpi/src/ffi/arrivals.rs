@@ -10,6 +10,9 @@ use super::layer::{self, NO_DATA};
 use super::{announcing, definitions, probes, sleeps, sources, tags, threads};
 use crate::abi::{Data, Int, NewArena, event};
 
+/// How often [`all_classes`] looks for classes that have come meanwhile.
+const MOST_ROUNDS: usize = 5;
+
 /// The JVM is initialised: tells of everything that exists, and begins the delivery of events.
 pub(super) fn initialised(jni: Jni<'_>, thread: Local<'_>) {
     threads::learn(jni, thread);
@@ -75,6 +78,20 @@ fn existing_classes(jni: Jni<'_>) {
             definitions::prepared(jni, class);
         }
     });
+}
+
+/// Sends `CLASS_LOAD` for every class to all who have not got it.
+pub(super) fn all_classes(jni: Jni<'_>) {
+    // Preparing a class may load others.
+    for _ in 0..MOST_ROUNDS {
+        let before = definitions::class_count();
+        each_class(jni, |_, jni, class| {
+            definitions::class_id(jni, class);
+        });
+        if definitions::class_count() == before {
+            break;
+        }
+    }
 }
 
 fn each_class(jni: Jni<'_>, visit: impl Fn(Jvmti, Jni<'_>, Local<'_>)) {

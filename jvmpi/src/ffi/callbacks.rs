@@ -10,11 +10,12 @@ use loadhook_jvm::sys::{
     AddrLocationMap, Boolean, Int, Long, MethodId, Object, event as jvmti_event,
 };
 
+use super::hook::Arriving;
 use super::layer::{self, NO_DATA, guarded};
 use super::threads::Entering;
 use super::{
-    allocations, arrivals, collections, compiled, definitions, hook, instructions, methods, own,
-    sleeps, threads,
+    allocations, arrivals, collections, compiled, definitions, hook, instructions, method_ids,
+    methods, own, sleeps, threads,
 };
 use crate::abi::{Data, MonitorWait, ThreadStart, event};
 
@@ -176,15 +177,22 @@ unsafe extern "system" fn class_prepare(
     class: Object,
 ) {
     // SAFETY: as above.
-    unsafe { on_event(env, |jni| definitions::prepared(jni, Local::new(class))) }
+    unsafe {
+        on_event(env, |jni| {
+            method_ids::prepared(jni, Local::new(class));
+            if layer::wanted(event::CLASS_LOAD) != 0 {
+                definitions::prepared(jni, Local::new(class));
+            }
+        });
+    }
 }
 
 #[allow(clippy::too_many_arguments)]
 unsafe extern "system" fn class_file_load_hook(
     _jvmti: *mut c_void,
     env: *mut c_void,
-    _class_being_redefined: Object,
-    _loader: Object,
+    class: Object,
+    loader: Object,
     _name: *const c_char,
     _protection_domain: Object,
     len: Int,
@@ -198,9 +206,13 @@ unsafe extern "system" fn class_file_load_hook(
             let Ok(length) = usize::try_from(len) else {
                 return;
             };
-            // The JVM promises `len` readable bytes for this call.
-            let bytes = std::slice::from_raw_parts(data, length);
-            if let Some(new) = hook::replaced(jni, bytes) {
+            let arriving = Arriving {
+                // The JVM promises `len` readable bytes for this call.
+                bytes: std::slice::from_raw_parts(data, length),
+                class: Local::new(class),
+                loader: Local::new(loader),
+            };
+            if let Some(new) = hook::replaced(jni, &arriving) {
                 *new_len = new.len;
                 *new_data = new.start.cast_mut();
             }

@@ -261,6 +261,12 @@ pub(super) fn unloaded(id: ObjectId) -> Option<Profilers> {
     Some(known.announced & layer::wanted(event::CLASS_UNLOAD))
 }
 
+/// The number of classes that are known.
+pub(super) fn class_count() -> usize {
+    let classes = CLASSES.read().unwrap_or_else(PoisonError::into_inner);
+    classes.as_ref().map_or(0, HashMap::len)
+}
+
 /// The facts about a class by its id, for objects of a heap walk.
 pub(super) fn facts_by_id(id: ObjectId) -> Option<Facts> {
     let classes = CLASSES.read().unwrap_or_else(PoisonError::into_inner);

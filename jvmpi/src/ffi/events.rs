@@ -53,8 +53,8 @@ pub(super) fn disable(profiler: usize, event_type: Int) -> Int {
         && layer::is_running()
         && let Some(jni) = layer::current_jni()
     {
-        // Classes of arrays are defined when they are needed. A heap dump may need them later.
-        jni.framed(|jni| arrivals::enabled_later(jni, event_type));
+        // Some are defined only when they are needed. A heap dump may need them after this.
+        arrivals::all_classes(jni);
     }
     probes::note(|| layer::set_enabled(event_type, profiler, false));
     if layer::is_running() {

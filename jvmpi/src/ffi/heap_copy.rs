@@ -148,11 +148,6 @@ impl HeapCopy {
             return;
         };
         let id = definitions::class_id(jni, class);
-        if jvmti.class_methods(class).is_none() {
-            // A class that is not prepared has no values, and a profiler may not have got its definition. It is dumped like
-            // any other object.
-            return;
-        }
         let superclass = jni.superclass(class);
         let interfaces = jvmti.interfaces(jni, class).unwrap_or_default();
         let found = Class {

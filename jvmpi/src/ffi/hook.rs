@@ -4,13 +4,25 @@ use std::ffi::c_void;
 use std::ptr::null;
 
 use loadhook_jvm::jni::Jni;
+use loadhook_jvm::reference::Local;
 use loadhook_rewrite::class::Member;
-use loadhook_rewrite::{Options, Outcome, Probes, Rewriter, Selector};
+use loadhook_rewrite::{ClassFile, Options, Outcome, Probes, Rewriter, Selector};
 
-use super::layer;
-use super::methods;
+use super::method_ids::Numbered;
+use super::{layer, method_ids, methods, own};
 use crate::abi::{ClassLoadHook, Data, Event, Int, event};
 use crate::probe_class;
+
+/// The first version with virtual threads.
+const VIRTUAL_THREADS: u32 = 21;
+
+/// A class whose bytes are on their way into the JVM.
+pub(super) struct Arriving<'f> {
+    pub(super) bytes: &'f [u8],
+    /// The class, if it exists and is retransformed or redefined.
+    pub(super) class: Local<'f>,
+    pub(super) loader: Local<'f>,
+}
 
 /// Bytes that replace those of a class. The JVM allocated them and frees them.
 pub(super) struct Replacement {
@@ -26,9 +38,9 @@ unsafe extern "C" fn allocate(size: u32) -> *mut c_void {
     })
 }
 
-/// The bytes that replace `original`; `None` if the class stays as it is.
-pub(super) fn replaced(jni: Jni<'_>, original: &[u8]) -> Option<Replacement> {
-    let hooked = hooked(jni, original);
+/// The bytes that replace those of the class; `None` if it stays as it is.
+pub(super) fn replaced(jni: Jni<'_>, arriving: &Arriving<'_>) -> Option<Replacement> {
+    let hooked = hooked(jni, arriving.bytes);
     let kind = kind();
     if kind == Kind::None {
         return hooked;
@@ -36,9 +48,9 @@ pub(super) fn replaced(jni: Jni<'_>, original: &[u8]) -> Option<Replacement> {
     let bytes = match &hooked {
         // SAFETY: the profiler wrote `len` bytes there.
         Some(new) => unsafe { std::slice::from_raw_parts(new.start, new.len.max(0) as usize) },
-        None => original,
+        None => arriving.bytes,
     };
-    match with_probes(bytes, kind) {
+    match with_probes(bytes, kind, arriving) {
         None => hooked,
         Some(new) => {
             if let (Some(old), Some(jvmti)) = (hooked, layer::jvmti()) {
@@ -113,30 +125,53 @@ pub(super) fn kind() -> Kind {
     }
 }
 
-/// Gives every method a number.
-struct EveryMethod;
+/// Gives every method a number, except those that the JDK calls while it mounts a virtual thread: a profiler that asks for
+/// a stack there would wait for ever.
+#[derive(Default)]
+struct EveryMethod {
+    methods: Vec<Numbered>,
+}
 
 impl Selector for EveryMethod {
-    fn method(&mut self, _method: &Member<'_, '_>) -> Probes {
+    fn class(&mut self, class: &ClassFile<'_>) -> bool {
+        let mounting: [&[u8]; 2] = [b"java/lang/VirtualThread", b"jdk/internal/vm/Continuation"];
+        !mounting.contains(&class.name())
+    }
+
+    fn wants(&mut self, method: &Member<'_, '_>) -> bool {
+        let mounting: [&[u8]; 3] = [b"isInterrupted", b"setInterrupt", b"clearInterrupt"];
+        own::java_version() < VIRTUAL_THREADS
+            || method.class().name() != b"java/lang/Thread"
+            || !mounting.contains(&method.name())
+    }
+
+    fn method(&mut self, method: &Member<'_, '_>) -> Probes {
+        let timing = method_ids::next_number();
+        if let Some(number) = timing {
+            let (name, descriptor) = (method.name().to_vec(), method.descriptor().to_vec());
+            self.methods.push((number, name, descriptor));
+        }
         Probes {
-            timing: methods::next_number(),
+            timing,
             ..Probes::default()
         }
     }
 }
 
-fn with_probes(bytes: &[u8], kind: Kind) -> Option<Replacement> {
+fn with_probes(bytes: &[u8], kind: Kind, arriving: &Arriving<'_>) -> Option<Replacement> {
     let jvmti = layer::jvmti()?;
     let mut rewriter = Rewriter::new(Options {
         owner: probe_class::NAME.to_owned(),
         receiver: kind == Kind::WithReceiver,
         ..Options::default()
     });
-    match rewriter.rewrite(bytes, &mut EveryMethod, |len| jvmti.allocate(len)) {
-        Ok(Outcome::Rewritten(buffer)) => {
-            let (start, len) = buffer.into_raw();
-            Some(Replacement { start, len })
-        }
-        Ok(Outcome::Unchanged) | Err(_) => None,
-    }
+    let mut every = EveryMethod::default();
+    let outcome = rewriter.rewrite(bytes, &mut every, |len| jvmti.allocate(len));
+    let Ok(Outcome::Rewritten(buffer)) = outcome else {
+        return None;
+    };
+    let class = ClassFile::parse(bytes).ok()?;
+    method_ids::add(arriving.class, arriving.loader, class.name(), every.methods);
+    let (start, len) = buffer.into_raw();
+    Some(Replacement { start, len })
 }

@@ -1,13 +1,12 @@
 //! Entries and exits of methods. Probes in the bytecode call the native methods of the layer's class.
 //!
-//! A number stands for a method in its probes, because the id does not exist yet when they are inserted. The first entry
-//! finds the id on the stack. Each thread keeps the methods that it has entered, so that an exit that no probe sees (an
-//! exception out of `super(…)`) is sent before the next one, and none is sent without an entry.
+//! Each thread keeps the methods that it has entered, so that an exit that no probe sees (an exception out of `super(…)`)
+//! is sent before the next one, and none is sent without an entry.
 
 use std::ffi::{CString, c_void};
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use loadhook_jvm::jni::Jni;
 use loadhook_jvm::jni_calls::Argument;
@@ -15,26 +14,14 @@ use loadhook_jvm::jvmti::MethodKey;
 use loadhook_jvm::reference::Local;
 use loadhook_jvm::sys::{Int, Object};
 
-use super::definitions;
-use super::layer;
 use super::threads::{self, Own};
+use super::{definitions, layer, method_ids};
 use crate::abi::{Data, MethodEntry2, event};
 use crate::probe_class;
 
-/// Ids of methods by number, in chunks that are made when they are needed.
-static CHUNKS: [AtomicPtr<Chunk>; MOST_CHUNKS] =
-    [const { AtomicPtr::new(null_mut()) }; MOST_CHUNKS];
-const MOST_CHUNKS: usize = 4096;
-const CHUNK: usize = 4096;
-type Chunk = [AtomicPtr<c_void>; CHUNK];
-
-static NEXT: AtomicU32 = AtomicU32::new(0);
 /// The methods of the layer's class, which stacks must not show.
 static OWN: OnceLock<Vec<MethodKey>> = OnceLock::new();
 static IS_DEFINED: AtomicBool = AtomicBool::new(false);
-/// Held while a chunk is made.
-static MAKING: Mutex<()> = Mutex::new(());
-
 /// How often the events of methods began. A method that was entered before the last time gets no exit.
 static BEGINNINGS: AtomicU32 = AtomicU32::new(0);
 
@@ -50,20 +37,6 @@ fn drop_old_calls(own: &Own) {
     if own.beginning.replace(beginning) != beginning {
         own.stack.borrow_mut().clear();
     }
-}
-
-/// A number for a method; `None` if there are too many.
-pub(super) fn next_number() -> Option<u32> {
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let place = CHUNKS.get(number as usize / CHUNK)?;
-    if place.load(Ordering::Acquire).is_null() {
-        let _held = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
-        if place.load(Ordering::Acquire).is_null() {
-            let chunk: Box<Chunk> = Box::new([const { AtomicPtr::new(null_mut()) }; CHUNK]);
-            place.store(Box::into_raw(chunk), Ordering::Release);
-        }
-    }
-    Some(number)
 }
 
 /// Returns whether probes can be inserted.
@@ -106,37 +79,6 @@ pub(super) fn is_own(method: MethodKey) -> bool {
     OWN.get().is_some_and(|own| own.contains(&method))
 }
 
-/// The id of the method that called the probe.
-fn id_of(number: Int) -> Option<*mut c_void> {
-    let number = number as usize;
-    let chunk = CHUNKS.get(number / CHUNK)?.load(Ordering::Acquire);
-    if chunk.is_null() {
-        return None;
-    }
-    // SAFETY: chunks are never freed.
-    let place = unsafe { &(*chunk)[number % CHUNK] };
-    let id = place.load(Ordering::Relaxed);
-    if !id.is_null() {
-        return Some(id);
-    }
-    // The innermost frame is the probe's.
-    let frames = layer::jvmti()?.stack_trace(2);
-    let id = frames.get(1)?.method.0;
-    place.store(id, Ordering::Relaxed);
-    Some(id)
-}
-
-/// The id of a method that has been entered.
-fn known_id(number: u32) -> Option<*mut c_void> {
-    let chunk = CHUNKS.get(number as usize / CHUNK)?.load(Ordering::Acquire);
-    if chunk.is_null() {
-        return None;
-    }
-    // SAFETY: chunks are never freed.
-    let id = unsafe { &(*chunk)[number as usize % CHUNK] }.load(Ordering::Relaxed);
-    (!id.is_null()).then_some(id)
-}
-
 /// The probe at the beginning of a method.
 ///
 /// # Safety
@@ -177,7 +119,7 @@ fn entered(env: *mut c_void, receiver: Object, number: Int) {
             if own.is_told.get() {
                 return;
             }
-            let Some(method) = id_of(number) else {
+            let Some(method) = method_ids::id(number as u32) else {
                 return;
             };
             own.is_told.set(true);
@@ -264,7 +206,7 @@ fn left(env: *mut c_void, number: u32, with_own: bool) {
 fn leave(own: &Own, env: *mut c_void, keep: usize) {
     while let Some(top) = pop_above(own, keep) {
         let wanted = layer::wanted(event::METHOD_EXIT);
-        if let Some(method) = known_id(top).filter(|_| wanted != 0) {
+        if let Some(method) = method_ids::id(top).filter(|_| wanted != 0) {
             layer::send(wanted, event::METHOD_EXIT, env, layer::method_data(method));
         }
     }

@@ -20,6 +20,7 @@ mod interface;
 mod jni_references;
 mod layer;
 mod lines;
+mod method_ids;
 pub mod methods;
 mod monitor_dump;
 mod own;

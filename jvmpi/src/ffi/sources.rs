@@ -34,7 +34,16 @@ const REWRITING: [usize; 3] = [
 
 /// The events of JVM TI that events of JVMPI come from.
 const SOURCES: [(c_int, &[Int]); 14] = [
-    (jvmti_event::CLASS_PREPARE, &[event::CLASS_LOAD]),
+    // Before the next one, so that no class with probes misses it.
+    (
+        jvmti_event::CLASS_PREPARE,
+        &[
+            event::CLASS_LOAD,
+            event::METHOD_ENTRY,
+            event::METHOD_ENTRY2,
+            event::METHOD_EXIT,
+        ],
+    ),
     (
         jvmti_event::CLASS_FILE_LOAD_HOOK,
         &[

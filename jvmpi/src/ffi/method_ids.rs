@@ -1,0 +1,128 @@
+//! The numbers by which probes name methods, and the ids for which they stand.
+//!
+//! A class gets its numbers before it exists. Its ids are known when it is prepared, which is before its methods run. The
+//! stack of the first call would show them, too, but not always: while a virtual thread is being mounted it runs methods
+//! of the JDK, and asking for a stack would wait for the end of that for ever.
+
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use loadhook_jvm::jni::Jni;
+use loadhook_jvm::jvmti::Jvmti;
+use loadhook_jvm::reference::Local;
+
+use super::layer;
+
+/// Ids of methods by number, in chunks that are made when they are needed.
+static CHUNKS: [AtomicPtr<Chunk>; MOST_CHUNKS] =
+    [const { AtomicPtr::new(null_mut()) }; MOST_CHUNKS];
+const MOST_CHUNKS: usize = 4096;
+const CHUNK: usize = 4096;
+type Chunk = [AtomicPtr<c_void>; CHUNK];
+
+static NEXT: AtomicU32 = AtomicU32::new(0);
+/// Held while a chunk is made.
+static MAKING: Mutex<()> = Mutex::new(());
+
+/// A method of a class file: its number, name and descriptor.
+pub(super) type Numbered = (u32, Vec<u8>, Vec<u8>);
+
+/// The name of a class and the hash of its loader.
+type Key = (Vec<u8>, i32);
+
+/// The methods of classes that are not prepared yet. Two threads may try to define a class at one time, of which one
+/// fails; so there may be several lists.
+static WAITING: Mutex<Option<HashMap<Key, Vec<Vec<Numbered>>>>> = Mutex::new(None);
+
+/// A number for a method; `None` if there are too many.
+pub(super) fn next_number() -> Option<u32> {
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let place = CHUNKS.get(number as usize / CHUNK)?;
+    if place.load(Ordering::Acquire).is_null() {
+        let _held = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
+        if place.load(Ordering::Acquire).is_null() {
+            let chunk: Box<Chunk> = Box::new([const { AtomicPtr::new(null_mut()) }; CHUNK]);
+            place.store(Box::into_raw(chunk), Ordering::Release);
+        }
+    }
+    Some(number)
+}
+
+fn place(number: u32) -> Option<&'static AtomicPtr<c_void>> {
+    let chunk = CHUNKS.get(number as usize / CHUNK)?.load(Ordering::Acquire);
+    // SAFETY: chunks are never freed.
+    let chunk = unsafe { chunk.as_ref() }?;
+    chunk.get(number as usize % CHUNK)
+}
+
+/// The id of a method by its number.
+#[inline]
+pub(super) fn id(number: u32) -> Option<*mut c_void> {
+    let id = place(number)?.load(Ordering::Relaxed);
+    (!id.is_null()).then_some(id)
+}
+
+/// Finds the ids of the methods of a class file, whose class exists already or is to be made by `loader`.
+pub(super) fn add(class: Local<'_>, loader: Local<'_>, name: &[u8], methods: Vec<Numbered>) {
+    let Some(jvmti) = layer::jvmti() else {
+        return;
+    };
+    if class.is_null() || !resolve(jvmti, class, &methods) {
+        let key = (name.to_vec(), hash(jvmti, loader));
+        let mut waiting = waiting();
+        let lists = waiting.get_or_insert_default().entry(key).or_default();
+        lists.push(methods);
+    }
+}
+
+/// At the preparation of a class.
+pub(super) fn prepared(jni: Jni<'_>, class: Local<'_>) {
+    let Some(jvmti) = layer::jvmti() else {
+        return;
+    };
+    let signature = jvmti.class_signature(class).unwrap_or_default();
+    let [b'L', name @ .., b';'] = signature.as_slice() else {
+        return;
+    };
+    let loader = jvmti.class_loader(jni, class).unwrap_or(Local::NULL);
+    let key = (name.to_vec(), hash(jvmti, loader));
+    let lists = waiting().as_mut().and_then(|waiting| waiting.remove(&key));
+    for methods in lists.unwrap_or_default() {
+        resolve(jvmti, class, &methods);
+    }
+}
+
+fn waiting() -> MutexGuard<'static, Option<HashMap<Key, Vec<Vec<Numbered>>>>> {
+    WAITING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn hash(jvmti: Jvmti, loader: Local<'_>) -> i32 {
+    if loader.is_null() {
+        0
+    } else {
+        jvmti.hash_code(loader)
+    }
+}
+
+/// Notes the ids of methods. Returns whether the class has them already.
+fn resolve(jvmti: Jvmti, class: Local<'_>, methods: &[Numbered]) -> bool {
+    let Some(ids) = jvmti.class_methods(class) else {
+        return false;
+    };
+    let mut by_name = HashMap::new();
+    for id in ids {
+        if let Ok(name) = jvmti.method_name(id) {
+            by_name.insert(name, id);
+        }
+    }
+    for (number, name, descriptor) in methods {
+        let id = by_name.get(&(name.clone(), descriptor.clone()));
+        if let (Some(place), Some(id)) = (place(*number), id) {
+            place.store(id.0, Ordering::Relaxed);
+        }
+    }
+    true
+}
