@@ -70,7 +70,7 @@
 //! | probe | position | call |
 //! |---|---|---|
 //! | entry | before the first instruction; runs once in an invocation | `enter(I)V` |
-//! | | the same with [`Options::receiver`] | `enter(Ljava/lang/Object;I)V` |
+//! | | the same with [`Options::receiver`], or with [`Options::static_parameter`] | `enter(Ljava/lang/Object;I)V` |
 //! | count | before the first instruction, and before an entry probe; runs once in an invocation | `count(I)V` |
 //! | exit | before every return, and in an added catch-any handler, which comes last and rethrows | `exit(I)V` |
 //! | | instead of `exit` where an exception leaves a constructor: id, the constructor's key | `ended(II)V` |

@@ -117,6 +117,9 @@ pub struct Options {
     /// its first argument: `(Ljava/lang/Object;I)V`. It is null in a static method, and in
     /// a constructor, whose object is not initialised yet. It needs [`CallShape::Id`].
     pub receiver: bool,
+    /// True if that argument is, in a static method, its first parameter instead of null. It stays
+    /// null if that parameter is no reference. It needs `receiver`.
+    pub static_parameter: bool,
     /// True if probes may make the code of a method longer than 8,000 bytes.
     /// HotSpot does not compile such a method unless
     /// `-XX:-DontCompileHugeMethods` is given.
@@ -132,6 +135,7 @@ impl Default for Options {
             names: MethodNames::default(),
             call_shape: CallShape::default(),
             receiver: false,
+            static_parameter: false,
             allow_huge_methods: false,
             unknown_code_attributes: UnknownCodeAttributes::default(),
         }
@@ -154,6 +158,9 @@ impl Options {
         }
         if self.receiver && self.call_shape != CallShape::Id {
             return Err("receiver");
+        }
+        if self.static_parameter && !self.receiver {
+            return Err("static parameter");
         }
         let names = &self.names;
         let methods = [
@@ -232,6 +239,11 @@ mod tests {
         assert_eq!(options.check(), Ok(()));
         options.call_shape = CallShape::ClassAndMethod { class: 1 };
         assert_eq!(options.check(), Err("receiver"));
+        options = Options {
+            static_parameter: true,
+            ..Options::default()
+        };
+        assert_eq!(options.check(), Err("static parameter"));
     }
 
     #[test]

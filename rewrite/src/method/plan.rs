@@ -181,7 +181,7 @@ impl MethodPlanner {
             let has_handlers = !self.handler_starts.is_empty();
             let (options, writer) = (context.options, &mut *context.writer);
             let end = construction::end_probes(construction, options.call_shape);
-            let receiver = options.receiver.then(|| receiver(member));
+            let receiver = options.receiver.then(|| receiver(member, options));
             let written = writer.timing(id, receiver, end, has_handlers, options)?;
             method_probes.entry = writer.join(method_probes.entry, written.entry);
             method_probes.exit = Some(written.exit);
@@ -274,9 +274,16 @@ impl MethodPlanner {
 }
 
 /// The instruction that pushes the receiver of a method at its beginning: null if there is none, or if it is not
-/// initialised yet.
-fn receiver(member: &Member<'_, '_>) -> Opcode {
-    if signature(member).passes_this {
+/// initialised yet. The options may ask for the first parameter of a static method instead.
+fn receiver(member: &Member<'_, '_>, options: &Options) -> Opcode {
+    let is_static = member.access_flags() & access::STATIC != 0;
+    let has_reference_first = || matches!(member.descriptor().get(1), Some(b'L' | b'['));
+    let is_pushed = if is_static {
+        options.static_parameter && has_reference_first()
+    } else {
+        signature(member).passes_this
+    };
+    if is_pushed {
         Opcode::Aload0
     } else {
         Opcode::AconstNull
