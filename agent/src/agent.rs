@@ -91,6 +91,9 @@ impl Agent {
         if let Some(samples) = &self.samples {
             samples.release(self.jvmti, jni);
         }
+        if let Some(monitors) = &self.monitors {
+            monitors.release(jni);
+        }
         self.own_threads.release(jni);
         self.instrumentation.loaders.release(self.jvmti, jni);
         self.jvmti.dispose();

@@ -17,7 +17,8 @@ use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::VmBuffer;
 use crate::jvm::reference::Local;
 use crate::jvm::sys::event;
-use crate::monitors::Monitors;
+use crate::monitor_events::{self, MONITOR_EVENTS};
+use crate::monitors::lock_support;
 use crate::net::{Connection, commands};
 use crate::sampler::Sampler;
 use crate::snapshot::stream::Answer;
@@ -33,14 +34,6 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 pub(crate) const JVM_OBJECTS_NOT_COUNTED: &str =
     "allocations that the JVM makes itself are not counted";
-
-/// The events of monitors.
-const MONITOR_EVENTS: [i32; 4] = [
-    event::MONITOR_WAIT,
-    event::MONITOR_WAITED,
-    event::MONITOR_CONTENDED_ENTER,
-    event::MONITOR_CONTENDED_ENTERED,
-];
 
 thread_local! {
     /// True in the thread that runs `main`.
@@ -163,7 +156,7 @@ fn begin(
         let _ = agent.jvmti.notify(event::DATA_DUMP_REQUEST, true);
     }
     if let Some(monitors) = &agent.monitors {
-        begin_monitors(agent, monitors, jni);
+        monitor_events::begin(agent, monitors, jni);
     }
     // Sampling begins after retransformation, which is not work of the program.
     if let Some(sampler) = &agent.sampler {
@@ -184,21 +177,6 @@ fn begin(
         ));
     }
     Ok(figures)
-}
-
-/// Enables the events of monitors.
-fn begin_monitors(agent: &'static Agent, monitors: &Monitors, jni: Jni<'_>) {
-    if !monitors.begin(jni) {
-        diagnostics::once("monitor=y: the fields of threads are not found; report this");
-        return;
-    }
-    for event in MONITOR_EVENTS {
-        if let Err(error) = agent.jvmti.notify(event, true) {
-            diagnostics::once(&format!(
-                "monitor=y: the JVM does not report monitors ({error})"
-            ));
-        }
-    }
 }
 
 /// Enables the events of threads and begins to sample them, in a thread that runs `first` beforehand. Returns whether
@@ -336,6 +314,30 @@ pub(crate) fn class_file_load(
     name: &[u8],
     bytes: &[u8],
 ) -> Option<VmBuffer> {
+    let mut instrumented = instrumented(agent, jni, loader, name, bytes);
+    if name == lock_support::NAME
+        && let Some(monitors) = &agent.monitors
+        && monitors.probes_parks()
+    {
+        let bytes = match &mut instrumented {
+            Some(class) => class.as_mut(),
+            None => bytes,
+        };
+        if let Some(class) = lock_support::with_probes(agent.jvmti, bytes) {
+            return Some(class);
+        }
+    }
+    instrumented
+}
+
+/// A class with the probes that count and time calls; `None` if it has none.
+fn instrumented(
+    agent: &Agent,
+    jni: Jni<'_>,
+    loader: Local<'_>,
+    name: &[u8],
+    bytes: &[u8],
+) -> Option<VmBuffer> {
     let watch = agent.instrumentation.hook.watch();
     if !name.is_empty() && !watch.may_name(name) {
         return None;
@@ -400,50 +402,6 @@ pub(crate) fn object_alloc(agent: &'static Agent, jni: Jni<'_>, event: Allocatio
 /// Handles `DataDumpRequest`, which the signal `SIGQUIT` causes: asks for a file of HPROF with the numbers so far.
 pub(crate) fn data_dump_request(agent: &'static Agent) {
     agent.gate.request();
-}
-
-/// Handles `MonitorWait`.
-pub(crate) fn monitor_wait(
-    agent: &'static Agent,
-    jni: Jni<'_>,
-    thread: Local<'_>,
-    object: Local<'_>,
-    timeout_ms: i64,
-) {
-    if let Some(monitors) = &agent.monitors {
-        monitors.wait(agent.jvmti, jni, thread, object, timeout_ms);
-    }
-}
-
-/// Handles `MonitorWaited`.
-pub(crate) fn monitor_waited(
-    agent: &'static Agent,
-    jni: Jni<'_>,
-    thread: Local<'_>,
-    object: Local<'_>,
-) {
-    if let Some(monitors) = &agent.monitors {
-        monitors.waited(agent.jvmti, jni, thread, object);
-    }
-}
-
-/// Handles `MonitorContendedEnter`.
-pub(crate) fn monitor_contended_enter(
-    agent: &'static Agent,
-    jni: Jni<'_>,
-    thread: Local<'_>,
-    object: Local<'_>,
-) {
-    if let Some(monitors) = &agent.monitors {
-        monitors.enter(&agent.instrumentation, jni, thread, object);
-    }
-}
-
-/// Handles `MonitorContendedEntered`.
-pub(crate) fn monitor_contended_entered(agent: &'static Agent, jni: Jni<'_>, thread: Local<'_>) {
-    if let Some(monitors) = &agent.monitors {
-        monitors.entered(jni, thread);
-    }
 }
 
 /// Handles `GarbageCollectionFinish`.

@@ -18,6 +18,7 @@ mod instrument;
 pub mod jvm;
 mod load;
 mod locks;
+mod monitor_events;
 mod monitors;
 mod net;
 mod options;

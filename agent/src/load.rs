@@ -271,6 +271,8 @@ fn monitors(jvmti: Jvmti, options: &Options) -> Option<Monitors> {
         capability::CAN_GET_OWNED_MONITOR_INFO,
         capability::CAN_GET_CURRENT_CONTENDED_MONITOR,
     ]));
+    // Without this capability waits for locks of java.util.concurrent are not seen.
+    let _ = jvmti.add_capabilities(Capabilities::of(&[capability::CAN_RETRANSFORM_CLASSES]));
     // Without these capabilities frames have no files and lines.
     let _ = jvmti.add_capabilities(Capabilities::of(&[
         capability::CAN_GET_SOURCE_FILE_NAME,

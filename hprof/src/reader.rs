@@ -131,7 +131,7 @@ impl<R: Read, V: Visitor> Reader<'_, R, V> {
             top::HEAP_SUMMARY => HeapSummary::LENGTH,
             top::ALLOC_SITES => AllocSites::LENGTH,
             top::CPU_SAMPLES => CpuSamplesHead::LENGTH,
-            top::CPU_TIMES | top::MONITOR_TIMES => TraceTimesHead::LENGTH,
+            tag if TimesOf::from_tag(tag).is_some() => TraceTimesHead::LENGTH,
             top::DUMPED_THREAD => DumpedThread::length(id_size),
             top::DUMPED_MONITOR => DumpedMonitor::length(id_size),
             _ => 0,

@@ -28,8 +28,11 @@ pub(crate) mod top {
     /// A monitor in a dump of monitors: a record of our own, too.
     pub(crate) const DUMPED_MONITOR: u8 = 0x43;
 
+    /// Contended locks of `java.util.concurrent` by trace: a record of our own, too.
+    pub(crate) const PARK_TIMES: u8 = 0x44;
+
     /// All tags of the top level.
-    pub(crate) const ALL: [u8; 18] = [
+    pub(crate) const ALL: [u8; 19] = [
         UTF8,
         LOAD_CLASS,
         UNLOAD_CLASS,
@@ -48,6 +51,7 @@ pub(crate) mod top {
         MONITOR_TIMES,
         DUMPED_THREAD,
         DUMPED_MONITOR,
+        PARK_TIMES,
     ];
 }
 

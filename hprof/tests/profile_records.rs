@@ -167,7 +167,7 @@ fn record(id_size: u32) -> impl Strategy<Value = Record> {
             trace,
             class_serial,
         });
-    let of = prop::sample::select(&[TimesOf::Calls, TimesOf::Monitors][..]);
+    let of = prop::sample::select(&[TimesOf::Calls, TimesOf::Monitors, TimesOf::Parks][..]);
     let id = any::<u64>().prop_map(move |id| id >> (64 - 8 * id_size));
     let dumped_thread = (any::<(u32, u32)>(), id.clone()).prop_map(|((thread, trace), status)| {
         Record::DumpedThread(DumpedThread {
@@ -287,6 +287,7 @@ fn records_have_the_bytes_of_the_format() {
         Record::Samples(9, vec![CpuSample { count: 8, trace: 7 }]),
         Record::Times(TimesOf::Calls, 9, vec![time]),
         Record::Times(TimesOf::Monitors, 1, vec![]),
+        Record::Times(TimesOf::Parks, 1, vec![]),
         Record::DumpedThread(DumpedThread {
             thread: 1,
             trace: 2,
@@ -322,6 +323,8 @@ fn records_have_the_bytes_of_the_format() {
         &head(0x40, 36),
         &numbers(&[0, 9, 1, 0, 8, 0, 7, 6, 5]),
         &head(0x41, 12),
+        &numbers(&[0, 1, 0]),
+        &head(0x44, 12),
         &numbers(&[0, 1, 0]),
         &head(0x42, 12),
         &numbers(&[1, 2, 3]),

@@ -111,7 +111,12 @@ fn sites() -> impl Strategy<Value = Vec<Line>> {
 }
 
 fn costs() -> impl Strategy<Value = Vec<Line>> {
-    const KINDS: &[CostKind] = &[CostKind::Samples, CostKind::Times, CostKind::Monitors];
+    const KINDS: &[CostKind] = &[
+        CostKind::Samples,
+        CostKind::Times,
+        CostKind::Monitors,
+        CostKind::Parks,
+    ];
     let numbers = (
         any::<u32>(),
         percent(),

@@ -52,6 +52,6 @@ pub use analysis::{Measure, MergeError, merge, since};
 pub use model::{
     Allocations, Amount, Clock, Engine, Frame, Header, Method, MethodCalls, NOT_ENDED, Node,
     ProbeCosts, Profile, SampledNode, Sampling, Seen, Site, ThreadKind, ThreadTree, Timing,
-    Waiting, sampled_tree,
+    WaitKind, Waiting, sampled_tree,
 };
 pub use snapshot::{AllocationSite, SiteBytes, Symbols};

@@ -7,7 +7,7 @@ use loadhook_profile::format::hprof::{
     begin_binary, begin_text, write,
 };
 use loadhook_profile::format::{Format, Options};
-use loadhook_profile::{Header, Method, Node, Profile, ThreadTree, Timing};
+use loadhook_profile::{Header, Method, Node, Profile, ThreadTree, Timing, WaitKind};
 use loadhook_testkit::hprof_walk::walk;
 
 /// A node with this many calls or samples, and with these times in milliseconds.
@@ -240,7 +240,8 @@ fn traces_have_methods_of_java_alone() {
 
 /// The waits of two threads at one place, and two threads that wait for each other.
 fn monitors() -> MonitorTables {
-    let contention = |thread, ns| Contention {
+    let contention = |kind, thread, ns| Contention {
+        kind,
         thread,
         frames: vec![(3, Some(7)), (1, None)],
         class: "shop.Lock".to_owned(),
@@ -259,7 +260,11 @@ fn monitors() -> MonitorTables {
         to_be_notified: Vec::new(),
     };
     MonitorTables {
-        contentions: vec![contention(0, 3_000_000), contention(1, 1_000_000)],
+        contentions: vec![
+            contention(WaitKind::Monitor, 0, 3_000_000),
+            contention(WaitKind::Monitor, 1, 1_000_000),
+            contention(WaitKind::Lock, 1, 2_000_000),
+        ],
         waits: vec![Waiting {
             thread: 1,
             class: "Lshop/Lock;".to_owned(),
@@ -292,6 +297,7 @@ fn monitors_are_written_beside_a_profile() {
         "\nDeadlock: each of these threads waits for the next one: one, two.\n",
         "\nWAITED: MONITOR Lshop/Lock;, time_waited=5, thread 200002\n",
         "\nMONITOR TIME BEGIN (total = 4 ms) ",
+        "\nPARK TIME BEGIN (total = 2 ms) ",
     ] {
         assert!(written.contains(part), "{part}: {written}");
     }
@@ -303,7 +309,7 @@ fn monitors_are_written_beside_a_profile() {
     begun
         .and_then(|writer| writer.finish())
         .expect("memory can be written");
-    assert_eq!(walk(&binary)[&0x41], 1);
+    assert_eq!((walk(&binary)[&0x41], walk(&binary)[&0x44]), (1, 1));
     for file in [&text, &binary] {
         let contents = Contents::read(&file[..]).contents;
         let Some(Section::Monitors(dump)) = contents.sections.last() else {

@@ -216,6 +216,9 @@ fn leave(agent: &'static Agent, jni: Jni<'_>, remaining_threads: usize) {
         }
         agent.instrumentation.hook.registry.leave();
     }
+    if let Some(monitors) = &agent.monitors {
+        monitors.leave(agent.jvmti, jni);
+    }
     // If the agent stays in memory, this event would remain enabled, and every loaded class would cost a call.
     let _ = agent.jvmti.notify(event::CLASS_FILE_LOAD_HOOK, false);
     // A thread that a debugger has suspended may still use the agent, which then stays in memory.

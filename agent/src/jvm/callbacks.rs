@@ -25,7 +25,7 @@ use crate::allocations::AllocationEvent;
 use crate::attach::session;
 use crate::instrument::pace;
 use crate::load::{self, LoadError};
-use crate::{diagnostics, events, heap_dump};
+use crate::{diagnostics, events, heap_dump, monitor_events};
 
 /// Entry point for `-agentpath`.
 ///
@@ -327,7 +327,7 @@ unsafe extern "system" fn monitor_wait(
     // SAFETY: the JVM passes this thread's environment.
     unsafe {
         on_event(env, |agent, jni| {
-            events::monitor_wait(agent, jni, thread, object, timeout)
+            monitor_events::wait(agent, jni, thread, object, timeout)
         })
     }
 }
@@ -343,7 +343,7 @@ unsafe extern "system" fn monitor_waited(
     // SAFETY: the JVM passes this thread's environment.
     unsafe {
         on_event(env, |agent, jni| {
-            events::monitor_waited(agent, jni, thread, object)
+            monitor_events::waited(agent, jni, thread, object)
         })
     }
 }
@@ -358,7 +358,7 @@ unsafe extern "system" fn monitor_contended_enter(
     // SAFETY: the JVM passes this thread's environment.
     unsafe {
         on_event(env, |agent, jni| {
-            events::monitor_contended_enter(agent, jni, thread, object)
+            monitor_events::contended_enter(agent, jni, thread, object)
         })
     }
 }
@@ -372,7 +372,7 @@ unsafe extern "system" fn monitor_contended_entered(
     // SAFETY: the JVM passes this thread's environment.
     unsafe {
         on_event(env, |agent, jni| {
-            events::monitor_contended_entered(agent, jni, Local::new(thread))
+            monitor_events::contended_entered(agent, jni, Local::new(thread))
         })
     }
 }

@@ -13,6 +13,7 @@ use super::reference::Local;
 use super::sys::{Boolean, Int, Long, Object};
 use super::vm::clock_environment;
 use crate::agent::Agent;
+use crate::monitor_events;
 use crate::tracker::ticker;
 
 /// The processor time of the calling thread, in nanoseconds.
@@ -67,6 +68,45 @@ pub unsafe extern "system" fn Java_java_lang__00024Loadhook_nap(
     match before {
         ..100 => thread::yield_now(),
         _ => thread::sleep(Duration::from_millis(1)),
+    }
+}
+
+/// Notes that a thread is about to park. A call that only links the method has no thread.
+///
+/// # Safety
+/// Called by the JVM for `java.lang.$LoadhookParks.parks(Thread, Object)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Java_java_lang__00024LoadhookParks_parks(
+    env: *mut c_void,
+    _class: Object,
+    thread: Object,
+    blocker: Object,
+) {
+    let (thread, blocker) = (Local::new(thread), Local::new(blocker));
+    if !thread.is_null() {
+        // SAFETY: the JVM passes this thread's environment.
+        unsafe {
+            on_event(env, |agent, jni| {
+                monitor_events::parks(agent, jni, thread, blocker)
+            })
+        }
+    }
+}
+
+/// Notes that a thread no longer parks. A call that only links the method has no thread.
+///
+/// # Safety
+/// Called by the JVM for `java.lang.$LoadhookParks.parked(Thread)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Java_java_lang__00024LoadhookParks_parked(
+    env: *mut c_void,
+    _class: Object,
+    thread: Object,
+) {
+    let thread = Local::new(thread);
+    if !thread.is_null() {
+        // SAFETY: the JVM passes this thread's environment.
+        unsafe { on_event(env, |agent, jni| monitor_events::parked(agent, jni, thread)) }
     }
 }
 

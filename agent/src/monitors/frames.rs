@@ -1,4 +1,4 @@
-//! The methods of the stacks that wait for monitors, and the threads.
+//! The methods of the stacks that wait, and the threads.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock};
@@ -14,15 +14,27 @@ use crate::jvm::jvmti_stacks::StackFrame;
 use crate::jvm::reference::Local;
 use crate::locks::lock;
 use crate::threads::fields::ThreadFields;
+use crate::threads::groups::VIRTUAL_THREADS;
+use crate::tracker::is_trackers;
+
+/// The package whose methods are between the program and `LockSupport`.
+const LOCKS: &str = "java.util.concurrent.locks.";
 
 /// A method and a line in it.
 type Place = (Method, Option<u32>);
 
-/// A thread that was seen.
+/// A thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Who {
+    pub(super) id: u64,
+    pub(super) is_virtual: bool,
+}
+
+/// A platform thread that was seen.
 #[derive(Clone)]
 struct Seen {
     name: String,
-    kind: ThreadKind,
+    has_ended: bool,
 }
 
 /// Names of methods and threads that were seen. The JVM is asked at once: a class may be unloaded and a thread may end.
@@ -32,6 +44,7 @@ pub(super) struct Names {
     fields: OnceLock<ThreadFields>,
     /// Methods and lines of frames; `None` for frames that the JVM does not name.
     frames: Mutex<HashMap<StackFrame, Option<Place>>>,
+    /// Platform threads by id.
     threads: Mutex<HashMap<u64, Seen>>,
 }
 
@@ -45,28 +58,26 @@ impl Names {
         found.is_some_and(|fields| self.fields.set(fields).is_ok())
     }
 
-    /// The id of a thread, whose name is kept.
-    pub(super) fn thread(&self, jni: Jni<'_>, thread: Local<'_>) -> Option<u64> {
+    /// The thread, whose name is kept unless it is virtual: there may be millions of those.
+    pub(super) fn thread(&self, jni: Jni<'_>, thread: Local<'_>) -> Option<Who> {
         let fields = self.fields.get()?;
         let id = fields.id(jni, thread)?;
-        let is_known = lock(&self.threads).contains_key(&id);
-        if !is_known {
+        let is_virtual = fields.is_virtual(jni, thread);
+        if !is_virtual && !lock(&self.threads).contains_key(&id) {
             // The JVM is asked without the lock.
-            let kind = if fields.is_virtual(jni, thread) {
-                ThreadKind::Virtual
-            } else {
-                ThreadKind::Platform
+            let seen = Seen {
+                name: fields.name(jni, thread),
+                has_ended: false,
             };
-            let name = fields.name(jni, thread);
-            lock(&self.threads).insert(id, Seen { name, kind });
+            lock(&self.threads).insert(id, seen);
         }
-        Some(id)
+        Some(Who { id, is_virtual })
     }
 
     /// Notes the end of a thread. Returns its id if it was seen.
     pub(super) fn thread_ends(&self, jni: Jni<'_>, thread: Local<'_>) -> Option<u64> {
         let id = self.fields.get()?.id(jni, thread)?;
-        lock(&self.threads).get_mut(&id)?.kind = ThreadKind::Ended;
+        lock(&self.threads).get_mut(&id)?.has_ended = true;
         Some(id)
     }
 
@@ -77,11 +88,13 @@ impl Names {
         jni: Jni<'_>,
         frames: &[StackFrame],
     ) {
-        for frame in frames {
-            if lock(&self.frames).contains_key(frame) {
-                continue;
-            }
-            let found = resolve::frame(instrumentation, jni, *frame, None);
+        let unknown: Vec<StackFrame> = {
+            let known = lock(&self.frames);
+            let frames = frames.iter().filter(|frame| !known.contains_key(*frame));
+            frames.copied().collect()
+        };
+        for frame in unknown {
+            let found = resolve::frame(instrumentation, jni, frame, None);
             let named = found.map(|found| {
                 let symbol = found.symbol;
                 let method = Method {
@@ -91,8 +104,22 @@ impl Names {
                 };
                 (method, found.line)
             });
-            lock(&self.frames).insert(*frame, named);
+            lock(&self.frames).insert(frame, named);
         }
+    }
+
+    /// The frames of a thread that parks, without the innermost ones of our probes and of the package of locks. They
+    /// are the same for all locks, and would hide the program's methods from a trace of a few frames.
+    pub(super) fn outside_of_locks<'s>(&self, frames: &'s [StackFrame]) -> &'s [StackFrame] {
+        let names = lock(&self.frames);
+        let is_inside = |frame: &StackFrame| {
+            let named = names.get(frame).and_then(Option::as_ref);
+            named.is_none_or(|(method, _)| {
+                is_trackers(&method.class) || method.class.starts_with(LOCKS)
+            })
+        };
+        let inside = frames.iter().take_while(|frame| is_inside(frame)).count();
+        frames.get(inside..).unwrap_or_default()
     }
 
     /// The frames as places in methods of a profile.
@@ -109,14 +136,18 @@ impl Names {
     }
 
     /// The index of a thread in a profile.
-    pub(super) fn index(&self, id: u64, profile: &mut Profile) -> u32 {
-        let seen = lock(&self.threads).get(&id).cloned();
-        let seen = seen.unwrap_or(Seen {
-            name: String::new(),
-            kind: ThreadKind::Ended,
-        });
-        let id = (seen.kind != ThreadKind::Ended).then_some(id);
-        profile_parts::thread(profile, &seen.name.into(), id, seen.kind)
+    pub(super) fn index(&self, who: Who, profile: &mut Profile) -> u32 {
+        if who.is_virtual {
+            let name = VIRTUAL_THREADS.into();
+            return profile_parts::thread(profile, &name, None, ThreadKind::Virtual);
+        }
+        let seen = lock(&self.threads).get(&who.id).cloned();
+        let (name, id, kind) = match seen {
+            Some(seen) if !seen.has_ended => (seen.name, Some(who.id), ThreadKind::Platform),
+            Some(seen) => (seen.name, None, ThreadKind::Ended),
+            None => (String::new(), None, ThreadKind::Ended),
+        };
+        profile_parts::thread(profile, &name.into(), id, kind)
     }
 }
 

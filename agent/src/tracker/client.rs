@@ -21,6 +21,7 @@ pub(crate) struct TrackerClient {
     method_sums: StaticMethod,
     thread_end: StaticMethod,
     bind: StaticMethod,
+    link_parks: StaticMethod,
     leave: StaticMethod,
     /// A `long[]` for snapshots. It is made at the start, because the heap may be full when the program ends.
     buffer: Global,
@@ -84,6 +85,7 @@ impl TrackerClient {
             thread_end: jni.static_method(class, c"threadEnd", c"(Ljava/lang/Thread;)V")?,
             leave: jni.static_method(class, c"leave", c"()V")?,
             bind: jni.static_method(class, c"bind", c"()V")?,
+            link_parks: jni.static_method(class, c"linkParks", c"()Z")?,
             buffer: jni.global(jni.new_long_array(BUFFER_WORDS)?)?,
             lost_allocations: jni.static_method(class, c"lostAllocations", c"()J")?,
             begin_trace: jni.static_method(class, c"beginTrace", c"(JII)V")?,
@@ -172,6 +174,12 @@ impl TrackerClient {
     pub(crate) fn bind_definer(&self, jni: Jni<'_>) {
         // The caller checks afterwards whether the method is bound.
         let _ = jni.call_void(self.bind, &[]);
+    }
+
+    /// Links the functions that probes of methods that park call. Returns false while the JVM does not find them: it
+    /// searches the library of an agent only when the agent is attached.
+    pub(crate) fn link_parks(&self, jni: Jni<'_>) -> bool {
+        jni.call_boolean(self.link_parks, &[]).unwrap_or(false)
     }
 
     /// Fetches a snapshot and passes its words to `take`, part by part, until `take` returns false.

@@ -47,6 +47,8 @@ pub(crate) fn tracker(jni: Jni<'_>) -> Result<&'static TrackerClient, NotDefined
         return Ok(client);
     }
     let defined = jni.framed(|jni| {
+        // Each class is a reference.
+        jni.ensure_local_capacity();
         let mut tracker = Err(NotDefined::Failed);
         let mut is_first = true;
         for (name, bytes) in classes() {

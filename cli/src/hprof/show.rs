@@ -93,7 +93,7 @@ impl<W: Write> Shown<'_, W> {
                 Section::Costs { begin, rows } => {
                     let unit = match begin.kind {
                         CostKind::Samples => "samples",
-                        CostKind::Times | CostKind::Monitors => "ms",
+                        CostKind::Times | CostKind::Monitors | CostKind::Parks => "ms",
                     };
                     let title = format!("{} · total {} {unit}", begin.kind.title(), begin.total);
                     self.title(&title, &begin.date)?;

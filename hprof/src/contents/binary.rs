@@ -185,7 +185,7 @@ impl Building {
                 trace: time.trace,
                 name: match of {
                     TimesOf::Calls => top_method(time.trace, traces),
-                    TimesOf::Monitors => self.class(time.class_serial),
+                    TimesOf::Monitors | TimesOf::Parks => self.class(time.class_serial),
                 },
             }
         };
@@ -194,6 +194,7 @@ impl Building {
             kind: match of {
                 TimesOf::Calls => CostKind::Times,
                 TimesOf::Monitors => CostKind::Monitors,
+                TimesOf::Parks => CostKind::Parks,
             },
             total: (total_ns.saturating_add(500_000) / 1_000_000).cast_signed(),
             date: String::new(),

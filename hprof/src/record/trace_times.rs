@@ -1,5 +1,5 @@
 //! Times by trace, a record of our own. HPROF's binary format has none for its tables `CPU TIME (ms)` and
-//! `MONITOR TIME`, and readers skip records whose tag they do not know.
+//! `MONITOR TIME`, and no table like our `PARK TIME`. Readers skip records whose tag they do not know.
 
 use std::io::Read;
 
@@ -15,6 +15,8 @@ pub enum TimesOf {
     Calls,
     /// Contended monitors, with the time that threads waited for them: `MONITOR TIME`.
     Monitors,
+    /// Contended locks of `java.util.concurrent`, with the time that threads waited for them: `PARK TIME`.
+    Parks,
 }
 
 impl TimesOf {
@@ -23,6 +25,7 @@ impl TimesOf {
         match tag {
             top::CPU_TIMES => Some(TimesOf::Calls),
             top::MONITOR_TIMES => Some(TimesOf::Monitors),
+            top::PARK_TIMES => Some(TimesOf::Parks),
             _ => None,
         }
     }
@@ -31,6 +34,7 @@ impl TimesOf {
         match self {
             TimesOf::Calls => top::CPU_TIMES,
             TimesOf::Monitors => top::MONITOR_TIMES,
+            TimesOf::Parks => top::PARK_TIMES,
         }
     }
 }
@@ -67,11 +71,11 @@ impl TraceTimesHead {
 pub struct TraceTime {
     /// Nanoseconds.
     pub ns: u64,
-    /// Number of calls, or of times that the monitor was contended.
+    /// Number of calls, or of times that the monitor or lock was contended.
     pub count: u64,
     /// Serial number of the trace.
     pub trace: u32,
-    /// Serial number of the monitor's class; 0 if the record is about calls.
+    /// Serial number of the class of the monitor or lock; 0 if the record is about calls.
     pub class_serial: u32,
 }
 

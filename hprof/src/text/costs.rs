@@ -1,4 +1,4 @@
-//! `CPU SAMPLES`, `CPU TIME (ms)` and `MONITOR TIME`: traces in the order of their costs.
+//! `CPU SAMPLES`, `CPU TIME (ms)`, `MONITOR TIME` and `PARK TIME`: traces in the order of their costs.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -14,10 +14,17 @@ pub enum CostKind {
     Times,
     /// Milliseconds that a trace waited for a monitor, and the number of times that it waited.
     Monitors,
+    /// The same for the locks of `java.util.concurrent`. HPROF had no such table.
+    Parks,
 }
 
 impl CostKind {
-    pub(crate) const ALL: [CostKind; 3] = [CostKind::Samples, CostKind::Times, CostKind::Monitors];
+    pub(crate) const ALL: [CostKind; 4] = [
+        CostKind::Samples,
+        CostKind::Times,
+        CostKind::Monitors,
+        CostKind::Parks,
+    ];
 
     /// The words at the beginning and the end of the table.
     #[must_use]
@@ -26,6 +33,7 @@ impl CostKind {
             CostKind::Samples => "CPU SAMPLES",
             CostKind::Times => "CPU TIME (ms)",
             CostKind::Monitors => "MONITOR TIME",
+            CostKind::Parks => "PARK TIME",
         }
     }
 
@@ -33,7 +41,7 @@ impl CostKind {
     fn unit(self) -> &'static str {
         match self {
             CostKind::Samples | CostKind::Times => "",
-            CostKind::Monitors => " ms",
+            CostKind::Monitors | CostKind::Parks => " ms",
         }
     }
 
@@ -42,6 +50,7 @@ impl CostKind {
         match self {
             CostKind::Samples | CostKind::Times => "method",
             CostKind::Monitors => "monitor",
+            CostKind::Parks => "lock",
         }
     }
 }
@@ -86,11 +95,11 @@ pub struct Cost {
     pub own: f64,
     /// Share of the total of this row and those above it, in percent.
     pub accumulated: f64,
-    /// Samples, calls, or times that the monitor was contended.
+    /// Samples, calls, or times that the monitor or lock was contended.
     pub count: i64,
     /// Serial number of the trace.
     pub trace: u32,
-    /// The innermost method, or the class of the monitor.
+    /// The innermost method, or the class of the monitor or lock.
     pub name: String,
 }
 

@@ -6,6 +6,7 @@
 mod allocations;
 mod call_tree;
 mod header;
+mod locks;
 mod method;
 mod profile;
 mod sampled_tree;
@@ -15,6 +16,7 @@ pub(crate) use allocations::Recording;
 pub use allocations::{Allocations, Amount, Frame, Seen, Site};
 pub use call_tree::{Node, ThreadKind, ThreadTree};
 pub use header::{Clock, Header, NOT_ENDED, ProbeCosts, Timing};
+pub use locks::WaitKind;
 pub use method::Method;
 pub use profile::Profile;
 pub use sampled_tree::{SampledNode, sampled_tree};

@@ -11,8 +11,9 @@ loadhook agent with the options of HPROF:
   cpu=samples|times|old  samples of running threads by trace; exact calls and
                          processor time of each trace; or a list of callees and
                          callers alone, in the form of JDK 1.1
-  monitor=y|n            time that threads waited for monitors, by trace and
-                         class; owners and waiting threads at the end (default n)
+  monitor=y|n            time that threads waited for monitors and for locks of
+                         java.util.concurrent, by trace and class; owners and
+                         waiting threads at the end (default n)
   format=a|b             text or the binary format (default a)
   file=FILE              write to FILE (default java.hprof.txt, or java.hprof
                          with format=b)

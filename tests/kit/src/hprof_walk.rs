@@ -97,7 +97,7 @@ impl Walk<'_> {
                 self.skip(traces * 8);
             }
             0x0e => self.skip(6),
-            0x40 | 0x41 => {
+            0x40 | 0x41 | 0x44 => {
                 self.skip(8);
                 let traces = self.u4();
                 self.skip(traces * 24);

@@ -324,6 +324,11 @@ public class Tracker {
 
     private static native void bindDefiner();
 
+    /** Links the agent's functions for threads that park, and returns whether that was possible. */
+    static boolean linkParks() {
+        return Parks.link();
+    }
+
     /**
      * Returns whether the agent writes its profile to that file. The trackers
      * of rewritten archives in this JVM ask.

@@ -209,6 +209,7 @@ impl Defined {
             }
             CostKind::Times => TimesOf::Calls,
             CostKind::Monitors => TimesOf::Monitors,
+            CostKind::Parks => TimesOf::Parks,
         };
         let mut rows = Vec::with_capacity(costs.rows.len());
         for row in &costs.rows {

@@ -45,7 +45,7 @@ pub(super) fn costs(
     let costs = unranked(profile, kind, options, traces);
     let weight = |cost: &Cost<'_>| match kind {
         CostKind::Samples => cost.count as f64,
-        CostKind::Times | CostKind::Monitors => cost.ns,
+        CostKind::Times | CostKind::Monitors | CostKind::Parks => cost.ns,
     };
     let total = costs.iter().map(weight).sum();
     let mut rows = ranked(costs, options.top, traces.detail.cutoff, weight);
@@ -77,7 +77,7 @@ fn unranked(
         for (node, figure) in nodes.iter().zip(figures(nodes, &profile.header)) {
             let count = match kind {
                 CostKind::Samples => node.timed,
-                CostKind::Times | CostKind::Monitors => node.calls,
+                CostKind::Times | CostKind::Monitors | CostKind::Parks => node.calls,
             };
             if count == 0 || !path(nodes, node).any(&is_focused) {
                 continue;

@@ -1,4 +1,4 @@
-//! Monitors: the numbers of `MONITOR TIME` and `MONITOR DUMP`, and events of `Object.wait`. A profile has none of them,
+//! Monitors: the numbers of `MONITOR TIME`, `PARK TIME` and `MONITOR DUMP`, and events of `Object.wait`. A profile has none of them,
 //! so they come beside it. Threads and methods are indexes into the profile.
 
 use std::collections::HashMap;
@@ -11,11 +11,12 @@ use super::numbers::Numbers;
 use super::ranked::ranked;
 use super::traces::Traces;
 use crate::analysis::options::Options;
+use crate::model::WaitKind;
 
 /// All that is known of monitors.
 #[derive(Clone, Debug, Default)]
 pub struct MonitorTables {
-    /// The waiting to enter monitors.
+    /// The waiting to enter monitors and for locks of `java.util.concurrent`.
     pub contentions: Vec<Contention>,
     /// Events of `Object.wait`, in the order of time.
     pub waits: Vec<Waiting>,
@@ -25,14 +26,16 @@ pub struct MonitorTables {
     pub dump: MonitorDump,
 }
 
-/// The waiting of a thread at a trace to enter monitors of a class.
+/// The waiting of a thread at a trace for monitors or locks of a class.
 #[derive(Clone, Debug)]
 pub struct Contention {
+    /// A monitor or a lock.
+    pub kind: WaitKind,
     /// The thread.
     pub thread: u32,
     /// Methods and lines, the innermost first.
     pub frames: Vec<(u32, Option<u32>)>,
-    /// The class of the monitors' objects.
+    /// The class of the monitors' objects, or of the locks.
     pub class: String,
     /// How often the thread waited.
     pub count: u64,
@@ -97,14 +100,32 @@ pub struct MonitorState {
     pub to_be_notified: Vec<u32>,
 }
 
-/// The traces and classes by the time that threads waited.
-pub(super) fn costs<'m>(
+/// The traces and classes by the time that threads waited: for monitors, and in a table of its own for locks.
+pub(super) fn all_costs<'m>(
+    monitors: &'m MonitorTables,
+    options: &Options<'_>,
+    traces: &mut Traces<'_>,
+) -> Vec<Costs<'m>> {
+    let mut all = vec![costs(CostKind::Monitors, monitors, options, traces)];
+    let parks = costs(CostKind::Parks, monitors, options, traces);
+    // HPROF had no such table, so readers may not expect it.
+    if !parks.rows.is_empty() {
+        all.push(parks);
+    }
+    all
+}
+
+fn costs<'m>(
+    kind: CostKind,
     monitors: &'m MonitorTables,
     options: &Options<'_>,
     traces: &mut Traces<'_>,
 ) -> Costs<'m> {
     let mut sums: HashMap<(u32, &str), Cost<'m>> = HashMap::new();
-    for contention in &monitors.contentions {
+    let is_of_kind = |contention: &&Contention| {
+        (contention.kind == WaitKind::Monitor) == (kind == CostKind::Monitors)
+    };
+    for contention in monitors.contentions.iter().filter(is_of_kind) {
         let frames = contention.frames.iter().copied();
         let trace = traces.number(contention.thread as usize, frames);
         let class = contention.class.as_str();
@@ -125,11 +146,7 @@ pub(super) fn costs<'m>(
     for row in &mut rows {
         row.of.trace = traces.serial(row.of.trace);
     }
-    Costs {
-        kind: CostKind::Monitors,
-        total,
-        rows,
-    }
+    Costs { kind, total, rows }
 }
 
 /// The dump with serial numbers.

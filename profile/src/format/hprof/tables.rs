@@ -66,7 +66,9 @@ impl<'p> Tables<'p> {
             None
         };
         let monitors = monitors.filter(|_| matches!(part, Part::All | Part::Traces));
-        all_costs.extend(monitors.map(|of| monitors::costs(of, options, &mut traces)));
+        if let Some(monitors) = monitors {
+            all_costs.extend(monitors::all_costs(monitors, options, &mut traces));
+        }
         Tables {
             costs: all_costs,
             sites,

@@ -12,11 +12,13 @@ use super::sites::Sites;
 use super::traces::{Place, Traces};
 use crate::model::Amount;
 
-/// `CPU SAMPLES`, `CPU TIME (ms)` or `MONITOR TIME`.
+/// `CPU SAMPLES`, `CPU TIME (ms)`, `MONITOR TIME` or `PARK TIME`.
 pub(super) fn cost_lines(costs: &Costs<'_>, date: &str, traces: &Traces<'_>) -> Vec<Line> {
     let total = match costs.kind {
         CostKind::Samples => costs.total as i64,
-        CostKind::Times | CostKind::Monitors => (costs.total / 1e6).round() as i64,
+        CostKind::Times | CostKind::Monitors | CostKind::Parks => {
+            (costs.total / 1e6).round() as i64
+        }
     };
     let begin = CostsBegin {
         kind: costs.kind,

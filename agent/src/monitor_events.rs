@@ -1,0 +1,119 @@
+//! Handlers of the JVM's events of monitors, and of the probes of methods that park.
+
+use std::time::Duration;
+
+use crate::agent::Agent;
+use crate::diagnostics;
+use crate::jvm::jni::Jni;
+use crate::jvm::reference::Local;
+use crate::jvm::sys::event;
+use crate::monitors::Monitors;
+use crate::tracker::client::TrackerClient;
+
+/// The events of monitors.
+pub(crate) const MONITOR_EVENTS: [i32; 4] = [
+    event::MONITOR_WAIT,
+    event::MONITOR_WAITED,
+    event::MONITOR_CONTENDED_ENTER,
+    event::MONITOR_CONTENDED_ENTERED,
+];
+
+/// Enables the events, and puts the probes in.
+pub(crate) fn begin(agent: &'static Agent, monitors: &Monitors, jni: Jni<'_>) {
+    if !monitors.begin(jni) {
+        diagnostics::once("monitor=y: the fields of threads are not found; report this");
+        return;
+    }
+    for event in MONITOR_EVENTS {
+        if let Err(error) = agent.jvmti.notify(event, true) {
+            diagnostics::once(&format!(
+                "monitor=y: the JVM does not report monitors ({error})"
+            ));
+        }
+    }
+    if let Some(tracker) = agent.tracker.get() {
+        link(agent, tracker, jni);
+    }
+    if !monitors.begin_parks(agent.jvmti, jni, has_hook(agent)) {
+        diagnostics::once(
+            "monitor=y: waits for locks of java.util.concurrent are not seen, because the JVM refuses to change LockSupport",
+        );
+    }
+}
+
+/// Has the probes call the agent from now on. While an agent is being attached they cannot, so a thread tries again
+/// until they can.
+fn link(agent: &'static Agent, tracker: &'static TrackerClient, jni: Jni<'_>) {
+    const PAUSE: Duration = Duration::from_millis(5);
+    if tracker.link_parks(jni) {
+        return;
+    }
+    let link_later = move |jni: Jni<'_>| {
+        while !tracker.link_parks(jni) && !agent.gate.wait_for_end(PAUSE) {}
+    };
+    let name = c"loadhook locks";
+    if !agent.own_threads.start(agent.jvmti, jni, name, link_later) {
+        diagnostics::once(
+            "waits for locks of java.util.concurrent are not seen: no thread can be started",
+        );
+    }
+}
+
+/// Returns whether the class file hook is enabled, because classes are instrumented.
+fn has_hook(agent: &Agent) -> bool {
+    let hook = &agent.instrumentation.hook;
+    hook.options().rewrites() && !hook.watch().filter.selects_none()
+}
+
+/// Handles `MonitorWait`.
+pub(crate) fn wait(
+    agent: &'static Agent,
+    jni: Jni<'_>,
+    thread: Local<'_>,
+    object: Local<'_>,
+    timeout_ms: i64,
+) {
+    if let Some(monitors) = &agent.monitors {
+        monitors.wait(agent.jvmti, jni, thread, object, timeout_ms);
+    }
+}
+
+/// Handles `MonitorWaited`.
+pub(crate) fn waited(agent: &'static Agent, jni: Jni<'_>, thread: Local<'_>, object: Local<'_>) {
+    if let Some(monitors) = &agent.monitors {
+        monitors.waited(agent.jvmti, jni, thread, object);
+    }
+}
+
+/// Handles `MonitorContendedEnter`.
+pub(crate) fn contended_enter(
+    agent: &'static Agent,
+    jni: Jni<'_>,
+    thread: Local<'_>,
+    object: Local<'_>,
+) {
+    if let Some(monitors) = &agent.monitors {
+        monitors.enter(&agent.instrumentation, jni, thread, object);
+    }
+}
+
+/// Handles `MonitorContendedEntered`.
+pub(crate) fn contended_entered(agent: &'static Agent, jni: Jni<'_>, thread: Local<'_>) {
+    if let Some(monitors) = &agent.monitors {
+        monitors.entered(jni, thread);
+    }
+}
+
+/// Handles the entry of a method that parks. `blocker` is its argument, or null.
+pub(crate) fn parks(agent: &'static Agent, jni: Jni<'_>, thread: Local<'_>, blocker: Local<'_>) {
+    if let Some(monitors) = &agent.monitors {
+        monitors.parks(&agent.instrumentation, jni, thread, blocker);
+    }
+}
+
+/// Handles the exit of a method that parks.
+pub(crate) fn parked(agent: &'static Agent, jni: Jni<'_>, thread: Local<'_>) {
+    if let Some(monitors) = &agent.monitors {
+        monitors.parked(jni, thread);
+    }
+}

@@ -1,0 +1,68 @@
+//! Blockers: the objects for which threads park.
+
+use loadhook_profile::WaitKind;
+
+use crate::jvm::jni::{Field, Jni};
+use crate::jvm::reference::{Global, Local};
+
+/// The class of latches, whose threads wait for others to do something. All other synchronizers are taken for locks.
+const LATCH: &str = "java.util.concurrent.CountDownLatch$Sync";
+
+/// A lock that is no `AbstractOwnableSynchronizer`.
+const STAMPED_LOCK: &str = "java.util.concurrent.locks.StampedLock";
+
+/// The classes and fields by which blockers are recognised.
+pub(super) struct Blockers {
+    /// `Thread.parkBlocker`. The field is read and `getBlocker()` not called.
+    of_thread: Field,
+    /// `AbstractOwnableSynchronizer`.
+    synchronizers: Global,
+}
+
+impl Blockers {
+    /// Looks the classes and fields up.
+    pub(super) fn find(jni: Jni<'_>) -> Option<Blockers> {
+        let found = jni.framed(|jni| {
+            let thread = jni.find_class(c"java/lang/Thread").ok()?;
+            let name = c"java/util/concurrent/locks/AbstractOwnableSynchronizer";
+            let synchronizer = jni.find_class(name).ok()?;
+            let blocker = jni.field(thread, c"parkBlocker", c"Ljava/lang/Object;");
+            Some(Blockers {
+                of_thread: blocker.ok()?,
+                synchronizers: jni.global(synchronizer).ok()?,
+            })
+        });
+        found.flatten()
+    }
+
+    /// The blocker of a thread that is about to park: the argument of the method that parks. Methods without that
+    /// argument use the one that the thread has set before.
+    pub(super) fn blocker<'f>(
+        &self,
+        jni: Jni<'f>,
+        thread: Local<'f>,
+        argument: Local<'f>,
+    ) -> Local<'f> {
+        if argument.is_null() {
+            jni.object_field(thread, self.of_thread)
+                .unwrap_or(Local::NULL)
+        } else {
+            argument
+        }
+    }
+
+    /// The kind of a wait for a blocker, which must not be null. `class` is the name of its class.
+    pub(super) fn kind(&self, jni: Jni<'_>, blocker: Local<'_>, class: &str) -> WaitKind {
+        let is_synchronizer = || jni.is_instance(blocker, self.synchronizers);
+        if class == STAMPED_LOCK || class != LATCH && is_synchronizer() {
+            WaitKind::Lock
+        } else {
+            WaitKind::Park
+        }
+    }
+
+    /// Gives back the reference to the class.
+    pub(super) fn release(&self, jni: Jni<'_>) {
+        jni.delete_global(self.synchronizers);
+    }
+}
