@@ -46,7 +46,7 @@ pub(crate) struct Agent {
     pub(crate) budget: BudgetLog,
     /// Figures of the pauses in which an attached agent changed classes. Set when the agent has changed them.
     pub(crate) attached: OnceLock<AttachFigures>,
-    /// Monitors, if HPROF's options ask for them.
+    /// Waits of threads for each other, if the options ask for them.
     pub(crate) monitors: Option<Monitors>,
     /// The connection that gets the tables instead of a file, if HPROF's options have an address.
     pub(crate) connection: Option<Connection>,

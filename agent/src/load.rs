@@ -23,7 +23,7 @@ use crate::instrument::instrumentation::Instrumentation;
 use crate::jvm::jvmti::{self, Jvmti};
 use crate::jvm::sampling::ClockSource;
 use crate::jvm::sys::{Capabilities, JVMTI_ERROR_NOT_AVAILABLE, capability};
-use crate::monitors::Monitors;
+use crate::monitors::{Monitors, Purpose};
 use crate::net::Connection;
 use crate::options::{IncludeFileError, Options};
 use crate::sampler::{Sampler, SamplerSettings};
@@ -258,34 +258,45 @@ fn samples(jvmti: Jvmti, options: &Options) -> Result<Option<Samples>, LoadError
     Ok(None)
 }
 
-/// The monitors, if HPROF's options ask for them.
+/// The waits of threads for each other, if the options ask for them.
 fn monitors(jvmti: Jvmti, options: &Options) -> Option<Monitors> {
-    let hprof = options
-        .settings
-        .hprof
-        .as_ref()
-        .filter(|hprof| hprof.monitors)?;
-    let added = jvmti.add_capabilities(Capabilities::of(&[
+    let settings = &options.settings;
+    let hprof = settings.hprof.as_ref().filter(|hprof| hprof.monitors);
+    let purpose = match hprof {
+        Some(hprof) => Purpose::Hprof {
+            depth: usize::try_from(hprof.depth).unwrap_or(usize::MAX),
+            by_thread: hprof.thread,
+        },
+        None if settings.locks => Purpose::Profile,
+        None => return None,
+    };
+    let add = |capabilities: &[usize]| jvmti.add_capabilities(Capabilities::of(capabilities));
+    let added = add(&[
         capability::CAN_GENERATE_MONITOR_EVENTS,
         capability::CAN_GET_MONITOR_INFO,
-        capability::CAN_GET_OWNED_MONITOR_INFO,
-        capability::CAN_GET_CURRENT_CONTENDED_MONITOR,
-    ]));
+    ]);
+    // For MONITOR DUMP. An attached agent does not get them.
+    let added = added.and_then(|()| match purpose {
+        Purpose::Hprof { .. } => add(&[
+            capability::CAN_GET_OWNED_MONITOR_INFO,
+            capability::CAN_GET_CURRENT_CONTENDED_MONITOR,
+        ]),
+        Purpose::Profile => Ok(()),
+    });
     // Without this capability waits for locks of java.util.concurrent are not seen.
-    let _ = jvmti.add_capabilities(Capabilities::of(&[capability::CAN_RETRANSFORM_CLASSES]));
+    let _ = add(&[capability::CAN_RETRANSFORM_CLASSES]);
     // Without these capabilities frames have no files and lines.
-    let _ = jvmti.add_capabilities(Capabilities::of(&[
+    let _ = add(&[
         capability::CAN_GET_SOURCE_FILE_NAME,
         capability::CAN_GET_LINE_NUMBERS,
-    ]));
+    ]);
+    let monitors = Monitors::new(purpose);
     match added {
-        Ok(()) => Some(Monitors::new(
-            usize::try_from(hprof.depth).unwrap_or(usize::MAX),
-            hprof.thread,
-        )),
+        Ok(()) => Some(monitors),
         Err(error) => {
             diagnostics::line(&format!(
-                "monitor=y: this JVM does not tell about monitors ({error}); another agent may have asked for them"
+                "{}: this JVM does not tell about monitors ({error}); another agent may have asked for them",
+                monitors.option()
             ));
             None
         }

@@ -20,14 +20,17 @@ pub(crate) const MONITOR_EVENTS: [i32; 4] = [
 
 /// Enables the events, and puts the probes in.
 pub(crate) fn begin(agent: &'static Agent, monitors: &Monitors, jni: Jni<'_>) {
+    let option = monitors.option();
     if !monitors.begin(jni) {
-        diagnostics::once("monitor=y: the fields of threads are not found; report this");
+        diagnostics::once(&format!(
+            "{option}: the fields of threads are not found; report this"
+        ));
         return;
     }
     for event in MONITOR_EVENTS {
         if let Err(error) = agent.jvmti.notify(event, true) {
             diagnostics::once(&format!(
-                "monitor=y: the JVM does not report monitors ({error})"
+                "{option}: the JVM does not report monitors ({error})"
             ));
         }
     }
@@ -35,9 +38,9 @@ pub(crate) fn begin(agent: &'static Agent, monitors: &Monitors, jni: Jni<'_>) {
         link(agent, tracker, jni);
     }
     if !monitors.begin_parks(agent.jvmti, jni, has_hook(agent)) {
-        diagnostics::once(
-            "monitor=y: waits for locks of java.util.concurrent are not seen, because the JVM refuses to change LockSupport",
-        );
+        diagnostics::once(&format!(
+            "{option}: waits for locks of java.util.concurrent are not seen, because the JVM refuses to change LockSupport"
+        ));
     }
 }
 
@@ -74,7 +77,7 @@ pub(crate) fn wait(
     timeout_ms: i64,
 ) {
     if let Some(monitors) = &agent.monitors {
-        monitors.wait(agent.jvmti, jni, thread, object, timeout_ms);
+        monitors.wait(&agent.instrumentation, jni, thread, object, timeout_ms);
     }
 }
 

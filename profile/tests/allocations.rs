@@ -232,7 +232,7 @@ fn trace_events_of_allocations_are_refused() {
         let written = Format::Chrome.write(profile, &options, &mut out);
         let error = written.expect_err("trace events cannot show bytes");
         assert_eq!(error.kind(), std::io::ErrorKind::Unsupported);
-        assert!(error.to_string().contains("times only, no bytes"));
+        assert!(error.to_string().contains("times of calls only"));
         assert!(out.is_empty());
     }
     assert!(text(Format::Chrome, &both, &Options::default()).contains("traceEvents"));

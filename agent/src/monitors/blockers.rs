@@ -17,6 +17,8 @@ pub(super) struct Blockers {
     of_thread: Field,
     /// `AbstractOwnableSynchronizer`.
     synchronizers: Global,
+    /// Its field with the thread that owns it.
+    owner: Field,
 }
 
 impl Blockers {
@@ -27,8 +29,10 @@ impl Blockers {
             let name = c"java/util/concurrent/locks/AbstractOwnableSynchronizer";
             let synchronizer = jni.find_class(name).ok()?;
             let blocker = jni.field(thread, c"parkBlocker", c"Ljava/lang/Object;");
+            let owner = jni.field(synchronizer, c"exclusiveOwnerThread", c"Ljava/lang/Thread;");
             Some(Blockers {
                 of_thread: blocker.ok()?,
+                owner: owner.ok()?,
                 synchronizers: jni.global(synchronizer).ok()?,
             })
         });
@@ -59,6 +63,14 @@ impl Blockers {
         } else {
             WaitKind::Park
         }
+    }
+
+    /// The thread that owns a blocker; null if there is none, or if the blocker has no owners.
+    pub(super) fn owner<'f>(&self, jni: Jni<'f>, blocker: Local<'f>) -> Local<'f> {
+        if blocker.is_null() || !jni.is_instance(blocker, self.synchronizers) {
+            return Local::NULL;
+        }
+        jni.object_field(blocker, self.owner).unwrap_or(Local::NULL)
     }
 
     /// Gives back the reference to the class.

@@ -29,17 +29,14 @@ pub(super) fn dump(
         jni.ensure_local_capacity();
         let mut dump = MonitorDump::default();
         let mut objects: Vec<Local<'_>> = Vec::new();
+        let mut threads = Vec::new();
         for thread in jvmti.threads(jni)? {
             let Some(id) = names.thread(jni, thread) else {
                 continue;
             };
             let frames = jvmti.stack_trace_of(thread, depth);
             names.keep(instrumentation, jni, &frames);
-            dump.threads.push(ThreadState {
-                thread: names.index(id, profile),
-                frames: names.places(&frames, methods, profile),
-                status: status(jvmti.thread_state(thread)),
-            });
+            threads.push((id, frames, status(jvmti.thread_state(thread))));
             // A thread that has ended meanwhile has no monitors.
             let contended = jvmti.contended_monitor(jni, thread).ok();
             let owned = jvmti.owned_monitors(jni, thread).unwrap_or_default();
@@ -49,6 +46,14 @@ pub(super) fn dump(
                     objects.push(object);
                 }
             }
+        }
+        let loaders = instrumentation.loaders.names(names.loaders());
+        for (id, frames, status) in threads {
+            dump.threads.push(ThreadState {
+                thread: names.index(id, profile),
+                frames: names.places(&frames, &loaders, methods, profile),
+                status,
+            });
         }
         let mut ask = |object| monitor(jvmti, jni, object, names, profile).ok();
         for object in &objects {

@@ -1,27 +1,26 @@
 //! The methods of the stacks that wait, and the threads.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, OnceLock};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, OnceLock};
 
-use loadhook_profile::{Method, Profile, ThreadKind};
+use loadhook_profile::{Profile, ThreadKind};
 
 use crate::frames::profile_parts::{self, ProfileMethods};
 use crate::frames::resolve::{self, type_name};
+use crate::frames::symbol::{CopyLoaders, ResolvedFrame};
 use crate::instrument::instrumentation::Instrumentation;
+use crate::instrument::loaders::Loader;
 use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::Jvmti;
 use crate::jvm::jvmti_stacks::StackFrame;
 use crate::jvm::reference::Local;
 use crate::locks::lock;
 use crate::threads::fields::ThreadFields;
-use crate::threads::groups::VIRTUAL_THREADS;
+use crate::threads::groups::{OTHERS, VIRTUAL_THREADS, without_numbers};
 use crate::tracker::is_trackers;
 
 /// The package whose methods are between the program and `LockSupport`.
 const LOCKS: &str = "java.util.concurrent.locks.";
-
-/// A method and a line in it.
-type Place = (Method, Option<u32>);
 
 /// A thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +42,7 @@ pub(super) struct Names {
     /// Set before the events of monitors are enabled.
     fields: OnceLock<ThreadFields>,
     /// Methods and lines of frames; `None` for frames that the JVM does not name.
-    frames: Mutex<HashMap<StackFrame, Option<Place>>>,
+    frames: Mutex<HashMap<StackFrame, Option<ResolvedFrame>>>,
     /// Platform threads by id.
     threads: Mutex<HashMap<u64, Seen>>,
 }
@@ -74,6 +73,12 @@ impl Names {
         Some(Who { id, is_virtual })
     }
 
+    /// Forgets a thread that has ended. Returns its id and name if it was seen.
+    pub(super) fn forget(&self, jni: Jni<'_>, thread: Local<'_>) -> Option<(u64, String)> {
+        let id = self.fields.get()?.id(jni, thread)?;
+        Some((id, lock(&self.threads).remove(&id)?.name))
+    }
+
     /// Notes the end of a thread. Returns its id if it was seen.
     pub(super) fn thread_ends(&self, jni: Jni<'_>, thread: Local<'_>) -> Option<u64> {
         let id = self.fields.get()?.id(jni, thread)?;
@@ -95,16 +100,7 @@ impl Names {
         };
         for frame in unknown {
             let found = resolve::frame(instrumentation, jni, frame, None);
-            let named = found.map(|found| {
-                let symbol = found.symbol;
-                let method = Method {
-                    file: symbol.file.clone(),
-                    line: symbol.line,
-                    ..Method::new(&symbol.class, &symbol.name, &symbol.descriptor)
-                };
-                (method, found.line)
-            });
-            lock(&self.frames).insert(frame, named);
+            lock(&self.frames).insert(frame, found);
         }
     }
 
@@ -114,25 +110,54 @@ impl Names {
         let names = lock(&self.frames);
         let is_inside = |frame: &StackFrame| {
             let named = names.get(frame).and_then(Option::as_ref);
-            named.is_none_or(|(method, _)| {
-                is_trackers(&method.class) || method.class.starts_with(LOCKS)
+            named.is_none_or(|named| {
+                let class = &named.symbol.class;
+                is_trackers(class) || class.starts_with(LOCKS)
             })
         };
         let inside = frames.iter().take_while(|frame| is_inside(frame)).count();
         frames.get(inside..).unwrap_or_default()
     }
 
-    /// The frames as places in methods of a profile.
+    /// The loaders of all methods.
+    pub(super) fn loaders(&self) -> BTreeSet<Loader> {
+        let names = lock(&self.frames);
+        let frames = names.values().flatten();
+        let loader = |frame: &ResolvedFrame| Loader {
+            number: frame.loader,
+            kind: frame.symbol.kind,
+        };
+        frames.map(loader).collect()
+    }
+
+    /// The frames as places in methods of a profile. `loaders` are the names of the loaders.
     pub(super) fn places(
         &self,
         frames: &[StackFrame],
+        loaders: &HashMap<u32, String>,
         methods: &mut ProfileMethods,
         profile: &mut Profile,
     ) -> Vec<(u32, Option<u32>)> {
         let names = lock(&self.frames);
         let known = frames.iter().filter_map(|frame| names.get(frame)?.as_ref());
-        let place = |(method, line): &Place| (methods.number(profile, method.clone()), *line);
+        let place = |frame: &ResolvedFrame| {
+            let copies = CopyLoaders {
+                first: frame.loader,
+                loaders: 1,
+            };
+            let method = profile_parts::method(&frame.symbol, copies, loaders);
+            (methods.number(profile, method), frame.line)
+        };
         known.map(place).collect()
+    }
+
+    /// The name of a thread that holds a lock, without numbers.
+    pub(super) fn holder(&self, jni: Jni<'_>, thread: Local<'_>) -> Option<Arc<str>> {
+        let fields = self.fields.get()?;
+        if fields.is_virtual(jni, thread) {
+            return Some(VIRTUAL_THREADS.into());
+        }
+        Some(without_numbers(&fields.name(jni, thread)).into())
     }
 
     /// The index of a thread in a profile.
@@ -145,7 +170,8 @@ impl Names {
         let (name, id, kind) = match seen {
             Some(seen) if !seen.has_ended => (seen.name, Some(who.id), ThreadKind::Platform),
             Some(seen) => (seen.name, None, ThreadKind::Ended),
-            None => (String::new(), None, ThreadKind::Ended),
+            // It has ended since its waits were looked up.
+            None => (OTHERS.to_owned(), None, ThreadKind::Ended),
         };
         profile_parts::thread(profile, &name.into(), id, kind)
     }

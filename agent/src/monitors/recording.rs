@@ -2,20 +2,17 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use loadhook_profile::format::hprof::{Contention, MonitorTables, WaitMoment, Waiting};
-use loadhook_profile::{Profile, WaitKind};
+use loadhook_profile::WaitKind;
+use loadhook_profile::format::hprof::WaitMoment;
 use loadhook_rewrite::symbol::text;
-use loadhook_text::count;
 
 use super::blockers::Blockers;
-use super::dump::dump;
 use super::frames::{Names, Who, class_name, descriptor};
+use super::holders::Holders;
 use super::lock_support;
-use super::sums::{Place, Sums, Waiters};
-use crate::diagnostics;
-use crate::frames::profile_parts::ProfileMethods;
+use super::sums::{Holder, Place, Sums, Waiters};
 use crate::instrument::instrumentation::Instrumentation;
 use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::Jvmti;
@@ -31,37 +28,52 @@ const MOST_UNDER_WAY: usize = 1 << 20;
 /// Number of frames between the program and `LockSupport` for which there is room beside the depth.
 const LOCK_FRAMES: usize = 12;
 
+/// Maximum number of frames of a stack in a profile.
+const PROFILE_DEPTH: usize = 128;
+
+/// The use of the waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// HPROF's tables. They have contended waits with stacks of at most `depth` frames, and events of `Object.wait`.
+    Hprof {
+        depth: usize,
+        /// True if the same place in two threads counts as two places (`thread=y`).
+        by_thread: bool,
+    },
+    /// A profile. It has all kinds of waits, and the holders of monitors and locks.
+    Profile,
+}
+
 /// The waits in this JVM, as its events and our probes show them.
 pub(crate) struct Monitors {
-    /// Maximum number of frames of a stack.
-    depth: usize,
-    /// True if the same place in two threads counts as two places (`thread=y`).
-    by_thread: bool,
-    names: Names,
+    pub(super) purpose: Purpose,
+    pub(super) names: Names,
+    holders: Holders,
     /// Set before the probes are put in.
     blockers: OnceLock<Blockers>,
-    state: Mutex<State>,
+    pub(super) state: Mutex<State>,
 }
 
 #[derive(Default)]
-struct State {
+pub(super) struct State {
     /// The waits under way.
     under_way: HashMap<(u64, Means), Begun>,
-    /// Threads that wait to be notified, by id.
-    waiting: HashMap<u64, Instant>,
-    sums: Sums,
-    /// Events of `Object.wait`.
-    events: Vec<Event>,
+    pub(super) sums: Sums,
+    /// Events of `Object.wait`, for HPROF.
+    pub(super) events: Vec<Event>,
     /// Number of events that were not kept.
-    lost: u64,
+    pub(super) lost: u64,
 }
 
 /// The means by which a thread waits. A thread that parks may also wait for a monitor of the JVM's own classes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Means {
     Enter,
+    Wait,
     Park,
 }
+
+const MEANS: [Means; 3] = [Means::Enter, Means::Wait, Means::Park];
 
 /// A wait under way.
 struct Begun {
@@ -72,11 +84,11 @@ struct Begun {
 
 /// A thread begins or ends to wait to be notified.
 #[derive(Clone)]
-struct Event {
-    thread: Who,
+pub(super) struct Event {
+    pub(super) thread: Who,
     /// The descriptor of the class of the monitor's object.
-    class: String,
-    moment: WaitMoment,
+    pub(super) class: String,
+    pub(super) moment: WaitMoment,
 }
 
 impl State {
@@ -90,15 +102,31 @@ impl State {
 }
 
 impl Monitors {
-    /// Makes a record of waits with stacks of at most `depth` frames.
-    pub(crate) fn new(depth: usize, by_thread: bool) -> Monitors {
+    /// Makes an empty record of waits.
+    pub(crate) fn new(purpose: Purpose) -> Monitors {
         Monitors {
-            // The limit bounds the buffer for frames. Hardly any stack is deeper.
-            depth: depth.min(1 << 16),
-            by_thread,
+            purpose,
             names: Names::default(),
+            holders: Holders::new(),
             blockers: OnceLock::new(),
             state: Mutex::default(),
+        }
+    }
+
+    /// Maximum number of frames of a stack.
+    pub(super) fn depth(&self) -> usize {
+        match self.purpose {
+            // The limit bounds the buffer for frames. Hardly any stack is deeper.
+            Purpose::Hprof { depth, .. } => depth.min(1 << 16),
+            Purpose::Profile => PROFILE_DEPTH,
+        }
+    }
+
+    /// The option that asks for the waits.
+    pub(crate) fn option(&self) -> &'static str {
+        match self.purpose {
+            Purpose::Hprof { .. } => "monitor=y",
+            Purpose::Profile => "locks=true",
         }
     }
 
@@ -146,12 +174,16 @@ impl Monitors {
         let Some(who) = self.names.thread(jni, thread) else {
             return;
         };
-        let frames = instrumentation.jvmti.stack_trace(self.depth);
+        let jvmti = instrumentation.jvmti;
+        let frames = jvmti.stack_trace(self.depth());
         self.names.keep(instrumentation, jni, &frames);
         let place = Place {
             kind: WaitKind::Monitor,
-            class: class_name(instrumentation.jvmti, jni, object).into(),
+            class: class_name(jvmti, jni, object).into(),
             frames: frames.into(),
+            holder: self.holder(instrumentation, jni, || {
+                Some(jvmti.monitor_threads(jni, object).ok()?.owner)
+            }),
         };
         self.wait_begins(who, Means::Enter, at, place);
     }
@@ -175,23 +207,34 @@ impl Monitors {
         };
         let jvmti = instrumentation.jvmti;
         let blocker = blockers.blocker(jni, thread, argument);
-        if blocker.is_null() {
-            return;
-        }
-        let class = class_name(jvmti, jni, blocker);
-        if !blockers.kind(jni, blocker, &class).is_contention() {
+        // A thread can park for no object.
+        let (class, kind) = if blocker.is_null() {
+            (String::new(), WaitKind::Park)
+        } else {
+            let class = class_name(jvmti, jni, blocker);
+            let kind = blockers.kind(jni, blocker, &class);
+            (class, kind)
+        };
+        if !kind.is_contention() && self.purpose != Purpose::Profile {
             return;
         }
         let Some(who) = self.names.thread(jni, thread) else {
             return;
         };
-        let frames = jvmti.stack_trace(self.depth + LOCK_FRAMES);
+        let depth = self.depth();
+        let frames = jvmti.stack_trace(depth + LOCK_FRAMES);
         self.names.keep(instrumentation, jni, &frames);
         let outside = self.names.outside_of_locks(&frames);
+        let holder = if kind.is_contention() {
+            self.holder(instrumentation, jni, || Some(blockers.owner(jni, blocker)))
+        } else {
+            None
+        };
         let place = Place {
-            kind: WaitKind::Lock,
+            kind,
             class: class.into(),
-            frames: Arc::from(&outside[..outside.len().min(self.depth)]),
+            frames: Arc::from(&outside[..outside.len().min(depth)]),
+            holder,
         };
         self.wait_begins(who, Means::Park, at, place);
     }
@@ -199,6 +242,18 @@ impl Monitors {
     /// Handles the exit of a method that parks.
     pub(crate) fn parked(&self, jni: Jni<'_>, thread: Local<'_>) {
         self.wait_ends(jni, thread, Means::Park);
+    }
+
+    /// The holder of a monitor or lock, whose thread `owner` finds.
+    fn holder<'f>(
+        &self,
+        instrumentation: &Instrumentation,
+        jni: Jni<'f>,
+        owner: impl FnOnce() -> Option<Local<'f>>,
+    ) -> Option<Holder> {
+        let is_wanted = self.purpose == Purpose::Profile;
+        let ask = || self.holders.ask(instrumentation, jni, &self.names, owner);
+        is_wanted.then(ask).flatten()
     }
 
     fn wait_begins(&self, who: Who, means: Means, at: Instant, place: Place) {
@@ -209,123 +264,94 @@ impl Monitors {
         }
     }
 
-    fn wait_ends(&self, jni: Jni<'_>, thread: Local<'_>, means: Means) {
+    /// Returns the thread and the time for which it waited.
+    fn wait_ends(&self, jni: Jni<'_>, thread: Local<'_>, means: Means) -> Option<(Who, Duration)> {
         let ended = Instant::now();
-        let Some(who) = self.names.thread(jni, thread) else {
-            return;
-        };
-        let waiters = if self.by_thread {
-            Waiters::Thread(who.id)
-        } else {
-            Waiters::All
+        let who = self.names.thread(jni, thread)?;
+        let waiters = match self.purpose {
+            Purpose::Hprof {
+                by_thread: false, ..
+            } => Waiters::All,
+            _ if who.is_virtual => Waiters::Virtual,
+            _ => Waiters::Thread(who.id),
         };
         let mut state = lock(&self.state);
-        if let Some(begun) = state.under_way.remove(&(who.id, means)) {
-            let time = ended.saturating_duration_since(begun.at);
-            state.sums.add(waiters, begun.place, who, time);
-        }
+        let begun = state.under_way.remove(&(who.id, means))?;
+        let time = ended.saturating_duration_since(begun.at);
+        state.sums.add(waiters, begun.place, who, time);
+        Some((who, time))
     }
 
     /// Handles `MonitorWait`: a thread calls `Object.wait`.
     pub(crate) fn wait(
         &self,
-        jvmti: Jvmti,
+        instrumentation: &Instrumentation,
         jni: Jni<'_>,
         thread: Local<'_>,
         object: Local<'_>,
         timeout_ms: i64,
     ) {
-        let Some(thread) = self.names.thread(jni, thread) else {
+        let at = Instant::now();
+        let Some(who) = self.names.thread(jni, thread) else {
             return;
         };
-        let class = text(&descriptor(jvmti, jni, object));
-        let mut state = lock(&self.state);
-        state.waiting.insert(thread.id, Instant::now());
-        state.note(Event {
-            thread,
-            class,
-            moment: WaitMoment::Begins { timeout_ms },
-        });
+        let jvmti = instrumentation.jvmti;
+        let mut frames = Vec::new();
+        if self.purpose == Purpose::Profile {
+            frames = jvmti.stack_trace(PROFILE_DEPTH);
+            self.names.keep(instrumentation, jni, &frames);
+        }
+        let place = Place {
+            kind: WaitKind::Notification,
+            class: class_name(jvmti, jni, object).into(),
+            frames: frames.into(),
+            holder: None,
+        };
+        self.wait_begins(who, Means::Wait, at, place);
+        if self.purpose != Purpose::Profile {
+            self.note(jvmti, jni, who, object, WaitMoment::Begins { timeout_ms });
+        }
     }
 
     /// Handles `MonitorWaited`: a thread leaves `Object.wait`.
     pub(crate) fn waited(&self, jvmti: Jvmti, jni: Jni<'_>, thread: Local<'_>, object: Local<'_>) {
-        let Some(thread) = self.names.thread(jni, thread) else {
-            return;
+        let waited = self.wait_ends(jni, thread, Means::Wait);
+        if self.purpose != Purpose::Profile
+            && let Some((who, time)) = waited
+        {
+            let waited_ms = time.as_millis() as i64;
+            self.note(jvmti, jni, who, object, WaitMoment::Ends { waited_ms });
+        }
+    }
+
+    /// Notes an event of `Object.wait`.
+    fn note(&self, jvmti: Jvmti, jni: Jni<'_>, who: Who, object: Local<'_>, moment: WaitMoment) {
+        let event = Event {
+            thread: who,
+            class: text(&descriptor(jvmti, jni, object)),
+            moment,
         };
-        let class = text(&descriptor(jvmti, jni, object));
-        let mut state = lock(&self.state);
-        let Some(began) = state.waiting.remove(&thread.id) else {
-            return;
-        };
-        let waited_ms = began.elapsed().as_millis() as i64;
-        state.note(Event {
-            thread,
-            class,
-            moment: WaitMoment::Ends { waited_ms },
-        });
+        lock(&self.state).note(event);
     }
 
     /// Handles `ThreadEnd` and `VirtualThreadEnd`.
     pub(crate) fn thread_ends(&self, jni: Jni<'_>, thread: Local<'_>) {
-        if let Some(id) = self.names.thread_ends(jni, thread) {
-            let mut state = lock(&self.state);
-            state.under_way.remove(&(id, Means::Enter));
-            state.under_way.remove(&(id, Means::Park));
-            state.waiting.remove(&id);
-        }
-    }
-
-    /// The tables of HPROF. Methods and threads that the profile does not have are added to it.
-    pub(crate) fn tables(
-        &self,
-        instrumentation: &Instrumentation,
-        jni: Jni<'_>,
-        profile: &mut Profile,
-    ) -> MonitorTables {
-        let mut methods = ProfileMethods::of(profile);
-        let dump = dump(
-            instrumentation,
-            jni,
-            self.depth,
-            &self.names,
-            &mut methods,
-            profile,
-        );
-        let (sums, events, lost_waits) = {
-            let state = lock(&self.state);
-            (state.sums.clone(), state.events.clone(), state.lost)
+        let ended = match self.purpose {
+            Purpose::Profile => self.names.forget(jni, thread),
+            Purpose::Hprof { .. } => {
+                let id = self.names.thread_ends(jni, thread);
+                id.map(|id| (id, String::new()))
+            }
         };
-        if sums.lost() > 0 {
-            diagnostics::line(&format!(
-                "monitor=y: {} waits at further places are not in MONITOR TIME and PARK TIME; give a smaller depth= or thread=n",
-                count(sums.lost())
-            ));
+        let Some((id, name)) = ended else {
+            return;
+        };
+        let mut state = lock(&self.state);
+        for means in MEANS {
+            state.under_way.remove(&(id, means));
         }
-        let mut contentions = Vec::new();
-        for (_, place, sum) in sums.all() {
-            contentions.push(Contention {
-                kind: place.kind,
-                thread: self.names.index(sum.first, profile),
-                frames: self.names.places(&place.frames, &mut methods, profile),
-                class: place.class.to_string(),
-                count: sum.count,
-                ns: u64::try_from(sum.time.as_nanos()).unwrap_or(u64::MAX),
-            });
-        }
-        let mut waits = Vec::with_capacity(events.len());
-        for event in events {
-            waits.push(Waiting {
-                thread: self.names.index(event.thread, profile),
-                class: event.class,
-                moment: event.moment,
-            });
-        }
-        MonitorTables {
-            contentions,
-            waits,
-            lost_waits,
-            dump,
+        if self.purpose == Purpose::Profile {
+            state.sums.thread_ends(id, &name);
         }
     }
 }

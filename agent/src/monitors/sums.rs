@@ -10,6 +10,7 @@ use loadhook_profile::WaitKind;
 use super::frames::Who;
 use crate::frames::numbers::Numbers;
 use crate::jvm::jvmti_stacks::StackFrame;
+use crate::threads::groups::Groups;
 
 /// Number of sums that are kept. Waits with further ones are only counted.
 const MOST_SUMS: usize = 100_000;
@@ -24,6 +25,17 @@ pub(super) struct Place {
     pub(super) class: Arc<str>,
     /// The stack of the thread, innermost first.
     pub(super) frames: Arc<[StackFrame]>,
+    /// The thread that has what they wait for, if it was asked for and found.
+    pub(super) holder: Option<Holder>,
+}
+
+/// A thread that has a monitor or lock.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(super) struct Holder {
+    /// The name of the thread without numbers.
+    pub(super) thread: Arc<str>,
+    /// The stack of the thread, innermost first.
+    pub(super) frames: Arc<[StackFrame]>,
 }
 
 /// The threads whose waits are summed.
@@ -31,8 +43,12 @@ pub(super) struct Place {
 pub(super) enum Waiters {
     /// All threads.
     All,
-    /// The thread with this id.
+    /// The platform thread with this id.
     Thread(u64),
+    /// All virtual threads.
+    Virtual,
+    /// Threads that have ended, by the number of their group in [`Sums::groups`].
+    Group(u32),
 }
 
 /// The sum of waits.
@@ -50,7 +66,13 @@ pub(super) struct Sums {
     places: Numbers<Place>,
     /// Number of frames of all places.
     frames: usize,
-    sums: HashMap<(Waiters, u32), Sum>,
+    /// The sums of each place, by its number.
+    waiters: HashMap<Waiters, HashMap<u32, Sum>>,
+    /// Number of sums.
+    len: usize,
+    numbers: Groups,
+    /// The names of groups of ended threads.
+    groups: Vec<Arc<str>>,
     /// Number of waits that no sum has.
     lost: u64,
 }
@@ -58,12 +80,11 @@ pub(super) struct Sums {
 impl Sums {
     /// The number of a place; `None` if there is no room for it.
     pub(super) fn place(&mut self, place: Place) -> Option<u32> {
-        let (known, frames) = (self.places.all().len(), place.frames.len());
-        let most = if self.frames < MOST_FRAMES {
-            MOST_SUMS
-        } else {
-            known
-        };
+        let known = self.places.all().len();
+        let held = place.holder.as_ref().map_or(0, |held| held.frames.len());
+        let frames = place.frames.len() + held;
+        let has_room = self.frames < MOST_FRAMES;
+        let most = if has_room { MOST_SUMS } else { known };
         let number = self.places.number(place, most);
         if self.places.all().len() > known {
             self.frames += frames;
@@ -73,26 +94,65 @@ impl Sums {
 
     /// Adds a wait of a thread at a place.
     pub(super) fn add(&mut self, waiters: Waiters, place: Option<u32>, who: Who, time: Duration) {
-        let key = place.map(|place| (waiters, place));
-        let has_room = self.sums.len() < MOST_SUMS;
-        let Some(key) = key.filter(|key| has_room || self.sums.contains_key(key)) else {
+        let Some(place) = place else {
             self.lost += 1;
             return;
         };
-        let sum = self.sums.entry(key).or_insert(Sum {
+        let sum = Sum {
             first: who,
-            count: 0,
-            time: Duration::ZERO,
+            count: 1,
+            time,
+        };
+        self.add_sum(waiters, place, sum);
+    }
+
+    fn add_sum(&mut self, waiters: Waiters, place: u32, more: Sum) {
+        let has_room = self.len < MOST_SUMS;
+        let sums = self.waiters.entry(waiters).or_default();
+        match sums.get_mut(&place) {
+            Some(sum) => {
+                sum.count += more.count;
+                sum.time += more.time;
+            }
+            None if has_room => {
+                sums.insert(place, more);
+                self.len += 1;
+            }
+            None => self.lost += more.count,
+        }
+    }
+
+    /// Moves the sums of a thread that has ended to the group of threads with such a name.
+    pub(super) fn thread_ends(&mut self, id: u64, name: &str) {
+        let Some(sums) = self.waiters.remove(&Waiters::Thread(id)) else {
+            return;
+        };
+        self.len -= sums.len();
+        let groups = &mut self.groups;
+        let group = self.numbers.number(name, |name| {
+            groups.push(name);
+            groups.len() as u32 - 1
         });
-        sum.count += 1;
-        sum.time += time;
+        for (place, sum) in sums {
+            self.add_sum(Waiters::Group(group), place, sum);
+        }
     }
 
     /// All sums with their places.
     pub(super) fn all(&self) -> impl Iterator<Item = (&Waiters, &Place, &Sum)> {
         let places = self.places.all();
-        let sums = self.sums.iter();
-        sums.map(|((waiters, place), sum)| (waiters, &places[*place as usize], sum))
+        self.waiters.iter().flat_map(move |(waiters, sums)| {
+            let sums = sums.iter();
+            sums.map(move |(place, sum)| (waiters, &places[*place as usize], sum))
+        })
+    }
+
+    /// The name of a group of ended threads.
+    pub(super) fn group(&self, number: u32) -> Arc<str> {
+        self.groups
+            .get(number as usize)
+            .cloned()
+            .unwrap_or_default()
     }
 
     /// Number of waits that no sum has.
@@ -105,26 +165,45 @@ impl Sums {
 mod tests {
     use super::*;
 
+    const WHO: Who = Who {
+        id: 1,
+        is_virtual: false,
+    };
+
+    fn place(sums: &mut Sums, class: &str) -> Option<u32> {
+        sums.place(Place {
+            kind: WaitKind::Monitor,
+            class: class.into(),
+            frames: Arc::default(),
+            holder: None,
+        })
+    }
+
     #[test]
     fn sums_have_a_bound() {
         let mut sums = Sums::default();
-        let mut wait = |number: usize| {
-            let place = sums.place(Place {
-                kind: WaitKind::Monitor,
-                class: number.to_string().into(),
-                frames: Arc::default(),
-            });
-            let who = Who {
-                id: 1,
-                is_virtual: false,
-            };
-            sums.add(Waiters::All, place, who, Duration::ZERO);
-        };
         for number in (0..=MOST_SUMS).chain([0]) {
-            wait(number);
+            let place = place(&mut sums, &number.to_string());
+            sums.add(Waiters::All, place, WHO, Duration::ZERO);
         }
         assert_eq!((sums.all().count(), sums.lost()), (MOST_SUMS, 1));
         let twice = sums.all().find(|(_, place, _)| &*place.class == "0");
         assert_eq!(twice.map(|(_, _, sum)| sum.count), Some(2));
+    }
+
+    #[test]
+    fn ended_threads_are_summed_by_name() {
+        let mut sums = Sums::default();
+        let place = place(&mut sums, "a.Lock");
+        for id in 1..=3 {
+            sums.add(Waiters::Thread(id), place, WHO, Duration::from_millis(id));
+        }
+        sums.thread_ends(1, "worker-1");
+        sums.thread_ends(2, "worker-2");
+        sums.thread_ends(9, "never waited");
+        assert_eq!(sums.len, 2);
+        let group = sums.all().find(|(who, ..)| **who == Waiters::Group(0));
+        let sum = group.map(|(_, _, sum)| (sum.count, sum.time.as_millis()));
+        assert_eq!((sum, &*sums.group(0)), (Some((2, 3)), "worker-#"));
     }
 }

@@ -20,7 +20,7 @@ use crate::instrument::instrumentation::Instrumentation;
 use crate::instrument::registry::ClassSymbols;
 use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::Jvmti;
-use crate::monitors::Monitors;
+use crate::monitors::{LockSnapshot, Monitors};
 use crate::net::Connection;
 use crate::options::Options;
 use crate::sampler::{Sampler, TimeSnapshot};
@@ -145,13 +145,16 @@ impl<'a> Sources<'a> {
             None => None,
         };
         let times = self.sampler.map(Sampler::snapshot);
+        let locks = self.monitors.and_then(Monitors::snapshot);
         // All loaders are named together: the ordinals of two names differ only
         // if the names were made together.
         let sampled_loaders = sampled.iter().flat_map(|(_, snapshot)| snapshot.loaders());
         let counted_loaders = classes.iter().map(|class| class.loader);
         let timed_loaders = times.iter().flat_map(TimeSnapshot::loaders);
+        let lock_loaders = locks.iter().flat_map(LockSnapshot::loaders);
         let all_loaders = sampled_loaders
             .chain(counted_loaders)
+            .chain(lock_loaders)
             .chain(timed_loaders)
             .collect();
         let loaders = self.instrumentation.loaders.names(all_loaders);
@@ -168,6 +171,9 @@ impl<'a> Sources<'a> {
         }
         if let Some((samples, snapshot)) = sampled {
             samples.add_to(&snapshot, &loaders, &mut profile);
+        }
+        if let Some(locks) = locks {
+            locks.add_to(&loaders, &mut profile);
         }
         Ok(profile)
     }

@@ -38,7 +38,7 @@ impl Groups {
 }
 
 /// The name with each run of digits as one `#`, which is the same for all threads of a pool.
-fn without_numbers(name: &str) -> String {
+pub(crate) fn without_numbers(name: &str) -> String {
     let mut text = String::with_capacity(name.len());
     for char in name.chars() {
         if !char.is_ascii_digit() {

@@ -157,6 +157,15 @@ pub(crate) struct ChoiceArgs {
     #[arg(long, requires = "alloc")]
     alloc_context: bool,
 
+    /// Record how often and how long threads wait for monitors and for locks of
+    /// java.util.concurrent, where, and who has them meanwhile
+    ///
+    /// Object.wait and other parks are counted apart from contention. The time is
+    /// elapsed time, also of virtual threads. Monitors and locks that are free cost
+    /// nothing.
+    #[arg(long)]
+    pub(crate) locks: bool,
+
     /// Maximum number of call-tree nodes (default: 1000000)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_NODES)))]
     max_nodes: Option<u32>,
@@ -180,12 +189,13 @@ impl ChoiceArgs {
             clock_source: self.clock_source,
             alloc: self.alloc,
             alloc_context: self.alloc_context,
+            locks: self.locks,
             max_nodes: self.max_nodes.unwrap_or(DEFAULT_NODES),
             quiet: true,
             ..AgentOptions::default()
         };
         options.check().map_err(|conflict| match conflict {
-            Conflict::NothingRecorded => anyhow!("--timing none records nothing without --alloc; add --alloc or choose another --timing"),
+            Conflict::NothingRecorded => anyhow!("--timing none records nothing without --alloc and --locks; add one of them or choose another --timing"),
             Conflict::ContextWithoutExact => anyhow!("--alloc-context needs --alloc exact"),
             Conflict::ContextWithSamples => anyhow!(
                 "--alloc-context cannot be combined with --timing sampled, which records no callers; for both times and callers, use --timing adaptive"

@@ -24,7 +24,8 @@ pub(crate) struct ReportArgs {
     #[arg(long, default_value = "table")]
     pub(super) format: Format,
 
-    /// Measure to show: time, allocated (bytes) or live (bytes still alive)
+    /// Measure to show: time, allocated (bytes), live (bytes still alive) or
+    /// contention (time of waiting for locks)
     /// [default: a table shows all that the profile has, other formats the first]
     #[arg(long, value_name = "MEASURE")]
     pub(super) show: Option<Measure>,

@@ -72,6 +72,9 @@ impl ReportArgs {
     pub(super) fn measure(&self, profiles: &[Profile]) -> Result<Option<Measure>> {
         let is_in_all = |measure: &Measure| profiles.iter().all(|profile| measure.is_in(profile));
         let (measure, option) = match (self.show, self.format) {
+            (Some(Measure::Contention), _) if self.diff => bail!(
+                "--diff cannot compare contention; give --show time, allocated or live, or one profile without --diff"
+            ),
             (Some(measure), _) => (measure, format!("--show {}", measure.as_str())),
             (None, _) if self.diff => {
                 let by_rank = [Measure::Time, Measure::Live, Measure::Allocated];
@@ -126,7 +129,9 @@ impl ReportArgs {
             }
         };
         if matches!(sort, Sort::Total | Sort::Mean) && !has_times {
-            bail!("--sort {word}: allocations can be sorted by bytes, objects or name");
+            bail!(
+                "--sort {word}: allocations can be sorted by bytes, objects or name, locks by calls"
+            );
         }
         Ok(())
     }
@@ -136,6 +141,7 @@ impl ReportArgs {
         let measures = |(file, profile): (&PathBuf, &Profile)| {
             let what = match profile.allocations {
                 Some(_) => "allocations",
+                None if profile.locks.is_some() && !profile.has_calls() => "locks",
                 None => "times",
             };
             format!("{} has {what} only", file.display())
@@ -214,5 +220,6 @@ fn lacking(measure: Measure) -> &'static str {
         Measure::Live => {
             "this profile does not say which objects are still alive; run again with --alloc live"
         }
+        Measure::Contention => "this profile has no waits for locks; run again with --locks",
     }
 }

@@ -105,8 +105,9 @@ fn allocations_sort_by_their_own_columns() {
     assert_ne!(places(&[]), named);
     assert_eq!(places(&["--sort=bytes"]), places(&[]));
     for sort in ["total", "mean"] {
-        let said =
-            format!("error: --sort {sort}: allocations can be sorted by bytes, objects or name\n");
+        let said = format!(
+            "error: --sort {sort}: allocations can be sorted by bytes, objects or name, locks by calls\n"
+        );
         for arguments in [
             &["made.pb.gz"][..],
             &["made.pb.gz", "--format=json"],
@@ -138,7 +139,7 @@ fn bytes_are_no_times() {
         &["made.pb.gz", "--show=allocated"],
     ] {
         let chrome = report(&[arguments, &["--format=chrome", "-o", "chrome.json"]].concat());
-        let said = "error: --format chrome: trace events have times only, no bytes; use --format speedscope or html for allocations";
+        let said = "error: --format chrome: trace events have times of calls only; use --format speedscope or html for allocations and locks";
         chrome.expect(1, "", &[said]);
         assert!(!profiles().path().join("chrome.json").exists());
         let other = text(&[arguments, &["--format=speedscope"]].concat());

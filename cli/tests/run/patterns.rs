@@ -203,7 +203,7 @@ fn options_that_exclude_each_other_are_refused() {
     for (options, said) in [
         (
             vec!["--timing=none"],
-            "--timing none records nothing without --alloc; add --alloc or choose another --timing",
+            "--timing none records nothing without --alloc and --locks; add one of them or choose another --timing",
         ),
         (
             vec!["--alloc=sampled", "--alloc-context"],

@@ -102,7 +102,7 @@ impl Amounts {
     pub(crate) fn of(&self, measure: Measure) -> Amount {
         match measure {
             Measure::Live => self.live,
-            Measure::Time | Measure::Allocated => self.allocated,
+            Measure::Time | Measure::Allocated | Measure::Contention => self.allocated,
         }
     }
 
@@ -111,7 +111,7 @@ impl Amounts {
         let [allocated, live] = self.unsized_objects;
         match measure {
             Measure::Live => live,
-            Measure::Time | Measure::Allocated => allocated,
+            Measure::Time | Measure::Allocated | Measure::Contention => allocated,
         }
     }
 }

@@ -1,13 +1,14 @@
 //! Allocations as calling-context trees, whose innermost callees are the types of the objects. The
 //! count of a node is a number of objects, its weight their bytes. So the code that shows trees of
-//! calls can show these trees, too.
+//! calls can show these trees, too. Waits for locks have trees of the same form: the innermost callees
+//! are the classes of the locks, the counts numbers of waits, and the weights nanoseconds.
 
 use std::collections::HashMap;
 
 use super::measure::Measure;
 use super::paths::Paths;
 use super::weight::Weight;
-use crate::model::{Allocations, Amount, Method, Profile, Site};
+use crate::model::{Amount, Frame, Method, Profile, Site};
 
 /// The trees of all threads.
 pub(crate) struct AllocationTrees {
@@ -32,47 +33,95 @@ pub(crate) struct AllocationNode {
     bytes_variance: f64,
 }
 
-/// Makes the trees of all allocations, or with [`Measure::Live`] of those that are alive.
+/// Makes the trees of all allocations, or with [`Measure::Live`] of those that are alive, or with
+/// [`Measure::Contention`] of contended locks.
 ///
 /// Recursion is folded, as it is in trees of calls.
 pub(crate) fn allocation_trees(profile: &Profile, measure: Measure) -> AllocationTrees {
-    let mut trees = AllocationTrees {
-        methods: profile.methods.clone(),
-        threads: vec![Vec::new(); profile.threads.len()],
-    };
-    let Some(allocations) = &profile.allocations else {
-        return trees;
-    };
-    let mut types: HashMap<&str, u32> = HashMap::new();
-    let mut paths: Vec<Paths> = profile.threads.iter().map(|_| Paths::default()).collect();
-    for site in &allocations.sites {
-        let amount = match measure {
-            Measure::Live => site.live,
-            Measure::Time | Measure::Allocated => site.allocated,
+    let mut trees = TreesBuilder::new(profile);
+    match measure {
+        Measure::Contention => trees.add_contentions(profile),
+        Measure::Live => trees.add_sites(profile, |site| site.live),
+        Measure::Time | Measure::Allocated => trees.add_sites(profile, |site| site.allocated),
+    }
+    trees.made
+}
+
+/// Trees while they grow.
+struct TreesBuilder<'p> {
+    made: AllocationTrees,
+    /// The numbers of types among the methods.
+    types: HashMap<&'p str, u32>,
+    paths: Vec<Paths>,
+}
+
+impl<'p> TreesBuilder<'p> {
+    fn new(profile: &'p Profile) -> TreesBuilder<'p> {
+        TreesBuilder {
+            made: AllocationTrees {
+                methods: profile.methods.clone(),
+                threads: vec![Vec::new(); profile.threads.len()],
+            },
+            types: HashMap::new(),
+            paths: profile.threads.iter().map(|_| Paths::default()).collect(),
+        }
+    }
+
+    fn add_sites(&mut self, profile: &'p Profile, amount: fn(&Site) -> Amount) {
+        let Some(allocations) = &profile.allocations else {
+            return;
         };
-        let type_method = *types.entry(&site.type_name).or_insert_with(|| {
-            trees.methods.push(Method::of_type(&site.type_name));
-            trees.methods.len() as u32 - 1
+        for site in &allocations.sites {
+            let frames = allocations.path(site);
+            self.add(site.thread, frames, &site.type_name, amount(site));
+        }
+    }
+
+    fn add_contentions(&mut self, profile: &'p Profile) {
+        let Some(locks) = &profile.locks else {
+            return;
+        };
+        for wait in locks.contentions() {
+            let amount = Amount {
+                objects: wait.count as f64,
+                bytes: Some(wait.ns as f64),
+                ..Amount::default()
+            };
+            self.add(wait.thread, locks.path(wait.frame), &wait.class, amount);
+        }
+    }
+
+    /// Adds an amount. `frames` are the stack, innermost first.
+    fn add<'f>(
+        &mut self,
+        thread: u32,
+        frames: impl Iterator<Item = &'f Frame>,
+        type_name: &'p str,
+        amount: Amount,
+    ) {
+        let methods = &mut self.made.methods;
+        let type_method = *self.types.entry(type_name).or_insert_with(|| {
+            methods.push(Method::of_type(type_name));
+            methods.len() as u32 - 1
         });
         if amount.objects == 0.0 {
-            continue;
+            return;
         }
-        let thread = site.thread as usize;
-        let path = folded_path(allocations, site, type_method);
+        let thread = thread as usize;
+        let path = folded_path(frames, type_method);
         add(
-            &mut trees.threads[thread],
-            &mut paths[thread],
+            &mut self.made.threads[thread],
+            &mut self.paths[thread],
             &path,
             amount,
         );
     }
-    trees
 }
 
-/// Returns the methods of a site's stack, the outermost first, and then the type. A recursive call
-/// cuts the path back to the earlier call of its method, so no method is on the path twice.
-fn folded_path(allocations: &Allocations, site: &Site, type_method: u32) -> Vec<u32> {
-    let mut methods: Vec<u32> = allocations.path(site).map(|frame| frame.method).collect();
+/// Returns the methods of a stack, the outermost first, and then the type. A recursive call cuts the
+/// path back to the earlier call of its method, so no method is on the path twice.
+fn folded_path<'f>(frames: impl Iterator<Item = &'f Frame>, type_method: u32) -> Vec<u32> {
+    let mut methods: Vec<u32> = frames.map(|frame| frame.method).collect();
     methods.reverse();
     let mut path: Vec<u32> = Vec::with_capacity(methods.len() + 1);
     for method in methods {

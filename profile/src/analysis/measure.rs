@@ -12,11 +12,18 @@ pub enum Measure {
     Allocated,
     /// The bytes of the objects that are still alive.
     Live,
+    /// The time for which threads waited for monitors and locks that others had.
+    Contention,
 }
 
 impl Measure {
     /// All measures.
-    pub const ALL: [Measure; 3] = [Measure::Time, Measure::Allocated, Measure::Live];
+    pub const ALL: [Measure; 4] = [
+        Measure::Time,
+        Measure::Allocated,
+        Measure::Live,
+        Measure::Contention,
+    ];
 
     /// The measure's name in options.
     pub fn as_str(self) -> &'static str {
@@ -24,15 +31,17 @@ impl Measure {
             Measure::Time => "time",
             Measure::Allocated => "allocated",
             Measure::Live => "live",
+            Measure::Contention => "contention",
         }
     }
 
-    /// The default measure of a profile: time if it has calls, allocations otherwise.
+    /// The default measure of a profile: time if it has calls, allocations or locks otherwise.
     pub fn of(profile: &Profile) -> Measure {
         match &profile.allocations {
-            Some(_) if profile.has_calls() => Measure::Time,
+            _ if profile.has_calls() => Measure::Time,
             Some(allocations) if allocations.live => Measure::Live,
             Some(_) => Measure::Allocated,
+            None if profile.locks.is_some() => Measure::Contention,
             None => Measure::Time,
         }
     }
@@ -41,9 +50,12 @@ impl Measure {
     pub fn is_in(self, profile: &Profile) -> bool {
         let allocations = profile.allocations.as_ref();
         match self {
-            Measure::Time => allocations.is_none() || profile.has_calls(),
+            Measure::Time => {
+                allocations.is_none() && profile.locks.is_none() || profile.has_calls()
+            }
             Measure::Allocated => allocations.is_some(),
             Measure::Live => allocations.is_some_and(|allocations| allocations.live),
+            Measure::Contention => profile.locks.is_some(),
         }
     }
 }

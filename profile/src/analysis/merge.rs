@@ -11,7 +11,8 @@ use super::{merged_notes, merged_sampling};
 use crate::analysis::method_matching::{Key, Matching};
 use crate::analysis::paths::Paths;
 use crate::model::{
-    Header, Method, MethodCalls, Node, ProbeCosts, Profile, ThreadKind, ThreadTree, Timing,
+    Header, LocksBuilder, Method, MethodCalls, Node, ProbeCosts, Profile, ThreadKind, ThreadTree,
+    Timing,
 };
 
 /// Profiles whose times cannot be added.
@@ -115,6 +116,7 @@ fn add<'p>(
     let mut methods: HashMap<Key<'_>, u32> = HashMap::new();
     let mut threads: HashMap<(ThreadKind, &str), (usize, Paths)> = HashMap::new();
     let mut allocated = Allocated::default();
+    let mut locks = LocksBuilder::default();
     let mut calls: BTreeMap<u32, MethodCalls> = BTreeMap::new();
     for profile in profiles {
         let mut places = Vec::with_capacity(profile.threads.len());
@@ -165,12 +167,17 @@ fn add<'p>(
             let added = allocated.add(allocations, &places, &indexes);
             added.map_err(|_| MergeError::Allocations)?;
         }
+        if let Some(waits) = &profile.locks {
+            locks.add_all(waits, &places, &indexes);
+        }
     }
     let sampled = profiles.iter().filter_map(|profile| profile.sampling);
     merged.sampling = merged_sampling::sum(sampled).map_err(|_| MergeError::Engines)?;
     merged.header = header(profiles, sort)?;
     merged.header.notes.splice(..0, without_live(profiles));
     merged.allocations = allocated.sum;
+    let has_locks = profiles.iter().any(|profile| profile.locks.is_some());
+    merged.locks = has_locks.then(|| locks.finish());
     merged.method_calls = calls.into_values().collect();
     Ok(merged)
 }

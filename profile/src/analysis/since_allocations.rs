@@ -9,11 +9,15 @@ type FrameKey = (Option<u32>, u32, Option<u32>, Option<u16>);
 
 /// Numbers the places of frames, with their callers, in order of their first use.
 #[derive(Default)]
-struct Places(HashMap<FrameKey, u32>);
+pub(super) struct Places(HashMap<FrameKey, u32>);
 
 impl Places {
     /// The places of frames; `None` for those whose methods have no number.
-    fn of(&mut self, frames: &[Frame], method: impl Fn(u32) -> Option<u32>) -> Vec<Option<u32>> {
+    pub(super) fn of(
+        &mut self,
+        frames: &[Frame],
+        method: impl Fn(u32) -> Option<u32>,
+    ) -> Vec<Option<u32>> {
         let mut places: Vec<Option<u32>> = Vec::with_capacity(frames.len());
         for frame in frames {
             let parent = frame.parent.map(|parent| places[parent as usize]);

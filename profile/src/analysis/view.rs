@@ -24,10 +24,12 @@ use crate::model::{Header, Method, MethodCalls, Node, Profile, ThreadTree, Timin
 /// A profile seen through [`Options`].
 pub(crate) struct View<'p> {
     pub(crate) profile: &'p Profile,
-    /// The profile's methods; in a view of allocations, followed by the types.
+    /// The profile's methods; in a view of allocations or locks, followed by the types.
     pub(crate) methods: Cow<'p, [Method]>,
     /// The measure that the report is about.
     pub(crate) measure: Measure,
+    /// True if nodes are calls, and not allocations or waits.
+    is_of_calls: bool,
     /// The unit of all weights.
     pub(crate) quantity: Quantity,
     /// Names for the screen, without control characters, indexed by [`Entry::method`].
@@ -84,6 +86,7 @@ impl<'p> View<'p> {
     ) -> View<'p> {
         let methods = Cow::Borrowed(&*profile.methods);
         let mut view = View::empty(profile, methods, Quantity::Time, options);
+        view.is_of_calls = true;
         view.has_nodes = profile.has_calls();
         let counted_since = profile.method_calls.iter();
         view.counted_since = counted_since
@@ -111,11 +114,15 @@ impl<'p> View<'p> {
         view
     }
 
-    /// Makes a view of objects and bytes.
+    /// Makes a view of objects and bytes, or of waits for locks and their time.
     fn of_allocations(profile: &'p Profile, measure: Measure, options: &Options<'_>) -> View<'p> {
         let trees = allocation_trees(profile, measure);
         let methods = Cow::Owned(trees.methods);
-        let mut view = View::empty(profile, methods, Quantity::Bytes, options);
+        let quantity = match measure {
+            Measure::Contention => Quantity::Time,
+            Measure::Time | Measure::Allocated | Measure::Live => Quantity::Bytes,
+        };
+        let mut view = View::empty(profile, methods, quantity, options);
         view.has_nodes = trees.threads.iter().any(|nodes| !nodes.is_empty());
         let focused = view.focused(options);
         for (index, nodes) in trees.threads.iter().enumerate() {
@@ -139,6 +146,7 @@ impl<'p> View<'p> {
             names: names.collect(),
             methods,
             measure: options.measure.unwrap_or_default(),
+            is_of_calls: false,
             quantity,
             trees: Vec::new(),
             has_nodes: false,
@@ -233,19 +241,25 @@ impl<'p> View<'p> {
     pub(crate) fn count_title(&self) -> &'static str {
         match self.quantity {
             Quantity::Time if self.is_sampled() => "samples",
-            Quantity::Time => "calls",
+            Quantity::Time if self.is_of_calls => "calls",
+            Quantity::Time => "waits",
             Quantity::Bytes => "objects",
         }
     }
 
+    /// Returns whether nodes are calls, and not allocations or waits for locks.
+    pub(crate) fn is_of_calls(&self) -> bool {
+        self.is_of_calls
+    }
+
     /// Returns whether there are counts and no weights.
     pub(crate) fn counts_only(&self) -> bool {
-        self.quantity == Quantity::Time && self.profile.header.timing == Timing::Count
+        self.is_of_calls && self.profile.header.timing == Timing::Count
     }
 
     /// Returns whether times come from samples.
     pub(crate) fn is_sampled(&self) -> bool {
-        self.quantity == Quantity::Time && self.profile.header.timing == Timing::Sampled
+        self.is_of_calls && self.profile.header.timing == Timing::Sampled
     }
 
     /// `part` of the whole, in percent.

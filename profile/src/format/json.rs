@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use serde::{Serialize, Serializer};
 use serde_json::json;
 
+use super::{frames_json, locks_json};
 use crate::analysis::allocation_places::chosen_sites;
 use crate::analysis::measure::Measure;
 use crate::analysis::method_names::names;
@@ -41,6 +42,10 @@ pub(super) fn write(
             .allocations
             .as_ref()
             .map(|a| allocations(profile, a, options)),
+        locks: profile
+            .locks
+            .as_ref()
+            .map(|locks| locks_json::locks(profile, locks, options)),
     };
     serde_json::to_writer(&mut *out, &file)?;
     writeln!(out)
@@ -58,6 +63,8 @@ struct File<'v, 'p> {
     skipped: &'v BTreeMap<String, u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     allocations: Option<serde_json::Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    locks: Option<serde_json::Value>,
 }
 
 /// The allocation sites. The objects and bytes of samples are rounded estimates.
@@ -76,17 +83,7 @@ fn allocations(
         }
         told
     };
-    let frame = |frame: &Frame| {
-        let method = &profile.methods[frame.method as usize];
-        json!({
-            "class": &*method.class,
-            "method": &*method.name,
-            "descriptor": &*method.descriptor,
-            "file": method.file.as_deref(),
-            "line": frame.line,
-            "bci": frame.bci,
-        })
-    };
+    let frame = |frame: &Frame| frames_json::frame(profile, frame);
     let mut sites: Vec<&Site> = chosen_sites(profile, allocations, options).collect();
     let weight = |site: &Site| {
         let amount = match options.measure {

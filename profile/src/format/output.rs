@@ -9,9 +9,9 @@ use crate::analysis::measure::Measure;
 use crate::analysis::options::Options;
 use crate::model::Profile;
 
-/// The reason why trace events cannot show allocations.
-const NO_BYTES: &str = "trace events have times only, no bytes; \
-    use --format speedscope or html for allocations";
+/// The reason why trace events cannot show allocations and locks.
+const ONLY_TIMES: &str = "trace events have times of calls only; \
+    use --format speedscope or html for allocations and locks";
 
 /// A format in which a profile can be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub enum Format {
     Html,
     /// The file format of <https://www.speedscope.app>.
     Speedscope,
-    /// Trace events, for `chrome://tracing` and Perfetto; they cannot show allocations.
+    /// Trace events, for `chrome://tracing` and Perfetto; they cannot show allocations and locks.
     Chrome,
     /// HPROF's text: samples or times by trace, and allocation sites.
     Hprof,
@@ -71,7 +71,7 @@ impl Format {
     /// # Errors
     ///
     /// Fails if writing to `out` fails. Fails with [`io::ErrorKind::Unsupported`] if allocations
-    /// are to be written as trace events, which cannot show them.
+    /// or locks are to be written as trace events, which cannot show them.
     pub fn write(
         self,
         profile: &Profile,
@@ -81,7 +81,7 @@ impl Format {
         let wanted = options;
         let measure = wanted.measure.unwrap_or(Measure::of(profile));
         if self == Format::Chrome && measure != Measure::Time {
-            return Err(io::Error::new(io::ErrorKind::Unsupported, NO_BYTES));
+            return Err(io::Error::new(io::ErrorKind::Unsupported, ONLY_TIMES));
         }
         let options = &Options {
             measure: Some(measure),

@@ -27,9 +27,14 @@ impl Allocations {
 
     /// A site's frames, innermost first.
     pub(crate) fn path(&self, site: &Site) -> impl Iterator<Item = &Frame> {
-        let frame = |at: u32| &self.frames[at as usize];
-        std::iter::successors(site.frame.map(frame), move |inner| inner.parent.map(frame))
+        path(&self.frames, site.frame)
     }
+}
+
+/// The frames of a calling context, innermost first.
+pub(super) fn path(frames: &[Frame], innermost: Option<u32>) -> impl Iterator<Item = &Frame> {
+    let frame = |at: u32| &frames[at as usize];
+    std::iter::successors(innermost.map(frame), move |inner| inner.parent.map(frame))
 }
 
 /// The way in which allocations were recorded.

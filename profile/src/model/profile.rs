@@ -3,6 +3,7 @@
 use super::allocations::Allocations;
 use super::call_tree::ThreadTree;
 use super::header::Header;
+use super::locks::Locks;
 use super::method::Method;
 use super::sampling::{MethodCalls, Sampling};
 
@@ -22,6 +23,8 @@ pub struct Profile {
     pub sampling: Option<Sampling>,
     /// The allocations, if they were recorded.
     pub allocations: Option<Allocations>,
+    /// The waits of threads for each other, if they were recorded.
+    pub locks: Option<Locks>,
 }
 
 impl Profile {

@@ -89,6 +89,7 @@ impl Symbols {
             method_calls,
             sampling: None,
             allocations,
+            locks: None,
         }
     }
 

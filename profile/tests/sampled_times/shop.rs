@@ -179,6 +179,7 @@ pub(crate) fn shop() -> Profile {
             lost: 2,
         }),
         allocations: None,
+        locks: None,
     }
 }
 

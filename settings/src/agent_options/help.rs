@@ -24,7 +24,8 @@ loadhook agent: -agentpath:PATH/libloadhook_agent.so=OPTION,OPTION...
                             clock readings for each call
   timing=count              count every call of each caller, take no times: a
                             little cheaper than adaptive
-  timing=none               record no calls and no times; only with alloc=
+  timing=none               record no calls and no times; only with alloc= or
+                            locks=
   clock=wall|cpu            with timing=adaptive or exact: time calls by elapsed
                             time (wall, default) or by processor time of the
                             thread (cpu); with timing=sampled, wall samples
@@ -54,6 +55,9 @@ loadhook agent: -agentpath:PATH/libloadhook_agent.so=OPTION,OPTION...
   alloc-context=true        also record the calls that led to each allocation
                             (only with alloc=exact); they are counted, not
                             timed, unless timing=adaptive or exact is given
+  locks=true                record how often and how long threads wait for
+                            monitors and for locks of java.util.concurrent, and
+                            who has them meanwhile
   max-nodes=N               maximum number of call-tree nodes (default 1000000)
   file=FILE                 write the profile to FILE; %p in its name is the
                             process id (default loadhook-%p.pb.gz)

@@ -94,6 +94,8 @@ pub struct AgentOptions {
     pub alloc: Option<AllocationMode>,
     /// True if the calls that led to each allocation are also recorded.
     pub alloc_context: bool,
+    /// True if waits for monitors and locks are recorded.
+    pub locks: bool,
     /// Maximum number of call-tree nodes, from 1 to [`MAX_NODES`].
     pub max_nodes: u32,
     /// Name of the profile; `%p` in its last part is the process id.
@@ -134,6 +136,7 @@ impl Default for AgentOptions {
             clock_source: ClockSource::default(),
             alloc: None,
             alloc_context: false,
+            locks: false,
             max_nodes: DEFAULT_NODES,
             file: DEFAULT_FILE.to_owned(),
             snapshot_every: None,
@@ -151,8 +154,10 @@ impl Default for AgentOptions {
 /// Options that exclude each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Conflict {
-    /// Neither calls nor allocations are recorded.
-    #[error("timing=none records nothing without alloc=; add alloc= or choose another timing")]
+    /// Neither calls nor allocations nor locks are recorded.
+    #[error(
+        "timing=none records nothing without alloc= and locks=; add one of them or choose another timing"
+    )]
     NothingRecorded,
     /// The calls that lead to allocations are known only if probes count allocations.
     #[error("alloc-context=true needs alloc=exact")]
@@ -248,7 +253,8 @@ impl AgentOptions {
     /// The first conflict.
     pub fn check(&self) -> Result<(), Conflict> {
         // HPROF's options may ask for nothing but a heap dump.
-        let records_nothing = self.call_timing == Some(CallTiming::None) && self.alloc.is_none();
+        let records_nothing =
+            self.call_timing == Some(CallTiming::None) && self.alloc.is_none() && !self.locks;
         if records_nothing && self.hprof.is_none() {
             return Err(Conflict::NothingRecorded);
         }

@@ -95,6 +95,7 @@ impl AgentOptions {
             "clock-source" => self.clock_source = parsed(key, value)?,
             "alloc" => self.alloc = Some(parsed(key, value)?),
             "alloc-context" => self.alloc_context = boolean(key, value)?,
+            "locks" => self.locks = boolean(key, value)?,
             "max-nodes" => self.max_nodes = nodes(key, value)?,
             "file" => self.file = list::unescaped(value),
             "snapshot-every" => self.snapshot_every = Some(parsed(key, value)?),

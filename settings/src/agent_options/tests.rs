@@ -61,6 +61,8 @@ fn samples_are_the_default() {
     }
     assert!(!options("include=none").instruments());
     assert!(options("include=none,control=true").instruments());
+    let locks = options("timing=none,locks=true");
+    assert!(locks.locks && !locks.instruments() && !locks.samples());
 }
 
 #[test]
@@ -102,7 +104,7 @@ fn allocations_are_asked_for_alone_or_with_timing() {
     }
     assert_eq!(
         fault("timing=none"),
-        "timing=none records nothing without alloc=; add alloc= or choose another timing"
+        "timing=none records nothing without alloc= and locks=; add one of them or choose another timing"
     );
     assert_eq!(
         fault("alloc=live,alloc-context=true"),
@@ -139,7 +141,7 @@ fn help_lists_the_options() {
     });
     let mut keys: Vec<&str> = keys.collect();
     keys.dedup();
-    assert_eq!(keys.len(), 21, "{keys:?}");
+    assert_eq!(keys.len(), 22, "{keys:?}");
     for key in keys {
         let fault = fault(&format!("{key}=,x=y"));
         assert!(fault.contains(&format!("option {key} has no value")));

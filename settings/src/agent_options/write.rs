@@ -84,6 +84,7 @@ impl fmt::Display for AgentOptions {
         }
         items.add_if("all", self.all)?;
         items.add_if("alloc-context", self.alloc_context)?;
+        items.add_if("locks", self.locks)?;
         items.add_if("explain", self.explain)?;
         items.add_if("quiet", self.quiet)?;
         items.add_if("control", self.control)?;

@@ -8,6 +8,7 @@ mod allocations;
 mod difference;
 mod encode;
 mod lanes;
+mod locks;
 mod page;
 mod profile;
 

@@ -4,9 +4,9 @@ use std::io::{self, Write};
 
 use serde_json::{Value, json};
 
-use super::allocations;
 use super::lanes::{Heaviest, Lane};
 use super::page::fill_profile_page;
+use super::{allocations, locks};
 use crate::analysis::measure::Measure;
 use crate::analysis::options::Options;
 use crate::analysis::view::View;
@@ -37,7 +37,13 @@ pub fn page_data(profile: &Profile, options: &Options<'_>) -> Value {
         Some(measure) => vec![measure],
         None => {
             // The page opens with the first of these measures.
-            let present = [Measure::Time, Measure::Live, Measure::Allocated].into_iter();
+            let present = [
+                Measure::Time,
+                Measure::Live,
+                Measure::Allocated,
+                Measure::Contention,
+            ];
+            let present = present.into_iter();
             present.filter(|measure| measure.is_in(profile)).collect()
         }
     };
@@ -55,8 +61,14 @@ fn weighed(profile: &Profile, measure: Measure, options: &Options<'_>) -> Value 
     };
     let view = View::new(profile, &options);
     let mut data = data(&view, &options);
-    if let (false, Some(allocations)) = (measure == Measure::Time, &profile.allocations) {
-        data["allocations"] = allocations::data(profile, allocations, &view, &options);
+    match (measure, &profile.allocations, &profile.locks) {
+        (Measure::Allocated | Measure::Live, Some(allocations), _) => {
+            data["allocations"] = allocations::data(profile, allocations, &view, &options);
+        }
+        (Measure::Contention, _, Some(found)) => {
+            data["locks"] = locks::data(profile, found, &options);
+        }
+        _ => {}
     }
     data
 }
@@ -96,6 +108,7 @@ pub(super) fn names_nothing(options: &Options<'_>) -> bool {
 /// without the threads that only waited, the second one for the sum over all threads.
 fn sums(view: &View<'_>, options: &Options<'_>) -> [Vec<String>; 2] {
     let told = |view: &View<'_>| match view.quantity {
+        _ if !view.is_of_calls() => Vec::new(),
         Quantity::Bytes => Vec::new(),
         Quantity::Time if view.is_sampled() => sampled::times(view),
         Quantity::Time => sum_over_threads(view),

@@ -8,12 +8,15 @@ const ON_FOUND = "#1c1f24";
 
 const NATIVE_LIBRARY = /^(\[|\(native|.*\.(so|dylib|dll)(\.[\d.]+)?$)/;
 
-/** The kind of a method: app, jdk, native, type (a type of allocated objects) or other (no method). */
+// Allocated types and the classes of locks are callees of the methods that use them.
+const hasTypes = ofBytes || ofLocks;
+
+/** The kind of a method: app, jdk, native, type (a type of allocated objects or locks) or other (no method). */
 function kindOf(method) {
   const [name, loader] = [methods.class[method], methods.loader[method]];
-  if (NATIVE_LIBRARY.test(name) && !(ofBytes && name.startsWith("["))) return "native";
+  if (NATIVE_LIBRARY.test(name) && !(hasTypes && name.startsWith("["))) return "native";
   if (name.startsWith("(")) return "other";
-  if (ofBytes && !methods.descriptor[method]) return "type";
+  if (hasTypes && !methods.descriptor[method]) return "type";
   return loader === "" || loader === "platform" || /^(java|jdk|sun)\./.test(name) ? "jdk" : "app";
 }
 

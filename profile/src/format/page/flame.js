@@ -160,6 +160,7 @@ function crumbs() {
 /** The reason why a graph is empty. */
 function nothingDrawn() {
   if (ofBytes) return data.measure === "live" ? "No recorded object is alive." : "Nothing was allocated here.";
+  if (ofLocks) return "No thread waited for a monitor or lock.";
   return sampled ? "No running thread was sampled." : "None of these calls was timed.";
 }
 

@@ -3,9 +3,11 @@
 // The number formats, indexed by decimals.
 const fixed = [0, 1, 2].map((digits) =>
   new Intl.NumberFormat("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
-// For allocations, bytes stand in the place of times, and objects in that of calls. Trees of samples count samples.
-const ofBytes = data.measure !== "time";
-const COUNTED = ofBytes ? "objects" : sampled ? "samples" : "calls";
+// For allocations, bytes stand in the place of times, and objects in that of calls. Trees of samples count samples,
+// those of locks count waits.
+const ofBytes = data.measure === "allocated" || data.measure === "live";
+const ofLocks = data.measure === "contention";
+const COUNTED = ofBytes ? "objects" : ofLocks ? "waits" : sampled ? "samples" : "calls";
 const WEIGHED = counts ? COUNTED : ofBytes ? "bytes" : "time";
 const callsText = (calls) => counted(calls, COUNTED.slice(0, -1), COUNTED);
 const UNITS = [["s", 1e9], ["ms", 1e6], ["µs", 1e3], ["ns", 1]];

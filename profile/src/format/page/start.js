@@ -20,7 +20,7 @@ function remarks() {
   const some = (test) => rows.some(({ now }) => test(now));
   const made = [];
   if (difference && some((cost) => !cost.calls)) made.push("Methods that are gone have no width; the table of methods lists them");
-  if (!rows.length) made.push(ofBytes ? nothingDrawn() : "No instrumented method was called");
+  if (!rows.length) made.push(hasTypes ? nothingDrawn() : "No instrumented method was called");
   if (sampled) made.push("Times are processor time by samples. Calls are exact, of all threads and callers together; – where not counted");
   else if (some((cost) => cost.estimated)) made.push(ofBytes ? "~ estimated from a random sample of the allocations" : header.timing === "exact" ? "~ less the estimated cost of reading the clock; counts are exact" : "~ estimated from a random sample of the calls; counts are exact");
   if (some((cost) => cost.estimated)) made.push("± standard error; hatched in graphs and faint in tables: more than half of the value is error");
@@ -52,7 +52,7 @@ function notesLine() {
   $("legend").replaceChildren(...colours.map(chip));
   $("legend-title").textContent = difference
     ? "Width: present time. Colour: red for growth, blue for decrease"
-    : `Colours: a hue for each package, a shade for each class; JDK, native code${ofBytes ? " and types" : ""} apart`;
+    : `Colours: a hue for each package, a shade for each class; JDK, native code${hasTypes ? " and types" : ""} apart`;
   const said = [
     warned.length && element("span", { class: "warned", text: warned.length > 1 ? `${warned.length} warnings: ${warned[0]}` : warned[0] }),
     element("span", { class: "counted", text: `Legend${notes.length ? ` and ${counted(notes.length, "note", "notes")}` : ""}` }),
@@ -63,12 +63,12 @@ function notesLine() {
 
 function facts() {
   const { header } = data;
-  const measured = ofBytes ? (data.measure === "live" ? "allocations that are alive" : "allocations") : counts ? "calls counted, not timed" : sampled ? "times from samples" : `${header.clock} clock, ${header.timing} timing`;
-  // Objects of a method count for its callers, too.
+  const measured = ofBytes ? (data.measure === "live" ? "allocations that are alive" : "allocations") : ofLocks ? "waits for monitors and locks that others had" : counts ? "calls counted, not timed" : sampled ? "times from samples" : `${header.clock} clock, ${header.timing} timing`;
+  // Objects and waits of a method count for its callers, too.
   const outermost = [...tree.calleesOf(-1)].flatMap((node) => (isThread(tree.method[node]) ? [...tree.calleesOf(node)] : [node]));
   const exact = data.methodCalls.reduce((sum, [, calls]) => sum + calls, 0);
   const exactText = exact ? counted(exact, "call", "calls") : "calls not counted";
-  const calls = ofBytes ? outermost.reduce((sum, node) => sum + tree.now.calls[node], 0) : methodRows().reduce((sum, { now }) => sum + now.calls, 0);
+  const calls = hasTypes ? outermost.reduce((sum, node) => sum + tree.now.calls[node], 0) : methodRows().reduce((sum, { now }) => sum + now.calls, 0);
   const estimated = ofBytes && methodRows().some(({ now }) => now.estimated);
   const runsText = (count) => counted(count, "run", "runs");
   const runs = difference && `${runsText(difference.runs[1])}, compared with ${runsText(difference.runs[0])} before`;
@@ -106,7 +106,7 @@ function head() {
 
 function start() {
   head();
-  const words = { time: "Time", allocated: "Allocated bytes", live: "Live bytes" };
+  const words = { time: "Time", allocated: "Allocated bytes", live: "Live bytes", contention: "Contention" };
   $("measure").replaceChildren(...measures.map(({ measure }) => element("option", { value: measure, text: words[measure] })));
   $("measure").value = data.measure;
   $("measure").hidden = measures.length < 2;

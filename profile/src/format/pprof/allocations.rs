@@ -1,13 +1,14 @@
 //! Allocations in pprof.
 
-use std::collections::HashMap;
 use std::io::{self, Write};
+use std::iter::repeat_n;
 
-use super::columns::{Message, Strings, narrow, parent};
+use super::columns::{Message, Strings, narrow};
 use super::error::ReadError;
 use super::fields;
-use super::file::{File, PIECE, distances};
-use crate::model::{Allocations, Amount, Frame, Profile, Seen, Site, ThreadTree};
+use super::file::{File, PIECE};
+use super::frames::{read_frames, write_frames};
+use crate::model::{Allocations, Amount, Profile, Seen, Site, ThreadTree};
 
 /// The value for unknown bytes in the column of bytes. As a floating-point number
 /// it is a NaN, which no number of bytes is.
@@ -32,28 +33,22 @@ pub(super) fn values(
 }
 
 impl<W: Write> File<W> {
-    /// Writes a sample for each site. `others` is the number of values in front of the site's own;
-    /// they are 0.
+    /// Writes a sample for each site. `before` and `after` are the numbers of values around the
+    /// site's own; they are 0.
     pub(super) fn sites(
         &mut self,
         profile: &Profile,
         allocations: &Allocations,
-        others: usize,
+        before: usize,
+        after: usize,
     ) -> io::Result<()> {
-        let mut locations = HashMap::new();
         let type_key = self.strings.index("type");
         for site in &allocations.sites {
             let path = std::iter::successors(site.frame, |frame| {
                 allocations.frames[*frame as usize].parent
             });
             let path: Vec<u64> = path
-                .map(|frame| {
-                    self.place(
-                        &allocations.frames[frame as usize],
-                        profile.methods.len(),
-                        &mut locations,
-                    )
-                })
+                .map(|frame| self.place(&allocations.frames[frame as usize], profile.methods.len()))
                 .collect();
             let thread = &profile.threads[site.thread as usize];
             let labels = self.thread_labels(thread);
@@ -63,10 +58,9 @@ impl<W: Write> File<W> {
                 let amounts = [site.allocated, site.live];
                 let known = amounts.iter().take(if allocations.live { 2 } else { 1 });
                 let known = known.flat_map(|amount| [amount.objects, amount.bytes.unwrap_or(0.0)]);
-                sample.packed(
-                    2,
-                    std::iter::repeat_n(0, others).chain(known.map(|value| value.round() as u64)),
-                );
+                let known = known.map(|value| value.round() as u64);
+                let values = repeat_n(0, before).chain(known);
+                sample.packed(2, values.chain(repeat_n(0, after)));
                 labels.write(sample);
                 sample.message(3, |label| {
                     label.number(1, type_key);
@@ -80,32 +74,6 @@ impl<W: Write> File<W> {
         Ok(())
     }
 
-    /// Returns the location of a line of code, and writes it at its first use. The ids up to the
-    /// number of methods belong to the methods themselves.
-    fn place(
-        &mut self,
-        frame: &Frame,
-        methods: usize,
-        known: &mut HashMap<(u32, u32), u64>,
-    ) -> u64 {
-        let function = u64::from(frame.method) + 1;
-        let Some(line) = frame.line else {
-            return function;
-        };
-        let next = (methods + known.len()) as u64 + 1;
-        *known.entry((frame.method, line)).or_insert_with(|| {
-            self.writer.message(fields::LOCATION, |location| {
-                location.number(1, next);
-                location.number(2, 1); // mapping
-                location.message(4, |lines| {
-                    lines.number(1, function);
-                    lines.number(2, u64::from(line));
-                });
-            });
-            next
-        })
-    }
-
     fn frames(&mut self, allocations: &Allocations) {
         let interval = match allocations.seen {
             Seen::Exact | Seen::All => 0,
@@ -116,15 +84,10 @@ impl<W: Write> File<W> {
             (ALL, allocations.seen == Seen::All),
         ];
         let flags = flags.map(|(bit, holds)| bit * u64::from(holds));
-        let frames = || allocations.frames.iter();
-        let more = |number: Option<u32>| number.map_or(0, |number| u64::from(number) + 1);
         self.writer.message(fields::LOADHOOK_FRAMES, |own| {
             own.number(1, interval);
             own.number(2, flags.iter().sum());
-            own.packed(3, distances(frames().map(|frame| frame.parent)));
-            own.packed(4, frames().map(|frame| u64::from(frame.method)));
-            own.packed(5, frames().map(|frame| more(frame.line)));
-            own.packed(6, frames().map(|frame| more(frame.bci.map(u32::from))));
+            write_frames(own, &allocations.frames);
         });
     }
 
@@ -171,24 +134,7 @@ pub(super) fn read(
 ) -> Result<Allocations, ReadError> {
     let message: Message<'_, 6> = Message::read(frames)?;
     let [interval, flags, ..] = message.numbers;
-    let frame = |(at, row): (usize, Result<[u64; 6], ReadError>)| {
-        let [_, _, distance, method, line, bci] = row?;
-        if method >= methods as u64 {
-            return Err(ReadError::Damaged("a method is missing"));
-        }
-        let bci = bci.checked_sub(1).map(u16::try_from).transpose();
-        Ok(Frame {
-            parent: parent(at, distance)?,
-            method: narrow(method)?,
-            line: line.checked_sub(1).map(narrow).transpose()?,
-            bci: bci.map_err(|_| ReadError::Damaged("too large a number"))?,
-        })
-    };
-    let frames: Vec<Frame> = message
-        .rows(3)
-        .enumerate()
-        .map(frame)
-        .collect::<Result<_, _>>()?;
+    let frames = read_frames(&message, methods)?;
     let message: Message<'_, 12> = Message::read(sites)?;
     let site = |row: Result<[u64; 12], ReadError>| {
         let row = row?;

@@ -22,3 +22,5 @@ pub(super) const LOADHOOK_FRAMES: u32 = 1003;
 pub(super) const LOADHOOK_SITES: u32 = 1004;
 pub(super) const LOADHOOK_SAMPLING: u32 = 1005;
 pub(super) const LOADHOOK_METHOD_CALLS: u32 = 1006;
+pub(super) const LOADHOOK_LOCK_FRAMES: u32 = 1007;
+pub(super) const LOADHOOK_LOCK_WAITS: u32 = 1008;

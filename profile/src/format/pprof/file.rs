@@ -17,6 +17,8 @@ pub(super) struct File<W: Write> {
     pub(super) writer: Writer,
     gzip: GzEncoder<W>,
     pub(super) strings: Strings,
+    /// The ids of the locations of lines that are written, by method and line.
+    pub(super) places: HashMap<(u32, u32), u64>,
 }
 
 /// The string table; entry 0 is the empty string.
@@ -46,6 +48,7 @@ impl<W: Write> File<W> {
             // for little gain.
             gzip: GzEncoder::new(out, Compression::fast()),
             strings: Strings::default(),
+            places: HashMap::new(),
         };
         file.strings.index("");
         file

@@ -4,11 +4,11 @@ use std::io::{BufRead, BufReader};
 
 use flate2::read::MultiGzDecoder;
 
-use super::allocations;
 use super::columns::{Message, Strings, narrow, parent};
 use super::error::ReadError;
 use super::fields::{self, COMMENT_PREFIX};
 use super::protobuf::{Fields, Head, Stream, Value, unpack, varint};
+use super::{allocations, locks};
 use crate::model::{Header, Method, MethodCalls, Node, Profile, ThreadKind, ThreadTree, Waiting};
 
 /// The maximum size of Loadhook's own fields and the strings, in bytes: about forty million nodes.
@@ -36,7 +36,7 @@ pub fn can_begin(head: &[u8]) -> bool {
     let first = || Stream::new(head).head().ok().flatten();
     let is_known = |field| {
         (fields::SAMPLE_TYPE..=fields::DEFAULT_SAMPLE_TYPE).contains(&field)
-            || (fields::LOADHOOK_HEADER..=fields::LOADHOOK_METHOD_CALLS).contains(&field)
+            || (fields::LOADHOOK_HEADER..=fields::LOADHOOK_LOCK_WAITS).contains(&field)
     };
     head.starts_with(&GZIP) || first().is_some_and(|(field, _)| is_known(field))
 }
@@ -70,11 +70,16 @@ fn read_within(bytes: &[u8], most: u64) -> Result<Profile, ReadError> {
     let damaged = |_| ReadError::Damaged("its sampling data is invalid");
     let sampling = parts.sampling.as_deref().map(serde_json::from_slice);
     let allocations = parts.frames.as_ref().zip(parts.sites.as_ref());
+    let locks = parts.lock_frames.as_ref().zip(parts.lock_waits.as_ref());
+    let read_locks = |(frames, waits): (&Vec<u8>, &Vec<u8>)| {
+        locks::read(&parts.strings, frames, waits, methods.len(), &threads)
+    };
     Ok(Profile {
         header,
         method_calls,
         sampling: sampling.transpose().map_err(damaged)?,
         allocations: allocations.map(read).transpose()?,
+        locks: locks.map(read_locks).transpose()?,
         threads,
         methods,
     })
@@ -93,6 +98,8 @@ struct Parts {
     sites: Option<Vec<u8>>,
     sampling: Option<Vec<u8>>,
     method_calls: Option<Vec<u8>>,
+    lock_frames: Option<Vec<u8>>,
+    lock_waits: Option<Vec<u8>>,
 }
 
 impl Parts {
@@ -137,6 +144,8 @@ impl Parts {
                 fields::LOADHOOK_SITES => parts.sites = Some(take()?),
                 fields::LOADHOOK_SAMPLING => parts.sampling = Some(take()?),
                 fields::LOADHOOK_METHOD_CALLS => parts.method_calls = Some(take()?),
+                fields::LOADHOOK_LOCK_FRAMES => parts.lock_frames = Some(take()?),
+                fields::LOADHOOK_LOCK_WAITS => parts.lock_waits = Some(take()?),
                 _ => file.skip(len)?,
             }
         }

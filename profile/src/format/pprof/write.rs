@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use super::allocations;
 use super::fields::{self, COMMENT_PREFIX};
 use super::file::{File, PIECE, distances};
+use super::{allocations, locks};
 use crate::analysis::figures::{Figure, figures};
 use crate::analysis::method_names::names;
 use crate::format::notes::FEW_NOTES;
@@ -26,8 +26,14 @@ pub fn write(profile: &Profile, out: impl Write) -> io::Result<()> {
         file.columns(thread);
         file.flush(0)?;
     }
+    let of_calls = call_values(profile).len();
+    let of_locks = profile.locks.iter().flat_map(|_| locks::VALUES).count();
     if let Some(allocations) = &profile.allocations {
-        file.sites(profile, allocations, call_values(profile).len())?;
+        file.sites(profile, allocations, of_calls, of_locks)?;
+    }
+    if let Some(locks) = &profile.locks {
+        let others = of_calls + other_values(profile).count() - of_locks;
+        file.locks(profile, locks, others)?;
     }
     file.method_calls(profile)?;
     file.finish()
@@ -42,7 +48,9 @@ const CALLS: ValueType = ("calls", "count");
 /// the calls last.
 fn call_values(profile: &Profile) -> &'static [ValueType] {
     match profile.header.timing {
-        _ if profile.allocations.is_some() && !profile.has_calls() => &[],
+        _ if !profile.has_calls() && (profile.allocations.is_some() || profile.locks.is_some()) => {
+            &[]
+        }
         Timing::Count => &[CALLS],
         Timing::Adaptive | Timing::Exact => &[CALLS, ("self", "nanoseconds")],
         Timing::Sampled => &[
@@ -52,6 +60,13 @@ fn call_values(profile: &Profile) -> &'static [ValueType] {
             CALLS,
         ],
     }
+}
+
+/// The values of allocations and locks, which come after those of calls.
+fn other_values(profile: &Profile) -> impl Iterator<Item = ValueType> {
+    let of_sites = profile.allocations.iter().flat_map(allocations::values);
+    let of_locks = profile.locks.iter().flat_map(|_| locks::VALUES);
+    of_sites.chain(of_locks)
 }
 
 /// The values of a node, as [`call_values`] names them.
@@ -69,8 +84,11 @@ impl<W: Write> File<W> {
     fn facts(&mut self, profile: &Profile) {
         let header = &profile.header;
         let of_calls = call_values(profile);
-        let of_sites = profile.allocations.iter().flat_map(allocations::values);
-        let values: Vec<_> = of_calls.iter().copied().chain(of_sites).collect();
+        let values: Vec<_> = of_calls
+            .iter()
+            .copied()
+            .chain(other_values(profile))
+            .collect();
         for (name, unit) in &values {
             self.value_type(fields::SAMPLE_TYPE, name, unit);
         }
@@ -180,11 +198,7 @@ impl<W: Write> File<W> {
         let [total_key, unit] = ["total", "nanoseconds"].map(|text| self.strings.index(text));
         let timing = profile.header.timing;
         let own_values = call_values(profile).len();
-        let others = profile
-            .allocations
-            .iter()
-            .flat_map(allocations::values)
-            .count();
+        let others = other_values(profile).count();
         for (at, node) in thread.nodes.iter().enumerate() {
             let total = totals.get(&(at as u32));
             let values = values_of(node, &figures[at], timing);
@@ -248,11 +262,7 @@ impl<W: Write> File<W> {
         }
         let of_calls = call_values(profile);
         let before = of_calls.iter().position(|value| *value == CALLS);
-        let others = profile
-            .allocations
-            .iter()
-            .flat_map(allocations::values)
-            .count();
+        let others = other_values(profile).count();
         let are_called = counted.iter().filter(|counted| counted.calls > 0);
         for MethodCalls { method, calls, .. } in are_called {
             self.writer.message(fields::SAMPLE, |sample| {
@@ -281,7 +291,7 @@ impl<W: Write> File<W> {
 fn comments(profile: &Profile) -> impl Iterator<Item = String> {
     let header = &profile.header;
     let measured = match header.timing {
-        _ if !profile.has_calls() && profile.allocations.is_some() => String::new(),
+        _ if call_values(profile).is_empty() => String::new(),
         Timing::Count => "calls counted, not timed".to_owned(),
         Timing::Sampled => {
             let facts = profile.sampling.iter().flat_map(sampled::facts);

@@ -2,6 +2,7 @@
 
 pub(crate) mod allocations;
 pub(crate) mod columns;
+mod locks;
 pub(crate) mod methods;
 pub(crate) mod not_instrumented;
 mod report;

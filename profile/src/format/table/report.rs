@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::{allocations, methods, not_instrumented};
+use super::{allocations, locks, methods, not_instrumented};
 use crate::analysis::measure::Measure;
 use crate::analysis::options::Options;
 use crate::model::Profile;
@@ -19,26 +19,36 @@ pub(crate) fn write(
 
 /// Writes the tables of the chosen measure, or of all measures of the profile.
 fn tables(profile: &Profile, options: &Options<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let measure = options.measure.unwrap_or(Measure::of(profile));
-    let Some(allocations) = &profile.allocations else {
-        return methods::write(profile, options, out);
+    let is_shown = |measure: Measure| match options.measure {
+        Some(chosen) => measure == chosen,
+        None => measure.is_in(profile),
     };
-    let has_times = measure == Measure::Time;
+    let has_times = is_shown(Measure::Time);
+    let has_allocations = is_shown(Measure::Allocated) || is_shown(Measure::Live);
     if has_times {
         methods::write(profile, options, out)?;
-        if options.measure.is_some() {
-            return Ok(());
-        }
-        writeln!(out)?;
     } else {
         methods::program(profile, options, out)?;
     }
-    let measure = match options.measure {
-        Some(measure) => measure,
-        None if allocations.live => Measure::Live,
-        None => Measure::Allocated,
-    };
-    allocations::write(profile, allocations, measure, options, out)?;
+    if has_allocations && let Some(allocations) = &profile.allocations {
+        if has_times {
+            writeln!(out)?;
+        }
+        let measure = match options.measure {
+            Some(measure) => measure,
+            None if allocations.live => Measure::Live,
+            None => Measure::Allocated,
+        };
+        allocations::write(profile, allocations, measure, options, out)?;
+    }
+    if is_shown(Measure::Contention)
+        && let Some(found) = &profile.locks
+    {
+        if has_times || has_allocations {
+            writeln!(out)?;
+        }
+        locks::write(profile, found, options, out)?;
+    }
     if has_times {
         Ok(())
     } else {

@@ -1,0 +1,141 @@
+//! The waits in HPROF's tables, and in a profile.
+
+use std::collections::{BTreeSet, HashMap};
+
+use loadhook_profile::format::hprof::{Contention, MonitorTables, Waiting};
+use loadhook_profile::{Holder, LockWait, LocksBuilder, Profile, ThreadKind};
+use loadhook_text::count;
+
+use super::dump::dump;
+use super::frames::Names;
+use super::recording::{Monitors, Purpose};
+use super::sums::{Place, Sums, Waiters};
+use crate::diagnostics;
+use crate::frames::profile_parts::{self, ProfileMethods};
+use crate::instrument::instrumentation::Instrumentation;
+use crate::instrument::loaders::Loader;
+use crate::jvm::jni::Jni;
+use crate::jvm::jvmti_stacks::StackFrame;
+use crate::locks::lock;
+
+/// The waits at a moment, for a profile.
+pub(crate) struct LockSnapshot<'m> {
+    sums: Sums,
+    names: &'m Names,
+}
+
+impl Monitors {
+    /// The tables of HPROF. Methods and threads that the profile does not have are added to it.
+    pub(crate) fn tables(
+        &self,
+        instrumentation: &Instrumentation,
+        jni: Jni<'_>,
+        profile: &mut Profile,
+    ) -> MonitorTables {
+        let mut methods = ProfileMethods::of(profile);
+        let (depth, names) = (self.depth(), &self.names);
+        let dump = dump(instrumentation, jni, depth, names, &mut methods, profile);
+        let (sums, events, lost_waits) = {
+            let state = lock(&self.state);
+            (state.sums.clone(), state.events.clone(), state.lost)
+        };
+        if sums.lost() > 0 {
+            diagnostics::line(&format!(
+                "monitor=y: {} waits at further places are not in MONITOR TIME and PARK TIME; give a smaller depth= or thread=n",
+                count(sums.lost())
+            ));
+        }
+        let loaders = instrumentation.loaders.names(names.loaders());
+        let mut contentions = Vec::new();
+        for (_, place, sum) in sums
+            .all()
+            .filter(|(_, place, _)| place.kind.is_contention())
+        {
+            contentions.push(Contention {
+                kind: place.kind,
+                thread: names.index(sum.first, profile),
+                frames: names.places(&place.frames, &loaders, &mut methods, profile),
+                class: place.class.to_string(),
+                count: sum.count,
+                ns: u64::try_from(sum.time.as_nanos()).unwrap_or(u64::MAX),
+            });
+        }
+        let mut waits = Vec::with_capacity(events.len());
+        for event in events {
+            waits.push(Waiting {
+                thread: names.index(event.thread, profile),
+                class: event.class,
+                moment: event.moment,
+            });
+        }
+        MonitorTables {
+            contentions,
+            waits,
+            lost_waits,
+            dump,
+        }
+    }
+
+    /// The waits for a profile; `None` if HPROF's tables are asked for.
+    pub(crate) fn snapshot(&self) -> Option<LockSnapshot<'_>> {
+        (self.purpose == Purpose::Profile).then(|| LockSnapshot {
+            sums: lock(&self.state).sums.clone(),
+            names: &self.names,
+        })
+    }
+}
+
+impl LockSnapshot<'_> {
+    /// The loaders of the methods.
+    pub(crate) fn loaders(&self) -> BTreeSet<Loader> {
+        self.names.loaders()
+    }
+
+    /// Adds the waits to a profile. `loaders` are the names of the loaders in the profile.
+    pub(crate) fn add_to(&self, loaders: &HashMap<u32, String>, profile: &mut Profile) {
+        let mut methods = ProfileMethods::of(profile);
+        let mut locks = LocksBuilder::default();
+        for (waiters, place, sum) in self.sums.all() {
+            let thread = match waiters {
+                Waiters::Group(number) => {
+                    let name = self.sums.group(*number);
+                    profile_parts::thread(profile, &name, None, ThreadKind::Ended)
+                }
+                Waiters::All | Waiters::Thread(_) | Waiters::Virtual => {
+                    self.names.index(sum.first, profile)
+                }
+            };
+            let mut stack = |frames: &[StackFrame]| {
+                let places = self.names.places(frames, loaders, &mut methods, profile);
+                locks.stack(places.into_iter().rev())
+            };
+            let Place {
+                kind,
+                class,
+                frames,
+                holder,
+            } = place;
+            let frame = stack(frames);
+            let holder = holder.as_ref().map(|holder| Holder {
+                thread: holder.thread.clone(),
+                frame: stack(&holder.frames),
+            });
+            locks.add(LockWait {
+                kind: *kind,
+                thread,
+                class: class.clone(),
+                frame,
+                holder,
+                count: sum.count,
+                ns: u64::try_from(sum.time.as_nanos()).unwrap_or(u64::MAX),
+            });
+        }
+        profile.locks = Some(locks.finish());
+        if self.sums.lost() > 0 {
+            profile.header.notes.push(format!(
+                "{} waits for locks are left out, because there was no room for their places",
+                count(self.sums.lost())
+            ));
+        }
+    }
+}

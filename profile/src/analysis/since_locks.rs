@@ -1,0 +1,119 @@
+//! The waits of the time between two profiles of one program.
+
+use std::collections::HashMap;
+
+use super::since_allocations::Places;
+use crate::model::{Holder, LockWait, Locks, Profile, WaitKey};
+
+/// Subtracts the waits of `earlier`. `methods` and `threads` have the numbers in `later` of its methods and threads;
+/// waits of threads that have ended are subtracted wherever their place is found.
+pub(super) fn since(
+    earlier: &Profile,
+    later: &Profile,
+    methods: &[Option<u32>],
+    threads: &[Option<u32>],
+) -> Option<Locks> {
+    let all = later.locks.as_ref()?;
+    let Some(before) = &earlier.locks else {
+        return Some(all.clone());
+    };
+    let mut places = Places::default();
+    let old_places = places.of(&before.frames, |method| methods[method as usize]);
+    let new_places = places.of(&all.frames, Some);
+    let mut debts: HashMap<(bool, WaitKey), (u64, u64)> = HashMap::new();
+    for wait in &before.waits {
+        let is_known = |frame: u32| old_places[frame as usize].is_some();
+        if !wait.frame.is_none_or(is_known) {
+            continue;
+        }
+        let thread = threads[wait.thread as usize];
+        let key = (
+            thread.is_some(),
+            key(wait, thread.unwrap_or(0), &old_places),
+        );
+        let debt = debts.entry(key).or_default();
+        *debt = (debt.0 + wait.count, debt.1 + wait.ns);
+    }
+    let mut waits = all.waits.clone();
+    for wait in &mut waits {
+        for (is_alive, thread) in [(true, wait.thread), (false, 0)] {
+            if let Some(debt) = debts.get_mut(&(is_alive, key(wait, thread, &new_places))) {
+                let (count, ns) = (wait.count.min(debt.0), wait.ns.min(debt.1));
+                *debt = (debt.0 - count, debt.1 - ns);
+                wait.count -= count;
+                wait.ns -= ns;
+            }
+        }
+    }
+    waits.retain(|wait| wait.count > 0);
+    Some(Locks {
+        frames: all.frames.clone(),
+        waits,
+    })
+}
+
+/// The key of a wait, with the places of its frames in both profiles.
+fn key(wait: &LockWait, thread: u32, places: &[Option<u32>]) -> WaitKey {
+    let place = |frame: Option<u32>| frame.and_then(|frame| places[frame as usize]);
+    let holder = wait.holder.clone().map(|holder| Holder {
+        frame: place(holder.frame),
+        ..holder
+    });
+    let class = wait.class.clone();
+    (wait.kind, thread, class, place(wait.frame), holder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Frame, Method, ThreadTree, WaitKind};
+
+    fn profile(thread: u64, waits: &[(u64, u64)]) -> Profile {
+        let frame = Frame {
+            parent: None,
+            method: 0,
+            line: Some(7),
+            bci: None,
+        };
+        let wait = |(at, (count, ns)): (usize, &(u64, u64))| LockWait {
+            kind: WaitKind::Lock,
+            thread: 0,
+            class: at.to_string().into(),
+            frame: Some(0),
+            holder: Some(Holder {
+                thread: "holder".into(),
+                frame: Some(0),
+            }),
+            count: *count,
+            ns: *ns,
+        };
+        Profile {
+            methods: vec![Method::new("a.A", "a", "()V")],
+            threads: vec![ThreadTree {
+                name: "main".into(),
+                id: Some(thread),
+                kind: crate::ThreadKind::Platform,
+                cpu_ns: None,
+                nodes: Vec::new(),
+            }],
+            locks: Some(Locks {
+                frames: vec![frame],
+                waits: waits.iter().enumerate().map(wait).collect(),
+            }),
+            ..Profile::default()
+        }
+    }
+
+    #[test]
+    fn waits_are_subtracted_by_place_class_and_holder() {
+        // In the second round the thread has ended.
+        for later_thread in [1, 2] {
+            let earlier = profile(1, &[(3, 30), (4, 40)]);
+            let later = profile(later_thread, &[(5, 50), (4, 40), (1, 10)]);
+            let between = crate::since(&earlier, &later);
+            let waits = between.locks.expect("both have locks").waits;
+            let amounts: Vec<_> = waits.iter().map(|wait| (wait.count, wait.ns)).collect();
+            assert_eq!(amounts, [(2, 20), (1, 10)]);
+        }
+    }
+}
