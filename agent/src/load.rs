@@ -232,6 +232,7 @@ fn sampler_settings(settings: &AgentOptions) -> SamplerSettings {
             loadhook_settings::ClockSource::Perf => ClockSource::Perf,
         },
         waiting: settings.clock == Clock::Wall,
+        lines: settings.hprof.as_ref().is_some_and(|hprof| hprof.lineno),
         max_nodes: settings.max_nodes as usize,
     }
 }

@@ -1,6 +1,6 @@
 //! Tests of HPROF's formats, on profiles whose numbers are known.
 
-use loadhook_hprof::contents::{Contents, ReadContents, Section};
+use loadhook_hprof::contents::{Contents, ReadContents, Section, Trace};
 use loadhook_hprof::text::{Cost, CostKind};
 use loadhook_profile::format::hprof::{
     Contention, Detail, MonitorDump, MonitorState, MonitorTables, ThreadState, WaitMoment, Waiting,
@@ -214,6 +214,41 @@ fn samples_are_counted_by_trace() {
     assert_eq!((kind, total), (CostKind::Samples, 72));
     let counts: Vec<i64> = rows.iter().map(|row| row.count).collect();
     assert_eq!(counts, [60, 6, 4, 2]);
+}
+
+/// Samples know the line that they met; calls have the line at which the method's code begins.
+#[test]
+fn traces_have_lines_unless_they_are_turned_off() {
+    for (timing, expected) in [(Timing::Sampled, [71, -1]), (Timing::Exact, [70, 10])] {
+        let mut profile = profile(timing);
+        for (method, line) in profile.methods.iter_mut().zip([10, 30, 50, 70]) {
+            method.line = Some(line);
+        }
+        for thread in &mut profile.threads {
+            thread.nodes[4].line = Some(71);
+        }
+        for (lines, expected) in [(true, expected), (false, [-1, -1])] {
+            let detail = Detail {
+                lines,
+                by_thread: false,
+                ..Detail::default()
+            };
+            let contents = read(&profile, &detail, &Options::default());
+            let of = |callee: &str, caller: &str| {
+                let is_it = |trace: &&Trace| {
+                    let methods = trace.frames.iter().map(|frame| frame.method.as_str());
+                    methods.take(2).eq([callee, caller])
+                };
+                contents
+                    .traces
+                    .values()
+                    .find(is_it)
+                    .expect("the trace is written")
+            };
+            let frames = &of("leaf", "right").frames;
+            assert_eq!([frames[0].line, frames[2].line], expected, "{timing:?}");
+        }
+    }
 }
 
 /// Code that is no method of Java, such as the JVM's own, counts for the method that called it.

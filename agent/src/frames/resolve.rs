@@ -109,7 +109,7 @@ impl UnloadableClasses {
 }
 
 /// The line of the code at `location`, which is the last line that begins there or before.
-fn line_at(lines: &[(i64, i32)], location: i64) -> Option<u32> {
+pub(crate) fn line_at(lines: &[(i64, i32)], location: i64) -> Option<u32> {
     let before = lines.iter().filter(|(start, _)| *start <= location);
     let (_, line) = before.max_by_key(|(start, _)| *start)?;
     u32::try_from(*line).ok()

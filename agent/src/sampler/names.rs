@@ -19,6 +19,8 @@ const MOST: usize = 1 << 19;
 enum Name {
     /// A method of the program or the JDK, without its file and line.
     Java(Symbol),
+    /// A line of a method.
+    Line { method: NameNumber, line: u32 },
     /// Other code: a native function, the JVM.
     Other { class: Arc<str>, name: Arc<str> },
 }
@@ -30,9 +32,9 @@ pub(super) struct Names {
     /// The file, the line and the loaders of each method, by the number of its name.
     details: Vec<Option<Details>>,
     /// `java.lang.VirtualThread.run`, the outermost frame of a virtual thread.
-    virtual_run: Option<NameNumber>,
+    virtual_run: HashSet<NameNumber>,
     /// `java.lang.VirtualThread.runContinuation`, which a carrier runs while a virtual thread is mounted.
-    virtual_mounted: Option<NameNumber>,
+    virtual_mounted: HashSet<NameNumber>,
     /// The methods of `jdk.internal.vm.Continuation`, by which a carrier enters a virtual thread.
     continuation: HashSet<NameNumber>,
     /// The methods of the tracker's classes.
@@ -69,8 +71,8 @@ impl Names {
         let mut names = Names {
             names: Numbers::default(),
             details: Vec::new(),
-            virtual_run: None,
-            virtual_mounted: None,
+            virtual_run: HashSet::new(),
+            virtual_mounted: HashSet::new(),
             continuation: HashSet::new(),
             trackers: HashSet::new(),
             probe: HashSet::new(),
@@ -135,12 +137,40 @@ impl Names {
             self.probe.insert(number);
         }
         if is_run {
-            self.virtual_run = Some(number);
+            self.virtual_run.insert(number);
         }
         if is_mounted {
-            self.virtual_mounted = Some(number);
+            self.virtual_mounted.insert(number);
         }
         number
+    }
+
+    /// The number of a name for a line of a method. If there is no room for it, it is the method's own.
+    pub(super) fn at_line(&mut self, method: NameNumber, line: u32) -> NameNumber {
+        let number = self.number(Name::Line { method, line }, None);
+        if number == self.others {
+            return method;
+        }
+        for kind in [
+            &mut self.virtual_run,
+            &mut self.virtual_mounted,
+            &mut self.continuation,
+            &mut self.trackers,
+            &mut self.probe,
+        ] {
+            if kind.contains(&method) {
+                kind.insert(number);
+            }
+        }
+        number
+    }
+
+    /// The line of a name; `None` if it stands for a whole method.
+    pub(super) fn line(&self, number: NameNumber) -> Option<u32> {
+        match self.names.all().get(number.0 as usize) {
+            Some(Name::Line { line, .. }) => Some(*line),
+            _ => None,
+        }
     }
 
     fn number(&mut self, name: Name, details: Option<Details>) -> NameNumber {
@@ -171,16 +201,14 @@ impl Names {
         &self,
         stack: &'s [NameNumber],
     ) -> Option<&'s [NameNumber]> {
-        let place = |wanted: Option<NameNumber>| {
-            let wanted = wanted?;
-            stack.iter().rposition(|name| *name == wanted)
-        };
-        if let Some(outermost) = place(self.virtual_run) {
+        let place =
+            |wanted: &HashSet<NameNumber>| stack.iter().rposition(|name| wanted.contains(name));
+        if let Some(outermost) = place(&self.virtual_run) {
             return stack.get(..=outermost);
         }
         // A virtual thread that has waited may have its outer frames in the heap. Then the frames of the carrier come
         // right after its inner frames.
-        let of_carrier = place(self.virtual_mounted)?;
+        let of_carrier = place(&self.virtual_mounted)?;
         let is_entry = |name: &&NameNumber| self.continuation.contains(name);
         let entries = stack[..of_carrier].iter().rev().take_while(is_entry);
         let inner = of_carrier - entries.count();
@@ -189,8 +217,7 @@ impl Names {
 
     /// Returns whether a carrier with this stack has a virtual thread mounted.
     pub(super) fn is_mounted(&self, stack: &[NameNumber]) -> bool {
-        self.virtual_mounted
-            .is_some_and(|mounted| stack.contains(&mounted))
+        stack.iter().any(|name| self.virtual_mounted.contains(name))
     }
 
     /// The loaders of the methods.
@@ -201,7 +228,7 @@ impl Names {
                 number: details.as_ref()?.loader,
                 kind: symbol.kind,
             }),
-            Name::Other { .. } => None,
+            Name::Line { .. } | Name::Other { .. } => None,
         })
     }
 
@@ -221,6 +248,7 @@ impl Names {
                 };
                 crate::frames::profile_parts::method(&symbol, copies, loaders)
             }
+            (Some(Name::Line { method, .. }), _) => self.method(*method, loaders),
             (Some(Name::Other { class, name }), _) => Method::native(class, name),
             _ => Method::overflow(),
         }
@@ -257,6 +285,22 @@ mod tests {
         assert_eq!(method.line, Some(3));
         assert_eq!(names.method(TREE_FULL, &loaders), Method::overflow());
         assert_eq!(names.method(names.vm, &loaders), Method::virtual_machine());
+    }
+
+    #[test]
+    fn a_line_is_of_the_same_kind_as_its_method() {
+        let mut names = Names::new();
+        let run = names.of_java(java("java.lang.VirtualThread", "run", 1, 0));
+        let task = names.of_java(java("a.B", "task", 1, 0));
+        let at = |names: &mut Names, line| [names.at_line(task, 3), names.at_line(run, line)];
+        let stack = at(&mut names, 7);
+        assert_ne!(at(&mut names, 8)[1], stack[1]);
+        assert_eq!(at(&mut names, 7), stack);
+        assert_eq!(names.of_virtual_thread(&stack), Some(&stack[..]));
+        assert_eq!(names.line(stack[0]), Some(3));
+        assert_eq!(names.line(task), None);
+        let method = |number| names.method(number, &HashMap::new());
+        assert_eq!(method(stack[0]), method(task));
     }
 
     #[test]

@@ -92,7 +92,7 @@ impl TimeSnapshot {
         }
         let mut nodes: Vec<Node> = Vec::with_capacity(wanted.len());
         let mut places: HashMap<u32, u32> = HashMap::with_capacity(wanted.len());
-        let mut by_method: HashMap<(Option<u32>, u32), u32> = HashMap::new();
+        let mut by_method: HashMap<(Option<u32>, u32, Option<u32>), u32> = HashMap::new();
         // Callers have lower numbers than their callees.
         for number in wanted {
             let Some(node) = all.get(number as usize) else {
@@ -100,10 +100,12 @@ impl TimeSnapshot {
             };
             let parent = node.parent.and_then(|parent| places.get(&parent).copied());
             let method = method(node.name);
-            let place = *by_method.entry((parent, method)).or_insert_with(|| {
+            let line = self.names.line(node.name);
+            let place = *by_method.entry((parent, method, line)).or_insert_with(|| {
                 nodes.push(Node {
                     parent,
                     method,
+                    line,
                     ..Node::default()
                 });
                 nodes.len() as u32 - 1

@@ -106,9 +106,9 @@ pub(super) fn add(
         stack.clear();
         for frame in &sample.frames {
             let name = match frame {
-                SampleFrame::Java { method, .. } => {
-                    methods.of_number(*method).unwrap_or(names.unloaded)
-                }
+                SampleFrame::Java { method, bci } => methods
+                    .of_number(*method, *bci, names)
+                    .unwrap_or(names.unloaded),
                 SampleFrame::UnloadedJava => names.unloaded,
                 SampleFrame::Native { pc } => native.name(*pc, names),
                 SampleFrame::Stub(StubKind::Interpreter) => names.interpreter,

@@ -1,10 +1,12 @@
 //! Asks JVM TI for stacks of threads, and finds the names of their methods.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
+use super::names::Names;
 use super::parts::Shared;
 use super::stack_tree::NameNumber;
-use crate::frames::resolve::{self, UnloadableClasses};
+use crate::frames::resolve::{self, UnloadableClasses, line_at};
 use crate::instrument::instrumentation::Instrumentation;
 use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::{Jvmti, MethodKey};
@@ -15,17 +17,47 @@ use crate::jvm::sampling::MethodNumber;
 /// The maximum number of frames of a stack.
 pub(super) const DEPTH: usize = 1024;
 
+/// The name of a method.
+#[derive(Clone)]
+struct Named {
+    name: NameNumber,
+    /// Offsets in the method's code, and the lines that begin there; empty if stacks have no lines.
+    lines: Arc<[(i64, i32)]>,
+}
+
+impl Named {
+    /// The name of the method's line at an offset in its code.
+    fn at(&self, location: i64, names: &mut Names) -> NameNumber {
+        match line_at(&self.lines, location) {
+            Some(line) => names.at_line(self.name, line),
+            None => self.name,
+        }
+    }
+}
+
 /// The names of the methods that JVM TI has shown.
-#[derive(Default)]
 pub(super) struct Methods {
-    by_key: HashMap<MethodKey, NameNumber>,
-    by_number: HashMap<MethodNumber, NameNumber>,
+    /// True if stacks have lines.
+    has_lines: bool,
+    by_key: HashMap<MethodKey, Named>,
+    by_number: HashMap<MethodNumber, Named>,
     classes: UnloadableClasses,
     /// For each class that may be unloaded, by its number: its methods in `by_key`.
     unloadable: HashMap<u32, Vec<MethodKey>>,
 }
 
 impl Methods {
+    /// Makes an empty table for stacks with or without lines.
+    pub(super) fn new(has_lines: bool) -> Self {
+        Methods {
+            has_lines,
+            by_key: HashMap::new(),
+            by_number: HashMap::new(),
+            classes: UnloadableClasses::default(),
+            unloadable: HashMap::new(),
+        }
+    }
+
     /// The stack of a thread, innermost frame first.
     pub(super) fn stack(
         &mut self,
@@ -35,21 +67,24 @@ impl Methods {
         thread: Global,
     ) -> Vec<NameNumber> {
         let frames = instrumentation.jvmti.stack_trace_of(thread.local(), DEPTH);
-        let name = |frame: &StackFrame| self.name(instrumentation, jni, shared, frame.method);
+        let name = |frame: &StackFrame| {
+            let named = self.named(instrumentation, jni, shared, frame.method);
+            named.at(frame.location, &mut shared.lock().names)
+        };
         frames.iter().map(name).collect()
     }
 
     /// The name of a method. It must be asked for right after the stack. If the class is unloaded meanwhile, the
     /// method's own name can no longer be found.
-    fn name(
+    fn named(
         &mut self,
         instrumentation: &Instrumentation,
         jni: Jni<'_>,
         shared: &Shared,
         method: MethodKey,
-    ) -> NameNumber {
+    ) -> Named {
         if let Some(known) = self.by_key.get(&method) {
-            return *known;
+            return known.clone();
         }
         let frame = StackFrame {
             method,
@@ -57,14 +92,25 @@ impl Methods {
         };
         let Some(resolved) = resolve::frame(instrumentation, jni, frame, Some(&self.classes))
         else {
-            return shared.lock().names.unloaded;
+            return Named {
+                name: shared.lock().names.unloaded,
+                lines: Arc::default(),
+            };
         };
         if let Some(class) = resolved.class {
             self.unloadable.entry(class).or_default().push(method);
         }
-        let name = shared.lock().names.of_java(resolved);
-        self.by_key.insert(method, name);
-        name
+        let lines = if self.has_lines {
+            instrumentation.jvmti.line_numbers(method)
+        } else {
+            Ok(Vec::new())
+        };
+        let named = Named {
+            name: shared.lock().names.of_java(resolved),
+            lines: lines.unwrap_or_default().into(),
+        };
+        self.by_key.insert(method, named.clone());
+        named
     }
 
     /// Notes the name of a method that the asynchronous engine has numbered. The method's class must stay loaded
@@ -77,8 +123,8 @@ impl Methods {
         number: MethodNumber,
         method: MethodKey,
     ) {
-        let name = self.name(instrumentation, jni, shared, method);
-        self.by_number.insert(number, name);
+        let named = self.named(instrumentation, jni, shared, method);
+        self.by_number.insert(number, named);
     }
 
     /// Forgets a method of the asynchronous engine.
@@ -86,9 +132,18 @@ impl Methods {
         self.by_number.remove(&number);
     }
 
-    /// The name of a method of the asynchronous engine.
-    pub(super) fn of_number(&self, number: MethodNumber) -> Option<NameNumber> {
-        self.by_number.get(&number).copied()
+    /// The name of a method of the asynchronous engine, or of its line at `bci` if stacks have lines.
+    pub(super) fn of_number(
+        &self,
+        number: MethodNumber,
+        bci: Option<u16>,
+        names: &mut Names,
+    ) -> Option<NameNumber> {
+        let named = self.by_number.get(&number)?;
+        Some(match bci {
+            Some(bci) => named.at(bci.into(), names),
+            None => named.name,
+        })
     }
 
     /// Gives back the references to classes.

@@ -40,6 +40,7 @@ impl Sampler {
             AsyncEngine::load(SamplingSettings {
                 interval: settings.interval,
                 clock_source: settings.clock_source,
+                lines: settings.lines,
             })
         });
         let (engine, not_async) = match loaded {
@@ -127,7 +128,7 @@ impl Sampler {
         };
         let fields = self.fields.get_or_init(|| fields);
         let jvmti = instrumentation.jvmti;
-        *lock(&self.turns) = Some(Box::new(Turns::new(is_async)));
+        *lock(&self.turns) = Some(Box::new(Turns::new(is_async, self.parts.settings.lines)));
         let noted = jni.framed(|jni| {
             jni.ensure_local_capacity();
             for thread in jvmti.threads(jni).unwrap_or_default() {

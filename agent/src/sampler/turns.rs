@@ -52,11 +52,11 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    pub(super) fn new(is_async: bool) -> Self {
+    pub(super) fn new(is_async: bool, has_lines: bool) -> Self {
         Turns {
             is_async,
             table: Table::default(),
-            methods: Methods::default(),
+            methods: Methods::new(has_lines),
             native: NativeCode::default(),
             vm_threads: None,
             own_tid: None,

@@ -121,6 +121,14 @@ fn samples_have_the_stack_that_ran(feature: u32) -> Result<()> {
     ensure!(first.name == "Hprof.burn", "{first:?}");
     let trace = &contents.traces[&first.trace];
     ensure!(trace.frames.len() == 2, "{trace:?}");
+    let lines = trace.frames.iter().map(|frame| frame.line);
+    let lines: Vec<i32> = lines.collect();
+    // The loop is compiled while it runs; its caller stays in the interpreter.
+    ensure!(
+        matches!(lines[..], [51..=57, 65])
+            && trace.frames[0].source.as_deref() == Some("Hprof.java"),
+        "{trace:?}"
+    );
     let thread = trace.thread.context("traces are told apart by thread")?;
     ensure!(contents.threads[&thread].name == "burns", "{thread}");
     ensure!(
@@ -170,6 +178,10 @@ fn times_have_exact_calls(feature: u32) -> Result<()> {
     let frames = contents.traces[&step.trace].frames.iter();
     let methods: Vec<&str> = frames.map(|frame| frame.method.as_str()).collect();
     ensure!(methods == ["step", "loop", "main"], "{methods:?}");
+    let frames = contents.traces[&step.trace].frames.iter();
+    let lines: Vec<i32> = frames.map(|frame| frame.line).collect();
+    // The first lines of these methods.
+    ensure!(lines == [12, 16, 61], "{lines:?}");
     Ok(())
 }
 

@@ -40,6 +40,7 @@ pub enum ThreadKind {
 ///
 /// Recursion is folded: a call of a method that is already on the path counts at that method's
 /// node. So no method has itself as an ancestor, and calls of a node can come from nodes below it.
+/// In nodes with a [`line`](Node::line), this is true of a line of a method.
 ///
 /// Times are raw nanoseconds, probe costs included. A sampled call counts with the inverse of its
 /// probability. With [`Timing::Sampled`](super::Timing::Sampled) they are running times, see
@@ -50,6 +51,9 @@ pub struct Node {
     pub parent: Option<u32>,
     /// Index into [`Profile::methods`](super::Profile::methods).
     pub method: u32,
+    /// The line at which samples met the method. Only profiles for HPROF's files have it; `None` in
+    /// all others.
+    pub line: Option<u32>,
     /// The exact number of calls.
     pub calls: u64,
     /// The calls that were timed.

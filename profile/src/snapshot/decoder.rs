@@ -283,6 +283,7 @@ fn node(record: &mut Record<'_>, index: usize) -> Result<Node, Stop> {
             -1 => OVERFLOW,
             id => u32::try_from(id).map_err(|_| Stop::Bad("a bad method id"))?,
         },
+        line: None,
         calls: record.natural("a negative count")?,
         timed: record.natural("a negative count")?,
         all_ns: record.natural("a negative time")?,

@@ -86,7 +86,10 @@ fn expand(engine: &Engine, words: &[u64], found: &mut Vec<Frame>) -> bool {
     let last = words.len().saturating_sub(1);
     for (index, word) in words.iter().enumerate() {
         match RawFrame::of(*word) {
-            RawFrame::Interpreted { method } => found.push(Frame::Noted { method, bci: None }),
+            RawFrame::Interpreted { method, bcp } => {
+                let bci = engine.bci(&known, method, bcp);
+                found.push(Frame::Noted { method, bci });
+            }
             RawFrame::Method(address) => match engine.shared.methods.find(address) {
                 Some(method) => found.push(Frame::Noted { method, bci: None }),
                 None if known.methods.is_full() => {

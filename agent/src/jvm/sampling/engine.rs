@@ -10,7 +10,7 @@ use super::codes::{Codes, Compiled};
 use super::handler::OwnThread;
 use super::method_table::OldTable;
 use super::noted::{NotedMethods, ToNote};
-use super::raw_frame::RawFrame;
+use super::raw_frame::{BCP_BITS, RawFrame};
 use super::reclaim::{Epoch, zeroed};
 use super::sample::{NotAsync, SamplingSettings, ThreadNumber};
 use super::self_check::{MAX_CHECKED, SelfCheck};
@@ -302,13 +302,25 @@ impl Engine {
         }
     }
 
+    /// The offset of an instruction of an interpreted method, from the low bits of the instruction's address. `None`
+    /// without [`SamplingSettings::lines`], or if the address is not in the method's code.
+    pub(super) fn bci(&self, known: &Known, method: u32, bcp: u32) -> Option<u16> {
+        let offsets = self.shared.structs.bytecode.filter(|_| self.settings.lines)?;
+        let address = known.methods.address(method)?;
+        let memory = self.cache.memory();
+        let const_method = memory.word(address.checked_add(offsets.const_method)?)?;
+        let begin = const_method.wrapping_add(offsets.const_method_size) as u32;
+        let bci = bcp.wrapping_sub(begin) & ((1 << BCP_BITS) - 1);
+        u16::try_from(bci).ok()
+    }
+
     /// The methods of frames, with inlined ones.
     fn keys(&self, frames: impl Iterator<Item = RawFrame>) -> Vec<MethodKey> {
         let known = self.known();
         let mut keys = Vec::new();
         for frame in frames {
             match frame {
-                RawFrame::Interpreted { method } => keys.extend(known.methods.key(method)),
+                RawFrame::Interpreted { method, .. } => keys.extend(known.methods.key(method)),
                 RawFrame::Compiled { code, offset } => {
                     let Some(compiled) = known.codes.compiled(code) else {
                         continue;

@@ -176,6 +176,11 @@ impl NotedMethods {
         Some(self.methods.get(method as usize)?.as_ref()?.key)
     }
 
+    /// The address of HotSpot's `Method`.
+    pub(super) fn address(&self, method: u32) -> Option<usize> {
+        Some(self.methods.get(method as usize)?.as_ref()?.address)
+    }
+
     /// The number by which samples know a noted method, if one has shown it.
     pub(super) fn number(&self, method: u32) -> Option<MethodNumber> {
         self.methods.get(method as usize)?.as_ref()?.number

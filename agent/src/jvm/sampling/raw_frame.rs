@@ -7,8 +7,9 @@ use super::code_map::{CodeId, CodeKind};
 pub(super) enum RawFrame {
     /// A place in compiled code. The methods at this place are those of the first site at `offset` or behind it.
     Compiled { code: CodeId, offset: u32 },
-    /// An interpreted method, by the number of a noted method.
-    Interpreted { method: u32 },
+    /// An interpreted method, by the number of a noted method, and the low [`BCP_BITS`] bits of the address of its
+    /// bytecode.
+    Interpreted { method: u32, bcp: u32 },
     /// An interpreted method, by the address of HotSpot's `Method`, while the table of methods is being filled.
     Method(usize),
     /// An address outside known code.
@@ -19,6 +20,9 @@ pub(super) enum RawFrame {
 
 /// Bits of a word below the kind of the frame.
 const KIND: u32 = 62;
+
+/// Bits of an address of bytecode that a word has room for. They tell all places of a method apart.
+pub(super) const BCP_BITS: u32 = 30;
 
 /// The bit that tells the address of a method from that of code. Addresses are shorter.
 const IS_METHOD: u64 = 1 << 61;
@@ -31,7 +35,9 @@ impl RawFrame {
     pub(super) fn word(self) -> u64 {
         match self {
             RawFrame::Compiled { code, offset } => u64::from(code.0) << 32 | u64::from(offset),
-            RawFrame::Interpreted { method } => 1 << KIND | u64::from(method),
+            RawFrame::Interpreted { method, bcp } => {
+                1 << KIND | u64::from(bcp & ((1 << BCP_BITS) - 1)) << 32 | u64::from(method)
+            }
             RawFrame::Method(address) => 2 << KIND | IS_METHOD | (address as u64 & ADDRESS),
             RawFrame::Address(pc) => 2 << KIND | (pc as u64 & ADDRESS),
             RawFrame::Stub(kind) => 3 << KIND | kind as u64,
@@ -47,6 +53,7 @@ impl RawFrame {
             },
             1 => RawFrame::Interpreted {
                 method: word as u32,
+                bcp: (word >> 32) as u32 & ((1 << BCP_BITS) - 1),
             },
             2 if word & IS_METHOD != 0 => RawFrame::Method((word & ADDRESS) as usize),
             2 => RawFrame::Address((word & ADDRESS) as usize),
@@ -66,7 +73,11 @@ mod tests {
                 code: CodeId(4_000_000),
                 offset: u32::MAX,
             },
-            RawFrame::Interpreted { method: u32::MAX },
+            RawFrame::Interpreted {
+                method: u32::MAX,
+                bcp: (1 << BCP_BITS) - 1,
+            },
+            RawFrame::Interpreted { method: 0, bcp: 1 },
             RawFrame::Method(0x7fff_ffff_fff8),
             RawFrame::Address(0x7fff_ffff_ffff),
             RawFrame::Stub(CodeKind::Interpreter),

@@ -31,12 +31,14 @@ pub(crate) struct SamplingSettings {
     pub(crate) interval: Duration,
     /// The clock that measures the interval.
     pub(crate) clock_source: ClockSource,
+    /// True if interpreted frames have the offset in their code.
+    pub(crate) lines: bool,
 }
 
 /// One frame of a sampled stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SampleFrame {
-    /// A method, and the offset in its code; `None` for an interpreted method.
+    /// A method, and the offset in its code. An interpreted method has it only with [`SamplingSettings::lines`].
     Java {
         method: MethodNumber,
         bci: Option<u16>,

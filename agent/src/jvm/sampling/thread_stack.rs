@@ -10,7 +10,7 @@ pub(super) struct Registers {
     pub(super) fp: usize,
     /// The method that the interpreter is about to run, until its frame is made.
     pub(super) rbx: usize,
-    /// The caller's stack pointer, until the interpreter's frame is made.
+    /// The caller's stack pointer, until the interpreter's frame is made; then the address of its bytecode.
     pub(super) r13: usize,
 }
 

@@ -25,6 +25,8 @@ pub(super) struct VmStructs {
     pub(super) thread_id: usize,
     /// The code cache.
     pub(super) code: CodeOffsets,
+    /// The bytecode of methods; `None` if this JVM does not export its place.
+    pub(super) bytecode: Option<BytecodeOffsets>,
 }
 
 /// Offsets of the words of a `JavaFrameAnchor`.
@@ -33,6 +35,15 @@ pub(super) struct AnchorOffsets {
     pub(super) sp: usize,
     pub(super) pc: usize,
     pub(super) fp: usize,
+}
+
+/// The place of a method's bytecode.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BytecodeOffsets {
+    /// `Method::_constMethod`.
+    pub(super) const_method: usize,
+    /// The size of a `ConstMethod`, behind which the bytecode is.
+    pub(super) const_method_size: usize,
 }
 
 /// Places of the code cache and of what it holds.
@@ -111,6 +122,12 @@ impl VmStructs {
                 frame_size: exported.offset("CodeBlob", "_frame_size")?,
                 orig_pc: exported.offset("nmethod", "_orig_pc_offset")?,
             },
+            bytecode: type_size(&library, "ConstMethod")
+                .zip(exported.offset("Method", "_constMethod").ok())
+                .map(|(const_method_size, const_method)| BytecodeOffsets {
+                    const_method,
+                    const_method_size,
+                }),
         })
     }
 }
@@ -205,6 +222,26 @@ impl Exported {
             0 => Err(NotAsync::NoStructure(type_name)),
             address => Ok(address),
         }
+    }
+}
+
+/// The size of a type that HotSpot exports.
+fn type_size(library: &Library, name: &str) -> Option<usize> {
+    let mut entry = library.word(c"gHotSpotVMTypes")?;
+    let stride = library.word(c"gHotSpotVMTypeEntryArrayStride")?;
+    let name_offset = library.word(c"gHotSpotVMTypeEntryTypeNameOffset")?;
+    let size_offset = library.word(c"gHotSpotVMTypeEntrySizeOffset")?;
+    if entry == 0 || stride == 0 {
+        return None;
+    }
+    loop {
+        // SAFETY: the table ends with an entry without a name.
+        let found = unsafe { c_string(entry + name_offset)? };
+        if found.to_bytes() == name.as_bytes() {
+            // SAFETY: the entry has this word.
+            return Some(unsafe { word_at(entry + size_offset) });
+        }
+        entry += stride;
     }
 }
 

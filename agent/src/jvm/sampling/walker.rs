@@ -19,6 +19,7 @@ const SCAN: usize = 128;
 /// The interpreter's frame, in words from the frame pointer. HotSpot exports the first of them only.
 const SENDER_SP: usize = 1;
 const METHOD: usize = 3;
+const BCP: usize = 8;
 
 /// The largest interpreted frame.
 const MAX_INTERPRETED: usize = 1 << 20;
@@ -312,11 +313,12 @@ impl<M: ThreadMemory> Walk<'_, M> {
 
     /// The frame of the interpreted method at `address`; `None` if there is no method. While the table is being filled,
     /// the reader of the sample finds out whether there is one.
-    fn interpreted_frame(&self, address: usize) -> Option<RawFrame> {
+    fn interpreted_frame(&self, address: usize, bcp: usize) -> Option<RawFrame> {
         // Read before the table, which may be complete by the time that it is searched.
         let is_filling = self.tables.methods.is_filling();
         if let Some(method) = self.tables.methods.find(address) {
-            return Some(RawFrame::Interpreted { method });
+            let bcp = bcp as u32;
+            return Some(RawFrame::Interpreted { method, bcp });
         }
         // The user half of the address space. HotSpot keeps methods outside the stack.
         let is_plausible = (1 << 16..1 << 47).contains(&address)
@@ -332,7 +334,13 @@ impl<M: ThreadMemory> Walk<'_, M> {
         } else {
             None
         };
-        if let Some(frame) = frame_method.and_then(|address| self.interpreted_frame(address)) {
+        // The interpreter keeps the address of its bytecode in a register, and saves it when it leaves the method.
+        let bcp = if self.is_top {
+            self.registers.r13
+        } else {
+            self.stack.word_below(fp, BCP).unwrap_or(0)
+        };
+        if let Some(frame) = frame_method.and_then(|address| self.interpreted_frame(address, bcp)) {
             let caller = self.stack.word_below(fp, SENDER_SP);
             let (Some(caller_sp), Some(pc), Some(caller_fp)) =
                 (caller, self.stack.word(fp, 1), self.stack.word(fp, 0))
@@ -350,7 +358,7 @@ impl<M: ThreadMemory> Walk<'_, M> {
         if self.is_top {
             // The interpreter has not made the method's frame yet, or has removed
             // it already.
-            let entered = self.interpreted_frame(self.registers.rbx);
+            let entered = self.interpreted_frame(self.registers.rbx, 0);
             let caller = self.return_address(sp, 0);
             let frame = match (entered, caller) {
                 (Some(frame), Some(_)) => frame,

@@ -209,10 +209,14 @@ fn interpreted_frames_are_left_by_their_frame_pointers() {
         pc: pc(INTERPRETER, 0x40),
         sp: at(0),
         fp: at(10),
+        r13: 0x1234,
         ..Registers::default()
     };
     let (frames, end) = world.walk(registers);
-    let interpreted = RawFrame::Interpreted { method: 77 };
+    let interpreted = RawFrame::Interpreted {
+        method: 77,
+        bcp: 0x1234,
+    };
     assert_eq!(frames, [interpreted, compiled(OUTER, 0x60)]);
     assert_eq!(end, StackEnd::Complete);
     // The walk ends if the sender's stack pointer leads inwards.
@@ -241,7 +245,7 @@ fn an_interpreted_method_without_its_frame_is_in_a_register() {
         ..Registers::default()
     };
     let (frames, end) = world.walk(registers);
-    let interpreted = RawFrame::Interpreted { method: 77 };
+    let interpreted = RawFrame::Interpreted { method: 77, bcp: 0 };
     assert_eq!(frames, [interpreted, compiled(OUTER, 0x60)]);
     assert_eq!(end, StackEnd::Complete);
     // The caller is found even if the method is not known.

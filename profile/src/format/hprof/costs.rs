@@ -6,7 +6,7 @@ use std::iter;
 use loadhook_hprof::text::CostKind;
 
 use super::ranked::{Ranked, ranked};
-use super::traces::Traces;
+use super::traces::{Place, Traces};
 use crate::analysis::figures::figures;
 use crate::analysis::options::Options;
 use crate::model::{Method, Node, Profile, Timing};
@@ -79,11 +79,11 @@ fn unranked(
                 CostKind::Samples => node.timed,
                 CostKind::Times | CostKind::Monitors | CostKind::Parks => node.calls,
             };
-            if count == 0 || !path(nodes, node).any(&is_focused) {
+            if count == 0 || !path(nodes, node).any(|node| is_focused(node.method)) {
                 continue;
             }
-            let frames = path(nodes, node).filter(|method| is_shown(*method));
-            let frames = frames.map(|method| (method, None));
+            let frames = path(nodes, node).filter(|node| is_shown(node.method));
+            let frames = frames.map(|node| place(profile, kind, node));
             let trace = traces.number(index, frames);
             let nothing = Cost {
                 trace,
@@ -107,8 +107,20 @@ fn is_java(method: &Method) -> bool {
     !method.descriptor.is_empty()
 }
 
-/// The methods from a node to its root.
-fn path<'n>(nodes: &'n [Node], node: &'n Node) -> impl Iterator<Item = u32> + use<'n> {
+/// The method of a node and its line: of samples the line that they met, of calls the line at which the method's code
+/// begins, because probes do not know where their method was called.
+fn place(profile: &Profile, kind: CostKind, node: &Node) -> Place {
+    let line = match kind {
+        CostKind::Samples => node.line,
+        CostKind::Times | CostKind::Monitors | CostKind::Parks => {
+            profile.methods[node.method as usize].line
+        }
+    };
+    (node.method, line)
+}
+
+/// The nodes from a node to its root.
+fn path<'n>(nodes: &'n [Node], node: &'n Node) -> impl Iterator<Item = &'n Node> + use<'n> {
     let above = |node: &&'n Node| node.parent.map(|parent| &nodes[parent as usize]);
-    iter::successors(Some(node), above).map(|node| node.method)
+    iter::successors(Some(node), above)
 }

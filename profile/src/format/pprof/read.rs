@@ -292,6 +292,7 @@ fn thread(strings: &Strings, bytes: &[u8], methods: usize) -> Result<ThreadTree,
         Ok(Node {
             parent: parent(at, distance)?,
             method: narrow(method)?,
+            line: None,
             calls,
             timed,
             all_ns,
