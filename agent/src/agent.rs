@@ -10,6 +10,7 @@ use crate::budget::log::BudgetLog;
 use crate::control::pause::Pauses;
 use crate::control::state::Control;
 use crate::end::End;
+use crate::gc_pauses::GcRecording;
 use crate::instrument::hidden_classes::HiddenClasses;
 use crate::instrument::instrumentation::Instrumentation;
 use crate::jvm::class_definers::{DefinedIn, HiddenClassHook};
@@ -46,6 +47,8 @@ pub(crate) struct Agent {
     pub(crate) budget: BudgetLog,
     /// Figures of the pauses in which an attached agent changed classes. Set when the agent has changed them.
     pub(crate) attached: OnceLock<AttachFigures>,
+    /// Pauses of the garbage collector, if they are asked for.
+    pub(crate) gc: Option<GcRecording>,
     /// Waits of threads for each other, if the options ask for them.
     pub(crate) monitors: Option<Monitors>,
     /// The connection that gets the tables instead of a file, if HPROF's options have an address.
@@ -69,6 +72,7 @@ impl Agent {
             hidden_classes: &self.hidden_classes,
             samples: self.samples.as_ref(),
             sampler: self.sampler.as_ref(),
+            gc: self.gc.as_ref(),
             monitors: self.monitors.as_ref(),
             connection: self.connection.as_ref(),
             tracker: *self.tracker.get()?,

@@ -158,6 +158,9 @@ fn begin(
     if let Some(monitors) = &agent.monitors {
         monitor_events::begin(agent, monitors, jni);
     }
+    if let Some(gc) = &agent.gc {
+        gc.begin(agent.jvmti);
+    }
     // Sampling begins after retransformation, which is not work of the program.
     if let Some(sampler) = &agent.sampler {
         let first = move |jni: Jni<'_>| {
@@ -404,8 +407,20 @@ pub(crate) fn data_dump_request(agent: &'static Agent) {
     agent.gate.request();
 }
 
+/// Handles `GarbageCollectionStart`.
+pub(crate) fn garbage_collection_start(agent: &'static Agent) {
+    if let Some(gc) = &agent.gc
+        && !agent.pauses.is_paused()
+    {
+        gc.pause_begins();
+    }
+}
+
 /// Handles `GarbageCollectionFinish`.
 pub(crate) fn garbage_collection_finish(agent: &'static Agent) {
+    if let Some(gc) = &agent.gc {
+        gc.pause_ends();
+    }
     if let Some(samples) = &agent.samples {
         samples.collection_ends();
     }
@@ -449,6 +464,7 @@ pub(crate) fn disable(agent: &Agent) {
         event::VIRTUAL_THREAD_END,
         event::VM_OBJECT_ALLOC,
         event::SAMPLED_OBJECT_ALLOC,
+        event::GARBAGE_COLLECTION_START,
         event::GARBAGE_COLLECTION_FINISH,
         event::NATIVE_METHOD_BIND,
         event::VM_DEATH,

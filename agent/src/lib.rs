@@ -13,6 +13,7 @@ mod diagnostics;
 mod end;
 mod events;
 mod frames;
+mod gc_pauses;
 mod heap_dump;
 mod instrument;
 pub mod jvm;

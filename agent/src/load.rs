@@ -18,6 +18,7 @@ use crate::control::state::Control;
 use crate::diagnostics;
 use crate::end::End;
 use crate::events::JVM_OBJECTS_NOT_COUNTED;
+use crate::gc_pauses::GcRecording;
 use crate::instrument::hidden_classes::HiddenClasses;
 use crate::instrument::instrumentation::Instrumentation;
 use crate::jvm::jvmti::{self, Jvmti};
@@ -146,6 +147,7 @@ fn make(jvmti: Jvmti, settings: AgentOptions) -> Result<Agent, LoadError> {
     add_capabilities(jvmti, &options)?;
     let samples = samples(jvmti, &options)?;
     let monitors = monitors(jvmti, &options);
+    let gc = gc(jvmti, &options);
     let sampler = options
         .settings
         .samples()
@@ -169,6 +171,7 @@ fn make(jvmti: Jvmti, settings: AgentOptions) -> Result<Agent, LoadError> {
         hidden_classes: HiddenClasses::default(),
         samples,
         sampler,
+        gc,
         monitors,
         connection,
         own_threads: OwnThreads::default(),
@@ -232,6 +235,7 @@ fn sampler_settings(settings: &AgentOptions) -> SamplerSettings {
             loadhook_settings::ClockSource::Perf => ClockSource::Perf,
         },
         waiting: settings.clock == Clock::Wall,
+        jit: settings.jit,
         lines: settings.hprof.as_ref().is_some_and(|hprof| hprof.lineno),
         max_nodes: settings.max_nodes as usize,
     }
@@ -257,6 +261,21 @@ fn samples(jvmti: Jvmti, options: &Options) -> Result<Option<Samples>, LoadError
         }
     }
     Ok(None)
+}
+
+/// The record of pauses of the garbage collector, if it is asked for.
+fn gc(jvmti: Jvmti, options: &Options) -> Option<GcRecording> {
+    if !options.settings.gc {
+        return None;
+    }
+    let needed = [capability::CAN_GENERATE_GARBAGE_COLLECTION_EVENTS];
+    if let Err(error) = jvmti.add_capabilities(Capabilities::of(&needed)) {
+        diagnostics::line(&format!(
+            "pauses of the garbage collector are not recorded: this JVM does not report them ({error})"
+        ));
+        return None;
+    }
+    Some(GcRecording::default())
 }
 
 /// The waits of threads for each other, if the options ask for them.

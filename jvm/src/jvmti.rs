@@ -47,7 +47,7 @@ pub type Env = *mut sys::Table;
 
 /// A `jmethodID`. The JVM reuses no id for another method, not even after the class is unloaded.
 /// The agent passes an id to the JVM only while the class is loaded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MethodKey(pub MethodId);
 
 // SAFETY: method ids are valid on every thread.

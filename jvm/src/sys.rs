@@ -230,6 +230,7 @@ pub mod event {
     pub const MONITOR_WAITED: c_int = 74;
     pub const MONITOR_CONTENDED_ENTER: c_int = 75;
     pub const MONITOR_CONTENDED_ENTERED: c_int = 76;
+    pub const GARBAGE_COLLECTION_START: c_int = 81;
     pub const GARBAGE_COLLECTION_FINISH: c_int = 82;
     pub const OBJECT_FREE: c_int = 83;
     pub const VM_OBJECT_ALLOC: c_int = 84;

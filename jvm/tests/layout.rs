@@ -172,6 +172,11 @@ const EVENTS: &[(&str, i32, &str)] = &[
     ("JVMTI_EVENT_SINGLE_STEP", event::SINGLE_STEP, "SingleStep"),
     ("JVMTI_EVENT_OBJECT_FREE", event::OBJECT_FREE, "ObjectFree"),
     (
+        "JVMTI_EVENT_GARBAGE_COLLECTION_START",
+        event::GARBAGE_COLLECTION_START,
+        "GarbageCollectionStart",
+    ),
+    (
         "JVMTI_EVENT_GARBAGE_COLLECTION_FINISH",
         event::GARBAGE_COLLECTION_FINISH,
         "GarbageCollectionFinish",

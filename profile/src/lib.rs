@@ -50,8 +50,9 @@ pub mod snapshot;
 
 pub use analysis::{Measure, MergeError, merge, since};
 pub use model::{
-    Allocations, Amount, Clock, Engine, Frame, Header, Holder, LockWait, Locks, LocksBuilder,
-    Method, MethodCalls, NOT_ENDED, Node, ProbeCosts, Profile, SampledNode, Sampling, Seen, Site,
-    ThreadKind, ThreadTree, Timing, WaitKind, Waiting, sampled_tree,
+    Allocations, Amount, Clock, Engine, Frame, GcPauses, Header, Holder, InlinedMethod, JitCode,
+    JitMethod, LockWait, Locks, LocksBuilder, Method, MethodCalls, NOT_ENDED, Node, ProbeCosts,
+    Profile, SampledNode, Sampling, Seen, Site, ThreadKind, ThreadTree, Timing, WaitKind, Waiting,
+    sampled_tree,
 };
 pub use snapshot::{AllocationSite, SiteBytes, Symbols};

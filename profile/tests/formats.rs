@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{counted, large, node, pair, small, text, tree_of};
+use common::{counted, large, node, pair, paused, small, text, tree_of};
 use loadhook_profile::analysis::diff::methods::compare;
 use loadhook_profile::format::diff::methods::write;
 use loadhook_profile::format::{Format, Options, Sort, pprof};
@@ -25,6 +25,26 @@ fn table_of_a_narrow_terminal() {
         ..Options::default()
     };
     insta::assert_snapshot!(text(Format::Table, &small(), &options));
+}
+
+/// Pauses of the garbage collector come below the table of methods.
+#[test]
+fn table_of_pauses() {
+    let shown = |width| {
+        let options = Options {
+            width,
+            ..Options::default()
+        };
+        let table = text(Format::Table, &paused(), &options);
+        let begin = table.find("5 pauses").expect("the table has pauses");
+        table[begin..].to_owned()
+    };
+    insta::assert_snapshot!(format!("{}\n{}", shown(100), shown(60)));
+    let json = text(Format::Json, &paused(), &Options::default());
+    let json: serde_json::Value = serde_json::from_str(&json).expect("the text is JSON");
+    let gc = &json["gc"];
+    assert_eq!([&gc["pauses"], &gc["longest_ns"]], [5, 40_000_000]);
+    assert_eq!(gc["causes"][0]["cause"], "System.gc()");
 }
 
 #[test]

@@ -19,14 +19,15 @@ fn page(profile: &Profile) -> String {
 #[test]
 fn the_script_runs() {
     let result = run(
-        &page(&common::small()),
+        &page(&common::paused()),
         "const text = (id) => document.getElementById(id).textContent; \
-            return [document.documentElement.dataset.ready, text('facts').includes(' · 2 threads and groups · '), text('command')].join(' ')",
+            show('gc'); \
+            return [document.documentElement.dataset.ready, text('facts').includes(' · 2 threads and groups · '), text('command'), text('gc-facts'), text('gc-rows')].join('\\n')",
     );
-    assert_eq!(
-        result,
-        "true true java -jar shop.jar --greeting '</script><b>&amp;'"
-    );
+    let expected = "true\ntrue\njava -jar shop.jar --greeting '</script><b>&amp;'\n\
+        5 pauses of the garbage collector · 60.0 ms together, 2.56 % of 2.35 s elapsed · the longest 40.0 ms\n\
+        2.13 %50.0 ms240.0 msG1 full collection pausesSystem.gc()";
+    assert!(result.starts_with(expected), "{result}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod schema;
 
 use std::io::Read;
 
-use common::{allocations, large, sampled, small};
+use common::{allocations, large, paused, sampled, small};
 use loadhook_profile::format::pprof::{ReadError, read, write};
 use loadhook_profile::format::{Format, Options};
 use loadhook_profile::{Allocations, NOT_ENDED, Profile, ThreadKind, Timing};
@@ -45,7 +45,14 @@ fn a_written_profile_is_read_back() {
         allocations: Some(Allocations::default()),
         ..Profile::default()
     };
-    let plain = [small(), odd, counted, large(3_000), Profile::default()];
+    let plain = [
+        small(),
+        paused(),
+        odd,
+        counted,
+        large(3_000),
+        Profile::default(),
+    ];
     for profile in plain.into_iter().chain([allocated, alone(), alive, empty]) {
         let file = written(&profile);
         assert_eq!(read(&file).expect("the profile can be read"), profile);

@@ -250,6 +250,10 @@ fn callbacks() -> Callbacks {
     set(event::VM_OBJECT_ALLOC, object_alloc as *const c_void);
     set(event::SAMPLED_OBJECT_ALLOC, object_alloc as *const c_void);
     set(
+        event::GARBAGE_COLLECTION_START,
+        garbage_collection_start as *const c_void,
+    );
+    set(
         event::GARBAGE_COLLECTION_FINISH,
         garbage_collection_finish as *const c_void,
     );
@@ -394,6 +398,10 @@ unsafe extern "system" fn object_alloc(
     };
     // SAFETY: the JVM passes this thread's environment.
     unsafe { on_event(env, |agent, jni| events::object_alloc(agent, jni, event)) }
+}
+
+unsafe extern "system" fn garbage_collection_start(_jvmti: *mut c_void) {
+    on_event_without_jni(events::garbage_collection_start);
 }
 
 unsafe extern "system" fn garbage_collection_finish(_jvmti: *mut c_void) {

@@ -9,6 +9,7 @@
 mod arrivals;
 mod elf;
 mod forest;
+mod jit;
 mod names;
 mod native_code;
 mod owner;

@@ -8,6 +8,7 @@ use loadhook_text::count;
 
 use super::arrivals::Arrivals;
 use super::forest::Forest;
+use super::jit::JitTable;
 use super::names::Names;
 use super::settings::SamplerSettings;
 use super::vm_threads::VmThreadKind;
@@ -56,6 +57,8 @@ pub(super) struct SharedState {
     pub(super) names: Names,
     pub(super) forest: Forest,
     pub(super) sampling: Sampling,
+    /// The work of the JIT compiler, if it is recorded.
+    pub(super) jit: Option<JitTable>,
     /// The processor time of threads that run no Java code, by their kind.
     pub(super) vm_threads: Vec<(VmThreadKind, u64)>,
     /// The reason why there are no asynchronous samples; `None` if there are, or if none were asked for.

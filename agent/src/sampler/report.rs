@@ -6,6 +6,7 @@ use loadhook_profile::{Engine, Method, Node, Profile, Sampling, ThreadKind, Thre
 use loadhook_text::count;
 
 use super::forest::Forest;
+use super::jit::JitTable;
 use super::names::Names;
 use super::owner::Owner;
 use super::time_sampler::Sampler;
@@ -19,6 +20,7 @@ pub(crate) struct TimeSnapshot {
     forest: Forest,
     sampling: Sampling,
     vm_threads: Vec<(VmThreadKind, u64)>,
+    jit: Option<JitTable>,
     notes: Vec<String>,
 }
 
@@ -69,6 +71,14 @@ impl TimeSnapshot {
                 });
             }
         }
+        profile.jit = self.jit.as_ref().map(|jit| {
+            jit.code(|name| {
+                *of_names.entry(name.0).or_insert_with(|| {
+                    let method = self.names.method(name, loaders);
+                    methods.number(profile, method)
+                })
+            })
+        });
         profile.sampling = Some(self.sampling);
         profile.header.notes.extend(self.notes.iter().cloned());
     }
@@ -178,6 +188,13 @@ impl Sampler {
                 count(shared.untimed_threads)
             ));
         }
+        if shared.jit.is_some() && sampling.engine == Engine::Safepoint {
+            notes.push(
+                "what the JIT compiler did is known only until threads were sampled at safepoints"
+                    .to_owned(),
+            );
+        }
+        notes.extend(shared.jit.as_ref().and_then(JitTable::note));
         let overflowed = shared.forest.overflowed();
         if overflowed > 0 {
             notes.push(format!(
@@ -190,6 +207,7 @@ impl Sampler {
             forest: shared.forest.clone(),
             sampling,
             vm_threads: shared.vm_threads.clone(),
+            jit: shared.jit.clone(),
             notes,
         }
     }
@@ -215,6 +233,7 @@ mod tests {
             forest,
             sampling: Sampling::default(),
             vm_threads: vec![(VmThreadKind::Collector, 5), (VmThreadKind::Vm, 0)],
+            jit: None,
             notes: vec!["a note".to_owned()],
         };
         let mut profile = Profile::default();
@@ -252,6 +271,7 @@ mod tests {
             forest,
             sampling: Sampling::default(),
             vm_threads: Vec::new(),
+            jit: None,
             notes: Vec::new(),
         };
         let mut profile = Profile::default();

@@ -15,7 +15,7 @@ use crate::instrument::instrumentation::Instrumentation;
 use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::MethodKey;
 use crate::jvm::sampling::{
-    MethodNumber, RawSample, SampleFrame, SampleSink, StackEnd, StubKind, ThreadNumber,
+    JitEvent, MethodNumber, RawSample, SampleFrame, SampleSink, StackEnd, StubKind, ThreadNumber,
 };
 use crate::threads::groups::OTHERS;
 
@@ -66,6 +66,20 @@ impl SampleSink for Sink<'_> {
 
     fn method_gone(&mut self, number: MethodNumber) {
         self.gone.push(number);
+    }
+
+    fn jit(&mut self, event: JitEvent<Option<MethodNumber>>) {
+        let methods = &*self.methods;
+        let mut shared = self.shared.lock();
+        let SharedState { names, jit, .. } = &mut *shared;
+        let unloaded = names.unloaded;
+        let event = event.map(|number| {
+            let name = number.and_then(|number| methods.of_number(number, None, names));
+            name.unwrap_or(unloaded)
+        });
+        if let Some(jit) = jit {
+            jit.add(event);
+        }
     }
 
     fn sample(&mut self, sample: RawSample<'_>) {

@@ -16,6 +16,8 @@ pub(crate) struct SamplerSettings {
     pub(crate) clock_source: ClockSource,
     /// True if waiting is measured.
     pub(crate) waiting: bool,
+    /// True if the work of the JIT compiler is recorded.
+    pub(crate) jit: bool,
     /// True if stacks have lines, for HPROF's traces.
     pub(crate) lines: bool,
     /// Limit of the nodes of the tree, and also of the times that threads have at nodes.

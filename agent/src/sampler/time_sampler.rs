@@ -8,6 +8,7 @@ use loadhook_settings::Sampler as EngineChoice;
 
 use super::arrivals::{Arrivals, Found};
 use super::forest::Forest;
+use super::jit::JitTable;
 use super::names::Names;
 use super::parts::{Parts, Shared, SharedState};
 use super::settings::{DRAIN_INTERVAL, SamplerSettings, VISIT_INTERVAL};
@@ -40,6 +41,7 @@ impl Sampler {
             AsyncEngine::load(SamplingSettings {
                 interval: settings.interval,
                 clock_source: settings.clock_source,
+                jit: settings.jit,
                 lines: settings.lines,
             })
         });
@@ -77,6 +79,7 @@ impl Sampler {
                         },
                         ..Sampling::default()
                     },
+                    jit: settings.jit.then(JitTable::default),
                     vm_threads: Vec::new(),
                     not_async: None,
                     untimed_threads: 0,

@@ -15,6 +15,7 @@ use super::symbols;
 use crate::allocations::Samples;
 use crate::budget::log::{self, BudgetLog};
 use crate::control::pause::Pauses;
+use crate::gc_pauses::GcRecording;
 use crate::instrument::hidden_classes::HiddenClasses;
 use crate::instrument::instrumentation::Instrumentation;
 use crate::instrument::registry::ClassSymbols;
@@ -34,6 +35,7 @@ pub(crate) struct Sources<'a> {
     pub(crate) hidden_classes: &'a HiddenClasses,
     pub(crate) samples: Option<&'a Samples>,
     pub(crate) sampler: Option<&'a Sampler>,
+    pub(crate) gc: Option<&'a GcRecording>,
     pub(crate) monitors: Option<&'a Monitors>,
     pub(crate) connection: Option<&'a Connection>,
     pub(crate) tracker: &'a TrackerClient,
@@ -165,6 +167,7 @@ impl<'a> Sources<'a> {
             profile.header.timing = Timing::Sampled;
             times.add_to(&loaders, &mut profile);
         }
+        profile.gc_pauses = self.gc.map(GcRecording::pauses);
         if options.counts_allocations() {
             profile.allocations.get_or_insert_default();
             self.note_uncounted_allocations(jni, &mut profile);
@@ -275,6 +278,7 @@ impl<'a> Sources<'a> {
         notes.extend(self.only_counted(methods, &profile.method_calls));
         notes.extend(self.not_counted());
         notes.extend(self.budget.note());
+        notes.extend(self.gc.and_then(GcRecording::note));
         notes.extend(self.instrumentation.loaders.note());
         header.notes = notes;
     }

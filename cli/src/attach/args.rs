@@ -41,7 +41,7 @@ impl AttachArgs {
     /// The agent's options, without the files that it writes.
     pub(super) fn agent_options(&self) -> Result<AgentOptions> {
         let choice = self.recording.choice.options_for_running()?;
-        let mut options = self.recording.complete(choice);
+        let mut options = self.recording.complete(choice)?;
         options.duration = self.duration;
         Ok(options)
     }

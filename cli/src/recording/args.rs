@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use loadhook_settings::{AgentOptions, SnapshotInterval};
 
-use super::choice::ChoiceArgs;
+use super::choice::{ChoiceArgs, refused};
 use crate::output::{check_writable, is_same};
 
 /// Arguments that say what is recorded, and where the profile goes.
@@ -30,6 +30,16 @@ pub(crate) struct RecordingArgs {
     #[arg(long, value_name = "TIME")]
     snapshot_every: Option<SnapshotInterval>,
 
+    /// Also record the pauses of the garbage collector: how many, how long, and
+    /// why
+    #[arg(long)]
+    gc: bool,
+
+    /// Also record what the JIT compiler compiles and inlines, with the sizes of
+    /// the code (only with --timing sampled)
+    #[arg(long)]
+    jit: bool,
+
     /// Show which classes have methods that were not instrumented, and why;
     /// loadhook report --explain -o FILE lists the methods
     #[arg(long)]
@@ -42,12 +52,19 @@ pub(crate) struct RecordingArgs {
 
 impl RecordingArgs {
     /// Adds the options that are not part of the choice, without the files that the agent writes.
-    pub(crate) fn complete(&self, choice: AgentOptions) -> AgentOptions {
-        AgentOptions {
+    ///
+    /// # Errors
+    /// If the options exclude each other.
+    pub(crate) fn complete(&self, choice: AgentOptions) -> Result<AgentOptions> {
+        let options = AgentOptions {
             snapshot_every: self.snapshot_every,
             explain: self.explain,
+            gc: self.gc,
+            jit: self.jit,
             ..choice
-        }
+        };
+        options.check().map_err(refused)?;
+        Ok(options)
     }
 
     /// Checks that the page can be written, and that it does not replace the profile.

@@ -194,28 +194,7 @@ impl ChoiceArgs {
             quiet: true,
             ..AgentOptions::default()
         };
-        options.check().map_err(|conflict| match conflict {
-            Conflict::NothingRecorded => anyhow!("--timing none records nothing without --alloc and --locks; add one of them or choose another --timing"),
-            Conflict::ContextWithoutExact => anyhow!("--alloc-context needs --alloc exact"),
-            Conflict::ContextWithSamples => anyhow!(
-                "--alloc-context cannot be combined with --timing sampled, which records no callers; for both times and callers, use --timing adaptive"
-            ),
-            Conflict::NoneWithoutSamples => {
-                anyhow!("--include none needs --timing sampled (the default)")
-            }
-            Conflict::NoneAndPatterns => none_and_patterns(),
-            Conflict::NoneAndExactAllocations => anyhow!(
-                "--include none cannot be combined with --alloc exact, which instruments classes; use --alloc sampled or live"
-            ),
-            Conflict::BudgetWithoutTimes => anyhow!(
-                "--budget needs --timing sampled, adaptive or exact: with the other timings no method can lose its probes"
-            ),
-            Conflict::SamplerWithoutSamples => {
-                anyhow!(
-                    "--sampler, --interval and --clock-source need --timing sampled (the default)"
-                )
-            }
-        })?;
+        options.check().map_err(refused)?;
         let others = include.len() + self.exclude.len() + self.include_file.len();
         if options.include_none && others > 0 {
             return Err(none_and_patterns());
@@ -299,6 +278,35 @@ impl ChoiceArgs {
             say!(
                 "loadhook: --clock has no effect: calls are not timed; add --timing sampled, adaptive or exact"
             );
+        }
+    }
+}
+
+/// The message about options that exclude each other, in the words of this command.
+pub(super) fn refused(conflict: Conflict) -> anyhow::Error {
+    match conflict {
+        Conflict::NothingRecorded => anyhow!(
+            "--timing none records nothing without --alloc; add --alloc or choose another --timing"
+        ),
+        Conflict::ContextWithoutExact => anyhow!("--alloc-context needs --alloc exact"),
+        Conflict::ContextWithSamples => anyhow!(
+            "--alloc-context cannot be combined with --timing sampled, which records no callers; for both times and callers, use --timing adaptive"
+        ),
+        Conflict::NoneWithoutSamples => {
+            anyhow!("--include none needs --timing sampled (the default)")
+        }
+        Conflict::NoneAndPatterns => none_and_patterns(),
+        Conflict::NoneAndExactAllocations => anyhow!(
+            "--include none cannot be combined with --alloc exact, which instruments classes; use --alloc sampled or live"
+        ),
+        Conflict::BudgetWithoutTimes => anyhow!(
+            "--budget needs --timing sampled, adaptive or exact: with the other timings no method can lose its probes"
+        ),
+        Conflict::SamplerWithoutSamples => {
+            anyhow!("--sampler, --interval and --clock-source need --timing sampled (the default)")
+        }
+        Conflict::JitWithoutSampler => {
+            anyhow!("--jit needs --timing sampled (the default), and no --sampler safepoint")
         }
     }
 }

@@ -24,7 +24,7 @@ pub(crate) struct RunArgs {
     /// example cpu=samples,depth=8,file=out.txt; help lists them
     #[arg(long, value_name = "OPTIONS", conflicts_with_all = [
         "include", "exclude", "include_file", "all", "timing", "clock", "budget", "sampler", "interval",
-        "clock_source", "alloc", "alloc_context", "locks", "max_nodes", "output", "html", "snapshot_every", "explain", "top", "control",
+        "clock_source", "alloc", "alloc_context", "locks", "max_nodes", "output", "html", "snapshot_every", "gc", "jit", "explain", "top", "control",
     ])]
     pub(super) hprof: Option<String>,
 
@@ -32,7 +32,7 @@ pub(crate) struct RunArgs {
     /// options behind the equals sign, for example ./libold.so=cpu=samples
     #[arg(long, value_name = "LIBRARY=OPTIONS", conflicts_with_all = [
         "include", "exclude", "include_file", "all", "timing", "clock", "budget", "sampler", "interval",
-        "clock_source", "alloc", "alloc_context", "locks", "max_nodes", "output", "html", "snapshot_every", "explain", "top", "control",
+        "clock_source", "alloc", "alloc_context", "locks", "max_nodes", "output", "html", "snapshot_every", "gc", "jit", "explain", "top", "control",
         "hprof",
     ])]
     pub(super) jvmpi: Option<String>,

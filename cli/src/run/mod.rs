@@ -32,7 +32,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         return jvmpi::run(profiler, &args.command);
     }
     let recording = &args.recording;
-    let mut options = recording.complete(recording.choice.agent_options()?);
+    let mut options = recording.complete(recording.choice.agent_options()?)?;
     options.control = args.control;
     let agent = agent_path()?;
     let target = Target::new(&recording.output, launch::is_java(&args.command))?;

@@ -226,6 +226,10 @@ fn options_that_exclude_each_other_are_refused() {
             "--include none cannot be combined with --alloc exact, which instruments classes; use --alloc sampled or live",
         ),
         (
+            vec!["--jit", "--sampler=safepoint"],
+            "--jit needs --timing sampled (the default), and no --sampler safepoint",
+        ),
+        (
             vec!["--budget=25", "--timing=count"],
             "--budget needs --timing sampled, adaptive or exact: with the other timings no method can lose its probes",
         ),

@@ -7,7 +7,7 @@ use std::slice;
 use thiserror::Error;
 
 use super::merged_allocations::Allocated;
-use super::{merged_notes, merged_sampling};
+use super::{gc_pauses, jit, merged_notes, merged_sampling};
 use crate::analysis::method_matching::{Key, Matching};
 use crate::analysis::paths::Paths;
 use crate::model::{
@@ -118,6 +118,7 @@ fn add<'p>(
     let mut allocated = Allocated::default();
     let mut locks = LocksBuilder::default();
     let mut calls: BTreeMap<u32, MethodCalls> = BTreeMap::new();
+    let mut all_indexes: Vec<Vec<u32>> = Vec::with_capacity(profiles.len());
     for profile in profiles {
         let mut places = Vec::with_capacity(profile.threads.len());
         let indexes: Vec<u32> = profile
@@ -170,6 +171,7 @@ fn add<'p>(
         if let Some(waits) = &profile.locks {
             locks.add_all(waits, &places, &indexes);
         }
+        all_indexes.push(indexes);
     }
     let sampled = profiles.iter().filter_map(|profile| profile.sampling);
     merged.sampling = merged_sampling::sum(sampled).map_err(|_| MergeError::Engines)?;
@@ -178,6 +180,8 @@ fn add<'p>(
     merged.allocations = allocated.sum;
     let has_locks = profiles.iter().any(|profile| profile.locks.is_some());
     merged.locks = has_locks.then(|| locks.finish());
+    merged.gc_pauses = gc_pauses::merged(profiles);
+    merged.jit = jit::merged(profiles, &all_indexes);
     merged.method_calls = calls.into_values().collect();
     Ok(merged)
 }

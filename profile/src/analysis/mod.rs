@@ -9,6 +9,8 @@ pub(crate) mod call_edges;
 pub mod diff;
 pub mod figures;
 mod focus;
+pub(crate) mod gc_pauses;
+pub(crate) mod jit;
 pub(crate) mod lock_places;
 pub(crate) mod measure;
 pub(crate) mod merge;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::method_matching::{Key, Matching};
 use super::paths::Paths;
-use super::{since_allocations, since_locks};
+use super::{gc_pauses, since_allocations, since_locks};
 use crate::model::{Node, Profile, Sampling, ThreadKind, ThreadTree, Waiting};
 
 /// Returns the part of `later` that is not in `earlier`: calls, times and allocations of the time between two profiles
@@ -19,6 +19,7 @@ pub fn since(earlier: &Profile, later: &Profile) -> Profile {
         header: later.header.clone(),
         methods: later.methods.clone(),
         sampling: later.sampling,
+        gc_pauses: gc_pauses::since(earlier, later),
         ..Profile::default()
     };
     let header = &mut between.header;

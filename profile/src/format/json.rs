@@ -8,14 +8,16 @@ use serde_json::json;
 
 use super::{frames_json, locks_json};
 use crate::analysis::allocation_places::chosen_sites;
+use crate::analysis::gc_pauses::{ordered, sum};
+use crate::analysis::jit;
 use crate::analysis::measure::Measure;
 use crate::analysis::method_names::names;
 use crate::analysis::method_rows::Row;
 use crate::analysis::options::{Options, Sort};
 use crate::analysis::view::View;
 use crate::model::{
-    Allocations, Amount, Frame, Header, Profile, Recording, Sampling, Seen, Site, ThreadKind,
-    Waiting,
+    Allocations, Amount, Frame, GcPauses, Header, JitCode, Profile, Recording, Sampling, Seen,
+    Site, ThreadKind, Waiting,
 };
 
 /// The version of this JSON. It is raised if a field changes its meaning or is removed, but not if
@@ -46,6 +48,11 @@ pub(super) fn write(
             .locks
             .as_ref()
             .map(|locks| locks_json::locks(profile, locks, options)),
+        gc: profile.gc_pauses.as_deref().map(gc),
+        jit: profile
+            .jit
+            .as_ref()
+            .map(|code| jit_code(profile, code, options)),
     };
     serde_json::to_writer(&mut *out, &file)?;
     writeln!(out)
@@ -65,6 +72,58 @@ struct File<'v, 'p> {
     allocations: Option<serde_json::Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     locks: Option<serde_json::Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gc: Option<serde_json::Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    jit: Option<serde_json::Value>,
+}
+
+/// The work of the JIT compiler: the compiled methods, each with those that were inlined into it.
+fn jit_code(profile: &Profile, code: &JitCode, options: &Options<'_>) -> serde_json::Value {
+    let named = |method: u32| {
+        let method = &profile.methods[method as usize];
+        json!({
+            "class": &*method.class,
+            "method": &*method.name,
+            "descriptor": &*method.descriptor,
+        })
+    };
+    let mut inlined: BTreeMap<u32, Vec<serde_json::Value>> = BTreeMap::new();
+    for of in &code.inlined {
+        let mut told = named(of.method);
+        told["depth"] = json!(of.depth);
+        told["calls"] = json!(of.calls);
+        inlined.entry(of.into).or_default().push(told);
+    }
+    let mut methods = jit::by_size(code);
+    methods.truncate(options.top.unwrap_or(usize::MAX));
+    let methods = methods.into_iter().map(|of| {
+        let mut told = named(of.method);
+        told["size"] = json!(of.size);
+        told["compilations"] = json!(of.compilations);
+        told["discarded"] = json!(of.discarded);
+        told["code_bytes"] = json!(of.code_bytes);
+        told["inlined"] = json!(inlined.get(&of.method).map_or(&[][..], |inlined| inlined));
+        told
+    });
+    let all = jit::sum(code);
+    json!({
+        "compilations": all.compilations,
+        "discarded": all.discarded,
+        "code_bytes": all.code_bytes,
+        "methods": methods.collect::<Vec<_>>(),
+    })
+}
+
+/// The pauses of the garbage collector.
+fn gc(pauses: &[GcPauses]) -> serde_json::Value {
+    let all = sum(pauses);
+    json!({
+        "pauses": all.pauses,
+        "total_ns": all.total_ns,
+        "longest_ns": all.longest_ns,
+        "causes": ordered(pauses),
+    })
 }
 
 /// The allocation sites. The objects and bytes of samples are rounded estimates.

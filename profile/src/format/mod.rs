@@ -6,6 +6,7 @@ mod chrome;
 mod collapsed;
 pub mod diff;
 mod frames_json;
+mod gc_text;
 pub mod hprof;
 mod html;
 mod json;

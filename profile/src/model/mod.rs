@@ -5,7 +5,9 @@
 
 mod allocations;
 mod call_tree;
+mod gc_pauses;
 mod header;
+mod jit;
 mod locks;
 mod method;
 mod profile;
@@ -15,7 +17,9 @@ mod sampling;
 pub(crate) use allocations::Recording;
 pub use allocations::{Allocations, Amount, Frame, Seen, Site};
 pub use call_tree::{Node, ThreadKind, ThreadTree};
+pub use gc_pauses::GcPauses;
 pub use header::{Clock, Header, NOT_ENDED, ProbeCosts, Timing};
+pub use jit::{InlinedMethod, JitCode, JitMethod};
 pub(crate) use locks::WaitKey;
 pub use locks::{Holder, LockWait, Locks, LocksBuilder, WaitKind};
 pub use method::Method;

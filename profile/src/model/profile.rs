@@ -2,7 +2,9 @@
 
 use super::allocations::Allocations;
 use super::call_tree::ThreadTree;
+use super::gc_pauses::GcPauses;
 use super::header::Header;
+use super::jit::JitCode;
 use super::locks::Locks;
 use super::method::Method;
 use super::sampling::{MethodCalls, Sampling};
@@ -25,6 +27,10 @@ pub struct Profile {
     pub allocations: Option<Allocations>,
     /// The waits of threads for each other, if they were recorded.
     pub locks: Option<Locks>,
+    /// The pauses of the garbage collector, if they were recorded. No two have the same cause and collector.
+    pub gc_pauses: Option<Vec<GcPauses>>,
+    /// The work of the JIT compiler, if it was recorded.
+    pub jit: Option<JitCode>,
 }
 
 impl Profile {

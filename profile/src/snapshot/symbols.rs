@@ -90,6 +90,8 @@ impl Symbols {
             sampling: None,
             allocations,
             locks: None,
+            gc_pauses: None,
+            jit: None,
         }
     }
 

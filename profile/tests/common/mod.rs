@@ -3,8 +3,8 @@
 
 use loadhook_profile::format::{Format, Options};
 use loadhook_profile::{
-    Allocations, Amount, Clock, Frame, Header, Method, Node, ProbeCosts, Profile, Seen, Site,
-    ThreadKind, ThreadTree, Timing,
+    Allocations, Amount, Clock, Frame, GcPauses, Header, Method, Node, ProbeCosts, Profile, Seen,
+    Site, ThreadKind, ThreadTree, Timing,
 };
 
 /// A profile written in a text format.
@@ -149,6 +149,30 @@ pub(crate) fn small() -> Profile {
             thread("pool-1 \"</script>\"; 木", None, ThreadKind::Ended, worker),
         ],
         ..Profile::default()
+    }
+}
+
+/// [`small`] with pauses of the garbage collector.
+pub(crate) fn paused() -> Profile {
+    let some = |cause: &str, collector: &str, pauses, total, longest| GcPauses {
+        cause: cause.to_owned(),
+        collector: collector.to_owned(),
+        pauses,
+        total_ns: total * MS,
+        longest_ns: longest * MS,
+    };
+    Profile {
+        gc_pauses: Some(vec![
+            some(
+                "G1 Evacuation Pause",
+                "G1 young collection pauses",
+                3,
+                10,
+                5,
+            ),
+            some("System.gc()", "G1 full collection pauses", 2, 50, 40),
+        ]),
+        ..small()
     }
 }
 

@@ -180,6 +180,8 @@ pub(crate) fn shop() -> Profile {
         }),
         allocations: None,
         locks: None,
+        gc_pauses: None,
+        jit: None,
     }
 }
 

@@ -64,6 +64,10 @@ loadhook agent: -agentpath:PATH/libloadhook_agent.so=OPTION,OPTION...
   snapshot-every=TIME       also write the profile at this interval, for example
                             500ms, 10s or 5m (at least 100ms); if the JVM is
                             killed, the last one remains
+  gc=true                   record the pauses of the garbage collector by their
+                            causes
+  jit=true                  record what the JIT compiler compiles and inlines
+                            (only with timing=sampled)
   explain=true              keep the names of the methods not instrumented
   quiet=true                do not print the name of the profile at exit
   control=true              take orders from loadhook ctl while the program runs

@@ -104,6 +104,10 @@ pub struct AgentOptions {
     pub snapshot_every: Option<SnapshotInterval>,
     /// True if the names of methods that are not instrumented are kept.
     pub explain: bool,
+    /// True if pauses of the garbage collector are recorded.
+    pub gc: bool,
+    /// True if the work of the JIT compiler is recorded.
+    pub jit: bool,
     /// True if the name of the profile is not printed at exit.
     pub quiet: bool,
     /// File to which the name of the profile is appended; see
@@ -141,6 +145,8 @@ impl Default for AgentOptions {
             file: DEFAULT_FILE.to_owned(),
             snapshot_every: None,
             explain: false,
+            gc: false,
+            jit: false,
             quiet: false,
             manifest: None,
             duration: None,
@@ -181,6 +187,9 @@ pub enum Conflict {
     /// An option of the sampler without samples.
     #[error("sampler=, interval= and clock-source= need timing=sampled (the default)")]
     SamplerWithoutSamples,
+    /// The sampler's engine records the work of the JIT compiler.
+    #[error("jit=true needs timing=sampled (the default), and no sampler=safepoint")]
+    JitWithoutSampler,
     /// A budget where no probe can be taken away.
     #[error(
         "budget= needs timing=sampled, adaptive or exact: with the other timings no method can lose its probes"
@@ -272,6 +281,9 @@ impl AgentOptions {
             return Err(Conflict::NoneWithoutSamples);
         } else if self.has_sampler_options() {
             return Err(Conflict::SamplerWithoutSamples);
+        }
+        if self.jit && (!self.samples() || self.sampler == Sampler::Safepoint) {
+            return Err(Conflict::JitWithoutSampler);
         }
         if self.budget.is_some() && matches!(self.timing(), None | Some(Timing::Count)) {
             return Err(Conflict::BudgetWithoutTimes);

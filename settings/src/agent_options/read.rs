@@ -100,6 +100,8 @@ impl AgentOptions {
             "file" => self.file = list::unescaped(value),
             "snapshot-every" => self.snapshot_every = Some(parsed(key, value)?),
             "explain" => self.explain = boolean(key, value)?,
+            "gc" => self.gc = boolean(key, value)?,
+            "jit" => self.jit = boolean(key, value)?,
             "quiet" => self.quiet = boolean(key, value)?,
             "duration" => self.duration = Some(parsed(key, value)?),
             "answer" => self.answer = Some(list::unescaped(value)),

@@ -141,7 +141,7 @@ fn help_lists_the_options() {
     });
     let mut keys: Vec<&str> = keys.collect();
     keys.dedup();
-    assert_eq!(keys.len(), 22, "{keys:?}");
+    assert_eq!(keys.len(), 24, "{keys:?}");
     for key in keys {
         let fault = fault(&format!("{key}=,x=y"));
         assert!(fault.contains(&format!("option {key} has no value")));
@@ -170,6 +170,10 @@ fn samples_have_options_of_their_own() {
         (
             "sampler=async,timing=exact",
             "sampler=, interval= and clock-source= need timing=sampled (the default)",
+        ),
+        (
+            "jit=true,sampler=safepoint",
+            "jit=true needs timing=sampled (the default), and no sampler=safepoint",
         ),
         (
             "alloc=exact,alloc-context=true,interval=5ms",

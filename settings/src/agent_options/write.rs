@@ -86,6 +86,8 @@ impl fmt::Display for AgentOptions {
         items.add_if("alloc-context", self.alloc_context)?;
         items.add_if("locks", self.locks)?;
         items.add_if("explain", self.explain)?;
+        items.add_if("gc", self.gc)?;
+        items.add_if("jit", self.jit)?;
         items.add_if("quiet", self.quiet)?;
         items.add_if("control", self.control)?;
         if let Some(manifest) = &self.manifest {

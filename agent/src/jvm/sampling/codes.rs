@@ -187,13 +187,20 @@ impl Codes {
 
     /// Takes a compiled method out of the map. `None` if the code at `low` is not that of `method`.
     pub(super) fn remove(&self, shared: &Shared, low: usize, method: MethodKey) -> Option<CodeId> {
-        let map = shared.code.get()?;
-        let (id, code) = map.find(low)?;
+        let id = self.find(shared, low, method)?;
+        shared.code.get()?.remove(id);
+        Some(id)
+    }
+
+    /// Returns whether the code at `low` is known, and that of `method`.
+    pub(super) fn has(&self, shared: &Shared, low: usize, method: MethodKey) -> bool {
+        self.find(shared, low, method).is_some()
+    }
+
+    fn find(&self, shared: &Shared, low: usize, method: MethodKey) -> Option<CodeId> {
+        let (id, code) = shared.code.get()?.find(low)?;
         let is_same = code.low == low && self.compiled(id).is_some_and(|of| of.method == method);
-        is_same.then(|| {
-            map.remove(id);
-            id
-        })
+        is_same.then_some(id)
     }
 
     /// The compiled method with a number.

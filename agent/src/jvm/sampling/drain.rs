@@ -32,8 +32,16 @@ pub(super) fn drain(engine: &Engine, jni: Jni<'_>, sink: &mut dyn SampleSink) {
     let mut unknown = 0;
     // Samples that are written meanwhile wait for the next call. Otherwise this call might never end.
     let until = engine.shared.ring.head();
-    if engine.shared.ring.tail() < until {
+    let compiled = engine.take_jit();
+    if engine.shared.ring.tail() < until || !compiled.is_empty() {
         engine.note_rest(jni);
+    }
+    for event in compiled {
+        let event = event.map(|key| {
+            let method = engine.known().methods.of_key(key)?;
+            tell(engine, jni, sink, method)
+        });
+        sink.jit(event);
     }
     while engine.shared.ring.tail() < until {
         let Some(record) = engine.shared.ring.take(&mut words) else {

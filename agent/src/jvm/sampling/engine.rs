@@ -8,6 +8,7 @@ use super::code_cache::CodeCache;
 use super::code_map::{Code, CodeId, CodeKind};
 use super::codes::{Codes, Compiled};
 use super::handler::OwnThread;
+use super::jit::{JitEvent, JitEvents};
 use super::method_table::OldTable;
 use super::noted::{NotedMethods, ToNote};
 use super::raw_frame::{BCP_BITS, RawFrame};
@@ -68,6 +69,8 @@ pub(super) struct Engine {
     /// `Thread.eetop`, which holds the address of the `JavaThread`.
     eetop: OnceLock<Field>,
     pub(super) check: SelfCheck,
+    /// The work of the JIT compiler, if it is passed on.
+    jit: Option<JitEvents>,
     /// True while the JVM reports code again that it compiled before the engine was loaded.
     pub(super) is_replaying: AtomicBool,
     /// Number of samples whose innermost frame is in such code.
@@ -92,6 +95,7 @@ impl Engine {
             signal: Signal::new(settings.clock_source),
             eetop: OnceLock::new(),
             check: SelfCheck::default(),
+            jit: settings.jit.then(JitEvents::default),
             is_replaying: AtomicBool::new(false),
             early_samples: AtomicU64::new(0),
         }
@@ -119,6 +123,15 @@ impl Engine {
     /// Handles `CompiledMethodLoad`.
     pub(super) fn compiled(&self, mut code: Code, compiled: Compiled) {
         let mut known = self.known();
+        if let Some(jit) = &self.jit
+            && !known.codes.has(self.shared, code.low, compiled.method)
+        {
+            jit.add(JitEvent::Compiled {
+                method: compiled.method,
+                size: code.high.saturating_sub(code.low) as u32,
+                inlined: compiled.inlining.inlined(),
+            });
+        }
         if known.continuation_entry == Some(compiled.method) {
             code.kind = CodeKind::ContinuationEntry;
         }
@@ -127,10 +140,18 @@ impl Engine {
 
     /// Handles `CompiledMethodUnload`.
     pub(super) fn unloaded(&self, low: usize, method: MethodKey) {
+        if let Some(jit) = &self.jit {
+            jit.add(JitEvent::Discarded { method });
+        }
         let mut known = self.known();
         if let Some(id) = known.codes.remove(self.shared, low, method) {
             self.retire(&mut known, Thing::Code(id));
         }
+    }
+
+    /// Takes the work of the JIT compiler since the last call.
+    pub(super) fn take_jit(&self) -> Vec<JitEvent<MethodKey>> {
+        self.jit.as_ref().map(JitEvents::take).unwrap_or_default()
     }
 
     /// Handles `DynamicCodeGenerated`.
@@ -305,7 +326,11 @@ impl Engine {
     /// The offset of an instruction of an interpreted method, from the low bits of the instruction's address. `None`
     /// without [`SamplingSettings::lines`], or if the address is not in the method's code.
     pub(super) fn bci(&self, known: &Known, method: u32, bcp: u32) -> Option<u16> {
-        let offsets = self.shared.structs.bytecode.filter(|_| self.settings.lines)?;
+        let offsets = self
+            .shared
+            .structs
+            .bytecode
+            .filter(|_| self.settings.lines)?;
         let address = known.methods.address(method)?;
         let memory = self.cache.memory();
         let const_method = memory.word(address.checked_add(offsets.const_method)?)?;

@@ -1,8 +1,9 @@
 //! The methods inlined at each place of a compiled method, as
 //! `CompiledMethodLoad` reports them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use super::jit::Inlined;
 use crate::jvm::jvmti::MethodKey;
 
 /// A method at a place of compiled code, and the offset in its own code.
@@ -79,6 +80,36 @@ impl InlineTable {
         })
     }
 
+    /// The methods that are inlined into the compiled one, by their depth.
+    pub(super) fn inlined(&self) -> Vec<Inlined<MethodKey>> {
+        // A link is a place in a method. Its caller's link is the place of the call, which several links may share.
+        let mut calls: BTreeSet<(MethodKey, u32)> = BTreeSet::new();
+        for link in &self.links {
+            if link.caller != NONE {
+                calls.insert((link.frame.method, link.caller));
+            }
+        }
+        let mut depths: Vec<u32> = Vec::with_capacity(self.links.len());
+        for link in &self.links {
+            let depth = depths
+                .get(link.caller as usize)
+                .map_or(0, |depth| depth + 1);
+            depths.push(depth);
+        }
+        let mut sums: BTreeMap<(MethodKey, u32), u32> = BTreeMap::new();
+        for (method, caller) in calls {
+            let depth = depths.get(caller as usize).map_or(0, |depth| depth + 1);
+            *sums.entry((method, depth)).or_default() += 1;
+        }
+        let sums = sums.into_iter();
+        sums.map(|((method, depth), calls)| Inlined {
+            method,
+            depth,
+            calls,
+        })
+        .collect()
+    }
+
     /// The last offset whose frames are known.
     pub(super) fn last_site(&self) -> u32 {
         self.sites.last().map_or(0, |(offset, _)| *offset)
@@ -125,6 +156,27 @@ mod tests {
         let table = InlineTable::new(sites.map(|(n, chain)| (n as u32 * 4, &chain[..])));
         assert_eq!(table.links.len(), 102);
         assert_eq!(at(&table, 197), chains[50]);
+    }
+
+    #[test]
+    fn inlined_methods_have_their_calls_and_depths() {
+        // The method 1 calls 2 at two places; 2 calls 3, at each of them; 2 has two places itself.
+        let chains = [
+            vec![frame(1, 0)],
+            vec![frame(2, 0), frame(1, 4)],
+            vec![frame(2, 3), frame(1, 4)],
+            vec![frame(3, 0), frame(2, 5), frame(1, 4)],
+            vec![frame(2, 0), frame(1, 9)],
+            vec![frame(3, 0), frame(2, 5), frame(1, 9)],
+        ];
+        let sites = chains.iter().enumerate();
+        let table = InlineTable::new(sites.map(|(n, chain)| (n as u32 * 4, &chain[..])));
+        let found: Vec<_> = table
+            .inlined()
+            .iter()
+            .map(|of| (of.depth, of.calls))
+            .collect();
+        assert_eq!(found, [(1, 2), (2, 2)]);
     }
 
     #[test]

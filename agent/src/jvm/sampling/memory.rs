@@ -7,14 +7,14 @@ use std::sync::OnceLock;
 
 /// Reads memory of this process without faults. It is for events, not for the signal handler.
 #[derive(Debug)]
-pub(super) struct SafeMemory {
+pub(crate) struct SafeMemory {
     /// `/proc/self/mem`, for systems that forbid `process_vm_readv`.
     file: Option<File>,
 }
 
 impl SafeMemory {
     /// Finds a way to read memory; `None` if the system forbids every way.
-    pub(super) fn open() -> Option<SafeMemory> {
+    pub(crate) fn open() -> Option<SafeMemory> {
         static PROBE: OnceLock<u64> = OnceLock::new();
         const PATTERN: u64 = 0x4c6f_6164_686f_6f6b;
         let probe = std::ptr::from_ref(PROBE.get_or_init(|| PATTERN)).expose_provenance();
@@ -29,7 +29,7 @@ impl SafeMemory {
     }
 
     /// Fills `into` from `address`; false if not all of it can be read.
-    fn read(&self, address: usize, into: &mut [u8]) -> bool {
+    pub(crate) fn read(&self, address: usize, into: &mut [u8]) -> bool {
         if let Some(file) = &self.file {
             return file.read_exact_at(into, address as u64).is_ok();
         }
@@ -47,7 +47,7 @@ impl SafeMemory {
     }
 
     /// The word at `address`.
-    pub(super) fn word(&self, address: usize) -> Option<usize> {
+    pub(crate) fn word(&self, address: usize) -> Option<usize> {
         let mut bytes = [0; size_of::<usize>()];
         self.read(address, &mut bytes)
             .then(|| usize::from_ne_bytes(bytes))

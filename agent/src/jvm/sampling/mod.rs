@@ -14,6 +14,7 @@ mod engine;
 mod events;
 mod handler;
 mod inlining;
+mod jit;
 mod memory;
 mod method_table;
 mod noted;
@@ -35,8 +36,11 @@ mod walker_tests;
 
 pub(crate) use async_engine::AsyncEngine;
 pub(crate) use engine::own_tid;
+pub(crate) use jit::{Inlined, JitEvent};
+pub(crate) use memory::SafeMemory;
 pub(crate) use sample::{
     ClockSource, MethodNumber, NotAsync, RawSample, SampleFrame, SampleSink, SamplingSettings,
     StackEnd, StubKind, ThreadNumber, Trust,
 };
 pub(crate) use timers::thread_clock_ns;
+pub(crate) use vm_structs::static_field;

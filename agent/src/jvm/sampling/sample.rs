@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use super::jit::JitEvent;
 use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::MethodKey;
 
@@ -31,6 +32,8 @@ pub(crate) struct SamplingSettings {
     pub(crate) interval: Duration,
     /// The clock that measures the interval.
     pub(crate) clock_source: ClockSource,
+    /// True if the work of the JIT compiler is passed on.
+    pub(crate) jit: bool,
     /// True if interpreted frames have the offset in their code.
     pub(crate) lines: bool,
 }
@@ -157,6 +160,9 @@ pub(crate) trait SampleSink {
 
     /// Reports that the class of a method is gone. No later sample shows the method's number.
     fn method_gone(&mut self, number: MethodNumber);
+
+    /// Takes a piece of work of the JIT compiler. A method is `None` if its class is gone.
+    fn jit(&mut self, event: JitEvent<Option<MethodNumber>>);
 
     /// Takes a sample.
     fn sample(&mut self, sample: RawSample<'_>);

@@ -132,6 +132,12 @@ impl VmStructs {
     }
 }
 
+/// The address of a static field that HotSpot exports; `None` if it does not export it.
+pub(crate) fn static_field(type_name: &'static str, field: &str) -> Option<usize> {
+    let exported = Exported::read(&Library::jvm())?;
+    exported.address(type_name, field).ok()
+}
+
 /// The JVM's library, for finding its symbols.
 struct Library(*mut c_void);
 

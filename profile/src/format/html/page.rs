@@ -15,7 +15,7 @@ const COMMON_SCRIPT: &str = include_str!("../page/common.js");
 
 /// The scripts of pages of profiles, one subject in each file. They share one scope and run in this order. A view is a
 /// file that calls `addView`; it must come before the last file.
-const SCRIPTS: [&str; 19] = [
+const SCRIPTS: [&str; 20] = [
     COMMON_SCRIPT,
     include_str!("../page/data.js"),
     include_str!("../page/numbers.js"),
@@ -30,6 +30,7 @@ const SCRIPTS: [&str; 19] = [
     include_str!("../page/locks.js"),
     include_str!("../page/methods.js"),
     include_str!("../page/call-tree.js"),
+    include_str!("../page/gc.js"),
     include_str!("../page/details.js"),
     include_str!("../page/export.js"),
     include_str!("../page/search.js"),

@@ -7,10 +7,12 @@ use serde_json::{Value, json};
 use super::lanes::{Heaviest, Lane};
 use super::page::fill_profile_page;
 use super::{allocations, locks};
+use crate::analysis::gc_pauses::ordered;
 use crate::analysis::measure::Measure;
 use crate::analysis::options::Options;
 use crate::analysis::view::View;
 use crate::format::allocation_text::unsized_remarks;
+use crate::format::gc_text::{cause, facts as gc_facts};
 use crate::format::table::methods::sum_over_threads;
 use crate::format::table::sampled;
 use crate::model::{Header, Method, Profile};
@@ -96,7 +98,24 @@ fn data(view: &View<'_>, options: &Options<'_>) -> Value {
         "threads": threads,
         "threadsText": threads_text,
         "sums": sums(view, options),
+        "gc": gc(view.profile),
     })
+}
+
+/// The pauses of the garbage collector, if they were recorded: sentences, and for each cause the cause, the collector,
+/// the number of pauses, and the nanoseconds of all and of the longest.
+fn gc(profile: &Profile) -> Option<Value> {
+    let rows = ordered(profile.gc_pauses.as_deref()?).into_iter();
+    let rows = rows.map(|row| {
+        json!([
+            cause(row),
+            row.collector,
+            row.pauses,
+            row.total_ns,
+            row.longest_ns
+        ])
+    });
+    Some(json!({ "facts": gc_facts(profile), "rows": rows.collect::<Vec<_>>() }))
 }
 
 /// Returns whether the options choose neither threads nor methods.

@@ -24,3 +24,6 @@ pub(super) const LOADHOOK_SAMPLING: u32 = 1005;
 pub(super) const LOADHOOK_METHOD_CALLS: u32 = 1006;
 pub(super) const LOADHOOK_LOCK_FRAMES: u32 = 1007;
 pub(super) const LOADHOOK_LOCK_WAITS: u32 = 1008;
+pub(super) const LOADHOOK_GC_PAUSES: u32 = 1010;
+pub(super) const LOADHOOK_COMPILED: u32 = 1011;
+pub(super) const LOADHOOK_INLINED: u32 = 1012;

@@ -9,7 +9,10 @@ use super::error::ReadError;
 use super::fields::{self, COMMENT_PREFIX};
 use super::protobuf::{Fields, Head, Stream, Value, unpack, varint};
 use super::{allocations, locks};
-use crate::model::{Header, Method, MethodCalls, Node, Profile, ThreadKind, ThreadTree, Waiting};
+use crate::model::{
+    Header, InlinedMethod, JitCode, JitMethod, Method, MethodCalls, Node, Profile, ThreadKind,
+    ThreadTree, Waiting,
+};
 
 /// The maximum size of Loadhook's own fields and the strings, in bytes: about forty million nodes.
 /// Other fields are skipped.
@@ -36,7 +39,7 @@ pub fn can_begin(head: &[u8]) -> bool {
     let first = || Stream::new(head).head().ok().flatten();
     let is_known = |field| {
         (fields::SAMPLE_TYPE..=fields::DEFAULT_SAMPLE_TYPE).contains(&field)
-            || (fields::LOADHOOK_HEADER..=fields::LOADHOOK_LOCK_WAITS).contains(&field)
+            || (fields::LOADHOOK_HEADER..=fields::LOADHOOK_INLINED).contains(&field)
     };
     head.starts_with(&GZIP) || first().is_some_and(|(field, _)| is_known(field))
 }
@@ -69,6 +72,8 @@ fn read_within(bytes: &[u8], most: u64) -> Result<Profile, ReadError> {
     };
     let damaged = |_| ReadError::Damaged("its sampling data is invalid");
     let sampling = parts.sampling.as_deref().map(serde_json::from_slice);
+    let pauses = parts.gc_pauses.as_deref().map(serde_json::from_slice);
+    let no_pauses = |_| ReadError::Damaged("its pauses of the garbage collector are invalid");
     let allocations = parts.frames.as_ref().zip(parts.sites.as_ref());
     let locks = parts.lock_frames.as_ref().zip(parts.lock_waits.as_ref());
     let read_locks = |(frames, waits): (&Vec<u8>, &Vec<u8>)| {
@@ -80,6 +85,8 @@ fn read_within(bytes: &[u8], most: u64) -> Result<Profile, ReadError> {
         sampling: sampling.transpose().map_err(damaged)?,
         allocations: allocations.map(read).transpose()?,
         locks: locks.map(read_locks).transpose()?,
+        gc_pauses: pauses.transpose().map_err(no_pauses)?,
+        jit: parts.jit(methods.len())?,
         threads,
         methods,
     })
@@ -100,6 +107,9 @@ struct Parts {
     method_calls: Option<Vec<u8>>,
     lock_frames: Option<Vec<u8>>,
     lock_waits: Option<Vec<u8>>,
+    gc_pauses: Option<Vec<u8>>,
+    compiled: Option<Vec<u8>>,
+    inlined: Option<Vec<u8>>,
 }
 
 impl Parts {
@@ -146,6 +156,9 @@ impl Parts {
                 fields::LOADHOOK_METHOD_CALLS => parts.method_calls = Some(take()?),
                 fields::LOADHOOK_LOCK_FRAMES => parts.lock_frames = Some(take()?),
                 fields::LOADHOOK_LOCK_WAITS => parts.lock_waits = Some(take()?),
+                fields::LOADHOOK_GC_PAUSES => parts.gc_pauses = Some(take()?),
+                fields::LOADHOOK_COMPILED => parts.compiled = Some(take()?),
+                fields::LOADHOOK_INLINED => parts.inlined = Some(take()?),
                 _ => file.skip(len)?,
             }
         }
@@ -176,6 +189,47 @@ impl Parts {
             }
         }
         Err(ReadError::Foreign(names.join(", ")))
+    }
+}
+
+impl Parts {
+    /// Reads the work of the JIT compiler. `methods` is the number of methods in the profile.
+    fn jit(&self, methods: usize) -> Result<Option<JitCode>, ReadError> {
+        let (Some(compiled), Some(inlined)) = (&self.compiled, &self.inlined) else {
+            return Ok(None);
+        };
+        let method = |index: u64| {
+            let index = narrow(index)?;
+            if index as usize >= methods {
+                return Err(ReadError::Damaged("a method is missing"));
+            }
+            Ok(index)
+        };
+        let compiled: Message<'_, 5> = Message::read(compiled)?;
+        let compiled = compiled.rows(1).map(|row| {
+            let [of, compilations, discarded, code_bytes, size] = row?;
+            Ok(JitMethod {
+                method: method(of)?,
+                compilations,
+                discarded,
+                code_bytes,
+                size,
+            })
+        });
+        let inlined: Message<'_, 4> = Message::read(inlined)?;
+        let inlined = inlined.rows(1).map(|row| {
+            let [into, of, depth, calls] = row?;
+            Ok(InlinedMethod {
+                into: method(into)?,
+                method: method(of)?,
+                depth: narrow(depth)?,
+                calls,
+            })
+        });
+        Ok(Some(JitCode {
+            methods: compiled.collect::<Result<_, ReadError>>()?,
+            inlined: inlined.collect::<Result<_, ReadError>>()?,
+        }))
     }
 }
 

@@ -10,7 +10,9 @@ use crate::analysis::figures::{Figure, figures};
 use crate::analysis::method_names::names;
 use crate::format::notes::FEW_NOTES;
 use crate::format::table::sampled;
-use crate::model::{Method, MethodCalls, Node, Profile, Seen, ThreadTree, Timing, Waiting};
+use crate::model::{
+    JitCode, Method, MethodCalls, Node, Profile, Seen, ThreadTree, Timing, Waiting,
+};
 
 /// Writes `profile` as gzipped pprof.
 ///
@@ -36,6 +38,9 @@ pub fn write(profile: &Profile, out: impl Write) -> io::Result<()> {
         file.locks(profile, locks, others)?;
     }
     file.method_calls(profile)?;
+    if let Some(code) = &profile.jit {
+        file.jit(code);
+    }
     file.finish()
 }
 
@@ -118,6 +123,12 @@ impl<W: Write> File<W> {
             let json =
                 serde_json::to_string(sampling).expect("numbers and a word can be written as JSON");
             self.writer.text(fields::LOADHOOK_SAMPLING, json.as_bytes());
+        }
+        if let Some(pauses) = &profile.gc_pauses {
+            let json =
+                serde_json::to_string(pauses).expect("numbers and words can be written as JSON");
+            self.writer
+                .text(fields::LOADHOOK_GC_PAUSES, json.as_bytes());
         }
         let comments: Vec<u64> = comments(profile)
             .map(|comment| self.strings.index(&comment))
@@ -284,6 +295,27 @@ impl<W: Write> File<W> {
             }
         });
         self.flush(0)
+    }
+}
+
+impl<W: Write> File<W> {
+    /// Writes the work of the JIT compiler in Loadhook's own columns.
+    fn jit(&mut self, code: &JitCode) {
+        self.writer.message(fields::LOADHOOK_COMPILED, |own| {
+            let methods = || code.methods.iter();
+            own.packed(1, methods().map(|of| of.method.into()));
+            own.packed(2, methods().map(|of| of.compilations));
+            own.packed(3, methods().map(|of| of.discarded));
+            own.packed(4, methods().map(|of| of.code_bytes));
+            own.packed(5, methods().map(|of| of.size));
+        });
+        self.writer.message(fields::LOADHOOK_INLINED, |own| {
+            let inlined = || code.inlined.iter();
+            own.packed(1, inlined().map(|of| of.into.into()));
+            own.packed(2, inlined().map(|of| of.method.into()));
+            own.packed(3, inlined().map(|of| of.depth.into()));
+            own.packed(4, inlined().map(|of| of.calls));
+        });
     }
 }
 

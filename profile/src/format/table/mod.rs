@@ -2,6 +2,8 @@
 
 pub(crate) mod allocations;
 pub(crate) mod columns;
+mod gc_pauses;
+mod jit;
 mod locks;
 pub(crate) mod methods;
 pub(crate) mod not_instrumented;

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::{allocations, locks, methods, not_instrumented};
+use super::{allocations, gc_pauses, jit, locks, methods, not_instrumented};
 use crate::analysis::measure::Measure;
 use crate::analysis::options::Options;
 use crate::model::Profile;
@@ -14,6 +14,8 @@ pub(crate) fn write(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     tables(profile, options, out)?;
+    gc_pauses::write(profile, options, out)?;
+    jit::write(profile, options, out)?;
     not_instrumented::write(&profile.header, options, out)
 }
 

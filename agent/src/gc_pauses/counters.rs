@@ -1,0 +1,196 @@
+//! The JVM's performance counters that tell why it collects garbage, and which collector runs.
+//!
+//! Tools such as `jstat` read the counters from a file. Here they are read from the JVM's own memory, because a JVM may
+//! write no file (`-XX:+PerfDisableSharedMem`).
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use crate::jvm::sampling::{SafeMemory, static_field};
+
+/// The largest memory of counters that is read. By default the JVM has 32 KB.
+const MOST_BYTES: usize = 1 << 20;
+
+/// The prefix of the counters that are used.
+const PREFIX: &str = "sun.gc.";
+
+/// Numbers from which on no collector is looked for.
+const MOST_COLLECTORS: usize = 8;
+
+/// The text of the cause while no collection is under way.
+const NO_CAUSE: &str = "No GC";
+
+/// The JVM's name for the pauses of G1's concurrent cycle.
+const G1_CONCURRENT: &str = "G1 concurrent cycle pauses";
+
+/// The cause of these pauses.
+const CONCURRENT_CYCLE: &str = "concurrent cycle";
+
+/// The counters of the garbage collector.
+pub(super) struct Counters {
+    memory: SafeMemory,
+    cause: Range<usize>,
+    last_cause: Range<usize>,
+    collectors: Vec<Collector>,
+}
+
+/// A collector, or a part of its work that the JVM counts by itself.
+struct Collector {
+    name: String,
+    /// The address of the number of its pauses.
+    invocations: usize,
+}
+
+impl Counters {
+    /// Finds the counters; `None` if the JVM has none (`-XX:-UsePerfData`).
+    pub(super) fn find() -> Option<Counters> {
+        let memory = SafeMemory::open()?;
+        let word = |field| memory.word(static_field("PerfMemory", field)?);
+        let (start, end) = (word("_start")?, word("_end")?);
+        let len = end.checked_sub(start).filter(|len| *len <= MOST_BYTES)?;
+        let mut bytes = vec![0; len];
+        if !memory.read(start, &mut bytes) {
+            return None;
+        }
+        let values = values(&bytes)?;
+        let place = |name: &str| {
+            let value = values.get(name)?;
+            Some(start + value.start..start + value.end)
+        };
+        // The numbers of a JVM's collectors may have gaps.
+        let mut collectors = Vec::new();
+        for number in 0..MOST_COLLECTORS {
+            let name = values.get(&*format!("{PREFIX}collector.{number}.name"));
+            let invocations = place(&format!("{PREFIX}collector.{number}.invocations"));
+            if let (Some(name), Some(invocations)) = (name, invocations) {
+                collectors.push(Collector {
+                    name: text(bytes.get(name.clone())?),
+                    invocations: invocations.start,
+                });
+            }
+        }
+        Some(Counters {
+            cause: place("sun.gc.cause")?,
+            last_cause: place("sun.gc.lastCause")?,
+            collectors,
+            memory,
+        })
+    }
+
+    /// The numbers of pauses so far, by collector.
+    pub(super) fn invocations(&self) -> Vec<usize> {
+        let number = |collector: &Collector| self.memory.word(collector.invocations);
+        self.collectors
+            .iter()
+            .map(|collector| number(collector).unwrap_or(0))
+            .collect()
+    }
+
+    /// The name of the collector whose number of pauses has grown. If a pause is of two of them, it is the last one,
+    /// which collects the whole heap.
+    pub(super) fn ran(&self, before: &[usize], after: &[usize]) -> &str {
+        let numbers = self.collectors.iter().zip(before.iter().zip(after));
+        let mut ran = numbers.filter(|(_, (before, after))| before != after);
+        ran.next_back().map_or("", |(collector, _)| &collector.name)
+    }
+
+    /// The cause of the collection that is under way or has just ended, by this collector.
+    pub(super) fn cause(&self, collector: &str) -> String {
+        let read = |place: &Range<usize>| {
+            let mut bytes = vec![0; place.len()];
+            if self.memory.read(place.start, &mut bytes) {
+                text(&bytes)
+            } else {
+                String::new()
+            }
+        };
+        let cause = read(&self.cause);
+        if cause != NO_CAUSE {
+            return cause;
+        }
+        // G1 notes no cause for the pauses of its concurrent cycle. The last cause is that of another collection.
+        if collector == G1_CONCURRENT {
+            return CONCURRENT_CYCLE.to_owned();
+        }
+        read(&self.last_cause)
+    }
+}
+
+/// The places of the values of counters in the memory of all counters, by name.
+///
+/// The memory begins with a header of 32 bytes; its entries follow one after the other (HotSpot, `perfMemory.hpp`).
+fn values(bytes: &[u8]) -> Option<HashMap<&str, Range<usize>>> {
+    let number = |entry: usize, offset: usize| {
+        let at = entry.checked_add(offset)?;
+        let number = bytes.get(at..at.checked_add(4)?)?.try_into().ok()?;
+        usize::try_from(i32::from_ne_bytes(number)).ok()
+    };
+    let mut values = HashMap::new();
+    let count = number(0, 28)?;
+    let mut at = number(0, 24)?;
+    for _ in 0..count {
+        let len = number(at, 0)?;
+        let entry = bytes.get(at..at.checked_add(len)?)?;
+        let name = entry.get(number(at, 4)?..)?;
+        let name = name.split(|byte| *byte == 0).next()?;
+        let begin = number(at, 16)?;
+        if let Ok(name) = std::str::from_utf8(name)
+            && name.starts_with(PREFIX)
+            && begin <= len
+        {
+            // A number is not a vector, and takes the last 8 bytes of its entry.
+            let elements = number(at, 8)?.min(len - begin);
+            let size = if elements == 0 { len - begin } else { elements };
+            values.insert(name, at + begin..at + begin + size);
+        }
+        // An entry without length would be read again and again.
+        at = at.checked_add(len.max(1))?;
+    }
+    Some(values)
+}
+
+/// The text up to its zero byte.
+fn text(bytes: &[u8]) -> String {
+    let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(text).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A memory with two counters: a text and a number.
+    fn memory() -> Vec<u8> {
+        let mut memory = vec![0; 24];
+        let mut put = |numbers: &[i32]| {
+            for number in numbers {
+                memory.extend(number.to_ne_bytes());
+            }
+        };
+        put(&[32, 2]);
+        // Length, place of the name, elements, types, place of the value.
+        put(&[20 + 16 + 8, 20, 8, 0, 20 + 16]);
+        memory.extend(b"sun.gc.cause\0\0\0\0No GC\0\0\0");
+        let mut put = |numbers: &[i32]| {
+            for number in numbers {
+                memory.extend(number.to_ne_bytes());
+            }
+        };
+        put(&[20 + 12 + 8, 20, 0, 0, 20 + 12]);
+        memory.extend(b"sun.gc.full\0");
+        memory.extend(7_u64.to_ne_bytes());
+        memory
+    }
+
+    #[test]
+    fn values_are_found_by_their_names() {
+        let memory = memory();
+        let found = values(&memory).expect("the memory is sound");
+        assert_eq!(text(&memory[found["sun.gc.cause"].clone()]), "No GC");
+        let number = memory[found["sun.gc.full"].clone()].try_into();
+        assert_eq!(number.map(u64::from_ne_bytes).ok(), Some(7));
+        for len in 0..memory.len() {
+            assert!(values(&memory[..len]).is_none(), "{len}");
+        }
+    }
+}
