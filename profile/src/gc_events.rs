@@ -41,10 +41,12 @@
 //! # Ok::<(), loadhook_profile::gc_events::HeapError>(())
 //! ```
 
+use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap};
 
 use thiserror::Error;
+
+use crate::number_hash::NumberMap;
 
 #[cfg(test)]
 mod tests;
@@ -148,15 +150,15 @@ pub struct HeapModel {
     /// Set when a group is dropped with its last live object.
     forgets: bool,
     /// The number of objects in each arena.
-    arenas: HashMap<ArenaId, usize>,
+    arenas: NumberMap<ArenaId, usize>,
     /// The objects of all arenas in one table. With a table for each arena, a single remaining
     /// object would keep the table as large as the arena once was.
-    objects: HashMap<ObjectId, Object>,
+    objects: NumberMap<ObjectId, Object>,
     /// Objects with an id to which another object was moved. They keep the id until they are moved
     /// themselves, during the same collection.
-    covered: HashMap<ObjectId, Object>,
+    covered: NumberMap<ObjectId, Object>,
     is_collecting: bool,
-    amounts: HashMap<ObjectGroup, Amounts>,
+    amounts: NumberMap<ObjectGroup, Amounts>,
     allocated: Amount,
     /// The number of events so far, refused ones too.
     events: u64,
@@ -319,17 +321,21 @@ impl HeapModel {
     }
 
     fn new_object(&mut self, group: ObjectGroup, id: ObjectId, size: u64) -> Result<(), Fault> {
-        if !self.arenas.contains_key(&group.arena) {
+        let Some(arena) = self.arenas.get_mut(&group.arena) else {
             return Err(Fault::UnknownArena(group.arena));
-        }
-        if self.objects.contains_key(&id) || self.covered.contains_key(&id) {
+        };
+        let Entry::Vacant(place) = self.objects.entry(id) else {
+            return Err(Fault::ObjectInUse(id));
+        };
+        if self.covered.contains_key(&id) {
             return Err(Fault::ObjectInUse(id));
         }
         // Only this sum is checked, because no other is greater.
         if self.allocated.bytes.checked_add(size).is_none() {
             return Err(Fault::TooManyBytes);
         }
-        self.put(id, Object { group, size });
+        *arena += 1;
+        place.insert(Object { group, size });
         self.allocated.put(size);
         let amounts = self.amounts.entry(group).or_default();
         amounts.allocated.put(size);

@@ -46,6 +46,7 @@ pub mod analysis;
 pub mod format;
 pub mod gc_events;
 pub mod model;
+mod number_hash;
 pub mod snapshot;
 
 pub use analysis::{Measure, MergeError, merge, since};
@@ -55,4 +56,5 @@ pub use model::{
     Profile, SampledNode, Sampling, Seen, Site, ThreadKind, ThreadTree, Timing, WaitKind, Waiting,
     sampled_tree,
 };
+pub use number_hash::{NumberHasher, NumberMap};
 pub use snapshot::{AllocationSite, SiteBytes, Symbols};

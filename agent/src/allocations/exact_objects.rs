@@ -10,7 +10,7 @@ use loadhook_profile::gc_events::{
 use super::estimate::Estimate;
 use super::owners::Site;
 use super::sampled_objects::LiveRecord;
-use crate::frames::numbers::Numbers;
+use crate::frames::numbers::NumbersOfNumbers;
 
 /// Limits of the tables.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +36,7 @@ pub(super) struct ExactObjects {
     limits: ObjectLimits,
     heap: HeapModel,
     /// The sites of the model: the number of an owner, and a node of its calls.
-    sites: Numbers<(u32, Option<u32>)>,
+    sites: NumbersOfNumbers<(u32, Option<u32>)>,
     /// The last tag. No tag is reused.
     tag: u64,
 }
@@ -46,7 +46,7 @@ impl ExactObjects {
         ExactObjects {
             limits,
             heap: HeapModel::of_live_objects(),
-            sites: Numbers::default(),
+            sites: NumbersOfNumbers::default(),
             tag: 0,
         }
     }

@@ -1,9 +1,8 @@
 //! Owners of samples: a live thread, all virtual threads together, or the ended threads of one name.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use loadhook_profile::ThreadKind;
+use loadhook_profile::{NumberMap, ThreadKind};
 
 use super::estimate::Estimate;
 use crate::threads::groups::{Groups, VIRTUAL_THREADS};
@@ -26,7 +25,7 @@ pub(super) struct Owner {
     pub(super) name: Arc<str>,
     pub(super) id: Option<u64>,
     pub(super) kind: ThreadKind,
-    pub(super) sites: HashMap<Site, Estimate>,
+    pub(super) sites: NumberMap<Site, Estimate>,
     /// Number of records of live objects that refer to it.
     records: u32,
     /// The group that it was merged into.
@@ -39,7 +38,7 @@ impl Owner {
             name,
             id,
             kind,
-            sites: HashMap::new(),
+            sites: NumberMap::default(),
             records: 0,
             part_of: None,
         }

@@ -7,6 +7,7 @@ use super::sample_tables::{DEPTH, EventSource};
 use super::samples::{Sample, Samples, THREAD_STATE, ThreadState};
 use crate::frames::resolve;
 use crate::instrument::instrumentation::Instrumentation;
+use crate::instrument::weak_values::JvmObjects;
 use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::Jvmti;
 use crate::jvm::reference::Local;
@@ -45,9 +46,11 @@ impl Samples {
         let Ok(size) = u64::try_from(event.size) else {
             return;
         };
-        let mut frames = jvmti.stack_trace(DEPTH + 1);
-        let is_deeper = frames.len() > DEPTH;
-        frames.truncate(DEPTH);
+        // With fewer frames than usual, nobody asks for the others.
+        let wants_all = self.depth == DEPTH;
+        let mut frames = jvmti.stack_trace(self.depth + usize::from(wants_all));
+        let is_deeper = frames.len() > self.depth;
+        frames.truncate(self.depth);
         // The methods are on the stack, so their classes are loaded.
         let unknown = self.lock().stacks.unknown(&frames);
         for frame in unknown {
@@ -64,7 +67,7 @@ impl Samples {
         {
             return;
         }
-        let Ok(descriptor) = jvmti.class_signature(event.class) else {
+        let Some(type_number) = self.type_number(jvmti, jni, event.class) else {
             return;
         };
         let owner = self.owner(jni, event.thread);
@@ -72,7 +75,7 @@ impl Samples {
             owner,
             frames: &frames,
             is_deeper,
-            descriptor: &descriptor,
+            type_number,
             estimate: self.estimate(size),
         };
         // No lock is held while the JVM sets the tag, since the thread may be suspended there for
@@ -94,9 +97,28 @@ impl Samples {
         }
     }
 
+    /// The number of the type of an object with this class.
+    fn type_number(&self, jvmti: Jvmti, jni: Jni<'_>, class: Local<'_>) -> Option<u32> {
+        let make = || {
+            let descriptor = jvmti.class_signature(class).ok()?;
+            let mut tables = self.lock();
+            let most = tables.stacks.limits().others;
+            Some(tables.type_number(&descriptor, most))
+        };
+        // The number of a type is that of all classes of its name.
+        let discard = |_| ();
+        let objects = JvmObjects { jvmti, jni };
+        self.types.get_or_make(&objects, class, make, discard)
+    }
+
     /// Forgets the frames of classes that are unloaded.
     fn forget_unloaded(&self, instrumentation: &Instrumentation, jni: Jni<'_>) {
         instrumentation.forget_unloaded(jni);
+        let objects = JvmObjects {
+            jvmti: instrumentation.jvmti,
+            jni,
+        };
+        drop(self.types.take_gone(&objects));
         let gone = self.classes.take_gone(instrumentation.jvmti, jni);
         if !gone.is_empty() {
             let mut tables = self.lock();

@@ -12,9 +12,10 @@ use super::followed::Followed;
 use super::gc_sentinels::GcSentinels;
 use super::growth::Growth;
 use super::owners::Site;
-use super::sample_tables::{EventSource, OTHER_TYPES, SampleTables};
+use super::sample_tables::{DEPTH, EventSource, OTHER_TYPES, SampleTables};
 use super::sampled_objects::{LiveRecord, SampledObjects};
 use crate::frames::resolve::UnloadableClasses;
+use crate::instrument::weak_values::WeakValues;
 use crate::jvm::jvmti::{self, Jvmti};
 use crate::jvm::jvmti_stacks::StackFrame;
 use crate::jvm::reference::Global;
@@ -58,6 +59,10 @@ pub(crate) struct Samples {
     pub(super) scanning: Mutex<()>,
     /// Classes with frames in the stacks.
     pub(super) classes: UnloadableClasses,
+    /// The numbers of the types of allocated objects, by class; `None` inside for a class that the JVM does not name.
+    pub(super) types: WeakValues<Option<u32>>,
+    /// Maximum number of frames of a stack.
+    pub(super) depth: usize,
     tables: Mutex<SampleTables>,
     /// The live objects of the first snapshot.
     pub(super) growth: OnceLock<Growth>,
@@ -89,7 +94,7 @@ pub(super) struct Sample<'s> {
     pub(super) frames: &'s [StackFrame],
     /// True if the stack has further frames.
     pub(super) is_deeper: bool,
-    pub(super) descriptor: &'s [u8],
+    pub(super) type_number: u32,
     pub(super) estimate: Estimate,
 }
 
@@ -141,7 +146,13 @@ impl Samples {
             EventSource::All => jvmti.set_heap_sampling_interval(0)?,
             EventSource::Vm { .. } => {}
         }
-        Ok(Samples::new(source, followed))
+        let mut samples = Samples::new(source, followed);
+        if let Some(hprof) = &options.settings.hprof {
+            // The traces of HPROF have no further frames.
+            let depth = usize::try_from(hprof.depth).unwrap_or(usize::MAX);
+            samples.depth = depth.clamp(1, DEPTH);
+        }
+        Ok(samples)
     }
 
     pub(super) fn new(source: EventSource, followed: Followed) -> Self {
@@ -161,6 +172,8 @@ impl Samples {
             scan_is_due: AtomicBool::new(false),
             scanning: Mutex::new(()),
             classes: UnloadableClasses::default(),
+            types: WeakValues::default(),
+            depth: DEPTH,
             tables: Mutex::new(SampleTables::new(followed)),
             growth: OnceLock::new(),
         }
@@ -237,7 +250,7 @@ impl Samples {
             }
             _ => tables.stacks.node(sample.frames, sample.is_deeper),
         };
-        let type_number = tables.type_number(sample.descriptor, most);
+        let type_number = sample.type_number;
         tables.without_type += u64::from(type_number == OTHER_TYPES);
         let mut site = Site { node, type_number };
         let SampleTables {
@@ -305,11 +318,12 @@ mod tests {
                 others: 2,
             });
             for descriptor in ["La/A;", "La/B;", "La/C;"] {
+                let type_number = samples.lock().type_number(descriptor.as_bytes(), 2);
                 samples.add(Sample {
                     owner: VIRTUAL,
                     frames: &frames,
                     is_deeper: false,
-                    descriptor: descriptor.as_bytes(),
+                    type_number,
                     estimate: Estimate::exactly(1, 16),
                 });
             }

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use crate::frames::numbers::Numbers;
+use loadhook_profile::NumberMap;
+
+use crate::frames::numbers::{Numbers, NumbersOfNumbers};
 use crate::frames::symbol::{CopyLoaders, ResolvedFrame, Symbol};
 use crate::jvm::jvmti_stacks::StackFrame;
 
@@ -23,6 +25,9 @@ impl StackLimits {
         others: 1 << 19,
     };
 }
+
+/// Limit of the number of frames of the stacks that are found at once. They take 64 MB.
+const MOST_KNOWN_FRAMES: usize = 1 << 22;
 
 /// A line of a method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -64,11 +69,16 @@ pub(super) struct Stacks {
     symbols: Numbers<Symbol>,
     /// The loaders of each symbol's class, by the number of the symbol.
     copies: Vec<CopyLoaders>,
-    lines: HashMap<StackFrame, SourceLine>,
+    lines: NumberMap<StackFrame, SourceLine>,
     /// For each class that may be unloaded, by its number: its frames in
     /// [`Stacks::lines`].
     unloadable: HashMap<u32, Vec<StackFrame>>,
-    nodes: Numbers<Node>,
+    nodes: NumbersOfNumbers<Node>,
+    /// The nodes of stacks whose methods are all known and that had room in the tree. Most samples have one of these
+    /// stacks, which is found at once.
+    known: NumberMap<Box<[StackFrame]>, Option<u32>>,
+    /// Number of frames of all these stacks.
+    known_frames: usize,
     /// Number of samples whose stacks were deeper than the recorded frames.
     pub(super) cut: u64,
     /// Number of samples without callers, since there was no room for them.
@@ -87,9 +97,11 @@ impl Stacks {
             limits,
             copies: vec![ARTIFICIAL; symbols.all().len()],
             symbols,
-            lines: HashMap::new(),
+            lines: NumberMap::default(),
             unloadable: HashMap::new(),
-            nodes: Numbers::default(),
+            nodes: NumbersOfNumbers::default(),
+            known: NumberMap::default(),
+            known_frames: 0,
             cut: 0,
             without_callers: 0,
             unnamed: 0,
@@ -116,6 +128,9 @@ impl Stacks {
     /// The frames that are not known yet, each once.
     pub(super) fn unknown(&self, frames: &[StackFrame]) -> Vec<StackFrame> {
         let mut unknown = Vec::new();
+        if self.known.contains_key(frames) {
+            return unknown;
+        }
         if self.lines.len() < self.limits.others {
             for frame in frames {
                 if !self.lines.contains_key(frame) && !unknown.contains(frame) {
@@ -160,17 +175,30 @@ impl Stacks {
         for frame in self.unloadable.remove(&class).unwrap_or_default() {
             self.lines.remove(&frame);
         }
+        self.known.clear();
+        self.known_frames = 0;
     }
 
     /// The node of a stack, innermost frame first; `None` without frames. `is_deeper` means that
     /// the stack has further callers.
     pub(super) fn node(&mut self, frames: &[StackFrame], is_deeper: bool) -> Option<u32> {
+        if !is_deeper && let Some(node) = self.known.get(frames) {
+            return *node;
+        }
         self.cut += u64::from(is_deeper);
         let leaf = self.line(frames.first()?);
         let top = is_deeper.then_some(DEEPER);
         let callers = frames.iter().rev().map(|frame| self.line(frame));
         let path: Vec<SourceLine> = top.into_iter().chain(callers).collect();
-        self.node_at(&path, leaf)
+        let incomplete = self.without_callers + self.unnamed;
+        let node = self.node_at(&path, leaf);
+        // Incomplete stacks are not kept, because each sample of them is counted.
+        let is_complete = !is_deeper && self.without_callers + self.unnamed == incomplete;
+        if is_complete && self.known_frames + frames.len() <= MOST_KNOWN_FRAMES {
+            self.known_frames += frames.len();
+            self.known.insert(frames.into(), node);
+        }
+        node
     }
 
     /// Returns whether the class of one of these frames is chosen for instrumentation, or may be.

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use super::sample_tables::EventSource;
 use super::samples::Samples;
+use crate::instrument::weak_values::JvmObjects;
 use crate::jvm::jni::{Jni, JniError};
 use crate::jvm::jni_calls::Argument;
 use crate::jvm::jvmti::{self, Jvmti};
@@ -60,6 +61,7 @@ impl Samples {
         }
         self.sentinels.release(jni);
         self.classes.release(jvmti, jni);
+        self.types.release(&JvmObjects { jvmti, jni });
     }
 
     /// Enables the events, all or none.

@@ -1,25 +1,30 @@
 //! Values that are numbered in the order in which they first occur.
 
 use std::collections::HashMap;
-use std::hash::Hash;
+use std::hash::{BuildHasher, BuildHasherDefault, Hash, RandomState};
+
+use loadhook_profile::NumberHasher;
 
 /// Different values, numbered from 0.
 #[derive(Clone, Debug)]
-pub(crate) struct Numbers<T> {
-    numbers: HashMap<T, u32>,
+pub(crate) struct Numbers<T, S = RandomState> {
+    numbers: HashMap<T, u32, S>,
     all: Vec<T>,
 }
 
-impl<T> Default for Numbers<T> {
+/// Numbers of values that consist of numbers themselves.
+pub(crate) type NumbersOfNumbers<T> = Numbers<T, BuildHasherDefault<NumberHasher>>;
+
+impl<T, S: Default> Default for Numbers<T, S> {
     fn default() -> Self {
         Numbers {
-            numbers: HashMap::new(),
+            numbers: HashMap::default(),
             all: Vec::new(),
         }
     }
 }
 
-impl<T: Clone + Eq + Hash> Numbers<T> {
+impl<T: Clone + Eq + Hash, S: BuildHasher> Numbers<T, S> {
     /// The number of a value. A new value gets a number if there are fewer than `most`.
     pub(crate) fn number(&mut self, value: T, most: usize) -> Option<u32> {
         if let Some(number) = self.numbers.get(&value) {
