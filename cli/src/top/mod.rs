@@ -3,6 +3,7 @@
 //! A thread takes profiles and makes the figures of the last interval ([`worker`], [`model`]). This thread waits for keys
 //! ([`session`]) and draws ([`screen`], [`rows`]).
 
+mod keys;
 mod model;
 mod rows;
 mod screen;
@@ -20,7 +21,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use loadhook_profile::Method;
-use ratatui::crossterm::event::{self, Event, KeyEvent, KeyEventKind};
+use ratatui::crossterm::event::KeyEvent;
 
 use self::model::Model;
 use self::screen::Facts;
@@ -139,21 +140,17 @@ impl Top {
         let mut terminal = Screen::open()?;
         let mut is_changed = true;
         while stop.code().is_none() {
-            is_changed |= self.take_news() | terminal.resume()?;
+            is_changed |= self.take_news() | terminal.resume()? | terminal.is_resized()?;
             if is_changed {
                 terminal.draw(|buffer| {
                     screen::draw(buffer, &mut self.session, &self.model, &self.facts);
                 })?;
                 is_changed = false;
             }
-            if !terminal.has_event(PERIOD)? {
+            let Some(key) = terminal.key(PERIOD)? else {
                 continue;
-            }
-            is_changed = true;
-            let key = match event::read()? {
-                Event::Key(key) if key.kind != KeyEventKind::Release => key,
-                _ => continue,
             };
+            is_changed = true;
             match self.key(key) {
                 Some(Action::Quit) => break,
                 Some(Action::Suspend) => terminal.suspend()?,

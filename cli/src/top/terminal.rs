@@ -7,20 +7,26 @@ use std::time::Duration;
 
 use ratatui::DefaultTerminal;
 use ratatui::buffer::Buffer;
-use ratatui::crossterm::event;
+use ratatui::crossterm::event::KeyEvent;
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
+use ratatui::layout::Size;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
+use rustix::io::{Errno, read};
 use rustix::process::{Signal, kill_current_process_group};
 use signal_hook::consts::SIGCONT;
 use signal_hook::flag;
 
+use super::keys::Keys;
+
 /// The terminal, until it is dropped. A panic restores it before its message is printed.
 pub(super) struct Screen {
     terminal: DefaultTerminal,
+    keys: Keys,
+    /// The size of the terminal when it was last asked for.
+    size: Size,
     /// True when the process goes on after a stop, during which the shell has used the terminal.
     goes_on: Arc<AtomicBool>,
 }
@@ -30,7 +36,12 @@ impl Screen {
         let goes_on = Arc::new(AtomicBool::new(false));
         flag::register(SIGCONT, goes_on.clone())?;
         match ratatui::try_init() {
-            Ok(terminal) => Ok(Screen { terminal, goes_on }),
+            Ok(terminal) => Ok(Screen {
+                terminal,
+                keys: Keys::default(),
+                size: Size::default(),
+                goes_on,
+            }),
             Err(error) => {
                 leave();
                 Err(error)
@@ -44,15 +55,28 @@ impl Screen {
             .map(drop)
     }
 
-    /// Waits for a key or another event, at most so long. Fails if the terminal is gone.
-    pub(super) fn has_event(&self, longest: Duration) -> io::Result<bool> {
-        // Several events may have been read at once, so those are asked for before the wait.
-        wait_for_input(Duration::ZERO)?;
-        if event::poll(Duration::ZERO)? {
-            return Ok(true);
+    /// Waits for a key, at most so long. Fails if the terminal is gone.
+    pub(super) fn key(&mut self, longest: Duration) -> io::Result<Option<KeyEvent>> {
+        // Several keys may have been read at once, so those come before the wait.
+        if let Some(key) = self.keys.next(false) {
+            return Ok(Some(key));
         }
-        wait_for_input(longest)?;
-        event::poll(Duration::ZERO)
+        let has_input = wait_for_input(longest)?;
+        if has_input {
+            let mut bytes = [0; 1024];
+            match read(stdin(), &mut bytes) {
+                Ok(length) => self.keys.add(bytes.get(..length).unwrap_or_default()),
+                Err(Errno::INTR | Errno::AGAIN) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(self.keys.next(!has_input))
+    }
+
+    /// Returns whether the terminal has another size than at the last call.
+    pub(super) fn is_resized(&mut self) -> io::Result<bool> {
+        let before = std::mem::replace(&mut self.size, self.terminal.size()?);
+        Ok(before != self.size)
     }
 
     /// Stops the process and those that belong to the same job of the shell, until the shell lets them go on. Where no
@@ -90,9 +114,9 @@ impl Drop for Screen {
     }
 }
 
-/// Waits for input from the terminal, at most so long; a signal ends the wait. Fails if the terminal is gone: crossterm
-/// would read its end again and again, and never return.
-fn wait_for_input(longest: Duration) -> io::Result<()> {
+/// Waits for input from the terminal, at most so long; a signal ends the wait. Returns whether there is some. Fails if
+/// the terminal is gone.
+fn wait_for_input(longest: Duration) -> io::Result<bool> {
     let stdin = stdin();
     let mut waited = [PollFd::new(&stdin, PollFlags::IN)];
     let longest = Timespec::try_from(longest).map_err(io::Error::other)?;
@@ -104,7 +128,7 @@ fn wait_for_input(longest: Duration) -> io::Result<()> {
     if waited[0].revents().intersects(gone) {
         return Err(io::Error::other("it is gone"));
     }
-    Ok(())
+    Ok(waited[0].revents().contains(PollFlags::IN))
 }
 
 /// Gives the terminal back, as far as possible.
