@@ -1,4 +1,5 @@
-//! The JVM's binary interface: types and tables of JNI and JVM TI, and safe wrappers around their functions.
+//! The JVM's binary interface: types and tables of JNI, JVM TI and JVMPI, and safe wrappers around the functions of
+//! the first two.
 //!
 //! The crate serves every library of Loadhook that the JVM loads. It has no callbacks of events and keeps no state but
 //! the JVM of the process: what happens at an event is the library's business.
@@ -8,6 +9,7 @@ pub mod heap_walk;
 pub mod jni;
 pub mod jni_calls;
 pub mod jni_natives;
+pub mod jvmpi;
 pub mod jvmti;
 pub mod jvmti_classes;
 pub mod jvmti_monitors;

@@ -3,8 +3,9 @@
 //!
 //! [`ffi`] has the old interface and the JVM's callbacks. The other modules are safe.
 
-pub mod abi;
 mod bytecode;
 pub mod ffi;
 mod options;
 mod probe_class;
+
+pub use loadhook_jvm::jvmpi as abi;

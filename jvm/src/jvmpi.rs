@@ -1,4 +1,5 @@
-//! The binary interface of JVMPI, as `include/jvmpi.h` declares it in C.
+//! The binary interface of JVMPI, as `jvmpi/include/jvmpi.h` declares it in C. Both its sides are here: the layer that
+//! speaks it to old profilers, and the agent as such a profiler.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -195,6 +196,17 @@ pub struct ObjectAlloc {
     pub object: ObjectId,
 }
 
+/// Data of `OBJECT_MOVE`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct ObjectMove {
+    pub arena: Int,
+    pub object: ObjectId,
+    pub new_arena: Int,
+    pub new_object: ObjectId,
+}
+
 /// Data of `ARENA_NEW`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -328,7 +340,10 @@ pub union Data {
     pub object_alloc: ObjectAlloc,
     /// The id in events that have nothing else.
     pub object: ObjectId,
+    pub object_move: ObjectMove,
     pub new_arena: NewArena,
+    /// The arena in `ARENA_DELETE`.
+    pub arena: Int,
     pub thread_start: ThreadStart,
     pub heap_dump: HeapDump,
     pub monitor_dump: MonitorDump,
