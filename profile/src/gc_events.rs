@@ -167,6 +167,7 @@ pub struct HeapModel {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Object {
     group: ObjectGroup,
+    label: u32,
     size: u64,
 }
 
@@ -240,6 +241,21 @@ impl HeapModel {
         let first = self.covered.get(&object);
         let object = first.or_else(|| self.objects.get(&object))?;
         Some(object.group)
+    }
+
+    /// Gives an object a number of the caller's, which it keeps when it moves. Returns false if it is not alive.
+    pub fn set_label(&mut self, object: ObjectId, label: u32) -> bool {
+        let first = self.covered.get_mut(&object);
+        let object = first.or_else(|| self.objects.get_mut(&object));
+        object.map(|object| object.label = label).is_some()
+    }
+
+    /// The number that [`set_label`](Self::set_label) gave an object; 0 if it gave none. `None` if the object is not
+    /// alive.
+    pub fn label(&self, object: ObjectId) -> Option<u32> {
+        let first = self.covered.get(&object);
+        let object = first.or_else(|| self.objects.get(&object))?;
+        Some(object.label)
     }
 
     /// Applies the next event. [`Event::DeleteArena`] visits all objects, unless the arena is
@@ -334,8 +350,8 @@ impl HeapModel {
         if self.allocated.bytes.checked_add(size).is_none() {
             return Err(Fault::TooManyBytes);
         }
-        *arena += 1;
-        place.insert(Object { group, size });
+        let label = 0;
+        self.put(id, Object { group, label, size });
         self.allocated.put(size);
         let amounts = self.amounts.entry(group).or_default();
         amounts.allocated.put(size);

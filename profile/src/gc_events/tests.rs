@@ -5,10 +5,11 @@ mod collectors;
 
 use std::collections::BTreeMap;
 
+use loadhook_testkit::collectors::Collector;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use self::collectors::{Collector, Step};
+use self::collectors::Step;
 use super::*;
 
 /// The record: it identifies each object by a number, independent of its id. It passes each event
@@ -120,30 +121,6 @@ impl Oracle {
             size,
         });
         number
-    }
-
-    fn delete(&mut self, number: usize) {
-        let (_, object) = self.objects[number].at.take().expect("the object is alive");
-        self.send(Event::DeleteObject { object });
-    }
-
-    fn move_to(&mut self, number: usize, new_arena: ArenaId, new_object: ObjectId) {
-        let to = Some((new_arena, new_object));
-        let from = std::mem::replace(&mut self.objects[number].at, to);
-        let (arena, object) = from.expect("the object is alive");
-        self.send(Event::MoveObject {
-            arena,
-            object,
-            new_arena,
-            new_object,
-        });
-    }
-
-    fn delete_arena(&mut self, arena: ArenaId) {
-        for known in &mut self.objects {
-            known.at = known.at.filter(|(at, _)| *at != arena);
-        }
-        self.send(Event::DeleteArena { arena });
     }
 
     fn alive(&self) -> Vec<usize> {
@@ -335,6 +312,22 @@ fn a_ring_can_only_turn_in_a_collection() {
             .expect("the object exists");
         assert_eq!(bytes(&heap), left, "{id}");
     }
+}
+
+#[test]
+fn a_label_moves_with_its_object() {
+    let mut heap = heap_with(&[10, 20]);
+    let id = |id| ObjectId(id);
+    assert!(heap.set_label(id(10), 7) && !heap.set_label(id(30), 8));
+    assert_eq!((heap.label(id(20)), heap.label(id(30))), (Some(0), None));
+    heap.apply(Event::CollectionStart)
+        .expect("this is the first event of its kind");
+    heap.apply(shift(10, 20))
+        .expect("moves are allowed in a collection");
+    // The id still names the object that was there first.
+    assert!(heap.set_label(id(20), 9));
+    heap.apply(shift(20, 10)).expect("the id is free");
+    assert_eq!((heap.label(id(10)), heap.label(id(20))), (Some(9), Some(7)));
 }
 
 #[test]
