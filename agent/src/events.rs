@@ -115,12 +115,7 @@ fn begin(
         tracker.reserve.keep(jni);
     }
     let options = agent.options();
-    let configured = tracker.configure(
-        jni,
-        options.timing.unwrap_or(Timing::Count) as i32,
-        options.settings.clock as i32,
-        i32::try_from(options.settings.max_nodes).unwrap_or(i32::MAX),
-    );
+    let configured = tracker.configure(jni, options);
     configured.map_err(|_| NotBegun::NotConfigured)?;
     if !current.is_null() && options.rewrites() && options.timing == Some(Timing::Sampled) {
         tracker.begin_main(jni);

@@ -104,15 +104,30 @@ impl From<jvmti::Error> for NoSamples {
 
 /// Makes the agent from the text of its options, at the JVM's start.
 pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, LoadError> {
-    let settings = match with_environment(text).parse::<AgentOptions>() {
-        Err(OptionsError::Help) => print_help(HELP),
-        Err(OptionsError::Hprof(HprofOptionsError::Help)) => print_help(HPROF_HELP),
-        parsed => parsed?,
-    };
+    let settings = parse(text)?;
     if settings.duration.is_some() || settings.answer.is_some() {
         return Err(LoadError::OnlyAttached);
     }
     make(jvmti, settings)
+}
+
+/// Reads options. Prints help and ends the process if they ask for it.
+pub(crate) fn parse(text: &str) -> Result<AgentOptions, OptionsError> {
+    match with_environment(text).parse() {
+        Err(OptionsError::Help) => print_help(HELP),
+        Err(OptionsError::Hprof(HprofOptionsError::Help)) => print_help(HPROF_HELP),
+        parsed => parsed,
+    }
+}
+
+/// Says before the program runs if the profile cannot be written.
+pub(crate) fn check_file(options: &Options) {
+    if let Err(error) = file::check(&options.file) {
+        diagnostics::line(&format!(
+            "{}: {error}; the program runs, and writing the profile is tried again when it ends",
+            options.file.display()
+        ));
+    }
 }
 
 /// Makes an agent that is attached to a running JVM. Without patterns the agent only takes samples, so that it changes
@@ -157,13 +172,8 @@ fn make(jvmti: Jvmti, settings: AgentOptions) -> Result<Agent, LoadError> {
     }
     let hprof = options.settings.hprof.as_ref();
     let connection = hprof.and_then(|hprof| Some(Connection::new(hprof.net.clone()?)));
-    if connection.is_none()
-        && let Err(error) = file::check(&options.file)
-    {
-        diagnostics::line(&format!(
-            "{}: {error}; the program runs, and writing the profile is tried again when it ends",
-            options.file.display()
-        ));
+    if connection.is_none() {
+        check_file(&options);
     }
     Ok(Agent {
         jvmti,

@@ -1,8 +1,7 @@
 //! Instruments a class on its way into the JVM.
 //!
-//! The hook takes bytes and an allocator and does not depend on JVM TI. So
-//! another interface could use it, such as JVMPI's `CLASS_LOAD_HOOK` with its
-//! `malloc_f`.
+//! The hook takes bytes and an allocator and does not depend on JVM TI: JVMPI's `CLASS_LOAD_HOOK` with its `malloc_f`
+//! uses it, too.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,6 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use loadhook_instrument::{Ids, Instrumented, NotInstrumented, Traced};
+use loadhook_profile::Header;
 use loadhook_rewrite::class::Member;
 use loadhook_rewrite::{ClassFile, Site, symbol};
 use loadhook_settings::Filter;
@@ -189,8 +189,21 @@ impl Hook {
         lock(&self.tally).clone()
     }
 
+    /// Describes in a profile's header what was instrumented, and by which version.
+    pub(crate) fn describe(&self, header: &mut Header) {
+        header.version = env!("CARGO_PKG_VERSION").to_owned();
+        let tally = self.tally();
+        header.left_alone = tally
+            .skipped
+            .iter()
+            .map(|(reason, count)| ((*reason).to_owned(), *count))
+            .collect();
+        header.explained = tally.into_explained();
+        header.unmatched = self.unmatched();
+    }
+
     /// The patterns that have matched nothing in any class.
-    pub(crate) fn unmatched(&self) -> Vec<String> {
+    fn unmatched(&self) -> Vec<String> {
         self.watch().instrumenter.unmatched()
     }
 }

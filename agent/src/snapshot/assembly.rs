@@ -126,7 +126,7 @@ impl<'a> Sources<'a> {
         } else {
             // The heap may be full, so no snapshot is taken. None is needed: no probe calls the tracker.
             Snapshot {
-                header: self.header(),
+                header: header(self.options(), self.start_time),
                 threads: Vec::new(),
                 method_calls: Vec::new(),
             }
@@ -181,31 +181,9 @@ impl<'a> Sources<'a> {
         Ok(profile)
     }
 
-    /// The header of a profile without calls.
-    fn header(&self) -> Header {
-        Header {
-            timing: Timing::Count,
-            clock: self.options().settings.clock,
-            start_epoch_millis: i64::try_from(self.start_time.epoch_millis()).unwrap_or(0),
-            duration_ns: u64::try_from(self.start_time.elapsed().as_nanos()).unwrap_or(u64::MAX),
-            ..Header::default()
-        }
-    }
-
     /// Fetches the calls that the tracker has counted.
     fn counted(&self, jni: Jni<'_>, goes_on: impl Fn() -> bool) -> Result<Snapshot, AssemblyError> {
-        let mut decoder = Decoder::default();
-        let mut malformed: Option<SnapshotError> = None;
-        self.tracker.snapshot(jni, |words| {
-            if malformed.is_none() {
-                malformed = decoder.push(words).err();
-            }
-            goes_on()
-        })?;
-        if let Some(malformed) = malformed {
-            return Err(malformed.into());
-        }
-        let mut counted = decoder.finish()?;
+        let mut counted = counted(self.tracker, jni, goes_on)?;
         self.mark_only_counted(&mut counted.method_calls);
         Ok(counted)
     }
@@ -235,7 +213,7 @@ impl<'a> Sources<'a> {
         let reserve = &self.tracker.reserve;
         let has_room = || match moment {
             Moment::Running => reserve.can_spare_snapshot(jni),
-            Moment::End => reserve.has_room_at_exit(self.jvmti, jni),
+            Moment::End => reserve.has_room_at_exit(jni, || self.jvmti.collect_garbage().is_ok()),
         };
         let allocated = symbols::allocated_classes(classes, counted);
         let loaders = &self.instrumentation.loaders;
@@ -256,15 +234,7 @@ impl<'a> Sources<'a> {
             property("java.vm.name"),
             property("java.vm.version")
         );
-        header.version = env!("CARGO_PKG_VERSION").to_owned();
-        let tally = hook.tally();
-        header.left_alone = tally
-            .skipped
-            .iter()
-            .map(|(reason, count)| ((*reason).to_owned(), *count))
-            .collect();
-        header.explained = tally.into_explained();
-        header.unmatched = hook.unmatched();
+        hook.describe(header);
         header.not_ended = moment == Moment::Running;
         let mut notes = self.hidden_classes.notes(self.instrumentation, jni);
         notes.extend(self.attached.map(attached_note));
@@ -342,6 +312,37 @@ impl<'a> Sources<'a> {
             profile.header.notes.push(note);
         }
     }
+}
+
+/// The header of a profile without calls.
+pub(crate) fn header(options: &Options, start_time: &StartTime) -> Header {
+    Header {
+        timing: Timing::Count,
+        clock: options.settings.clock,
+        start_epoch_millis: i64::try_from(start_time.epoch_millis()).unwrap_or(0),
+        duration_ns: u64::try_from(start_time.elapsed().as_nanos()).unwrap_or(u64::MAX),
+        ..Header::default()
+    }
+}
+
+/// Fetches the tracker's snapshot. Gives up when `goes_on` returns false.
+pub(crate) fn counted(
+    tracker: &TrackerClient,
+    jni: Jni<'_>,
+    goes_on: impl Fn() -> bool,
+) -> Result<Snapshot, AssemblyError> {
+    let mut decoder = Decoder::default();
+    let mut malformed: Option<SnapshotError> = None;
+    tracker.snapshot(jni, |words| {
+        if malformed.is_none() {
+            malformed = decoder.push(words).err();
+        }
+        goes_on()
+    })?;
+    if let Some(malformed) = malformed {
+        return Err(malformed.into());
+    }
+    Ok(decoder.finish()?)
 }
 
 /// The note of an agent that was attached: since when it watched, and how long the program stood still for it.

@@ -8,5 +8,5 @@ pub(crate) mod manifest;
 pub(crate) mod periodic;
 pub(crate) mod requests;
 pub(crate) mod stream;
-mod symbols;
+pub(crate) mod symbols;
 pub(crate) mod writer;

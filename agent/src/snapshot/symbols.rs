@@ -33,7 +33,7 @@ pub(super) fn allocated_classes(
 }
 
 /// The symbols of the instrumented classes. `loaders` has the names of loaders by number.
-pub(super) fn symbols(
+pub(crate) fn symbols(
     classes: Vec<ClassSymbols>,
     loaders: &HashMap<u32, String>,
     sizes: &Sizes,

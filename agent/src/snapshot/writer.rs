@@ -103,7 +103,8 @@ impl ProfileWriter {
             return;
         }
         let reserve = &sources.tracker.reserve;
-        if sources.has_counts() && !reserve.has_room_at_exit(sources.jvmti, jni) {
+        let collect = || sources.jvmti.collect_garbage().is_ok();
+        if sources.has_counts() && !reserve.has_room_at_exit(jni, collect) {
             diagnostics::line("no profile: the heap is full; give the JVM more heap (-Xmx)");
             return;
         }
@@ -240,7 +241,7 @@ impl ProfileWriter {
     }
 
     /// Writes the agent's file, and notes it in the manifest. Returns its name.
-    fn put(
+    pub(crate) fn put(
         &self,
         options: &Options,
         file: &Path,

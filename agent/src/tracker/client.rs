@@ -1,5 +1,6 @@
 //! Calls of the tracker's methods.
 
+use loadhook_settings::Timing;
 use thiserror::Error;
 
 use super::heap_reserve::HeapReserve;
@@ -7,6 +8,7 @@ use super::sizes::Sizes;
 use crate::jvm::jni::{Jni, JniError};
 use crate::jvm::jni_calls::{Argument, StaticMethod};
 use crate::jvm::reference::{Global, Local};
+use crate::options::Options;
 
 /// The number of words that are fetched at a time. The longest record has fewer words.
 const BUFFER_WORDS: i32 = 1 << 13;
@@ -98,14 +100,11 @@ impl TrackerClient {
     }
 
     /// Sets how calls are counted and timed.
-    pub(crate) fn configure(
-        &self,
-        jni: Jni<'_>,
-        timing: i32,
-        clock: i32,
-        max_nodes: i32,
-    ) -> Result<(), JniError> {
-        let arguments = [timing, clock, max_nodes].map(Argument::Int);
+    pub(crate) fn configure(&self, jni: Jni<'_>, options: &Options) -> Result<(), JniError> {
+        let settings = &options.settings;
+        let timing = options.timing.unwrap_or(Timing::Count);
+        let max_nodes = i32::try_from(settings.max_nodes).unwrap_or(i32::MAX);
+        let arguments = [timing as i32, settings.clock as i32, max_nodes].map(Argument::Int);
         jni.call_void(self.configure, &arguments)
     }
 

@@ -7,7 +7,6 @@ use std::fs;
 
 use crate::jvm::jni::{Jni, JniError};
 use crate::jvm::jni_calls::{Argument, StaticMethod};
-use crate::jvm::jvmti::Jvmti;
 
 /// Bytes that a snapshot allocates at a time, rounded up.
 const SNAPSHOT_BYTES: i64 = 128 << 10;
@@ -96,21 +95,21 @@ impl HeapReserve {
 
     /// Returns whether the heap has room for a snapshot when the program has ended. Releases the reserve.
     ///
-    /// If necessary and possible, the heap is collected; not by `System.gc`, which options can turn off.
-    pub(crate) fn has_room_at_exit(&self, jvmti: Jvmti, jni: Jni<'_>) -> bool {
+    /// If necessary and possible, `collect` collects the heap; not by `System.gc`, which options can turn off. It returns
+    /// false if it cannot.
+    pub(crate) fn has_room_at_exit(&self, jni: Jni<'_>, collect: impl FnOnce() -> bool) -> bool {
         self.release(jni);
         let has_room = || {
             jni.call_long(self.free, &[])
                 .is_ok_and(|free| free > SNAPSHOT_BYTES)
         };
-        has_room()
-            || !self.has_concurrent_collector && jvmti.collect_garbage().is_ok() && has_room()
+        has_room() || !self.has_concurrent_collector && collect() && has_room()
     }
 }
 
 /// Returns whether the collector works in threads of its own, as ZGC and Shenandoah do. The threads that drive it end
 /// before `VMDeath`, and a thread that asks for a collection after that waits for ever.
-fn has_concurrent_collector() -> bool {
+pub(crate) fn has_concurrent_collector() -> bool {
     let Ok(threads) = fs::read_dir("/proc/self/task") else {
         return false;
     };
