@@ -17,6 +17,7 @@ mod gc_pauses;
 mod heap_dump;
 mod instrument;
 pub mod jvm;
+mod jvmpi;
 mod load;
 mod locks;
 mod monitor_events;

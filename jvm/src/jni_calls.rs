@@ -203,6 +203,30 @@ impl<'e> Jni<'e> {
         self.local(object)
     }
 
+    /// Calls a method of an object that returns nothing.
+    pub fn call_void_method(
+        self,
+        object: impl Reference,
+        name: &CStr,
+        descriptor: &CStr,
+        arguments: &[Argument<'_>],
+    ) -> Result<(), JniError> {
+        type F = unsafe extern "system" fn(Env, Object, MethodId, *const Value);
+        let class = self.class_of(object)?;
+        let method = self.method_key(class, name, descriptor, false)?;
+        let values: Vec<Value> = arguments.iter().map(|a| a.value()).collect();
+        // SAFETY: the method was found in the object's class, and callers pass what the descriptor says.
+        unsafe {
+            self.function::<F>(jni::CALL_VOID_METHOD_A)(
+                self.env,
+                object.object(),
+                method.0,
+                values.as_ptr(),
+            );
+        }
+        self.unless_thrown(())
+    }
+
     /// Calls a method of an object that takes no arguments and returns a `long`.
     pub fn call_long_method(self, object: impl Reference, name: &CStr) -> Result<Long, JniError> {
         type F = unsafe extern "system" fn(Env, Object, MethodId, *const Value) -> Long;

@@ -71,6 +71,7 @@ pub mod jni {
     pub const IS_INSTANCE_OF: usize = 32;
     pub const GET_METHOD_ID: usize = 33;
     pub const CALL_LONG_METHOD_A: usize = 54;
+    pub const CALL_VOID_METHOD_A: usize = 63;
     pub const GET_FIELD_ID: usize = 94;
     pub const GET_OBJECT_FIELD: usize = 95;
     pub const GET_LONG_FIELD: usize = 101;

@@ -110,6 +110,7 @@ const JNI: &[(&str, usize)] = &[
     ("IsInstanceOf", jni::IS_INSTANCE_OF),
     ("GetMethodID", jni::GET_METHOD_ID),
     ("CallLongMethodA", jni::CALL_LONG_METHOD_A),
+    ("CallVoidMethodA", jni::CALL_VOID_METHOD_A),
     ("GetFieldID", jni::GET_FIELD_ID),
     ("GetObjectField", jni::GET_OBJECT_FIELD),
     ("GetLongField", jni::GET_LONG_FIELD),

@@ -53,6 +53,28 @@ impl Loader {
     }
 }
 
+/// Beginnings of the names of the JDK's packages.
+const JDK_PACKAGES: [&[u8]; 8] = [
+    b"java/",
+    b"javax/",
+    b"jdk/",
+    b"sun/",
+    b"com/sun/",
+    b"org/ietf/jgss/",
+    b"org/w3c/dom/",
+    b"org/xml/sax/",
+];
+
+impl Origin {
+    /// The origin of a class of which nothing is known but its internal name.
+    pub(crate) fn by_name(name: &[u8]) -> Self {
+        Origin {
+            loader: BOOT,
+            is_jdk: JDK_PACKAGES.iter().any(|package| name.starts_with(package)),
+        }
+    }
+}
+
 /// The class loaders seen so far.
 pub(crate) struct Loaders {
     platform: OnceLock<Global>,

@@ -1,7 +1,6 @@
 //! Entry points of the agent's library, and callbacks of JVM TI events. No panic leaves these functions.
 #![allow(non_snake_case)]
 
-use std::borrow::Cow;
 use std::ffi::{CStr, c_char, c_int, c_uchar, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
@@ -12,8 +11,9 @@ use loadhook_settings::attach::{DETACH, Refusal};
 use loadhook_settings::{AgentOptions, HeapDumpRequest};
 
 use super::class_definers::{self, Function};
-use super::entry::{install, on_event, on_event_without_jni, visit};
+use super::entry::{install, log_panics, on_event, on_event_without_jni, text, visit};
 use super::jni::Jni;
+use super::jvmpi::notify as jvmpi;
 use super::jvmti::{self, Jvmti, MethodKey, NO_CALLBACK};
 use super::reference::Local;
 use super::sys::{
@@ -49,7 +49,7 @@ pub unsafe extern "system" fn Agent_OnLoad(
             );
             Ok(())
         };
-        if visit().is_some() {
+        if visit().is_some() || jvmpi::is_loaded() {
             return is_second();
         }
         // SAFETY: `vm` is the running JVM's.
@@ -147,6 +147,9 @@ fn make_attached(
     settings: AgentOptions,
     environment: impl Fn() -> Option<Jvmti>,
 ) -> Result<&'static Agent, LoadError> {
+    if jvmpi::is_loaded() {
+        return Err(LoadError::Watched);
+    }
     let jvmti = awaited(environment).ok_or(LoadError::NoJvmti)?;
     // The agent is made last, because a sampler that was made would have to be taken out again.
     let connected = connect(jvmti, &[event::VM_DEATH]).map_err(LoadError::NoEvents);
@@ -182,25 +185,6 @@ fn connect(jvmti: Jvmti, events: &[c_int]) -> jvmti::Result<()> {
     events
         .iter()
         .try_for_each(|event| jvmti.notify(*event, true))
-}
-
-/// Logs panics. The agent has its own copy of the standard library, and with it its own panic hook.
-fn log_panics() {
-    std::panic::set_hook(Box::new(|info| {
-        diagnostics::once(&format!("internal error: {info}"))
-    }));
-}
-
-/// The text of the agent's options.
-///
-/// # Safety
-/// `options` must be null or end in a zero byte, and live as long as `'o`.
-unsafe fn text<'o>(options: *const c_char) -> Cow<'o, str> {
-    if options.is_null() {
-        return "".into();
-    }
-    // SAFETY: the caller's promise.
-    unsafe { CStr::from_ptr(options) }.to_string_lossy()
 }
 
 /// The JNI environment of this thread.

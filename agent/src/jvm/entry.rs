@@ -1,15 +1,36 @@
 //! The agent of this JVM, and how the JVM's callbacks get to it.
 
-use std::ffi::c_void;
+use std::borrow::Cow;
+use std::ffi::{CStr, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use super::jni::Jni;
 use super::visits::{Visit, Visited, Withdrawn};
 use crate::agent::Agent;
+use crate::diagnostics;
 
 /// The agent. A process has one JVM, and a JVM one agent at a time.
 static AGENT: Visited<Agent> = Visited::none();
+
+/// Logs panics. The agent has its own copy of the standard library, and with it its own panic hook.
+pub(super) fn log_panics() {
+    std::panic::set_hook(Box::new(|info| {
+        diagnostics::once(&format!("internal error: {info}"))
+    }));
+}
+
+/// The text of the agent's options.
+///
+/// # Safety
+/// `options` must be null or end in a zero byte, and live as long as `'o`.
+pub(super) unsafe fn text<'o>(options: *const c_char) -> Cow<'o, str> {
+    if options.is_null() {
+        return "".into();
+    }
+    // SAFETY: the caller's promise.
+    unsafe { CStr::from_ptr(options) }.to_string_lossy()
+}
 
 /// Installs the agent of this JVM; `None` if there is one already.
 pub(super) fn install(agent: Agent) -> Option<&'static Agent> {

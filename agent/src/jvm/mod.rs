@@ -6,6 +6,7 @@
 pub mod callbacks;
 pub(crate) mod class_definers;
 pub(crate) mod entry;
+pub mod jvmpi;
 pub(crate) mod peer;
 pub(crate) mod sampling;
 pub mod tracker_natives;

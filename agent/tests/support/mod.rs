@@ -15,7 +15,7 @@ use loadhook_settings::AgentOptions;
 use loadhook_testkit::jdk::Jdk;
 pub(crate) use loadhook_testkit::paths::agent_library as agent;
 pub(crate) use loadhook_testkit::process::finish;
-use loadhook_testkit::{process, source};
+use loadhook_testkit::{paths, process, source};
 use tempfile::TempDir;
 
 pub(crate) mod attach;
@@ -88,6 +88,8 @@ pub(crate) struct Program {
     options: String,
     /// True if the agent gets the options as they are, without those that most tests rely on.
     is_bare: bool,
+    /// True if the layer loads the agent as a profiler for JVMPI.
+    is_by_jvmpi: bool,
     jvm: Vec<String>,
     args: Vec<String>,
 }
@@ -108,6 +110,7 @@ impl Program {
             main,
             options: "all=true".to_owned(),
             is_bare: false,
+            is_by_jvmpi: false,
             jvm: Vec::new(),
             args: Vec::new(),
         }
@@ -122,6 +125,12 @@ impl Program {
     /// Gives the agent these options and no others but those for its file.
     pub(crate) fn only_options(mut self, options: &str) -> Self {
         (self.options, self.is_bare) = (options.to_owned(), true);
+        self
+    }
+
+    /// Has the layer load the agent as a profiler for JVMPI.
+    pub(crate) fn by_jvmpi(mut self) -> Self {
+        self.is_by_jvmpi = true;
         self
     }
 
@@ -159,9 +168,15 @@ impl Program {
         } else {
             with_probes(&self.options)
         };
+        let agent = agent()?.display().to_string();
+        let agent = if self.is_by_jvmpi {
+            let layer = paths::jvmpi_library()?;
+            format!("{}=lib={agent},opts=", layer.display())
+        } else {
+            format!("{agent}=")
+        };
         java.arg(format!(
-            "-agentpath:{}=quiet=true,file={},{options}",
-            agent()?.display(),
+            "-agentpath:{agent}quiet=true,file={},{options}",
             file.display(),
         ));
         java.arg(self.main).args(&self.args);

@@ -94,7 +94,8 @@ const SIZES: &[(&str, usize)] = &[
 /// The folders with bindings.
 const FOLDERS: [&str; 2] = ["jvm/src", "agent/src/jvm"];
 
-/// The callbacks of the JVMPI layer. The other functions of its folder have the types of JVMPI, which `jvmpi.h` declares.
+/// The callbacks of the JVMPI layer. The other functions of its folder, and those of the agent's folder `jvmpi`, have the
+/// types of JVMPI, which `jvmpi.h` declares.
 const JVMPI_CALLBACKS: &str = "jvmpi/src/ffi/callbacks.rs";
 
 /// Reads the bindings from the sources.
@@ -102,7 +103,12 @@ fn bindings() -> Result<Bindings> {
     let mut bindings = Bindings::default();
     let mut files = vec![paths::workspace().join(JVMPI_CALLBACKS)];
     for folder in FOLDERS {
-        files.extend(corpus::files(&paths::workspace().join(folder), "rs")?);
+        let found = corpus::files(&paths::workspace().join(folder), "rs")?;
+        files.extend(
+            found
+                .into_iter()
+                .filter(|file| !file.components().any(|part| part.as_os_str() == "jvmpi")),
+        );
     }
     for file in files {
         let name = file.strip_prefix(paths::workspace())?.display().to_string();

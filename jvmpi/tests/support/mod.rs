@@ -46,16 +46,9 @@ pub(crate) fn library(name: &str) -> Result<PathBuf> {
     Ok(folder.join(format!("{name}.so")))
 }
 
-/// The layer's library, which cargo builds beside the tests of this crate.
-fn layer() -> Result<PathBuf> {
-    let layer = std::env::current_exe()?.with_file_name("libloadhook_jvmpi.so");
-    ensure!(layer.is_file(), "{} was not built", layer.display());
-    Ok(layer)
-}
-
 /// The option that makes the layer load a judge.
 pub(crate) fn agent_option(judge: &str, options: &str) -> Result<String> {
-    let (layer, judge) = (layer()?, library(judge)?);
+    let (layer, judge) = (paths::jvmpi_library()?, library(judge)?);
     Ok(format!(
         "-agentpath:{}=lib={},opts={options}",
         layer.display(),

@@ -27,10 +27,22 @@ pub fn target() -> PathBuf {
 ///
 /// When it was not built.
 pub fn agent_library() -> Result<PathBuf> {
-    let test = env::current_exe()?;
-    let agent = test.with_file_name("libloadhook_agent.so");
-    ensure!(agent.is_file(), "{} was not built", agent.display());
-    Ok(agent)
+    library("libloadhook_agent.so")
+}
+
+/// The library that gives JVMPI to old profilers. It is found as the agent's is.
+///
+/// # Errors
+///
+/// When it was not built.
+pub fn jvmpi_library() -> Result<PathBuf> {
+    library("libloadhook_jvmpi.so")
+}
+
+fn library(name: &str) -> Result<PathBuf> {
+    let library = env::current_exe()?.with_file_name(name);
+    ensure!(library.is_file(), "{} was not built", library.display());
+    Ok(library)
 }
 
 /// Makes a folder unless it exists. `fill` gets an empty folder, which is renamed after that, so

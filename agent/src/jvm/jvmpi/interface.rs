@@ -1,0 +1,105 @@
+//! The functions of JVMPI.
+
+use std::ffi::c_void;
+use std::ptr::{null_mut, without_provenance_mut};
+
+use loadhook_jvm::jvmpi::{self as abi, Interface};
+use loadhook_profile::gc_events::ObjectId;
+
+use super::super::sys::Table;
+use super::super::vm::interface;
+use crate::jvmpi::events::{CallFrame, MethodId, ThreadId};
+
+/// The JVMPI of a JVM. Its functions may be called on every thread.
+#[derive(Clone, Copy)]
+pub(crate) struct Jvmpi(*mut Interface);
+
+// SAFETY: the JVM never frees the interface, and its functions may be called on every thread.
+unsafe impl Send for Jvmpi {}
+// SAFETY: as above.
+unsafe impl Sync for Jvmpi {}
+
+/// The address that an id of a thread stands for.
+fn env(thread: ThreadId) -> *mut c_void {
+    without_provenance_mut(thread.0)
+}
+
+impl Jvmpi {
+    /// The JVMPI of a JVM; `None` if it has none.
+    ///
+    /// # Safety
+    /// `vm` must be the running JVM's.
+    pub(super) unsafe fn of(vm: *mut Table) -> Option<Self> {
+        let mut versions = (abi::VERSION_1..=abi::VERSION_1_2).rev();
+        // SAFETY: the caller's promise.
+        let found = versions.find_map(|version| unsafe { interface(vm, version) });
+        found.map(|found| Jvmpi(found.cast()))
+    }
+
+    /// Sets the function that gets the events. To be called before an event is enabled.
+    pub(super) fn set_notify(self, notify: unsafe extern "C" fn(*mut abi::Event)) {
+        // SAFETY: the interface is the JVM's, and no event is enabled yet.
+        unsafe { (*self.0).notify_event = Some(notify) }
+    }
+
+    /// The functions. A reference to the whole interface would also refer to the place that the profiler sets.
+    fn functions(self) -> *const Interface {
+        self.0
+    }
+
+    /// Enables an event. Returns false if the JVM does not send it.
+    pub(crate) fn enable(self, event: i32) -> bool {
+        // SAFETY: the function is the JVM's. No event has an argument.
+        unsafe { ((*self.functions()).enable_event)(event, null_mut()) == abi::SUCCESS }
+    }
+
+    /// Asks for an event about an object, which is sent before this function returns. Returns false if there is none.
+    pub(crate) fn request(self, event: i32, object: ObjectId) -> bool {
+        let argument = without_provenance_mut(object.0 as usize);
+        // SAFETY: the function is the JVM's. These events take the id of an object.
+        unsafe { ((*self.functions()).request_event)(event, argument) == abi::SUCCESS }
+    }
+
+    /// The innermost frames of a thread, innermost first.
+    pub(crate) fn call_trace(self, thread: ThreadId, depth: usize) -> Vec<CallFrame> {
+        let empty = abi::CallFrame {
+            line: 0,
+            method: null_mut(),
+        };
+        let mut frames = vec![empty; depth];
+        let mut trace = abi::CallTrace {
+            env: env(thread),
+            count: 0,
+            frames: frames.as_mut_ptr(),
+        };
+        // SAFETY: the trace has room for `depth` frames.
+        unsafe { ((*self.functions()).get_call_trace)(&mut trace, depth as abi::Int) };
+        frames.truncate(usize::try_from(trace.count).unwrap_or(0));
+        let frame = |frame: &abi::CallFrame| CallFrame {
+            method: MethodId(frame.method.addr()),
+            line: u32::try_from(frame.line).ok(),
+        };
+        frames.iter().map(frame).collect()
+    }
+
+    /// The class of a method.
+    pub(crate) fn class_of_method(self, method: MethodId) -> Option<ObjectId> {
+        // SAFETY: the id is from a stack of this thread, so its class is loaded.
+        let class =
+            unsafe { ((*self.functions()).get_method_class)(without_provenance_mut(method.0)) };
+        (class != 0).then_some(ObjectId(class as u64))
+    }
+
+    /// The object of a thread.
+    pub(crate) fn thread_object(self, thread: ThreadId) -> Option<ObjectId> {
+        // SAFETY: the function is the JVM's, and the thread is the calling one.
+        let object = unsafe { ((*self.functions()).get_thread_object)(env(thread)) };
+        (object != 0).then_some(ObjectId(object as u64))
+    }
+
+    /// Collects the heap. The events of the collection are sent before this function returns.
+    pub(crate) fn run_gc(self) {
+        // SAFETY: the function is the JVM's.
+        unsafe { ((*self.functions()).run_gc)() }
+    }
+}

@@ -1,0 +1,11 @@
+//! JVMPI from the side of a profiler.
+
+pub(crate) mod interface;
+pub mod notify;
+pub(crate) mod own_library;
+#[cfg(test)]
+mod simulated_functions;
+#[cfg(test)]
+mod simulated_vm;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,44 @@
+//! This library as one of the JVM's boot loader.
+
+use std::ffi::{CStr, CString, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use super::super::jni::{Jni, JniError};
+use super::super::jni_calls::Argument;
+
+/// Has the JVM load this library for the classes of the boot loader, so that it finds the native methods of the tracker.
+/// It searches only libraries that it has loaded, and this one was loaded as a profiler for JVMPI.
+///
+/// `Runtime.load0` is called, because `System.load` would print a warning if it has no caller.
+pub(crate) fn load_for_boot_loader(jni: Jni<'_>) -> Result<(), JniError> {
+    let path = path().ok_or(JniError::Refused)?;
+    let loaded = jni.framed(|jni| {
+        let runtimes = jni.find_class(c"java/lang/Runtime")?;
+        let get = jni.method_key(runtimes, c"getRuntime", c"()Ljava/lang/Runtime;", true)?;
+        let runtime = jni.call_static_object(runtimes, get)?;
+        let caller = jni.find_class(c"java/lang/Object")?;
+        let arguments = [caller, jni.new_string(&path)?].map(Argument::Object);
+        let descriptor = c"(Ljava/lang/Class;Ljava/lang/String;)V";
+        jni.call_void_method(runtime, c"load0", descriptor, &arguments)
+    });
+    loaded.unwrap_or(Err(JniError::Refused))
+}
+
+/// The absolute path of this library.
+fn path() -> Option<CString> {
+    let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: the address is one of this library, and the structure is written. Zeros are valid in it.
+    let (found, info) = unsafe {
+        let found = libc::dladdr(path as *const c_void, info.as_mut_ptr());
+        (found, info.assume_init())
+    };
+    if found == 0 || info.dli_fname.is_null() {
+        return None;
+    }
+    // SAFETY: the name ends in a zero byte, and lives as long as the library.
+    let name = unsafe { CStr::from_ptr(info.dli_fname) };
+    let name = Path::new(std::ffi::OsStr::from_bytes(name.to_bytes()));
+    let path = name.canonicalize().ok()?;
+    CString::new(path.as_os_str().as_bytes()).ok()
+}

@@ -1,0 +1,87 @@
+//! Calls: the bytes of classes go through the hook, and the tracker counts and times.
+
+use std::sync::OnceLock;
+
+use loadhook_rewrite::ClassFile;
+
+use crate::events::NotBegun;
+use crate::instrument::hook::Hook;
+use crate::instrument::loaders::Origin;
+use crate::jvm::jni::Jni;
+use crate::jvm::jni_calls::StaticMethod;
+use crate::jvm::jvmpi::own_library::load_for_boot_loader;
+use crate::options::Options;
+use crate::tracker::client::TrackerClient;
+use crate::tracker::{self, definition, ticker};
+
+/// The calls of the program.
+pub(super) struct Calls {
+    pub(super) hook: Hook,
+    /// The tracker and `Thread.currentThread`, if calls are recorded. Set when the JVM is initialised.
+    begun: OnceLock<(&'static TrackerClient, StaticMethod)>,
+}
+
+impl Calls {
+    pub(super) fn new(options: Options) -> Self {
+        Calls {
+            hook: Hook::new(options),
+            begun: OnceLock::new(),
+        }
+    }
+
+    /// Defines and configures the tracker. Classes may be instrumented after this. `vm_info` is the JVM's property
+    /// `java.vm.info`.
+    pub(super) fn begin(&self, jni: Jni<'_>, vm_info: &str) -> Result<(), NotBegun> {
+        // Without its native methods, the tracker has no ticks and waits without pauses.
+        let _ = load_for_boot_loader(jni);
+        let tracker = definition::tracker(jni)?;
+        let options = self.hook.options();
+        tracker.reserve.keep(jni);
+        let configured = tracker.configure(jni, options);
+        configured.map_err(|_| NotBegun::NotConfigured)?;
+        ticker::start(options);
+        let current = jni.framed(|jni| {
+            let threads = jni.find_class(c"java/lang/Thread")?;
+            jni.static_method(threads, c"currentThread", c"()Ljava/lang/Thread;")
+        });
+        let Some(Ok(current)) = current else {
+            return Err(NotBegun::NotConfigured);
+        };
+        let owner = tracker::owner(vm_info, options.timing, options.settings.clock);
+        self.hook.set_owner(owner);
+        let _ = self.begun.set((tracker, current));
+        Ok(())
+    }
+
+    /// The tracker, if calls are recorded.
+    pub(super) fn tracker(&self) -> Option<&'static TrackerClient> {
+        Some(self.begun.get()?.0)
+    }
+
+    /// Instruments a class into a buffer from `allocate`; `None` if the class stays as it is.
+    pub(super) fn instrument<B: AsMut<[u8]>>(
+        &self,
+        bytes: &[u8],
+        allocate: impl FnOnce(usize) -> Option<B>,
+    ) -> Option<B> {
+        self.begun.get()?;
+        let class = ClassFile::parse(bytes).ok()?;
+        let name = class.name();
+        if !self.hook.watch().may_name(name) {
+            return None;
+        }
+        self.hook.instrument(Origin::by_name(name), bytes, allocate)
+    }
+
+    /// Merges the calls of the calling thread, which is about to end.
+    pub(super) fn thread_ends(&self, jni: Jni<'_>) {
+        let Some((tracker, current)) = self.begun.get() else {
+            return;
+        };
+        jni.framed(|jni| {
+            if let Ok(thread) = jni.call_object(*current, &[]) {
+                tracker.thread_ends(jni, thread);
+            }
+        });
+    }
+}

@@ -1,0 +1,266 @@
+//! The agent as a profiler for JVMPI: what it does at each event.
+
+use std::collections::HashMap;
+use std::ffi::CStr;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use loadhook_jvm::jvmpi::event;
+use loadhook_profile::Profile;
+use loadhook_profile::format::pprof;
+use loadhook_profile::snapshot::Snapshot;
+use loadhook_settings::OptionsError;
+use thiserror::Error;
+
+use super::calls::Calls;
+use super::events::Event;
+use super::recorder::{self, Recorder};
+use super::report;
+use super::settings::{self, NeedsJvmti};
+use crate::diagnostics;
+use crate::jvm::jni::Jni;
+use crate::jvm::jni_calls::Argument;
+use crate::jvm::jvmpi::interface::Jvmpi;
+use crate::load;
+use crate::options::{IncludeFileError, Options};
+use crate::snapshot::assembly::{self, AssemblyError, StartTime};
+use crate::snapshot::writer::{ProfileWriter, WriteError};
+use crate::snapshot::{manifest, symbols};
+use crate::tracker::client::NoSnapshot;
+use crate::tracker::heap_reserve::has_concurrent_collector;
+
+/// The note of each profile.
+const NOTE: &str = "recorded through JVMPI, which tells neither of class loaders nor of hidden classes and virtual threads";
+
+/// The reason why the agent is not loaded as a profiler for JVMPI.
+#[derive(Debug, Error)]
+pub(crate) enum NotLoaded {
+    #[error(transparent)]
+    Options(#[from] OptionsError),
+    #[error(transparent)]
+    IncludeFile(#[from] IncludeFileError),
+    #[error(transparent)]
+    NeedsJvmti(#[from] NeedsJvmti),
+    #[error("this JVM speaks no JVMPI; load the agent with -agentpath")]
+    NoJvmpi,
+    #[error("the agent is loaded already; load it once")]
+    Twice,
+    #[error("this JVM cannot send event {0} of JVMPI, which these options need; leave out alloc=")]
+    NoEvent(i32),
+}
+
+/// The agent in a JVM that speaks JVMPI.
+pub(crate) struct Profiler {
+    jvmpi: Jvmpi,
+    calls: Calls,
+    recorder: Option<Recorder>,
+    start_time: StartTime,
+    /// The program and the JVM. Asked for before methods have probes.
+    described: OnceLock<[String; 2]>,
+    has_ended: AtomicBool,
+}
+
+/// Reads the options, and makes the profiler.
+pub(crate) fn load(jvmpi: Jvmpi, text: &str) -> Result<Profiler, NotLoaded> {
+    let settings = settings::for_jvmpi(load::parse(text)?)?;
+    let options = Options::resolve(settings, std::process::id())?;
+    if let Some(manifest) = &options.manifest {
+        manifest::check(manifest, options.settings.quiet);
+    }
+    load::check_file(&options);
+    let most_sites = options.settings.max_nodes as usize;
+    let records = options.settings.alloc.is_some();
+    Ok(Profiler {
+        jvmpi,
+        calls: Calls::new(options),
+        recorder: records.then(|| Recorder::new(most_sites)),
+        start_time: StartTime::now(),
+        described: OnceLock::new(),
+        has_ended: AtomicBool::new(false),
+    })
+}
+
+impl Profiler {
+    /// Enables the events. They may come from now on.
+    pub(crate) fn enable_events(&self) -> Result<(), NotLoaded> {
+        let always = [
+            event::JVM_INIT_DONE,
+            event::JVM_SHUT_DOWN,
+            event::THREAD_END,
+        ];
+        if self.recorder.is_some() {
+            for event in recorder::OPTIONAL {
+                self.jvmpi.enable(event);
+            }
+        }
+        let of_objects = self.recorder.iter().flat_map(|_| recorder::NEEDED);
+        for event in always.into_iter().chain(of_objects) {
+            if !self.jvmpi.enable(event) {
+                return Err(NotLoaded::NoEvent(event));
+            }
+        }
+        Ok(())
+    }
+
+    /// Handles an event.
+    pub(crate) fn handle(&self, event: Event<'_>) {
+        match &event {
+            Event::InitDone(jni) => self.begin(*jni),
+            Event::ShutDown(jni) => self.end(*jni),
+            Event::ThreadEnd { jni, .. } => self.calls.thread_ends(*jni),
+            _ => {}
+        }
+        if let Some(recorder) = &self.recorder {
+            recorder.handle(self.jvmpi, event);
+        }
+    }
+
+    /// Instruments a class into a buffer from `allocate`; `None` if the class stays as it is.
+    pub(crate) fn instrument<B: AsMut<[u8]>>(
+        &self,
+        bytes: &[u8],
+        allocate: impl FnOnce(usize) -> Option<B>,
+    ) -> Option<B> {
+        self.calls.instrument(bytes, allocate)
+    }
+
+    /// The recorded objects.
+    #[cfg(test)]
+    pub(crate) fn recorder(&self) -> Option<&Recorder> {
+        self.recorder.as_ref()
+    }
+
+    /// The JVM is initialised.
+    fn begin(&self, jni: Option<Jni<'_>>) {
+        if let Some(jni) = jni {
+            let [command, vm_info, name, version] = properties(jni);
+            let _ = self.described.set([command, format!("{name} {version}")]);
+            if self.calls.hook.options().rewrites() {
+                match self.calls.begin(jni, &vm_info) {
+                    // A VM that can shows the classes that are loaded already, too.
+                    Ok(()) if self.jvmpi.enable(event::CLASS_LOAD_HOOK) => {}
+                    Ok(()) => diagnostics::once(
+                        "the JVM offers no class-load hook; nothing is instrumented",
+                    ),
+                    Err(error) => diagnostics::once(&error.to_string()),
+                }
+            }
+        }
+        if let Some(recorder) = &self.recorder {
+            recorder.count(true);
+        }
+    }
+
+    /// The JVM ends: writes the profile.
+    fn end(&self, jni: Option<Jni<'_>>) {
+        if self.has_ended.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        // The agent's own objects, from here on, are not the program's.
+        if let Some(recorder) = &self.recorder {
+            recorder.count(false);
+            if self.can_collect() {
+                self.jvmpi.run_gc();
+            }
+        }
+        match self.write(jni) {
+            Ok(_) if self.calls.hook.options().settings.quiet => {}
+            Ok(file) => diagnostics::line(&format!("profile written to {}", file.display())),
+            Err(error) => diagnostics::line(&format!("no profile: {error}")),
+        }
+    }
+
+    /// Returns whether a collection can be asked for while the JVM ends.
+    fn can_collect(&self) -> bool {
+        match self.calls.tracker() {
+            Some(tracker) => !tracker.reserve.has_concurrent_collector,
+            None => !has_concurrent_collector(),
+        }
+    }
+
+    /// Writes the profile, and returns the name of its file.
+    fn write(&self, jni: Option<Jni<'_>>) -> Result<PathBuf, WriteError> {
+        let profile = self.profile(self.counted(jni)?);
+        let options = self.calls.hook.options();
+        let content = |out: &mut dyn Write| pprof::write(&profile, out);
+        let written = ProfileWriter::default().put(options, &options.file, content, || true);
+        written.map_err(|error| WriteError::Io {
+            file: options.file.clone(),
+            error,
+        })
+    }
+
+    /// The calls; `None` if they are not recorded.
+    fn counted(&self, jni: Option<Jni<'_>>) -> Result<Option<Snapshot>, AssemblyError> {
+        let (Some(jni), Some(tracker)) = (jni, self.calls.tracker()) else {
+            return Ok(None);
+        };
+        let collect = || {
+            self.jvmpi.run_gc();
+            true
+        };
+        if !tracker.reserve.has_room_at_exit(jni, collect) {
+            return Err(NoSnapshot::HeapFull.into());
+        }
+        assembly::counted(tracker, jni, || true).map(Some)
+    }
+
+    fn profile(&self, counted: Option<Snapshot>) -> Profile {
+        let hook = &self.calls.hook;
+        let counted = counted.unwrap_or_else(|| Snapshot {
+            header: assembly::header(hook.options(), &self.start_time),
+            threads: Vec::new(),
+            method_calls: Vec::new(),
+        });
+        let classes = hook.registry.classes();
+        // No loader is known.
+        let loaders: HashMap<u32, String> = classes
+            .iter()
+            .map(|class| (class.loader.number, String::new()))
+            .collect();
+        let symbols = match self.calls.tracker() {
+            Some(tracker) => symbols::symbols(classes, &loaders, &tracker.sizes),
+            None => Default::default(),
+        };
+        let mut profile = symbols.profile(counted);
+        let header = &mut profile.header;
+        if let Some([command, jvm]) = self.described.get() {
+            (header.command, header.jvm) = (command.clone(), jvm.clone());
+        }
+        hook.describe(header);
+        header.notes.push(NOTE.to_owned());
+        header.notes.extend(hook.registry.notes());
+        if let Some(recorder) = &self.recorder {
+            report::add_to(recorder, &mut profile);
+        }
+        profile
+    }
+}
+
+/// The program's command, `java.vm.info`, and the JVM's name and version; empty if they are unknown.
+fn properties(jni: Jni<'_>) -> [String; 4] {
+    const NAMES: [&CStr; 4] = [
+        c"sun.java.command",
+        c"java.vm.info",
+        c"java.vm.name",
+        c"java.vm.version",
+    ];
+    let found = jni.framed(|jni| {
+        let system = jni.find_class(c"java/lang/System").ok()?;
+        let descriptor = c"(Ljava/lang/String;)Ljava/lang/String;";
+        let get = jni.static_method(system, c"getProperty", descriptor).ok()?;
+        Some(NAMES.map(|name| {
+            let value = jni.new_string(name).and_then(|name| {
+                let value = jni.call_object(get, &[Argument::Object(name)])?;
+                if value.is_null() {
+                    return Ok(String::new());
+                }
+                jni.text(value)
+            });
+            value.unwrap_or_default()
+        }))
+    });
+    found.flatten().unwrap_or_default()
+}

@@ -1,0 +1,124 @@
+//! Places that allocate: threads, and the calls on their stacks.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use loadhook_profile::Frame;
+use loadhook_profile::gc_events::SiteId;
+
+use super::events::ThreadId;
+use crate::frames::numbers::Numbers;
+
+/// The site of objects that are not shown: those made before the JVM was initialised, those of the tracker, and those
+/// whose place found no room.
+pub(super) const NOT_SHOWN: SiteId = SiteId(0);
+
+/// The maximum number of different names of threads. Further threads are shown as one.
+const MOST_THREADS: usize = 10_000;
+
+/// The threads, frames and sites so far.
+pub(super) struct Sites {
+    /// Maximum numbers of frames and of sites.
+    most: usize,
+    /// The number of its name for each thread that is alive.
+    threads: HashMap<ThreadId, u32>,
+    names: Numbers<Arc<str>>,
+    /// The frames. Their methods are indexes of [`Classes`](super::classes::Classes).
+    frames: Numbers<Frame>,
+    /// A thread's name and the innermost frame, by the number of the site less one.
+    sites: Numbers<(u32, Option<u32>)>,
+}
+
+impl Sites {
+    pub(super) fn new(most: usize) -> Self {
+        let mut names = Numbers::default();
+        names.number("(other threads)".into(), MOST_THREADS);
+        Sites {
+            most,
+            threads: HashMap::new(),
+            names,
+            frames: Numbers::default(),
+            sites: Numbers::default(),
+        }
+    }
+
+    pub(super) fn thread_starts(&mut self, thread: ThreadId, name: String) {
+        let name = self.names.number(name.into(), MOST_THREADS).unwrap_or(0);
+        self.threads.insert(thread, name);
+    }
+
+    pub(super) fn thread_ends(&mut self, thread: ThreadId) {
+        self.threads.remove(&thread);
+    }
+
+    pub(super) fn knows_thread(&self, thread: ThreadId) -> bool {
+        self.threads.contains_key(&thread)
+    }
+
+    /// The site of a stack, whose frames are pairs of a method and a line, innermost first.
+    pub(super) fn site(
+        &mut self,
+        thread: ThreadId,
+        stack: impl DoubleEndedIterator<Item = (u32, Option<u32>)>,
+    ) -> SiteId {
+        let name = self.threads.get(&thread).copied().unwrap_or(0);
+        let mut innermost = None;
+        for (method, line) in stack.rev() {
+            let frame = Frame {
+                parent: innermost,
+                method,
+                line,
+                // The code may have been rewritten.
+                bci: None,
+            };
+            match self.frames.number(frame, self.most) {
+                Some(number) => innermost = Some(number),
+                None => break,
+            }
+        }
+        let site = self.sites.number((name, innermost), self.most);
+        site.map_or(NOT_SHOWN, |number| SiteId(number + 1))
+    }
+
+    /// The name of a site's thread, and its innermost frame; `None` for [`NOT_SHOWN`].
+    pub(super) fn place(&self, site: SiteId) -> Option<(&Arc<str>, Option<u32>)> {
+        let (name, frame) = self.sites.all().get(site.0.checked_sub(1)? as usize)?;
+        Some((self.names.all().get(*name as usize)?, *frame))
+    }
+
+    pub(super) fn frames(&self) -> &[Frame] {
+        self.frames.all()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stacks_share_their_outer_frames() {
+        let mut sites = Sites::new(3);
+        let thread = ThreadId(8);
+        sites.thread_starts(thread, "main".to_owned());
+        let inner = sites.site(thread, [(7, Some(70)), (5, None)].into_iter());
+        let outer = sites.site(thread, [(5, None)].into_iter());
+        assert_ne!(inner, outer);
+        assert_eq!(sites.frames().len(), 2);
+        assert_eq!(
+            sites.site(thread, [(7, Some(70)), (5, None)].into_iter()),
+            inner
+        );
+        let (name, frame) = sites.place(inner).expect("a site");
+        assert_eq!((&**name, frame), ("main", Some(1)));
+        sites.thread_ends(thread);
+        assert!(!sites.knows_thread(thread));
+        let other = sites.site(thread, std::iter::empty());
+        assert_eq!(
+            sites.place(other).map(|(name, frame)| (&**name, frame)),
+            Some(("(other threads)", None))
+        );
+        // There is no room for a fourth site.
+        assert_eq!(sites.site(thread, [(5, None)].into_iter()), NOT_SHOWN);
+        assert_eq!(sites.place(NOT_SHOWN), None);
+    }
+}
