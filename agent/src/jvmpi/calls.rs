@@ -1,9 +1,11 @@
 //! Calls: the bytes of classes go through the hook, and the tracker counts and times.
 
+use std::cell::Cell;
 use std::sync::OnceLock;
 
 use loadhook_rewrite::ClassFile;
 
+use crate::diagnostics;
 use crate::events::NotBegun;
 use crate::instrument::hook::Hook;
 use crate::instrument::loaders::Origin;
@@ -13,6 +15,11 @@ use crate::jvm::jvmpi::own_library::load_for_boot_loader;
 use crate::options::Options;
 use crate::tracker::client::TrackerClient;
 use crate::tracker::{self, definition, ticker};
+
+thread_local! {
+    /// True in the thread that runs `main`.
+    static IS_MAIN: Cell<bool> = const { Cell::new(false) };
+}
 
 /// The calls of the program.
 pub(super) struct Calls {
@@ -32,11 +39,15 @@ impl Calls {
     /// Defines and configures the tracker. Classes may be instrumented after this. `vm_info` is the JVM's property
     /// `java.vm.info`.
     pub(super) fn begin(&self, jni: Jni<'_>, vm_info: &str) -> Result<(), NotBegun> {
-        // Without its native methods, the tracker has no ticks and waits without pauses.
-        let _ = load_for_boot_loader(jni);
+        if load_for_boot_loader(jni).is_err() {
+            diagnostics::once(
+                "the JVM does not find the tracker's native methods, so times have larger errors; report this",
+            );
+        }
         let tracker = definition::tracker(jni)?;
         let options = self.hook.options();
         tracker.reserve.keep(jni);
+        IS_MAIN.set(true);
         let configured = tracker.configure(jni, options);
         configured.map_err(|_| NotBegun::NotConfigured)?;
         ticker::start(options);
@@ -83,5 +94,8 @@ impl Calls {
                 tracker.thread_ends(jni, thread);
             }
         });
+        if IS_MAIN.take() {
+            tracker.reserve.main_thread_ends(jni);
+        }
     }
 }

@@ -8,6 +8,7 @@ use loadhook_rewrite::symbol::text;
 
 use super::events::{LoadedClass, MethodId};
 use crate::frames::resolve::type_name;
+use crate::instrument::hidden_names::without_address;
 use crate::tracker;
 
 /// `JVMPI_NORMAL_OBJECT`: an object that is no array.
@@ -53,7 +54,7 @@ impl Classes {
     pub(super) fn add(&mut self, known: Option<u32>, loaded: &LoadedClass<'_>) -> u32 {
         let number = known.unwrap_or_else(|| {
             self.all.push(Class {
-                name: text(loaded.name).into(),
+                name: text(without_address(loaded.name)).into(),
                 methods: Vec::new(),
             });
             self.all.len() as u32 - 1

@@ -34,6 +34,9 @@ use crate::tracker::heap_reserve::has_concurrent_collector;
 /// The note of each profile.
 const NOTE: &str = "recorded through JVMPI, which tells neither of class loaders nor of hidden classes and virtual threads";
 
+/// The note of a profile whose objects cannot be collected before it is written.
+const AT_LAST_COLLECTION: &str = "objects shown as alive were not known to be dead at the last collection; this garbage collector cannot run while the JVM ends";
+
 /// The reason why the agent is not loaded as a profiler for JVMPI.
 #[derive(Debug, Error)]
 pub(crate) enum NotLoaded {
@@ -43,12 +46,18 @@ pub(crate) enum NotLoaded {
     IncludeFile(#[from] IncludeFileError),
     #[error(transparent)]
     NeedsJvmti(#[from] NeedsJvmti),
-    #[error("this JVM speaks no JVMPI; load the agent with -agentpath")]
+    #[error(
+        "this JVM speaks no JVMPI, so nothing is recorded; load the agent with -agentpath instead of -Xrun"
+    )]
     NoJvmpi,
     #[error("the agent is loaded already; load it once")]
     Twice,
-    #[error("this JVM cannot send event {0} of JVMPI, which these options need; leave out alloc=")]
+    #[error(
+        "this JVM cannot send event {0} of JVMPI, without which nothing can be recorded; run without the agent"
+    )]
     NoEvent(i32),
+    #[error("this JVM cannot send event {0} of JVMPI, which alloc= needs; leave out alloc=")]
+    NoObjects(i32),
 }
 
 /// The agent in a JVM that speaks JVMPI.
@@ -90,15 +99,20 @@ impl Profiler {
             event::JVM_SHUT_DOWN,
             event::THREAD_END,
         ];
-        if self.recorder.is_some() {
-            for event in recorder::OPTIONAL {
-                self.jvmpi.enable(event);
-            }
-        }
-        let of_objects = self.recorder.iter().flat_map(|_| recorder::NEEDED);
-        for event in always.into_iter().chain(of_objects) {
+        for event in always {
             if !self.jvmpi.enable(event) {
                 return Err(NotLoaded::NoEvent(event));
+            }
+        }
+        if self.recorder.is_none() {
+            return Ok(());
+        }
+        for event in recorder::OPTIONAL {
+            self.jvmpi.enable(event);
+        }
+        for event in recorder::NEEDED {
+            if !self.jvmpi.enable(event) {
+                return Err(NotLoaded::NoObjects(event));
             }
         }
         Ok(())
@@ -233,6 +247,9 @@ impl Profiler {
         header.notes.push(NOTE.to_owned());
         header.notes.extend(hook.registry.notes());
         if let Some(recorder) = &self.recorder {
+            if !self.can_collect() {
+                profile.header.notes.push(AT_LAST_COLLECTION.to_owned());
+            }
             report::add_to(recorder, &mut profile);
         }
         profile

@@ -163,7 +163,7 @@ impl Recorder {
         } else {
             NOT_SHOWN
         };
-        tables.object(object, site);
+        tables.object(object, site, is_requested);
     }
 
     /// The stack of the calling thread. The VM is asked for the classes of methods that are not known.

@@ -87,6 +87,12 @@ fn notes(tables: &Tables, lost: u64) -> Vec<String> {
             count(tables.not_followed)
         ));
     }
+    if tables.sites.without_room > 0 {
+        notes.push(format!(
+            "{} objects are missing or shown at an outer caller, since there was no room for their places; raise --max-nodes",
+            count(tables.sites.without_room)
+        ));
+    }
     let doubtful = lost + tables.contradictions;
     if doubtful > 0 {
         notes.push(format!(

@@ -27,6 +27,8 @@ pub(super) struct Sites {
     frames: Numbers<Frame>,
     /// A thread's name and the innermost frame, by the number of the site less one.
     sites: Numbers<(u32, Option<u32>)>,
+    /// Number of objects whose place found no room, or not all of its frames.
+    pub(super) without_room: u64,
 }
 
 impl Sites {
@@ -39,6 +41,7 @@ impl Sites {
             names,
             frames: Numbers::default(),
             sites: Numbers::default(),
+            without_room: 0,
         }
     }
 
@@ -63,6 +66,7 @@ impl Sites {
     ) -> SiteId {
         let name = self.threads.get(&thread).copied().unwrap_or(0);
         let mut innermost = None;
+        let mut has_room = true;
         for (method, line) in stack.rev() {
             let frame = Frame {
                 parent: innermost,
@@ -73,10 +77,14 @@ impl Sites {
             };
             match self.frames.number(frame, self.most) {
                 Some(number) => innermost = Some(number),
-                None => break,
+                None => {
+                    has_room = false;
+                    break;
+                }
             }
         }
         let site = self.sites.number((name, innermost), self.most);
+        self.without_room += u64::from(!has_room || site.is_none());
         site.map_or(NOT_SHOWN, |number| SiteId(number + 1))
     }
 
@@ -119,6 +127,6 @@ mod tests {
         );
         // There is no room for a fourth site.
         assert_eq!(sites.site(thread, [(5, None)].into_iter()), NOT_SHOWN);
-        assert_eq!(sites.place(NOT_SHOWN), None);
+        assert_eq!((sites.place(NOT_SHOWN), sites.without_room), (None, 1));
     }
 }

@@ -102,8 +102,9 @@ impl Tables {
         self.sites.site(thread, frames.into_iter())
     }
 
-    /// Notes an object. One that is known already was only described again.
-    pub(super) fn object(&mut self, object: &AllocatedObject, site: SiteId) {
+    /// Notes an object. One that is known already was only described again. One that was asked for is the object of a
+    /// class: it is followed even if there are too many, because the class is known by it.
+    pub(super) fn object(&mut self, object: &AllocatedObject, site: SiteId, is_requested: bool) {
         let class = object.class.and_then(|class| self.class(class));
         let kind = (class, object.kind);
         let type_number = ClassId(self.types.number(kind, MOST_TYPES).unwrap_or(0));
@@ -119,7 +120,7 @@ impl Tables {
             amount.objects += 1;
             amount.bytes += object.size;
         }
-        if self.heap.objects() >= MOST_OBJECTS {
+        if self.heap.objects() >= MOST_OBJECTS && !is_requested {
             self.not_followed += 1;
             return;
         }

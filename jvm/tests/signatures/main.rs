@@ -104,10 +104,11 @@ fn bindings() -> Result<Bindings> {
     let mut files = vec![paths::workspace().join(JVMPI_CALLBACKS)];
     for folder in FOLDERS {
         let found = corpus::files(&paths::workspace().join(folder), "rs")?;
+        let of_jvmpi = paths::workspace().join("agent/src/jvm/jvmpi");
         files.extend(
             found
                 .into_iter()
-                .filter(|file| !file.components().any(|part| part.as_os_str() == "jvmpi")),
+                .filter(|file| !file.starts_with(&of_jvmpi)),
         );
     }
     for file in files {

@@ -50,6 +50,11 @@ pub unsafe extern "system" fn JVM_OnLoad(
     }));
     match loaded {
         Ok(Ok(())) => JNI_OK,
+        // `-Xrun` calls this function in any JVM. Without JVMPI, the program runs without the agent.
+        Ok(Err(error @ NotLoaded::NoJvmpi)) => {
+            diagnostics::line(&error.to_string());
+            JNI_OK
+        }
         Ok(Err(error)) => {
             diagnostics::line(&error.to_string());
             JNI_ERR
