@@ -350,8 +350,9 @@ impl HeapModel {
         if self.allocated.bytes.checked_add(size).is_none() {
             return Err(Fault::TooManyBytes);
         }
+        *arena += 1;
         let label = 0;
-        self.put(id, Object { group, label, size });
+        place.insert(Object { group, label, size });
         self.allocated.put(size);
         let amounts = self.amounts.entry(group).or_default();
         amounts.allocated.put(size);

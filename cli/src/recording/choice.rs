@@ -286,7 +286,7 @@ impl ChoiceArgs {
 pub(super) fn refused(conflict: Conflict) -> anyhow::Error {
     match conflict {
         Conflict::NothingRecorded => anyhow!(
-            "--timing none records nothing without --alloc; add --alloc or choose another --timing"
+            "--timing none records nothing without --alloc and --locks; add one of them or choose another --timing"
         ),
         Conflict::ContextWithoutExact => anyhow!("--alloc-context needs --alloc exact"),
         Conflict::ContextWithSamples => anyhow!(
