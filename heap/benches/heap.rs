@@ -62,7 +62,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Seconds of processor time of the main thread, which is the only thread.
+/// Returns the seconds of processor time of the main thread, which is the only thread.
 fn on_processor() -> io::Result<f64> {
     let statistics = fs::read_to_string("/proc/thread-self/schedstat")?;
     let nanoseconds = statistics
@@ -74,7 +74,7 @@ fn on_processor() -> io::Result<f64> {
         .ok_or(io::ErrorKind::NotFound.into())
 }
 
-/// Peak resident memory of the process, in megabytes.
+/// Returns the peak resident memory of the process, in megabytes.
 fn peak() -> io::Result<u64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

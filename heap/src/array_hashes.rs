@@ -20,8 +20,8 @@ const STRING: u64 = 8;
 /// Memory in bytes for each string that may use only a range of its array.
 const RANGE: u64 = size_of::<(StringValue, (u32, u32))>() as u64;
 
-/// Field `what` of the error [`ErrorKind::TooMany`]. This error is returned if the hashes do not
-/// fit into the memory of [`Duplicates::read`](crate::Duplicates::read) or of a
+/// Value of the field `what` in the error [`ErrorKind::TooMany`] if the hashes do not fit into the
+/// memory of [`Duplicates::read`](crate::Duplicates::read) or of a
 /// [`ViewRequest`](crate::ViewRequest).
 pub const BYTES_OF_HASHES: &str = "bytes of hashes of arrays";
 
@@ -32,8 +32,8 @@ pub(crate) struct HashedArray {
     pub(crate) hash: (u64, u64),
     pub(crate) class: u32,
     pub(crate) length: u32,
-    /// Number of strings that use this array: first the strings with one byte per character, then
-    /// those with two.
+    /// Numbers of strings that use this array: of those with one byte per character, then of those
+    /// with two.
     pub(crate) strings: [u32; 2],
 }
 
@@ -45,7 +45,8 @@ pub(crate) struct ArrayHashes<'s> {
     string_class: Option<&'s StringClass>,
     key: [u64; 2],
     arrays: Vec<HashedArray>,
-    /// The arrays of strings: first of strings with one byte a character, then of strings with two.
+    /// Identifiers of the arrays of strings: for strings with one byte per character, then with
+    /// two.
     string_arrays: [Vec<u64>; 2],
     /// Strings that may use only a range of their array, each with its range.
     ranges: Vec<(StringValue, (u32, u32))>,
@@ -58,7 +59,7 @@ pub(crate) struct ArrayHashes<'s> {
     open: Option<(HashedArray, SipHasher13, u64)>,
 }
 
-/// Memory in bytes for the hashes of all arrays and strings of a dump.
+/// Returns the memory in bytes for the hashes of all arrays and strings of a dump.
 pub(crate) fn bytes_of_hashes(survey: &Survey, string_class: Option<&StringClass>) -> u64 {
     let arrays: u64 = survey.classes.iter().map(|class| class.arrays).sum();
     let strings = string_class.map_or(0, |strings| {

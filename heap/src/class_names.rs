@@ -20,7 +20,7 @@ impl<'s> ClassNames<'s> {
         }
     }
 
-    /// The name of a class in Java.
+    /// Returns the name of a class in Java.
     pub(crate) fn name(&mut self, class: u32) -> Arc<str> {
         let survey = self.survey;
         let name = || survey.name(class).into();
@@ -30,7 +30,8 @@ impl<'s> ClassNames<'s> {
         }
     }
 
-    /// The name of the class with this identifier. The class itself need not be in the dump.
+    /// Returns the name of the class with this identifier. The class itself need not be in the
+    /// dump.
     pub(crate) fn name_of_id(&mut self, id: u64) -> Option<Arc<str>> {
         let survey = self.survey;
         if let Some(class) = survey.class_index(id) {

@@ -1,4 +1,5 @@
-//! The fields of some objects, and the names of the fields by which others refer to them.
+//! Reads the fields of selected objects, and the names of the fields that refer from one selected
+//! object to another.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
@@ -19,7 +20,7 @@ use crate::strings::{StringClass, StringValue};
 /// Maximum number of strings and arrays of numbers with a preview. Previews are held in memory.
 const MOST_PREVIEWS: usize = 50_000;
 
-/// Fields and previews of some objects, and names of some references.
+/// Fields and previews of the requested objects, and names of the requested references.
 #[derive(Clone, Debug, Default)]
 pub struct Details {
     /// Fields of each object; for an array of references its elements.
@@ -43,10 +44,10 @@ pub struct Fields {
 /// A field of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Name of the field; for an element `[3]`.
+    /// Name of the field; for an array element its index in brackets, for example `[3]`.
     pub name: Arc<str>,
-    /// Type of the field. A reference has the type [`Type::Object`], since a dump does not have the
-    /// declared classes of fields.
+    /// Type of the field. A reference has the type [`Type::Object`], because a dump does not
+    /// contain the declared class of a field.
     pub value_type: Type,
     /// Value of the field.
     pub value: FieldValue,
@@ -57,18 +58,19 @@ pub struct Field {
 pub enum FieldValue {
     /// The null reference.
     Null,
-    /// A reference to an object.
+    /// Number of the referenced object in the graph.
     Object(u32),
-    /// A reference to an object that the dump does not have, by its identifier.
+    /// Identifier of a referenced object that is missing in the dump.
     Absent(u64),
     /// A number, as Java prints it.
     Number(String),
 }
 
 impl Graph {
-    /// Reads the dump once more for details: at most `most` fields of each of `objects`, previews
-    /// of the strings among them and their fields, and the name by which the first object
-    /// of each of `pairs` refers to the second.
+    /// Reads the details of `objects` in another pass over the dump: at most `most` fields of each
+    /// object, and previews. Arrays of numbers in `objects` get a preview, and strings in `objects`
+    /// or in one of the fields. For each pair in `pairs`, also reads the name of the field by which
+    /// the first object refers to the second.
     ///
     /// # Errors
     ///
@@ -89,14 +91,14 @@ impl Graph {
         reader.finish(end)
     }
 
-    /// The array with a string's characters: the first array that the string refers to.
+    /// Returns the array with a string's characters: the first array that the string refers to.
     pub(crate) fn array_of_string(&self, string: u32) -> Option<u32> {
         let mut beside = self.references(string).into_iter();
         beside.find(|object| matches!(self.kind(*object), ObjectKind::Array(_)))
     }
 
-    /// Finds the objects that get a preview: the strings among some objects and their fields, and
-    /// the arrays of numbers among the objects.
+    /// Finds the objects that get a preview: the strings in `objects` and in the fields of
+    /// `objects`, and the arrays of numbers in `objects`. Returns the strings, then the arrays.
     fn previewed(
         &self,
         objects: &[u32],

@@ -13,8 +13,8 @@ use crate::external_sort::Sorted;
 use crate::store::{Column, Store};
 
 /// Computes the immediate dominator of each number. `parents` has each number's parent in the
-/// depth-first walk. A record of `references` is the complement of the target, and the source; so
-/// references to the highest number come first in sorted order.
+/// depth-first walk. A record of `references` has the bitwise complement of the target, then the
+/// source. So the sorted records begin with the references to the highest number.
 pub(crate) fn immediate_dominators(
     store: &mut Store,
     mut parents: Column,
@@ -93,8 +93,8 @@ impl Forest {
         store.set(&self.0, PARTS * number as usize + part, value)
     }
 
-    /// The number with the least semidominator between `number` and the root of
-    /// its tree, without the root. Numbers above `limit` are linked.
+    /// Returns the number with the least semidominator between `number` and the root of its tree,
+    /// without the root. Numbers above `limit` are linked.
     #[inline]
     fn best(
         &self,
@@ -112,8 +112,8 @@ impl Forest {
         self.get(store, number, LABEL)
     }
 
-    /// The semidominator of the number that [`best`](Forest::best) returns. A number that is not
-    /// linked counts as its own best number.
+    /// Returns the semidominator of the number that [`best`](Forest::best) returns. A number that
+    /// is not linked counts as its own best number.
     #[inline]
     fn semi_of_best(
         &self,

@@ -94,9 +94,8 @@ impl Graph {
         let [mut objects, mut parents] = [0; 2].map(|len| store.column(len));
         store.push(&mut objects, 0)?;
         store.push(&mut parents, 0)?;
-        // The object whose references the walk follows is `from`. The stack has
-        // the position in the reference list of `from`, and those of its
-        // ancestors.
+        // The walk follows the references of `from`, and `next` is the position in them. The stack
+        // has a position in the references of each ancestor of `from`.
         let mut stack = store.column(0);
         for root in &self.roots {
             let (mut from, mut next) = (0, 0);
@@ -126,8 +125,8 @@ impl Graph {
         Ok((order, objects, parents))
     }
 
-    /// Returns the references of reachable objects as records: the complement of the target, and
-    /// the source. So references to the highest number come first.
+    /// Returns the references of reachable objects as records: the bitwise complement of the
+    /// target, then the source. So references to the highest number come first.
     fn sorted_references(&self, store: &mut Store, order: &Column) -> io::Result<Sorted<2>> {
         let mut sorter = Sorter::new(self.sorting);
         for root in &self.roots {
@@ -153,20 +152,20 @@ impl Graph {
 }
 
 impl Dominators<'_> {
-    /// The number of reachable objects, without those that are left out.
+    /// Returns the number of reachable objects, without those that are left out.
     #[must_use]
     pub fn reachable(&self) -> u32 {
         self.objects.len() as u32 - 1
     }
 
-    /// The number of unreachable objects, without those that are left out.
+    /// Returns the number of unreachable objects, without those that are left out.
     #[must_use]
     pub fn unreachable(&self) -> u64 {
         let all = self.graph.len() - self.graph.left_out;
         all.saturating_sub(self.reachable()).into()
     }
 
-    /// The retained size of an object; `None` if it is unreachable.
+    /// Returns the retained size of an object; `None` if it is unreachable.
     #[must_use]
     pub fn retained(&self, object: u32) -> Option<u64> {
         self.graph.query(|store| {
@@ -177,7 +176,7 @@ impl Dominators<'_> {
         })
     }
 
-    /// The immediate dominator of an object; `None` if only roots dominate it, or if it is
+    /// Returns the immediate dominator of an object; `None` if only roots dominate it, or if it is
     /// unreachable.
     #[must_use]
     pub fn dominator(&self, object: u32) -> Option<u32> {
@@ -190,7 +189,7 @@ impl Dominators<'_> {
         })
     }
 
-    /// The objects with the largest retained sizes, the largest first, at most `most`.
+    /// Returns the objects with the largest retained sizes, the largest first, at most `most`.
     #[must_use]
     pub fn largest(&self, most: usize) -> Vec<u32> {
         self.graph.query(|store| {
@@ -208,9 +207,8 @@ impl Dominators<'_> {
         })
     }
 
-    /// For each class, the retained size of all its objects together; the key is
-    /// the identifier of the class. An object that another object of the class
-    /// dominates is counted once.
+    /// Returns for each class, by its identifier, the retained size of all its objects together. An
+    /// object that another object of its class dominates is not counted again.
     #[must_use]
     pub fn by_class(&self) -> HashMap<u64, u64> {
         let graph = self.graph;
@@ -226,12 +224,13 @@ impl Dominators<'_> {
             .collect()
     }
 
-    /// Reads from the store; see [`Graph::query`].
+    /// Runs `ask` on the store; see [`Graph::query`].
     pub(crate) fn query<T: Default>(&self, ask: impl FnOnce(&mut Store) -> io::Result<T>) -> T {
         self.graph.query(ask)
     }
 
-    /// The retained size of an object, by its number; for 0 the bytes of all reachable objects.
+    /// Returns the retained size of an object, by its number; for 0 the bytes of all reachable
+    /// objects.
     pub(crate) fn retained_by(&self, store: &mut Store, number: u32) -> io::Result<u64> {
         store.get64(&self.retained, number as usize)
     }
@@ -240,14 +239,15 @@ impl Dominators<'_> {
         store.get(&self.objects, number as usize)
     }
 
-    /// The class of an object, by its number; for a class object, the class `java.lang.Class`.
+    /// Returns the class of an object, by its number; for a class object, the class
+    /// `java.lang.Class`.
     pub(crate) fn class_at(&self, store: &mut Store, number: u32) -> io::Result<u32> {
         let object = self.object_at(store, number)?;
         let class = self.graph.class_in(store, object)?;
         Ok(class.unwrap_or(self.java_lang_class))
     }
 
-    /// The dominator tree from the roots to the leaves.
+    /// Returns the dominator tree from the roots to the leaves.
     pub(crate) fn children(&self, store: &mut Store) -> io::Result<Children> {
         let count = self.objects.len();
         let [child, next] = [count; 2].map(|len| store.column(len));
@@ -260,8 +260,8 @@ impl Dominators<'_> {
         Ok(Children { child, next })
     }
 
-    /// For each class in `classes`, at most `most` of its objects: those with the
-    /// largest retained sizes. Unreachable objects come last.
+    /// Returns for each class in `classes`, at most `most` of its objects: those with the largest
+    /// retained sizes. Unreachable objects come last.
     #[must_use]
     pub fn largest_of_each(&self, classes: &[u64], most: usize) -> Vec<Vec<u32>> {
         let mut places: Vec<Option<usize>> = vec![None; self.graph.survey.classes.len()];
@@ -347,8 +347,8 @@ impl Dominators<'_> {
         Ok(bytes)
     }
 
-    /// The shortest path from an object to a root, both included; empty if it is unreachable. It
-    /// ends at a variable of a thread only if there is no other path.
+    /// Returns the shortest path from an object to a root, both included; empty for an unreachable
+    /// object. The path ends at a variable of a thread only if there is no other path.
     #[must_use]
     pub fn path(&self, object: u32) -> Vec<u32> {
         match self.retained(object) {

@@ -26,10 +26,10 @@ use crate::survey::Survey;
 pub struct Duplicates {
     /// The number of objects of each class.
     pub histogram: Histogram,
-    /// Strings with equal characters. Of each group, one string and one array are
+    /// Strings with equal characters. Of each group of equal strings, one string and one array are
     /// needed; the others are wasted.
     pub strings: Waste,
-    /// Arrays of one type with equal elements that are not arrays of strings.
+    /// Arrays of one type with equal elements, without the arrays that belong to strings.
     pub arrays: Waste,
     /// Number of strings that use only a range of their array, as strings did before JDK 7. Such
     /// strings are not compared.
@@ -68,7 +68,7 @@ pub struct Duplicate {
     pub preview: Preview,
 }
 
-/// A row whose preview is not made yet. The order of rows is that of the table.
+/// A duplicate without its preview. Rows sort as in the table.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Row {
     wasted: u64,
@@ -191,7 +191,7 @@ impl<'s> DuplicateGroups<'s> {
         }
     }
 
-    /// The arrays whose beginnings are read for previews.
+    /// Returns the arrays whose beginnings are read for previews.
     pub(crate) fn prefixes(&self) -> ArrayPrefixes<'s> {
         ArrayPrefixes::new(self.survey, self.rows.iter().map(|row| row.id.0))
     }
@@ -244,7 +244,7 @@ struct Sums {
 }
 
 impl Sums {
-    /// Adds arrays with equal contents: those of strings, and the others.
+    /// Adds a group of arrays with equal contents to the sums of strings and of arrays.
     fn add(&mut self, equal: &[HashedArray], string_bytes: u64, array_bytes: u64) {
         let class = equal[0].class;
         for (width, is_wide) in [false, true].into_iter().enumerate() {

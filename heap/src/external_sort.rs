@@ -11,7 +11,7 @@ use crate::store::{Column, Store};
 /// Maximum number of bytes of a run.
 pub(crate) const LONGEST_RUN: u64 = 32 << 20;
 
-/// Sorts records of `N` numbers. `N` must divide the number of numbers in a page.
+/// A sorter of records of `N` numbers. `N` must divide the count of numbers in a page of the store.
 pub(crate) struct Sorter<const N: usize> {
     run: Vec<[u32; N]>,
     longest: usize,
@@ -19,7 +19,7 @@ pub(crate) struct Sorter<const N: usize> {
 }
 
 impl<const N: usize> Sorter<N> {
-    /// A sorter that takes at most `memory` bytes, but at least 16 KB.
+    /// Returns a sorter that takes at most `memory` bytes, but at least 16 KB.
     pub(crate) fn new(memory: u64) -> Sorter<N> {
         let longest = memory.clamp(1 << 14, LONGEST_RUN) as usize / (4 * N);
         Sorter {
@@ -56,7 +56,7 @@ impl<const N: usize> Sorter<N> {
         Ok(())
     }
 
-    /// The records in order.
+    /// Returns the records in ascending order.
     pub(crate) fn finish(mut self, store: &mut Store) -> io::Result<Sorted<N>> {
         let mut sorted = Sorted {
             run: Vec::new(),
@@ -113,7 +113,7 @@ impl<const N: usize> Sorted<N> {
     }
 }
 
-/// The next record of a run. Pages that were read are freed.
+/// Reads the next record of a run, and frees the pages that were read.
 fn read<const N: usize>(
     store: &mut Store,
     column: &Column,

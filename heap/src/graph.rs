@@ -1,7 +1,7 @@
 //! The objects of a dump and their references.
 //!
-//! Objects are numbered in the order of their identifiers. All references are in one list in
-//! the order of the dump, where those of each object lie together.
+//! Objects are numbered in the order of their identifiers. All references are in one list, in the
+//! order of the dump. The references of an object follow each other in the list.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -55,7 +55,7 @@ pub struct Graph {
     fault: RefCell<Option<io::Error>>,
 }
 
-/// The part of `memory` that sorting may take.
+/// Returns the part of `memory` that sorting may take.
 fn sorting_share(memory: u64) -> u64 {
     (memory / 8).min(LONGEST_RUN)
 }
@@ -185,7 +185,7 @@ impl Graph {
         self.is_cut_off
     }
 
-    /// The number of objects.
+    /// Returns the number of objects.
     #[must_use]
     pub fn len(&self) -> u32 {
         self.index.len()
@@ -197,7 +197,7 @@ impl Graph {
         self.len() == 0
     }
 
-    /// The identifier of an object.
+    /// Returns the identifier of an object.
     #[must_use]
     pub fn id(&self, object: u32) -> u64 {
         self.query(|store| self.id_in(store, object))
@@ -207,20 +207,20 @@ impl Graph {
         self.index.id(store, object)
     }
 
-    /// The object with an identifier.
+    /// Returns the object with an identifier.
     #[must_use]
     pub fn object(&self, id: u64) -> Option<u32> {
         self.query(|store| self.index.number(store, id))
     }
 
-    /// The root record of an object, if it is a GC root.
+    /// Returns the root record of an object, if it is a GC root.
     #[must_use]
     pub fn root(&self, object: u32) -> Option<Root> {
         self.root_of.get(&object).copied()
     }
 
-    /// The objects of a class, by its name in Java. The name `class java.lang.String` stands for
-    /// the class objects of that name: each class loader may have one.
+    /// Finds the objects of a class, by its name in Java. The name `class java.lang.String` stands
+    /// for the class objects of that name: each class loader may have one.
     pub fn objects_of_class(&self, class: &str) -> impl Iterator<Item = u32> {
         let (name, wants_classes) = match class.strip_prefix("class ") {
             Some(name) => (name, true),
@@ -254,7 +254,7 @@ impl Graph {
         Ok(ObjectKind::unpack(store.get(&self.kinds, object as usize)?))
     }
 
-    /// The class of an object; `None` for a class object.
+    /// Returns the class of an object; `None` for a class object.
     pub(crate) fn class_in(&self, store: &mut Store, object: u32) -> io::Result<Option<u32>> {
         Ok(match self.kind_in(store, object)? {
             ObjectKind::Instance(class) | ObjectKind::Array(class) => Some(class),
@@ -262,7 +262,7 @@ impl Graph {
         })
     }
 
-    /// The class of an object, by its name in Java: `java.lang.String`. For a class object
+    /// Returns the class of an object, by its name in Java: `java.lang.String`. For a class object
     /// `class java.lang.String`.
     #[must_use]
     pub fn name(&self, object: u32) -> String {
@@ -272,7 +272,7 @@ impl Graph {
         }
     }
 
-    /// The bytes of an object in memory.
+    /// Returns the bytes that an object takes in memory.
     #[must_use]
     pub fn size(&self, object: u32) -> u64 {
         self.query(|store| self.size_in(store, object))
@@ -282,7 +282,8 @@ impl Graph {
         Ok(u64::from(store.get(&self.sizes, object as usize)?) * 8)
     }
 
-    /// The objects that an object refers to. Its class object is one of them unless that is a root.
+    /// Returns the objects that an object refers to. Its class object is one of them, unless the
+    /// class object is a root.
     #[must_use]
     pub fn references(&self, object: u32) -> Vec<u32> {
         self.query(|store| self.references_in(store, object))
@@ -297,9 +298,9 @@ impl Graph {
         Ok(references)
     }
 
-    /// The referrers of each of `objects`: at most `most` of them, and the number of all. A referrer
-    /// with several references to the object counts once. Referrers that are left out of the graph
-    /// do not count.
+    /// Returns for each of `objects` at most `most` referrers, and the number of all its referrers.
+    /// A referrer with several references to the object counts once. Referrers that are left out of
+    /// the graph do not count.
     #[must_use]
     pub fn referrers(&self, objects: &[u32], most: usize) -> Vec<(Vec<u32>, u64)> {
         self.query(|store| {
@@ -334,14 +335,14 @@ impl Graph {
         })
     }
 
-    /// The position of an object's first reference plus 1, or 0.
+    /// Returns the position of an object's first reference plus 1, or 0.
     #[inline]
     pub(crate) fn first_in(&self, store: &mut Store, object: u32) -> io::Result<u32> {
         store.get(&self.first, object as usize)
     }
 
-    /// Returns the reference at `position` and advances it; `None` at the end of the object's
-    /// references.
+    /// Returns the reference at the position `next`, and advances `next`; `None` after the object's
+    /// last reference.
     #[inline]
     pub(crate) fn reference_in(
         &self,

@@ -33,7 +33,7 @@ pub struct Histogram {
     pub header: Header,
     /// The size model by which bytes were computed.
     pub model: SizeModel,
-    /// Bytes of the dump that were read, unpacked.
+    /// Number of bytes that were read from the dump, after unpacking.
     pub dump_bytes: u64,
     /// True if bytes that are not compressed follow the compressed dump. They are not read.
     pub has_trailing_bytes: bool,
@@ -45,21 +45,21 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// The number of all objects.
+    /// Returns the number of all objects.
     #[must_use]
     pub fn instances(&self) -> u64 {
         self.classes.iter().map(|class| class.instances).sum()
     }
 
-    /// The bytes of all objects.
+    /// Returns the bytes of all objects.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let bytes = self.classes.iter().map(|class| class.bytes);
         bytes.fold(0, u64::saturating_add)
     }
 
-    /// Subtracts the objects that are left out. `counts` has their number for each class, by the
-    /// identifier of the class.
+    /// Subtracts the objects that are left out. `counts` has the number and the bytes of these
+    /// objects for each class, by the identifier of the class.
     pub(crate) fn leave_out(&mut self, counts: &[(u64, LeftOut)]) {
         let counts: HashMap<u64, LeftOut> = counts.iter().copied().collect();
         for class in &mut self.classes {
@@ -90,8 +90,8 @@ pub fn histogram(source: impl Read) -> (Histogram, Result<(), Error>) {
 }
 
 /// Counts the objects of a dump without the classes of Loadhook's tracker and their objects.
-/// `left_out` has their number. Objects that only the tracker keeps alive are still counted;
-/// finding those needs a graph, see
+/// [`Histogram::left_out`] counts the omitted objects. Objects that only the tracker keeps alive
+/// are still counted; finding those needs a graph, see
 /// [`Graph::leave_out_profiler`](crate::Graph::leave_out_profiler).
 pub fn histogram_without_tracker(source: impl Read) -> (Histogram, Result<(), Error>) {
     count(source, true)
@@ -137,7 +137,7 @@ fn tracker_counts(survey: &Survey, is_tracker: &[bool]) -> Vec<(u64, LeftOut)> {
     counts
 }
 
-/// The histogram of a survey.
+/// Returns the histogram of a survey.
 pub(crate) fn histogram_of(survey: &Survey) -> Histogram {
     let sizes = ObjectSizes::new(survey);
     let mut classes = Vec::new();

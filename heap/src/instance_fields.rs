@@ -11,7 +11,7 @@ const MOST_SUPERCLASSES: usize = 1000;
 /// A field of an instance.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FieldPlace {
-    /// Offset among the field values.
+    /// Offset in the field values of an instance, in bytes.
     pub(crate) offset: usize,
     /// Identifier of the field's name.
     pub(crate) name: u64,
@@ -20,8 +20,8 @@ pub(crate) struct FieldPlace {
     pub(crate) class: u32,
 }
 
-/// The fields of an instance whose values take `bytes`, in the order of the dump: those of its
-/// class, then those of the superclass, and so on. Fields beyond `bytes` are left out.
+/// Returns the fields of an instance whose values take `bytes`, in the order of the dump: the
+/// fields of its class, then of the superclass, and so on. Fields beyond `bytes` are left out.
 /// `superclasses` are [`Survey::superclasses_with_fields`].
 pub(crate) fn instance_fields(
     survey: &Survey,

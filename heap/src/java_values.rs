@@ -4,7 +4,7 @@ use std::fmt::{Debug, LowerExp};
 
 use loadhook_hprof::Type;
 
-/// A value as Java prints it; for a reference its identifier.
+/// Returns a value as Java prints it; for a reference its identifier.
 pub(crate) fn java_value(value_type: Type, bits: u64) -> String {
     match value_type {
         Type::Object if bits == 0 => "null".to_owned(),
@@ -20,7 +20,7 @@ pub(crate) fn java_value(value_type: Type, bits: u64) -> String {
     }
 }
 
-/// A number as `Double.toString` of JDK 19 and later prints it: with the fewest digits that
+/// Returns a number as `Double.toString` of JDK 19 and later prints it: with the fewest digits that
 /// identify it, but at least two, and with an exponent if it is very small or large.
 fn floating<T: Copy + Debug + LowerExp + Into<f64>>(value: T) -> String {
     let wide: f64 = value.into();

@@ -35,14 +35,14 @@ impl SizeModel {
         reference: 4,
     };
 
-    /// Bytes of an array.
+    /// Returns the bytes of an array.
     #[must_use]
     pub fn array(&self, element: Type, length: u32) -> u64 {
         let size = element.size(self.reference);
         up(self.base(size) + u64::from(length) * u64::from(size), 8)
     }
 
-    /// Bytes before elements of `size` bytes.
+    /// Returns the bytes before the first element, for elements of `size` bytes.
     pub(crate) fn base(&self, size: u32) -> u64 {
         up(self.array_base.into(), u64::from(size.max(1)))
     }
@@ -175,14 +175,14 @@ impl Layout {
         self.gaps.splice(index..=index, left);
     }
 
-    /// Bytes of an instance.
+    /// Returns the bytes of an instance.
     pub(crate) fn size(&self) -> u32 {
         self.end.next_multiple_of(8)
     }
 }
 
-/// The fields that HotSpot adds to some classes. A dump does not contain them.
-/// `has` tells whether the class has a field with a name.
+/// Returns the types of the fields that HotSpot adds to some classes, and that a dump does not
+/// contain. `has` returns whether the class has a field of a given name.
 pub(crate) fn hidden_fields(class: &[u8], has: impl Fn(&[u8]) -> bool) -> &'static [Type] {
     use Type::{Boolean, Byte, Int, Long, Object, Short};
     match class {

@@ -1,10 +1,11 @@
 //! Analyses heap dumps in HPROF's binary format: histogram, dominators, paths to the roots,
 //! duplicates, threads.
 //!
-//! [`histogram`](fn@histogram) counts objects, in the memory of their classes. A [`Graph`] has all
-//! references; from it come the [`Dominators`] with the retained size of each object, and the
-//! [`ShortestPaths`] to the roots. [`Duplicates`] finds strings and arrays with equal contents,
-//! [`Threads`] the stacks. [`SharedPasses`] does all of this in four passes over a dump.
+//! [`histogram`](fn@histogram) counts objects; its memory grows with the classes, not with the
+//! objects. A [`Graph`] has all references. Its methods compute the [`Dominators`], with the
+//! retained size of each object, and the [`ShortestPaths`] to the roots. [`Duplicates`] finds
+//! strings and arrays with equal contents, [`Threads`] finds threads and their stacks.
+//! [`SharedPasses`] does all of this in four passes over a dump.
 //!
 //! The crate `loadhook-hprof` reads the format. This crate opens no file but
 //! temporary ones: the caller gives a function that opens the dump.

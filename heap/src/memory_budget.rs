@@ -10,8 +10,7 @@ use loadhook_hprof::ErrorKind;
 /// hundred thousand names in 20 MB.
 pub(crate) const MOST_BYTES: u64 = 1 << 30;
 
-/// After each further share of this many bytes, the budget checks that the process has room for as
-/// much.
+/// Minimum number of bytes between two checks that the process can allocate as much memory again.
 const CHECKED: u64 = 4 << 20;
 
 /// Estimated bytes of one table entry.
@@ -27,7 +26,7 @@ pub(crate) struct MemoryBudget {
 }
 
 impl MemoryBudget {
-    /// A budget of `most` bytes.
+    /// Returns a budget of `most` bytes.
     pub(crate) fn new(most: u64) -> MemoryBudget {
         MemoryBudget {
             bytes: 0,
@@ -73,7 +72,8 @@ fn check_room(bytes: u64) -> Result<(), ErrorKind> {
     let reserved = Vec::<u8>::new().try_reserve_exact(usize::try_from(bytes).unwrap_or(usize::MAX));
     reserved.map_err(|_| {
         let kind = io::ErrorKind::OutOfMemory;
-        let text = "there is no memory for names, classes, roots, stacks and strings";
+        let text = "no memory is left for names, classes, roots, stacks and strings; \
+                    raise the memory limit of the process (ulimit -v)";
         ErrorKind::Io(io::Error::new(kind, text))
     })
 }

@@ -112,7 +112,7 @@ impl ObjectIndex {
         store.get64(&self.ids, object as usize)
     }
 
-    /// The number of the object with this identifier.
+    /// Returns the number of the object with this identifier.
     #[inline]
     pub(crate) fn number(&self, store: &mut Store, id: u64) -> io::Result<Option<u32>> {
         let Some(from) = id.checked_sub(self.least) else {

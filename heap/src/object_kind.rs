@@ -38,11 +38,11 @@ impl ObjectKind {
 }
 
 /// Number of element types. The first classes of a survey are the arrays of primitive types, in the
-/// order of [`Type::ALL`]. The first entry of that list is no primitive type, so class 0 stands for
-/// no class.
+/// order of [`Type::ALL`]. The first entry of `Type::ALL` is not a primitive type, so class 0
+/// stands for no class.
 pub(crate) const PRIMITIVES: u32 = Type::ALL.len() as u32;
 
-/// The element type of arrays of a class.
+/// Returns the element type of arrays of a class.
 #[inline]
 pub(crate) fn element_type(class: u32) -> Type {
     match Type::ALL.get(class as usize) {

@@ -47,7 +47,8 @@ impl<'s> ObjectSizes<'s> {
                     layout = known.clone();
                     break;
                 }
-                // In a broken dump, a class may be its own superclass. Then this ends the search.
+                // In a broken dump, a class may be its own superclass. Then the entry made here
+                // ends the search.
                 None => self.layouts[class as usize] = Some(layout.clone()),
             }
             pending.push(class);
@@ -67,18 +68,18 @@ impl<'s> ObjectSizes<'s> {
         }
     }
 
-    /// Bytes of an instance, without the stack after a `StackChunk`.
+    /// Returns the bytes of an instance, without the stack after a `StackChunk`.
     pub(crate) fn instance(&self, class: u32) -> u64 {
         let laid_out = self.layouts[class as usize].as_ref();
         let laid_out = laid_out.map_or(0, |layout| u64::from(layout.size()));
         match self.survey.classes[class as usize].distance {
-            // The next object begins after the instance.
+            // An instance is no larger than the distance to the next object.
             distance if distance >= 8 => laid_out.min(distance),
             _ => laid_out,
         }
     }
 
-    /// Bytes of all instances of a class.
+    /// Returns the bytes of all instances of a class.
     pub(crate) fn instances(&self, class: u32) -> u64 {
         let entry = &self.survey.classes[class as usize];
         let chunks = self.survey.stack_chunks.as_ref();
@@ -88,7 +89,8 @@ impl<'s> ObjectSizes<'s> {
         entry.instances.saturating_mul(each).saturating_add(stacks)
     }
 
-    /// Bytes of the stack that follows a `StackChunk` with these field values; 0 for other objects.
+    /// Returns the bytes of the stack that follows a `StackChunk` with these field values; 0 for
+    /// other objects.
     pub(crate) fn stack(&self, class: u32, fields: &[u8]) -> u64 {
         let id = self.survey.classes[class as usize].id;
         let chunks = self.survey.stack_chunks.as_ref();
@@ -97,7 +99,8 @@ impl<'s> ObjectSizes<'s> {
         stack_bytes(words, self.model.reference)
     }
 
-    /// Bytes of a class object, including the static fields of the class that it represents.
+    /// Returns the bytes of a class object, including the static fields of the class that it
+    /// represents.
     pub(crate) fn class_object(&self, class: u32) -> u64 {
         let survey = self.survey;
         let mut layout = Layout::after(self.class_object);
@@ -113,7 +116,7 @@ impl<'s> ObjectSizes<'s> {
         layout.size().into()
     }
 
-    /// Bytes of all arrays of a class.
+    /// Returns the bytes of all arrays of a class.
     pub(crate) fn arrays(&self, class: u32) -> u64 {
         let entry = &self.survey.classes[class as usize];
         let element_size = match class {
@@ -129,7 +132,7 @@ impl<'s> ObjectSizes<'s> {
         before * entry.arrays + elements
     }
 
-    /// Bytes of an array.
+    /// Returns the bytes of an array.
     pub(crate) fn array(&self, element: Type, length: u32) -> u64 {
         self.model.array(element, length)
     }

@@ -19,7 +19,7 @@ const PREVIEW: u64 = 4 * ENTRY;
 /// The beginning of a string or of an array.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Preview {
-    /// Characters; for an array of another type its elements, separated by commas.
+    /// Characters of a string or a `char[]`; for another array its elements, separated by commas.
     pub text: String,
     /// Number of all characters (as Java counts them) or elements.
     pub length: u32,
@@ -27,7 +27,7 @@ pub struct Preview {
     pub is_cut: bool,
 }
 
-/// Reads the first bytes of some arrays.
+/// A visitor that reads the first bytes of the wanted arrays.
 pub(crate) struct ArrayPrefixes<'s> {
     survey: &'s Survey,
     /// The wanted arrays.
@@ -53,14 +53,15 @@ struct ArrayPrefix {
 }
 
 impl<'s> ArrayPrefixes<'s> {
-    /// Reads the arrays with the identifiers `ids`; an identifier occurs once for each preview of its array.
+    /// Makes a reader of the arrays with the identifiers `ids`. An identifier occurs once for each
+    /// preview of its array.
     pub(crate) fn new(survey: &'s Survey, ids: impl Iterator<Item = u64>) -> ArrayPrefixes<'s> {
         let budget = SharedBudget::new(survey.budget);
         ArrayPrefixes::within(budget, survey, ids.map(|id| (id, 1)))
     }
 
-    /// Reads some arrays, each with the number of its previews, within a budget that other readers
-    /// of the pass share.
+    /// Makes a reader of arrays, each with the number of its previews. The reader takes memory from
+    /// a budget that other readers of the pass share.
     pub(crate) fn within(
         budget: SharedBudget,
         survey: &'s Survey,
@@ -118,7 +119,7 @@ impl<'s> ArrayPrefixes<'s> {
         self.arrays.get(&array)?.prefix.as_ref()
     }
 
-    /// The beginning of an array.
+    /// Returns the beginning of an array.
     pub(crate) fn array(&self, array: u64) -> Preview {
         let Some(array) = self.prefix(array) else {
             return Preview::default();
@@ -139,7 +140,7 @@ impl<'s> ArrayPrefixes<'s> {
         }
     }
 
-    /// The beginning of a string.
+    /// Returns the beginning of a string.
     pub(crate) fn string(&self, value: &StringValue) -> Preview {
         let Some(array) = self.prefix(value.array) else {
             return Preview::default();

@@ -24,16 +24,16 @@ use crate::tracker_classes::LeftOut;
 pub enum ProfilerObjects<'g> {
     /// The view shows the profiler's objects like the program's.
     Shown,
-    /// The view leaves out the profiler's objects. If a dump has any, they are found with a graph,
-    /// which takes two more passes and this many bytes of memory.
+    /// The view leaves out the profiler's objects. If a dump has any, a graph is built to find
+    /// them. The graph takes two more passes and this many bytes of memory.
     LeftOut(u64),
     /// The objects that [`Graph::leave_out_profiler`] found are left out.
     LeftOutOf(&'g Graph),
 }
 
 impl ProfilerObjects<'_> {
-    /// Identifiers of the objects to leave out, in order. If a graph was built to find them, the
-    /// histogram without these objects is returned, too.
+    /// Returns the identifiers of the objects to leave out, in order. If a graph was built to find
+    /// them, also returns the histogram without these objects.
     pub(crate) fn find<R: Read>(
         self,
         survey: &Survey,
@@ -112,7 +112,7 @@ impl Graph {
         }
     }
 
-    /// Identifiers of the objects that are left out, in order.
+    /// Returns the identifiers of the objects that are left out, in order.
     pub(crate) fn ids_left_out(&self) -> Result<Vec<u64>> {
         if self.marks.is_none() {
             return Ok(Vec::new());
@@ -193,9 +193,9 @@ impl Graph {
         is_it.iter().map(Option::is_some).collect()
     }
 
-    /// Marks objects of some classes as the profiler's, if `is_profilers` returns true for them.
-    /// Its arguments are two numbers: how many of the objects that an object refers to belong to
-    /// the profiler, and how many it refers to in all.
+    /// Marks objects of the classes in `is_it` as the profiler's, if `is_profilers` returns true
+    /// for them. Of the object's references to objects that are not classes, `is_profilers` gets
+    /// two numbers: of references to the profiler's objects, and of all.
     fn spread(
         &self,
         store: &mut Store,
@@ -227,7 +227,8 @@ impl Graph {
         Ok(())
     }
 
-    /// Marks all objects that are reached from some objects through objects without a mark.
+    /// Marks the objects that are reachable from the objects in `from` through objects without a
+    /// mark.
     fn reach(
         &self,
         store: &mut Store,
@@ -266,7 +267,8 @@ impl Graph {
         Ok(())
     }
 
-    /// The number of objects that are left out, and those of each class by its identifier.
+    /// Returns the number of objects that are left out, and their counts by the identifier of the
+    /// class.
     fn counts(&self, store: &mut Store, marks: &Column) -> io::Result<(u32, Vec<(u64, LeftOut)>)> {
         let classes = &self.survey.classes;
         let java_lang_class = self.survey.java_lang_class().unwrap_or(0);

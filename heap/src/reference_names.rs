@@ -10,9 +10,9 @@ use crate::instance_fields::instance_fields;
 use crate::object_kind::ObjectKind;
 
 impl Graph {
-    /// Reads the dump again for the names by which each object of a path refers to the object
-    /// before it. A name is that of a field, for example `next`; `[3]` for an element, `<class>`
-    /// for the object's class, `<loaded>` for a class that a loader loaded. The first object of the
+    /// Reads the dump again to find how each object of a path refers to the object before it. That
+    /// is the name of a field, for example `next`; `[3]` for an array element, `<class>` for the
+    /// object's class, `<loaded>` for a class that a class loader loaded. The first object of the
     /// path has no name.
     ///
     /// # Errors
@@ -35,7 +35,7 @@ impl Graph {
         dump.map_or(0, |dump| dump.loader)
     }
 
-    /// The name by which a class refers to an object.
+    /// Returns the name by which a class refers to an object.
     fn static_of(&self, class: u32, to: u64) -> String {
         let Some(dump) = &self.survey.classes[class as usize].dump else {
             return String::new();
@@ -57,11 +57,12 @@ impl Graph {
     }
 }
 
-/// Finds the names of some references while a dump is read.
+/// A visitor that finds the names of the wanted references while a dump is read.
 pub(crate) struct ReferenceNames<'g> {
     graph: &'g Graph,
     superclasses: Vec<Option<u32>>,
-    /// For each object, the objects to which its references are looked for. All are identifiers.
+    /// Identifiers of the wanted references: of the referring object, and of the objects that it
+    /// refers to.
     wanted: HashMap<u64, Vec<u64>>,
     found: HashMap<(u64, u64), String>,
     /// The array that is being read: its identifier, the elements that are looked
@@ -72,7 +73,8 @@ pub(crate) struct ReferenceNames<'g> {
 }
 
 impl<'g> ReferenceNames<'g> {
-    /// Looks for the name by which the first object of each pair refers to the second.
+    /// Makes a reader that finds the name by which the first object of each pair refers to the
+    /// second.
     pub(crate) fn new(graph: &'g Graph, pairs: &[(u32, u32)]) -> ReferenceNames<'g> {
         let mut wanted: HashMap<u64, Vec<u64>> = HashMap::new();
         for (from, to) in pairs {
@@ -91,7 +93,7 @@ impl<'g> ReferenceNames<'g> {
         }
     }
 
-    /// The name by which an object refers to another.
+    /// Returns the name by which an object refers to another.
     pub(crate) fn name(&self, (from, to): (u32, u32)) -> String {
         let graph = self.graph;
         let [from_id, to_id] = [from, to].map(|object| graph.id(object));

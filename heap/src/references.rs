@@ -9,10 +9,10 @@ use crate::object_index::ObjectIndex;
 use crate::store::{Column, Store};
 use crate::survey::Survey;
 
-/// Ends the references of an object in the list.
+/// End of an object's references in the list.
 pub(crate) const END: u32 = u32::MAX;
 
-/// Positions in the list have 32 bits, and 0 stands for none.
+/// Maximum number of references. Positions in the list have 32 bits, and 0 stands for no position.
 const MOST_REFERENCES: u64 = u32::MAX as u64 - 2;
 
 /// Maximum number of bytes of stored offsets. If the offsets of a class do not fit, they are
@@ -21,7 +21,7 @@ const MOST_OFFSETS: usize = 16 << 20;
 
 type Result<T> = std::result::Result<T, ErrorKind>;
 
-/// Reads the references of all objects into one list, object by object in the order of the dump.
+/// A visitor that reads the references of all objects into one list, in the order of the dump.
 pub(crate) struct ReferenceReader<'g> {
     survey: &'g Survey,
     superclasses: Vec<Option<u32>>,
@@ -113,7 +113,8 @@ impl<'g> ReferenceReader<'g> {
         self.fault.take().map_or(Ok(()), Err)
     }
 
-    /// Returns the offsets of references in the field values, which have `bytes` bytes.
+    /// Returns the offsets of references in the field values of an instance, which take `bytes`
+    /// bytes.
     fn reference_offsets(&self, class: u32, bytes: usize) -> Box<[u32]> {
         let is_weak = self.is_weak[class as usize];
         let is_referent = |name: &u64, class: u32| {

@@ -103,7 +103,7 @@ impl SharedPasses {
         Ok((shared, cut_off))
     }
 
-    /// Bytes of memory that the hashes of arrays take; see [`ViewRequest::memory`].
+    /// Returns the bytes of memory that the hashes of arrays take; see [`ViewRequest::memory`].
     #[must_use]
     pub fn bytes_of_hashes(&self) -> u64 {
         let survey = &self.graph.survey;
@@ -123,7 +123,7 @@ impl SharedPasses {
         })
     }
 
-    /// Reads the other views in two more passes.
+    /// Reads details, duplicates and threads in two more passes.
     ///
     /// # Errors
     ///
@@ -177,9 +177,9 @@ impl SharedPasses {
         })
     }
 
-    /// The arrays of those strings that threads show, and how often each is shown. The arrays of
-    /// threads' names are found by the graph, because the same pass reads the fields of a name and
-    /// its array.
+    /// Returns the arrays of those strings that threads show, and how often each is shown. The
+    /// arrays of threads' names are found by the graph, because the same pass reads the fields of a
+    /// name and its array.
     fn arrays_of_threads(
         &self,
         string_class: Option<&StringClass>,

@@ -45,7 +45,7 @@ impl Graph {
         })
     }
 
-    /// The path from an object to a root, both included. The object is reachable.
+    /// Returns the path from an object to a root, both included. The object must be reachable.
     pub(crate) fn path(&self, store: &mut Store, object: u32) -> io::Result<Vec<u32>> {
         let previous = self.search(store, Some(object), None)?;
         let mut path = vec![object];
@@ -117,7 +117,7 @@ impl Graph {
 }
 
 impl ShortestPaths<'_> {
-    /// The previous object on the path; `None` for a root and for an unreachable object.
+    /// Returns the previous object on the path; `None` for a root and for an unreachable object.
     #[must_use]
     pub fn previous(&self, object: u32) -> Option<u32> {
         self.graph.query(|store| {
@@ -126,7 +126,7 @@ impl ShortestPaths<'_> {
         })
     }
 
-    /// The root where the path begins; `None` for an unreachable object.
+    /// Returns the root where the path begins; `None` for an unreachable object.
     #[must_use]
     pub fn root(&self, object: u32) -> Option<u32> {
         self.graph.query(|store| {

@@ -10,7 +10,7 @@ pub(crate) const STACK_CHUNK: &[u8] = b"jdk/internal/vm/StackChunk";
 
 /// The instances of `StackChunk`.
 pub(crate) struct StackChunks {
-    /// The identifier of the object of the class `StackChunk`.
+    /// Identifier of the class object of `StackChunk`.
     pub(crate) class: u64,
     /// Offset of the field `size`, the number of words.
     at: usize,
@@ -39,7 +39,7 @@ impl StackChunks {
         None
     }
 
-    /// The words of an instance's stack.
+    /// Returns the number of words of an instance's stack.
     pub(crate) fn words(&self, fields: &[u8]) -> u32 {
         let size = fields.get(self.at..).and_then(<[u8]>::first_chunk);
         let size = size.map_or(0, |bytes| i32::from_be_bytes(*bytes));
@@ -53,14 +53,15 @@ impl StackChunks {
         }
     }
 
-    /// Bytes after the fields of all instances.
+    /// Returns the bytes after the fields of all instances, for references of `reference` bytes.
     pub(crate) fn bytes(&self, reference: u32) -> u64 {
         self.bytes[usize::from(reference == 8)]
     }
 }
 
-/// Bytes after the fields, as HotSpot's `InstanceStackChunkKlass::instance_size` counts them: the
-/// stack, and a bitmap in whole words with a bit for each reference that fits into the stack.
+/// Returns bytes after the fields, as HotSpot's `InstanceStackChunkKlass::instance_size` counts
+/// them: the stack, and a bitmap in whole words with a bit for each reference that fits into the
+/// stack.
 pub(crate) fn stack_bytes(words: u32, reference: u32) -> u64 {
     let words = u64::from(words);
     let places = words * 8 / u64::from(reference);

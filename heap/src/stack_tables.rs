@@ -1,4 +1,4 @@
-//! The stacks of a dump, its threads, and the objects that they refer to.
+//! Stacks and threads of a dump, and the objects that variables of threads refer to.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -46,7 +46,7 @@ pub(crate) struct StackTables {
 pub(crate) struct DumpedThread {
     /// Identifier of the thread object; 0 if the dump is cut off before its root.
     pub(crate) object: u64,
-    /// Serial number of its stack trace; `None` if another thread already has this trace.
+    /// Serial number of the thread's stack trace; `None` if another thread already has this trace.
     trace: Option<u32>,
 }
 
@@ -67,7 +67,7 @@ impl StackTables {
         self.locals.retain(|root| is_shown(&root.id));
     }
 
-    /// The frames of a thread.
+    /// Returns the frames of a thread.
     pub(crate) fn frames_of(&self, thread: u32) -> &[u64] {
         let trace = self.threads.get(&thread).and_then(|thread| thread.trace);
         let trace = trace.and_then(|trace| self.traces.get(&trace));
@@ -91,7 +91,7 @@ impl StackTables {
         self.frames_of(thread).len() > frame as usize
     }
 
-    /// Identifiers of all thread objects and of the objects that variables refer to.
+    /// Returns the identifiers of all thread objects and of the objects that variables refer to.
     pub(crate) fn objects(&self) -> impl Iterator<Item = u64> {
         let threads = self.threads.values().map(|thread| thread.object);
         threads.chain(self.locals.iter().map(|root| root.id))

@@ -11,7 +11,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-/// The low bits of a position are the position in its page.
+/// Number of low bits of a position that give the position in its page.
 const BITS: u32 = 11;
 const PAGE: usize = 1 << BITS;
 const BYTES: usize = PAGE * 4;
@@ -94,7 +94,7 @@ impl Store {
         }
     }
 
-    /// A column of zeros.
+    /// Returns a column of zeros.
     pub(crate) fn column(&mut self, len: usize) -> Column {
         let id = self.free_columns.pop().unwrap_or_else(|| {
             self.columns.push(Vec::new());
@@ -167,7 +167,7 @@ impl Store {
         Ok(value)
     }
 
-    /// The 64-bit number at a position. Positions count pairs of 32-bit numbers.
+    /// Returns the 64-bit number at a position. Positions count pairs of 32-bit numbers.
     #[inline(always)]
     pub(crate) fn get64(&mut self, column: &Column, at: usize) -> io::Result<u64> {
         let place = self.place(column, 2 * at, USED)?;
@@ -188,7 +188,7 @@ impl Store {
         self.push(column, value as u32)
     }
 
-    /// The index of a number in `words`. Brings its page to memory.
+    /// Brings the page of a number to memory, and returns the number's index in `words`.
     #[inline(always)]
     fn place(&mut self, column: &Column, at: usize, mark: u8) -> io::Result<usize> {
         let page = at >> BITS;
@@ -237,7 +237,7 @@ impl Store {
         Ok(frame)
     }
 
-    /// A new frame, unless memory is full.
+    /// Returns a new frame; `None` if memory is full.
     fn new_frame(&mut self) -> io::Result<Option<u32>> {
         let frame = self.owners.len();
         if frame >= self.most_frames {
@@ -260,8 +260,8 @@ impl Store {
         Ok(Some(frame as u32))
     }
 
-    /// Gives back `bytes` bytes of memory, but keeps the minimum number of frames. Their pages go
-    /// to the file, and memory does not grow again.
+    /// Gives back `bytes` bytes of memory, but keeps the minimum number of frames. The pages of the
+    /// other frames go to the file, and memory does not grow again.
     pub(crate) fn give_back(&mut self, bytes: u64) -> io::Result<()> {
         let frames = usize::try_from(bytes.div_ceil(BYTES as u64)).unwrap_or(usize::MAX);
         let frames = self.owners.len().saturating_sub(frames);

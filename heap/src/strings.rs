@@ -10,12 +10,13 @@ pub(crate) struct StringClass {
     pub(crate) class: u32,
     pub(crate) id: u64,
     id_size: usize,
-    /// The array of the characters.
+    /// Offset of the field `value`, which refers to the array of the characters.
     value: usize,
-    /// The field `coder` of JDK 9 and later: distinguishes one byte per character from two.
+    /// Offset of the field `coder` (JDK 9 and later): it distinguishes one byte per character from
+    /// two.
     coder: Option<usize>,
-    /// Fields for the first character and the number of characters. Until JDK 6, strings could
-    /// share an array.
+    /// Offsets of the fields for the first character and for the number of characters. Until JDK 6,
+    /// strings could share an array.
     range: Option<[usize; 2]>,
 }
 
@@ -59,7 +60,7 @@ impl StringClass {
         self.range.is_some()
     }
 
-    /// The characters of the string that has these field values.
+    /// Returns the characters of the string that has these field values.
     pub(crate) fn value(&self, fields: &[u8]) -> Option<StringValue> {
         let value = |at: usize, size: usize| fields.get(at..at + size).map(number);
         let range = self

@@ -29,14 +29,14 @@ pub(crate) struct ClassEntry {
     pub(crate) arrays: u64,
     /// Bytes of the elements of all arrays.
     pub(crate) elements: ElementBytes,
-    /// Smallest distance from an instance to the next object.
+    /// Smallest distance from an instance to the next object, in bytes.
     pub(crate) distance: u64,
     /// `None` until the class itself is dumped.
     pub(crate) dump: Option<ClassDump>,
 }
 
-/// Bytes of the elements of arrays, those of each array rounded up to a multiple of 8, under three
-/// layouts. The size model, which selects one, is known only after the first pass.
+/// Bytes of the elements of arrays, rounded up to a multiple of 8 for each array, under three
+/// layouts. The size model selects a layout. It is known only after the first pass.
 #[derive(Default)]
 pub(crate) struct ElementBytes {
     /// References have 4 bytes.
@@ -79,8 +79,7 @@ pub(crate) struct Survey {
     pub(crate) name_of_class: HashMap<u64, u64>,
     pub(crate) classes: Vec<ClassEntry>,
     by_id: HashMap<u64, u32>,
-    /// Cache of lookups in `by_id`; the slot of an entry is a part of the
-    /// identifier.
+    /// Cache of lookups in `by_id`. Bits of the class identifier select the slot of an entry.
     recent: Vec<(u64, u32)>,
     distances: Distances,
     previous: Previous,
@@ -93,7 +92,7 @@ pub(crate) struct Survey {
 }
 
 impl Survey {
-    /// A survey of classes and names.
+    /// Returns a survey of classes and names.
     pub(crate) fn of_classes() -> Survey {
         let mut classes = Vec::new();
         classes.resize_with(PRIMITIVES as usize, ClassEntry::default);
@@ -115,7 +114,7 @@ impl Survey {
         }
     }
 
-    /// A survey of classes, names, roots and objects.
+    /// Returns a survey of classes, names, roots and objects.
     pub(crate) fn of_objects(objects: ObjectRecords) -> Survey {
         Survey {
             keeps_roots: true,
@@ -124,18 +123,18 @@ impl Survey {
         }
     }
 
-    /// The index of the class with this identifier.
+    /// Returns the index of the class with this identifier.
     pub(crate) fn class_index(&self, id: u64) -> Option<u32> {
         self.by_id.get(&id).copied()
     }
 
-    /// A name by its identifier; empty if the dump does not have it.
+    /// Returns a name by its identifier; empty if the dump does not have it.
     pub(crate) fn text(&self, id: u64) -> Cow<'_, str> {
         let text = self.names.get(&id).map_or(&[][..], |text| text);
         String::from_utf8_lossy(text)
     }
 
-    /// For each class, its nearest superclass that declares fields.
+    /// Returns for each class, its nearest superclass that declares fields.
     pub(crate) fn superclasses_with_fields(&self) -> Vec<Option<u32>> {
         let has_fields = |class: u32| {
             let dump = self.classes[class as usize].dump.as_ref();
@@ -152,8 +151,8 @@ impl Survey {
         self.class_index(dump.super_id)
     }
 
-    /// For each class its own value, or else the value of the nearest superclass that has one.
-    /// `own` is called once for each class, however many classes extend it.
+    /// Returns for each class its own value, or else the value of the nearest superclass that has
+    /// one. `own` is called once for each class, however many classes extend it.
     pub(crate) fn inherited<T: Copy>(&self, own: impl Fn(u32) -> Option<T>) -> Vec<Option<T>> {
         let count = self.classes.len();
         let (mut is_known, mut values) = (vec![false; count], vec![None; count]);
@@ -253,7 +252,8 @@ impl Survey {
         Ok(())
     }
 
-    /// The name of a class in the JVM: `java/lang/String`. Empty if the dump does not have it.
+    /// Returns the name of a class in the JVM: `java/lang/String`. Empty if the dump does not have
+    /// it.
     pub(crate) fn internal_name(&self, class: u32) -> &[u8] {
         let entry = &self.classes[class as usize];
         let name = self.name_of_class.get(&entry.id);
@@ -261,7 +261,7 @@ impl Survey {
         name.map_or(&[], |name| name)
     }
 
-    /// The name of a class in Java: `java.lang.String`.
+    /// Returns the name of a class in Java: `java.lang.String`.
     pub(crate) fn name(&self, class: u32) -> String {
         if class < PRIMITIVES {
             return format!("{}[]", element_type(class));
@@ -278,16 +278,16 @@ impl Survey {
         self.distances.model(self.header.id_size)
     }
 
-    /// The index of `java.lang.Class`.
+    /// Returns the index of `java.lang.Class`.
     pub(crate) fn java_lang_class(&self) -> Option<u32> {
         let mut all = PRIMITIVES..self.classes.len() as u32;
         all.find(|class| self.internal_name(*class) == b"java/lang/Class")
     }
 }
 
-/// The rank of a kind of root. If an object is a root for several reasons, the kind with the
-/// highest rank is shown. A thread's use of the object ranks above a monitor, and any other kind
-/// ranks above both.
+/// Returns the rank of a kind of root. If an object is a root for several reasons, the kind with
+/// the highest rank is shown. A thread's use of the object ranks above a monitor, and any other
+/// kind ranks above both.
 fn rank(kind: RootKind) -> u8 {
     match kind {
         RootKind::Unknown | RootKind::MonitorUsed => 0,

@@ -1,5 +1,5 @@
-//! Leak suspects: few objects that retain much, and their accumulation points (where what they
-//! retain fans out).
+//! Leak suspects: few objects that retain much memory. The accumulation point of a suspect is the
+//! place where this memory is spread over many objects.
 
 use std::collections::HashMap;
 use std::io;
@@ -15,7 +15,7 @@ const MOST: usize = 10;
 pub const THRESHOLD: u64 = 10;
 
 /// The path to the accumulation point continues as long as a dominated object retains at least this
-/// percentage of what the suspect does.
+/// percentage of the suspect's retained bytes.
 const NEARLY_ALL: u64 = 80;
 
 /// Maximum number of objects of a class whose paths to the roots are compared.
@@ -34,9 +34,9 @@ pub struct Suspect {
     pub count: u64,
     /// Bytes that these objects retain together.
     pub retained: u64,
-    /// For a single object, the path down the dominator tree as long as one dominated object
-    /// retains nearly all bytes of the single object; its last object is the accumulation point. For a class, the
-    /// nearest object through which nearly all paths from the roots go, if there is one.
+    /// For a single object, the path down the dominator tree to the accumulation point. Each object
+    /// of the path retains nearly all bytes that the single object retains. For a class, only the
+    /// nearest object through which nearly all paths from the roots go; empty if there is none.
     pub path_down: Vec<u32>,
     /// The objects that the accumulation point dominates, by class; those that retain most first,
     /// at most 10.
@@ -50,7 +50,7 @@ pub struct DominatedClass {
     pub object: u32,
     /// Number of objects.
     pub count: u64,
-    /// Bytes that they retain.
+    /// Bytes that these objects retain.
     pub retained: u64,
 }
 
@@ -106,11 +106,11 @@ impl Dominators<'_> {
         Ok(suspects)
     }
 
-    /// A single object with its accumulation point.
+    /// Makes the suspect of a single object, with its accumulation point.
     fn object(&self, store: &mut Store, children: &Children, number: u32) -> io::Result<Suspect> {
         let retained = self.retained_by(store, number)?;
-        // Compared with the suspect itself: each object of a linked list retains nearly all of what the
-        // one before it does, down to the last.
+        // Compare with the suspect, not with the object before: in a linked list, each object
+        // retains nearly all bytes of the object before it, down to the end.
         let nearly_all = (retained * NEARLY_ALL).div_ceil(100);
         let mut down = vec![self.object_at(store, number)?];
         let mut point = number;
@@ -182,8 +182,8 @@ impl Dominators<'_> {
         Ok(below)
     }
 
-    /// The largest objects of a class, among those that only roots dominate. Objects that retain
-    /// `least` bytes or more are suspects themselves, and are left out.
+    /// Returns the largest objects of a class among those that only roots dominate. Objects that
+    /// retain `least` bytes or more are suspects themselves, and are left out.
     fn group(
         &self,
         store: &mut Store,

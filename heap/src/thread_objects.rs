@@ -18,7 +18,7 @@ pub(crate) struct FoundObject {
     pub(crate) bytes: u64,
 }
 
-/// The objects that were looked for, and those that were found.
+/// The objects that were looked for, and the data of those that were found.
 #[derive(Default)]
 pub(crate) struct FoundObjects {
     /// The objects by identifier; `None` if an object was not found yet.
@@ -30,7 +30,8 @@ pub(crate) struct FoundObjects {
 }
 
 impl FoundObjects {
-    /// An object that was looked for. Class objects are always found.
+    /// Returns an object that was looked for; `None` if it was not found. Class objects are always
+    /// found.
     pub(crate) fn get(
         &self,
         id: u64,
@@ -95,7 +96,7 @@ impl<'s> ObjectSearch<'s> {
         self.found.objects.insert(id, Some(found));
     }
 
-    /// The string that is a thread's name; `None` for an object that is no thread.
+    /// Returns the string that is a thread's name; `None` for an object that is no thread.
     fn name(&self, class: u32, bytes: &[u8]) -> Option<u64> {
         let id_size = self.survey.header.id_size as usize;
         let mut fields = instance_fields(self.survey, &self.superclasses, class, bytes.len());

@@ -73,7 +73,7 @@ pub struct Local {
     pub bytes: u64,
     /// True if native code refers to the object, false if a Java variable does.
     pub is_native: bool,
-    /// The beginning of a string.
+    /// Beginning of the characters, if the object is a string.
     pub preview: Option<Arc<Preview>>,
 }
 
@@ -136,7 +136,8 @@ pub(crate) struct ThreadAssembly<'s> {
 }
 
 impl ThreadAssembly<'_> {
-    /// The arrays of the strings that are shown. An array occurs once for each string shown.
+    /// Returns the arrays of the strings that are shown. An array occurs once for each string
+    /// shown.
     fn arrays(&self) -> Vec<u64> {
         let threads = self.stacks.threads.values();
         let names = threads.filter_map(|thread| {
@@ -147,7 +148,7 @@ impl ThreadAssembly<'_> {
         strings.map(|value| value.array).collect()
     }
 
-    /// The threads, with those of the agent if `shows_profiler`.
+    /// Returns the threads, with those of the agent if `shows_profiler`.
     pub(crate) fn threads(
         &self,
         prefixes: &ArrayPrefixes<'_>,
@@ -183,8 +184,8 @@ impl ThreadAssembly<'_> {
         threads
     }
 
-    /// The objects that variables refer to: for variables of frames by thread and frame, for others
-    /// by thread.
+    /// Returns the objects that variables refer to: those of frames by thread and frame, then all
+    /// others by thread.
     #[allow(clippy::type_complexity)]
     fn locals(
         &self,

@@ -2,7 +2,7 @@
 
 use crate::survey::Survey;
 
-/// The profiler's own objects that a view leaves out.
+/// Number and bytes of the profiler's own objects that a view leaves out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
     /// Number of objects.

@@ -7,8 +7,8 @@ const PARENT: u64 = 0x200;
 const CHILD: u64 = 0x210;
 const MOST: usize = 4;
 
-/// A dump with an object whose fields are declared by its class and its superclass, an array with
-/// null elements, and a string.
+/// Returns a dump with an object whose fields are declared by its class and its superclass, an
+/// array with null elements, and a string.
 fn dump() -> Vec<u8> {
     let mut writer = Writer::new();
     writer.strings();
@@ -53,7 +53,8 @@ fn read(dump: &[u8], objects: &[u64], pairs: &[(u64, u64)]) -> (Graph, Details) 
     (graph, details)
 }
 
-/// The first fields of an object as texts `name type value`, and the number of all its fields.
+/// Returns the first fields of an object as texts `name type value`, and the number of all its
+/// fields.
 fn fields(graph: &Graph, details: &Details, id: u64) -> (Vec<String>, u64) {
     let object = graph.object(id).expect("the object is in the dump");
     let fields = &details.fields[&object];

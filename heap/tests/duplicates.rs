@@ -12,7 +12,7 @@ fn duplicates(dump: &[u8]) -> Duplicates {
     found
 }
 
-/// The rows of the result: class, number of objects, bytes of one object, wasted bytes, and
+/// Returns the rows of the result: class, number of objects, bytes of one object, wasted bytes, and
 /// preview.
 fn rows<'a>(found: &'a Duplicates) -> Vec<(&'a str, u64, u64, u64, &'a str)> {
     let row = |row: &'a Duplicate| {

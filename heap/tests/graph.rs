@@ -17,8 +17,8 @@ fn graph(dump: &[u8]) -> Graph {
     graph
 }
 
-/// A dump of objects. `edges` has the references of each object, and `roots` the objects that are
-/// roots.
+/// Returns a dump of objects. `edges` has the references of each object, and `roots` the objects
+/// that are roots.
 fn dump(edges: &[Vec<usize>], roots: &[usize]) -> Vec<u8> {
     let mut writer = Writer::new();
     for root in roots {
@@ -32,8 +32,8 @@ fn dump(edges: &[Vec<usize>], roots: &[usize]) -> Vec<u8> {
     writer.finish()
 }
 
-/// The immediate dominator of each object: `None` if the object is unreachable, `Some(None)` if no
-/// object dominates it, because only roots do.
+/// Returns the immediate dominator of each object: `None` if the object is unreachable,
+/// `Some(None)` if no object dominates it, because only roots do.
 fn dominators(edges: &[&[usize]], roots: &[usize]) -> Vec<Option<Option<usize>>> {
     let edges: Vec<Vec<usize>> = edges.iter().map(|to| to.to_vec()).collect();
     let graph = graph(&dump(&edges, roots));
@@ -47,7 +47,7 @@ fn dominators(edges: &[&[usize]], roots: &[usize]) -> Vec<Option<Option<usize>>>
     (0..edges.len()).map(of).collect()
 }
 
-/// Each object of a list retains nearly all of what the one before it does.
+/// In a list, each object retains nearly all bytes that the object before it retains.
 #[test]
 fn the_accumulation_point_of_a_list_keeps_nearly_all_of_it() {
     let list: Vec<Vec<usize>> = (1..=100).map(|next| vec![next]).chain([vec![]]).collect();

@@ -27,8 +27,8 @@ impl<I: Iterator<Item = Vec<u8>>> Read for Parts<I> {
     }
 }
 
-/// A dump with `names` names of 64 KiB each, and one heap segment of `objects`. Identifiers have 4
-/// bytes.
+/// Returns a dump with `names` names of 64 KiB each, and one heap segment of `objects`. Identifiers
+/// have 4 bytes.
 fn dump<I: Iterator<Item = Vec<u8>>>(names: usize, objects: impl Fn() -> I) -> impl Read {
     let head = b"JAVA PROFILE 1.0.2\0\0\0\0\x04\0\0\0\0\0\0\0\0".to_vec();
     let name = [
@@ -60,7 +60,7 @@ fn instance(id: u32, class: u32, bytes: u32) -> Vec<u8> {
     [&[0x21][..], &head, &vec![0; bytes as usize]].concat()
 }
 
-/// Peak memory of this process in bytes.
+/// Returns the peak memory of this process in bytes.
 fn peak() -> u64 {
     process::peak_memory("self").expect("Linux reports the peak memory")
 }
@@ -91,7 +91,7 @@ fn memory_has_a_bound() {
     );
 
     // Each object has its own class, which is missing in the dump. The names have used 896 MiB of
-    // the limit of 1 GiB. All have the same identifier, so each replaces the previous one.
+    // the limit of 1 GiB. All names have the same identifier, so each replaces the previous one.
     let thousand = |n: u32| (1000 * n..1000 * n + 1000).flat_map(|n| instance(8 * n, 8 * n, 0));
     let objects = || (1..800).map(|n| thousand(n).collect());
     let (counts, outcome) = histogram(dump(14_326, objects));

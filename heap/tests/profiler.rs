@@ -19,9 +19,9 @@ const OWN: u64 = 0x2_1000;
 const PROGRAMS: u64 = 0x2_2000;
 const BUFFER: u64 = 0x10_0000;
 
-/// A dump with a program and a tracker. The program has an array and two threads. Two of the
-/// tracker's paths share an array, a third path refers to the program's array, and a thread runs a
-/// path.
+/// Returns a dump with a program and a tracker. The program has an array and two threads. Two of
+/// the tracker's paths share an array, a third path refers to the program's array, and a thread
+/// runs a path.
 fn dump() -> Vec<u8> {
     let mut writer = Writer::new();
     writer.strings();

@@ -12,7 +12,7 @@ use loadhook_testkit::dump::{OBJECT, PAIR, Writer};
 const THREAD: u64 = 0x140;
 const TRACKER: u64 = 0x200;
 
-/// A dump with pairs, equal strings and arrays, and a thread with a name and a variable.
+/// Returns a dump with pairs, equal strings and arrays, and a thread with a name and a variable.
 fn dump() -> Vec<u8> {
     written().finish()
 }
@@ -46,8 +46,8 @@ fn written() -> Writer {
     writer
 }
 
-/// The dump of [`dump`] with a tracker in addition, which has an equal string, an equal array, and
-/// a thread.
+/// Returns the dump of [`dump`] with a tracker in addition, which has an equal string, an equal
+/// array, and a thread.
 fn dump_with_tracker() -> Vec<u8> {
     let mut writer = written();
     writer.text(60, "java/lang/$Loadhook");
@@ -63,7 +63,7 @@ fn dump_with_tracker() -> Vec<u8> {
     writer.finish()
 }
 
-/// The details of these objects, as values that can be compared.
+/// Returns the details of these objects, as values that can be compared.
 fn fields(details: &Details, objects: &[u32]) -> Vec<Option<(Vec<Field>, u64)>> {
     let fields = objects.iter().map(|object| details.fields.get(object));
     fields

@@ -5,8 +5,8 @@ use loadhook_testkit::dump::{OBJECT, PAIR, THREAD, Writer};
 
 const WORKER: u64 = 0x150;
 
-/// A dump with two threads. One is named `main`; the other is of a subclass of `Thread`, which
-/// declares its own field `name`.
+/// Returns a dump with two threads. One is named `main`; the other is of a subclass of `Thread`,
+/// which declares its own field `name`.
 fn dump() -> Vec<u8> {
     let mut writer = Writer::new();
     writer.strings();

@@ -46,7 +46,7 @@ fn dump(feature: u32) -> (TempDir, PathBuf) {
     dump_of("Waiting", classes, feature)
 }
 
-/// Number of the line in the program's source that contains this text.
+/// Returns the number of the line in the program's source that contains this text.
 fn line(text: &str) -> Option<u32> {
     let at = SOURCE.lines().position(|line| line.contains(text));
     at.map(|at| at as u32 + 1)
