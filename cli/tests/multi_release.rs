@@ -145,7 +145,7 @@ fn a_description_that_cannot_be_read_keeps_its_classes() -> Result<()> {
     let said = [
         "0 of 0 classes rewritten",
         "unreadable, copied unchanged: multi.jar!/META-INF/versions/11/module-info.class: damaged",
-        "; its classes are not instrumented",
+        "; the module's classes are not instrumented",
     ];
     done(&mut loadhook(folder.path(), &args)).expect(0, "", &said);
     ensure!(fs::read(folder.path().join("out.jar"))? == bytes);

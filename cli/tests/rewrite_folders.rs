@@ -321,7 +321,7 @@ fn a_description_that_cannot_be_read_keeps_its_classes() -> Result<()> {
     let said = [
         "0 of 0 classes rewritten",
         "unreadable, copied unchanged: module-info.class: ",
-        "; its classes are not instrumented",
+        "; the module's classes are not instrumented",
     ];
     done(&mut loadhook(
         folder.path(),

@@ -11,8 +11,9 @@ import java.util.zip.ZipOutputStream;
 import org.objectweb.asm.MethodTooLargeException;
 
 /**
- * Measures a jar transformer on top of ASM: {@code AsmJar IN OUT…} rewrites one archive after the other, and prints
- * the seconds of each. All other entries are unpacked and packed again, since {@code java.util.zip} cannot copy them.
+ * Measures a jar transformer on top of ASM: {@code AsmJar IN OUT…} rewrites each archive {@code IN} into {@code OUT},
+ * and prints the seconds that each takes. Entries that are not classes are unpacked and packed again, since {@code
+ * java.util.zip} cannot copy them.
  */
 public final class AsmJar {
     private AsmJar() {}

@@ -123,7 +123,8 @@ impl Bench {
         Ok(start.elapsed().as_secs_f64())
     }
 
-    /// The start of the JVM is not part of the time.
+    /// Runs the transformer on ASM twice in one JVM, and returns the seconds of each run. The start
+    /// of the JVM is not part of the time.
     fn asm(&self, archive: &Path) -> Result<[f64; 2]> {
         let mut java = self.jdk.java();
         let out = self.folder.path().join("asm.jar");

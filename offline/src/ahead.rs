@@ -13,13 +13,13 @@ use crate::zip::{Archive, Entry};
 use crate::{BATCH, Error, Offline, is_class};
 use loadhook_text::printable_bytes;
 
-/// Index of the packages in several archives, which loaders up to JDK 17 use. An
-/// index without the tracker's package hides the tracker. Without an index,
-/// loading is only slower.
+/// Index of the packages in several archives, which class loaders up to JDK 17 use. An index
+/// without the tracker's package hides the tracker. Without an index, class loading works, only
+/// slower.
 pub(crate) const INDEX: &str = "META-INF/INDEX.LIST";
 
-/// Forecast of the changes to an archive's classes. Entries that depend on it,
-/// module descriptions and the index, may come before the classes.
+/// Forecast of the changes to an archive's classes. Module descriptions and the index depend on the
+/// forecast, and may come before the classes.
 #[derive(Debug, Default)]
 pub(crate) struct Ahead {
     /// Roots of the modules in which a class will be rewritten.
@@ -29,9 +29,9 @@ pub(crate) struct Ahead {
 }
 
 impl Offline<'_> {
-    /// Forecasts the changes, reading no more classes than needed. If the
-    /// description of a module cannot be read, its classes stay as they are: the
-    /// module could not be made to read the tracker.
+    /// Forecasts the changes, reading no more classes than needed. If the description of a module
+    /// cannot be read, the module's classes stay as they are: the module could not be made to read
+    /// the tracker.
     pub(crate) fn look_ahead<R: ReaderAt + Sync>(
         &mut self,
         name: &str,
@@ -55,7 +55,7 @@ impl Offline<'_> {
             if let Err(fault) = read.and_then(|bytes| self.check_module(&bytes)) {
                 let path = printable_bytes(path.as_bytes());
                 self.tally.unreadable.push(format!(
-                    "{name}!/{path}: {fault}; its classes are not instrumented"
+                    "{name}!/{path}: {fault}; the module's classes are not instrumented"
                 ));
                 units.close(root);
             }
@@ -69,8 +69,8 @@ impl Offline<'_> {
         let classes: Vec<(&Entry, &str)> = all()
             .filter(|(_, name)| is_class(name) && !is_module_info(name))
             .collect();
-        // A copy of the budget is used, because the classes are unpacked again
-        // later and are counted then.
+        // The forecast uses a copy of the budget, because the classes are unpacked again later, and
+        // count then.
         let mut budget = self.budget.clone();
         for (entry, _) in &classes {
             budget.take(self.unpacked(entry), name)?;
@@ -108,7 +108,7 @@ impl Offline<'_> {
         changed.map(drop).map_err(|fault| fault.to_string())
     }
 
-    /// The root of a class; `None` if the class will not be rewritten.
+    /// Returns the root of a class; `None` if the class will not be rewritten.
     fn rewrites<'n, R: ReaderAt>(
         &self,
         archive: &Archive<R>,
@@ -123,7 +123,7 @@ impl Offline<'_> {
     }
 }
 
-/// Cuts a list into batches of about [`BATCH`] bytes, to bound memory.
+/// Cuts a list into batches of about [`BATCH`] bytes, to limit memory.
 fn batches<T>(mut items: &[T], size: impl Fn(&T) -> u64) -> impl Iterator<Item = &[T]> {
     std::iter::from_fn(move || {
         let mut bytes: u64 = 0;
@@ -138,7 +138,8 @@ fn batches<T>(mut items: &[T], size: impl Fn(&T) -> u64) -> impl Iterator<Item =
     })
 }
 
-/// The folders above a path, beginning with `""`. Each of them may be the root of the path.
+/// Returns the folders above a path, beginning with `""`. Each of the folders may be the root of
+/// the path.
 fn ancestors(path: &str) -> impl Iterator<Item = &str> {
     let ends = path.match_indices('/').map(|(at, _)| at + 1);
     std::iter::once(0).chain(ends).map(|end| &path[..end])

@@ -1,4 +1,4 @@
-//! Rewriting archives, and those inside them.
+//! Rewrites archives, and the archives inside them.
 
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -20,7 +20,7 @@ use loadhook_text::printable_bytes;
 /// Depth to which nested archives are rewritten. Libraries of an application are at depth two.
 const DEEPEST: u32 = 4;
 
-/// The way in which an entry is handled.
+/// The treatment of an entry.
 enum Step {
     Copy,
     Class,
@@ -31,13 +31,12 @@ enum Step {
     Drop,
 }
 
-/// An entry's number and name, and the way in which it is handled.
+/// An entry's number and name, and its treatment.
 type Planned<'n> = (usize, &'n str, Step);
 
 impl Offline<'_> {
-    /// Rewrites an archive of `len` bytes into `out`; `name` names it in
-    /// messages. Returns whether any class changed; if not, the caller discards the content of
-    /// `out`.
+    /// Rewrites an archive of `len` bytes into `out`; messages use `name`. Returns whether any
+    /// class changed. If none changed, the caller discards the content of `out`.
     ///
     /// # Errors
     /// See [`Error`]; `out` is then incomplete.
@@ -286,8 +285,8 @@ impl Offline<'_> {
         let root = module_root(name);
         let is_rewritten = || job.ahead.modules.contains(root);
         let needs_ours = job.units.module(root, is_rewritten).is_some();
-        // A description that the tracker does not need is also changed: its hashes of other
-        // modules may have become wrong, see `module_info`. A kept signature forbids that.
+        // A description that the tracker does not need may change, too: its hashes of other modules
+        // may have become wrong, see `module_info`. A signature that is kept forbids this.
         let is_free = !job.is_signed || self.plan.strip_signatures;
         if !needs_ours && (self.plan.tracker == Tracker::None || !is_free) {
             return Ok(None);
@@ -313,8 +312,8 @@ impl Offline<'_> {
         Ok(Some(Packed::new(&changed, entry.method())))
     }
 
-    /// The archive's manifest, if there is one that can be read. If there are several, the last one
-    /// counts, as in the JVM.
+    /// Returns the archive's manifest, if it has one that can be read. If there are several, the
+    /// last one counts, as in the JVM.
     fn main_manifest<R: ReaderAt>(
         &mut self,
         name: &str,
@@ -339,7 +338,7 @@ impl Offline<'_> {
         Ok(archive.read(entry, self.plan.most_entry))
     }
 
-    /// Number of bytes that an entry takes from the budget: 0 if it will not be
+    /// Returns the number of bytes that an entry takes from the budget: 0 if the entry will not be
     /// unpacked.
     pub(crate) fn unpacked(&self, entry: &Entry) -> u64 {
         if entry.size() <= self.plan.most_entry {

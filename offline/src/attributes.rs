@@ -35,8 +35,8 @@ impl Attributes {
         })
     }
 
-    /// Copies everything but the times to another file; owner and extended attributes as far as the
-    /// process is permitted to. Returns whether the owner is then the same.
+    /// Copies everything but the times to another file. Owner and extended attributes are copied as
+    /// far as the process is permitted to. Returns whether the other file then has the same owner.
     pub(crate) fn give(&self, file: &File) -> io::Result<bool> {
         // The owner comes first, because changing it clears set-user-id bits.
         let now = self.give_owner(file)?;
@@ -44,8 +44,8 @@ impl Attributes {
             let _ = file.set_xattr(name, value);
         }
         let mut mode = self.metadata.permissions().mode();
-        // The set-user-id bits go if the owner differs: the program must not run
-        // with the rights of the user who copies it.
+        // Clear the set-user-id bits if the owner differs: the program must not run with the rights
+        // of the user who copies it.
         let is_owned = now.uid() == self.metadata.uid();
         if !is_owned {
             mode &= !SET_UID;
@@ -80,7 +80,7 @@ impl Attributes {
         file.metadata()
     }
 
-    /// Number of the file system's device.
+    /// Returns the number of the file system's device.
     pub(crate) fn device(&self) -> u64 {
         self.metadata.dev()
     }

@@ -8,8 +8,8 @@ use crate::Error;
 const MOST_RATIO: u64 = 100;
 /// Number of bytes that even a small archive may unpack to.
 const LEAST: u64 = 1 << 30;
-/// Number of bytes that count for each nested archive and for each root with a
-/// rewritten class, because the tracker is put there.
+/// Number of bytes that count for each nested archive and for each root with a rewritten class,
+/// because the tracker is added to the root.
 pub(crate) const ROOT: u64 = 256 << 10;
 
 /// Number of bytes that an archive may still unpack to.
@@ -20,12 +20,12 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// The budget of files that are not in an archive.
+    /// Returns the budget of files that are not in an archive.
     pub(crate) fn unlimited() -> Budget {
         Budget::new(u64::MAX)
     }
 
-    /// The default budget of an archive of `len` bytes.
+    /// Returns the default budget of an archive of `len` bytes.
     pub(crate) fn usual(len: u64) -> Budget {
         Budget::new(len.saturating_mul(MOST_RATIO).max(LEAST))
     }

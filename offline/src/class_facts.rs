@@ -11,12 +11,12 @@ const PACKAGE: &[u8] = b"loadhook/";
 /// The agent's tracker, under its name in the boot loader.
 const AGENT_TRACKER: &[u8] = b"java/lang/$Loadhook";
 
-/// Facts about a class that are needed before it is rewritten.
+/// The facts about one class.
 #[derive(Debug)]
 pub(crate) struct Facts {
     /// The class's internal name, in modified UTF-8.
     pub(crate) name: Vec<u8>,
-    /// The numbers of ids that the class's methods and allocation sites take.
+    /// The numbers of method ids and site ids that the class takes.
     pub(crate) ids: Ids,
     /// The approximate number of bytes of the class's symbols.
     pub(crate) symbols: u64,
@@ -31,12 +31,11 @@ pub(crate) enum TrackerUse {
     Fresh,
     /// The class calls a tracker already.
     Instrumented,
-    /// The class belongs to a tracker, or is an archive's part.
+    /// The class belongs to a tracker, or is the part of an archive.
     Tracker,
 }
 
-/// Numbers of ids, one for methods and one for sites; or the first ids of two
-/// ranges.
+/// A number of method ids and a number of site ids; or the first ids of two ranges.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ids {
     pub(crate) methods: u32,
@@ -44,7 +43,7 @@ pub(crate) struct Ids {
 }
 
 impl Ids {
-    /// Takes as many ids as `ids` contains, and returns the first of them.
+    /// Takes `ids.methods` method ids and `ids.sites` site ids. Returns the first of each.
     pub(crate) fn take(&mut self, ids: Ids) -> Ids {
         let first = *self;
         self.methods += ids.methods;

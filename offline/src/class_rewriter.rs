@@ -1,4 +1,4 @@
-//! Rewriting single classes, on all cores at once.
+//! Rewrites single classes, on all cores at once.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::plan::{Plan, Tracker};
 use crate::symbols;
 use crate::tally::{Detail, Identified, Tally};
 
-/// Rewrites classes by one plan.
+/// A rewriter of classes by one plan.
 pub(crate) struct ClassRewriter<'p> {
     plan: &'p Plan,
     detail: Detail,
@@ -43,13 +43,13 @@ impl<'p> ClassRewriter<'p> {
         }
     }
 
-    /// Reads what has to be known before a class is rewritten.
+    /// Reads the facts about a class that the rewriting needs.
     pub(crate) fn facts(&self, bytes: &[u8]) -> Result<Facts, loadhook_rewrite::Error> {
         Facts::read(bytes, self.plan.selection.allocations)
     }
 
-    /// Rewrites a class; `name` names it in messages. `owner` is the internal
-    /// name of the class that probes call, `first` the first ids.
+    /// Rewrites a class; messages use `name`. `owner` is the internal name of the class that the
+    /// probes call, `first` the first ids.
     ///
     /// # Errors
     /// When the bytes are not a class file.
@@ -101,14 +101,14 @@ impl<'p> ClassRewriter<'p> {
                 .is_ok_and(|rewritten| rewritten.is_rewritten)
     }
 
-    /// The patterns that have matched nothing so far.
+    /// Returns the patterns that have matched nothing so far.
     pub(crate) fn unmatched(&self) -> Vec<String> {
         self.instrumenter.unmatched()
     }
 }
 
 impl RewrittenClass {
-    /// Counts the methods of a class; `name` names it in messages.
+    /// Counts the methods of a class; messages use `name`.
     fn count(&mut self, name: &str, class: &ClassFile<'_>, result: &Instrumented<Vec<u8>>) {
         let methods: Vec<Member<'_, '_>> = class.methods().collect();
         let method_name = |index: u16| {
@@ -145,8 +145,8 @@ impl RewrittenClass {
     }
 }
 
-/// `com.example.Service.handle()V`, with characters escaped that a terminal would
-/// act on.
+/// Returns a method as `com.example.Service.handle()V`. Characters that a terminal would act on are
+/// escaped.
 fn shown(method: &Member<'_, '_>) -> String {
     let text = |bytes| loadhook_rewrite::text::display(bytes).to_string();
     let class = text(method.class().name()).replace('/', ".");

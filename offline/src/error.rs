@@ -22,7 +22,7 @@ pub enum Error {
         "{0} is signed, and instrumenting makes its signature invalid; add --strip-signatures to remove it"
     )]
     Signed(String),
-    /// Classes call a tracker already.
+    /// The classes of the input call a tracker already: the input was instrumented before.
     #[error("{0} is already instrumented; add --skip-instrumented to leave such classes unchanged")]
     Instrumented(String),
     /// An archive unpacks to more than the plan allows.
@@ -44,7 +44,7 @@ pub enum Error {
     Interrupted,
 }
 
-/// Adds the path to an error.
+/// Adds the path to the text of an error.
 pub(crate) fn at(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }

@@ -21,9 +21,9 @@ use crate::units::{Units, is_module_info, module_root};
 use crate::{BATCH, Error, Offline, is_archive, is_class, tree};
 
 impl Offline<'_> {
-    /// Rewrites the archive in a file into another file, or the same. The archive is written to a
-    /// temporary file and renamed, so `to` is never incomplete. Nothing is written if `to` is
-    /// `None`.
+    /// Rewrites the archive in the file `from` into the file `to`, which may be the same file. The
+    /// archive is written to a temporary file and renamed, so `to` is never incomplete. Nothing is
+    /// written if `to` is `None`.
     ///
     /// # Errors
     /// See [`Error`].
@@ -42,7 +42,7 @@ impl Offline<'_> {
         Ok(())
     }
 
-    /// Writes the rewritten archive, if it differs. Returns whether it does.
+    /// Writes the rewritten archive if it differs from the old one. Returns whether it differs.
     fn archive_into(
         &mut self,
         name: &str,
@@ -99,7 +99,7 @@ impl Offline<'_> {
         Ok(Some(new))
     }
 
-    /// Writes the files that change.
+    /// Writes the files that the rewriting changes.
     fn changes(&mut self, from: &Path, files: &[Found], to: Option<&Path>) -> Result<(), Error> {
         let names: Vec<Cow<'_, str>> = files.iter().map(Found::name).collect();
         let content = self.fingerprint(from, files)?;
@@ -189,15 +189,15 @@ impl Offline<'_> {
         Ok(())
     }
 
-    /// Checks the description of a module. If it cannot be changed, the classes of
-    /// the module stay as they are: they could not call the tracker.
+    /// Checks the description of a module. If it cannot be changed, the module's classes stay as
+    /// they are, because they could not call the tracker.
     fn check_module_file(&mut self, units: &mut Units, from: &Path, name: &str) {
         let checked = self
             .read_class(&from.join(name))
             .map_err(|fault| fault.to_string())
             .and_then(|bytes| self.check_module(&bytes));
         if let Err(fault) = checked {
-            let line = format!("{name}: {fault}; its classes are not instrumented");
+            let line = format!("{name}: {fault}; the module's classes are not instrumented");
             self.tally.unreadable.push(line);
             units.close(module_root(name));
         }
@@ -233,7 +233,8 @@ impl Offline<'_> {
         }
     }
 
-    /// Hash of the classes of a folder. The ids of its units are derived from this hash.
+    /// Returns the hash of the classes of a folder. The ids of the folder's units are derived from
+    /// this hash.
     fn fingerprint(&self, from: &Path, files: &[Found]) -> Result<Vec<u8>, Error> {
         let mut hash = Sha256::new();
         for file in files.iter().filter(|file| is_class(&file.name())) {
@@ -291,7 +292,8 @@ fn keep(written: NamedTempFile, to: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Writes a file into a new folder, which is synchronised to disk as a whole.
+/// Writes a file into a new folder, with the attributes of the file `like` if there is one. The
+/// folder is synchronised to disk as a whole later.
 fn write(to: &Path, content: &[u8], like: Option<&Path>) -> Result<(), Error> {
     let mut out = beside(to)?;
     out.write_all(content).map_err(|error| at(to, &error))?;

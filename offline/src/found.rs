@@ -16,7 +16,7 @@ pub struct Found {
 }
 
 impl Found {
-    /// The file's size when the file was found, in bytes.
+    /// Returns the file's size when the file was found, in bytes.
     pub fn bytes(&self) -> u64 {
         self.state.len
     }
@@ -26,16 +26,16 @@ impl Found {
         FileState::of(&folder.join(&self.path)).is_ok_and(|now| now == Some(self.state))
     }
 
-    /// The path below the folder, with slashes. Bytes that are not UTF-8 are replaced; no class has
-    /// such a path.
+    /// Returns the path below the folder, with slashes. Bytes that are not UTF-8 are replaced; no
+    /// class has such a path.
     pub(crate) fn name(&self) -> Cow<'_, str> {
         self.path.to_string_lossy()
     }
 }
 
-/// Finds the files below a folder, in the order of their paths. Links are not
-/// followed. `left_out` is called with links that lead out of the folder and with
-/// pipes and the like: nothing of these is rewritten.
+/// Finds the files below a folder, in the order of their paths. Links are not followed. `left_out`
+/// is called with each link that leads out of the folder, and with each pipe, socket or device:
+/// these are not rewritten.
 ///
 /// # Errors
 /// When a folder cannot be read.

@@ -1,5 +1,5 @@
-//! Removes an old folder after a new one has replaced it, but nothing that other programs have put
-//! there meanwhile.
+//! Removes an old folder after a new one has replaced it. Files that other programs have put into
+//! the old folder meanwhile are kept.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
@@ -37,12 +37,12 @@ pub(crate) struct Leftover<'a> {
 }
 
 impl Leftover<'_> {
-    /// Removes the files that the new folder was made of, and moves later files into
-    /// the new folder.
+    /// Removes the files that were linked or copied into the new folder, and moves files that were
+    /// added later into the new folder.
     ///
     /// # Errors
-    /// When a file changed in both folders: it stays in the old one, which the error
-    /// names.
+    /// When a file changed in both folders: the file stays in the old folder, and the error names
+    /// it.
     pub(crate) fn remove(&self) -> io::Result<()> {
         let fault = match self.remove_below(Path::new("")) {
             Ok(None) => return Ok(()),
@@ -57,8 +57,8 @@ impl Leftover<'_> {
         Err(at(self.new, &io::Error::other(line)))
     }
 
-    /// Does the same as [`Leftover::remove`] for the files below a path. Returns
-    /// a path that could not be removed, if there is one.
+    /// Does the same as [`Leftover::remove`] for the files below a path. Returns a path that could
+    /// not be removed; `None` if all were removed.
     fn remove_below(&self, below: &Path) -> io::Result<Option<PathBuf>> {
         let here = self.old.join(below);
         open(&here)?;
@@ -113,7 +113,7 @@ impl Leftover<'_> {
     }
 }
 
-/// Gives the owner all permissions of a folder: without them, nothing in it can be
+/// Gives the owner all permissions of a folder. Without them, the files in the folder cannot be
 /// removed.
 fn open(folder: &Path) -> io::Result<()> {
     let metadata = fs::metadata(folder).map_err(|error| at(folder, &error))?;

@@ -5,9 +5,9 @@
 //! keeps its entries' order, names, times, comments and packing. The output
 //! depends only on the input and the [`Plan`], not on the number of threads.
 //!
-//! A *unit* is the content of one class path entry or module. With
-//! [`Tracker::Embed`] each unit gets the classes of the tracker, symbols, and a
-//! *part*: the class that its probes call. `docs/dev/jars.md` describes how these
+//! A *unit* is the content of one class path entry or module. With [`Tracker::Embed`] each unit
+//! gets the classes of the tracker, symbols, and a *part*: the class that the unit's probes call.
+//! `docs/dev/jars.md` describes how tracker, symbols and part work together.
 //! work together.
 #![forbid(unsafe_code)]
 
@@ -52,11 +52,11 @@ use loadhook_text::printable_bytes;
 /// Approximate number of bytes of classes that are in memory at a time.
 const BATCH: u64 = 16 << 20;
 
-/// Limit of the bytes of names and descriptors of a class's methods. Methods can
-/// share them, so that without a limit a class of 2 MB could have 4 GB.
+/// Maximum number of bytes of names and descriptors of a class's methods. Many methods can share
+/// one long name, so a class file of 2 MB could otherwise need 4 GB.
 const MOST_SYMBOLS: u64 = 64 << 20;
 
-/// Progress of a rewriting, which other threads can see and stop.
+/// Progress of a rewriting. Other threads can read it, and can stop the rewriting.
 #[derive(Debug, Default)]
 pub struct Progress {
     /// Number of bytes of the inputs that are done.
@@ -79,7 +79,7 @@ impl Progress {
     }
 }
 
-/// Rewrites inputs one after the other.
+/// A rewriter of inputs, one after the other.
 pub struct Offline<'a> {
     plan: &'a Plan,
     rewriter: ClassRewriter<'a>,
@@ -92,7 +92,7 @@ pub struct Offline<'a> {
 }
 
 impl<'a> Offline<'a> {
-    /// A rewriter of this plan; `detail` says what its tally lists.
+    /// Makes a rewriter for this plan; `detail` selects what the tally lists.
     pub fn new(plan: &'a Plan, detail: Detail, progress: &'a Progress) -> Self {
         Offline {
             plan,
@@ -104,18 +104,18 @@ impl<'a> Offline<'a> {
         }
     }
 
-    /// Counts of everything so far.
+    /// Returns the counts of everything so far.
     pub fn tally(&self) -> &Tally {
         &self.tally
     }
 
-    /// The patterns that have matched nothing so far.
+    /// Returns the patterns that have matched nothing so far.
     pub fn unmatched(&self) -> Vec<String> {
         self.rewriter.unmatched()
     }
 
-    /// Rewrites a class that is in no folder or archive; `None` if it stays as it
-    /// is. The plan's tracker must be [`Tracker::None`].
+    /// Rewrites a class that is in no folder or archive; `None` if the class stays as it is. The
+    /// plan's tracker must be [`Tracker::None`].
     ///
     /// # Errors
     /// When `bytes` is not a class file, or the class carries probes already.
@@ -134,7 +134,7 @@ impl<'a> Offline<'a> {
         Ok(done.bytes)
     }
 
-    /// Returns whether a class may get probes; if not, counts it.
+    /// Returns whether a class may get probes. Counts the class in the tally if not.
     fn is_fresh(&mut self, name: &str, facts: &Facts) -> Result<bool, Error> {
         match facts.tracker_use {
             TrackerUse::Fresh => return Ok(true),
@@ -147,9 +147,9 @@ impl<'a> Offline<'a> {
         Ok(false)
     }
 
-    /// Rewrites classes of one archive or folder in parallel. Their names are their
-    /// paths in it; messages put `prefix` before these. The result is `None` for
-    /// each class that stays as it is.
+    /// Rewrites classes of one archive or folder in parallel. The name of a class is its path in
+    /// the archive or folder; messages put `prefix` before the name. The result is `None` for each
+    /// class that stays as it is.
     fn classes(
         &mut self,
         units: &mut Units,
@@ -171,7 +171,10 @@ impl<'a> Offline<'a> {
             let assignment = match facts {
                 Ok(facts) if !self.is_fresh(&name, facts)? => None,
                 Ok(facts) if facts.symbols > MOST_SYMBOLS => {
-                    let fault = format!("{} bytes of methods' names", facts.symbols);
+                    let fault = format!(
+                        "the names of its methods have {} bytes, more than {MOST_SYMBOLS}",
+                        facts.symbols
+                    );
                     self.tally.unreadable.push(format!("{name}: {fault}"));
                     None
                 }

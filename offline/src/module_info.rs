@@ -1,4 +1,4 @@
-//! Adds a package, or a module to read, to a module's description.
+//! Adds a package, or a required module, to a module's description.
 
 use std::ops::Range;
 
@@ -34,10 +34,10 @@ pub(crate) enum Unchangeable {
 /// name.
 const ADDED: u16 = 4;
 
-/// The requirements of a part on the module that contains it.
+/// The changes to its module's description that a part needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Needs<'a> {
-    /// The part's package, which the module now has; with slashes.
+    /// The part's package, with slashes. The module has contained it since the part was added.
     pub(crate) package: &'a str,
     /// The location of the part's tracker.
     pub(crate) tracker: TrackerPlace<'a>,
@@ -94,14 +94,14 @@ pub(crate) fn of_tracker(module: &str, package: &str) -> Vec<u8> {
     out
 }
 
-/// Adds the requirements of a part, if there is one, to a description. Nothing may be listed twice,
-/// so requirements that the description already meets are not added.
+/// Adds the requirements of a part, if there is one, to a description. Requirements that the
+/// description already meets are not added, because nothing may be listed twice.
 ///
-/// The package of an embedded tracker is exported, because the archives of a class
-/// loader share one tracker. The list of packages is optional (JVMS §4.7.26). If it
-/// is there, it has to be complete, so the part's package is added. Hashes of other
-/// modules (the JDK's own attribute `ModuleHashes`) are dropped: those modules may
-/// be rewritten, too, and a module with a wrong hash does not start.
+/// The package of an embedded tracker is exported, because the archives of a class loader share one
+/// tracker. The list of packages is optional (JVMS §4.7.26). If the description has this list, it
+/// must be complete, so the part's package is added. Hashes of other modules (the JDK's own
+/// attribute `ModuleHashes`) are dropped: those modules may be rewritten, too, and Java refuses to
+/// start with a module that has a wrong hash.
 pub(crate) fn changed(bytes: &[u8], needs: Option<Needs<'_>>) -> Result<Vec<u8>, Unchangeable> {
     let class = ClassFile::parse(bytes)?;
     let pool = class.pool();
@@ -113,7 +113,7 @@ pub(crate) fn changed(bytes: &[u8], needs: Option<Needs<'_>>) -> Result<Vec<u8>,
         bytes: Vec::new(),
     };
     let mut package = None;
-    // Ranges to replace and their new bytes, from the front on.
+    // Ranges to replace, with their new bytes, in ascending order.
     let mut patches: Vec<(Range<usize>, Vec<u8>)> = Vec::new();
     let mut first = None;
     let mut out = bytes.to_vec();
@@ -151,9 +151,9 @@ pub(crate) fn changed(bytes: &[u8], needs: Option<Needs<'_>>) -> Result<Vec<u8>,
             (tag, name) => constants.named(tag, name),
         };
         let mut entry = constant.to_be_bytes().to_vec();
-        // The zeros that follow are, for a `requires`, the flags and the version.
-        // For an `exports` they are the flags and the number of modules, which
-        // makes it an export to all.
+        // The zeros that follow are the flags and the version of a `requires`. For an `exports`
+        // they are the flags and the number of modules: an export to no named module is an export
+        // to all.
         entry.resize(table.least(), 0);
         // The new row is inserted before the others, after the count of rows.
         let count_at = reader.offset();
@@ -182,7 +182,7 @@ enum Table {
 }
 
 impl Table {
-    /// Length of the table's shortest entry.
+    /// Returns the length of the table's shortest entry.
     fn least(self) -> usize {
         match self {
             Table::Packages => 2,

@@ -40,8 +40,8 @@ pub enum Tracker {
 }
 
 impl Plan {
-    /// Timing probes in all methods that pass the filter and are not trivial; the
-    /// tracker is embedded.
+    /// Returns the default plan: timing probes in all methods that pass the filter and are not
+    /// trivial, and an embedded tracker.
     pub fn new(filter: Filter) -> Plan {
         Plan {
             selection: Selection::timing(filter),
@@ -54,14 +54,14 @@ impl Plan {
         }
     }
 
-    /// The settings as bytes, which are part of the hash for the ids of units.
-    /// Two plans have the same bytes if and only if they are equal.
+    /// Returns the settings as bytes, which are part of the hash for the ids of units. Two plans
+    /// have the same bytes if and only if they are equal.
     ///
     /// A boolean, the choice of call probes and the location of the tracker take
     /// one byte each, a number takes eight. A pattern is its length and its text.
     /// A list begins with the number of its patterns.
     pub(crate) fn encoded(&self) -> Vec<u8> {
-        // No `..` in this pattern, so that a new setting does not compile until it is added here.
+        // This pattern has no `..`, so a new setting does not compile until it is added here.
         let Plan {
             selection:
                 Selection {

@@ -25,8 +25,8 @@ fn strip_meta_inf(name: &str) -> Option<&str> {
     folder.eq_ignore_ascii_case("META-INF/").then_some(rest)
 }
 
-/// Removes the digests of entries from a manifest, and sections that held nothing
-/// else. All other bytes stay.
+/// Removes the digests of entries from a manifest, and the sections that contained only digests.
+/// All other bytes stay.
 pub(crate) fn without_digests(manifest: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(manifest.len());
     for (at, section) in sections(manifest).into_iter().enumerate() {

@@ -1,5 +1,5 @@
-//! The symbols of a unit: the names of its methods by id. The tracker reads them when it writes a
-//! profile. A line has fields that are separated by tabs.
+//! The symbols of a unit: the names of its methods by id. The tracker reads the symbols when it
+//! writes a profile. Tabs separate the fields of a line.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

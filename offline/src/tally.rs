@@ -1,4 +1,4 @@
-//! Counts of a rewriting, and names that a user may want to know.
+//! Counts of a rewriting, and names for the summary.
 
 use std::collections::BTreeMap;
 
@@ -26,14 +26,14 @@ pub struct Identified {
 /// Options of a [`Tally`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Detail {
-    /// True if it lists the methods and sites of all ids.
+    /// True if the tally lists the methods and sites of all ids.
     pub ids: bool,
-    /// True if the tally keeps all names, of which there may be as many as
-    /// methods. Otherwise it keeps the first few.
+    /// True if the tally keeps all names, of which there may be as many as methods. Otherwise the
+    /// tally keeps the first few of each list.
     pub names: bool,
 }
 
-/// A list of names: all of them, or only the first few, with the number of all.
+/// A list of names: all, or only the first few together with the number of all.
 #[derive(Clone, Debug)]
 pub struct Names {
     total: u64,
@@ -53,17 +53,17 @@ impl Names {
         }
     }
 
-    /// Number of all names.
+    /// Returns the number of all names.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// The names that were kept.
+    /// Returns the names that were kept.
     pub fn kept(&self) -> &[String] {
         &self.kept
     }
 
-    /// The first name.
+    /// Returns the first name.
     pub fn first(&self) -> Option<&String> {
         self.kept.first()
     }
@@ -94,8 +94,7 @@ impl Serialize for Names {
     }
 }
 
-/// Counts of a rewriting, and names that a user may want to know. Unprintable
-/// characters in names are escaped.
+/// Counts of a rewriting, and names for the summary. Unprintable characters in names are escaped.
 #[derive(Clone, Debug, Serialize)]
 pub struct Tally {
     #[serde(skip)]

@@ -1,4 +1,4 @@
-//! The tracker's classes as they are put into archives.
+//! The tracker's classes that are added to archives.
 
 use loadhook_tracker::renamed;
 
@@ -9,8 +9,7 @@ use crate::zip::{Archive, Output};
 const ARCHIVE: &str = "loadhook:archive";
 /// The class from which parts are made.
 const TEMPLATE: &str = "loadhook/Part";
-/// The usual package of the tracker, with a slash. Trackers in modules have other
-/// packages.
+/// The usual package of the tracker, with a slash. Trackers in modules are in other packages.
 pub(crate) const PREFIX: &str = "loadhook/";
 /// The module of a tracker in a separate jar.
 pub(crate) const MODULE: &str = "loadhook.tracker";
@@ -59,9 +58,8 @@ pub fn jar() -> std::io::Result<Vec<u8>> {
     Ok(out)
 }
 
-/// Makes a part: the class `owner`, which the probes of a unit call. `unit` is the
-/// unit's id, `methods` the number of its method ids, and `package` the package of
-/// the tracker.
+/// Makes a part: the class `owner`, which the probes of a unit call. `unit` is the unit's id,
+/// `methods` the number of the unit's method ids, and `package` the package of the tracker.
 pub(crate) fn part(owner: &str, unit: &str, methods: u32, package: &str) -> File {
     let archive = format!("{unit} {methods}");
     let rename = |text: &str| match text {

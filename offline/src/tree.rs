@@ -1,4 +1,4 @@
-//! Replaces a folder as a whole: it appears complete or not at all.
+//! Replaces a folder as a whole: the new folder appears complete or not at all.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -16,8 +16,8 @@ use crate::found::Found;
 use crate::leftover::{Leftover, Seen};
 use crate::{Error, Progress};
 
-/// A folder that is being made beside the one that it will replace. If it is
-/// dropped before it replaces that folder, it is removed.
+/// A folder that is being made beside the folder that it will replace. If it is dropped before the
+/// replacement, it is removed.
 #[derive(Debug)]
 pub struct NewFolder {
     folder: TempDir,
@@ -25,11 +25,11 @@ pub struct NewFolder {
     /// The attributes that the folders inside get at the end. Until then, their
     /// permissions must allow adding files.
     folders: BTreeMap<PathBuf, Attributes>,
-    /// Files of the folder that it will replace.
+    /// States of files in the folder that this one will replace.
     seen: BTreeMap<PathBuf, Seen>,
     /// The first file whose owner could not be kept.
     foreign: Option<PathBuf>,
-    /// True if it is made from the folder that it will replace.
+    /// True if this folder is made from the folder that it will replace.
     is_in_place: bool,
 }
 
@@ -53,7 +53,7 @@ impl Take<'_> {
             return true;
         };
         let path = path.as_os_str();
-        // The list is sorted by this representation of the paths.
+        // The list of files is sorted by `OsStr`, so the search compares `OsStr`, too.
         let found = files.binary_search_by(|file| file.path.as_os_str().cmp(path));
         found.is_ok()
     }
@@ -74,7 +74,10 @@ impl NewFolder {
             Ok(to) => to,
         };
         let Some(parent) = to.parent() else {
-            return Err(at(&to, &io::Error::other("has no parent folder")));
+            return Err(at(
+                &to,
+                &io::Error::other("the root folder cannot be replaced; give a folder inside it"),
+            ));
         };
         fs::create_dir_all(parent).map_err(|error| at(parent, &error))?;
         let folder = tempfile::Builder::new()
@@ -92,14 +95,14 @@ impl NewFolder {
         })
     }
 
-    /// Path of the folder until it is published.
+    /// Returns the path of the folder until it is published.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Adds the files of `from` that the new folder does not have yet. `files`
-    /// are those that were found in `from`. A file that was added to `from` later
-    /// is taken when the folder is replaced, or stays there.
+    /// Adds the files of `from` that the new folder does not have yet. `files` were found in `from`
+    /// earlier. A file that was added to `from` since then is taken when the folder is replaced, or
+    /// stays in `from`.
     pub(crate) fn complete(
         &mut self,
         from: &Path,
@@ -120,7 +123,7 @@ impl NewFolder {
         self.fill(from, Path::new(""), Take::Files(Some(files)), progress)
     }
 
-    /// Gives each new file the owner of its folder in `from`.
+    /// Gives each new file below `below` the owner of the nearest folder that exists in `from`.
     fn adopt(&self, from: &Path, below: &Path) -> io::Result<()> {
         let owner = below.ancestors().find(|below| from.join(below).is_dir());
         let owner = Attributes::of(&from.join(owner.unwrap_or(below)))?;
@@ -154,9 +157,12 @@ impl NewFolder {
         if !take.is_copies() && attributes.device() != fs::metadata(from)?.dev() {
             // A mount point inside is an error: removing the old folder would
             // also remove the files that are mounted there.
-            return Err(placed(io::Error::other("a mount point inside")).into());
+            return Err(placed(io::Error::other(
+                "is a mount point inside the folder; unmount it, or give another folder",
+            ))
+            .into());
         }
-        // With copies, a folder whose attributes are known keeps them.
+        // While files are copied, a folder whose attributes are known keeps these attributes.
         if !take.is_copies() || !self.folders.contains_key(below) {
             self.folders.insert(below.to_owned(), attributes);
         }
@@ -181,7 +187,8 @@ impl NewFolder {
             let is_other = |existing: &fs::Metadata| existing.is_dir() != metadata.is_dir();
             if existing.as_ref().is_some_and(is_other) {
                 let fault = io::Error::other(
-                    "a folder in the input, and a file in the output, or the reverse",
+                    "a folder in the input, and a file in the output, or the reverse; \
+                     remove it from the output",
                 );
                 return Err(at(&below, &fault).into());
             }
@@ -215,8 +222,8 @@ impl NewFolder {
         Ok(())
     }
 
-    /// Notes a file of the old folder, unless it is noted already. The first
-    /// state counts, because files may change at any time.
+    /// Notes a file of the old folder, unless the file is noted already. The first state counts,
+    /// because files may change at any time.
     fn see(&mut self, path: &Path, was: FileState, ours: FileState, is_taken: bool) {
         let seen = Seen {
             was,
@@ -226,18 +233,16 @@ impl NewFolder {
         self.seen.entry(path.to_owned()).or_insert(seen);
     }
 
-    /// Replaces the old folder. Where the system can exchange two names, this is
-    /// one step. Elsewhere there is a moment in which the old folder is called
-    /// `….old` and no folder has its name. Then the new folder also gets the
-    /// other files of the old one, and files that other programs have put there
-    /// meanwhile. Returns the first file whose owner could not be kept, if there
-    /// is one.
+    /// Replaces the old folder. If the system can exchange two names, this takes one step.
+    /// Otherwise there is a moment in which the old folder is called `….old`, and no folder has its
+    /// name. Before the replacement, the new folder gets the other files of the old one, and after
+    /// it the files that other programs have added meanwhile. Returns the first file whose owner
+    /// could not be kept, if there is one.
     ///
     /// # Errors
-    /// When the old folder cannot be replaced, or the user interrupts;
-    /// the old folder is then unchanged. Also when a file of the old folder was
-    /// replaced since it was read; the old folder is then kept beside the new
-    /// one, and the error names it.
+    /// When the old folder cannot be replaced, or the user interrupts: the old folder is then
+    /// unchanged. Also when a file of the old folder was replaced since it was read: the old folder
+    /// is then kept beside the new one, and the error names the file.
     pub fn publish(mut self, progress: &Progress) -> Result<Option<PathBuf>, Error> {
         let to = self.to.clone();
         let is_replaced = is_there(&to);
@@ -263,8 +268,8 @@ impl NewFolder {
             return Ok(None);
         }
         self.exchange().map_err(|error| at(&to, &error))?;
-        // The temporary name now leads to the old folder, which may contain files
-        // that were not taken.
+        // The temporary name now leads to the old folder. Files that were not taken may still be in
+        // it.
         let old = self.folder.keep();
         let leftover = Leftover {
             old: &old,

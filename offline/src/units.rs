@@ -1,4 +1,4 @@
-//! Units: the content of one class path entry or module each.
+//! Units. Each unit is the content of one class path entry or module.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -19,8 +19,8 @@ use crate::zip::Spool;
 const MODULE_INFO: &str = "module-info.class";
 /// Attribute of the manifest of an automatic module.
 const MODULE_NAME: &[u8] = b"Automatic-Module-Name:";
-/// Entry that names the package of a tracker outside of the package `loadhook`. Parts of other
-/// archives find the tracker by this entry.
+/// Entry that names the tracker's package if it is not `loadhook`. Parts of other archives find the
+/// tracker by this entry.
 const TRACKER: &str = "META-INF/loadhook/tracker";
 /// Folder of a multi-release archive's versions.
 const VERSIONS: &str = "META-INF/versions/";
@@ -30,7 +30,7 @@ const VERSIONS: &str = "META-INF/versions/";
 pub(crate) struct Unit {
     /// 16 hexadecimal digits that no other unit has.
     pub(crate) id: String,
-    /// Internal name of its part, the class that its probes call.
+    /// Internal name of the unit's part, the class that the unit's probes call.
     pub(crate) owner: String,
     /// Package of the part, with a slash at the end.
     package: String,
@@ -43,18 +43,18 @@ pub(crate) struct Unit {
 }
 
 impl Unit {
-    /// The package of the part, without the slash.
+    /// Returns the package of the part, without the slash.
     fn package(&self) -> &str {
         self.package.trim_end_matches('/')
     }
 
-    /// Requirements of the part, for the description of its module.
+    /// Returns the requirements of the part on the description of its module.
     pub(crate) fn needs(&self, tracker: Tracker) -> Needs<'_> {
         needs(self.package(), tracker)
     }
 }
 
-/// Requirements of a part in `package`, for the description of its module.
+/// Returns the requirements of a part in `package` on the description of its module.
 pub(crate) fn needs(package: &str, tracker: Tracker) -> Needs<'_> {
     Needs {
         package,
@@ -65,8 +65,7 @@ pub(crate) fn needs(package: &str, tracker: Tracker) -> Needs<'_> {
     }
 }
 
-/// The units of an archive or folder, by their roots: `""`,
-/// `"WEB-INF/classes/"`.
+/// The units of an archive or folder, by their roots, for example `""` or `"WEB-INF/classes/"`.
 #[derive(Debug)]
 pub(crate) struct Units {
     tracker: Tracker,
@@ -82,7 +81,7 @@ pub(crate) struct Units {
 #[derive(Debug)]
 pub(crate) struct Added<'u> {
     pub(crate) root: &'u str,
-    /// True if the root gets the tracker in its usual package, in which it is the
+    /// True if the root gets the tracker in the usual package. The files of that tracker are the
     /// same for all roots.
     pub(crate) has_usual_tracker: bool,
     /// Files that only this root gets.
@@ -98,8 +97,8 @@ pub(crate) struct Assignment {
 }
 
 impl Units {
-    /// The units of an archive or folder. `content` identifies it, `names` are the
-    /// names of its entries, `manifest` is its manifest.
+    /// Makes the units of an archive or folder. `content` identifies the archive or folder, `names`
+    /// are the names of its entries, `manifest` is its manifest.
     pub(crate) fn new<'n>(
         plan: &Plan,
         content: &[u8],
@@ -130,8 +129,8 @@ impl Units {
         }
     }
 
-    /// Gives a class its ids. `None` if no class loader would load a class of this
-    /// name from `path`.
+    /// Gives a class its ids. Returns `None` if no class loader would load a class of this name
+    /// from `path`.
     pub(crate) fn assign(
         &mut self,
         path: &str,
@@ -154,8 +153,8 @@ impl Units {
         })
     }
 
-    /// The root of a class; `None` if the class cannot be loaded from `path` or
-    /// must not be changed.
+    /// Returns the root of a class; `None` if the class cannot be loaded from `path` or must not be
+    /// changed.
     pub(crate) fn root<'p>(&self, path: &'p str, class: &[u8]) -> Option<&'p str> {
         place(path, class).filter(|root| !self.closed.contains(*root))
     }
@@ -204,8 +203,8 @@ impl Units {
         }
     }
 
-    /// Adds a class to its unit. Returns whether it is the first class of the unit
-    /// that was rewritten: the tracker has to be added then.
+    /// Adds a class to its unit. Returns whether the class is the first rewritten one of the unit:
+    /// then the tracker must be added.
     pub(crate) fn book(
         &mut self,
         assignment: &Assignment,
@@ -225,7 +224,7 @@ impl Units {
         Ok(is_first)
     }
 
-    /// The unit of the module at `root`, if classes of the module are rewritten.
+    /// Returns the unit of the module at `root`, if classes of the module are to be rewritten.
     pub(crate) fn module(
         &mut self,
         root: &str,
@@ -235,12 +234,12 @@ impl Units {
         needed.then(|| &*self.unit(root))
     }
 
-    /// The unit of the module at `root`, if classes of the module were rewritten.
+    /// Returns the unit of the module at `root`, if classes of the module were rewritten.
     pub(crate) fn rewritten_module(&self, root: &str) -> Option<&Unit> {
         self.by_root.get(root).filter(|unit| unit.rewritten)
     }
 
-    /// Names and contents of the symbol files to add.
+    /// Returns names and contents of the symbol files to add.
     pub(crate) fn into_symbols(self) -> io::Result<Vec<(String, Spool)>> {
         let rewritten = self.by_root.into_iter().filter(|(_, unit)| unit.rewritten);
         rewritten
@@ -251,7 +250,7 @@ impl Units {
             .collect()
     }
 
-    /// The files to add, root by root.
+    /// Returns the files to add, root by root.
     pub(crate) fn added(&self) -> impl Iterator<Item = Added<'_>> {
         let rewritten = self.by_root.iter().filter(|(_, unit)| unit.rewritten);
         rewritten.map(|(root, unit)| {
@@ -281,7 +280,7 @@ impl Units {
         })
     }
 
-    /// All files to add.
+    /// Returns all files to add.
     pub(crate) fn files(&self) -> impl Iterator<Item = File> {
         self.added().flat_map(|added| {
             let usual = if added.has_usual_tracker {
@@ -301,7 +300,7 @@ pub(crate) fn is_module_info(path: &str) -> bool {
         .is_some_and(|root| root.is_empty() || root.ends_with('/'))
 }
 
-/// The root of the module that an entry describes.
+/// Returns the root of the module that an entry describes.
 pub(crate) fn module_root(path: &str) -> &str {
     unversioned(path.strip_suffix(MODULE_INFO).unwrap_or(path))
 }
@@ -316,8 +315,8 @@ fn names_module(manifest: &[u8]) -> bool {
         .any(|name| name.eq_ignore_ascii_case(MODULE_NAME))
 }
 
-/// The root of a class; `None` if a class of this internal name (in modified
-/// UTF-8) cannot be loaded from `path`.
+/// Returns the root of a class; `None` if a class of this internal name (in modified UTF-8) cannot
+/// be loaded from `path`.
 pub(crate) fn place<'p>(path: &'p str, class: &[u8]) -> Option<&'p str> {
     let name = symbol::text(class);
     let root = path.strip_suffix(".class")?.strip_suffix(&*name)?;
@@ -325,7 +324,7 @@ pub(crate) fn place<'p>(path: &'p str, class: &[u8]) -> Option<&'p str> {
     (root.is_empty() || root.ends_with('/')).then_some(root)
 }
 
-/// The root that all versions of a multi-release archive share.
+/// Returns the root that all versions of a multi-release archive share.
 fn unversioned(root: &str) -> &str {
     let Some((before, behind)) = root.rsplit_once(VERSIONS) else {
         return root;

@@ -33,7 +33,7 @@ const LIST: &str = "class List {
     }
 }";
 
-/// The bytes of an end record.
+/// Returns the bytes of an end record.
 fn end(count: u16, len: u32, offset: u32, comment: &[u8]) -> Vec<u8> {
     let mut end = b"PK\x05\x06\0\0\0\0".to_vec();
     end.extend([count, count].iter().flat_map(|count| count.to_le_bytes()));
@@ -60,7 +60,7 @@ fn outer(prefix: &[u8], comment: &[u8], zip64: Option<&[u8]>) -> Vec<u8> {
     .bytes
 }
 
-/// An archive whose directory has the record of the first entry twice.
+/// Returns an archive whose directory has the record of the first entry twice.
 fn with_alias() -> Vec<u8> {
     let bytes = outer(b"", b"", None);
     let end_at = bytes.len() - 22;
@@ -154,7 +154,7 @@ fn files() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// The line that [`LIST`] should print for a file, according to our own `Archive`.
+/// Returns the line that [`LIST`] should print for a file, according to our own `Archive`.
 fn listed(name: &str, bytes: &[u8]) -> String {
     let Ok(archive) = Archive::open(bytes, bytes.len() as u64) else {
         return format!("{name}: refused");

@@ -19,7 +19,7 @@ fn refused(plan: &Plan, bytes: &[u8]) -> Result<Error> {
     refused.context("the archive was not refused")
 }
 
-/// The class `Greeter` under another name.
+/// Returns the class `Greeter` under another name.
 fn renamed(name: &str) -> Result<Vec<u8>> {
     let old = b"\x01\0\x07Greeter";
     let at = GREETER.windows(old.len()).position(|piece| piece == old);
@@ -29,7 +29,8 @@ fn renamed(name: &str) -> Result<Vec<u8>> {
     Ok([&GREETER[..at], &new, &GREETER[at + old.len()..]].concat())
 }
 
-/// An archive of a few hundred kilobytes. Its entries have names of classes, and unpack to 100 MB.
+/// Returns an archive of a few hundred kilobytes. Its entries have names of classes, and unpack to
+/// 100 MB.
 fn bomb() -> Vec<u8> {
     let zeros = vec![0; 10 << 20];
     let names: Vec<String> = (0..10).map(|n| format!("C{n}.class")).collect();
@@ -343,7 +344,7 @@ fn names_are_matched_as_the_jvm_reads_them_and_shown_escaped() -> Result<()> {
     Ok(())
 }
 
-/// The internal name of the part class in the rewritten archive. It depends on the options.
+/// Returns the internal name of the part class in the rewritten archive. It depends on the options.
 fn part(plan: &Plan) -> Result<Vec<u8>> {
     let (out, _) = rewrite(plan, &deflated(&[("Greeter.class", GREETER)]))?;
     let mut names = read(&out)?.into_iter().map(|(name, _)| name);
@@ -388,7 +389,7 @@ fn other_settings_give_other_parts() -> Result<()> {
     Ok(())
 }
 
-/// A nested archive that is larger than the memory limit is kept in a temporary file.
+/// A nested archive larger than the limit for memory is kept in a temporary file.
 #[test]
 fn large_archives_inside_are_rewritten() -> Result<()> {
     // The bytes are random, so they cannot be compressed.

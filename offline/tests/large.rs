@@ -19,7 +19,7 @@ use zip::write::{SimpleFileOptions, ZipWriter};
 const GB: u64 = 1 << 30;
 static ZEROS: [u8; 1 << 20] = [0; 1 << 20];
 
-/// A file. Instead of writing zeros to it, a hole is made.
+/// A file in which zeros are not written, but become a hole.
 struct Sparse(File);
 
 impl Write for Sparse {
@@ -100,7 +100,7 @@ fn offsets_and_sizes_pass_32_bits() -> Result<()> {
             .by_name("META-INF/versions/9/Greeter.class")?
             .header_start();
         ensure!(offset > len);
-        // Checks some of the zeros, and that the output is as sparse as the input.
+        // Check some of the zeros, and that the output is as sparse as the input.
         let start = archive
             .by_name("zeros")?
             .data_start()

@@ -11,7 +11,7 @@ use crate::zip::compare::{same_but_content, same_entry, same_frame};
 use crate::{Error, is_archive, is_class};
 
 impl ContentChecks<'_> {
-    /// Checks the archive `after`, made from `before`, entry by entry.
+    /// Checks the archive `after`, which was made from `before`, entry by entry.
     pub(super) fn archives<R: ReaderAt + Sync, S: ReaderAt + Sync>(
         &self,
         name: &str,

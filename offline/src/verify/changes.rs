@@ -22,11 +22,11 @@ pub struct Changed<'a> {
     pub after: &'a [u8],
 }
 
-/// Callback for each changed class.
+/// Callback that gets each changed class.
 pub type Visit<'v> = dyn FnMut(Changed<'_>) -> Result<(), Error> + 'v;
 
-/// Calls back with each class of the archive in the file `to` that changed or was
-/// added, in the order of entries.
+/// Calls `visit` with each class of the archive in the file `to` that changed or was added, in the
+/// order of entries.
 ///
 /// # Errors
 /// When a file or entry cannot be read, or when `visit` fails.
@@ -73,7 +73,7 @@ pub fn changed_in_folder(
     Ok(())
 }
 
-/// Calls back with each class of `after` that differs from `before`.
+/// Calls `visitor` with each class of `after` that differs from `before`.
 fn visit_archive<R: ReaderAt + Sync, S: ReaderAt + Sync>(
     name: &str,
     before: &Archive<R>,

@@ -22,7 +22,7 @@ pub struct Checked {
 }
 
 impl Checked {
-    /// Results of a file or entry that did not change.
+    /// Returns the results of a file or entry that did not change.
     pub(super) fn untouched() -> Checked {
         Checked {
             untouched: 1,
@@ -30,7 +30,7 @@ impl Checked {
         }
     }
 
-    /// Results with one fault of the file or entry `name`.
+    /// Returns the results of the file or entry `name` with one fault.
     pub(super) fn fault(name: &str, fault: &str) -> Checked {
         Checked {
             faults: vec![format!("{name}: {fault}")],

@@ -9,16 +9,17 @@ use crate::ahead::INDEX;
 use crate::signatures::{is_manifest, is_signature, without_digests};
 use crate::{Plan, Progress, is_class};
 
-/// Checks contents. The plan decides which changes are permitted.
+/// Checks of contents. The plan decides which changes are permitted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ContentChecks<'a> {
     pub(super) plan: &'a Plan,
-    /// Tells the checks to end when the user interrupts.
+    /// Ends the checks when the user interrupts.
     pub(super) progress: &'a Progress,
 }
 
 impl ContentChecks<'_> {
-    /// Checks the class `after`, made from `before`; `None` if the class was added.
+    /// Checks the class `after`, which was made from `before`; `before` is `None` if the class was
+    /// added.
     pub(super) fn class(&self, name: &str, before: Option<&[u8]>, after: &[u8]) -> Checked {
         let mut checked = Checked::default();
         if before == Some(after) {
@@ -43,8 +44,8 @@ impl ContentChecks<'_> {
         }
     }
 
-    /// The changed content that an entry or file may have, if it is neither class nor
-    /// archive.
+    /// Returns the changed content that an entry or file may have; `None` if no change is
+    /// permitted. The entry or file is neither a class nor an archive.
     pub(super) fn expected(&self, name: &str, before: &[u8]) -> Option<Vec<u8>> {
         (self.plan.strip_signatures && is_manifest(name)).then(|| without_digests(before))
     }
@@ -55,14 +56,14 @@ impl ContentChecks<'_> {
     }
 }
 
-/// Returns whether a file is in a folder of trackers and parts.
+/// Returns whether a file is in a folder that Loadhook adds for trackers and parts.
 pub(super) fn is_ours(path: &str) -> bool {
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     format!("/{folder}/").contains("/loadhook/")
 }
 
-/// Name and direct superclass of a class; `None` if it is no class, or its name is
-/// not UTF-8.
+/// Returns the name and the direct superclass of a class; `None` if the bytes are not a class, or
+/// the name is not UTF-8.
 pub(super) fn superclass(class: &[u8]) -> Option<(String, Option<String>)> {
     let class = ClassFile::parse(class).ok()?;
     let text = |name: &[u8]| String::from_utf8(name.to_vec()).ok();

@@ -1,5 +1,5 @@
-//! Checks a module's description. It must have the old contents and the requirements of the part,
-//! and no row twice, since the JVM rejects that.
+//! Checks a module's description. It must have the old contents and the requirements of the part.
+//! No row may occur twice, since the JVM rejects such a description.
 
 use loadhook_rewrite::constant_pool::{Constant, ConstantPool};
 use loadhook_rewrite::{ClassFile, CpIndex, Result, Structure};
@@ -58,13 +58,15 @@ pub(super) fn compare(
     if finds_tracker && has_package {
         Ok(())
     } else {
-        Err("the added row is not the one that its part needs".to_owned())
+        Err(
+            "the added requirement or export does not give the module access to the tracker"
+                .to_owned(),
+        )
     }
 }
 
-/// Returns the row that `after` has in addition to those of `before`; the inner
-/// `None` means that there is none. The outer `None` means that there are
-/// several, or that a row occurs twice.
+/// Returns the one row that `after` has in addition to the rows of `before`: `Some(None)` if there
+/// is no such row, `None` if there are several, or if a row occurs twice.
 fn added<'a>(before: &[Row<'_>], after: &[Row<'a>]) -> Option<Option<Row<'a>>> {
     let mut olds = before.iter().peekable();
     let mut added = None;
@@ -117,7 +119,7 @@ fn said<'a>(class: &ClassFile<'a>) -> Result<Said<'a>> {
     Ok(said)
 }
 
-/// The name of a module or package.
+/// Returns the name of a module or package.
 fn named<'a>(pool: &ConstantPool<'a>, index: CpIndex) -> Result<&'a [u8]> {
     match pool.get(index)? {
         Constant::Module { name } | Constant::Package { name } => pool.utf8(name),

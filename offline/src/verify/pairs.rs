@@ -1,17 +1,17 @@
-//! Pairs the entries of an output with those of its input.
+//! Pairs the entries of an output with the entries of its input.
 
 use rawzip::ReaderAt;
 
 use crate::zip::{Archive, Content, Entry, ZipError};
 
-/// An entry of the output and the entry of the input that it was made from.
+/// An entry of the output, and the entry of the input from which it was made.
 pub(super) struct Pair<'a> {
     pub(super) before: Option<&'a Entry>,
     pub(super) after: &'a Entry,
 }
 
-/// Pairs the entries of output and input, and finds removed ones. Entries keep
-/// their order; new ones come last.
+/// Pairs the entries of output and input, and finds removed entries. Old entries keep their order;
+/// new entries come last.
 pub(super) fn pairs<'a, R: ReaderAt, S: ReaderAt>(
     before: &'a Archive<R>,
     after: &'a Archive<S>,
@@ -31,7 +31,7 @@ pub(super) fn pairs<'a, R: ReaderAt, S: ReaderAt>(
     (pairs, gone)
 }
 
-/// The name of an entry as text.
+/// Returns the name of an entry as text.
 pub(super) fn text<R: ReaderAt>(archive: &Archive<R>, entry: &Entry) -> String {
     String::from_utf8_lossy(archive.name(entry)).into_owned()
 }

@@ -77,7 +77,7 @@ impl Case {
         fs::read(self.path("out.jar")).expect("the test file can be read")
     }
 
-    /// Faults that the verifier finds in `out`.
+    /// Returns the faults that the verifier finds in `out`.
     fn faults(&self, out: &[u8]) -> Vec<String> {
         fs::write(self.path("bad.jar"), out).expect("the test file can be written");
         let progress = Progress::default();
@@ -250,7 +250,7 @@ fn classes_are_whole_and_the_old_ones() {
     case.finds(&attribute, &format!("{name}: its attributes"));
 }
 
-/// The description of a module whose list of packages has one package.
+/// Returns the description of a module whose list of packages has one package.
 fn description() -> Vec<u8> {
     let mut bytes = module_info::of_tracker("m", "p");
     let (end, count) = {
@@ -297,7 +297,10 @@ fn descriptions_say_what_they_said_and_what_is_added() {
             "{tracker:?}"
         );
         let other = fault(&before, &with("p/a1", tracker));
-        assert_eq!(other, "the added row is not the one that its part needs");
+        assert_eq!(
+            other,
+            "the added requirement or export does not give the module access to the tracker"
+        );
         assert_eq!(fault(&once, &once), "");
         let again = module_info::changed(
             &once,
@@ -312,7 +315,10 @@ fn descriptions_say_what_they_said_and_what_is_added() {
         );
     }
     let other = fault(&before, &with("loadhook/a1", TrackerPlace::Module("other")));
-    assert_eq!(other, "the added row is not the one that its part needs");
+    assert_eq!(
+        other,
+        "the added requirement or export does not give the module access to the tracker"
+    );
 
     // A description with its first `requires` twice, which no JVM accepts.
     let once = with("loadhook/a1", usual);

@@ -12,7 +12,7 @@ use super::files::{files, open, same_files};
 use crate::attributes::FileState;
 use crate::{Error, Found, Plan, Progress, is_archive, is_class};
 
-/// Checks outputs, one after the other.
+/// A verifier of outputs, one after the other.
 #[derive(Debug)]
 pub struct Verifier<'a> {
     checks: ContentChecks<'a>,
@@ -28,7 +28,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// Results so far.
+    /// Returns the results so far.
     pub fn checked(&self) -> &Checked {
         &self.checked
     }
@@ -39,18 +39,18 @@ impl<'a> Verifier<'a> {
         self.checked.add(found);
     }
 
-    /// Checks the archive in the file `to`, made from the one in `from`.
+    /// Checks the archive in the file `to`, which was made from the archive in `from`.
     ///
     /// # Errors
-    /// When a file cannot be read, `from` is no archive, or the user interrupts.
-    /// Faults of `to` are no errors.
+    /// When a file cannot be read, `from` is no archive, or the user interrupts. Faults of `to` are
+    /// not errors, but results.
     pub fn archive_file(&mut self, name: &str, from: &Path, to: &Path) -> Result<(), Error> {
         let found = self.file_pair(name, from, to)?;
         self.checked.add(found);
         Ok(())
     }
 
-    /// Checks the folder `to`, made from `olds` in `from`.
+    /// Checks the folder `to`, which was made from the files `olds` in `from`.
     ///
     /// # Errors
     /// Fails as [`Verifier::archive_file`] does.
@@ -93,7 +93,7 @@ impl<'a> Verifier<'a> {
         Ok(())
     }
 
-    /// Checks the file `to`, made from `from`.
+    /// Checks the file `to`, which was made from `from`.
     fn file_pair(&self, name: &str, from: &Path, to: &Path) -> Result<Checked, Error> {
         if is_class(name) {
             return Ok(self

@@ -1,4 +1,4 @@
-//! Comparing two archives record by record.
+//! Compares two archives record by record.
 
 use std::io;
 
@@ -11,8 +11,8 @@ use super::record::{self, DIRECTORY_LEN, LOCAL_LEN, u2};
 /// Number of bytes of each file that are in memory at a time.
 const PIECE: u64 = 1 << 18;
 
-/// Returns whether two archives are the same before their first entry and after
-/// their end records.
+/// Returns whether two archives have the same bytes before the first entry and after the end
+/// record.
 pub(crate) fn same_frame<R: ReaderAt, S: ReaderAt>(
     a: &Archive<R>,
     b: &Archive<S>,
@@ -27,9 +27,9 @@ fn first<R>(archive: &Archive<R>) -> u64 {
     starts.min().unwrap_or(archive.directory_offset)
 }
 
-/// Returns whether two entries are equal byte for byte, including the bytes up to
-/// the next entry. Their positions in the archives may differ, and so may the
-/// offsets that contain these positions.
+/// Returns whether two entries are equal byte for byte, including the bytes up to the next entry.
+/// The positions of the entries in their archives may differ, and the offsets that state these
+/// positions.
 pub(crate) fn same_entry<R: ReaderAt, S: ReaderAt>(
     a: (&Archive<R>, &Entry),
     b: (&Archive<S>, &Entry),
@@ -49,8 +49,8 @@ pub(crate) fn same_entry<R: ReaderAt, S: ReaderAt>(
         )?)
 }
 
-/// Returns whether two entries differ only in content and packing, and in the
-/// fields that describe these.
+/// Returns whether two entries differ only in their content and packing, and in the fields that
+/// describe content and packing.
 ///
 /// # Errors
 /// When a local record cannot be read.

@@ -15,16 +15,16 @@ const MOST_RATIO: u64 = 1033;
 
 /// The content of an entry, of any length.
 pub enum Content<'a> {
-    /// A stored entry is read in the archive.
+    /// A stored entry, which is read in the archive.
     InPlace {
         /// The archive.
         source: &'a (dyn ReaderAt + Sync),
-        /// The entry's data in it.
+        /// The range of the entry's data in the archive.
         range: Range<u64>,
     },
-    /// Unpacked.
+    /// The unpacked content.
     Memory(Vec<u8>),
-    /// Unpacked, and too large for memory.
+    /// The unpacked content in a file, because it is too large for memory.
     File(FileReader),
 }
 
@@ -43,7 +43,7 @@ impl ReaderAt for Content<'_> {
 }
 
 impl Entry {
-    /// Maximum number of bytes to which the entry unpacks; 0 if it is stored.
+    /// Returns the maximum number of bytes to which the entry unpacks; 0 if it is stored.
     pub fn unpacked_at_most(&self) -> u64 {
         match self.facts.method {
             STORED => 0,
@@ -64,8 +64,7 @@ impl<R: ReaderAt> Archive<R> {
     /// checksum.
     ///
     /// # Errors
-    /// When the entry is larger, damaged, encrypted, or packed otherwise than
-    /// by deflate.
+    /// When the entry is larger, damaged, encrypted, or packed by another method than deflate.
     pub fn read(&self, entry: &Entry, most: u64) -> io::Result<Vec<u8>> {
         check(entry, most)?;
         let range = self.data(entry)?;
@@ -97,8 +96,8 @@ impl<R: ReaderAt> Archive<R> {
 }
 
 impl<R: ReaderAt + Sync> Archive<R> {
-    /// Returns the content of an entry, readable at any offset. `most` is the maximum
-    /// size of a packed entry; a stored one may be larger.
+    /// Returns the content of an entry, readable at any offset. `most` is the maximum number of
+    /// bytes of a packed entry; a stored entry may be larger.
     ///
     /// # Errors
     /// See [`Archive::read`].
@@ -117,8 +116,8 @@ impl<R: ReaderAt + Sync> Archive<R> {
         check(entry, most)?;
         let packed = RangeReader::new(&self.source, self.data(entry)?);
         let mut spool = Spool::new();
-        // A content that is one byte longer than the directory says has a wrong
-        // length, so no more is read.
+        // A content that is one byte longer than the directory says has a wrong length already, so
+        // at most one byte more is read.
         copy(
             deflate::unpacking(packed).take(entry.facts.size + 1),
             &mut spool,
@@ -132,7 +131,7 @@ impl<R: ReaderAt + Sync> Archive<R> {
     }
 }
 
-/// Computes checksum and length of what is written to it.
+/// A writer that computes the checksum and the length of the bytes written to it.
 #[derive(Default)]
 struct Sums {
     crc: libdeflater::Crc,

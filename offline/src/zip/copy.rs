@@ -1,4 +1,4 @@
-//! Copying contents of any length.
+//! Copies contents of any length.
 
 use std::io::{self, Read, Write};
 

@@ -1,6 +1,6 @@
-//! Packing and unpacking. Small contents are handled as a whole. Each thread keeps
-//! its compressor, because making one takes longer than packing a small class.
-//! Contents too large for memory are handled piece by piece.
+//! Packs and unpacks. Small contents are handled as a whole. Each thread keeps its compressor,
+//! because making a compressor takes longer than packing a small class. Contents that are too large
+//! for memory are handled piece by piece.
 
 use std::cell::RefCell;
 use std::io::{self, Read, Write};
@@ -32,7 +32,7 @@ pub(super) fn pack(content: &[u8]) -> Vec<u8> {
     })
 }
 
-/// Unpacks `packed`; `None` if that does not give exactly `size` bytes.
+/// Unpacks `packed`; `None` if the result does not have exactly `size` bytes.
 pub(super) fn unpack(packed: &[u8], size: usize) -> Option<Vec<u8>> {
     UNPACKER.with_borrow_mut(|unpacker| {
         let mut content = vec![0; size];
@@ -41,14 +41,14 @@ pub(super) fn unpack(packed: &[u8], size: usize) -> Option<Vec<u8>> {
     })
 }
 
-/// Packs the content of `from`.
+/// Packs the content of `from` into `to`.
 pub(super) fn pack_all(from: impl Read, to: impl Write) -> io::Result<()> {
     let mut packer = DeflateEncoder::new(to, Compression::new(LEVEL as u32));
     copy(from, &mut packer)?;
     packer.finish()?.flush()
 }
 
-/// Unpacks `packed` while it is read. The content may be endless.
+/// Returns a reader that unpacks `packed` while it is read. The content may be endless.
 pub(super) fn unpacking(packed: impl Read) -> impl Read {
     DeflateDecoder::new_with_buf(packed, vec![0; 1 << 18])
 }

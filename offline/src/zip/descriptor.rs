@@ -1,5 +1,5 @@
-//! Data descriptors: checksum and sizes after an entry's data. Writers use them if they know these
-//! values only after the data (APPNOTE.TXT, 4.3.9).
+//! Data descriptors: checksum and sizes that follow an entry's data. Writers use them if they know
+//! checksum and sizes only after the data (APPNOTE.TXT, 4.3.9).
 
 use super::record::Facts;
 
@@ -7,10 +7,9 @@ const SIGNATURE: [u8; 4] = *b"PK\x07\x08";
 /// Length of a descriptor with signature and zip64 sizes.
 pub(super) const LONGEST: usize = 24;
 
-/// Length of the data descriptor at the beginning of `behind`, the bytes after
-/// an entry's data; 0 if there is no descriptor. Its signature is optional, and
-/// nothing says how long its sizes are. So each possible form is compared with
-/// the directory's values.
+/// Returns the length of the data descriptor at the beginning of `behind`, the bytes after an
+/// entry's data; 0 if there is no descriptor. The descriptor's signature is optional, and no field
+/// states the length of its sizes. So each possible form is compared with the directory's values.
 pub(super) fn len(behind: &[u8], facts: Facts) -> usize {
     let short = [facts.compressed, facts.size].map(|size| (size as u32).to_le_bytes());
     let long = [facts.compressed, facts.size].map(u64::to_le_bytes);

@@ -19,8 +19,8 @@ pub(super) struct Ending {
 }
 
 impl Ending {
-    /// The bytes after the fixed part of the end record: the comment and what
-    /// follows it.
+    /// Returns the bytes after the fixed part of the end record: the comment and the bytes that
+    /// follow it.
     pub(super) fn behind(&self) -> &[u8] {
         &self.end[END_LEN as usize..]
     }

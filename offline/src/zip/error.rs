@@ -4,7 +4,7 @@ use std::io;
 
 use thiserror::Error;
 
-/// A file that is no archive, or a damaged one.
+/// The fault of a file that is no archive, or of a damaged archive.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ZipError {

@@ -36,40 +36,42 @@ pub struct Entry {
     record: Range<usize>,
     pub(super) facts: Facts,
     pub(super) is_encrypted: bool,
-    /// The range from the beginning of its local record to the beginning of the next record.
+    /// The range from the beginning of the entry's local record to the beginning of the next
+    /// record.
     pub(super) local: Range<u64>,
     /// For an alias, the first entry with the same name and local record.
     pub(super) alias_of: Option<usize>,
 }
 
 impl Entry {
-    /// [`STORED`](super::STORED), [`DEFLATED`](super::DEFLATED), or another.
+    /// Returns the compression method: [`STORED`](super::STORED), [`DEFLATED`](super::DEFLATED), or
+    /// another.
     pub fn method(&self) -> u16 {
         self.facts.method
     }
 
-    /// Length of its content in bytes, as the directory says. It may be wrong.
+    /// Returns the length of the entry's content in bytes, as the directory says. It may be wrong.
     pub fn size(&self) -> u64 {
         self.facts.size
     }
 
-    /// The CRC-32 of its content, as the directory says.
+    /// Returns the CRC-32 of the entry's content, as the directory says.
     pub fn crc(&self) -> u32 {
         self.facts.crc
     }
 
-    /// Returns whether this is a further record in the directory for the content of an
-    /// earlier entry. If the content changes, both records change.
+    /// Returns whether this entry is an alias: a further record in the directory for the content of
+    /// an earlier entry. If the content changes, both records change.
     pub fn is_alias(&self) -> bool {
         self.alias_of.is_some()
     }
 
-    /// Offset of its local record in the archive.
+    /// Returns the offset of the entry's local record in the archive.
     pub fn offset(&self) -> u64 {
         self.local.start
     }
 
-    /// Length of its local record with the bytes after it.
+    /// Returns the length of the entry's local record and of the bytes after it.
     pub fn stored_size(&self) -> u64 {
         self.local.end - self.local.start
     }
@@ -90,7 +92,8 @@ impl<R: ReaderAt> Archive<R> {
     /// Reads the directory of an archive of `len` bytes.
     ///
     /// # Errors
-    /// When there is no directory, or a record of it has no local record, or two entries overlap.
+    /// When there is no directory, or a record of the directory has no local record, or two entries
+    /// overlap.
     pub fn open(source: R, len: u64) -> Result<Archive<R>, ZipError> {
         let located = locate(&source, len)?;
         let Range { start, end } = located.directory;
@@ -141,35 +144,35 @@ impl<R: ReaderAt> Archive<R> {
         })
     }
 
-    /// The entries, in the directory's order.
+    /// Returns the entries, in the directory's order.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// Finds the entry that the JVM reads by this name. If several entries have the name, it is the
-    /// last in the directory.
+    /// Finds the entry that the JVM reads by this name: of several entries with the name, the last
+    /// in the directory.
     pub fn find(&self, name: &[u8]) -> Option<&Entry> {
         let mut last_first = self.entries.iter().rev();
         last_first.find(|entry| self.name(entry) == name)
     }
 
-    /// The bytes of the entry's name, which are usually UTF-8.
+    /// Returns the bytes of the entry's name, which are usually UTF-8.
     pub fn name(&self, entry: &Entry) -> &[u8] {
         name(self.record(entry))
     }
 
-    /// The directory's record of an entry.
+    /// Returns the directory's record of an entry.
     pub(super) fn record(&self, entry: &Entry) -> &[u8] {
         &self.directory[entry.record.clone()]
     }
 
-    /// The whole directory. Two archives with equal directories have equal names,
-    /// sizes and checksums.
+    /// Returns the whole directory. Two archives with equal directories have equal names, sizes and
+    /// checksums.
     pub fn directory(&self) -> &[u8] {
         &self.directory
     }
 
-    /// The local record's header, with name and extra fields.
+    /// Returns the header of an entry's local record, with name and extra fields.
     pub(super) fn local_header(&self, entry: &Entry) -> Result<Vec<u8>, ZipError> {
         let damaged = || io::Error::new(io::ErrorKind::InvalidData, "no local record");
         let mut header = vec![0; LOCAL_LEN];
@@ -193,7 +196,7 @@ impl<R: ReaderAt> Archive<R> {
         Ok(header)
     }
 
-    /// Offset of the end of the entry's data and descriptor. Bytes from there to the
+    /// Returns the offset of the end of the entry's data and descriptor. Bytes from there to the
     /// next record belong to no entry. `header` is the entry's local header.
     pub(super) fn data_end(&self, entry: &Entry, header: &[u8]) -> io::Result<u64> {
         let end = entry.local.start + header.len() as u64 + entry.facts.compressed;
@@ -206,7 +209,7 @@ impl<R: ReaderAt> Archive<R> {
     }
 }
 
-/// The range of the directory's record that begins at `at`.
+/// Returns the range of the directory's record that begins at `at`.
 fn range(directory: &[u8], at: usize) -> Option<Range<usize>> {
     let header = directory.get(at..at.checked_add(DIRECTORY_LEN)?)?;
     let variable: usize = [28, 30, 32]
@@ -217,13 +220,13 @@ fn range(directory: &[u8], at: usize) -> Option<Range<usize>> {
     (header[..4] == DIRECTORY && end <= directory.len()).then_some(at..end)
 }
 
-/// The name in a directory's record.
+/// Returns the name in a directory's record.
 fn name(record: &[u8]) -> &[u8] {
     &record[DIRECTORY_LEN..DIRECTORY_LEN + usize::from(u2(record, 28))]
 }
 
-/// Sets the end of each local record to the beginning of the next one. The
-/// directory may name a local record twice.
+/// Sets the end of each local record to the beginning of the next one. The directory may refer to a
+/// local record twice.
 fn delimit(entries: &mut [Entry], directory: &[u8], end: u64) -> Result<(), ZipError> {
     let starts = entries.iter().map(|entry| entry.local.start);
     let mut order: Vec<(u64, usize)> = starts.zip(0..).collect();

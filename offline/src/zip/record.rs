@@ -57,13 +57,13 @@ pub(super) fn put8(bytes: &mut [u8], at: usize, value: u64) {
     bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
 }
 
-/// The 32-bit field of a number: the number itself, or a marker if the number is in the zip64
-/// field.
+/// Returns the 32-bit field of a number: the number itself, or a marker if the number is in the
+/// zip64 field.
 pub(super) fn short(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }
 
-/// The facts in a record of the directory.
+/// The values in a record of the directory.
 #[derive(Debug)]
 pub(super) struct Written {
     pub(super) facts: Facts,
@@ -78,8 +78,8 @@ pub(super) fn written(record: &[u8]) -> Written {
     let extra = DIRECTORY_LEN + name..DIRECTORY_LEN + name + usize::from(u2(record, 30));
     let field = fields(&record[extra]).find(|field| u2(field, 0) == ZIP64);
     let mut long = field.unwrap_or_default().get(4..).unwrap_or_default();
-    // The zip64 field has the values in this order, and only those that do not fit
-    // into 32 bits.
+    // The zip64 field has these values in this order, but only the values that do not fit into 32
+    // bits.
     let [size, compressed, offset] = [24, 20, 42].map(|at| {
         let short = u64::from(u4(record, at));
         match long.split_at_checked(8) {
@@ -102,8 +102,8 @@ pub(super) fn written(record: &[u8]) -> Written {
     }
 }
 
-/// Makes the local record for new data from `old` (header, name, extra fields). No
-/// descriptor follows it, because the sizes are known.
+/// Makes the local record for new data from `old` (header, name, extra fields). No descriptor
+/// follows the record, because the sizes are known.
 pub(super) fn local(old: &[u8], facts: Facts) -> Vec<u8> {
     let name = usize::from(u2(old, 26));
     let large = facts.size > MAX32 || facts.compressed > MAX32;
@@ -242,7 +242,7 @@ fn without_zip64(extra: &[u8]) -> Vec<u8> {
     kept
 }
 
-/// The complete extra fields, each with its head.
+/// Returns the complete extra fields, each with its head.
 fn fields(mut extra: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let head = extra.get(..4)?;

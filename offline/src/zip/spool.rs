@@ -28,7 +28,7 @@ pub(super) enum Data {
 }
 
 impl Spool {
-    /// An empty spool.
+    /// Makes an empty spool.
     #[allow(clippy::new_without_default)]
     pub fn new() -> Spool {
         Spool {
@@ -51,7 +51,7 @@ impl Spool {
         self.into_data().copy_to(out)
     }
 
-    /// Checksum and length of the content.
+    /// Returns the checksum and the length of the content.
     pub(super) fn sums(&self) -> (u32, u64) {
         (self.crc, self.len)
     }

@@ -67,15 +67,15 @@ pub struct Output<W> {
     out: W,
     at: u64,
     base: u64,
-    /// New offsets of entries, and their facts if they are new, by their numbers in
-    /// the old directory. `None` for aliases and entries that were left out.
+    /// For each entry of the old archive, by its number in the directory: the new offset, and the
+    /// facts if the content is new. `None` for an alias and for an entry that was left out.
     old: Vec<Option<(u64, Option<Facts>)>>,
     /// Records of new entries.
     new: Vec<Vec<u8>>,
 }
 
 impl<W: Write> Output<W> {
-    /// Begins with the bytes before the first entry of `archive`.
+    /// Makes an output, and writes the bytes before the first entry of `archive` to it.
     ///
     /// # Errors
     /// Fails if reading or writing fails.
@@ -153,7 +153,7 @@ impl<W: Write> Output<W> {
         self.add_packed(name, &Packed::new(content, DEFLATED))
     }
 
-    /// Adds an entry whose content is packed.
+    /// Adds an entry whose content is packed already.
     ///
     /// # Errors
     /// Fails if reading or writing fails.

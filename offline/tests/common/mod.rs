@@ -76,7 +76,7 @@ impl Spec {
     }
 }
 
-/// The bytes of an archive, and those of each of its local records.
+/// The bytes of an archive, and the bytes of each of its local records.
 pub(crate) struct Made {
     pub(crate) bytes: Vec<u8>,
     pub(crate) locals: Vec<Vec<u8>>,
@@ -227,7 +227,7 @@ impl EntrySpec {
     }
 }
 
-/// An extra field of an unknown kind.
+/// Returns an extra field of an unknown kind.
 fn extras() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         Just(Vec::new()),
@@ -350,7 +350,7 @@ pub(crate) fn specs() -> impl Strategy<Value = Spec> {
 }
 
 impl EntrySpec {
-    /// An ordinary entry.
+    /// Returns an ordinary entry.
     pub(crate) fn plain(name: &[u8], content: &[u8], deflated: bool) -> EntrySpec {
         EntrySpec {
             name: name.to_vec(),
@@ -367,7 +367,7 @@ impl EntrySpec {
     }
 }
 
-/// An ordinary archive.
+/// Returns an ordinary archive.
 pub(crate) fn plain(entries: Vec<EntrySpec>) -> Vec<u8> {
     made(&Spec {
         prefix: Vec::new(),
@@ -380,14 +380,14 @@ pub(crate) fn plain(entries: Vec<EntrySpec>) -> Vec<u8> {
     .bytes
 }
 
-/// An ordinary archive whose entries are all deflated.
+/// Returns an ordinary archive whose entries are all deflated.
 pub(crate) fn deflated(entries: &[(&str, &[u8])]) -> Vec<u8> {
     let entries = entries.iter();
     let entry = |(name, content): &(&str, &[u8])| EntrySpec::plain(name.as_bytes(), content, true);
     plain(entries.map(entry).collect())
 }
 
-/// Names and contents of all entries, in the order in which another zip reader finds them.
+/// Returns names and contents of all entries, in the order in which another zip reader finds them.
 pub(crate) fn read(bytes: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
     let mut archive = zip::ZipArchive::new(Cursor::new(bytes))?;
     let mut all = Vec::new();
@@ -407,7 +407,7 @@ pub(crate) fn content(bytes: &[u8], name: &str) -> Result<Vec<u8>> {
     Ok(found.with_context(|| format!("{name} is missing"))?.1)
 }
 
-/// A plan for timing probes in all methods.
+/// Returns a plan for timing probes in all methods.
 pub(crate) fn plan(tracker: Tracker) -> Plan {
     let mut plan = Plan::new(Filter::new());
     plan.selection.all = true;
