@@ -316,7 +316,7 @@ fn duplicates_and_threads_are_shown() {
         seen.push(cells('thread-rows'), document.querySelector('img') === null);
         return seen.join('\n');
     "#;
-    let expected = r#"56 bytes wasted by 2 strings of 1 values · 0 bytes wasted by 0 arrays of 0 values
+    let expected = r#"56 bytes wasted by duplicates: 2 strings have 1 distinct value · 0 bytes wasted by duplicates: 0 arrays have 0 distinct values
 4.6 % | 56 bytes | 2 | 56 bytes | "<b>worker</b>"
 ▸"<b>worker</b>" java.lang.Thread 0x1200
 ▾"<b>worker</b>" java.lang.Thread 0x1200

@@ -64,8 +64,8 @@ fn duplicates_are_sorted_by_wasted_bytes() {
     let folder = folder();
     fs::write(folder.path().join("a.hprof"), dump(4)).expect("the test file can be written");
     let expected = HEAD.to_owned()
-        + r#"144 bytes wasted by 4 strings of 1 values
-24 bytes wasted by 2 arrays of 1 values
+        + r#"144 bytes wasted by duplicates: 4 strings have 1 distinct value
+24 bytes wasted by duplicates: 2 arrays have 1 distinct value
 
 #  wasted %     wasted  count     bytes  value
 1    39.1 %  144 bytes      4  48 bytes  "twice\u{1b}"
@@ -306,8 +306,8 @@ fn a_difference_names_both_dumps() {
     let expected = "\
 before  12 objects · 272 bytes · dumped 2001-09-09 01:46:40 UTC · a.hprof
 after   16 objects · 368 bytes · dumped 2001-09-09 01:46:40 UTC · b.hprof.gz
-2 of 4 classes changed; + means more after than before; bytes and instances are
-  those after
+2 of 4 classes changed; bytes and instances are those of the second dump, ± the
+  change from the first
 
 #    ± bytes      bytes  ± instances  instances  class
 1  +48 bytes  144 bytes           +2          6  byte[]

@@ -114,7 +114,7 @@ fn a_jvm_that_refuses_agents_is_listed_with_the_reason() {
     for (option, reason) in [
         (
             "-XX:+DisableAttachMechanism",
-            "accepts no attach commands: it was started with -XX:+DisableAttachMechanism",
+            "accepts no attach commands: it was started with -XX:+DisableAttachMechanism; start it without",
         ),
         (
             "-XX:-EnableDynamicAgentLoading",

@@ -34,11 +34,11 @@ pub(crate) const INCLUDE: &str = "Instrument only the classes and methods that m
     or com.example.Service::handle* (default: no class, so only samples are taken)";
 
 /// The help text of `--budget` for a JVM that runs already.
-pub(crate) const BUDGET: &str = "Loadhook may take this share of the program's own processor time, or none; hot methods lose \
-    probes if it takes more, and if that is not enough, Loadhook leaves [default: 10; none with --timing exact]";
+pub(crate) const BUDGET: &str = "Maximum processor time that Loadhook takes, in percent of the program's own; none is no limit. Above \
+    it, hot methods lose probes; if that is not enough, Loadhook leaves [default: 10; none with --timing exact]";
 
 impl AttachArgs {
-    /// The agent's options, without the files that it writes.
+    /// Returns the agent's options, without the files that it writes.
     pub(super) fn agent_options(&self) -> Result<AgentOptions> {
         let choice = self.recording.choice.options_for_running()?;
         let mut options = self.recording.complete(choice)?;
@@ -46,7 +46,8 @@ impl AttachArgs {
         Ok(options)
     }
 
-    /// The file that gets the profile. It is checked together with the file of the page.
+    /// Returns the absolute path of the profile. Fails if the profile or its page cannot be
+    /// written.
     pub(super) fn output(&self) -> Result<PathBuf> {
         let output = std::path::absolute(&self.recording.output)?;
         let name = output.file_name().with_context(|| {

@@ -52,9 +52,10 @@ pub(crate) fn run(mut args: AttachArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Attaches an agent that changes no class by itself, for the time of `work`. It takes samples, because only an agent
-/// that does may begin without a class to change. If this command is killed, the agent leaves by itself. `None` if a
-/// signal comes before the agent is attached.
+/// Attaches an agent that changes no class by itself, for the time of `work`. The agent takes
+/// samples, because only an agent that takes samples may begin without a class to change. If this
+/// command is killed, the agent leaves by itself. Returns `None` if a signal comes before the agent
+/// is attached.
 pub(crate) fn during<T>(
     jvm: &Jvm,
     stop: &Noted,

@@ -1,5 +1,5 @@
 //! The private folder in `/tmp` of the process, through which the agent and this command exchange
-//! files. It is removed at the end, after errors too.
+//! files. The folder is removed at the end, also after an error.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -25,10 +25,11 @@ const PROFILE: &str = "profile.pb.gz";
 /// Name of the file of patterns.
 const PATTERNS: &str = "include";
 
-/// The bytes of an answer that are read. Its lines are short, but another user may own the process.
+/// Maximum number of bytes of an answer that are read. Answers are short, but another user may own
+/// the process.
 const LONGEST_ANSWER: u64 = 1 << 20;
 
-/// The largest profile that is read, for the same reason.
+/// Maximum number of bytes of a profile that are read, because another user may own the process.
 const LONGEST_PROFILE: u64 = 1 << 30;
 
 /// The folder, and the files in it. The folder is removed through the folder `/tmp` that the [`Jvm`] holds open, so a
@@ -105,21 +106,21 @@ impl<'j> Room<'j> {
         Ok(())
     }
 
-    /// Reads what the agent has appended to its answer since the last time.
+    /// Reads the bytes that the agent has appended to its answer since the last call.
     pub(super) fn read_answer(&self, answer: &mut Vec<u8>) -> io::Result<()> {
         let room = LONGEST_ANSWER.saturating_sub(answer.len() as u64);
         (&self.answer).take(room).read_to_end(answer).map(drop)
     }
 
-    /// Returns whether the agent has removed the answer. It does so when it has left and the disk has no room for its
-    /// last line.
+    /// Returns whether the agent has removed the answer. The agent removes it if it has left, but
+    /// the disk has no room for its last line.
     pub(super) fn is_answer_removed(&self) -> bool {
         self.answer
             .metadata()
             .is_ok_and(|answer| answer.nlink() == 0)
     }
 
-    /// The profile, if the agent has written one.
+    /// Returns the profile, if the agent has written one.
     pub(super) fn profile(&self) -> io::Result<Option<Vec<u8>>> {
         let mut bytes = Vec::new();
         match self.staging.open(PROFILE) {
@@ -136,7 +137,7 @@ impl<'j> Room<'j> {
     }
 }
 
-/// The attach command that loads the agent's library with `text` as its options.
+/// Returns the attach command that loads the agent's library with `text` as its options.
 pub(super) fn order<'a>(library: &'a Path, text: &'a str) -> [&'a OsStr; 4] {
     // The path of the library is absolute.
     [
@@ -147,8 +148,8 @@ pub(super) fn order<'a>(library: &'a Path, text: &'a str) -> [&'a OsStr; 4] {
     ]
 }
 
-/// Creates the answer. It is locked before it gets its name, so that no other command takes it for one
-/// that was left behind.
+/// Creates the answer. The file is locked before it gets its name, so that no other command takes
+/// it for an abandoned answer.
 fn locked(staging: &StagingDir) -> io::Result<File> {
     let unnamed = "answer.new";
     let answer = staging.create(unnamed)?;
@@ -157,9 +158,9 @@ fn locked(staging: &StagingDir) -> io::Result<File> {
     Ok(answer)
 }
 
-/// Removes the folders of commands that were killed, and refuses a process that another command
-/// watches. In a container each command brings a copy of the library, so the agents in these copies do
-/// not know each other.
+/// Removes the folders of commands that were killed. Fails if another command watches the process.
+/// In a container each command brings a copy of the library, so the agents in these copies do not
+/// know each other.
 fn refuse_other_command(tmp: &Path, prefix: &str, jvm: &Jvm) -> Result<()> {
     for entry in fs::read_dir(tmp)?.flatten() {
         let is_ours = entry.file_name().as_bytes().starts_with(prefix.as_bytes())

@@ -94,7 +94,8 @@ impl<'a> Watch<'a> {
     pub(crate) fn until_end(&mut self, stop: &Noted) -> Result<Ended> {
         let mut second = None;
         loop {
-            // This is asked before the lines are read, because an agent writes its last lines before its process ends.
+            // Check this before the lines are read, because an agent writes its last lines before
+            // its process ends.
             let has_ended = self.jvm.has_ended();
             self.read();
             if self.has_left {
@@ -149,11 +150,12 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Reads the new lines of the answer, and prints what they tell.
+    /// Reads the new lines of the answer, and prints messages about them.
     fn read(&mut self) {
-        // This is asked before the lines are read, because the agent writes all other lines before.
+        // Check this before the lines are read, because the agent writes all other lines before it
+        // removes the answer.
         self.has_left |= self.room.is_answer_removed();
-        // If this fails, the next call goes on where this one stopped.
+        // If this fails, the next call continues where this one stopped.
         let _ = self.room.read_answer(&mut self.answer);
         let answer = String::from_utf8_lossy(&self.answer);
         let new: Vec<AnswerLine> = attach::lines(&answer).skip(self.lines).collect();

@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// because a reply may list many patterns.
 const LONGEST_REPLY: usize = 64 << 20;
 
-/// An agent that takes orders.
+/// The connection to an agent that takes orders.
 pub(crate) struct Agent<'a> {
     jvm: &'a Jvm,
     stream: UnixStream,
@@ -48,7 +48,8 @@ impl<'a> Agent<'a> {
     pub(crate) fn find(jvm: &'a Jvm, stop: Option<&'a Noted>) -> Result<Option<Agent<'a>>> {
         let folder = folder(jvm.own_user());
         let seen = jvm.tmp().join(folder.file_name().unwrap_or_default());
-        // `seen` leads through an open descriptor, so messages name the same folder as a person finds it.
+        // `seen` leads through an open descriptor. Messages show `named`, the path by which a user finds the
+        // folder.
         let named = jvm.root().join(folder.strip_prefix("/").unwrap_or(&folder));
         if !is_private(&seen, &named, jvm)? {
             return Ok(None);
@@ -149,8 +150,8 @@ impl<'a> Agent<'a> {
     }
 }
 
-/// Returns false if there is no such folder. Fails if the folder is not a private one of the JVM's user: every user can
-/// make one of this name. Messages have the path `named`.
+/// Returns whether the folder exists. Fails unless it is a private folder of the JVM's user: every
+/// user can make a folder of this name. Messages show the path `named`.
 fn is_private(folder: &Path, named: &Path, jvm: &Jvm) -> Result<bool> {
     let found = match fs::symlink_metadata(folder) {
         Ok(found) => found,

@@ -54,7 +54,7 @@ pub(super) fn status(
     Ok(())
 }
 
-/// The message after a change of patterns.
+/// Returns the message after a change of patterns.
 pub(super) fn changed(pid: u32, changed: &Changed) -> String {
     let mut text = format!(
         "loadhook: process {pid}: {}\nloadhook: {}",
@@ -67,13 +67,13 @@ pub(super) fn changed(pid: u32, changed: &Changed) -> String {
     text
 }
 
-/// Effects of a change that may be unexpected.
+/// Returns the effects of a change that may be unexpected.
 pub(crate) fn notes(changed: &Changed) -> impl Iterator<Item = String> {
     let notes = changed.notes.iter();
     notes.map(|note| format!("note: {}", printable(note)))
 }
 
-/// The patterns of an agent.
+/// Returns the patterns of an agent.
 pub(crate) fn watched(include: &[String], exclude: &[String]) -> String {
     format!(
         "include {}, exclude {}",
@@ -82,7 +82,7 @@ pub(crate) fn watched(include: &[String], exclude: &[String]) -> String {
     )
 }
 
-/// The work that a change was.
+/// Returns a text about the classes that a change of patterns changed.
 pub(crate) fn work(changed: &Changed) -> String {
     let figures = &changed.figures;
     let work = if figures.batches == 0 {

@@ -19,10 +19,10 @@ const PREFIX: &str = ".loadhook-ctl-";
 /// Name of the profile in the folder.
 const PROFILE: &str = "snapshot.pb.gz";
 
-/// The largest profile that is read, because another user may own the process.
+/// Maximum number of bytes of a profile that are read, because another user may own the process.
 const LONGEST_PROFILE: u64 = 1 << 30;
 
-/// The folder in which the agent writes profiles. It is removed when this is dropped.
+/// The folder in which the agent writes profiles. It is removed when this value is dropped.
 pub(crate) struct Snapshots {
     staging: StagingDir,
     /// The path of the profile as the process sees it.
@@ -33,7 +33,7 @@ pub(crate) struct Snapshots {
 pub(crate) enum Snapshot {
     /// The bytes of the profile.
     Taken(Vec<u8>),
-    /// The agent writes none now, for this reason.
+    /// The agent's reason for not writing a profile now.
     Refused(String),
 }
 
@@ -54,7 +54,7 @@ impl Snapshots {
         Ok(Snapshots { staging, as_seen })
     }
 
-    /// Has the agent write a profile of everything recorded so far, and reads it.
+    /// Makes the agent write a profile of everything recorded so far, and reads the profile.
     pub(crate) fn take(&self, agent: &mut Agent<'_>) -> Result<Snapshot> {
         match agent.ask(&Request::Snapshot(self.as_seen.clone()))? {
             Reply::Done => {}
@@ -74,7 +74,7 @@ impl Snapshots {
     }
 }
 
-/// Has the agent write a profile of everything recorded so far, and copies it to `file`.
+/// Makes the agent write a profile of everything recorded so far, and copies the profile to `file`.
 pub(super) fn take(jvm: &Jvm, agent: &mut Agent<'_>, file: &Path) -> Result<()> {
     let profile = match Snapshots::new(jvm)?.take(agent)? {
         Snapshot::Taken(profile) => profile,

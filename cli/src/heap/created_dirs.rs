@@ -4,11 +4,11 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Folders that did not exist before. When this is dropped, the empty ones are removed.
+/// Folders that did not exist before. The empty ones are removed when this value is dropped.
 pub(super) struct CreatedDirs(Vec<PathBuf>);
 
 impl CreatedDirs {
-    /// The folders on the way to `folder` that do not exist yet.
+    /// Lists the folders on the way to `folder` that do not exist yet.
     pub(super) fn missing(folder: &Path) -> io::Result<CreatedDirs> {
         let folder = std::path::absolute(folder)?;
         let missing = folder.ancestors().take_while(|folder| !folder.exists());

@@ -7,21 +7,21 @@ use std::path::{Path, PathBuf};
 /// large program take some 20 MB.
 const BESIDE: u64 = 32 << 20;
 
-/// The bytes that a view of a dump may take.
+/// Returns the bytes that a view of a dump may take.
 pub(super) fn available_for_views() -> u64 {
     let bytes = available_in(Path::new("/"), "self");
     bytes.map_or(u64::MAX, |bytes| bytes.saturating_sub(BESIDE) / 4 * 3)
 }
 
-/// The bytes that the tags of a walk may take in another process, which continues to run.
+/// Returns the bytes that the tags of a walk may take in another process, which continues to run.
 pub(super) fn available_for_tags(pid: u32) -> u64 {
     let bytes = available_in(Path::new("/"), &pid.to_string());
     bytes.map_or(u64::MAX, |bytes| bytes / 2)
 }
 
-/// The bytes that a process can allocate without swapping, within its own limits and those of its
-/// control groups, as far as these can be read. Cached pages of files count as free. `root` is the
-/// folder that contains `proc`.
+/// Returns the bytes that a process can allocate without swapping, within its own limits and those
+/// of its control groups, as far as these can be read. Cached pages of files count as free. `root`
+/// is the folder that contains `proc`.
 fn available_in(root: &Path, process: &str) -> Option<u64> {
     let proc = root.join("proc");
     let read = |file: &str| fs::read_to_string(proc.join(file)).unwrap_or_default();
@@ -53,7 +53,8 @@ const LIMITS: [(&str, &str); 2] = [
     ("Max data size", "VmData:"),
 ];
 
-/// A limit of a process, if it has one: `Max address space  1048576  unlimited  bytes`.
+/// Reads a limit of a process from a line such as `Max address space  1048576  unlimited  bytes`;
+/// `None` if there is no limit.
 fn soft_limit(limits: &str, name: &str) -> Option<u64> {
     let mut lines = limits.lines();
     let values = lines.find_map(|line| line.strip_prefix(name))?;
@@ -64,7 +65,7 @@ fn kilobytes(text: &str, name: &str) -> Option<u64> {
     Some(number(text, name)? * 1024)
 }
 
-/// The number after a name in a file of `/proc`.
+/// Returns the number after a name in a file of `/proc`.
 fn number(text: &str, name: &str) -> Option<u64> {
     let mut lines = text.lines().map(str::split_whitespace);
     let mut words = lines.find_map(|mut words| (words.next() == Some(name)).then_some(words))?;
@@ -127,7 +128,7 @@ impl Mount {
         })
     }
 
-    /// The smallest memory that is left in the group or one of its parents.
+    /// Returns the smallest memory that is left in the group or one of its parents.
     fn room(&self, root: &Path) -> Option<u64> {
         let at = root.join(self.at.strip_prefix("/").ok()?);
         let ways = self.group.ancestors().map(|group| at.join(group));

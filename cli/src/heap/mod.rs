@@ -69,7 +69,8 @@ pub(crate) fn run(args: &HeapArgs) -> Result<ExitCode> {
     }
 }
 
-/// Larger files are not tried as profiles: profiles are compressed, so none is as large.
+/// Maximum size in bytes of a file that is tried as a profile. Profiles are compressed, so none is
+/// as large.
 const LARGEST_PROFILE: u64 = 1 << 28;
 
 /// Returns whether a file could not be read because it is no dump.
@@ -84,7 +85,7 @@ fn is_profile(file: &Path) -> bool {
     file.metadata().is_ok_and(small) && crate::report::read(file).is_ok()
 }
 
-/// The process id, if the target has only digits. `./1234` is a file.
+/// Returns the process id, if the target has only digits. `./1234` is a file.
 fn process(target: &Path) -> Result<Option<u32>> {
     let text = target
         .to_str()

@@ -10,14 +10,14 @@ use super::memory::available_for_views;
 use super::render::text::shown;
 use crate::output::is_one_file;
 
-/// Rows of a table by default.
+/// Default number of rows of a table.
 const TOP: usize = 20;
 
 /// Options for a dump file.
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// Maximum number of rows; with --threads also of frames per thread and of
-    /// variables per frame, with --path of objects
+    /// Maximum number of rows. With --threads it also limits the frames of each thread, and the
+    /// variables of each frame; with --path it limits the objects of the path
     #[arg(long, value_name = "N", default_value_t = TOP)]
     pub(super) top: usize,
 
@@ -52,9 +52,8 @@ pub(crate) struct ReportArgs {
         conflicts_with_all = ["by", "biggest", "path", "duplicates", "threads"])]
     pub(super) diff: Option<PathBuf>,
 
-    /// Also show the profiler's own objects, which are left out of the dump of a
-    /// profiled program. With a process id: also dump unreachable objects; without
-    /// this the JVM first collects garbage
+    /// Also show the profiler's own objects, which are left out otherwise. With a process id: also
+    /// dump unreachable objects, instead of collecting garbage before the dump
     #[arg(long, help_heading = "Options")]
     pub(super) all: bool,
 
@@ -114,7 +113,7 @@ impl ReportArgs {
         }
     }
 
-    /// The treatment of the profiler's own objects in a view that needs no graph.
+    /// Returns the treatment of the profiler's own objects in a view that needs no graph.
     pub(super) fn profiler_objects(&self) -> ProfilerObjects<'static> {
         if self.all {
             ProfilerObjects::Shown

@@ -37,7 +37,8 @@ impl Source {
         })
     }
 
-    /// Reads the file [more than once](Source::again), which a pipe does not allow.
+    /// Runs `read`, which opens the file [more than once](Source::again). Fails for a pipe, which
+    /// can be read only once.
     pub(super) fn several_times<T>(
         &self,
         read: impl FnOnce() -> Result<T, loadhook_heap::Error>,
@@ -106,7 +107,7 @@ pub(super) fn check_complete(
             bytes(histogram.bytes())
         );
     }
-    say!("warning: {name}: {error}; only the part before that is shown");
+    say!("warning: {name}: {error}; only the part before this fault is shown");
     Ok(())
 }
 

@@ -57,13 +57,14 @@ fn open(jar: &str) -> Result<Archive<FileReader>> {
     )?)?)
 }
 
-/// The names of the entries that are UTF-8.
+/// Returns the names of the entries that are UTF-8.
 fn names(archive: &Archive<FileReader>) -> impl Iterator<Item = &str> {
     let names = archive.entries().iter().map(|entry| archive.name(entry));
     names.filter_map(|name| std::str::from_utf8(name).ok())
 }
 
-/// A sentence on how to name a class of this archive, with one of its classes as the example.
+/// Returns a sentence on how to name a class of this archive, with one of its classes as the
+/// example.
 fn classes_of(jar: &str, archive: &Archive<FileReader>) -> String {
     let is_class = |name: &&str| name.ends_with(".class") && !name.starts_with("META-INF/");
     match names(archive).find(is_class) {

@@ -1,8 +1,8 @@
 //! Attach commands to a running HotSpot JVM.
 //!
 //! The JVM opens a socket when it gets a SIGQUIT and a file `.attach_pid…` exists. Without the
-//! file, the JVM prints the stacks of all threads. The signal kills a process that does not handle
-//! it, so it is sent only to a HotSpot JVM that handles it.
+//! file, the JVM prints the stacks of all threads. A process that does not handle SIGQUIT is killed
+//! by it. So SIGQUIT is sent only to a HotSpot JVM that handles it.
 
 mod connection;
 mod open_folder;
@@ -56,20 +56,21 @@ pub(crate) struct Jvm {
 
 /// The JVM's answer to a command.
 pub(crate) struct Answer {
-    /// True if the JVM accepted the command, which can still fail.
+    /// True if the JVM accepted the command. The command can still fail.
     pub(crate) accepted: bool,
     pub(crate) text: String,
 }
 
 impl Answer {
-    /// The value that an agent's function returned; `None` if the JVM did not call it.
+    /// Returns the value that an agent's function returned; `None` if the JVM did not call the
+    /// function.
     pub(crate) fn returned(&self) -> Option<i32> {
         let mut lines = self.text.lines();
         let code = lines.find_map(|line| line.trim().strip_prefix("return code:"))?;
         code.trim().parse().ok()
     }
 
-    /// The text in one line.
+    /// Returns the text in one line.
     pub(crate) fn one_line(&self) -> String {
         let lines: Vec<&str> = self.text.lines().map(str::trim).collect();
         lines.join(" ").trim().to_owned()
@@ -113,38 +114,39 @@ impl Jvm {
         Ok(jvm)
     }
 
-    /// The id of the process outside of its container.
+    /// Returns the id of the process outside of its container.
     pub(crate) fn pid(&self) -> u32 {
         self.process.pid
     }
 
-    /// The id of the process inside its container.
+    /// Returns the id of the process inside its container.
     pub(crate) fn own_pid(&self) -> u32 {
         self.process.own_pid
     }
 
-    /// The PID namespace in which the process has its [own id](Self::own_pid); `None` if it cannot be read.
+    /// Returns the PID namespace in which the process has its [own id](Self::own_pid); `None` if it
+    /// cannot be read.
     pub(crate) fn pid_namespace(&self) -> Option<String> {
         let name = fs::read_link(self.process.path("ns/pid")).ok()?;
         Some(name.display().to_string())
     }
 
-    /// The effective user of the JVM.
+    /// Returns the effective user of the JVM.
     pub(crate) fn user(&self) -> u32 {
         self.process.user
     }
 
-    /// The effective user of the JVM as the JVM sees it, which differs in a user namespace.
+    /// Returns the effective user of the JVM as the JVM sees it, which differs in a user namespace.
     pub(crate) fn own_user(&self) -> u32 {
         self.process.own_user
     }
 
-    /// The folder `/tmp` of the process.
+    /// Returns the folder `/tmp` of the process.
     pub(crate) fn tmp(&self) -> PathBuf {
         self.tmp.path()
     }
 
-    /// The root folder of the process.
+    /// Returns the root folder of the process.
     pub(crate) fn root(&self) -> PathBuf {
         self.process.path("root")
     }
@@ -157,8 +159,8 @@ impl Jvm {
         seen.is_ok_and(|seen| (seen.dev(), seen.ino()) == (what.dev(), what.ino()))
     }
 
-    /// The path, as the process sees it, of a library that it has loaded. The file may be gone: the
-    /// dynamic linker finds a loaded library by this name.
+    /// Returns the path, as the process sees it, of a library that it has loaded. The file may be
+    /// gone: the dynamic linker finds a loaded library by this name.
     pub(crate) fn loaded(&self, library: &str) -> Option<PathBuf> {
         let path = self.process.mapped_files().ok()?.find(library)?;
         let name = path.strip_suffix(" (deleted)").unwrap_or(&path);
@@ -251,7 +253,7 @@ impl Jvm {
         }
     }
 
-    /// Connects to the JVM. If the JVM does not listen yet, requests that by the trigger file and
+    /// Connects to the JVM. If the JVM does not listen yet, makes it listen by the trigger file and
     /// SIGQUIT.
     fn listening(
         &self,
@@ -328,7 +330,7 @@ impl Jvm {
         }
     }
 
-    /// The attach socket, which exists from the first command on.
+    /// Returns the path of the attach socket, which exists from the first command on.
     fn socket(&self) -> PathBuf {
         let name = format!(".java_pid{}", self.process.own_pid);
         self.tmp().join(name)
@@ -345,7 +347,10 @@ impl Jvm {
         };
         // Every user can create a file with this name.
         if !there.file_type().is_socket() || ![self.process.user, 0].contains(&there.uid()) {
-            bail!("{}: not the attach socket of this JVM", name());
+            bail!(
+                "{}: not the attach socket of this JVM; ask the owner or root to remove it",
+                name()
+            );
         }
         connect_to(&path).with_context(name)
     }
@@ -369,7 +374,7 @@ impl Jvm {
         Ok(())
     }
 
-    /// The performance data, if the JVM writes any.
+    /// Returns the performance data, if the JVM writes any.
     pub(crate) fn performance_data(&self) -> Option<PerformanceData> {
         self.process.performance_data()
     }
@@ -387,14 +392,15 @@ impl Jvm {
         let data = self.performance_data();
         if data.is_some_and(|data| !data.accepts_commands()) {
             bail!(
-                "process {pid} accepts no attach commands: it was started with -XX:+DisableAttachMechanism"
+                "process {pid} accepts no attach commands: it was started with -XX:+DisableAttachMechanism; start it without"
             );
         }
         Ok(())
     }
 }
 
-/// Fails if the JVM would refuse commands from us. It accepts them from its own user, and from root of its user namespace.
+/// Fails if the JVM would refuse commands from this command's user. A JVM accepts them from its own
+/// user, and from root of its user namespace.
 fn check_rights(process: &Process) -> Result<()> {
     let us = geteuid().as_raw();
     let Process { pid, user, .. } = process;

@@ -38,7 +38,7 @@ impl OpenFolder {
         }
     }
 
-    /// A path to the folder.
+    /// Returns a path to the folder.
     pub(crate) fn path(&self) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.0.as_raw_fd()))
     }

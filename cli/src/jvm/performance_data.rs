@@ -21,7 +21,7 @@ impl PerformanceData {
         files(tmp, own_pid).find_map(|path| read(&path, user))
     }
 
-    /// The text of a value.
+    /// Returns the text of the value `name`.
     pub(crate) fn text(&self, name: &str) -> Option<String> {
         let count = self.number(0, 28)?;
         let mut at = self.number(0, 24)?;
@@ -40,13 +40,13 @@ impl PerformanceData {
         None
     }
 
-    /// Returns whether the JVM accepts attach commands, which is the first of its capabilities.
+    /// Returns whether the JVM accepts attach commands. The first of its capabilities says so.
     pub(super) fn accepts_commands(&self) -> bool {
         let capabilities = self.text("sun.rt.jvmCapabilities");
         capabilities.is_none_or(|capabilities| !capabilities.starts_with('0'))
     }
 
-    /// The number of 4 bytes at an offset from an entry.
+    /// Returns the number of 4 bytes at an offset from an entry.
     fn number(&self, entry: usize, offset: usize) -> Option<usize> {
         let at = entry.checked_add(offset)?;
         let bytes = self.0.get(at..at.checked_add(4)?)?.try_into().ok()?;
@@ -67,7 +67,7 @@ pub(crate) fn has_file(tmp: &Path, own_pid: u32, user: u32) -> bool {
     })
 }
 
-/// The files that can hold the data: one in the folder of each user.
+/// Returns the files that can hold the data: one in the folder of each user.
 fn files(tmp: &Path, own_pid: u32) -> impl Iterator<Item = PathBuf> {
     let name = own_pid.to_string();
     let folders = fs::read_dir(tmp).into_iter().flatten().flatten();

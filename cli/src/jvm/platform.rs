@@ -14,11 +14,12 @@ const IS_MUSL: bool = cfg!(target_env = "musl");
 /// Refuses a process that cannot load the agent's library.
 pub(super) fn check(process: &Process) -> Result<()> {
     let pid = process.pid;
-    let theirs = machine(&process.path("exe"))
-        .with_context(|| format!("cannot read the program of process {pid}"))?;
+    let theirs = machine(&process.path("exe")).with_context(|| {
+        format!("cannot read the program of process {pid}; run loadhook as its user or as root")
+    })?;
     if theirs != machine(Path::new("/proc/self/exe"))? {
         bail!(
-            "process {pid} runs code for another processor than this loadhook; use a loadhook that was built for it"
+            "process {pid} runs code for another processor than this loadhook; use a loadhook that was built for that processor"
         );
     }
     let is_musl = process.mapped_files()?.find("ld-musl-").is_some();
@@ -31,7 +32,7 @@ pub(super) fn check(process: &Process) -> Result<()> {
     Ok(())
 }
 
-/// The class and the machine in the header of an ELF file.
+/// Returns the class and the machine in the header of an ELF file.
 fn machine(program: &Path) -> Result<[u8; 3]> {
     let mut header = [0; 20];
     File::open(program)?.read_exact(&mut header)?;

@@ -57,7 +57,7 @@ impl Process {
         self.handled & (1 << (signal - 1)) != 0
     }
 
-    /// A file of the process in `/proc`.
+    /// Returns a file of the process in `/proc`.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         path(self.pid, name)
     }
@@ -67,7 +67,7 @@ impl Process {
         OpenFolder::tmp_below(&self.path("root"))
     }
 
-    /// The performance data of the process, if it is a JVM that writes any.
+    /// Returns the performance data of the process, if it is a JVM that writes any.
     pub(crate) fn performance_data(&self) -> Option<PerformanceData> {
         let tmp = self.open_tmp().ok()?;
         PerformanceData::find(&tmp.path(), self.own_pid, self.user)
@@ -81,7 +81,7 @@ impl Process {
             || has_file(Path::new("/tmp"), self.own_pid, self.user)
     }
 
-    /// The command line.
+    /// Returns the command line.
     pub(crate) fn arguments(&self) -> Vec<String> {
         let bytes = fs::read(self.path("cmdline")).unwrap_or_default();
         let words = bytes.split(|byte| *byte == 0);
@@ -90,7 +90,7 @@ impl Process {
             .collect()
     }
 
-    /// The files that the process has mapped.
+    /// Returns the files that the process has mapped.
     pub(crate) fn mapped_files(&self) -> io::Result<MappedFiles> {
         fs::read(self.path("maps")).map(MappedFiles)
     }
@@ -100,8 +100,8 @@ fn path(pid: u32, name: &str) -> PathBuf {
     PathBuf::from(format!("/proc/{pid}/{name}"))
 }
 
-/// The user inside of the namespace with this map (user_namespaces(7)): each line has the first user inside, the first
-/// one outside, and their number.
+/// Returns the user inside of the namespace with this map (user_namespaces(7)). Each line of the
+/// map has the first user inside, the first user outside, and the number of users.
 fn own_user(user: u32, map: &str) -> u32 {
     let inside = |line: &str| {
         let mut numbers = line.split_whitespace().map(str::parse::<u32>);
@@ -116,7 +116,7 @@ fn own_user(user: u32, map: &str) -> u32 {
     map.lines().find_map(inside).unwrap_or(user)
 }
 
-/// The numbers in a line of proc_pid_status(5).
+/// Returns the numbers in a line of proc_pid_status(5).
 fn numbers<'a>(status: &'a str, name: &str) -> impl Iterator<Item = u32> + use<'a> {
     let words = status_value(status, name).unwrap_or_default();
     words
@@ -128,8 +128,8 @@ fn numbers<'a>(status: &'a str, name: &str) -> impl Iterator<Item = u32> + use<'
 pub(crate) struct MappedFiles(Vec<u8>);
 
 impl MappedFiles {
-    /// The path of the first file whose name begins with `start`. If an update replaced a library on
-    /// disk, its path ends in ` (deleted)`.
+    /// Returns the path of the first file whose name begins with `start`. If an update replaced the
+    /// file on disk, the path ends in ` (deleted)`.
     pub(crate) fn find(&self, start: &str) -> Option<String> {
         self.0.split(|byte| *byte == b'\n').find_map(|line| {
             let path = line.get(line.iter().position(|byte| *byte == b'/')?..)?;
@@ -150,7 +150,8 @@ impl MappedFiles {
         self.find("libjvm.so").is_some()
     }
 
-    /// The folder of the JDK whose JVM is loaded: the JVM is in `lib/server` or the like below it.
+    /// Returns the folder of the JDK whose JVM is loaded: the JVM is in `lib/server` or the like
+    /// below it.
     pub(crate) fn jdk(&self) -> Option<PathBuf> {
         let library = self.find("libjvm.so")?;
         Path::new(&library).ancestors().nth(3).map(Path::to_owned)

@@ -1,5 +1,5 @@
-//! A private folder in which a JVM writes files for this command, and which belongs to the JVM's user
-//! meanwhile.
+//! A private folder in which a JVM writes files for this command. Meanwhile it belongs to the JVM's
+//! user.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
@@ -14,10 +14,11 @@ use rustix::process::{getegid, geteuid};
 
 use crate::output::{PRIVATE, say};
 
-/// The age from which on a folder that nobody holds is abandoned. A younger one may not be held yet.
+/// Minimum age of an abandoned folder. A younger folder may belong to a command that does not hold
+/// it yet.
 const ABANDONED: Duration = Duration::from_secs(60);
 
-/// The folder in which the JVM writes. It is removed when this is dropped.
+/// The folder in which the JVM writes. It is removed when this value is dropped.
 pub(crate) struct StagingDir {
     /// Path of the folder. If the JVM begins to write only after the folder was removed, it can
     /// write nothing.
@@ -49,13 +50,14 @@ impl StagingDir {
         Ok(beside)
     }
 
-    /// Holds the folder as long as this lives, so that it is not taken for one of a command that was killed.
+    /// Holds the folder as long as this value lives, so that no other command takes it for an
+    /// abandoned folder.
     pub(crate) fn hold(&self) -> io::Result<()> {
         Ok(self.open.try_lock()?)
     }
 
-    /// Removes the folders of commands that were killed: those with this prefix, for the JVM of `user`, that nobody
-    /// holds. A folder that cannot be removed stays.
+    /// Removes the folders that killed commands left: folders with this prefix, for a JVM of
+    /// `user`, that no command holds. A folder that cannot be removed stays.
     pub(crate) fn remove_abandoned(parent: &Path, prefix: &str, user: u32) {
         let entries = fs::read_dir(parent).into_iter().flatten().flatten();
         for entry in entries {
@@ -66,12 +68,12 @@ impl StagingDir {
         }
     }
 
-    /// The name of the folder.
+    /// Returns the name of the folder.
     pub(crate) fn name(&self) -> &OsStr {
         self.folder.file_name().unwrap_or_default()
     }
 
-    /// A path to the open folder. It stays valid if the folder is renamed.
+    /// Returns a path to the open folder. It stays valid if the folder is renamed.
     pub(crate) fn path(&self) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.open.as_raw_fd()))
     }
@@ -128,7 +130,7 @@ impl StagingDir {
         }
     }
 
-    /// Removes the folder after its contents were taken. A failure is then only a warning.
+    /// Removes the folder after its contents were taken. If that fails, prints a warning.
     pub(crate) fn remove_or_warn(self) {
         if let Err(error) = self.remove() {
             // The path begins with `/proc/self/fd`, so only the name is shown.

@@ -1,5 +1,5 @@
-//! Finds the JVMs among all processes. Most JVMs write performance data, which say most about them; the
-//! others are found by the libraries that they have loaded.
+//! Finds the JVMs among all processes. Most JVMs write performance data, which contain most of the
+//! facts shown. The others are found by the libraries that they have loaded.
 
 use std::fs;
 use std::path::Path;
@@ -100,7 +100,7 @@ fn takes_orders(process: &Process) -> bool {
     )
 }
 
-/// The version in the file `release` of a JDK.
+/// Returns the version in the file `release` of a JDK.
 fn released(jdk: &Path) -> Option<String> {
     let text = fs::read_to_string(jdk.join("release")).ok()?;
     let mut lines = text.lines();

@@ -40,8 +40,8 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "N")]
     pub(super) top: Option<usize>,
 
-    /// Show only the methods that match, and the calls that lead to them and come
-    /// from them, for example com.example.** or com.example.Service::handle*
+    /// Show only the methods that match, the calls that lead to these methods, and the calls that
+    /// they make, for example com.example.** or com.example.Service::handle*
     #[arg(long, value_name = "PATTERNS")]
     pub(super) focus: Vec<String>,
 
@@ -54,9 +54,9 @@ pub(crate) struct ReportArgs {
     #[arg(long)]
     pub(super) merge: bool,
 
-    /// Compare two profiles, --diff A B, or several runs of each side, to tell change
-    /// from noise: --diff A1 A2 A3… -- B1 B2 B3…. Writes a table, json or html.
-    /// Compares what --show names [default: the first measure that all profiles have]
+    /// Compare two profiles, --diff A B, or several runs of each side, to tell change from noise:
+    /// --diff A1 A2 A3… -- B1 B2 B3…. Writes a table, json or html. Compares the measure of --show
+    /// [default: the first measure that all profiles have]
     #[arg(long, conflicts_with = "merge")]
     pub(super) diff: bool,
 
@@ -76,7 +76,7 @@ pub(crate) struct ReportArgs {
 }
 
 impl ReportArgs {
-    /// The profiles before and after the change.
+    /// Returns the profiles before and after the change.
     pub(super) fn all_files(&self) -> impl Iterator<Item = &PathBuf> {
         self.files.iter().chain(&self.after)
     }

@@ -22,7 +22,7 @@ impl ReportArgs {
         }
     }
 
-    /// The number of profiles on the first side.
+    /// Returns the number of profiles on the first side.
     pub(super) fn first_side(&self) -> Result<usize> {
         match (self.files.len(), self.after.len()) {
             (2, 0) => Ok(1),
@@ -67,8 +67,8 @@ impl ReportArgs {
         Ok(())
     }
 
-    /// The measure to show; `None` for all measures that the format can show. Fails if a profile
-    /// lacks the measure.
+    /// Returns the measure to show; `None` for all measures that the format can show. Fails if a
+    /// profile lacks the measure.
     pub(super) fn measure(&self, profiles: &[Profile]) -> Result<Option<Measure>> {
         let is_in_all = |measure: &Measure| profiles.iter().all(|profile| measure.is_in(profile));
         let (measure, option) = match (self.show, self.format) {
@@ -136,7 +136,8 @@ impl ReportArgs {
         Ok(())
     }
 
-    /// The error that no measure is in all profiles. It names the measure of each.
+    /// Returns the error for profiles without a common measure. It names the measure of each
+    /// profile.
     fn no_common_measure(&self, profiles: &[Profile]) -> String {
         let measures = |(file, profile): (&PathBuf, &Profile)| {
             let what = match profile.allocations {
@@ -210,7 +211,8 @@ impl ReportArgs {
     }
 }
 
-/// The error that a profile lacks a measure. It names the option that records it.
+/// Returns the error for a profile that lacks a measure. It names the option that records the
+/// measure.
 fn lacking(measure: Measure) -> &'static str {
     match measure {
         Measure::Time => "this profile has no calls; run again with --timing sampled",

@@ -79,8 +79,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     }
 }
 
-/// Makes the whole report before any of it is written, so that a report that fails leaves no part
-/// of itself.
+/// Makes the whole report before anything is written, so that nothing is written if this fails.
 fn write(args: &ReportArgs, profiles: &[Profile], options: &Options<'_>) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     if args.diff {
@@ -107,7 +106,7 @@ fn write(args: &ReportArgs, profiles: &[Profile], options: &Options<'_>) -> Resu
     Ok(bytes)
 }
 
-/// Writes how the second side differs from the first.
+/// Writes the differences of the second side from the first.
 fn compare(
     sides: [&[Profile]; 2],
     format: Format,

@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-/// A path, relative to the current folder if it is below it.
+/// Returns a path, relative to the current folder if it is below it.
 pub(crate) fn shown(file: &Path) -> String {
     let here = std::env::current_dir().unwrap_or_default();
     let short = file.strip_prefix(&here).unwrap_or(file);
     short.display().to_string()
 }
 
-/// The path as [`shown`] gives it, quoted for a shell if necessary, for commands
-/// that a message suggests.
+/// Returns the path as [`shown`] gives it, quoted for a shell if necessary, for commands that a
+/// message suggests.
 pub(crate) fn word(file: &Path) -> String {
     let shown = shown(file);
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+%,:@=".contains(c);

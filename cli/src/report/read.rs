@@ -13,7 +13,7 @@ use crate::input;
 /// The maximum size of a file. An unpacked profile has no more bytes, and a packed one has fewer.
 const MOST: u64 = 1 << 30;
 
-/// Reads a profile. The error for another kind of file names that kind.
+/// Reads a profile. If the file is of another kind, the error names that kind.
 pub(crate) fn read(file: &Path) -> Result<Profile> {
     let name = || file.display().to_string();
     let mut source = input::open(file, "a profile").with_context(name)?;

@@ -47,8 +47,8 @@ impl ThreadFilter {
     }
 }
 
-/// The name of the group in which the tracker counts an ended thread: each number is replaced by
-/// `#`.
+/// Returns the name of the group in which the tracker counts an ended thread: each number is
+/// replaced by `#`.
 fn group_name(name: &str) -> String {
     let mut group = String::with_capacity(name.len());
     for char in name.chars() {

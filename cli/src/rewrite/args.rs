@@ -114,8 +114,8 @@ pub(crate) struct RewriteArgs {
     #[arg(long)]
     pub(super) dry_run: bool,
 
-    /// Print a summary as JSON on standard output, with the method and site of
-    /// each id
+    /// Print a summary as JSON on standard output. It lists the instrumented methods and allocation
+    /// sites, each with the number that its probes pass
     #[arg(long)]
     pub(super) json: bool,
 

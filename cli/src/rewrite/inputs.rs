@@ -27,7 +27,7 @@ pub(super) enum Kind {
 }
 
 impl Input {
-    /// Size of the input in bytes.
+    /// Returns the size of the input in bytes.
     pub(super) fn bytes(&self) -> u64 {
         match &self.kind {
             Kind::Folder(files) => files.iter().map(Found::bytes).sum(),
@@ -136,7 +136,7 @@ fn file_kind(path: &Path) -> Result<Kind> {
     }
 }
 
-/// The canonical path of a file or folder that may not exist yet.
+/// Returns the canonical path of a file or folder that may not exist yet.
 pub(super) fn real(path: &Path) -> Result<PathBuf> {
     let mut missing = Vec::new();
     let mut path = std::path::absolute(path)?;

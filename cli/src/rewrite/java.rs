@@ -33,8 +33,8 @@ pub(super) struct Java {
 }
 
 impl Java {
-    /// Finds a runtime: that of `JAVA_HOME`, otherwise that of `java` on the path, otherwise the
-    /// newest in the usual folders.
+    /// Finds a runtime: the one in `JAVA_HOME`, otherwise the one of `java` on the path, otherwise
+    /// the newest in the usual folders.
     pub(super) fn find() -> Option<Java> {
         let asked = env::var_os("JAVA_HOME").map(PathBuf::from);
         let path = env::var_os("PATH").unwrap_or_default();
@@ -92,8 +92,8 @@ pub(super) struct Verdict {
 }
 
 impl Judge {
-    /// Starts the JVM with `threads` verifying threads. `superclasses` are those of
-    /// all classes that code may name.
+    /// Starts the JVM with `threads` verifying threads. `superclasses` has the superclass of each
+    /// class that code may name.
     pub(super) fn start(
         java: &Java,
         superclasses: &BTreeMap<String, Option<String>>,
@@ -233,7 +233,7 @@ impl Judge {
     }
 }
 
-/// Reads the two counts in the last line.
+/// Reads the numbers of checked and of too old classes in the last line.
 fn counts(line: &str) -> Option<(u64, u64)> {
     let (judged, below_50) = line.strip_prefix("done\t")?.split_once('\t')?;
     Some((judged.parse().ok()?, below_50.parse().ok()?))
@@ -323,7 +323,8 @@ mod tests {
         assert!(first.contains("greet"), "{first}");
     }
 
-    /// A fault of the original is in another method than the new fault, so it does not hide that.
+    /// The fault of the original is in another method than the new fault, so it does not hide the
+    /// new one.
     #[test]
     fn a_second_fault_is_found() {
         let bad = broken(GREETER);

@@ -49,7 +49,7 @@ pub(super) fn plan(args: &RewriteArgs, inputs: &[Input]) -> Result<Plan> {
     Ok(plan)
 }
 
-/// The filter of `--include` and `--exclude`.
+/// Returns the filter of `--include` and `--exclude`.
 fn filter(args: &RewriteArgs) -> Result<Filter> {
     let mut filter = Filter::new();
     for list in &args.include {
@@ -63,8 +63,8 @@ fn filter(args: &RewriteArgs) -> Result<Filter> {
     Ok(filter)
 }
 
-/// The location of the tracker. Only archives and folders can contain a tracker, or find one in a
-/// jar.
+/// Returns the location of the tracker. Only archives and folders can contain a tracker, or find
+/// one in a jar.
 fn tracker(args: &RewriteArgs, inputs: &[Input]) -> Result<Tracker> {
     let is_class = |input: &&Input| matches!(input.kind, Kind::Class);
     match (&args.tracker, inputs.iter().find(is_class)) {

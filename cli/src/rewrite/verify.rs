@@ -1,5 +1,5 @@
 //! `--verify`: reads outputs again before they replace their targets. If a JDK with a verifier is
-//! found, it checks the classes.
+//! found, the verifier checks the classes.
 
 use std::fs;
 use std::sync::atomic::Ordering;

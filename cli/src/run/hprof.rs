@@ -9,7 +9,8 @@ use loadhook_settings::{AgentOptions, HPROF_HELP, HprofOptions, HprofOptionsErro
 use super::launch::{Ended, Launch};
 use crate::agent_path::agent_path;
 
-/// Runs the command. The agent writes the file and names it; the exit code is that of the command.
+/// Runs the command. The agent writes the file of HPROF and prints its name. Returns the exit code
+/// of the command.
 pub(super) fn run(options: &str, command: &[OsString]) -> Result<ExitCode> {
     let options = match options.parse::<HprofOptions>() {
         Err(HprofOptionsError::Help) => {

@@ -66,7 +66,7 @@ pub(crate) const OPTIONS_WITH_VALUE: &[&str] = &[
 ];
 
 /// Finds an option that cannot be combined with an agent, and the variable that contains it.
-/// `arguments` are those of `java`, if the command is `java`.
+/// `arguments` are the arguments of `java`; `None` if the command is not `java`.
 pub(crate) fn refused(arguments: Option<&[OsString]>) -> Option<String> {
     let placed = placed(arguments).map(|(word, place)| {
         let place = match place {
@@ -79,7 +79,8 @@ pub(crate) fn refused(arguments: Option<&[OsString]>) -> Option<String> {
 }
 
 /// Returns the place of an option that already loads the library of this file name: the name of a
-/// variable, or `the command`. `arguments` are those of `java`, if the command is `java`.
+/// variable, or `the command`. `arguments` are the arguments of `java`; `None` if the command is
+/// not `java`.
 pub(crate) fn with_agent(arguments: Option<&[OsString]>, file: &str) -> Option<&'static str> {
     let loads = |word: &str| {
         let library = word.strip_prefix("-agentpath:");
@@ -93,8 +94,8 @@ pub(crate) fn with_agent(arguments: Option<&[OsString]>, file: &str) -> Option<&
     })
 }
 
-/// The options of the JVM in the order in which the JVM applies them. Each comes with the variable
-/// that contains it, `""` for the command line.
+/// Returns the options of the JVM in the order in which the JVM applies them. Each option comes
+/// with the variable that contains it, or with `""` for the command line.
 fn placed(arguments: Option<&[OsString]>) -> impl Iterator<Item = (String, &'static str)> {
     // The options looked for have only ASCII letters, which the conversion keeps.
     let text = |argument: &OsString| argument.to_string_lossy().into_owned();
@@ -115,7 +116,7 @@ fn placed(arguments: Option<&[OsString]>) -> impl Iterator<Item = (String, &'sta
     })
 }
 
-/// The first option that writes an archive and that no later option revokes.
+/// Returns the first option that writes an archive and that no later option revokes.
 fn last_refused<P>(words: impl IntoIterator<Item = (String, P)>) -> Option<(String, P)> {
     let mut refused: Vec<(&str, (String, P))> = Vec::new();
     for word in words {
@@ -138,7 +139,8 @@ fn with_option_files(options: Vec<String>) -> Vec<String> {
     options.into_iter().flat_map(read).collect()
 }
 
-/// The arguments for the JVM, not for the program, with those in argument files.
+/// Returns the arguments for the JVM, without those for the program. Argument files are replaced by
+/// their arguments.
 fn own(arguments: &[String]) -> Vec<String> {
     let mut rest: VecDeque<String> = arguments.iter().cloned().collect();
     let mut own = Vec::new();
@@ -174,7 +176,7 @@ fn own(arguments: &[String]) -> Vec<String> {
     own
 }
 
-/// The arguments in an argument file; none if the file cannot be read.
+/// Returns the arguments in an argument file; none if the file cannot be read.
 pub(super) fn argument_file(file: &Path) -> VecDeque<String> {
     words(&without_comments(
         &fs::read_to_string(file).unwrap_or_default(),

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use super::launch::{Ended, Launch};
 use crate::agent_path::{layer_path, utf8};
 
-/// Runs the command. The profiler writes what it writes; the exit code is that of the command.
+/// Runs the command with the profiler. Returns the exit code of the command.
 pub(super) fn run(profiler: &str, command: &[OsString]) -> Result<ExitCode> {
     let (library, options) = profiler.split_once('=').unwrap_or((profiler, ""));
     // The command may change its folder before it starts a JVM.
@@ -18,7 +18,7 @@ pub(super) fn run(profiler: &str, command: &[OsString]) -> Result<ExitCode> {
         .with_context(|| format!("--jvmpi {library}: give the path of the profiler's library"))?;
     let library = utf8(&library)?;
     if library.contains(',') {
-        bail!("{library}: the layer takes no path with a comma; rename the file or its folder");
+        bail!("{library}: the path must not contain a comma; rename the file or its folder");
     }
     let launch = Launch {
         command,

@@ -115,7 +115,7 @@ impl Launch<'_> {
     }
 }
 
-/// The reason why a command cannot be started, and what helps.
+/// Returns the reason why a command cannot be started, and the remedy.
 fn not_started(name: &str, error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound if name.contains('/') => "no such file; check its path".to_owned(),

@@ -21,9 +21,9 @@ pub(super) struct Noted {
     /// The profiles that agents wrote.
     pub(super) agents: Vec<PathBuf>,
     /// The profiles that rewritten archives wrote in the same JVMs. They count the same calls as
-    /// the agents', so they are not added to those.
+    /// the profiles of the agents, so the two are not added.
     pub(super) trackers: Vec<PathBuf>,
-    /// True if the manifest was removed, so that it may lack profiles.
+    /// True if the manifest was removed while the program ran. Then profiles may be missing here.
     pub(super) was_removed: bool,
 }
 

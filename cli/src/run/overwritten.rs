@@ -35,14 +35,14 @@ pub(super) fn refuse(option: &str, output: &Path, command: &[OsString]) -> Resul
     Ok(())
 }
 
-/// The arguments in the file that an argument `@FILE` names.
+/// Returns the arguments in the file that an argument `@FILE` names.
 fn in_argument_file(argument: &OsStr) -> VecDeque<String> {
     let file = argument.as_bytes().strip_prefix(b"@");
     let file = file.map(|file| Path::new(OsStr::from_bytes(file)));
     file.map(argument_file).unwrap_or_default()
 }
 
-/// The files that an argument can name.
+/// Returns the files that an argument can name.
 fn files(argument: &OsStr) -> Vec<PathBuf> {
     let whole = argument.as_bytes();
     // The option names the profile of a rewritten archive. The agent and the archive do not replace
@@ -60,7 +60,7 @@ fn files(argument: &OsStr) -> Vec<PathBuf> {
     paths.flat_map(with_jars).collect()
 }
 
-/// A path, or the files of its folder if it is a class path's `folder/*`.
+/// Returns a path, or the files of its folder if the path is a class path's `folder/*`.
 fn with_jars(path: &Path) -> Vec<PathBuf> {
     if path.file_name() != Some(OsStr::new("*")) {
         return vec![path.to_owned()];

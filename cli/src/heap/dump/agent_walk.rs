@@ -55,7 +55,7 @@ impl AgentWalk {
         })
     }
 
-    /// The attach command.
+    /// Returns the words of the attach command.
     pub(super) fn words(&self) -> [&OsStr; 4] {
         [
             OsStr::new("load"),
@@ -84,7 +84,7 @@ impl AgentWalk {
         }
     }
 
-    /// Fails if the walk failed.
+    /// Checks that the walk succeeded, and warns of arrays that are cut off.
     pub(super) fn check(&mut self, target: &DumpTarget, answer: &Answer) -> Result<()> {
         let said = target.read_beside(ANSWER_SUFFIX).unwrap_or_default();
         self.announce(target);

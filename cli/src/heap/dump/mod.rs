@@ -19,7 +19,7 @@ use crate::jvm::Jvm;
 use crate::output::say;
 use crate::signals;
 
-/// Maximum time for a JVM to begin to answer, which it cannot do during a garbage collection.
+/// Maximum time until a JVM begins to answer. It cannot answer during a garbage collection.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The component that makes a dump.
@@ -65,7 +65,9 @@ pub(crate) fn dump(pid: u32, args: &DumpArgs, all: bool) -> Result<ExitCode> {
     };
     let by_walk = args.via == Some(Via::Jvmti);
     if by_walk && all {
-        bail!("--all does not work with --via jvmti, which finds reachable objects only");
+        bail!(
+            "--all does not work with --via jvmti, which finds reachable objects only; leave out one of them"
+        );
     }
     if !by_walk && args.max_memory.is_some() {
         bail!("--max-memory needs --via jvmti");
@@ -122,7 +124,7 @@ pub(crate) fn dump(pid: u32, args: &DumpArgs, all: bool) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Shows on a terminal how many bytes are written.
+/// Makes the bar that shows on a terminal how many bytes are written.
 fn progress() -> ProgressBar {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
     let style = "{spinner} {msg} written, {elapsed}";

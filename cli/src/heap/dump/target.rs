@@ -1,4 +1,4 @@
-//! The target of a dump: written to a staging folder, checked, and renamed.
+//! The target of a dump. The dump is written to a staging folder, checked, and renamed.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -57,7 +57,8 @@ impl DumpTarget {
         })
     }
 
-    /// The bytes that the JVM has written so far. Newer JVMs write several files and join them.
+    /// Returns the number of bytes that the JVM has written so far. Newer JVMs write several files
+    /// and join them.
     pub(super) fn written(&self) -> u64 {
         let entries = fs::read_dir(self.staging.path()).into_iter().flatten();
         let entries = entries.flatten().filter(|entry| {
@@ -69,7 +70,8 @@ impl DumpTarget {
             .sum()
     }
 
-    /// Reads the first 16 KB of the file whose name is that of the dump with `suffix` appended.
+    /// Reads the first 16 KB of a file beside the dump. Its name is the name of the dump with
+    /// `suffix`.
     pub(super) fn read_beside(&self, suffix: &str) -> io::Result<String> {
         let mut text = Vec::new();
         let file = self.staging.open(&format!("{NAME}{suffix}"))?;
@@ -117,8 +119,8 @@ impl DumpTarget {
     }
 }
 
-/// Resolves a link to the target file. A link is refused if the process belongs to another user,
-/// who may have put it there to have some other file replaced.
+/// Resolves a link to the target file. A link is refused if the process belongs to another user:
+/// that user may have made the link to have another file replaced.
 fn target(output: &Path, user: u32) -> Result<PathBuf> {
     if user == geteuid().as_raw() {
         return Ok(behind_links(output));
@@ -129,7 +131,7 @@ fn target(output: &Path, user: u32) -> Result<PathBuf> {
     Ok(output.to_owned())
 }
 
-/// The path of a folder as the process sees it, which may run in a container.
+/// Returns the path of a folder as the process sees it. The process may run in a container.
 fn as_seen(jvm: &Jvm, path: &Path, folder: &File) -> Result<PathBuf> {
     let root = jvm.root();
     let path = match std::path::absolute(path)?.strip_prefix(&root) {

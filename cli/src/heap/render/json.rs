@@ -148,7 +148,7 @@ pub(in crate::heap) fn head(histogram: &Histogram) -> Map<String, Value> {
     }))
 }
 
-/// The first `top` rows, and the number of omitted rows.
+/// Returns the first `top` rows, and the number of omitted rows.
 fn rows(name: &str, rows: impl ExactSizeIterator<Item = Value>, top: usize) -> Map<String, Value> {
     let left_out = rows.len().saturating_sub(top);
     let rows: Vec<Value> = rows.take(top).collect();
@@ -158,7 +158,7 @@ fn rows(name: &str, rows: impl ExactSizeIterator<Item = Value>, top: usize) -> M
     map
 }
 
-/// The members of an object.
+/// Returns the members of a JSON object; none for another value.
 pub(in crate::heap) fn map(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(map) => map,
@@ -202,7 +202,7 @@ fn row_json(row: &Duplicate) -> Value {
     })
 }
 
-/// Name, class and identifier of a thread.
+/// Returns the name, class and identifier of a thread.
 fn named_json(thread: &Thread) -> Value {
     json!({
         "name": thread.name,
@@ -232,7 +232,7 @@ fn frame_json(frame: &Frame) -> Value {
     })
 }
 
-/// Adds the objects that variables refer to.
+/// Adds the objects in `locals` to the JSON of a thread or frame.
 fn with_locals(mut own: Value, locals: &[Local], top: usize) -> Value {
     let shown = locals.iter().take(top).map(local_json);
     own["locals"] = shown.collect();

@@ -41,7 +41,7 @@ impl ObjectLine {
         }
     }
 
-    /// A thread that owns something: `thread "main" 0x7f00`.
+    /// Makes the line of a thread that owns something: `thread "main" 0x7f00`.
     pub(in crate::heap) fn owner(thread: &Thread) -> ObjectLine {
         let named = ObjectLine::thread(thread);
         if thread.id == 0 {
@@ -77,7 +77,7 @@ impl ObjectLine {
         }
     }
 
-    /// An object that a cut-off dump refers to but does not have.
+    /// Makes the line of an object that a cut-off dump refers to but does not contain.
     fn absent(of: u64, by: &str) -> ObjectLine {
         ObjectLine {
             before: String::new(),
@@ -97,8 +97,8 @@ impl ObjectLine {
         self.parts().join(" ")
     }
 
-    /// The line in `room` columns. Names are cut, but not the identifier, since the user may give
-    /// it to `--path`.
+    /// Returns the line, shortened to `room` columns. Names are cut, but not the identifier, since
+    /// the user may give it to `--path`.
     pub(in crate::heap) fn within(&self, room: usize) -> String {
         // The columns that are left after the identifier and the spaces between the parts.
         let mut room = room.saturating_sub(self.id.width() + self.parts().len() - 1);
@@ -129,14 +129,14 @@ pub(in crate::heap) fn variable(local: &Local) -> String {
     ObjectLine::variable(local).text()
 }
 
-/// A frame as in a Java stack trace.
+/// Returns a frame as in a Java stack trace.
 pub(in crate::heap) fn place(frame: &Frame) -> String {
     let [method, file, line] = parts(frame);
     format!("{method}({file}{line})")
 }
 
-/// A frame in `room` columns, printable. If it is too long, the front of the class is cut, then the
-/// name of the file, but never the line.
+/// Returns a frame in `room` columns, printable. If it is too long, the front of the class is cut,
+/// then the name of the file, but never the line.
 pub(in crate::heap) fn place_within(frame: &Frame, room: usize) -> String {
     let [method, file, line] = parts(frame);
     let [method, file] = [&method, &file].map(|text| printable(text));
@@ -148,7 +148,7 @@ pub(in crate::heap) fn place_within(frame: &Frame, room: usize) -> String {
     format!("{method}({file}{line})")
 }
 
-/// The parts of a frame: `class.method`, `file` and `:line`.
+/// Returns the parts of a frame: `class.method`, `file` and `:line`.
 fn parts(frame: &Frame) -> [String; 3] {
     let (file, line) = match (&frame.file, frame.line) {
         _ if frame.is_native => ("Native Method", None),

@@ -7,8 +7,8 @@ use unicode_width::UnicodeWidthStr;
 use super::super::views::root_reason::RootReason;
 use super::object_line::{ObjectLine, place, place_within};
 
-/// The line `root: variable of thread "main" 0x7f00 in Main.main(Main.java:7)`. The frame gets a
-/// line of its own if both together are wider than `width`.
+/// Returns the line `root: variable of thread "main" 0x7f00 in Main.main(Main.java:7)`. The frame
+/// gets a line of its own if root and frame together are wider than `width`.
 pub(in crate::heap) fn root_line(reason: &RootReason, width: usize) -> String {
     let (Some(root), Some(thread)) = (&reason.root, &reason.thread) else {
         return format!("root: {}", reason.kind());

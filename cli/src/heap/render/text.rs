@@ -86,12 +86,12 @@ pub(in crate::heap) fn left_out(histogram: &Histogram) -> Option<String> {
     })
 }
 
-/// A part of a whole as `12.3 %`.
+/// Returns a part of a whole as `12.3 %`.
 pub(in crate::heap) fn percent(part: u64, all: u64) -> String {
     format!("{:.1} %", 100.0 * part as f64 / all.max(1) as f64)
 }
 
-/// The number of omitted things in words: `1 more class`, `246 more classes`.
+/// Returns the number of omitted items in words: `1 more class`, `246 more classes`.
 pub(in crate::heap) fn more_of(number: usize, [one, several]: [&str; 2]) -> String {
     let number = number as u64;
     format!("{} more {}", count(number), noun(number, one, several))

@@ -18,9 +18,9 @@ pub(in crate::heap) struct Change {
     pub(in crate::heap) bytes: [u64; 2],
 }
 
-/// The number of all classes, and the changes of those that changed, from the largest growth to the
-/// largest shrinkage. Classes of one name count as one, because their loaders differ only by
-/// addresses, which are not comparable between dumps.
+/// Returns the number of all classes, and the changes of the classes that changed, from the largest
+/// growth to the largest shrinkage. Classes of one name count as one: their class loaders differ
+/// only by addresses, which are not comparable between dumps.
 pub(in crate::heap) fn changes(both: [&Histogram; 2]) -> (usize, Vec<(&str, Change)>) {
     let mut changes: BTreeMap<&str, Change> = BTreeMap::new();
     for (side, histogram) in both.into_iter().enumerate() {
@@ -42,7 +42,7 @@ pub(in crate::heap) fn changes(both: [&Histogram; 2]) -> (usize, Vec<(&str, Chan
     (all, changed)
 }
 
-/// The difference between a number before and after.
+/// Returns the difference between a number before and after.
 pub(in crate::heap) fn difference([before, after]: [u64; 2]) -> i128 {
     i128::from(after) - i128::from(before)
 }

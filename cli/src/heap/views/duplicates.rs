@@ -23,7 +23,7 @@ pub(in crate::heap) fn read(file: &Path, args: &ReportArgs) -> Result<Duplicates
     Ok(found)
 }
 
-/// Adds the available memory to the error that the hashes do not fit into it.
+/// Adds the number of available bytes to the error about hashes that do not fit into memory.
 pub(in crate::heap) fn with_memory(error: Error, memory: u64) -> Error {
     match error.downcast_ref::<loadhook_heap::Error>() {
         Some(loadhook_heap::Error {
@@ -41,7 +41,7 @@ pub(in crate::heap) fn with_memory(error: Error, memory: u64) -> Error {
     }
 }
 
-/// The number of values that are not shown.
+/// Returns the number of values that are not shown.
 pub(in crate::heap) fn left_out(found: &Duplicates) -> u64 {
     let all = found.strings.values + found.arrays.values;
     all.saturating_sub(found.worst.len() as u64)

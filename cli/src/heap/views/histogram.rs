@@ -38,6 +38,7 @@ pub(in crate::heap) fn read(file: &Path, args: &ReportArgs) -> Result<Histogram>
     }
     // The dump has classes of the tracker. The graph shows which objects only they keep alive.
     let graph = read_graph(&source, args);
-    let (graph, _) = graph.context("--all needs no graph of the objects")?;
+    let (graph, _) = graph
+        .context("cannot find the profiler's objects to leave them out; add --all to show them")?;
     Ok(graph.histogram)
 }

@@ -22,10 +22,10 @@ pub(in crate::heap) struct PathToRoot {
     /// The objects of the path that are shown, the root last.
     pub(in crate::heap) steps: Vec<Step>,
     /// Number of objects in the middle of the path that are not shown. They belong after the first
-    /// half of `steps`; if the number of steps is odd, the first half is the longer one.
+    /// half of `steps`. If the number of steps is odd, the first half is the longer one.
     pub(in crate::heap) left_out: usize,
     pub(in crate::heap) root: RootReason,
-    /// Identifiers of other classes with the same name, if the path is that of a class.
+    /// Identifiers of other classes with the same name, if the path begins at a class.
     pub(in crate::heap) others: Vec<u64>,
 }
 
@@ -122,7 +122,7 @@ fn once(name: String, known: &mut HashSet<Arc<str>>) -> Arc<str> {
 /// The object that `--path` names.
 struct Wanted {
     object: u32,
-    /// Identifiers of other classes with the same name, if it is a class.
+    /// Identifiers of other classes with the same name, if the object is a class.
     others: Vec<u64>,
 }
 
@@ -157,7 +157,8 @@ fn find(of: &str, graph: &Graph, found: &Dominators) -> Result<Wanted> {
     Ok(Wanted { object, others })
 }
 
-/// Names of classes that the user may have meant, by the bytes of their objects.
+/// Returns the names of classes that the user may have meant, ordered by the bytes of their
+/// objects.
 fn near(of: &str, graph: &Graph) -> String {
     let is_near = |name: &str| name.rsplit(['.', '$']).next() == Some(of);
     let classes = graph.histogram.classes.iter();

@@ -28,7 +28,7 @@ pub(in crate::heap) struct RetainedObject {
     pub(in crate::heap) class: String,
     pub(in crate::heap) bytes: u64,
     pub(in crate::heap) retained: u64,
-    /// Identifier of its immediate dominator.
+    /// Identifier of the object's immediate dominator.
     pub(in crate::heap) dominator: Option<u64>,
 }
 

@@ -23,8 +23,8 @@ fn belongs_to_thread(root: Root) -> bool {
 }
 
 impl RootReason {
-    /// Reads the threads of the dump if the root belongs to one. If they cannot be read, the
-    /// thread is not named.
+    /// Reads the threads of the dump if the root belongs to a thread. If the threads cannot be
+    /// read, the root's thread is not named.
     pub(super) fn read(root: Option<Root>, source: &Source) -> RootReason {
         if root.is_some_and(belongs_to_thread) {
             match threads::read_source(source, ProfilerObjects::Shown) {
@@ -35,7 +35,7 @@ impl RootReason {
         RootReason { root, thread: None }
     }
 
-    /// Makes the reason when the threads are known.
+    /// Makes the reason, with the thread that the root belongs to among `threads`.
     pub(in crate::heap) fn among(root: Option<Root>, threads: &[Thread]) -> RootReason {
         let root_of_thread = root.filter(|root| belongs_to_thread(*root));
         let thread = root_of_thread.and_then(|root| {
@@ -45,7 +45,7 @@ impl RootReason {
         RootReason { root, thread }
     }
 
-    /// The frame with the variable that is the root.
+    /// Returns the frame with the variable that is the root.
     pub(in crate::heap) fn frame(&self) -> Option<&Frame> {
         let root = self
             .root
@@ -53,7 +53,7 @@ impl RootReason {
         self.thread.as_ref()?.frames.get(root.frame as usize)
     }
 
-    /// The kind of the root in words.
+    /// Returns the kind of the root in words.
     pub(in crate::heap) fn kind(&self) -> &'static str {
         let Some(root) = &self.root else {
             return "unknown";

@@ -61,7 +61,7 @@ pub(in crate::heap) fn write(file: &Path, args: &ReportArgs, out: &mut dyn Write
     Ok(fill_page(PAGE, SCRIPT, &data.into(), out)?)
 }
 
-/// The data of the page.
+/// Returns the data of the page.
 fn data(source: &Source, file: &Path, args: &ReportArgs) -> Result<Map<String, Value>> {
     let memory = available_for_views();
     let read = source.several_times(|| SharedPasses::read(|| source.again(), memory, args.all));
@@ -111,8 +111,8 @@ fn data(source: &Source, file: &Path, args: &ReportArgs) -> Result<Map<String, V
     Ok(data)
 }
 
-/// The bytes that hashes of arrays may take. If the graph leaves too little memory, pages of the
-/// graph are first moved to its temporary file.
+/// Returns the bytes that hashes of arrays may take. If the graph leaves too little memory, pages
+/// of the graph are first moved to its temporary file.
 fn memory_for_hashes(shared: &SharedPasses) -> Result<u64> {
     let available = available_for_views();
     let missing = shared.bytes_of_hashes().saturating_sub(available);
@@ -124,11 +124,13 @@ fn memory_for_hashes(shared: &SharedPasses) -> Result<u64> {
     Ok(available_for_views())
 }
 
-/// Warnings about parts of the dump that cannot be read.
+/// Returns warnings about parts of the dump that cannot be read.
 fn warnings(cut_off: Option<&Error>, histogram: &Histogram) -> Vec<String> {
     let mut warnings = Vec::new();
     if let Some(error) = cut_off {
-        warnings.push(format!("{error}; the page shows only the part before that"));
+        warnings.push(format!(
+            "{error}; the page shows only the part before this fault"
+        ));
     }
     if histogram.has_trailing_bytes {
         warnings.push(TRAILING_BYTES.to_owned());
@@ -136,7 +138,7 @@ fn warnings(cut_off: Option<&Error>, histogram: &Histogram) -> Vec<String> {
     warnings
 }
 
-/// Remarks about objects and rows that the page leaves out.
+/// Returns remarks about objects and rows that the page leaves out.
 fn remarks(
     dominators: &Dominators,
     found: &Duplicates,
@@ -201,7 +203,7 @@ fn rows(found: &Duplicates) -> Value {
     })
 }
 
-/// The changes to a later dump.
+/// Returns the changes from `before` to a later dump.
 fn changes_to(later: &Path, args: &ReportArgs, before: &Histogram) -> Result<Value> {
     let after = histogram::read(later, args)?;
     let (all, changed) = changes([before, &after]);
@@ -217,7 +219,8 @@ fn changes_to(later: &Path, args: &ReportArgs, before: &Histogram) -> Result<Val
     }))
 }
 
-/// Threads, frames and variables as nodes of one kind.
+/// Returns the threads as a tree. Each node is an object with the members `name` and `below`: below
+/// a thread are its frames, below a frame its variables.
 fn nodes(found: &Threads) -> Value {
     let node =
         |name: String, below: Vec<Value>| json!({ "name": shortened(&name), "below": below });
@@ -245,7 +248,7 @@ fn nodes(found: &Threads) -> Value {
         .collect()
 }
 
-/// The text that replaces the nodes that are left out.
+/// Returns the text in place of the nodes that are left out; `None` if there are none.
 fn more(all: usize, most: usize, nouns: [&str; 2]) -> Option<Value> {
     let left_out = all.checked_sub(most).filter(|left_out| *left_out > 0)?;
     Some(format!("… {}", more_of(left_out, nouns)).into())
@@ -263,7 +266,7 @@ mod tests {
         report: ReportArgs,
     }
 
-    /// An uncompressed dump with one array.
+    /// Returns an uncompressed dump with one array.
     fn dump() -> Vec<u8> {
         let mut dump = b"JAVA PROFILE 1.0.2\0\0\0\0\x08\0\0\0\0\0\0\0\0".to_vec();
         dump.extend([0x1c, 0, 0, 0, 0, 0, 0, 0, 18 + 3]);

@@ -31,7 +31,7 @@ const MOST_INSTANCES: usize = 20;
 pub(super) const MOST_FIELDS: usize = 40;
 /// Maximum number of referrers of an object.
 const MOST_REFERRERS: usize = 20;
-/// Maximum number of objects of a path, counted from the object.
+/// Maximum number of objects of a path. The path begins at the object that it belongs to.
 const MOST_STEPS: usize = 30;
 /// Maximum number of columns of a value.
 const LONGEST_VALUE: usize = 120;
@@ -65,7 +65,7 @@ pub(super) struct ObjectSelection<'g> {
 }
 
 impl<'g> ObjectSelection<'g> {
-    /// Selects the objects of a page that has these classes.
+    /// Selects the objects for a page that has the classes `classes`.
     pub(super) fn new(
         graph: &'g Graph,
         dominators: &'g Dominators<'g>,
@@ -100,7 +100,7 @@ impl<'g> ObjectSelection<'g> {
         })
     }
 
-    /// The data of the page, with the details that were read.
+    /// Returns the data of the page, including the details that were read.
     pub(super) fn data(self, details: Details, threads: &Threads) -> ObjectData {
         let mut page = Page {
             graph: self.graph,
@@ -139,8 +139,8 @@ impl<'g> ObjectSelection<'g> {
     }
 }
 
-/// The objects whose fields are read: suspects, the largest objects, and instances of classes. Of
-/// each, the largest come first.
+/// Returns the objects whose fields are read: suspects, the largest objects, and instances of
+/// classes. In each of these three groups, the largest come first.
 fn detailed(suspects: &[Suspect], largest: &[u32], instances: &[Vec<u32>]) -> Vec<u32> {
     let of_suspects = suspects.iter().flat_map(|suspect| {
         let below = suspect.dominated.iter().map(|class| class.object);
@@ -164,7 +164,7 @@ fn detailed(suspects: &[Suspect], largest: &[u32], instances: &[Vec<u32>]) -> Ve
         .collect()
 }
 
-/// The path from an object to its root, as far as the page shows it.
+/// Returns the path from an object to its root, as far as the page shows it.
 fn first_steps(paths: &ShortestPaths, object: u32) -> Vec<u32> {
     let path = std::iter::successors(Some(object), |object| paths.previous(*object));
     path.take(MOST_STEPS).collect()
@@ -202,7 +202,7 @@ struct Page<'g> {
 }
 
 impl Page<'_> {
-    /// The index of an object among those that the page names.
+    /// Returns the index of an object among the objects that the page names.
     fn place(&mut self, object: u32) -> usize {
         *self.places.entry(object).or_insert_with(|| {
             self.objects.push(object);
@@ -210,7 +210,7 @@ impl Page<'_> {
         })
     }
 
-    /// An object's fields, its referrers, and its path to a root.
+    /// Returns an object's fields, its referrers, and its path to a root.
     fn details(
         &mut self,
         object: u32,
@@ -245,7 +245,7 @@ impl Page<'_> {
         })
     }
 
-    /// The index of the line about a root. Many paths share a root.
+    /// Returns the index of the line about a root. Many paths share a root.
     fn root(&mut self, root: u32, threads: &Threads) -> usize {
         if let Some(place) = self.roots.get(&root) {
             return *place;
@@ -257,14 +257,14 @@ impl Page<'_> {
         place
     }
 
-    /// An object that refers to another, and the name of the field.
+    /// Returns an object that refers to another, and the name of the field.
     fn link(&mut self, from: u32, to: u32) -> Value {
         let link = self.details.reference_names.get(&(from, to));
         let link = shortened(link.map_or("", |link| link));
         json!([self.place(from), self.words.place(&link)])
     }
 
-    /// Name, type and value.
+    /// Returns the name, the type and the value of a field.
     fn field(&mut self, field: &Field) -> Value {
         let name = self.words.place(&shortened(&field.name));
         let of = match field.value_type {
@@ -299,7 +299,7 @@ impl Page<'_> {
         })
     }
 
-    /// All objects in columns; the first `rows` are those of the tree.
+    /// Returns all objects in columns. The first `rows` objects are the rows of the tree.
     fn json(mut self, rows: usize, details: Map<String, Value>) -> Value {
         let (graph, dominators) = (self.graph, self.dominators);
         let objects = std::mem::take(&mut self.objects);

@@ -30,7 +30,7 @@ pub(in crate::heap) fn write(
         }
     }
     let told = format!(
-        "{} of {} classes changed; + means more after than before; bytes and instances are those after",
+        "{} of {} classes changed; bytes and instances are those of the second dump, ± the change from the first",
         count(changed.len() as u64),
         count(all as u64),
     );

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use loadhook_heap::{Duplicate, Duplicates};
+use loadhook_text::units::noun;
 use loadhook_text::{bytes, count};
 
 use super::super::super::views::duplicates::left_out;
@@ -19,10 +20,11 @@ pub(in crate::heap) fn write(
     for (what, waste) in [("strings", found.strings), ("arrays", found.arrays)] {
         writeln!(
             out,
-            "{} wasted by {} {what} of {} values",
+            "{} wasted by duplicates: {} {what} have {} distinct {}",
             bytes(waste.bytes),
             count(waste.objects),
             count(waste.values),
+            noun(waste.values, "value", "values"),
         )?;
     }
     if found.partial_strings > 0 {

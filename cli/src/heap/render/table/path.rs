@@ -35,7 +35,7 @@ pub(in crate::heap) fn write(view: &PathToRoot, top: usize, out: &mut dyn Write)
     Ok(())
 }
 
-/// Writes the objects that are shown, and the number of those left out between them.
+/// Writes the objects that are shown, and the number of objects left out between them.
 fn steps(view: &PathToRoot, width: usize, out: &mut dyn Write) -> io::Result<()> {
     let gap = view.steps.len().div_ceil(2);
     let (before, behind) = view.steps.split_at(gap);
@@ -52,8 +52,8 @@ fn steps(view: &PathToRoot, width: usize, out: &mut dyn Write) -> io::Result<()>
     Ok(())
 }
 
-/// The line of an object: `  ↑ next of Node 0x7f00 · retains 24 bytes`. The identifier is never
-/// cut.
+/// Returns the line of an object: `  ↑ next of Node 0x7f00 · retains 24 bytes`. The identifier is
+/// never cut.
 fn line(step: &Step, width: usize) -> String {
     let by = step.refers_by.as_ref().map_or(String::new(), |name| {
         format!("  ↑ {} of ", clipped(&printable(name), width / 2))

@@ -3,7 +3,7 @@
 const byId = new Map(objects.id.map((id, at) => [id, at]));
 const heading = (text) => element("h3", { text });
 
-/** The contents of a string or an array: `"text"`, `{1, 2}`. */
+/** Returns the contents of a string or an array: `"text"`, `{1, 2}`. */
 function contents(at) {
   const known = objects.texts[at];
   if (!known) return "";

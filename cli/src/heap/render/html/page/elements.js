@@ -16,10 +16,10 @@ function bytes(size) {
 
 const number = (value) => element("td", { text: grouped.format(value) });
 
-/** A cell with a size. Its tooltip has the exact number. */
+/** Makes a cell with a size. Its tooltip has the exact number. */
 const sized = (value) => element("td", { text: bytes(value), title: `${grouped.format(value)} bytes` });
 
-/** A number of bytes in percent of all bytes. */
+/** Formats a number of bytes in percent of all bytes. */
 function share(part) {
   const percent = data.bytes ? (100 * part) / data.bytes : 0;
   const cell = element("td", { class: "share", text: `${percent.toFixed(1)} %` });
@@ -31,7 +31,7 @@ let view = "classes";
 let sought = "";
 const has = (text) => !sought || text.toLowerCase().includes(sought);
 
-/** A text in which the search text is marked. */
+/** Makes a text in which the search text is marked. */
 function marked(text) {
   const label = element("bdi", { dir: "ltr" });
   const at = sought ? text.toLowerCase().indexOf(sought) : -1;
@@ -40,5 +40,5 @@ function marked(text) {
   return label;
 }
 
-/** A link to details. If there is no room, the front of the name is cut. */
+/** Makes a link to details. If there is no room, the front of the name is cut. */
 const named = (text, place) => element("a", { class: "front", href: `#${view}/${place}`, title: text }, marked(text));

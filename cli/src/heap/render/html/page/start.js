@@ -10,7 +10,7 @@ function start() {
   $("notes-title").textContent = `${counted(data.remarks.length, "note", "notes")}: ${data.remarks.join(" · ")}`;
   $("sums").textContent = ["strings", "arrays"].map((kind) => {
     const { wasted, instances, values } = duplicates[kind];
-    return `${bytes(wasted)} wasted by ${grouped.format(instances)} ${kind} of ${grouped.format(values)} values`;
+    return `${bytes(wasted)} wasted by duplicates: ${grouped.format(instances)} ${kind} have ${counted(values, "distinct value", "distinct values")}`;
   }).join(" · ");
   if (data.changes) {
     const { file, after, all, name, left_out } = data.changes;

@@ -4,7 +4,7 @@ const links = (at) => element("a", { href: `#${view}/${objects.id[at]}`, text: o
 const part = (size) => `${bytes(size)} (${fixed.format(data.bytes ? (100 * size) / data.bytes : 0)} %)`;
 const className = (at) => objects.names[objects.name[at]];
 
-/** A suspect as a sentence, and the objects with its bytes. */
+/** Makes an article about a suspect: a sentence, and lists of the objects that retain its bytes. */
 function suspect({ objects: all, count, retained, down, below }) {
   const made = element("article", {});
   const says = element("p", {});

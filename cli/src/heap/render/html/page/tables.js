@@ -2,7 +2,7 @@
 
 const STEP = 200;
 
-/** A table that sorts by its columns, and shows only rows that contain the search text. */
+/** Makes a table that sorts by its columns, and shows only rows that contain the search text. */
 function table(name, count, columns, textOf) {
   $(`${name}-rows`).parentElement.style.setProperty("--columns", columns.length - 1);
   let order = null; // { column, down }; null is the order written
@@ -46,7 +46,7 @@ function table(name, count, columns, textOf) {
 
 const { classes, duplicates } = data;
 const column = (title, values, cell) => ({ title, value: (at) => values[at], cell: (at) => (cell ?? number)(values[at], at) });
-/** A text that shows all its lines after a click. */
+/** Makes a text that shows all its lines after a click. */
 const unfolding = (text) => element("td", { class: "text", title: text, onclick: (event) => event.currentTarget.classList.toggle("open") }, marked(text));
 const classTable = table("class", classes.name.length, [
   column("bytes %", classes.bytes, share),
@@ -63,7 +63,7 @@ const duplicateTable = table("duplicate", duplicates.wasted.length, [
   column("value", duplicates.value, unfolding),
 ], (at) => duplicates.value[at]);
 
-// Numbers of each class in both dumps, if there is a later dump.
+// The classes that changed, if there is a later dump. Each number is a pair: in this dump, and in the later one.
 const changes = data.changes ?? { name: [], instances: [], bytes: [] };
 const differences = (pairs) => pairs.map(([before, after]) => after - before);
 const after = (pairs) => pairs.map((pair) => pair[1]);

@@ -3,7 +3,7 @@
 const LIST = 100;
 
 /**
- * A tree whose rows open on click. `below(node)` returns a node's children; node -1 is the parent
+ * Makes a tree whose rows open on click. `below(node)` returns a node's children; node -1 is the parent
  * of the top nodes. `cells(node)` returns the cells of its row, the last with its name.
  */
 function tree(body, width, below, cells) {
@@ -21,7 +21,7 @@ function tree(body, width, below, cells) {
     return made;
   }
 
-  /** Rows of a node's children from index `first` on; the last row is a button that adds more. */
+  /** Makes the rows of a node's children from index `first` on; the last row is a button that adds more. */
   function rows(node, level, first) {
     const all = below(node);
     const made = all.slice(first, first + LIST).map((child) => row(child, level));
@@ -80,7 +80,7 @@ objects.above.forEach((above, at) => {
 });
 const objectName = (at) => `${objects.names[objects.name[at]]} ${objects.id[at]}`;
 
-/** The children of an object in the dominator tree, and the bytes of those that the page omits. */
+/** Returns the children of an object in the dominator tree, and the bytes of the children that the page omits. */
 function keptBy(at) {
   if (at === -1) return sought ? objects.above.map((_, at) => at).filter((at) => has(objectName(at))) : kept.get(-1);
   const below = kept.get(at) ?? [];
