@@ -1,9 +1,9 @@
-//! The inputs of the golden files: committed classes and hand-made ones.
+//! The inputs of the golden files: committed classes and classes made by hand.
 //!
-//! Each input shows one construct; the crate's `README.md` has a table of them. The committed
-//! classes are in `inputs/`, as `.java` files with the class files that javac made of them. The
-//! hand-made classes are assembled on demand by [`handmade`]; they show constructs that no compiler
-//! writes, or no longer.
+//! Each input shows one construct; the crate's `README.md` has a table of the constructs. The
+//! committed classes are in `inputs/`, as `.java` files with the class files that javac made of
+//! them. [`handmade`] assembles the hand-made classes on demand. They show constructs that no
+//! compiler writes, or that compilers no longer write.
 
 #![forbid(unsafe_code)]
 
@@ -24,12 +24,12 @@ pub struct Committed {
     pub bytes: Vec<u8>,
 }
 
-/// The folder of the committed inputs.
+/// Returns the folder of the committed inputs.
 pub fn inputs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("inputs")
 }
 
-/// All committed classes, sorted by name.
+/// Returns all committed classes, sorted by name.
 ///
 /// # Errors
 /// If the folder or one of its files cannot be read.
@@ -69,7 +69,7 @@ mod tests {
 
     use super::*;
 
-    /// Classes with one name would share a snapshot, so names must be unique.
+    /// Inputs with the same name would share a snapshot, so names must be unique.
     #[test]
     fn names_are_unique() {
         let mut names = HashSet::new();

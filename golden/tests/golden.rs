@@ -71,7 +71,7 @@ fn each(check: impl Fn(&Input)) {
     );
 }
 
-/// The rewriter's report, and the rewritten class.
+/// Returns the rewriter's report, and the rewritten class.
 fn rewrite(input: &Input, options: Options, selector: &mut dyn Selector) -> (String, Vec<u8>) {
     let mut rewriter = Rewriter::new(options);
     let outcome = rewriter.rewrite(&input.bytes, selector, |len| Some(vec![0; len]));
@@ -116,7 +116,7 @@ fn golden(input: &Input, options: Options, selector: &mut dyn Selector) -> Strin
     format!("{report}\n{}", readable(input, &bytes, text))
 }
 
-/// The report, and the text of only the rewritten `method`.
+/// Returns the report, and the text of only the rewritten `method`.
 fn golden_method(
     input: &Input,
     method: &str,
@@ -170,8 +170,8 @@ fn each_input_with_count_probes_matches_its_snapshot() {
     });
 }
 
-/// Compares the originals of some inputs with their snapshots, so that a reader can compare
-/// original and rewritten form. For other inputs, `javap` shows the original.
+/// Compares the originals of a few inputs with their snapshots. A reader can then compare the
+/// original and the rewritten form. For other inputs, `javap` shows the original.
 #[test]
 fn texts_of_originals_match_their_snapshots() {
     for name in ORIGINALS {
@@ -234,8 +234,8 @@ fn probes_pass_class_and_method_numbers() {
     check("option.class_and_method", &out);
 }
 
-/// A method with probes of several families, and a method whose calls are only counted, identified
-/// by a class number.
+/// A method can have count probes and probes of other families. A method can also be counted only,
+/// and be identified by a class number.
 #[test]
 fn probes_that_count_go_with_other_probes() {
     let [count, timing] = [Some(300), Some(70_000)];
@@ -291,7 +291,7 @@ fn probes_that_count_go_with_other_probes() {
     check("option.count_with_others", &out);
 }
 
-/// The time at a method's entry is in a local variable, which every frame lists.
+/// The time of a method's entry is in a local variable. Every frame lists this variable.
 #[test]
 fn trace_probes_keep_the_time_in_a_local_variable() {
     let trace = Some(7);

@@ -9,8 +9,8 @@ use loadhook_rewrite::{Everything, Options, Outcome, Rewriter};
 use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::pairs::{Runner, Verdict};
 
-/// Number of pairs of classes that are judged at a time. All of the largest pairs together would
-/// take half a gigabyte.
+/// Number of pairs of classes that are judged at a time. All pairs of the largest classes together
+/// would take half a gigabyte.
 const BATCH: usize = 128;
 
 /// Totals over the classes of one group.
@@ -24,7 +24,8 @@ pub struct Count {
     pub left_alone: BTreeMap<&'static str, u32>,
 }
 
-/// Rewrites classes with the same probes in every method, and judges them on a JVM under `-Xverify:all`.
+/// A judge of rewritten classes. It rewrites each class with the same probes in every method, and
+/// runs both forms on a JVM under `-Xverify:all`.
 pub struct Judge {
     runner: Runner,
     rewriter: Rewriter,
@@ -47,7 +48,8 @@ pub struct Case {
 }
 
 impl Judge {
-    /// Makes a judge on the JDK of this feature release. The methods of each class get the same `probes`.
+    /// Makes a judge on the JDK of the release `feature`. The methods of each class get the same
+    /// `probes`.
     ///
     /// # Errors
     /// When that JDK is missing.

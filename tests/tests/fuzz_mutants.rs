@@ -20,12 +20,12 @@ use std::thread;
 use std::time::Instant;
 
 const MUTANTS: u64 = 400_000;
-/// Size in bytes of the classes used as seeds. Larger classes take more time, but find no more
-/// faults.
+/// Size in bytes of the classes used as seeds. Larger classes take more time, but help to find no
+/// more faults.
 const SIZES: std::ops::RangeInclusive<u64> = 150..=2_500;
 const FROM_EACH_JDK: usize = 400;
-/// Maximum number of different findings. Findings whose messages differ only in numbers are the
-/// same.
+/// Maximum number of different findings. Findings whose messages differ only in numbers count as
+/// one.
 const ENOUGH: usize = 20;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,7 +49,7 @@ impl AddAssign for Counts {
     }
 }
 
-/// A fixed sample of the small classes in a folder; it is the same on every run.
+/// Returns a fixed sample of the small classes in a folder. It is the same on every run.
 fn sample(folder: &Path, count: usize) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for file in corpus::walk(folder)? {
@@ -130,7 +130,7 @@ struct Finding {
     times: usize,
 }
 
-/// The first finding for each message; numbers in messages are left out.
+/// The first finding for each message. The key is the message without its numbers.
 type Findings = BTreeMap<String, Finding>;
 
 fn add(findings: &mut Findings, finding: Finding) {
@@ -204,7 +204,7 @@ fn run(mutator: &Mutator, mutants: u64) -> (Counts, Findings) {
     (counts, findings)
 }
 
-/// The kind of mutation: two of three mutants violate rules, and HotSpot may accept the third.
+/// Returns the kind of mutation. Two of three mutants violate rules; HotSpot may accept the third.
 fn kind(number: u64) -> Kind {
     if number.is_multiple_of(3) {
         Kind::Runnable

@@ -99,7 +99,7 @@ fn counted(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Runs all compiled classes together, since some of them are nest mates.
+/// Runs all compiled classes together, since some are nest mates of others.
 fn compiled(feature: u32) -> Result<()> {
     for probes in [Everything::all(0), Everything::counts(0)] {
         compiled_with(feature, &probes)?;

@@ -1,6 +1,6 @@
 //! Tests odd classes that HotSpot accepts, and that an earlier rewriter refused or rewrote wrongly:
-//! debug tables that point into instructions, stale frames, subroutines, merged types, `this` moved
-//! or lost.
+//! debug tables that point into instructions, stale frames, subroutines, merged types, and `this`
+//! that is moved or lost.
 
 use anyhow::{Result, ensure};
 use loadhook_rewrite::{Everything, Options};

@@ -12,7 +12,7 @@ use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::{corpus, paths, process};
 use rayon::prelude::*;
 
-/// The methods of the tracker that are called by all families of probes except count probes.
+/// The methods of the tracker that all families of probes except count probes call.
 const ALL: [&str; 11] = [
     "enter",
     "exit",

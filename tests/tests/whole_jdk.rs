@@ -13,7 +13,7 @@ use loadhook_rewrite::{
 use loadhook_testkit::{corpus, paths, verify};
 use rayon::prelude::*;
 
-/// The folder with a JDK's classes, and the paths of the classes relative to that folder.
+/// Returns the folder with a JDK's classes, and the paths of the classes relative to that folder.
 fn classes(feature: u32) -> Result<(PathBuf, Vec<PathBuf>)> {
     let folder = corpus::jdk_classes(feature)?;
     let classes = corpus::walk(&folder)?;
@@ -195,8 +195,8 @@ fn jdk_25_with_trace_probes_verifies() -> Result<()> {
     })
 }
 
-/// Rewrites with ids above 32,767, which take an entry of the constant pool. Probes take two
-/// numbers, as in an old demo of the JDK, and methods may become too long for HotSpot's compilers.
+/// Rewrites with ids above 32,767, each of which takes an entry of the constant pool. Probes pass
+/// two numbers, as in an old demo of the JDK. Methods may become too long for HotSpot's compilers.
 #[test]
 fn jdk_25_with_large_ids_and_two_numbers_verifies() -> Result<()> {
     let options = Options {

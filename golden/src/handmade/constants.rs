@@ -94,7 +94,8 @@ fn all_kinds(class: &mut ClassBuilder, driver: &mut Driver) {
     });
 }
 
-/// Zero as two bytes, a surrogate pair as two times three bytes, and a lone surrogate.
+/// Adds names with zero as two bytes, a surrogate pair as two times three bytes, and a lone
+/// surrogate.
 fn odd_utf8(class: &mut ClassBuilder, driver: &mut Driver) {
     let name = "na\u{ef}ve\u{1f600}";
     driver.call(name, "()I", &[]);

@@ -60,8 +60,8 @@ pub(super) fn add(list: &mut List) {
     );
 }
 
-/// Code that returns 5 if `n` is 0, and otherwise continues. Returns a label for each instruction
-/// boundary.
+/// Appends code that returns 5 if `n` is 0, and otherwise continues. Returns a label for each
+/// instruction boundary.
 fn body(code: &mut CodeBuilder<'_>) -> Vec<loadhook_testclasses::assembler::Label> {
     let mut at = vec![code.here()];
     let on = code.label();

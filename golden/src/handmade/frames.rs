@@ -17,8 +17,8 @@ pub(super) fn add(list: &mut List) {
     at_zero(list);
 }
 
-/// Code of `length` bytes that begins with `if (n == 0) return n`, and then a frame. The exit probe
-/// of the return increases the frame's offset_delta.
+/// Appends code of `length` bytes that begins with `if (n == 0) return n`, and then a frame. The
+/// exit probe of the return increases the frame's offset_delta.
 fn return_unless_zero(code: &mut CodeBuilder<'_>, length: usize, form: FrameForm, locals: &[V]) {
     let end = code.pc() + length;
     let next = code.label();
@@ -140,7 +140,7 @@ fn same_locals_1(list: &mut List) {
     );
 }
 
-/// Fills locals 1 to 6: `long`, `Object`, `double`, `null`.
+/// Appends code that fills locals 1 to 6: `long`, `Object`, `double`, `null`. Returns their types.
 fn fill_locals(code: &mut CodeBuilder<'_>) -> Vec<V> {
     code.op(op::LCONST_1)
         .local(op::LSTORE, 1)

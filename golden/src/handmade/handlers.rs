@@ -105,14 +105,14 @@ pub(super) fn add(list: &mut List) {
     );
 }
 
-/// `8 / n`, which throws for 0.
+/// Appends `8 / n`, which throws for 0. Returns the range of the code.
 fn divide(code: &mut CodeBuilder<'_>) -> (Label, Label) {
     let start = code.here();
     code.iconst(8).iload(0).op(op::IDIV);
     (start, code.here())
 }
 
-/// Binds a handler here, with a frame.
+/// Adds a handler for the range, and binds it to the next instruction, with a frame.
 fn catch(code: &mut CodeBuilder<'_>, (start, end): (Label, Label), class: Option<&str>) -> Label {
     let handler = code.here();
     code.handler(start, end, handler, class);
@@ -120,7 +120,7 @@ fn catch(code: &mut CodeBuilder<'_>, (start, end): (Label, Label), class: Option
     handler
 }
 
-/// Drops the exception and returns `value`.
+/// Appends code that drops the exception and returns `value`.
 fn answer(code: &mut CodeBuilder<'_>, value: i32) {
     code.op(op::POP);
     mark(code, 3);

@@ -130,7 +130,7 @@ fn goto_w(code: &mut CodeBuilder<'_>) {
     code.branch_wide(op::GOTO_W, backward);
 }
 
-/// Each branch that jumps skips a mark.
+/// Appends every conditional branch. A branch that jumps skips a mark.
 fn all_branches(code: &mut CodeBuilder<'_>) {
     for opcode in op::CONDITIONAL_BRANCHES {
         let next = code.label();

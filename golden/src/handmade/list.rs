@@ -1,4 +1,4 @@
-//! The list of hand-made classes, and how a class is added to it.
+//! The list of hand-made classes, and the functions that add a class to it.
 
 use loadhook_testclasses::assembler::{ClassBuilder, CodeBuilder, access};
 use loadhook_testclasses::shapes::{Arg, Driver};
@@ -60,7 +60,7 @@ impl List {
         self.push(name, construct, false, bytes);
     }
 
-    /// Like [`List::class`], but for a class whose text is too long for a golden file.
+    /// Adds a class as [`List::class`] does, whose text is too long for a golden file.
     pub(super) fn large(
         &mut self,
         name: &str,

@@ -179,7 +179,7 @@ const ANNOTATIONS: [(&str, &str, &str); 7] = [
     ("hidden", "Ljdk/internal/vm/annotation/Hidden;", "@Hidden"),
 ];
 
-/// One annotation without elements (JVMS §4.7.16).
+/// Returns one annotation without elements (JVMS §4.7.16).
 fn annotation(class: &mut ClassBuilder, descriptor: &str) -> Vec<u8> {
     let index = class.pool().utf8(descriptor).to_be_bytes();
     vec![0, 1, index[0], index[1], 0, 0]
@@ -199,7 +199,7 @@ fn two_returns(code: &mut CodeBuilder<'_>) {
         .op(op::IRETURN);
 }
 
-/// A class with a `finalize` that `run()` calls directly, without garbage collection.
+/// Fills a class with a `finalize` that `run()` calls directly, without garbage collection.
 fn finalizer(
     class: &mut ClassBuilder,
     driver: &mut Driver,

@@ -1,4 +1,4 @@
-//! Classes assembled by hand, one construct each.
+//! Classes assembled by hand. Each class shows one construct.
 //!
 //! HotSpot 17 and 25 accept every class under `-Xverify:all`. Most classes have a method `run()`
 //! (see [`loadhook_testclasses::shapes::Driver`]). The driver's own methods are synthetic, and
@@ -24,7 +24,7 @@ mod wide;
 pub use list::Handmade;
 use list::List;
 
-/// All hand-made classes, in an order that does not change; names are unique.
+/// Returns all hand-made classes, in an order that does not change. Their names are unique.
 pub fn all() -> Vec<Handmade> {
     let mut list = List::default();
     frames::add(&mut list);

@@ -1,5 +1,5 @@
 //! Frames that the JVM does not read: `StackMapTable` in class files below version 50, where it may
-//! be stale, and `StackMap`, which only the small JVMs of the CLDC read.
+//! be stale, and `StackMap`, which only small JVMs for the CLDC read.
 
 use loadhook_testclasses::assembler::VerificationTypeInfo as V;
 use loadhook_testclasses::assembler::{CodeBuilder, FrameTable, op};
@@ -121,7 +121,7 @@ pub(super) fn add(list: &mut List) {
     );
 }
 
-/// The code of `new StringBuilder(n == 0 ? 30 : 20).capacity()`, with frames.
+/// Appends the code of `new StringBuilder(n == 0 ? 30 : 20).capacity()`, with frames.
 fn new_across_branch(code: &mut CodeBuilder<'_>) {
     const BUILDER: &str = "java/lang/StringBuilder";
     let new = code.here();

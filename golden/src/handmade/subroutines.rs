@@ -66,7 +66,7 @@ fn jsr_w(code: &mut CodeBuilder<'_>) {
     code.local(op::RET, 6);
 }
 
-/// `finally` with a handler that covers its own start, as old compilers generated it.
+/// Appends `finally` with a handler that covers its own start, as old compilers generated it.
 fn finally(code: &mut CodeBuilder<'_>) {
     let finally = code.label();
     let start = code.here();
@@ -89,8 +89,8 @@ fn finally(code: &mut CodeBuilder<'_>) {
     code.local(op::RET, 3);
 }
 
-/// Two nested subroutines. Only `outer` calls `inner`, since the verifier refuses a subroutine that
-/// is called at two nesting depths.
+/// Appends two nested subroutines. Only `outer` calls `inner`, since the verifier refuses a
+/// subroutine that is called at two nesting depths.
 fn nested(code: &mut CodeBuilder<'_>) {
     let (outer, inner) = (code.label(), code.label());
     code.branch(op::JSR, outer)

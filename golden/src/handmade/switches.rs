@@ -93,7 +93,7 @@ pub(super) fn add(list: &mut List) {
     );
 }
 
-/// Places the switch at an offset at which it has `padding` bytes.
+/// Appends code before a switch, so that the switch has `padding` bytes of padding.
 fn before(code: &mut CodeBuilder<'_>, padding: usize) {
     // The opcode is at pc 7 - padding, so the padding ends at pc 8.
     code.nops_to(6 - padding).iload(0);

@@ -129,8 +129,8 @@ pub(super) fn add(list: &mut List) {
     );
 }
 
-/// Three handlers. The entries of the first two are split by probes, so the indexes in the
-/// annotations must change.
+/// Appends code with three handlers. Probes split the entries of the first two, so the indexes in
+/// the annotations must change.
 fn split(code: &mut CodeBuilder<'_>) {
     let exception = [V::object("java/lang/Exception")];
     let start = code.here();

@@ -51,13 +51,13 @@ pub(super) fn add(list: &mut List) {
     }
 }
 
-/// Returns the capacity of the `StringBuilder` on the stack.
+/// Appends code that returns the capacity of the `StringBuilder` on the stack.
 fn capacity(code: &mut CodeBuilder<'_>) {
     code.invokevirtual(BUILDER, "capacity", "()I")
         .op(op::IRETURN);
 }
 
-/// Pushes 20 or 30 above `stack`, depending on the argument.
+/// Appends code that pushes 20 or 30 above `stack`, depending on the argument.
 fn choose(code: &mut CodeBuilder<'_>, locals: &[V], stack: &[V]) {
     let (other, joined) = (code.label(), code.label());
     code.iload(0)

@@ -82,7 +82,7 @@ pub(super) fn add(list: &mut List) {
     }
 }
 
-/// Code that loads and stores the last of `locals` local variables.
+/// Appends code that loads and stores the last of `locals` local variables.
 fn last_local(code: &mut CodeBuilder<'_>, locals: u16) {
     code.limits(4, locals)
         .iload(0)

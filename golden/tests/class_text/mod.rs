@@ -1,4 +1,4 @@
-//! Classes as text, without the parts that snapshots omit.
+//! Prints classes as text, without the parts that snapshots omit.
 
 use std::fmt::Write;
 
@@ -16,7 +16,7 @@ pub(crate) fn full_text(bytes: &[u8]) -> String {
     out
 }
 
-/// The text of a class without the parts that are omitted in snapshots.
+/// Returns the text of a class without the parts that snapshots omit.
 pub(crate) fn readable(input: &Input, bytes: &[u8], mut text: String) -> String {
     if input.is_handmade {
         text = without_driver(&text);
@@ -60,7 +60,8 @@ fn shortened(text: &str) -> String {
     out
 }
 
-/// The text of a rewritten class without the constants of `input`, which keep their indexes.
+/// Returns the text of a rewritten class without the constants of `input`, which keep their
+/// indexes.
 pub(crate) fn without_old_pool(text: &str, input: &Input, bytes: &[u8]) -> String {
     let old = ClassFile::parse(&input.bytes).unwrap();
     let old_end = old.pool().end();
@@ -85,8 +86,8 @@ pub(crate) fn without_old_pool(text: &str, input: &Input, bytes: &[u8]) -> Strin
     out
 }
 
-/// The text of a hand-made class without the bodies of synthetic methods, which only call the
-/// others.
+/// Returns the text of a hand-made class without the bodies of synthetic methods, which only call
+/// the other methods.
 fn without_driver(text: &str) -> String {
     let mut out = String::new();
     let mut in_driver = false;

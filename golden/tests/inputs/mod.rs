@@ -1,10 +1,10 @@
-//! The inputs: committed classes, hand-made ones, and some at the limits.
+//! The inputs: committed classes, hand-made classes, and a few classes at the limits of the format.
 
 use loadhook_golden::{committed, handmade};
 use loadhook_testclasses::limits;
 
-/// The inputs from `loadhook_testclasses::limits`, whose jumps must be widened. The other classes
-/// of that module are run by another test, but have no snapshot.
+/// The inputs from `loadhook_testclasses::limits`. Their jumps must be widened. Another test runs
+/// the other classes of that module, which have no snapshot.
 const WIDENED: [&str; 16] = [
     "branches_goto_backward_32768_v52",
     "branches_goto_forward_32766_v49",

@@ -1,7 +1,8 @@
 //! Class files for tests, made without the code under test.
 //!
 //! - [`assembler`] writes a class file instruction by instruction.
-//! - [`shapes`] writes methods and constructors of common shapes with it, and a `run()` that calls them.
+//! - [`shapes`] uses [`assembler`] to write methods and constructors of common shapes, and a
+//! `run()` that calls them.
 //! - [`limits`] generates classes at the limits of the format.
 //! - [`mutate`] changes existing classes at random, reproducibly.
 //!

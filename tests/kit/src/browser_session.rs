@@ -25,7 +25,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// Opens a page, and waits until it says that it is ready: by the attribute `data-ready` of its root element.
+    /// Opens a page, and waits until the page is ready: until its root element has the attribute
+    /// `data-ready`.
     ///
     /// # Panics
     ///
@@ -81,7 +82,8 @@ impl Session {
         found.unwrap_or_else(|error| panic!("{expression}: {error}"))
     }
 
-    /// Evaluates an expression. Fails if it throws, or if the page is loaded meanwhile.
+    /// Evaluates an expression. Fails if the expression throws, or if the page is reloaded
+    /// meanwhile.
     fn evaluate(&mut self, expression: &str) -> Result<String, Value> {
         let wanted = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
         let found = self.order("Runtime.evaluate", wanted)?;

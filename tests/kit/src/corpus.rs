@@ -7,7 +7,8 @@ use crate::jdk::Jdk;
 pub use crate::paths::files;
 use crate::{java_tools, paths, process};
 
-/// Every class of a JDK, in `target/loadhook-corpus/jdk-<version>/<module>/<package>/<Name>.class`.
+/// Returns the folder with every class of a JDK, in
+/// `target/loadhook-corpus/jdk-<version>/<module>/<package>/<Name>.class`.
 ///
 /// The files are written when they are used for the first time, which takes about three seconds.
 ///
@@ -33,7 +34,7 @@ pub fn jdk_classes(feature: u32) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Every class file below a folder, sorted.
+/// Lists every class file below a folder, sorted.
 ///
 /// # Errors
 ///

@@ -1,6 +1,6 @@
 //! Writes heap dumps for tests, record by record, without the code under test.
 
-/// The bytes of a dump with 8-byte identifiers.
+/// A writer of a dump with 8-byte identifiers.
 pub struct Writer {
     bytes: Vec<u8>,
     heap: Vec<u8>,
@@ -33,7 +33,7 @@ impl Default for Writer {
 }
 
 impl Writer {
-    /// Begins a dump with the classes `Pair` and `Object[]`, which are roots.
+    /// Begins a dump with the classes `Pair` and `Object[]`. Both classes are roots.
     #[must_use]
     pub fn new() -> Writer {
         let mut bytes = b"JAVA PROFILE 1.0.2\0".to_vec();
@@ -73,7 +73,7 @@ impl Writer {
         self.bytes.extend(body);
     }
 
-    /// Writes a text, to which other records refer by its identifier.
+    /// Writes a text. Other records refer to it by its identifier.
     pub fn text(&mut self, id: u64, text: &str) {
         self.record(1, &[&id.to_be_bytes(), text.as_bytes()].concat());
     }
@@ -87,7 +87,7 @@ impl Writer {
         );
     }
 
-    /// Writes a class, whose static fields are references.
+    /// Writes a class. Its static fields are references.
     pub fn class(&mut self, id: u64, above: u64, fields: &[(u64, u8)], statics: &[(u64, u64)]) {
         self.class_of(0, id, above, fields, statics);
     }
@@ -120,7 +120,7 @@ impl Writer {
         }
     }
 
-    /// Writes a root: the kind, the object, and further words, which depend on the kind.
+    /// Writes a root: the kind, the object, and further words. Their number depends on the kind.
     pub fn root(&mut self, tag: u8, id: u64, words: &[u32]) {
         self.heap.push(tag);
         self.heap.extend(id.to_be_bytes());
@@ -150,7 +150,7 @@ impl Writer {
         self.array_of(id, OBJECTS, elements);
     }
 
-    /// Writes an array of references, of this class.
+    /// Writes an array of references. `class` is the class of the array.
     pub fn array_of(&mut self, id: u64, class: u64, elements: &[u64]) {
         self.heap.push(0x22);
         self.heap.extend(id.to_be_bytes());
@@ -161,7 +161,8 @@ impl Writer {
             .extend(elements.iter().flat_map(|id| id.to_be_bytes()));
     }
 
-    /// Writes an array of the type `of`. The bytes of its values need not fit its length.
+    /// Writes an array of elements of the type `of`. The bytes of its values need not fit its
+    /// length.
     pub fn primitive_array(&mut self, id: u64, of: u8, length: u32, values: &[u8]) {
         self.heap.push(0x23);
         self.heap.extend(id.to_be_bytes());
@@ -171,7 +172,7 @@ impl Writer {
         self.heap.extend(values);
     }
 
-    /// Writes a frame in `class`, which is a serial number.
+    /// Writes a frame. `class` is the serial number of the class of its method.
     pub fn frame(&mut self, id: u64, method: u64, file: u64, class: u32, line: i32) {
         let ids = [id, method, 0, file].map(u64::to_be_bytes).concat();
         let numbers = [class.to_be_bytes(), line.to_be_bytes()].concat();
@@ -194,7 +195,8 @@ impl Writer {
         self.class(STRING, 0, &[(30, OBJECT), (31, BYTE)], &[]);
     }
 
-    /// Writes the class `java.lang.Thread` with its field `name`. Its name is the text 41, its serial number 40.
+    /// Writes the class `java.lang.Thread` with its field `name`. The text 41 is the name of the
+    /// class, 40 its serial number.
     pub fn threads(&mut self) {
         self.text(40, "name");
         self.text(41, "java/lang/Thread");
@@ -202,7 +204,7 @@ impl Writer {
         self.class(THREAD, 0, &[(40, OBJECT)], &[]);
     }
 
-    /// Writes a string. The test also has to write its array.
+    /// Writes a string. The test must also write the string's array.
     pub fn string(&mut self, id: u64, array: u64, coder: u8) {
         self.instance(id, STRING, &[&array.to_be_bytes()[..], &[coder]].concat());
     }
@@ -218,7 +220,7 @@ impl Writer {
         self.record(0x1c, &heap);
     }
 
-    /// The bytes so far.
+    /// Takes the bytes written so far.
     #[must_use]
     pub fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.bytes)

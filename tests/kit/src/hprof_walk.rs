@@ -1,9 +1,10 @@
-//! A second reader of HPROF's binary format, which shares no code with the crate `loadhook-hprof`: it walks a file record by record to its
-//! last byte, from the sizes in the manual.
+//! A second reader of HPROF's binary format, which shares no code with the crate `loadhook-hprof`.
+//! It walks over a file record by record up to its last byte. The sizes of the records come from
+//! the manual.
 
 use std::collections::BTreeMap;
 
-/// The number of records of each tag. Heap records have their tag and 256 as their key.
+/// The number of records of each tag. The key of a heap record is its tag plus 256.
 pub type Counts = BTreeMap<u32, u32>;
 
 struct Walk<'b> {

@@ -1,5 +1,5 @@
-//! The kit's own Java programs (`tests/kit/java`), which verify, link and run class files: compiled once, run on any
-//! JDK from 17 on.
+//! The kit's own Java programs (`tests/kit/java`), which verify, link and run class files. They are
+//! compiled once, and run on any JDK from 17 on.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use crate::jdk::Jdk;
 use crate::{paths, source};
 
-/// The folder of the compiled programs, for a class path.
+/// Returns the folder of the compiled programs, for a class path.
 ///
 /// JDK 17's `javac --release 17` compiles them, so that every JDK from 17 on runs them.
 ///
@@ -25,7 +25,8 @@ pub fn classes() -> Result<&'static Path> {
     }
 }
 
-/// A command that runs the `main` of one of the programs: `java <jvm_args> -cp <classes> <class>`.
+/// Makes a command that runs the `main` of one of the programs: `java <jvm_args> -cp <classes>
+/// <class>`.
 ///
 /// # Errors
 ///

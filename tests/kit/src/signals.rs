@@ -44,7 +44,8 @@ fn handle_ignored() -> io::Result<()> {
     Ok(())
 }
 
-/// The ignored signals of a process, one bit per signal from signal 1 on (`SigIgn` of proc(5)).
+/// Returns the ignored signals of a process, one bit per signal from signal 1 on (`SigIgn` of
+/// proc(5)).
 fn ignored(status: &str) -> u64 {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
@@ -59,7 +60,7 @@ mod tests {
     use super::*;
     use crate::process;
 
-    /// Set in the second process, which starts with these signals ignored.
+    /// Environment variable of the second process, which starts with these signals ignored.
     const INNER: &str = "LOADHOOK_TEST_WITH_IGNORED_SIGNALS";
 
     fn handled_by_jvms(status: &str) -> Vec<i32> {

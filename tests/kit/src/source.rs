@@ -1,4 +1,4 @@
-//! Java sources of tests, in files or written inside a test: JDK 17 compiles them where the test runs.
+//! Compiles the Java sources of tests with JDK 17. The sources are files, or written inside a test.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -13,13 +13,14 @@ use crate::{paths, process};
 
 /// Compiles source files once for all tests and all runs. Returns the folder of the classes.
 ///
-/// `name` begins the folder's name, which ends in a hash of the sources. The folder appears complete or not at all, so
-/// several test processes may make it at the same time. `arguments` gives the compiler its other arguments: `--release`,
-/// a class path, and which of the files it gets by name.
+/// `name` begins the folder's name, which ends in a hash of the sources. The folder appears
+/// complete or not at all, so several test processes may make it at the same time. `arguments` adds
+/// the other arguments of the compiler: `--release`, a class path, and those of the files that it
+/// gets by name.
 ///
 /// # Errors
 ///
-/// When JDK 17 is missing, there is no source, or one does not compile.
+/// When JDK 17 is missing, there is no source, or a source does not compile.
 pub fn compile_once(
     name: &str,
     sources: &[PathBuf],
@@ -49,7 +50,8 @@ pub fn compile_once(
     Ok(folder)
 }
 
-/// Makes an archive of the files below `content`, by JDK 17's `jar --create`. `options` are further options of the tool.
+/// Makes an archive of the files below `content`, by JDK 17's `jar --create`. `options` are further
+/// options of `jar`.
 ///
 /// # Errors
 ///
@@ -60,8 +62,8 @@ pub fn jar(archive: &Path, options: &[&str], content: &Path) -> Result<()> {
     process::output(jar.arg("-C").arg(content).arg(".")).map(drop)
 }
 
-/// Compiles sources, each with its file name, by JDK 17's `javac -g`. Returns the folder of the
-/// classes.
+/// Compiles sources by JDK 17's `javac -g`. Each source comes with its file name. Returns the
+/// folder of the classes.
 ///
 /// `release` is the value of `--release`: 8 gives class files of version 52, 17 gives 61.
 ///
@@ -92,7 +94,7 @@ pub fn compile(release: u32, sources: &[(&str, &str)]) -> Result<TempDir> {
     Ok(folder)
 }
 
-/// Compiles the class `name` and returns its bytes.
+/// Compiles the class `name`, and returns its bytes.
 ///
 /// # Errors
 ///
@@ -103,12 +105,12 @@ pub fn compile_one(release: u32, name: &str, text: &str) -> Result<Vec<u8>> {
     fs::read(&file).with_context(|| format!("the source has no class {name}"))
 }
 
-/// Replaces the only occurrence of `from` in `class` by `to`. Tests make bad classes of good ones
-/// by this.
+/// Replaces the only occurrence of `from` in `class` by `to`. Tests use this to make bad classes
+/// from good ones.
 ///
 /// # Errors
 ///
-/// When `from` does not occur exactly once, so that a test never patches another place.
+/// When `from` does not occur exactly once. So a test never patches another place.
 pub fn patch(class: &[u8], from: &[u8], to: &[u8]) -> Result<Vec<u8>> {
     anyhow::ensure!(
         from.len() == to.len() && !from.is_empty(),

@@ -44,13 +44,13 @@ impl Drop for Server {
     }
 }
 
-/// Sends a server all requests, then makes it end. Returns its output.
+/// Sends a server all requests, then makes the server end. Returns its output.
 ///
 /// # Errors
 ///
 /// When the server does not answer every request correctly.
 pub fn talk(java: &mut Command, jdk: &Jdk, class_path: &str) -> Result<Output> {
-    // The server's standard error goes to a file: nobody reads a pipe meanwhile, so a pipe would
+    // The server's standard error goes to a file. No thread reads a pipe meanwhile, so a pipe would
     // fill up.
     let mut errors = tempfile::tempfile()?;
     java.stdout(Stdio::piped()).stderr(errors.try_clone()?);

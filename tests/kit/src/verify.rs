@@ -10,7 +10,7 @@ use crate::java_tools::{self, unescape};
 use crate::jdk::Jdk;
 use crate::process;
 
-/// The findings in a tree of classes.
+/// Results of checking a tree of classes.
 #[derive(Clone, Debug, Default)]
 pub struct VerifyReport {
     /// Class files read.
@@ -86,7 +86,8 @@ impl VerifyReport {
     }
 }
 
-/// Checks every class below `tree`, in any layout, with the class hierarchy of `original`.
+/// Checks every class below `tree`, whatever folders the classes are in. The class hierarchy comes
+/// from `original`.
 ///
 /// A fault that the original also has is `known`. The original is the class at the same relative
 /// path, else the class of the same name. A class without an original is checked by itself.

@@ -25,8 +25,8 @@ fn ill_typed(good: &[u8]) -> Result<Vec<u8>> {
     patch(good, &CODE, &[0x1a, 0x9e, 0, 5, 0x0b, 0xac, 5, 0xac])
 }
 
-/// Makes a folder with one class at `place`: in a module's folder as `corpus` exports it, or only
-/// in the folder of its package.
+/// Makes a folder with one class at the path `place`: the path has the module's folder, as `corpus`
+/// exports it, or only the folder of the package.
 fn tree(class: &[u8], place: &str) -> Result<tempfile::TempDir> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join(place);

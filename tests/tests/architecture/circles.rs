@@ -54,7 +54,7 @@ pub(crate) fn circles(arrows: &Arrows) -> Vec<Circle> {
     circles
 }
 
-/// The files that a file uses, directly or through others.
+/// Returns the files that a file uses, directly or through other files.
 fn reached_from<'a>(arrows: &'a Arrows, file: &'a Path) -> BTreeSet<&'a Path> {
     let mut reached = BTreeSet::new();
     let mut pending = vec![file];
@@ -68,7 +68,7 @@ fn reached_from<'a>(arrows: &'a Arrows, file: &'a Path) -> BTreeSet<&'a Path> {
     reached
 }
 
-/// The arrows between some files.
+/// Returns the arrows between the files in `files`.
 fn between(arrows: &Arrows, files: &BTreeSet<&Path>) -> Arrows {
     let mut inner = Arrows::new();
     for (from, uses) in arrows

@@ -24,7 +24,7 @@ struct Package {
     roots: Vec<PathBuf>,
 }
 
-/// The crates of the workspace, by name.
+/// Returns the crates of the workspace, by name.
 fn packages() -> Result<BTreeMap<String, Package>> {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args([
@@ -82,7 +82,7 @@ fn package(package: &Value) -> Result<(String, Package)> {
     ))
 }
 
-/// The lines of the block ```` ```crates ```` of a page.
+/// Returns the lines of the block ```` ```crates ```` of a page.
 fn listed_crates(page: &str) -> Result<Vec<&str>> {
     let mut lines = page.lines().skip_while(|line| *line != "```crates");
     lines.next().context("the page has no block ```crates")?;

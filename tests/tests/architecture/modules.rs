@@ -19,7 +19,7 @@ use syn::{Attribute, Expr, Item, ItemUse, Macro, Token, UseTree, Visibility};
 
 use crate::circles::Arrows;
 
-/// The arrows between the files of the crate whose root file is `root`.
+/// Returns the arrows between the files of the crate whose root file is `root`.
 pub(crate) fn arrows(root: &Path) -> Result<Arrows> {
     let mut krate = Crate::default();
     let folder = root.parent().context("a file has a folder")?;
@@ -78,7 +78,7 @@ enum Target {
 }
 
 impl Crate {
-    /// Adds a module with all modules below it. `folder` has the files of its children.
+    /// Adds a module with all modules below it. The files of its children are in `folder`.
     fn add_module(
         &mut self,
         parent: Option<Number>,
@@ -120,8 +120,8 @@ impl Crate {
         Ok(number)
     }
 
-    /// The files that define the items to which a path in a module leads, with the names of the
-    /// items.
+    /// Returns the files that define the items to which a path in a module leads, with the names of
+    /// these items.
     fn items(&self, module: Number, path: &[String]) -> Vec<(&PathBuf, String)> {
         let targets = self.resolve(module, path, &mut BTreeSet::new());
         let items = targets.into_iter().filter_map(|target| match target {
@@ -144,7 +144,7 @@ impl Crate {
             let mut next = BTreeSet::new();
             for target in targets {
                 let Target::Module(module) = target else {
-                    // The rest of the path is a variant or an associated item, which belongs to
+                    // The rest of the path names a variant or an associated item, which belongs to
                     // this item.
                     next.insert(target);
                     continue;
@@ -161,7 +161,7 @@ impl Crate {
         targets
     }
 
-    /// All modules and items that a name can mean in a module.
+    /// Returns all modules and items that a name can mean in a module.
     fn look_up(
         &self,
         number: Number,
@@ -224,7 +224,7 @@ fn attributes(item: &Item) -> &[Attribute] {
     }
 }
 
-/// The name that an item defines.
+/// Returns the name that an item defines.
 fn defined_name(item: &Item) -> Option<String> {
     let name = match item {
         Item::Const(item) => &item.ident,
@@ -280,8 +280,8 @@ impl Mentions<'_> {
             self.module.mentions.insert(path.clone());
         }
         let imported = renamed.unwrap_or(imported);
-        // A path that begins with the imported name itself, as `use a::b` in a file without `a`,
-        // leads to another crate or a child module.
+        // A path whose first segment is the imported name itself, such as `use a::b` in a file
+        // without `a`, leads to another crate or to a child module.
         if path.len() > 1 || path.first() != Some(&imported) {
             self.module.imports.push((imported, path));
         }

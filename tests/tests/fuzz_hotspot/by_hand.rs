@@ -75,8 +75,8 @@ pub(crate) const ODDITIES: &[Change] = &[
     }),
 ];
 
-/// Faults that the rewriter could have. They are introduced into its output, to test that the
-/// comparison notices them.
+/// Faults that the rewriter could have. The test puts them into the rewriter's output, to check
+/// that the comparison notices them.
 pub(crate) const SABOTAGE: &[Change] = &[
     ("no handler", |class| {
         for code in class.methods.iter_mut().filter_map(Member::code_mut) {
@@ -97,7 +97,7 @@ pub(crate) const SABOTAGE: &[Change] = &[
     }),
 ];
 
-/// The bytes of all `LineNumberTable`s: a count, then 4 bytes for each entry.
+/// Returns the bytes of all `LineNumberTable`s: a count, then 4 bytes for each entry.
 fn line_tables(class: &mut Class) -> impl Iterator<Item = &mut Vec<u8>> {
     let mut names = class.constants(1);
     names.retain(|&name| class.utf8(name) == b"LineNumberTable");

@@ -7,12 +7,12 @@
 //! a class of version 49 without frames: the old verifier, which checks such classes, accepts many
 //! more mutants. The second are classes made by hand (`golden::handmade`, `limits`), with
 //! constructs that no compiler writes. The third are a sample of the JDKs' own classes, which are
-//! only linked and initialised.
-//!
-//! Some mutants are not compared but only counted, and their number is bounded: mutants that exceed
-//! the time limit, that end the JVM, or whose runs differ among themselves. Nor are mutants
-//! compared in which a method with `monitorenter` or `monitorexit` was changed. If locks are
-//! unbalanced, a *return* throws IllegalMonitorStateException (JVMS §2.11.10) after the exit probe,
+//! There are three kinds of seeds. The first kind are the sources in `fuzz_seeds`, compiled for
+//! several releases, and the classes of `golden/inputs` that have a `run()`. Each of these classes
+//! is also used as a class of version 49 without frames: the old verifier, which checks such
+//! classes, accepts many more mutants. The second kind are classes made by hand
+//! (`golden::handmade`, `limits`), with constructs that no compiler writes. The third kind is a
+//! sample of the JDKs' own classes, which are only linked and initialised.
 //! and HotSpot's interpreter and compilers differ in this. `StackOverflowError` and
 //! `OutOfMemoryError` occur at other depths with probes, so nothing is compared from the first of
 //! these errors on (`pairs::Verdict::disagreement`).
@@ -41,8 +41,8 @@ use seeds::own_seeds;
 use trials::{ENOUGH, PATIENCE, Seeds, Trial, explain, judge_all, write_down};
 use verdicts::{fault, short};
 
-/// Number of mutants. HotSpot accepts about six in ten. They are the same in each run, so further runs find nothing new;
-/// who changes the rewriter tries more of them.
+/// Number of mutants. HotSpot accepts about six in ten. The mutants are the same in each run, so
+/// further runs find nothing new. After a change of the rewriter, more mutants should be tried.
 const MUTANTS: u64 = 16_000;
 const ACCEPTED_AT_LEAST: u64 = 5_000;
 /// The kinds of seeds, each with its percentage of the mutants.
@@ -57,7 +57,7 @@ const PERCENT_ON_JDK_25: u64 = 10;
 /// Largest percentage of accepted mutants that may be left out of the comparison.
 const EXCLUDED_PERCENT: u64 = 10;
 
-/// For each trial, the seeds, the JDK, and the number of its mutants out of 10,000.
+/// Returns, for each trial, the seeds, the JDK, and the number of its mutants out of 10,000.
 fn trials() -> impl Iterator<Item = (Seeds, u64, u32)> {
     let jdks = [(17, 100 - PERCENT_ON_JDK_25), (25, PERCENT_ON_JDK_25)];
     let each =
@@ -65,7 +65,7 @@ fn trials() -> impl Iterator<Item = (Seeds, u64, u32)> {
     SHARES.into_iter().flat_map(each)
 }
 
-/// Judges one mutant again. Its name is the one that a finding reports.
+/// Judges one mutant again. `one` is the name that a finding reports.
 fn repeat(one: &str) -> Result<()> {
     let (name, number) = one.split_once(':').context("<trial>:<number>")?;
     for (seeds, _, feature) in trials() {

@@ -27,8 +27,8 @@ fn has_run(class: &[u8]) -> bool {
     })
 }
 
-/// A source with a long method. The offset of a jump over the method's body fits into 16 bits,
-/// until probes make the body longer than 32,767 bytes.
+/// Returns a source with a long method. The offset of a jump over the method's body fits into 16
+/// bits, until probes make the body longer than 32,767 bytes.
 fn large() -> (String, String) {
     let mut body = String::new();
     for i in 0..4_020 {
@@ -61,7 +61,7 @@ fn large() -> (String, String) {
     ("Large.java".to_owned(), source)
 }
 
-/// Seeds from the sources in `fuzz_seeds` and from the golden inputs.
+/// Returns the seeds from the sources in `fuzz_seeds` and from the golden inputs.
 pub(crate) fn own_seeds() -> Result<Vec<Vec<u8>>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz_seeds");
     let mut sources = vec![large()];
@@ -112,8 +112,8 @@ pub(crate) fn own_seeds() -> Result<Vec<Vec<u8>>> {
     good_ones(seeds, Runner::new(&Jdk::find(17)?, &[]))
 }
 
-/// Seeds from the hand-made golden inputs, and from the smaller classes at the limits of the
-/// format.
+/// Returns the seeds from the hand-made golden inputs, and from the smaller classes at the limits
+/// of the format.
 pub(crate) fn handmade_seeds() -> Result<Vec<Vec<u8>>> {
     let golden = loadhook_golden::handmade::all()
         .into_iter()
@@ -124,7 +124,7 @@ pub(crate) fn handmade_seeds() -> Result<Vec<Vec<u8>>> {
     good_ones(seeds, Runner::new(&Jdk::find(17)?, &[]))
 }
 
-/// The seeds that HotSpot accepts and whose run ends in time.
+/// Returns the seeds that HotSpot accepts and whose run ends in time.
 fn good_ones(mut seeds: Vec<Vec<u8>>, runner: Runner) -> Result<Vec<Vec<u8>>> {
     // The long time limit makes the result independent of the load of the machine.
     let mut runner = runner.with_time_limit(PATIENCE);
@@ -138,8 +138,8 @@ fn good_ones(mut seeds: Vec<Vec<u8>>, runner: Runner) -> Result<Vec<Vec<u8>>> {
     Ok(seeds)
 }
 
-/// A fixed sample of a JDK's classes. Each class gets a `run()` that does nothing, so that none of
-/// its methods is called.
+/// Returns a fixed sample of a JDK's classes. Each class gets a `run()` that does nothing, so that
+/// none of its methods is called.
 pub(crate) fn jdk_seeds(feature: u32) -> Result<Vec<Vec<u8>>> {
     let mut files = Vec::new();
     for file in corpus::walk(&corpus::jdk_classes(feature)?)? {

@@ -22,9 +22,10 @@ use crate::verdicts::{fault, is_overflowed, locks_differ, short};
 const BATCH: u64 = 256;
 pub(crate) const TIME_LIMIT: Duration = Duration::from_millis(60);
 /// Time limit of the second attempt, for a rewritten class that was too slow. Probes can slow down
-/// a loop of millions of calls that much; an endless loop still exceeds this limit.
+/// a loop of millions of calls so much that it exceeds the first limit. An endless loop also
+/// exceeds this limit.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
-/// Maximum number of findings. More findings would not tell more.
+/// Maximum number of findings. Further findings would add no information.
 pub(crate) const ENOUGH: usize = 20;
 
 pub(crate) struct Finding {
@@ -43,7 +44,7 @@ pub(crate) enum Seeds {
     Jdk,
 }
 
-/// A series of mutants: the kind of seeds, the JDK, and how the mutants are made.
+/// A series of mutants: the kind of seeds, the JDK, and the way in which the mutants are made.
 pub(crate) struct Trial {
     pub(crate) feature: u32,
     pub(crate) seeds: Seeds,
@@ -96,7 +97,7 @@ impl Trial {
     }
 }
 
-/// One thread's runner, rewriters and results.
+/// The runner, the rewriters and the results of one thread.
 struct Worker<'t> {
     trial: &'t Trial,
     runner: Runner,
@@ -176,7 +177,7 @@ impl<'t> Worker<'t> {
         Ok(())
     }
 
-    /// Judges one pair. If the running JVM fails, tries again in a new one.
+    /// Judges one pair. If the running JVM fails, judges the pair again in a new JVM.
     fn judge_one(&mut self, original: &[u8], rewritten: &[u8]) -> Result<Verdict> {
         for with in [rewritten, &[]] {
             match self.runner.judge(original, with) {
@@ -221,7 +222,7 @@ impl<'t> Worker<'t> {
         Ok(())
     }
 
-    /// Counts a verdict. Returns its fault, if any.
+    /// Counts a verdict. Returns the fault that it shows, if any.
     fn count(
         &mut self,
         which: usize,

@@ -27,7 +27,7 @@ pub(crate) fn locks_differ(seed: &[u8], mutant: &[u8]) -> bool {
     locking(seed) != locking(mutant)
 }
 
-/// The fault that a verdict shows, if any.
+/// Returns the fault that a verdict shows, if any.
 pub(crate) fn fault(
     verdict: &Verdict,
     report: &Report,

@@ -31,7 +31,7 @@ pub(crate) struct Seen {
     pub(crate) frames: usize,
 }
 
-/// The output of `javap` for some files, followed by its error messages. The exit status is
+/// Returns the output of `javap` for some files, followed by its error messages. The exit status is
 /// ignored.
 pub(crate) fn print(jdk: &Jdk, files: &[PathBuf]) -> Result<String> {
     let mut command: Command = jdk.tool("javap")?;
@@ -265,7 +265,7 @@ fn code(
     Ok(())
 }
 
-/// A class name as `javap` prints it, with arrays in quotes.
+/// Returns a class name as `javap` prints it, with arrays in quotes.
 fn class_name(name: &[u8]) -> String {
     let name = String::from_utf8_lossy(name).into_owned();
     if name.starts_with('[') {

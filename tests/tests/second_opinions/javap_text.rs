@@ -1,4 +1,4 @@
-//! Parses the part of `javap -v -p`'s text that is about constants and code.
+//! Parses the constants and the code in the text that `javap -v -p` prints.
 
 use anyhow::{Context, Result};
 
@@ -64,7 +64,7 @@ fn flags(line: &str) -> Option<u16> {
     u16::from_str_radix(line.split("(0x").nth(1)?.split(')').next()?, 16).ok()
 }
 
-/// The classes in `javap`'s output, in the same order.
+/// Returns the classes in `javap`'s output, in the same order.
 pub(crate) fn parse(text: &str) -> Result<Vec<Class>> {
     let mut classes: Vec<Class> = Vec::new();
     let mut section = Section::None;

@@ -1,5 +1,5 @@
-//! Compares the class file parser with others: `cafebabe`, `classfile-parser` and `javap` must read
-//! the same facts from each class.
+//! Compares Loadhook's class file parser with other parsers: `cafebabe`, `classfile-parser` and
+//! `javap` must read the same facts from each class.
 //!
 //! Both crates read every class of both JDKs; `javap` reads a sample. The known faults of the
 //! crates are in [`faults`], each with a class that shows it and the output of `javap`.
@@ -40,7 +40,7 @@ struct Opinions {
     classfile_parser: usize,
     instructions: usize,
     frames: usize,
-    /// Number of classes that one of the crates does not read, by the known fault that causes it.
+    /// Number of classes that a crate does not read, by the known fault that is the cause.
     excused: BTreeMap<&'static str, usize>,
     disagreements: Vec<String>,
 }
@@ -110,7 +110,7 @@ impl Opinions {
     }
 }
 
-/// The tags of the class's constants that cause known faults.
+/// Returns the tags of the class's constants that cause known faults.
 fn tags<'c>(class: &'c ClassFile<'_>) -> impl Iterator<Item = u8> + 'c {
     class
         .pool()

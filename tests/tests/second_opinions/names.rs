@@ -1,4 +1,4 @@
-//! Compares names of instructions, and texts, that two parsers represent in different forms.
+//! Compares names of instructions, and texts, that two parsers return in different forms.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! Writes big-endian integers, as class files have them (JVMS §4).
+//! Writes big-endian integers, the form of integers in class files (JVMS §4).
 
 /// Appends class-file integers to a byte vector.
 pub(crate) trait Put {

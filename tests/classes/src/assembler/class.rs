@@ -47,7 +47,7 @@ pub struct ClassBuilder {
 }
 
 impl ClassBuilder {
-    /// Begins a class of `major_version` with an internal name.
+    /// Begins a class of the given `major_version` and internal name.
     pub fn new(version: u16, name: &str) -> Self {
         Self {
             version,
@@ -65,22 +65,22 @@ impl ClassBuilder {
         }
     }
 
-    /// The internal name.
+    /// Returns the internal name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The `major_version`.
+    /// Returns the `major_version`.
     pub fn version(&self) -> u16 {
         self.version
     }
 
-    /// The internal name of the superclass.
+    /// Returns the internal name of the superclass.
     pub fn super_class(&self) -> &str {
         &self.super_class
     }
 
-    /// The constant pool, for adding entries or padding.
+    /// Returns the constant pool, for adding entries or padding.
     pub fn pool(&mut self) -> &mut ConstantPool {
         &mut self.pool
     }
@@ -104,14 +104,14 @@ impl ClassBuilder {
     }
 
     /// Makes [`ClassBuilder::finish`] add constants until the pool has exactly `entries` entries.
-    /// It is an error if the pool already has more.
+    /// If the pool already has more, `finish` fails.
     pub fn pool_entries(&mut self, entries: u16) -> &mut Self {
         self.pool_entries = Some(entries);
         self
     }
 
-    /// Adds an entry of `BootstrapMethods` (JVMS §4.7.23), given the indexes of a method handle and
-    /// of its arguments. Returns the index of the entry.
+    /// Adds an entry of `BootstrapMethods` (JVMS §4.7.23). `handle` is the index of a method
+    /// handle; `arguments` are the indexes of its arguments. Returns the index of the entry.
     pub fn bootstrap_method(&mut self, handle: u16, arguments: &[u16]) -> u16 {
         let mut entry = Vec::new();
         entry.u2(handle);
@@ -145,7 +145,7 @@ impl ClassBuilder {
         self.method_with(access, name, descriptor, &[], build)
     }
 
-    /// Adds a method with code and further attributes, by name and contents.
+    /// Adds a method with code and further attributes. Each attribute has a name and contents.
     pub fn method_with(
         &mut self,
         access: u16,
@@ -216,7 +216,7 @@ impl ClassBuilder {
         self.methods.push(method);
     }
 
-    /// Adds a class attribute, by name and contents.
+    /// Adds an attribute of the class, by name and contents.
     pub fn attribute(&mut self, name: &str, contents: &[u8]) -> &mut Self {
         let mut attribute = Vec::new();
         write_attribute(&mut attribute, &mut self.pool, name, contents);
@@ -224,7 +224,7 @@ impl ClassBuilder {
         self
     }
 
-    /// The class file.
+    /// Returns the class file.
     ///
     /// # Errors
     /// Returns the first error of any builder of the class.

@@ -76,17 +76,17 @@ impl<'p> CodeBuilder<'p> {
         }
     }
 
-    /// The internal name of the method's class.
+    /// Returns the internal name of the method's class.
     pub fn this_class(&self) -> String {
         self.this_class.to_owned()
     }
 
-    /// The class's constant pool.
+    /// Returns the class's constant pool.
     pub fn pool(&mut self) -> &mut ConstantPool {
         self.pool
     }
 
-    /// The offset of the next instruction.
+    /// Returns the offset of the next instruction.
     pub fn pc(&self) -> usize {
         self.bytes.len()
     }
@@ -128,14 +128,14 @@ impl<'p> CodeBuilder<'p> {
         label
     }
 
-    /// A branch with a 16-bit offset: any `if`, `goto`, `jsr`.
+    /// Appends a branch with a 16-bit offset: any `if`, `goto`, `jsr`.
     pub fn branch(&mut self, opcode: u8, to: Label) -> &mut Self {
         let from = self.pc();
         self.bytes.u1(opcode);
         self.offset(from, to, false)
     }
 
-    /// A branch with a 32-bit offset: `goto_w`, `jsr_w`.
+    /// Appends a branch with a 32-bit offset: `goto_w`, `jsr_w`.
     pub fn branch_wide(&mut self, opcode: u8, to: Label) -> &mut Self {
         let from = self.pc();
         self.bytes.u1(opcode);
@@ -152,7 +152,7 @@ impl<'p> CodeBuilder<'p> {
         self
     }
 
-    /// A `tableswitch` over `low`, `low + 1`, … with its zero padding (JVMS
+    /// Appends a `tableswitch` over `low`, `low + 1`, … with its zero padding (JVMS
     /// §6.5.tableswitch).
     pub fn tableswitch(&mut self, default: Label, low: i32, targets: &[Label]) -> &mut Self {
         let from = self.switch_header(super::op::TABLESWITCH, default);
@@ -167,8 +167,8 @@ impl<'p> CodeBuilder<'p> {
         self
     }
 
-    /// A `lookupswitch`; the pairs are written in the order given, which must
-    /// ascend for a JVM to accept it.
+    /// Appends a `lookupswitch`; the pairs are written in the order given, which must ascend for a
+    /// JVM to accept it.
     pub fn lookupswitch(&mut self, default: Label, pairs: &[(i32, Label)]) -> &mut Self {
         let from = self.switch_header(super::op::LOOKUPSWITCH, default);
         self.bytes.u4(pairs.len() as u32);
@@ -248,7 +248,7 @@ impl<'p> CodeBuilder<'p> {
         self
     }
 
-    /// The locals of the implicit first frame, from which a list of frames starts.
+    /// Returns the locals of the implicit first frame, which precedes all frames in the list.
     pub fn initial_locals(&self) -> Vec<VerificationTypeInfo> {
         self.initial_locals.clone()
     }
@@ -336,7 +336,7 @@ impl<'p> CodeBuilder<'p> {
 
     // ---- the end -------------------------------------------------------
 
-    /// The contents of the `Code` attribute.
+    /// Returns the contents of the `Code` attribute.
     pub(crate) fn finish(mut self) -> Result<Vec<u8>> {
         if let Some(error) = self.error.take() {
             return Err(error);

@@ -10,7 +10,7 @@ use super::frame_form::FrameForm;
 /// instruction. [`super::ClassBuilder::finish`] returns the error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AssembleError {
-    /// A 16-bit branch whose offset does not fit in a `branchbyte` pair.
+    /// The offset of a 16-bit branch does not fit in a `branchbyte` pair.
     BranchOutOfRange {
         /// Offset of the branch.
         from: usize,
@@ -25,7 +25,7 @@ pub enum AssembleError {
     CodeLength(usize),
     /// More than 65,534 constant-pool entries (JVMS §4.1).
     PoolFull,
-    /// A count or value that does not fit in its field.
+    /// A count or value does not fit in its field.
     TooBig {
         /// The field.
         what: &'static str,
@@ -39,9 +39,9 @@ pub enum AssembleError {
         /// The form that was requested.
         form: FrameForm,
     },
-    /// Two frames at one offset (JVMS §4.7.4: offsets ascend strictly).
+    /// Two frames have one offset (JVMS §4.7.4: offsets ascend strictly).
     FrameTwice(usize),
-    /// A descriptor that does not parse (JVMS §4.3).
+    /// A descriptor does not parse (JVMS §4.3).
     Descriptor(String),
     /// The requested length of a filler is too short for its contents.
     Filler {
@@ -50,7 +50,7 @@ pub enum AssembleError {
         /// Required number of bytes.
         needed: usize,
     },
-    /// The method in which the error occurred.
+    /// An error in a method: the method, and the error.
     In(String, Box<AssembleError>),
 }
 
@@ -84,7 +84,7 @@ impl std::error::Error for AssembleError {}
 /// The result of assembling.
 pub type Result<T> = std::result::Result<T, AssembleError>;
 
-/// `value` as a `u2`, or an error that names the field.
+/// Converts `value` to a `u2`. The error names the field `what`.
 pub(crate) fn u2(what: &'static str, value: usize) -> Result<u16> {
     u16::try_from(value).map_err(|_| AssembleError::TooBig { what, value })
 }

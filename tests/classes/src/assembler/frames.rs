@@ -1,4 +1,4 @@
-//! Writing `StackMapTable` (JVMS §4.7.4) and the CLDC's `StackMap`.
+//! Writes `StackMapTable` (JVMS §4.7.4) and the CLDC's `StackMap`.
 //!
 //! Frames are given in full, as lists of types. They are written in the shortest equivalent form,
 //! or in the requested form.
@@ -34,7 +34,7 @@ pub enum VerificationTypeInfo {
 }
 
 impl VerificationTypeInfo {
-    /// `ITEM_Object` of `name`.
+    /// Makes `ITEM_Object` of `name`.
     pub fn object(name: &str) -> Self {
         Self::Object(name.to_owned())
     }
@@ -73,7 +73,7 @@ fn sorted<'f>(frames: &'f [Frame], resolve: &Resolve<'_>) -> Result<Vec<(usize, 
     Ok(placed)
 }
 
-/// The contents of a `StackMapTable`. `initial` is the implicit first frame.
+/// Returns the contents of a `StackMapTable`. `initial` is the implicit first frame.
 pub(crate) fn stack_map_table(
     frames: &[Frame],
     initial: &[VerificationTypeInfo],
@@ -100,7 +100,7 @@ pub(crate) fn stack_map_table(
     Ok(out)
 }
 
-/// The shortest form of `frame` that is possible after a frame with the locals `previous`.
+/// Returns the shortest form of `frame` that is possible after a frame with the locals `previous`.
 fn shortest(delta: u16, previous: &[VerificationTypeInfo], frame: &Frame) -> FrameForm {
     use FrameForm::{Append, Chop, Same, SameExtended, SameLocals1, SameLocals1Extended};
     let by_length = [
@@ -185,8 +185,8 @@ fn write_frame(
     Ok(())
 }
 
-/// The contents of a CLDC `StackMap`: full frames at absolute offsets, with the
-/// same item tags as `StackMapTable` (CLDC 1.1, appendix 1).
+/// Returns the contents of a CLDC `StackMap`: full frames at absolute offsets, with the same item
+/// tags as `StackMapTable` (CLDC 1.1, appendix 1).
 pub(crate) fn cldc_stack_map(
     frames: &[Frame],
     pool: &mut ConstantPool,
@@ -242,8 +242,7 @@ fn write_types(
     Ok(())
 }
 
-/// The locals of the implicit first frame (JVMS §4.10.1.6): `this`, then the
-/// arguments.
+/// Returns the locals of the implicit first frame (JVMS §4.10.1.6): `this`, then the arguments.
 pub(crate) fn initial_locals(
     this: Option<VerificationTypeInfo>,
     descriptor: &str,
@@ -274,7 +273,7 @@ pub(crate) fn initial_locals(
     Ok(locals)
 }
 
-/// The number of local variables that a list of items occupies.
+/// Returns the number of local variables that a list of items occupies.
 pub(crate) fn slots(types: &[VerificationTypeInfo]) -> usize {
     let two = |item: &&VerificationTypeInfo| {
         matches!(

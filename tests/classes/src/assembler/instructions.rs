@@ -8,25 +8,25 @@ use super::op;
 use super::{AssembleError, CodeBuilder};
 
 impl CodeBuilder<'_> {
-    /// An instruction without operands.
+    /// Appends an instruction without operands.
     pub fn op(&mut self, opcode: u8) -> &mut Self {
         self.bytes.u1(opcode);
         self
     }
 
-    /// Several instructions without operands.
+    /// Appends several instructions without operands.
     pub fn ops(&mut self, opcodes: &[u8]) -> &mut Self {
         self.bytes.extend_from_slice(opcodes);
         self
     }
 
-    /// An instruction with a one-byte operand.
+    /// Appends an instruction with a one-byte operand.
     pub fn op_u1(&mut self, opcode: u8, operand: u8) -> &mut Self {
         self.bytes.extend_from_slice(&[opcode, operand]);
         self
     }
 
-    /// An instruction with a two-byte operand.
+    /// Appends an instruction with a two-byte operand.
     pub fn op_u2(&mut self, opcode: u8, operand: u16) -> &mut Self {
         self.bytes.u1(opcode);
         self.bytes.u2(operand);
@@ -48,12 +48,12 @@ impl CodeBuilder<'_> {
         self.ldc(index)
     }
 
-    /// `sipush` for every value, so that the code has a known length.
+    /// Appends `sipush` for every value, so that the code has a known length.
     pub fn sipush(&mut self, value: i16) -> &mut Self {
         self.op_u2(op::SIPUSH, value.cast_unsigned())
     }
 
-    /// `ldc` where the index fits in a byte, else `ldc_w`.
+    /// Appends `ldc` where the index fits in a byte, else `ldc_w`.
     pub fn ldc(&mut self, index: u16) -> &mut Self {
         match u8::try_from(index) {
             Ok(index) => self.op_u1(op::LDC, index),
@@ -61,12 +61,12 @@ impl CodeBuilder<'_> {
         }
     }
 
-    /// `ldc_w` for every index.
+    /// Appends `ldc_w` for every index.
     pub fn ldc_w(&mut self, index: u16) -> &mut Self {
         self.op_u2(op::LDC_W, index)
     }
 
-    /// `ldc2_w`.
+    /// Appends `ldc2_w`.
     pub fn ldc2_w(&mut self, index: u16) -> &mut Self {
         self.op_u2(op::LDC2_W, index)
     }
@@ -101,8 +101,8 @@ impl CodeBuilder<'_> {
         self.ldc(index)
     }
 
-    /// A load, a store or `ret`, given by its long form (`iload`, `astore`, …):
-    /// the one-byte form for 0–3, `wide` from 256 on.
+    /// Appends a load, a store or `ret`, given by its long form (`iload`, `astore`, …): the
+    /// one-byte form for 0–3, `wide` from 256 on.
     pub fn local(&mut self, opcode: u8, index: u16) -> &mut Self {
         match (u8::try_from(index), opcode) {
             (Ok(index @ 0..=3), op::ILOAD..=op::ALOAD) => {
@@ -116,19 +116,19 @@ impl CodeBuilder<'_> {
         }
     }
 
-    /// `wide` with a load, a store or `ret`, for every index.
+    /// Appends `wide` with a load, a store or `ret`, for every index.
     pub fn wide(&mut self, opcode: u8, index: u16) -> &mut Self {
         self.op(op::WIDE).op_u2(opcode, index)
     }
 
-    /// `wide iinc`.
+    /// Appends `wide iinc`.
     pub fn wide_iinc(&mut self, index: u16, by: i16) -> &mut Self {
         self.op(op::WIDE).op_u2(op::IINC, index);
         self.bytes.u2(by.cast_unsigned());
         self
     }
 
-    /// `iinc`, with `wide` where needed.
+    /// Appends `iinc`, with `wide` where needed.
     pub fn iinc(&mut self, index: u16, by: i16) -> &mut Self {
         match (u8::try_from(index), i8::try_from(by)) {
             (Ok(index), Ok(by)) => self.op_u1(op::IINC, index).op(by.cast_unsigned()),
@@ -136,57 +136,57 @@ impl CodeBuilder<'_> {
         }
     }
 
-    /// `iload`.
+    /// Appends `iload`.
     pub fn iload(&mut self, index: u16) -> &mut Self {
         self.local(op::ILOAD, index)
     }
 
-    /// `istore`.
+    /// Appends `istore`.
     pub fn istore(&mut self, index: u16) -> &mut Self {
         self.local(op::ISTORE, index)
     }
 
-    /// `aload`.
+    /// Appends `aload`.
     pub fn aload(&mut self, index: u16) -> &mut Self {
         self.local(op::ALOAD, index)
     }
 
-    /// `astore`.
+    /// Appends `astore`.
     pub fn astore(&mut self, index: u16) -> &mut Self {
         self.local(op::ASTORE, index)
     }
 
-    /// `getstatic`, `putstatic`, `getfield` or `putfield`.
+    /// Appends `getstatic`, `putstatic`, `getfield` or `putfield`.
     pub fn field(&mut self, opcode: u8, owner: &str, name: &str, descriptor: &str) -> &mut Self {
         let index = self.pool.field(owner, name, descriptor);
         self.op_u2(opcode, index)
     }
 
-    /// `invokestatic` of a class's method.
+    /// Appends `invokestatic` of a class's method.
     pub fn invokestatic(&mut self, owner: &str, name: &str, descriptor: &str) -> &mut Self {
         let index = self.pool.method(owner, name, descriptor);
         self.op_u2(op::INVOKESTATIC, index)
     }
 
-    /// `invokevirtual`.
+    /// Appends `invokevirtual`.
     pub fn invokevirtual(&mut self, owner: &str, name: &str, descriptor: &str) -> &mut Self {
         let index = self.pool.method(owner, name, descriptor);
         self.op_u2(op::INVOKEVIRTUAL, index)
     }
 
-    /// `invokespecial` of a class's method.
+    /// Appends `invokespecial` of a class's method.
     pub fn invokespecial(&mut self, owner: &str, name: &str, descriptor: &str) -> &mut Self {
         let index = self.pool.method(owner, name, descriptor);
         self.op_u2(op::INVOKESPECIAL, index)
     }
 
-    /// `invokespecial` of a constructor.
+    /// Appends `invokespecial` of a constructor.
     pub fn init(&mut self, owner: &str, descriptor: &str) -> &mut Self {
         self.invokespecial(owner, "<init>", descriptor)
     }
 
-    /// `invokeinterface`. The instruction repeats the number of local variables that the arguments
-    /// take (JVMS §6.5.invokeinterface).
+    /// Appends `invokeinterface`. The instruction repeats the number of local variables that the
+    /// arguments take (JVMS §6.5.invokeinterface).
     pub fn invokeinterface(&mut self, owner: &str, name: &str, descriptor: &str) -> &mut Self {
         let index = self.pool.interface_method(owner, name, descriptor);
         let count = match super::frames::initial_locals(None, descriptor) {
@@ -199,24 +199,24 @@ impl CodeBuilder<'_> {
         self.op_u2(op::INVOKEINTERFACE, index).ops(&[count, 0])
     }
 
-    /// `invokedynamic` with an entry of `BootstrapMethods`.
+    /// Appends `invokedynamic` with an entry of `BootstrapMethods`.
     pub fn invokedynamic(&mut self, bootstrap: u16, name: &str, descriptor: &str) -> &mut Self {
         let index = self.pool.invoke_dynamic(bootstrap, name, descriptor);
         self.op_u2(op::INVOKEDYNAMIC, index).ops(&[0, 0])
     }
 
-    /// `new`, `anewarray`, `checkcast` or `instanceof`.
+    /// Appends `new`, `anewarray`, `checkcast` or `instanceof`.
     pub fn typed(&mut self, opcode: u8, name: &str) -> &mut Self {
         let index = self.pool.class(name);
         self.op_u2(opcode, index)
     }
 
-    /// `newarray`; `int` is 10 (JVMS table 6.5.newarray-A).
+    /// Appends `newarray`; `int` is 10 (JVMS table 6.5.newarray-A).
     pub fn newarray(&mut self, atype: u8) -> &mut Self {
         self.op_u1(op::NEWARRAY, atype)
     }
 
-    /// `multianewarray`.
+    /// Appends `multianewarray`.
     pub fn multianewarray(&mut self, name: &str, dimensions: u8) -> &mut Self {
         self.typed(op::MULTIANEWARRAY, name).op(dimensions)
     }

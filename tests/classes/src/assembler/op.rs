@@ -220,7 +220,7 @@ opcodes! {
     JSR_W "jsr_w" 0xc9;
 }
 
-/// The mnemonic of `opcode`, or `"?"` where the specification has none.
+/// Returns the mnemonic of `opcode`, or `"?"` if the specification has none.
 pub fn mnemonic(opcode: u8) -> &'static str {
     ALL.get(usize::from(opcode)).map_or("?", |&(_, name)| name)
 }

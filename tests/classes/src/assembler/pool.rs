@@ -24,9 +24,9 @@ pub enum ReferenceKind {
 
 /// A constant pool under construction.
 ///
-/// Each method returns the index of its entry, and adds missing entries: this one, and those that
-/// it refers to. If the pool overflows, the methods return 0, and [`ConstantPool::is_overfull`]
-/// returns true.
+/// Each method returns the index of its entry. If the entry is missing, the method adds it, and the
+/// entries that it refers to. If the pool overflows, the methods return 0, and
+/// [`ConstantPool::is_overfull`] returns true.
 #[derive(Debug, Clone, Default)]
 pub struct ConstantPool {
     bytes: Vec<u8>,
@@ -37,7 +37,7 @@ pub struct ConstantPool {
 }
 
 impl ConstantPool {
-    /// The number of entries, a `long` or `double` counted twice (JVMS §4.4.5).
+    /// Returns the number of entries. A `long` or `double` counts twice (JVMS §4.4.5).
     pub fn entries(&self) -> u16 {
         self.entries
     }
@@ -47,7 +47,7 @@ impl ConstantPool {
         self.full
     }
 
-    /// The index of the next new entry.
+    /// Returns the index of the next new entry.
     pub fn next_index(&self) -> u16 {
         self.entries.saturating_add(1)
     }
@@ -87,12 +87,12 @@ impl ConstantPool {
         self.add(entry, 1)
     }
 
-    /// `CONSTANT_Utf8` in modified UTF-8 (JVMS §4.4.7).
+    /// Adds `CONSTANT_Utf8` in modified UTF-8 (JVMS §4.4.7).
     pub fn utf8(&mut self, text: &str) -> u16 {
         self.utf8_bytes(&modified_utf8(text))
     }
 
-    /// `CONSTANT_Utf8` of bytes that are already encoded.
+    /// Adds `CONSTANT_Utf8` of bytes that are already encoded.
     pub fn utf8_bytes(&mut self, bytes: &[u8]) -> u16 {
         let Ok(length) = u16::try_from(bytes.len()) else {
             self.full = true;
@@ -104,47 +104,47 @@ impl ConstantPool {
         self.add(entry, 1)
     }
 
-    /// `CONSTANT_Integer`.
+    /// Adds `CONSTANT_Integer`.
     pub fn integer(&mut self, value: i32) -> u16 {
         let mut entry = vec![3];
         entry.u4(value.cast_unsigned());
         self.add(entry, 1)
     }
 
-    /// `CONSTANT_Float`.
+    /// Adds `CONSTANT_Float`.
     pub fn float(&mut self, value: f32) -> u16 {
         let mut entry = vec![4];
         entry.u4(value.to_bits());
         self.add(entry, 1)
     }
 
-    /// `CONSTANT_Long`.
+    /// Adds `CONSTANT_Long`.
     pub fn long(&mut self, value: i64) -> u16 {
         let mut entry = vec![5];
         entry.extend_from_slice(&value.to_be_bytes());
         self.add(entry, 2)
     }
 
-    /// `CONSTANT_Double`.
+    /// Adds `CONSTANT_Double`.
     pub fn double(&mut self, value: f64) -> u16 {
         let mut entry = vec![6];
         entry.extend_from_slice(&value.to_bits().to_be_bytes());
         self.add(entry, 2)
     }
 
-    /// `CONSTANT_Class` of an internal name or an array descriptor.
+    /// Adds `CONSTANT_Class` of an internal name or an array descriptor.
     pub fn class(&mut self, name: &str) -> u16 {
         let name = self.utf8(name);
         self.refer(7, name)
     }
 
-    /// `CONSTANT_String`.
+    /// Adds `CONSTANT_String`.
     pub fn string(&mut self, text: &str) -> u16 {
         let text = self.utf8(text);
         self.refer(8, text)
     }
 
-    /// `CONSTANT_NameAndType`.
+    /// Adds `CONSTANT_NameAndType`.
     pub fn name_and_type(&mut self, name: &str, descriptor: &str) -> u16 {
         let name = self.utf8(name);
         let descriptor = self.utf8(descriptor);
@@ -157,41 +157,41 @@ impl ConstantPool {
         self.refer_two(tag, owner, name_and_type)
     }
 
-    /// `CONSTANT_Fieldref`.
+    /// Adds `CONSTANT_Fieldref`.
     pub fn field(&mut self, owner: &str, name: &str, descriptor: &str) -> u16 {
         self.member(9, owner, name, descriptor)
     }
 
-    /// `CONSTANT_Methodref`.
+    /// Adds `CONSTANT_Methodref`.
     pub fn method(&mut self, owner: &str, name: &str, descriptor: &str) -> u16 {
         self.member(10, owner, name, descriptor)
     }
 
-    /// `CONSTANT_InterfaceMethodref`.
+    /// Adds `CONSTANT_InterfaceMethodref`.
     pub fn interface_method(&mut self, owner: &str, name: &str, descriptor: &str) -> u16 {
         self.member(11, owner, name, descriptor)
     }
 
-    /// `CONSTANT_MethodHandle` of the member with this index.
+    /// Adds `CONSTANT_MethodHandle` of the member with this index.
     pub fn method_handle(&mut self, kind: ReferenceKind, member: u16) -> u16 {
         let mut entry = vec![15, kind as u8];
         entry.u2(member);
         self.add(entry, 1)
     }
 
-    /// `CONSTANT_MethodType`.
+    /// Adds `CONSTANT_MethodType`.
     pub fn method_type(&mut self, descriptor: &str) -> u16 {
         let descriptor = self.utf8(descriptor);
         self.refer(16, descriptor)
     }
 
-    /// `CONSTANT_Dynamic` with an entry of `BootstrapMethods`.
+    /// Adds `CONSTANT_Dynamic` with an entry of `BootstrapMethods`.
     pub fn dynamic(&mut self, bootstrap: u16, name: &str, descriptor: &str) -> u16 {
         let name_and_type = self.name_and_type(name, descriptor);
         self.refer_two(17, bootstrap, name_and_type)
     }
 
-    /// `CONSTANT_InvokeDynamic` with an entry of `BootstrapMethods`.
+    /// Adds `CONSTANT_InvokeDynamic` with an entry of `BootstrapMethods`.
     pub fn invoke_dynamic(&mut self, bootstrap: u16, name: &str, descriptor: &str) -> u16 {
         let name_and_type = self.name_and_type(name, descriptor);
         self.refer_two(18, bootstrap, name_and_type)
@@ -223,7 +223,7 @@ impl ConstantPool {
         entry
     }
 
-    /// The bytes from `constant_pool_count` to the pool's end.
+    /// Returns the bytes from `constant_pool_count` to the pool's end.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         out.u2(self.entries + 1);
         out.extend_from_slice(&self.bytes);

@@ -73,7 +73,7 @@ pub enum TypePathStep {
 pub struct TypeAnnotation {
     /// The annotated element.
     pub target: TypeTarget,
-    /// The annotated part of its type.
+    /// The annotated part of the element's type.
     pub path: Vec<TypePathStep>,
     /// The annotation interface, as a descriptor.
     pub descriptor: String,
@@ -96,7 +96,8 @@ pub(crate) enum CodeAttribute {
     Raw(String, Vec<u8>),
 }
 
-/// Name and contents of an attribute. Not for the frames, which another function writes.
+/// Returns the name and the contents of an attribute other than the frames' attribute, which
+/// another function writes.
 pub(crate) fn contents(
     attribute: &CodeAttribute,
     pool: &mut ConstantPool,
@@ -144,7 +145,7 @@ pub(crate) fn contents(
     Ok((name.to_owned(), out))
 }
 
-/// `start_pc` and `length`.
+/// Writes `start_pc` and `length`.
 fn write_range(
     out: &mut Vec<u8>,
     (start, end): (Label, Label),
@@ -211,7 +212,7 @@ fn write_target(out: &mut Vec<u8>, target: &TypeTarget, resolve: &Resolve<'_>) -
     Ok(())
 }
 
-/// A `localvar_target` (JVMS §4.7.20.1).
+/// Writes a `localvar_target` (JVMS §4.7.20.1).
 fn write_localvar(
     out: &mut Vec<u8>,
     target_type: u8,

@@ -25,7 +25,7 @@ pub(super) enum Reach {
 }
 
 impl Reach {
-    /// All directions and distances.
+    /// Returns all directions and distances.
     pub(super) fn all() -> Vec<Self> {
         let mut all: Vec<_> = DISTANCES.into_iter().map(Self::Forward).collect();
         all.extend(DISTANCES.into_iter().map(Self::Backward));
@@ -33,7 +33,7 @@ impl Reach {
         all
     }
 
-    /// The part of a class name that stands for this reach.
+    /// Returns the part of a class name that stands for this reach.
     pub(super) fn name(self) -> String {
         match self {
             Self::Forward(distance) => format!("forward_{distance}"),
@@ -41,20 +41,21 @@ impl Reach {
         }
     }
 
-    /// The distance without its sign.
+    /// Returns the distance without its sign.
     pub(super) fn distance(self) -> usize {
         match self {
             Self::Forward(distance) | Self::Backward(distance) => distance,
         }
     }
 
-    /// The number of allocation sites between branch and target. Their probes, of at least 4 bytes
-    /// each, make the branch too long.
+    /// Returns the number of allocation sites between branch and target. Their probes, of at least
+    /// 4 bytes each, make the branch too long.
     pub(super) fn sites(self) -> usize {
         if self.distance() < 32_755 { 24 } else { 4 }
     }
 
-    /// A filler that ends `rest` bytes before the distance from `start` is reached.
+    /// Returns a filler that ends `rest` bytes before the branch's distance from `start` is
+    /// reached.
     pub(super) fn filler(self, code: &CodeBuilder<'_>, start: usize, rest: usize) -> Filler {
         let used = code.pc() - start + rest;
         Filler {

@@ -28,7 +28,7 @@ enum Source {
 }
 
 impl LimitCase {
-    /// A case whose class is named `limits/<group>_<what>_v<version>` and filled by `build`.
+    /// Makes a case whose class is named `limits/<group>_<what>_v<version>` and filled by `build`.
     pub(super) fn new(
         group: &'static str,
         what: &str,
@@ -44,7 +44,7 @@ impl LimitCase {
         }
     }
 
-    /// A case whose complete class is made by `make`, which gets the name.
+    /// Makes a case whose complete class is made by `make`. `make` gets the name of the class.
     pub(super) fn whole(
         group: &'static str,
         name: String,

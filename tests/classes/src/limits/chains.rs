@@ -60,9 +60,9 @@ fn call_each(driver: &mut Driver, values: impl Iterator<Item = i32>) {
     }
 }
 
-/// Distance of the branch that is `behind` branches after the first one that becomes too long. With
-/// this distance, a branch becomes too long exactly when each branch in between has grown by
-/// `growth`.
+/// Returns the distance of the branch that is `behind` branches after the first branch that becomes
+/// too long. With this distance, a branch becomes too long exactly when each branch in between has
+/// grown by `growth`.
 fn distance(limit: usize, behind: usize, growth: usize) -> usize {
     if behind == 0 {
         limit - 1
@@ -71,8 +71,8 @@ fn distance(limit: usize, behind: usize, growth: usize) -> usize {
     }
 }
 
-/// Appends `iinc 1, 1` and fills the code up to `pc`. With `site`, it also appends an allocation,
-/// the only code that probes make longer at first.
+/// Appends `iinc 1, 1`, and fills the code up to `pc`. With `site`, the filler has an allocation.
+/// Only its probe makes the code longer at first.
 fn stretch(code: &mut CodeBuilder<'_>, pc: usize, site: bool) {
     let length = pc - code.pc() - 3;
     code.iinc(1, 1);
@@ -83,7 +83,7 @@ fn stretch(code: &mut CodeBuilder<'_>, pc: usize, site: bool) {
     .emit(code);
 }
 
-/// A chain of [`LINKS`] forward `if_icmpeq`. A widened `if` grows by 5 bytes.
+/// Appends a chain of [`LINKS`] forward `if_icmpeq`. A widened `if` grows by 5 bytes.
 fn if_forward(code: &mut CodeBuilder<'_>) {
     let targets: Vec<Label> = (0..LINKS).map(|_| code.label()).collect();
     let mut ends = Vec::new();
@@ -95,7 +95,7 @@ fn if_forward(code: &mut CodeBuilder<'_>) {
     bind_targets(code, &targets, &ends);
 }
 
-/// A chain of forward `goto`, which grows by 2 bytes.
+/// Appends a chain of forward `goto`, which grows by 2 bytes.
 fn goto_forward(code: &mut CodeBuilder<'_>) {
     let targets: Vec<Label> = (0..LINKS).map(|_| code.label()).collect();
     let mut ends = Vec::new();
@@ -118,8 +118,8 @@ fn bind_targets(code: &mut CodeBuilder<'_>, targets: &[Label], ends: &[usize]) {
     code.iinc(1, 1);
 }
 
-/// A chain of `if_icmpeq` back to targets before them. Only the first branch has an allocation
-/// between it and its target.
+/// Appends a chain of `if_icmpeq` back to targets before them. Only the first branch has an
+/// allocation between it and its target.
 fn if_backward(code: &mut CodeBuilder<'_>) {
     // Each branch is 6 bytes after the previous one.
     const STEP: usize = 6;
@@ -151,8 +151,8 @@ fn if_backward(code: &mut CodeBuilder<'_>) {
     }
 }
 
-/// A branch over an allocation and a switch. When the allocation's probe is added, the padding of
-/// the switch may shrink, or grow by up to three bytes.
+/// Appends a branch over an allocation and a switch. When the allocation's probe is added, the
+/// padding of the switch may shrink, or grow by up to three bytes.
 fn over_switch(code: &mut CodeBuilder<'_>, distance: usize, shift: usize) {
     let (target, one, default) = (code.label(), code.label(), code.label());
     code.limits(SITE_STACK, 2).iconst(0).istore(1);

@@ -4,8 +4,8 @@ use super::case::LimitCase;
 use crate::shapes::Filler;
 use crate::shapes::constructors::shapes;
 
-/// Constructors of all shapes whose branches are nearly too long, in a version
-/// without frames and two with.
+/// Returns the constructors of all shapes whose branches are nearly too long, in one version
+/// without frames and in two with frames.
 pub(super) fn cases() -> Vec<LimitCase> {
     let mut cases = Vec::new();
     for shape in shapes() {

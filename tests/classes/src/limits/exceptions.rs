@@ -49,7 +49,7 @@ pub(super) fn cases() -> Vec<LimitCase> {
     cases
 }
 
-/// All rows cover one range, and only the last row's type matches.
+/// Appends code whose rows all cover one range. Only the last row's type matches.
 fn rows_for_one_range(code: &mut CodeBuilder<'_>, rows: usize) {
     let start = code.here();
     code.iconst(8).iload(0).op(op::IDIV).op(op::IRETURN);
@@ -65,8 +65,8 @@ fn rows_for_one_range(code: &mut CodeBuilder<'_>, rows: usize) {
     code.iconst(-5).op(op::IRETURN);
 }
 
-/// Every row's range contains the beginning of the row's handler, so the rewriter splits each row.
-/// Only the last row's type matches.
+/// Appends code in which every row's range contains the beginning of the row's handler, so the
+/// rewriter splits each row. Only the last row's type matches.
 fn rows_over_their_handler(code: &mut CodeBuilder<'_>, rows: usize) {
     let start = code.here();
     code.iconst(8).iload(0).op(op::IDIV).op(op::IRETURN);
@@ -82,8 +82,8 @@ fn rows_over_their_handler(code: &mut CodeBuilder<'_>, rows: usize) {
     code.handler(start, end, handler, Some(ARITHMETIC));
 }
 
-/// Three hundred rows with the same handler. The range of each row covers the beginnings of three
-/// hundred other handlers.
+/// Appends code for three hundred rows with the same handler. The range of each row covers the
+/// beginnings of three hundred other handlers.
 fn split_often(code: &mut CodeBuilder<'_>) {
     let start = code.here();
     code.iconst(8).iload(0).op(op::IDIV).op(op::IRETURN);
@@ -107,7 +107,7 @@ fn split_often(code: &mut CodeBuilder<'_>) {
     }
 }
 
-/// 5,000 instructions, each with its own range.
+/// Appends 5,000 instructions, each with its own range.
 fn ranges(code: &mut CodeBuilder<'_>) {
     let mut rows = Vec::new();
     for _ in 0..5_000 {
@@ -128,7 +128,7 @@ fn ranges(code: &mut CodeBuilder<'_>) {
     code.iload(1).op(op::IRETURN);
 }
 
-/// A thousand handlers, each with its own frame, range and jump back.
+/// Appends a thousand handlers, each with its own frame, range and jump back.
 fn handlers(code: &mut CodeBuilder<'_>) {
     for step in 0..1_000 {
         let (start, next) = (code.here(), code.label());
@@ -150,7 +150,7 @@ fn handlers(code: &mut CodeBuilder<'_>) {
     code.iload(1).op(op::IRETURN);
 }
 
-/// A thousand ranges, each inside the previous one, whose handlers rethrow the exception.
+/// Appends a thousand ranges, each inside the previous one, whose handlers rethrow the exception.
 fn nested(code: &mut CodeBuilder<'_>) {
     let start = code.here();
     code.iconst(8).iload(0).op(op::IDIV).op(op::IRETURN);

@@ -1,9 +1,9 @@
 //! Classes at the limits of the class-file format and of the instructions.
 //!
 //! HotSpot 17 and 25 link each class under `-Xverify:all` and run it. The tests check that HotSpot
-//! also links and runs them with probes, which make branches too long, code longer than 65,535
-//! bytes, and pools too large. Each class has `public static Object run()`, whose result depends on
-//! the path taken.
+//! also links and runs the classes with probes. Probes make branches too long, code longer than
+//! 65,535 bytes, and pools too large. Each class has `public static Object run()`. Its result
+//! depends on the path taken.
 //!
 //! The generator is deterministic and lazy: [`all`] lists the cases, and the bytes of a case are
 //! made on demand.
@@ -25,7 +25,7 @@ mod under;
 
 pub use case::LimitCase;
 
-/// Every case, in an order that does not change.
+/// Returns every case, in an order that does not change.
 pub fn all() -> Vec<LimitCase> {
     [
         branches::cases(),
@@ -44,7 +44,7 @@ pub fn all() -> Vec<LimitCase> {
     .collect()
 }
 
-/// Name and bytes of every case, one at a time.
+/// Returns the name and the bytes of every case, one at a time.
 pub fn classes() -> impl Iterator<Item = (String, Vec<u8>)> {
     all().into_iter().map(|case| {
         let bytes = case.bytes();

@@ -20,7 +20,7 @@ pub(super) struct Condition {
 }
 
 impl Condition {
-    /// The operands of `opcode`, which must be a conditional branch.
+    /// Returns the operands of `opcode`, which must be a conditional branch.
     pub(super) fn of(opcode: u8) -> Self {
         let int = |a, b| [Arg::Int(a), Arg::Int(b)];
         let same = [Arg::Text("a"), Arg::Text("a")];
@@ -54,7 +54,7 @@ impl Condition {
         }
     }
 
-    /// The descriptor of one operand.
+    /// Returns the descriptor of one operand.
     pub(super) fn descriptor(&self) -> &'static str {
         if self.references {
             "Ljava/lang/Object;"

@@ -1,4 +1,4 @@
-//! Methods with many returns. A branch leads to each of them.
+//! Methods with many returns, with a branch to each return.
 
 use super::case::LimitCase;
 use crate::assembler::{CodeBuilder, Label, VerificationTypeInfo as V, access, op};
@@ -98,8 +98,8 @@ pub(super) fn cases() -> Vec<LimitCase> {
     cases
 }
 
-/// [`COUNT`] comparisons, then [`COUNT`] returns. With `nested`, the first comparison jumps to the
-/// last return.
+/// Appends [`COUNT`] comparisons, then [`COUNT`] returns. With `nested`, the first comparison jumps
+/// to the last return.
 fn dense(code: &mut CodeBuilder<'_>, kind: Kind, nested: bool) {
     let targets: Vec<_> = (0..COUNT).map(|_| code.label()).collect();
     compare(code, &targets);

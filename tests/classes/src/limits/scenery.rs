@@ -19,12 +19,12 @@ impl Scenery {
         Self { first }
     }
 
-    /// The index of the `int` in which results are summed.
+    /// Returns the index of the `int` in which results are summed.
     pub(super) fn result(self) -> u16 {
         self.first
     }
 
-    /// The exact types after [`Scenery::fill`].
+    /// Returns the exact types of the variables after [`Scenery::fill`].
     pub(super) fn types(self) -> Vec<V> {
         let object = V::object("java/lang/Object");
         let (string, ints) = (V::object("java/lang/String"), V::object("[I"));
@@ -40,8 +40,8 @@ impl Scenery {
         ]
     }
 
-    /// The types after two paths have joined, which are less exact than [`Scenery::types`].
-    /// [`Scenery::make_use`] does not verify with these types.
+    /// Returns the types of the variables after two paths have joined. They are less exact than
+    /// [`Scenery::types`]; [`Scenery::make_use`] does not verify with them.
     pub(super) fn loose_types(self) -> Vec<V> {
         vec![V::Integer, V::Long, V::Top, V::object("java/lang/Object")]
     }

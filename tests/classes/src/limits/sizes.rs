@@ -75,7 +75,7 @@ pub(super) fn cases() -> Vec<LimitCase> {
     cases
 }
 
-/// Code without branches: allocations, then one return.
+/// Appends code without branches: allocations, then one return.
 fn straight(code: &mut CodeBuilder<'_>, length: usize) {
     code.limits(1 + SITE_STACK, 1);
     mark(code, 3);
@@ -87,7 +87,7 @@ fn straight(code: &mut CodeBuilder<'_>, length: usize) {
     code.iload(0).op(op::IRETURN);
 }
 
-/// A handler range and debug tables that end at the end of the code.
+/// Appends a handler range and debug tables that end at the end of the code.
 fn handler(code: &mut CodeBuilder<'_>, length: usize) {
     code.limits(2 + SITE_STACK, 2);
     let (start, body) = (code.here(), code.label());
@@ -110,7 +110,7 @@ fn handler(code: &mut CodeBuilder<'_>, length: usize) {
     code.local_variable(LocalTable::Variables, (start, end), "n", "I", 0);
 }
 
-/// A loop that consists of all of the code: from pc 0 to a `goto_w` at the end.
+/// Appends a loop that consists of all of the code: from pc 0 to a `goto_w` at the end.
 fn looping(code: &mut CodeBuilder<'_>, length: usize) {
     code.limits(1 + SITE_STACK, 1);
     let start = code.here();
@@ -132,7 +132,7 @@ fn looping(code: &mut CodeBuilder<'_>, length: usize) {
     code.branch_wide(op::GOTO_W, start);
 }
 
-/// A method that gets every kind of probe, but with little room for the probes' operands.
+/// Adds a method that gets every kind of probe, but has little room for the probes' operands.
 fn small(class: &mut ClassBuilder, driver: &mut Driver, max_stack: u16, max_locals: u16) {
     driver
         .call("test", "(I)I", &[Arg::Int(0)])
@@ -157,7 +157,8 @@ fn small(class: &mut ClassBuilder, driver: &mut Driver, max_stack: u16, max_loca
     });
 }
 
-/// A constructor whose `this` is in the last possible local variable when an exception is thrown.
+/// Adds a constructor whose `this` is in the last possible local variable when an exception is
+/// thrown.
 fn this_in_last_local(class: &mut ClassBuilder, driver: &mut Driver) {
     driver
         .construct("(I)V", &[Arg::Int(0)])
@@ -178,7 +179,7 @@ fn this_in_last_local(class: &mut ClassBuilder, driver: &mut Driver) {
     });
 }
 
-/// Three hundred uninitialised objects that are on the stack across a branch.
+/// Adds a method with three hundred uninitialised objects that are on the stack across a branch.
 fn many_new(class: &mut ClassBuilder, driver: &mut Driver) {
     const BUILDER: &str = "java/lang/StringBuilder";
     driver
@@ -210,7 +211,7 @@ fn many_new(class: &mut ClassBuilder, driver: &mut Driver) {
     });
 }
 
-/// Code with a `full_frame` at every second instruction.
+/// Adds a method with a `full_frame` at every second instruction.
 fn full_frames(class: &mut ClassBuilder, driver: &mut Driver) {
     driver
         .call("test", "(I)I", &[Arg::Int(0)])

@@ -2,7 +2,7 @@
 
 use crate::assembler::{ClassBuilder, CodeBuilder, ReferenceKind, op};
 
-/// Instructions that push values.
+/// Instructions that push values, and the facts about them.
 pub(super) struct Source {
     /// The part of a class name that stands for this source.
     pub(super) name: &'static str,

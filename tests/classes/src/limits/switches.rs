@@ -80,7 +80,7 @@ pub(super) fn cases() -> Vec<LimitCase> {
     cases
 }
 
-/// A switch in which each key leads to its own return.
+/// Appends a switch in which each key leads to its own return.
 fn returns(code: &mut CodeBuilder<'_>, switch: Switch) {
     let default = code.label();
     let targets: Vec<_> = (0..CASES).map(|_| code.label()).collect();
@@ -98,7 +98,7 @@ fn returns(code: &mut CodeBuilder<'_>, switch: Switch) {
         .op(op::IRETURN);
 }
 
-/// A switch in which all keys share fifty targets.
+/// Appends a switch in which all keys share fifty targets.
 fn shared(code: &mut CodeBuilder<'_>, switch: Switch) {
     let default = code.label();
     let targets: Vec<_> = (0..50).map(|_| code.label()).collect();
@@ -114,8 +114,8 @@ fn shared(code: &mut CodeBuilder<'_>, switch: Switch) {
         .op(op::IRETURN);
 }
 
-/// A switch in which each key leads to a `goto` to one return. The first `goto` is longer than
-/// 30,000 bytes. A `lookupswitch` has only half of the keys, since its code would be too long
+/// Appends a switch in which each key leads to a `goto` to one return. The first `goto` is longer
+/// than 30,000 bytes. A `lookupswitch` has only half of the keys, since its code would be too long
 /// otherwise.
 fn joined(code: &mut CodeBuilder<'_>, switch: Switch) {
     let (default, end) = (code.label(), code.label());
@@ -139,7 +139,7 @@ fn joined(code: &mut CodeBuilder<'_>, switch: Switch) {
     code.bind(end).frame(&LOCALS, &[V::Integer]).op(op::IRETURN);
 }
 
-/// A switch at the end of a loop; all of its targets stand before it.
+/// Appends a switch at the end of a loop; all of its targets stand before it.
 fn backward(code: &mut CodeBuilder<'_>, switch: Switch) {
     let default = code.label();
     let mut targets = Vec::new();
@@ -160,7 +160,7 @@ fn backward(code: &mut CodeBuilder<'_>, switch: Switch) {
         .op(op::IRETURN);
 }
 
-/// Keys at the ends of the `int` range, and a switch without cases.
+/// Appends switches with keys at the ends of the `int` range, and a switch without cases.
 fn extreme_keys(code: &mut CodeBuilder<'_>) {
     code.limits(1, 2).iconst(0).istore(1);
     let (low, high, default) = (code.label(), code.label(), code.label());

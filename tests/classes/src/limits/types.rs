@@ -109,8 +109,8 @@ fn take(code: &mut CodeBuilder<'_>, descriptor: &str) {
         .istore(RESULT);
 }
 
-/// The load instruction for a type. The opcode of the store is [`op::ISTORE`] - [`op::ILOAD`]
-/// greater.
+/// Returns the opcode of the load instruction for a type. The opcode of the store is greater by
+/// [`op::ISTORE`] - [`op::ILOAD`].
 fn load_of(descriptor: &str) -> u8 {
     match descriptor.as_bytes()[0] {
         b'J' => op::LLOAD,
@@ -121,7 +121,7 @@ fn load_of(descriptor: &str) -> u8 {
     }
 }
 
-/// The type after two paths have joined: every reference is an `Object`.
+/// Returns the type after two paths have joined: every reference is an `Object`.
 fn loose(descriptor: &str) -> V {
     match load_of(descriptor) {
         op::LLOAD => V::Long,
@@ -230,8 +230,8 @@ fn branch_and_return(code: &mut CodeBuilder<'_>, fall_through: impl FnOnce(&mut 
     code.iload(RESULT).op(op::IRETURN);
 }
 
-/// A store over one half of a wide local makes the other half unusable (JVMS
-/// §4.10.1.7, `storeIsTypeSafe`).
+/// Adds a method that stores over one half of a wide local. This makes the other half unusable
+/// (JVMS §4.10.1.7, `storeIsTypeSafe`).
 fn killed(class: &mut ClassBuilder, wide: u8, at: u16, store: u8, over: u16) {
     class.method(FLAGS, "test", "(I)I", |code| {
         code.limits(2 + SITE_STACK, 8).iconst(0).istore(RESULT);
@@ -260,7 +260,7 @@ fn killed(class: &mut ClassBuilder, wide: u8, at: u16, store: u8, over: u16) {
     });
 }
 
-/// The type is known only from a handler's frame.
+/// Adds a method in which the type is known only from a handler's frame.
 fn caught(class: &mut ClassBuilder) {
     const NUMBER_FORMAT: &str = "java/lang/NumberFormatException";
     let descriptor = "Ljava/lang/NumberFormatException;";
@@ -283,7 +283,7 @@ fn caught(class: &mut ClassBuilder) {
     });
 }
 
-/// The types are known only from a chain of frames of several forms.
+/// Adds a method in which the types are known only from a chain of frames of several forms.
 fn after_frame(class: &mut ClassBuilder) {
     add_take(class, "[Ljava/lang/String;");
     class.method(FLAGS, "test", "(I)I", |code| {
@@ -312,7 +312,8 @@ fn after_frame(class: &mut ClassBuilder) {
     });
 }
 
-/// A call of `<init>` changes the type of all copies of an object to initialised.
+/// Adds a method in which a call of `<init>` changes the type of all copies of an object to
+/// initialised.
 fn initialized_copies(class: &mut ClassBuilder) {
     const BUILDER: &str = "java/lang/StringBuilder";
     class.method(FLAGS, "test", "(I)I", |code| {
@@ -333,7 +334,7 @@ fn initialized_copies(class: &mut ClassBuilder) {
     });
 }
 
-/// A frame declares an interface type for a local variable that has a class type.
+/// Adds a method with a frame that declares an interface type for a local variable of a class type.
 fn interface_from_frame(class: &mut ClassBuilder) {
     const SEQUENCE: &str = "java/lang/CharSequence";
     class.method(FLAGS, "test", "(I)I", |code| {
@@ -356,7 +357,7 @@ fn interface_from_frame(class: &mut ClassBuilder) {
     });
 }
 
-/// Locals beyond 255, with a gap before them.
+/// Adds a method with locals beyond 255, and a gap before them.
 fn high_locals(class: &mut ClassBuilder) {
     class.method(FLAGS, "test", "(I)I", |code| {
         code.limits(2 + SITE_STACK, 304).iconst(0).istore(RESULT);

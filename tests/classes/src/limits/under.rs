@@ -11,7 +11,8 @@ use crate::shapes::{Driver, SITE_STACK, mark};
 const BUILDER: &str = "java/lang/StringBuilder";
 const OBJECT: &str = "java/lang/Object";
 
-/// The values on the stack, in locals or in between when the long branch is reached.
+/// The values on the stack or in locals when the long branch is reached, or the code between the
+/// branch and its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Under {
     /// A `String`, a `long` and an `int[]` are on the stack under the operands. The frame at the
@@ -184,7 +185,7 @@ impl Test {
         mark(code, 3);
     }
 
-    /// The filler between the branch and its target.
+    /// Appends the filler between the branch and its target.
     fn between(
         &self,
         code: &mut CodeBuilder<'_>,
@@ -219,7 +220,7 @@ impl Test {
         filler.emit(code);
     }
 
-    /// The types of the locals in a frame: arguments, scenery and the extra local.
+    /// Returns the types of the locals in a frame: arguments, scenery and the extra local.
     fn locals(&self, code: &CodeBuilder<'_>, scenery: &[V], held: &Held) -> Vec<V> {
         let mut locals = [code.initial_locals(), scenery.to_vec()].concat();
         if held.local != V::Top {
@@ -231,7 +232,7 @@ impl Test {
         locals
     }
 
-    /// Pushes the values under the operands.
+    /// Pushes the values under the operands. Returns their types.
     fn push_held(&self, code: &mut CodeBuilder<'_>) -> Held {
         let fresh = |at: Label| V::Uninitialized(at);
         let mut local = V::Top;
@@ -278,7 +279,7 @@ impl Test {
         }
     }
 
-    /// Uses the held values, which verifies only with their exact types, and pushes values of these
+    /// Uses the held values. This verifies only with their exact types. Then pushes values of these
     /// types again.
     fn look_at_held(&self, code: &mut CodeBuilder<'_>) {
         if self.under == Under::Values {

@@ -1,4 +1,4 @@
-//! The input of a mutation: a method of a class, and random numbers.
+//! The input of a mutation: a method of a class, and a generator of random numbers.
 
 use super::class::{Class, Code};
 use super::code_attributes::find;
@@ -14,23 +14,23 @@ pub(super) struct Body<'m> {
 }
 
 impl Body<'_> {
-    /// The method's code; `None` if it has none.
+    /// Returns the method's code; `None` if it has none.
     pub(super) fn code(&self) -> Option<&Code> {
         self.class.methods.get(self.method)?.code()
     }
 
-    /// The method's code, to be changed.
+    /// Returns the method's code, to be changed.
     pub(super) fn code_mut(&mut self) -> Option<&mut Code> {
         self.class.methods.get_mut(self.method)?.code_mut()
     }
 
-    /// The offsets of the method's instructions.
+    /// Returns the offsets of the method's instructions.
     pub(super) fn starts(&self) -> Option<Vec<usize>> {
         starts(&self.code()?.bytes)
     }
 
-    /// The offsets to which a jump may lead: those with a frame, or all offsets if the class
-    /// version has no frames.
+    /// Returns the offsets to which a jump may lead: the offsets with a frame, or all offsets if
+    /// the class version has no frames.
     pub(super) fn landings(&self) -> Option<Vec<usize>> {
         if self.class.major < 50 {
             return self.starts();
@@ -39,7 +39,7 @@ impl Body<'_> {
         Some(frames::parse(info)?.iter().map(|it| it.at).collect())
     }
 
-    /// The offset and opcode of a random instruction for which `wanted` returns true.
+    /// Returns the offset and opcode of a random instruction for which `wanted` returns true.
     pub(super) fn random_instruction(
         &mut self,
         wanted: impl Fn(u8) -> bool,
@@ -54,7 +54,7 @@ impl Body<'_> {
         Some((*starts.get(chosen)?, opcodes[chosen]))
     }
 
-    /// The length of the instruction at an offset.
+    /// Returns the length of the instruction at an offset.
     pub(super) fn length_at(&self, at: usize) -> Option<usize> {
         let starts = self.starts()?;
         let end = starts

@@ -37,7 +37,7 @@ pub(super) fn remove(bytes: &mut Vec<u8>, random: &mut Random) {
     bytes.drain(at..end);
 }
 
-/// Joins the beginning of one file and the end of another.
+/// Replaces the end of one file by the end of another.
 pub(super) fn splice(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
     bytes.truncate(random.below(bytes.len()));
     let from = match random.one_in(2) {

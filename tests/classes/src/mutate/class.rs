@@ -14,7 +14,7 @@ pub struct Constant {
 }
 
 impl Constant {
-    /// The `n`th two-byte index of the constant.
+    /// Returns the `n`th two-byte index of the constant.
     #[must_use]
     pub fn index(&self, n: usize) -> u16 {
         u2(&self.bytes, 2 * n).unwrap_or(0)
@@ -234,7 +234,7 @@ impl Class {
         (cursor.0.is_empty() && class.write() == bytes).then_some(class)
     }
 
-    /// The bytes of the class file.
+    /// Returns the bytes of the class file.
     #[must_use]
     pub fn write(&self) -> Vec<u8> {
         let mut out = vec![0xCA, 0xFE, 0xBA, 0xBE];
@@ -264,13 +264,13 @@ impl Class {
         out
     }
 
-    /// The text of a `Utf8` constant; empty for any other constant.
+    /// Returns the text of a `Utf8` constant; empty for any other constant.
     #[must_use]
     pub fn utf8(&self, index: u16) -> &[u8] {
         utf8(&self.pool, index).unwrap_or_default()
     }
 
-    /// The indexes of the constants with this tag.
+    /// Returns the indexes of the constants with this tag.
     #[must_use]
     pub fn constants(&self, tag: u8) -> Vec<u16> {
         (1..self.pool.len() as u16)
@@ -278,7 +278,7 @@ impl Class {
             .collect()
     }
 
-    /// The descriptor of the member that a field or method constant names.
+    /// Returns the descriptor of the member that a field or method constant names.
     #[must_use]
     pub fn descriptor_of(&self, index: u16) -> &[u8] {
         let name_and_type = self
@@ -292,7 +292,7 @@ impl Class {
         )
     }
 
-    /// The positions of the methods that have code.
+    /// Returns the positions of the methods that have code.
     #[must_use]
     pub fn with_code(&self) -> Vec<usize> {
         (0..self.methods.len())
@@ -302,7 +302,7 @@ impl Class {
 }
 
 impl Member {
-    /// The method's code, if it has any.
+    /// Returns the method's code, if it has any.
     #[must_use]
     pub fn code(&self) -> Option<&Code> {
         self.attributes.iter().find_map(|it| match &it.info {
@@ -311,7 +311,7 @@ impl Member {
         })
     }
 
-    /// The method's code for changing, if it has any.
+    /// Returns the method's code for changing; `None` if it has none.
     pub fn code_mut(&mut self) -> Option<&mut Code> {
         self.attributes
             .iter_mut()

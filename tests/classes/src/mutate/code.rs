@@ -155,7 +155,7 @@ pub(super) fn shorten(body: &mut Body<'_>) -> Option<()> {
     Some(())
 }
 
-/// The ranges of the method's statements, according to its line table.
+/// Returns the ranges of the method's statements, according to its line table.
 fn statements(body: &Body<'_>) -> Option<Vec<(usize, usize)>> {
     let code = body.code()?;
     let mut bounds: Vec<usize> = lines(find(body.class, code, b"LineNumberTable")?)
@@ -298,8 +298,8 @@ pub(super) fn handlers(body: &mut Body<'_>) -> Option<()> {
     Some(())
 }
 
-/// Adds an entry that catches all exceptions. Its handler is that of another entry, or an offset
-/// with a frame.
+/// Adds an entry that catches all exceptions. Its handler is the handler of another entry, or an
+/// offset with a frame.
 pub(super) fn add_handler(body: &mut Body<'_>) -> Option<()> {
     let starts = body.starts()?;
     let landings = body.landings()?;

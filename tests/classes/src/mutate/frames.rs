@@ -1,4 +1,4 @@
-//! Parses the frames of a `StackMapTable`, as far as needed for moving and rewriting them.
+//! Parses the frames of a `StackMapTable`, as far as mutations need them.
 
 use super::class::u2;
 
@@ -23,7 +23,7 @@ pub(super) enum Form {
     Full(Vec<u8>),
 }
 
-/// The length in bytes of `count` verification types.
+/// Returns the length in bytes of `count` verification types.
 fn types(bytes: &[u8], count: usize) -> Option<usize> {
     let mut length = 0;
     for _ in 0..count {
@@ -36,7 +36,7 @@ fn types(bytes: &[u8], count: usize) -> Option<usize> {
     (length <= bytes.len()).then_some(length)
 }
 
-/// The frames of an attribute's content.
+/// Parses the frames of an attribute's content.
 pub(super) fn parse(info: &[u8]) -> Option<Vec<Frame>> {
     let count = u2(info, 0)?;
     let mut rest = &info[2..];
@@ -82,7 +82,7 @@ pub(super) fn parse(info: &[u8]) -> Option<Vec<Frame>> {
     rest.is_empty().then_some(frames)
 }
 
-/// The content of an attribute with these frames; `None` if they are not in order.
+/// Returns the content of an attribute with these frames; `None` if the frames are not in order.
 pub(super) fn write(frames: &[Frame]) -> Option<Vec<u8>> {
     let mut out = u16::try_from(frames.len()).ok()?.to_be_bytes().to_vec();
     let mut next = 0;

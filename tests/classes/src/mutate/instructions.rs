@@ -89,8 +89,8 @@ pub(super) const ALIKE: &[&[u8]] = &[
     &[0xb6, 0xb7],
 ];
 
-/// Sequences of opcodes that may replace an instruction, filled up with `nop`s. They leave the
-/// stack at the same depth.
+/// Returns sequences of opcodes that may replace an instruction. They are filled up with `nop`s,
+/// and leave the stack at the same depth.
 pub(super) fn shorter(opcode: u8) -> &'static [&'static [u8]] {
     match opcode {
         0x10..=0x13 => &[&[0x03], &[0x08], &[0x02], &[0x1a], &[0x01]],
@@ -118,8 +118,8 @@ pub(super) fn shorter(opcode: u8) -> &'static [&'static [u8]] {
     }
 }
 
-/// The offsets of the instructions of `code`; `None` if it has undefined opcodes or ends inside an
-/// instruction.
+/// Returns the offsets of the instructions of `code`; `None` if it has undefined opcodes or ends
+/// inside an instruction.
 #[must_use]
 pub fn starts(code: &[u8]) -> Option<Vec<usize>> {
     let mut starts = Vec::new();
@@ -131,7 +131,7 @@ pub fn starts(code: &[u8]) -> Option<Vec<usize>> {
     (at == code.len()).then_some(starts)
 }
 
-/// The length of the instruction at `at`.
+/// Returns the length of the instruction at `at`.
 fn length(code: &[u8], at: usize) -> Option<usize> {
     let opcode = *code.get(at)?;
     let operands = (at + 4) & !3;
@@ -169,7 +169,7 @@ pub(super) fn ends_block(opcode: u8) -> bool {
     is_branch2(opcode) || matches!(opcode, 0xa9..=0xb1 | 0xbf | 0xc8 | 0xc9)
 }
 
-/// The positions of the 32-bit jump offsets of the switch at `at`.
+/// Returns the positions of the 32-bit jump offsets of the switch at `at`.
 pub(super) fn switch_offsets(code: &[u8], at: usize) -> Vec<usize> {
     let operands = (at + 4) & !3;
     let length = length(code, at).unwrap_or(0);
@@ -186,7 +186,7 @@ pub(super) fn switch_offsets(code: &[u8], at: usize) -> Vec<usize> {
         .collect()
 }
 
-/// The offsets of all jump targets.
+/// Returns the offsets of all jump targets.
 #[must_use]
 pub fn targets(code: &[u8]) -> Vec<usize> {
     let mut targets = Vec::new();

@@ -1,8 +1,8 @@
 //! Mutants of classes. The same seed gives the same mutant on every machine.
 //!
 //! The mutator parses classes with its own reader ([`class::Class`]), independently of the
-//! rewriter. It makes two kinds of mutants: HotSpot accepts many of the *runnable* ones; mutants of
-//! the kind *any* may violate all rules of the format.
+//! rewriter. It makes two kinds of mutants. HotSpot accepts many of the *runnable* mutants. Mutants
+//! of the kind *any* may violate all rules of the format.
 //!
 //! ```
 //! use loadhook_testclasses::mutate::{Kind, Mutator};
@@ -108,7 +108,7 @@ const ANY: &[Mutation] = &[
     ("byte of code", code::byte),
 ];
 
-/// Makes mutants of a set of classes.
+/// A maker of mutants of a set of classes.
 #[derive(Clone, Debug)]
 pub struct Mutator {
     seeds: Vec<Vec<u8>>,
@@ -123,13 +123,13 @@ impl Mutator {
         Mutator { seeds, classes }
     }
 
-    /// Number of seed classes.
+    /// Returns the number of seed classes.
     #[must_use]
     pub fn seeds(&self) -> usize {
         self.seeds.len()
     }
 
-    /// The seed class with the index `which`.
+    /// Returns the seed class with the index `which`.
     #[must_use]
     pub fn seed(&self, which: usize) -> &[u8] {
         &self.seeds[which]
@@ -141,7 +141,8 @@ impl Mutator {
         self.some_steps(which, number, kind, u32::MAX)
     }
 
-    /// Makes the mutant with only the steps in `mask`, to find the steps that cause a failure.
+    /// Makes the mutant with only the steps in the bit mask `mask`. This finds the steps that cause
+    /// a failure.
     #[must_use]
     pub fn some_steps(&self, which: usize, number: u64, kind: Kind, mask: u32) -> Mutant {
         let mut random = Random::new(number ^ (which as u64) << 40);
@@ -173,7 +174,7 @@ impl Mutator {
     }
 }
 
-/// Mutates a class once. Returns `None` if some tries found nothing to change.
+/// Mutates a class once. Returns `None` if eight tries found nothing to change.
 fn mutate(class: &mut Class, kind: Kind, random: &mut Random) -> Option<String> {
     let methods = class.with_code();
     for _ in 0..8 {

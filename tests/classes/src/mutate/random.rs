@@ -11,7 +11,7 @@ impl Random {
         Random(seed)
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
@@ -20,7 +20,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `bound`; 0 if `bound` is 0.
+    /// Returns a number below `bound`; 0 if `bound` is 0.
     pub fn below(&mut self, bound: usize) -> usize {
         match bound {
             0 => 0,
@@ -33,12 +33,12 @@ impl Random {
         self.below(times) == 0
     }
 
-    /// A byte.
+    /// Returns a byte.
     pub fn u1(&mut self) -> u8 {
         self.bits() as u8
     }
 
-    /// A 16-bit number, often 0, the greatest number or near them.
+    /// Returns a 16-bit number, often 0, the greatest number or near them.
     pub fn u2(&mut self) -> u16 {
         const BORDERS: [u16; 12] = [
             0, 1, 2, 0x7f, 0x80, 0xff, 0x100, 0x7fff, 0x8000, 0xfffe, 0xffff, 8,
@@ -49,7 +49,7 @@ impl Random {
         }
     }
 
-    /// A random element of the slice `of`; `None` if the slice is empty.
+    /// Returns a random element of the slice `of`; `None` if the slice is empty.
     pub fn pick<'t, T>(&mut self, of: &'t [T]) -> Option<&'t T> {
         of.get(self.below(of.len()))
     }

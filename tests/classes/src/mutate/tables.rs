@@ -132,8 +132,8 @@ pub(super) fn class_flags(body: &mut Body<'_>) -> Option<()> {
     Some(())
 }
 
-/// Changes the version. The JVM reads no frames below version 50: they are then removed, or left in
-/// the class as stale frames.
+/// Changes the version. The JVM reads no frames below version 50. The mutation then removes the
+/// frames, or leaves them in the class as stale frames.
 pub(super) fn version(body: &mut Body<'_>) -> Option<()> {
     let newest = body.class.major.max(52);
     let old = body.random.one_in(2);

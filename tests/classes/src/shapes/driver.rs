@@ -17,7 +17,7 @@ pub enum Arg {
     Float(f32),
     /// A `double`.
     Double(f64),
-    /// A string; equal ones are the same object.
+    /// A string; equal strings are the same object.
     Text(&'static str),
     /// `null`.
     Null,
@@ -36,11 +36,11 @@ enum Call {
     },
 }
 
-/// Collects calls, and adds the method `public static Object run()` that makes these calls.
+/// A collector of calls. It adds the method `public static Object run()`, which makes these calls.
 ///
-/// The result is one string. For each call it has the value returned or the class of the exception
-/// thrown, then the path taken. The path is a number, to which each [`mark`] appends a digit. So
-/// the results of two runs are equal only if they took the same path.
+/// The result of `run()` is one string. For each call, the string has the value returned or the
+/// class of the exception thrown, then the path taken. The path is a number, to which each [`mark`]
+/// appends a digit. So the results of two runs are equal only if they took the same path.
 ///
 /// `run`, `mark` and the field `path` are synthetic, so that golden files can omit them.
 #[derive(Debug, Clone, Default)]
@@ -48,7 +48,7 @@ pub struct Driver {
     calls: Vec<Call>,
 }
 
-/// Appends `digit` to the path taken; needs one operand-stack slot.
+/// Appends code that adds `digit` to the path taken. It needs one operand-stack slot.
 pub fn mark(code: &mut CodeBuilder<'_>, digit: i16) {
     let this_class = code.this_class();
     match digit {
@@ -67,7 +67,7 @@ pub fn constructor(
     class.method(access::PUBLIC, "<init>", descriptor, build);
 }
 
-/// Adds the constructor that only calls the superclass's.
+/// Adds a constructor that only calls the constructor of the superclass.
 pub fn trivial_constructor(class: &mut ClassBuilder) {
     let super_class = class.super_class().to_owned();
     constructor(class, "()V", |code| {
@@ -79,7 +79,7 @@ pub fn trivial_constructor(class: &mut ClassBuilder) {
 }
 
 impl Driver {
-    /// A driver without calls.
+    /// Makes a driver without calls.
     pub fn new() -> Self {
         Self::default()
     }
@@ -89,7 +89,7 @@ impl Driver {
         self.calls.is_empty()
     }
 
-    /// Calls a static method of the class.
+    /// Makes `run()` call a static method of the class.
     pub fn call(&mut self, name: &str, descriptor: &str, arguments: &[Arg]) -> &mut Self {
         let (name, descriptor) = (name.to_owned(), descriptor.to_owned());
         self.calls.push(Call::Static {
@@ -100,8 +100,8 @@ impl Driver {
         self
     }
 
-    /// Creates an instance of the class and reads its field `state`. [`Driver::add_to`] then adds
-    /// this field.
+    /// Makes `run()` create an instance of the class, and read its field `state`.
+    /// [`Driver::add_to`] then adds this field.
     pub fn construct(&mut self, descriptor: &str, arguments: &[Arg]) -> &mut Self {
         let descriptor = descriptor.to_owned();
         self.calls.push(Call::New {
@@ -111,7 +111,7 @@ impl Driver {
         self
     }
 
-    /// Adds `run`, `mark` and the fields that these need.
+    /// Adds `run` and `mark`, and the fields that they need.
     pub fn add_to(&self, class: &mut ClassBuilder) {
         let flags = access::PUBLIC | access::STATIC | access::SYNTHETIC;
         if self
@@ -147,7 +147,8 @@ impl Driver {
     }
 }
 
-/// Makes one call. Appends its result or exception, and the path taken, to the text in local 0.
+/// Appends code that makes one call, and then appends the call's result or exception, and the path
+/// taken, to the text in local 0.
 fn write_call(code: &mut CodeBuilder<'_>, call: &Call) {
     let this_class = code.this_class();
     let locals = [V::object(BUILDER)];
@@ -218,14 +219,16 @@ fn push(code: &mut CodeBuilder<'_>, arguments: &[Arg]) {
     }
 }
 
-/// Appends a value of the type `descriptor` to the string builder that is under it on the stack.
+/// Appends code that adds a value of the type `descriptor` to the string builder that is under it
+/// on the stack.
 fn append(code: &mut CodeBuilder<'_>, descriptor: &str) {
     let parameter = match descriptor {
         // A `void` method has pushed nothing.
         "V" => return,
         "B" | "S" => "I",
         "Ljava/lang/String;" | "I" | "J" | "F" | "D" | "Z" | "C" => descriptor,
-        // Append only whether it is null: the text of other objects may differ from run to run.
+        // Append only whether the value is null: the text of other objects may differ from run to
+        // run.
         _ => {
             code.typed(op::INSTANCEOF, "java/lang/Object");
             "Z"

@@ -5,8 +5,8 @@ use crate::assembler::{CodeBuilder, op};
 /// Number of additional operand stack slots that a [`Filler`] needs.
 pub const SITE_STACK: u16 = 2;
 
-/// Straight-line code of an exact length, which only makes some allocations. Probes at the
-/// allocations make the code longer, although it has no branch, return or frame.
+/// Straight-line code of an exact length. It only makes allocations. Probes at the allocations make
+/// the code longer, although it has no branch, return or frame.
 ///
 /// It needs no local variable and [`SITE_STACK`] slots of operand stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl Filler {
     }
 }
 
-/// One allocation whose result is dropped.
+/// Appends one allocation whose result is dropped.
 fn emit_site(code: &mut CodeBuilder<'_>, site: usize) {
     match site % 4 {
         0 => code.typed(op::NEW, "java/lang/Object"),

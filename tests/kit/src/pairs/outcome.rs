@@ -91,7 +91,7 @@ pub struct Verdict {
 }
 
 impl Outcome {
-    /// The observations of the run; `None` if the run did not end by itself.
+    /// Returns the observations of the run; `None` if the run did not end by itself.
     #[must_use]
     pub fn ran(&self) -> Option<&Ran> {
         match &self.run {
@@ -112,8 +112,8 @@ impl Outcome {
 }
 
 impl Verdict {
-    /// A text about the difference between the rewritten class and the original; `None` if they
-    /// agree or cannot be compared.
+    /// Describes the difference between the rewritten class and the original; `None` if they agree
+    /// or cannot be compared.
     #[must_use]
     pub fn disagreement(&self) -> Option<String> {
         let rewritten = self.rewritten.as_ref()?;
@@ -161,8 +161,8 @@ impl Verdict {
     }
 }
 
-/// The first call in which two runs differ. The depth at which a stack or heap overflows differs
-/// from run to run, and later calls may depend on it, so nothing after an overflow is compared.
+/// Returns the first call in which two runs differ. Nothing after an overflow of the stack or heap
+/// is compared: the depth of the overflow differs from run to run, and later calls may depend on it.
 fn first_difference<'a>(original: &'a Ran, rewritten: &'a Ran) -> Option<(&'a str, &'a str)> {
     let mut pairs = original.calls.iter().zip(&rewritten.calls);
     if let Some((a, b)) = pairs.find(|(a, b)| a != b || overflowed(a)) {

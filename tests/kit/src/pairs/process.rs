@@ -67,7 +67,7 @@ impl Process {
         }
     }
 
-    /// Sends pairs from a thread of its own while `receive` reads the answers.
+    /// Sends pairs in a separate thread while `receive` reads the answers.
     pub(crate) fn send_all<T>(
         &mut self,
         pairs: &[(&[u8], &[u8])],
@@ -99,7 +99,7 @@ impl Process {
         })
     }
 
-    /// The next answer.
+    /// Reads the next answer.
     pub(crate) fn reply(&mut self) -> Result<Reply> {
         let Some(frame) = self.frame()? else {
             return Ok(Reply::Ended);
@@ -109,7 +109,7 @@ impl Process {
         Ok(Reply::Outcome(outcome))
     }
 
-    /// The next frame; `None` if the JVM has ended.
+    /// Reads the next frame; `None` if the JVM has ended.
     fn frame(&mut self) -> Result<Option<Vec<u8>>> {
         let mut length = [0; 4];
         if !filled(self.stdout.read_exact(&mut length))? {
@@ -153,7 +153,7 @@ fn send(writer: &mut impl Write, (original, rewritten): &(&[u8], &[u8])) -> io::
     writer.write_all(rewritten)
 }
 
-/// Reads the fields of an answer, as `RunPairs.java` writes them.
+/// A reader of the fields of an answer, which `RunPairs.java` writes.
 struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {

@@ -1,4 +1,4 @@
-//! Compares names and order of attributes with those that `cafebabe` reads.
+//! Compares the names and the order of attributes with the attributes that `cafebabe` reads.
 
 use anyhow::Result;
 use cafebabe::attributes::AttributeInfo;

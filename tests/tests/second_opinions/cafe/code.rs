@@ -1,4 +1,4 @@
-//! Compares the code of methods and the tables inside `Code` with those that `cafebabe` reads.
+//! Compares the code of methods, and the tables inside `Code`, with the code that `cafebabe` reads.
 
 use std::borrow::Cow;
 

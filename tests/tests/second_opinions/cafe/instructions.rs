@@ -1,4 +1,4 @@
-//! Compares instructions and their operands with those that `cafebabe` reads.
+//! Compares instructions and their operands with the instructions that `cafebabe` reads.
 
 use std::mem::{Discriminant, discriminant};
 
@@ -42,7 +42,8 @@ fn same_name<'a>(opcode: Opcode, theirs: &TheirOpcode<'a>, known: &mut Known<'a>
     Ok(())
 }
 
-/// The number of the local variable that an instruction uses, from its operand or its opcode.
+/// Returns the number of the local variable that an instruction uses, from its operand or its
+/// opcode.
 fn local(ours: &Instruction<'_>) -> u16 {
     match ours.opcode.byte() {
         opcode @ 0x1a..=0x2d => u16::from((opcode - 0x1a) % 4),

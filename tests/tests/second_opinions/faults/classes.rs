@@ -30,7 +30,8 @@ fn utf8(class: &mut Class, text: &[u8]) -> u16 {
     constant(class, 1, &bytes)
 }
 
-/// Adds a `CONSTANT_Class`, or another constant that consists of a name; returns its index.
+/// Adds a `CONSTANT_Class`, or another constant that consists of a name. Returns the index of the
+/// constant.
 fn named(class: &mut Class, tag: u8, name: &str) -> u16 {
     let name = utf8(class, name.as_bytes());
     indexes(class, tag, &[name])
@@ -87,7 +88,7 @@ fn member(
     }
 }
 
-/// A class with the method `static void code()`, which has this code.
+/// Returns a class with the method `static void code()`, which has this code.
 fn with_code(name: &str, bytes: &[u8], frames: Option<&[u8]>) -> Vec<u8> {
     let mut class = empty(name, 52);
     let attributes = frames

@@ -31,15 +31,15 @@ struct Fault {
     shows: fn(&[u8]) -> Result<()>,
     /// Loadhook's own treatment of the class.
     ours: Ours,
-    /// Some of the lines that `javap` prints for the class.
+    /// Lines that `javap` prints for the class, among others.
     javap: &'static [&'static str],
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ours {
-    /// Loadhook reads all of the class as `javap` prints it.
+    /// Loadhook reads the whole class as `javap` prints it.
     Agrees,
-    /// Loadhook reads the class but, like `javap` or HotSpot, refuses some of its code.
+    /// Loadhook reads the class but, like `javap` or HotSpot, refuses code of the class.
     ReadsClass,
     /// Loadhook refuses the class.
     Refuses,
@@ -342,7 +342,7 @@ fn nom_refuses(class: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// The instructions of the first method, as classfile-parser reads them.
+/// Returns the instructions of the first method, as classfile-parser reads them.
 fn code_of(class: &[u8]) -> Result<Vec<u8>> {
     let (_, class) = classfile_parser::class_parser(class)
         .map_err(|_| anyhow!("the crate refuses the class"))?;
@@ -356,7 +356,7 @@ fn code_of(class: &[u8]) -> Result<Vec<u8>> {
     Ok(code.code)
 }
 
-/// An attribute of the first method's code, according to the mutator's reader.
+/// Returns an attribute of the first method's code, as the mutator's reader finds it.
 fn attribute_of_code(class: &[u8], name: &[u8]) -> Result<Vec<u8>> {
     let class = Class::parse(class).context("the bytes are no class")?;
     let code = class

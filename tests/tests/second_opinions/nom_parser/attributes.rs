@@ -1,4 +1,5 @@
-//! Compares names, order and contents of attributes with those that `classfile-parser` reads.
+//! Compares the names, the order and the contents of attributes with the attributes that
+//! `classfile-parser` reads.
 
 use anyhow::{Result, ensure};
 use loadhook_rewrite::class::Attributes;

@@ -1,5 +1,5 @@
-//! Compares constants with those that `classfile-parser` reads. That crate does not resolve the
-//! indexes in a constant.
+//! Compares constants with the constants that `classfile-parser` reads. That crate does not resolve
+//! the indexes in a constant.
 
 use anyhow::{Context, Result, bail};
 use classfile_parser::ClassFile as TheirClass;

@@ -1,4 +1,4 @@
-//! Compares instructions and their operands with those that `classfile-parser` reads.
+//! Compares instructions and their operands with the instructions that `classfile-parser` reads.
 
 use std::cell::RefCell;
 

@@ -11,7 +11,7 @@ pub(super) const THIS: V = V::UninitializedThis;
 /// The type `Integer` of the constructors' usual argument.
 pub(super) const INT: V = V::Integer;
 
-/// The type of `this` once initialised.
+/// Returns the type of `this` once it is initialised.
 pub(super) fn initialized(code: &CodeBuilder<'_>) -> V {
     V::Object(code.this_class())
 }

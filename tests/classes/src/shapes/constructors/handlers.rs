@@ -175,8 +175,8 @@ fn rethrows(class: &mut ClassBuilder, driver: &mut Driver, filler: Filler) {
     });
 }
 
-/// `this` moves out of local 0 inside a range, so in the handler's frame neither local can have
-/// `this`.
+/// Adds a constructor that moves `this` out of local 0 inside a range. So in the handler's frame
+/// neither local can have `this`.
 fn moves(class: &mut ClassBuilder, driver: &mut Driver, filler: Filler) {
     good_and_bad(driver);
     constructor(class, DESCRIPTOR, |code| {
@@ -205,9 +205,9 @@ fn moves(class: &mut ClassBuilder, driver: &mut Driver, filler: Filler) {
     });
 }
 
-/// One handler for ranges before and after the super call. Merging uninitialised and initialised
-/// `this` gives an unusable type, so the handler can only throw. No frame can express this (JVMS
-/// §4.10.1.2, flags).
+/// Adds a constructor with one handler for ranges before and after the super call. Merging
+/// uninitialised and initialised `this` gives an unusable type, so the handler can only throw. No
+/// frame can express this (JVMS §4.10.1.2, flags).
 fn shared(class: &mut ClassBuilder, driver: &mut Driver, filler: Filler) {
     good_and_bad(driver);
     constructor(class, DESCRIPTOR, |code| {

@@ -1,4 +1,4 @@
-//! Constructors of forms that few or no compilers write.
+//! Constructors in forms that few or no compilers write.
 //!
 //! Until a constructor has called another constructor, its `this` has the type `uninitializedThis`
 //! (JVMS §4.10.2.4), which restricts the code that may be inserted. In each shape, the call or
@@ -13,7 +13,7 @@ mod subroutines;
 
 pub use shape::ConstructorShape;
 
-/// Every shape.
+/// Returns every shape.
 pub fn shapes() -> Vec<ConstructorShape> {
     [
         branches::SHAPES,

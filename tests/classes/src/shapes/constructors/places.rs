@@ -57,7 +57,7 @@ pub(super) const SHAPES: &[ConstructorShape] = &[
     ),
 ];
 
-/// Appends a conditional jump over the filler to a frame with `locals`. These must have `this` in
+/// Appends a conditional jump over the filler to a frame with `locals`, which must have `this` in
 /// the right place.
 fn branch_over(code: &mut CodeBuilder<'_>, filler: Filler, locals: &[V], stack: &[V]) {
     let over = code.label();
@@ -144,7 +144,7 @@ fn high_local(class: &mut ClassBuilder, driver: &mut Driver, filler: Filler) {
     });
 }
 
-/// A call that can throw while `this` is only on the operand stack.
+/// Adds a constructor with a call that can throw while `this` is only on the operand stack.
 fn on_stack(class: &mut ClassBuilder, driver: &mut Driver, filler: Filler) {
     driver.construct("(I)V", &[Arg::Int(7)]);
     constructor(class, "(I)V", |code| {

@@ -44,8 +44,8 @@ impl ConstructorShape {
         }
     }
 
-    /// Makes the class `name` of `version` with this constructor. `filler` is inserted where it
-    /// makes the constructor's branches long.
+    /// Makes the class `name` of `version` with this constructor. `filler` is inserted at a place
+    /// where it makes the constructor's branches long.
     ///
     /// # Panics
     /// If the assembler refuses the class, which is a fault of this module.

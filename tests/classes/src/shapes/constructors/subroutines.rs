@@ -39,8 +39,8 @@ fn before(class: &mut ClassBuilder, driver: &mut Driver, filler: Filler) {
     });
 }
 
-/// Two subroutines, one called before and one after the super call. A single one would merge
-/// uninitialised and initialised `this`, which no JVM accepts.
+/// Adds a constructor with two subroutines. One is called before the super call, the other after
+/// it. A single subroutine would merge uninitialised and initialised `this`, which no JVM accepts.
 fn both_sides(class: &mut ClassBuilder, driver: &mut Driver, filler: Filler) {
     one(driver);
     constructor(class, "(I)V", |code| {
