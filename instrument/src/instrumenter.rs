@@ -8,7 +8,7 @@ use loadhook_settings::Filter;
 use crate::not_instrumented::{NotInstrumented, SkipReason};
 use crate::selection::{Choice, ClassSelector, Ids, Selection};
 
-/// Rewrites classes by one selection, on any number of threads at once.
+/// A rewriter of classes by one selection, for any number of threads at once.
 #[derive(Debug)]
 pub struct Instrumenter {
     selection: Selection,
@@ -18,7 +18,7 @@ pub struct Instrumenter {
     unmatched: Mutex<Vec<String>>,
 }
 
-/// The rewriter and filter of one thread. They are reused, with their buffers and caches.
+/// The rewriter and the filters of one thread. A worker is reused, with its buffers and caches.
 #[derive(Debug)]
 struct Worker {
     rewriter: Rewriter,
@@ -48,8 +48,8 @@ impl<B> Instrumented<B> {
         found.is_ok()
     }
 
-    /// Selected methods without probes: the trivial ones, then those that the rewriter did not
-    /// instrument.
+    /// Returns the selected methods without probes: the trivial methods, then those that the
+    /// rewriter did not instrument.
     pub fn not_instrumented(&self) -> impl Iterator<Item = NotInstrumented<'_>> {
         let trivial = self.trivial.iter().map(|method| NotInstrumented {
             method: *method,
@@ -146,7 +146,7 @@ impl Instrumenter {
         }
     }
 
-    /// The patterns that have matched nothing so far, on any thread.
+    /// Returns the patterns that have matched nothing so far, on any thread.
     pub fn unmatched(&self) -> Vec<String> {
         lock(&self.unmatched).clone()
     }

@@ -24,7 +24,7 @@ pub enum SkipReason<'r> {
 }
 
 impl NotInstrumented<'_> {
-    /// A short, stable name of the reason, for profiles, scripts and summaries.
+    /// Returns a short, stable name of the reason, for profiles, scripts and summaries.
     pub fn word(&self) -> &'static str {
         match &self.reason {
             SkipReason::Trivial => TRIVIAL,

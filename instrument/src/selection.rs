@@ -56,8 +56,8 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// Entry, exit and handler probes in all methods that `filter` selects and that are not
-    /// trivial.
+    /// Returns the selection with entry, exit and handler probes in all methods that `filter`
+    /// selects and that are not trivial.
     pub fn timing(filter: Filter) -> Selection {
         Selection {
             filter,
@@ -131,9 +131,9 @@ pub(crate) struct ClassSelector<'a, I, F> {
     pub(crate) after_matching: F,
     /// Positions of the trivial methods.
     pub(crate) trivial: Vec<u16>,
-    /// The class that is being rewritten.
+    /// The choice of the class that is being rewritten.
     pub(crate) of_class: Choice,
-    /// The method for which [`Selector::wants`] was called last.
+    /// The choice of the method for which [`Selector::wants`] was called last.
     pub(crate) of_method: Choice,
 }
 

@@ -74,7 +74,8 @@ pub enum AnswerLine {
 #[error("not a line of an agent's answer: {0}")]
 pub struct AnswerLineError(String);
 
-/// The lines of an answer that are completely written. Lines that cannot be read are left out.
+/// Returns the lines of an answer that are completely written. Lines that cannot be read are left
+/// out.
 pub fn lines(answer: &str) -> impl Iterator<Item = AnswerLine> {
     let lines = answer.split_inclusive('\n');
     lines.filter_map(|line| line.strip_suffix('\n')?.parse().ok())

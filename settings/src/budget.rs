@@ -29,14 +29,14 @@ pub enum ProbeBudget {
 pub struct ProbeBudgetError;
 
 impl ProbeBudget {
-    /// The budget of `percent` percent; `None` if that is out of bounds.
+    /// Returns the budget of `percent` percent; `None` if that is out of bounds.
     pub fn from_percent(percent: u32) -> Option<ProbeBudget> {
         (1..=MOST)
             .contains(&percent)
             .then_some(ProbeBudget::Percent(percent))
     }
 
-    /// The limit in percent, if there is one.
+    /// Returns the limit in percent, if there is one.
     pub fn percent(self) -> Option<u32> {
         match self {
             ProbeBudget::Percent(percent) => Some(percent),

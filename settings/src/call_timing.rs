@@ -1,5 +1,5 @@
 //! The way in which calls are recorded: timed, counted, or not at all. Also the clock that times
-//! them.
+//! the calls.
 
 use std::fmt;
 use std::str::FromStr;
@@ -31,7 +31,7 @@ impl CallTiming {
         CallTiming::None,
     ];
 
-    /// The value's word in options.
+    /// Returns the value's word in options.
     pub fn as_str(self) -> &'static str {
         match self {
             CallTiming::Record(timing) => timing.as_str(),

@@ -5,12 +5,13 @@ use loadhook_rewrite::class::Member;
 
 use crate::pattern::{Pattern, PatternError};
 
-/// Chooses methods: those that a pattern includes and no pattern excludes.
+/// A choice of methods: the methods that a pattern includes and no pattern excludes.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     include: Vec<Tracked>,
     exclude: Vec<Tracked>,
-    /// True if nothing is selected, as opposed to everything, because there is no pattern to include.
+    /// The meaning of a filter without a pattern to include: true if it selects nothing, false if
+    /// it selects everything.
     selects_none: bool,
 }
 
@@ -31,13 +32,13 @@ impl From<Pattern> for Tracked {
 }
 
 impl Filter {
-    /// A filter that selects everything.
+    /// Returns a filter that selects everything.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A filter that selects what a pattern of `include` matches, or everything if there is none,
-    /// except what a pattern of `exclude` matches.
+    /// Returns a filter of patterns. Without a pattern to include, it selects everything that no
+    /// pattern excludes.
     pub fn of(include: Vec<Pattern>, exclude: Vec<Pattern>) -> Self {
         let tracked = |patterns: Vec<Pattern>| patterns.into_iter().map(Tracked::from).collect();
         Filter {
@@ -47,7 +48,7 @@ impl Filter {
         }
     }
 
-    /// A filter that selects nothing until a pattern is [included](Self::with_included).
+    /// Returns a filter that selects nothing until a pattern is [included](Self::with_included).
     pub fn none() -> Self {
         Filter {
             selects_none: true,
@@ -55,18 +56,20 @@ impl Filter {
         }
     }
 
-    /// Returns whether nothing is selected, whatever the class.
+    /// Returns whether nothing is selected, for all classes.
     pub fn selects_none(&self) -> bool {
         self.selects_none
     }
 
-    /// Returns whether everything is selected that is not excluded, because there is no pattern to include.
+    /// Returns whether there is no pattern to include, so that everything is selected that is not
+    /// excluded.
     pub fn selects_all(&self) -> bool {
         self.include.is_empty() && !self.selects_none
     }
 
-    /// The filter that selects what this pattern names, too. An equal exclusion is removed. If everything was selected
-    /// and nothing is removed, only what the pattern names remains selected.
+    /// Returns a filter that also selects the methods that this pattern names. An equal exclusion
+    /// is removed. If everything was selected and no exclusion is removed, only the methods that
+    /// the pattern names remain selected.
     pub fn with_included(&self, pattern: Pattern) -> Filter {
         let mut filter = self.clone();
         let is_excluded = remove(&mut filter.exclude, &pattern);
@@ -77,8 +80,9 @@ impl Filter {
         filter
     }
 
-    /// The filter without what this pattern names. An equal pattern to include is removed; without the last one nothing
-    /// is selected. Otherwise an exclusion is added, because another pattern to include may name the same.
+    /// Returns a filter without the methods that this pattern names. An equal pattern to include is
+    /// removed; without the last pattern to include, nothing is selected. Otherwise an exclusion is
+    /// added, because another pattern to include may name the same methods.
     pub fn with_excluded(&self, pattern: Pattern) -> Filter {
         let mut filter = self.clone();
         if remove(&mut filter.include, &pattern) && filter.include.is_empty() {
@@ -89,12 +93,12 @@ impl Filter {
         filter
     }
 
-    /// An exclusion that names the classes of this pattern, or some of them; `None` if none is known to.
+    /// Returns an exclusion that surely names classes of this pattern; `None` if there is none.
     pub fn exclusion_of(&self, pattern: &Pattern) -> Option<&Pattern> {
         self.excluded().find(|exclusion| exclusion.covers(pattern))
     }
 
-    /// Notes that all patterns have matched but those with these texts.
+    /// Notes that all patterns have matched, except the patterns with the texts `unmatched`.
     pub fn note_matched_but(&mut self, unmatched: &[String]) {
         for it in self.include.iter_mut().chain(&mut self.exclude) {
             let text = it.pattern.text();
@@ -138,12 +142,12 @@ impl Filter {
         Ok(())
     }
 
-    /// The patterns to include, in the order in which they were added.
+    /// Returns the patterns to include, in the order in which they were added.
     pub fn included(&self) -> impl ExactSizeIterator<Item = &Pattern> {
         self.include.iter().map(|it| &it.pattern)
     }
 
-    /// The patterns to exclude, in the order in which they were added.
+    /// Returns the patterns to exclude, in the order in which they were added.
     pub fn excluded(&self) -> impl ExactSizeIterator<Item = &Pattern> {
         self.exclude.iter().map(|it| &it.pattern)
     }
@@ -207,7 +211,7 @@ impl Filter {
         true
     }
 
-    /// The patterns that have matched nothing so far, which are probably misspelt.
+    /// Returns the patterns that have matched nothing so far, which are probably misspelt.
     pub fn unmatched(&self) -> impl Iterator<Item = &Pattern> {
         let all = self.include.iter().chain(&self.exclude);
         all.filter(|it| !it.has_matched).map(|it| &it.pattern)

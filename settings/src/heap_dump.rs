@@ -138,7 +138,7 @@ impl TagMemory {
 }
 
 impl DumpOutcome {
-    /// Finds the line in an answer.
+    /// Finds the last line in an answer.
     pub fn find(answer: &str) -> Option<DumpOutcome> {
         answer.lines().find_map(|line| {
             let (word, rest) = line.split_once(' ').unwrap_or((line, ""));

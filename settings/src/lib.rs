@@ -1,4 +1,4 @@
-//! The settings of Loadhook and their text forms, below both front ends.
+//! The settings of Loadhook and their text forms, for both front ends.
 //!
 //! The command line builds typed settings and prints them with `Display`; the agent reads the text
 //! with `FromStr`. Both directions are in this crate, so that they stay consistent:

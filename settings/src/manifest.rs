@@ -23,7 +23,7 @@ pub enum Writer {
     RewrittenArchive,
 }
 
-/// The bytes of one entry, as they are appended to the manifest.
+/// Returns the bytes of one entry, as they are appended to the manifest.
 pub fn entry(writer: Writer, profile: &Path) -> Vec<u8> {
     let name = profile.as_os_str().as_bytes();
     let prefix: &[u8] = match writer {
@@ -46,7 +46,7 @@ pub fn is_listed(manifest: &[u8], profile: &Path) -> bool {
     })
 }
 
-/// The entries of a manifest, in the order in which they were written.
+/// Returns the entries of a manifest, in the order in which they were written.
 pub fn entries(manifest: &[u8]) -> impl Iterator<Item = (Writer, &Path)> {
     let names = manifest.split(|byte| *byte == 0);
     names

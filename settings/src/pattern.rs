@@ -162,7 +162,7 @@ impl Pattern {
         })
     }
 
-    /// The pattern as written.
+    /// Returns the pattern as written.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -197,8 +197,8 @@ impl Pattern {
         }
     }
 
-    /// Returns whether the pattern surely names classes of the other one. The wildcards of the other one count as
-    /// characters of a name.
+    /// Returns whether the pattern surely names classes of `other`. The wildcards of `other` count
+    /// as characters of a name.
     pub(crate) fn covers(&self, other: &Pattern) -> bool {
         let is_of_classes = matches!(&self.subject, Subject::Member { method: None, .. });
         let class = other.text.split("::").next().unwrap_or_default();

@@ -3,8 +3,8 @@
 /// Message for a type that is written as in Java source code.
 const NO_TYPE: &str = "types are written as in class files, for example (I[Ljava/lang/String;)";
 
-/// The first fault in a class name that may have wildcards: its index in `class`,
-/// and a message.
+/// Returns the first fault in a class name that may have wildcards: its index in `class`, and a
+/// message.
 pub(crate) fn class_fault(class: &str) -> Option<(usize, &'static str)> {
     if class.is_empty() {
         return Some((0, "a class name, or **, is missing"));
@@ -30,8 +30,8 @@ pub(crate) fn class_fault(class: &str) -> Option<(usize, &'static str)> {
     None
 }
 
-/// The first fault in a method descriptor that may have wildcards: its index in
-/// `text`, and a message.
+/// Returns the first fault in a method descriptor that may have wildcards: its index in `text`, and
+/// a message.
 pub(crate) fn descriptor_fault(text: &str) -> Option<(usize, &'static str)> {
     let mut at = 1;
     let mut has_star = false;
@@ -69,7 +69,7 @@ pub(crate) fn descriptor_fault(text: &str) -> Option<(usize, &'static str)> {
     }
 }
 
-/// The end of the type that begins at `at`, or the first star in it.
+/// Returns the end of the type that begins at `at`, or the first star in it.
 fn type_end(text: &str, at: usize) -> Result<usize, (usize, &'static str)> {
     let rest = text.get(at..).unwrap_or_default();
     let element = rest.trim_start_matches('[');
@@ -93,7 +93,7 @@ fn type_end(text: &str, at: usize) -> Result<usize, (usize, &'static str)> {
     }
 }
 
-/// The beginning of the word that `at` lies in; `at` itself if it lies in none.
+/// Returns the beginning of the word that `at` lies in; `at` itself if it lies in none.
 fn word_start(text: &str, at: usize) -> usize {
     let (before, behind) = text.split_at_checked(at).unwrap_or((text, ""));
     let is_letter = |c: char| c.is_alphanumeric() || "_$".contains(c);

@@ -22,8 +22,8 @@ pub enum Sampler {
 /// The clock that interrupts a running thread: value of `clock-source=` and `--clock-source`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClockSource {
-    /// A timer of the thread's processor clock. The kernel looks at it at its own tick, every 1 to
-    /// 10 ms; a sample counts for all intervals since the last one.
+    /// A timer of the thread's processor clock. The kernel checks the timer at its own tick, every
+    /// 1 to 10 ms. A sample counts for all intervals since the last sample.
     #[default]
     Timer,
     /// A performance event of the kernel. It keeps to the interval, but costs more, and may be
@@ -50,7 +50,7 @@ impl Sampler {
     /// All values.
     pub const ALL: [Sampler; 3] = [Sampler::Auto, Sampler::Async, Sampler::Safepoint];
 
-    /// The value's word in options.
+    /// Returns the value's word in options.
     pub fn as_str(self) -> &'static str {
         match self {
             Sampler::Auto => "auto",
@@ -79,7 +79,7 @@ impl ClockSource {
     /// All values.
     pub const ALL: [ClockSource; 2] = [ClockSource::Timer, ClockSource::Perf];
 
-    /// The value's word in options.
+    /// Returns the value's word in options.
     pub fn as_str(self) -> &'static str {
         match self {
             ClockSource::Timer => "timer",
@@ -122,21 +122,21 @@ pub struct SamplingInterval {
 }
 
 impl Default for SamplingInterval {
-    /// The default is one millisecond.
+    /// Returns the default, one millisecond.
     fn default() -> Self {
         SamplingInterval { micros: 1000 }
     }
 }
 
 impl SamplingInterval {
-    /// The interval of `micros` microseconds; `None` if it is too short or too long.
+    /// Returns the interval of `micros` microseconds; `None` if it is too short or too long.
     pub fn from_micros(micros: u64) -> Option<SamplingInterval> {
         (SHORTEST..=LONGEST)
             .contains(&micros)
             .then_some(SamplingInterval { micros })
     }
 
-    /// The interval as a duration.
+    /// Returns the interval as a duration.
     pub fn duration(self) -> Duration {
         Duration::from_micros(self.micros)
     }

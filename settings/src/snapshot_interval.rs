@@ -24,13 +24,13 @@ pub struct SnapshotInterval(Duration);
 pub struct SnapshotIntervalError;
 
 impl SnapshotInterval {
-    /// The interval of `millis` milliseconds; `None` if it is too short.
+    /// Returns the interval of `millis` milliseconds; `None` if it is too short.
     pub fn from_millis(millis: u64) -> Option<SnapshotInterval> {
         let interval = Duration::from_millis(millis);
         (interval >= SHORTEST).then_some(SnapshotInterval(interval))
     }
 
-    /// The interval as a duration.
+    /// Returns the interval as a duration.
     pub fn duration(self) -> Duration {
         self.0
     }

@@ -7,7 +7,7 @@ use loadhook_settings::{
 };
 use proptest::prelude::*;
 
-/// Paths that contain the characters with a meaning in lists.
+/// Returns paths that contain the characters with a meaning in lists.
 fn path() -> impl Strategy<Value = String> {
     r"[a-zé%=,\\/ .#]{1,12}"
 }

@@ -5,7 +5,7 @@
 
 use jiff::Timestamp;
 
-/// Milliseconds since 1970 as `2026-11-22 14:34:14 UTC`.
+/// Formats milliseconds since 1970 as `2026-11-22 14:34:14 UTC`.
 pub fn utc(epoch_millis: u64) -> String {
     let timestamp = i64::try_from(epoch_millis)
         .ok()
@@ -16,7 +16,7 @@ pub fn utc(epoch_millis: u64) -> String {
     }
 }
 
-/// Nanoseconds since 1970 as `2026-11-22 14:34:14.123456`, in UTC.
+/// Formats nanoseconds since 1970 as `2026-11-22 14:34:14.123456`, in UTC.
 pub fn utc_micros(epoch_nanos: u64) -> String {
     let timestamp = i64::try_from(epoch_nanos / 1000)
         .ok()
@@ -27,7 +27,7 @@ pub fn utc_micros(epoch_nanos: u64) -> String {
     }
 }
 
-/// Seconds since 1970 as C's `asctime` writes them, in UTC: `Wed Oct  7 11:38:10 1998`.
+/// Formats seconds since 1970 as C's `asctime` does, in UTC: `Wed Oct  7 11:38:10 1998`.
 ///
 /// Times before 1970 become the first second of 1970.
 pub fn asctime(epoch_seconds: i64) -> String {

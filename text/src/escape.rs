@@ -2,7 +2,7 @@
 //!
 //! A class file, an archive or a thread can be named with an escape sequence that clears the
 //! screen, with a line feed that looks like a second line of a report, or with a character that
-//! reverses the direction of what follows, so that `nur.efaS` reads as `Safe.run`.
+//! reverses the direction of the text after it, so that `nur.efaS` reads as `Safe.run`.
 
 use std::borrow::Cow;
 use std::fmt::Write;

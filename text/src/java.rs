@@ -29,8 +29,8 @@ fn split_loaders(name: &str) -> Option<(&str, &str)> {
     is_number.then(|| name.split_at(at))
 }
 
-/// The parameters of a method descriptor (JVMS §4.3.3) as Java writes them, types without their
-/// packages: `(Ljava/lang/String;[[I)V` becomes `(String, int[][])`.
+/// Returns the parameters of a method descriptor (JVMS §4.3.3) as Java writes them, types without
+/// their packages: `(Ljava/lang/String;[[I)V` becomes `(String, int[][])`.
 ///
 /// A text that is not a descriptor is returned unchanged.
 pub fn parameters(descriptor: &str) -> String {
@@ -62,7 +62,7 @@ fn parameter_types(descriptor: &str) -> Option<Vec<String>> {
     Some(types)
 }
 
-/// The primitive type of a descriptor's letter (JVMS table 4.3-A).
+/// Returns the primitive type of a descriptor's letter (JVMS table 4.3-A).
 fn primitive(letter: &str) -> Option<&'static str> {
     Some(match letter {
         "B" => "byte",
@@ -77,8 +77,8 @@ fn primitive(letter: &str) -> Option<&'static str> {
     })
 }
 
-/// Type names without their packages. A name keeps its package if another type has the same simple
-/// name.
+/// Returns type names without their packages. A name keeps its package if another type has the same
+/// simple name.
 pub fn simple_type_names<'t>(types: impl Iterator<Item = &'t str> + Clone) -> Vec<String> {
     let simple = |name: &'t str| name.rsplit_once('.').map_or(name, |(_, simple)| simple);
     let mut first_of: HashMap<&str, &str> = HashMap::new();

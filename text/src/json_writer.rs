@@ -5,11 +5,12 @@ use std::str;
 
 use crate::escape::acts_on_others;
 
-/// Writes JSON to `W` with `\u` escapes for the characters that [`printable`](crate::printable) escapes.
+/// A writer of JSON to `W`, with `\u` escapes for the characters that
+/// [`printable`](crate::printable) escapes.
 ///
-/// These characters occur only in strings, where JSON has escapes for all characters, so the JSON means the same.
-/// Line feeds and tabs between values stay. Each write must hold whole characters, as those of `write!` and of
-/// `serde_json` do.
+/// These characters occur only in strings. JSON has escapes for all characters in strings, so the
+/// JSON means the same. Line feeds and tabs between values stay. Each write must have whole
+/// characters, as the writes of `write!` and of `serde_json` do.
 ///
 /// ```
 /// use std::io::Write;
@@ -51,7 +52,7 @@ impl<W: Write> Write for JsonWriter<W> {
     }
 }
 
-/// The code units of a character in UTF-16, which JSON's escapes stand for.
+/// Returns the code units of a character in UTF-16, which JSON's escapes stand for.
 fn utf_16(char: char) -> impl Iterator<Item = u16> {
     let mut units = [0; 2];
     let count = char.encode_utf16(&mut units).len();

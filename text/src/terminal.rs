@@ -9,8 +9,8 @@ use unicode_width::UnicodeWidthStr;
 use crate::printable;
 use crate::width::folded;
 
-/// The number of columns: the variable `COLUMNS`, otherwise those of the terminal `out`, otherwise
-/// `usual`.
+/// Returns the number of columns: the variable `COLUMNS`, otherwise those of the terminal `out`,
+/// otherwise `usual`.
 pub fn columns(out: impl AsFd, usual: usize) -> usize {
     let set = std::env::var("COLUMNS").ok();
     let set = set.and_then(|set| set.parse().ok());

@@ -54,13 +54,13 @@ impl Unit {
         *units.iter().rev().find(fits).unwrap_or(&units[0])
     }
 
-    /// Nanoseconds or bytes in this unit, without its name.
+    /// Formats nanoseconds or bytes in this unit, without the unit's name.
     pub fn number(&self, value: f64) -> String {
         decimal(value / self.size, self.decimals)
     }
 }
 
-/// Nanoseconds in a suitable unit, with three digits: `1.23 µs`, `456 ns`.
+/// Formats nanoseconds in a suitable unit, with three digits: `1.23 µs`, `456 ns`.
 pub fn time(ns: f64) -> String {
     let fits = |unit: &&Unit| ns >= 0.9995 * unit.size;
     let unit = TIMES.iter().rev().find(fits).unwrap_or(&TIMES[0]);
@@ -76,8 +76,8 @@ pub fn time(ns: f64) -> String {
     format!("{} {}", decimal(value, decimals), unit.name)
 }
 
-/// A number with this many decimals, and its digits in groups of three: `1234.5` with one decimal
-/// is `1,234.5`.
+/// Formats a number with this many decimals, and its digits in groups of three: `1234.5` with one
+/// decimal is `1,234.5`.
 pub fn decimal(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     let end = text.find('.').unwrap_or(text.len());
@@ -92,7 +92,7 @@ pub fn decimal(value: f64, decimals: usize) -> String {
     grouped
 }
 
-/// A count with its digits in groups of three: `1,234,567`.
+/// Formats a count with its digits in groups of three: `1,234,567`.
 pub fn count(value: u64) -> String {
     let digits = value.to_string();
     let mut grouped = String::with_capacity(digits.len() * 4 / 3);
@@ -105,17 +105,17 @@ pub fn count(value: u64) -> String {
     grouped
 }
 
-/// The noun after a number: `one` after 1, `several` after every other number.
+/// Returns the noun after a number: `one` after 1, `several` after every other number.
 pub fn noun<'n>(number: u64, one: &'n str, several: &'n str) -> &'n str {
     if number == 1 { one } else { several }
 }
 
-/// A number of things with its noun: `1 class`, `1,234 classes`.
+/// Formats a number with its noun: `1 class`, `1,234 classes`.
 pub fn counted(number: u64, one: &str, several: &str) -> String {
     format!("{} {}", count(number), noun(number, one, several))
 }
 
-/// Bytes in a suitable unit, which is a power of 1024: `12.4 MB`.
+/// Formats bytes in a suitable unit, which is a power of 1024: `12.4 MB`.
 pub fn bytes(value: u64) -> String {
     let mut rest = value as f64;
     for unit in ["bytes", "KB", "MB", "GB"] {

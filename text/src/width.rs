@@ -2,7 +2,7 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// The columns that a text takes.
+/// Returns the columns that a text takes.
 pub fn width(text: &str) -> usize {
     text.width()
 }

@@ -161,7 +161,7 @@ fn dead_code(code: &mut CodeBuilder<'_>) {
         .op(op::IRETURN);
 }
 
-/// Methods that end otherwise than by a return at the end.
+/// Adds methods with unusual ends: a return alone, `athrow`, an endless loop, dead code.
 fn endings(list: &mut List) {
     list.class(
         "empty_method",

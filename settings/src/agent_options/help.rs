@@ -30,25 +30,26 @@ loadhook agent: -agentpath:PATH/libloadhook_agent.so=OPTION,OPTION...
                             time (wall, default) or by processor time of the
                             thread (cpu); with timing=sampled, wall samples
                             waiting threads, too
-  budget=PERCENT|none       the agent may take this part of the processor time
-                            that the program takes by itself (default 25 with
-                            timing=adaptive, else none; attached 10, with exact
-                            none); if it takes more, hot methods lose probes,
-                            and if that does not help, the agent leaves
+  budget=PERCENT|none       maximum processor time for the agent, in percent of
+                            the program's own; none for no limit (default 25
+                            with timing=adaptive, else none; for an attached
+                            agent 10, with timing=exact none); above it, hot
+                            methods lose probes, and if that does not help, the
+                            agent leaves
   sampler=auto|async|safepoint
                             for timing=sampled: sample threads where they are
                             (async), at the next safepoint (safepoint), or by
                             async if the JVM allows it (auto, default)
   interval=TIME             for timing=sampled: processor time between two
                             samples of a thread, 50us to 1s (default 1ms)
-  clock-source=timer|perf   for timing=sampled: measure this time by a timer
+  clock-source=timer|perf   for timing=sampled: measure the interval by a timer
                             (default), at the kernel's own tick, or by a
                             performance event, which is precise and costs more
   alloc=exact               count every allocation of the instrumented classes
   alloc=sampled[=BYTES]     sample the allocations of all classes, one in BYTES
                             bytes on average (default 512k)
-  alloc=live[=BYTES]        sample them, and find out which sampled objects are
-                            still alive
+  alloc=live[=BYTES]        sample as alloc=sampled does, and find out which
+                            sampled objects are still alive
   alloc=live=exact          record every allocation of all classes, and find out
                             which objects are still alive; allocations that
                             the JIT compiler removes are not seen
@@ -73,8 +74,8 @@ loadhook agent: -agentpath:PATH/libloadhook_agent.so=OPTION,OPTION...
   control=true              take orders from loadhook ctl while the program runs
   manifest=FILE             append the name of the profile and a zero byte to
                             FILE; if FILE lists that name already, write
-                            x.2.pb.gz instead; rewritten archives append
-                            theirs with a + before the name
+                            x.2.pb.gz instead; a rewritten archive
+                            appends its profile's name with a + before it
   duration=TIME             only for an agent that is attached to a running JVM:
                             write the profile and leave after this time
   answer=FILE               only for an attached agent: append messages to FILE;

@@ -1,4 +1,4 @@
-//! The options of our agent that follow from those of HPROF.
+//! Derives the options of our agent from those of HPROF.
 
 use loadhook_profile::{Clock, Timing};
 
@@ -10,8 +10,8 @@ use crate::pattern::Pattern;
 use crate::sampling::SamplingInterval;
 
 impl From<HprofOptions> for AgentOptions {
-    /// The options of our agent that measure what HPROF's options ask for. As HPROF does, they take all classes, those
-    /// of the JDK included.
+    /// Returns the options of our agent that measure what HPROF's options ask for. As with HPROF,
+    /// all classes are measured, those of the JDK included.
     fn from(options: HprofOptions) -> AgentOptions {
         let timing = match options.cpu {
             None => CallTiming::None,

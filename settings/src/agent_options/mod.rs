@@ -29,20 +29,20 @@ pub const DEFAULT_NODES: u32 = 1_000_000;
 /// in percent of the program's own.
 pub const DEFAULT_BUDGET: u32 = 25;
 
-/// As [`DEFAULT_BUDGET`], for an agent that is attached to a running program.
+/// The value of [`DEFAULT_BUDGET`] for an agent that is attached to a running program.
 pub const ATTACHED_BUDGET: u32 = 10;
 
 /// The word instead of patterns that stands for no class.
 pub const NONE: &str = "none";
 
-/// Largest maximum number of call-tree nodes that can be given.
+/// Greatest number that the option `max-nodes` takes.
 pub const MAX_NODES: u32 = 100_000_000;
 
 /// The options of an agent that is loaded at the JVM's start, or into a running one.
 ///
-/// `Display` writes the text behind `-agentpath:…=` and `FromStr` reads it. Only
-/// options that differ from their defaults are written, because the JVM repeats
-/// what it finds in `JAVA_TOOL_OPTIONS`.
+/// `Display` writes the text behind `-agentpath:…=` and `FromStr` reads it. Only options that
+/// differ from their defaults are written, because the JVM prints the contents of
+/// `JAVA_TOOL_OPTIONS`.
 ///
 /// ```
 /// use loadhook_settings::{AgentOptions, Clock, Pattern};
@@ -67,8 +67,7 @@ pub struct AgentOptions {
     /// Classes and methods to instrument. If there are no patterns here and no
     /// [`include_files`](Self::include_files), all classes except the JDK's are instrumented.
     pub include: Vec<Pattern>,
-    /// True if no class is instrumented, so that samples are all that is
-    /// recorded: `include=none`.
+    /// True if no class is instrumented, so that only samples are recorded: `include=none`.
     pub include_none: bool,
     /// Files of patterns to include; see
     /// [`patterns_in_file`](crate::patterns_in_file). The agent reads them.
@@ -119,8 +118,8 @@ pub struct AgentOptions {
     pub answer: Option<String>,
     /// True if the agent takes orders while it watches; see [`control`](crate::control).
     pub control: bool,
-    /// The options of HPROF, if the user gives them. All other options then follow from them, and the file is in
-    /// HPROF's text format.
+    /// The options of HPROF, if the user gives them. All other options then follow from them, and
+    /// the profile is in a format of HPROF.
     pub hprof: Option<HprofOptions>,
 }
 
@@ -198,7 +197,7 @@ pub enum Conflict {
 }
 
 impl AgentOptions {
-    /// The timing of calls; `None` if they are not recorded.
+    /// Returns the timing of calls; `None` if they are not recorded.
     ///
     /// By default calls are counted, and times come from samples. Calls that lead to allocations
     /// are only known if each call is followed: they are at least counted.
@@ -217,8 +216,8 @@ impl AgentOptions {
         self.call_timing.is_none() && self.alloc_context
     }
 
-    /// The processor time that the agent may take, in percent of the program's own; `None` without a
-    /// limit.
+    /// Returns the processor time that the agent may take, in percent of the program's own; `None`
+    /// without a limit.
     ///
     /// A limit that the user sets applies to all timings but [`Timing::Count`]. Without one, only
     /// [`Timing::Adaptive`] has a limit, and none if the callers of allocations are recorded.

@@ -1,4 +1,4 @@
-//! Reading the agent's options.
+//! Reads the agent's options.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -113,7 +113,7 @@ impl AgentOptions {
     }
 }
 
-/// An error about the value of an option; `expected` begins with that word.
+/// Makes an error about the value of an option. `expected` begins with the word "expected".
 fn wrong(option: &str, value: &str, expected: impl Display) -> OptionsError {
     OptionsError::Value {
         option: option.to_owned(),

@@ -1,4 +1,4 @@
-//! Writing the agent's options.
+//! Writes the agent's options.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::hprof_options::HPROF_PREFIX;
 use crate::list;
 use crate::sampling::{ClockSource, Sampler, SamplingInterval};
 
-/// Writes `KEY=VALUE` items with commas between them.
+/// A writer of `KEY=VALUE` items, with commas between them.
 struct Items<'f, 'b> {
     out: &'f mut fmt::Formatter<'b>,
     is_first: bool,

@@ -20,8 +20,8 @@ const NAMES: [&str; 5] = ["p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns"];
 const SHARES: [u64; 5] = [500, 900, 990, 999, 1000];
 
 impl Latency {
-    /// The percentiles of calls that are counted by duration. `counts` has durations, the shortest first, each with the
-    /// number of calls that last so long.
+    /// Computes the percentiles of a method's calls. `counts` has the durations of the calls, the
+    /// shortest first, each with the number of calls that last so long.
     pub fn of(method: String, counts: &[(u64, u64)]) -> Latency {
         let calls: u64 = counts.iter().map(|(_, calls)| calls).sum();
         let percentiles = SHARES.map(|share| {
@@ -41,7 +41,7 @@ impl Latency {
         }
     }
 
-    /// The object of JSON.
+    /// Returns the JSON object.
     pub fn json(&self) -> Value {
         let mut object = json!({"method": self.method, "calls": self.calls});
         for (name, value) in NAMES.iter().zip(self.percentiles) {

@@ -8,7 +8,7 @@
 //! {"version":1,"reply":"changed","classes":812,"batches":9,…}
 //! ```
 //!
-//! Unknown fields are ignored, so that later versions can add some.
+//! Unknown fields are ignored, so that later versions can add fields.
 
 mod latency;
 mod notes;
@@ -30,12 +30,12 @@ pub const VERSION: u64 = 1;
 /// The maximum length of a line in bytes, without its line break.
 pub const LONGEST_LINE: usize = 64 << 10;
 
-/// The private folder of a user with the sockets of the JVMs.
+/// Returns the private folder of a user with the sockets of the JVMs.
 pub fn folder(user: u32) -> PathBuf {
     PathBuf::from(format!("/tmp/loadhook-{user}"))
 }
 
-/// The name of a JVM's socket in the [`folder`].
+/// Returns the name of a JVM's socket in the [`folder`].
 pub fn socket_name(process: u32) -> String {
     format!("{process}.sock")
 }

@@ -3,12 +3,13 @@
 use crate::filter::Filter;
 use crate::pattern::Pattern;
 
-/// Notes for the sender of an order that has included these patterns, and so made `new` of `old`.
+/// Returns notes for the sender of an order that has included the patterns `included`. The order
+/// has changed the filter from `old` to `new`.
 pub fn notes_on_inclusion(old: &Filter, new: &Filter, included: &[Pattern]) -> Vec<String> {
     let mut notes = Vec::new();
     if old.selects_all() && !new.selects_all() {
         notes.push(
-            "until now all classes but the JDK's were included, and now only these are; to include all again, detach the agent, then attach again"
+            "until now all classes but the JDK's were included, and now only the classes of this order are; to include all again, detach the agent, then attach again"
                 .to_owned(),
         );
     }

@@ -12,7 +12,7 @@ use crate::attach::AttachFigures;
 /// The reply to a [`Request`](super::Request).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// All that is watched.
+    /// The reply to [`Request::Status`](super::Request::Status).
     Status(Status),
     /// Other methods are watched from now on.
     Changed(Changed),
@@ -43,16 +43,16 @@ pub struct Status {
     pub exclude: Vec<String>,
     /// True between the orders to pause and to resume.
     pub paused: bool,
-    /// Number of classes that have probes or had some.
+    /// Number of classes that have or had probes.
     pub classes: u64,
     /// The file of the profile, as the JVM sees it.
     pub file: String,
-    /// The PID namespace of the JVM, as `/proc` names it. With the process id it tells JVMs apart whose containers share
-    /// a `/tmp`. `None` if the JVM cannot read it.
+    /// The PID namespace of the JVM, as `/proc` names it. Together with the process id, it
+    /// distinguishes JVMs whose containers share a `/tmp`. `None` if the JVM cannot read it.
     pub namespace: Option<String>,
 }
 
-/// The methods that are watched after a change, and the work that the change was.
+/// The patterns after a change, and the figures of the change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changed {
     /// Changed classes, and the pauses in which the JVM changed them.

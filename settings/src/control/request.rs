@@ -28,7 +28,7 @@ pub enum Request {
     Resume,
     /// Record calls of methods, until [`Request::Untrace`] or the end of the connection.
     Trace(TraceOrder),
-    /// Tell the calls that were recorded since the last time.
+    /// Tell the calls that were recorded since the last such request.
     Traced,
     /// Tell how long the calls of the traced methods last.
     Latencies,
@@ -132,7 +132,7 @@ impl RequestError {
         matches!(self, RequestError::TooLong | RequestError::NotJson)
     }
 
-    /// The error for an order that needs a new agent; `None` for other orders.
+    /// Returns the error for an order that needs a new agent; `None` for other orders.
     pub fn needs_new_agent(order: &str) -> Option<RequestError> {
         let what = match order {
             "reset" => "forget what it has counted",
@@ -147,7 +147,8 @@ impl RequestError {
 /// Reads the patterns of an order.
 ///
 /// # Errors
-/// At the first item that is not a pattern, and at the word `none`, which is one in options only.
+/// At the first item that is not a pattern, and at the word `none`, which has a meaning in options
+/// only.
 pub fn patterns(list: &str) -> Result<Vec<Pattern>, RequestError> {
     let patterns = Pattern::parse_list(list)?;
     if patterns.iter().any(|pattern| pattern.text() == NONE) {

@@ -26,7 +26,8 @@ pub struct TracedCall {
     pub duration_ns: u64,
     /// The id of the thread.
     pub thread: u64,
-    /// True if the call is recorded only because it may be a part of another one. It has neither thread name nor stack.
+    /// True if the call is recorded only because it may be a part of another call. It has neither
+    /// thread name nor stack.
     pub is_part: bool,
     /// The name of the thread. It is empty for most virtual threads.
     pub thread_name: String,
@@ -81,7 +82,7 @@ impl CallValues {
 }
 
 impl TracedCall {
-    /// The time at which the call ended, in nanoseconds since 1970.
+    /// Returns the time at which the call ended, in nanoseconds since 1970.
     pub fn end_ns(&self) -> u64 {
         self.start_ns.saturating_add(self.duration_ns)
     }

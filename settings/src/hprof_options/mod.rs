@@ -8,16 +8,16 @@ mod write;
 pub use error::HprofOptionsError;
 pub use help::HPROF_HELP;
 
-/// The text before HPROF's options, which tells them from our own.
+/// The text before HPROF's options. It distinguishes them from our own options.
 pub const HPROF_PREFIX: &str = "hprof:";
 
 /// The environment variable whose options are appended.
 pub const HPROF_VARIABLE: &str = "_JAVA_HPROF_OPTIONS";
 
-/// The end of the name of a text.
+/// The end of the name of a text file.
 const TEXT_SUFFIX: &str = ".txt";
 
-/// The file if the user gives none.
+/// Returns the file that is written if the user names none.
 fn default_file(binary: bool) -> String {
     let name = if binary {
         "java.hprof"
@@ -46,12 +46,12 @@ pub struct Cutoff(u32);
 impl Cutoff {
     const ONE: f64 = 1e9;
 
-    /// The share.
+    /// Returns the share.
     pub fn share(self) -> f64 {
         f64::from(self.0) / Cutoff::ONE
     }
 
-    /// The cutoff of a share from 0 to 1.
+    /// Returns the cutoff of a share from 0 to 1.
     fn of(share: f64) -> Option<Cutoff> {
         let is_share = (0.0..=1.0).contains(&share);
         is_share.then(|| Cutoff((share * Cutoff::ONE).round() as u32))
@@ -96,7 +96,8 @@ pub struct HprofOptions {
 }
 
 impl HprofOptions {
-    /// The name of a file with a number in it, which is before the suffix of a text: `java.hprof.1.txt`.
+    /// Returns the name of a file with a number in it. In the name of a text file, the number is
+    /// before the suffix: `java.hprof.1.txt`.
     pub fn marked(&self, file: &str, number: u32) -> String {
         match file.strip_suffix(TEXT_SUFFIX) {
             _ if self.binary => format!("{file}.{number}"),

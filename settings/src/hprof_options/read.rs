@@ -1,4 +1,4 @@
-//! Reading HPROF's options.
+//! Reads HPROF's options.
 
 use std::str::FromStr;
 
@@ -56,7 +56,8 @@ impl FromStr for HprofOptions {
             }
             options.set(&mut words, key, value)?;
         }
-        // HPROF's text went to an address, too, but only the binary format takes commands back.
+        // HPROF could also send text to an address. But only the binary format can receive commands
+        // from there.
         options.binary |= options.net.is_some();
         words.check(&options)?;
         if !words.has_file {
@@ -161,7 +162,7 @@ fn number(text: &str) -> Option<u32> {
 }
 
 impl Words {
-    /// The value of `heap=`. By default HPROF takes all, if it measures nothing else.
+    /// Returns the value of `heap=`. By default HPROF takes all, if it measures nothing else.
     fn heap_of(&self, options: &HprofOptions) -> Option<Heap> {
         let measures = options.cpu.is_some() || options.monitors;
         match self.heap {

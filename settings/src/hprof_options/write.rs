@@ -1,4 +1,4 @@
-//! Writing HPROF's options.
+//! Writes HPROF's options.
 
 use std::fmt::{self, Display, Formatter};
 

@@ -5,11 +5,11 @@ import java.util.List;
 /**
  * A class file (JVMS §4.1), parsed as far as needed to find every Code attribute and its tables.
  *
- * Independent of the rewriter and of {@code java.lang.classfile}, so that it finds faults that these overlook.
- * Anything that does not parse is a {@link Malformed}.
+ * Independent of the rewriter and of {@code java.lang.classfile}, so that it finds faults that both
+ * overlook. Bytes that do not parse cause a {@link Malformed}.
  */
 final class ClassBytes {
-    /** The bytes are no class file. */
+    /** The fault of bytes that are no class file. */
     static final class Malformed extends RuntimeException {
         private static final long serialVersionUID = 1L;
 
@@ -88,7 +88,7 @@ final class ClassBytes {
         return (short) u2(at);
     }
 
-    /** Four bytes as a signed number; callers that need an unsigned one reject negative values. */
+    /** Reads four bytes as a signed number. Callers that need an unsigned number reject negative values. */
     int u4(int at) {
         return u2(at) << 16 | u2(at + 2);
     }
@@ -133,7 +133,7 @@ final class ClassBytes {
         return pool[index];
     }
 
-    /** A Utf8 constant. Surrogates in modified UTF-8 are lost, since the text is only used in messages. */
+    /** Reads a Utf8 constant. Surrogates in modified UTF-8 are lost, since the text is only used in messages. */
     private String utf8(int index) {
         int at = entry(index, 1);
         int length = u2(at + 1);
@@ -156,8 +156,8 @@ final class ClassBytes {
     }
 
     /**
-     * Reads a table of attributes, and keeps each {@code Code} among them if {@code method} is not null, the name of
-     * its method.
+     * Reads a table of attributes. {@code method} is the name of the method that has the
+     * attributes, or null. If it is not null, each {@code Code} is kept.
      */
     private List<Attribute> readAttributes(String method) {
         int count = next2();

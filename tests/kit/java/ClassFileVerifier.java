@@ -13,9 +13,10 @@ import java.util.Set;
 /**
  * {@code java.lang.classfile.ClassFile.verify} (JDK 24 and later) with a given class hierarchy.
  *
- * Calls go through method handles, so that JDK 17's javac compiles this class and a JDK 25 runtime without javac
- * runs it. A class that the given hierarchy lacks is looked up in the running JDK. If that lacks it, too, the verifier
- * reports an error. The verifier of {@code loadhook rewrite --verify} accepts such a class, so the tests have this one.
+ * Calls go through method handles, so that JDK 17's javac compiles this class and a JDK 25 runtime
+ * without javac runs it. A class that the given hierarchy lacks is looked up in the running JDK. If
+ * the JDK lacks the class, too, the verifier reports an error. {@code loadhook rewrite --verify}
+ * accepts such a class, so the tests have a verifier of their own.
  */
 final class ClassFileVerifier {
     private final Object classFile;
@@ -45,7 +46,7 @@ final class ClassFileVerifier {
         }
     }
 
-    /** The messages of the verifier; empty if the class is valid. */
+    /** Returns the messages of the verifier; an empty list if the class is valid. */
     List<String> verify(byte[] bytes) {
         List<String> messages = new ArrayList<>();
         try {
@@ -59,8 +60,9 @@ final class ClassFileVerifier {
     }
 
     /**
-     * For a class of version 50 with wrong frames, a JVM falls back to the old verifier, which this library lacks.
-     * So such a class is verified as version 51, in which its frames count.
+     * Returns the class in a form that this library judges as a JVM does. For a class of version 50
+     * with wrong frames, a JVM falls back to the old verifier, which this library lacks. So such a
+     * class is verified as version 51, in which its frames count.
      */
     private static byte[] judgeable(byte[] bytes) {
         if (bytes.length > 8 && bytes[6] == 0 && bytes[7] == 50) {

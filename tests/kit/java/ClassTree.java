@@ -28,7 +28,7 @@ final class ClassTree {
         files(root).parallelStream().forEach(this::index);
     }
 
-    /** Every class file under a folder, sorted. */
+    /** Lists every class file under a folder, sorted. */
     static List<Path> files(Path root) {
         try (Stream<Path> all = Files.walk(root)) {
             return all.filter(p -> p.toString().endsWith(".class")).sorted().collect(Collectors.toList());
@@ -67,7 +67,7 @@ final class ClassTree {
         return ClassFileVerifier.over(superclasses, interfaces);
     }
 
-    /** The class at the same relative path, else the class of that name; null if the tree has neither. */
+    /** Returns the class at the same relative path, else the class of that name; null if the tree has neither. */
     byte[] counterpart(Path relative, String name) {
         Path samePlace = root.resolve(relative);
         if (Files.isRegularFile(samePlace)) {
@@ -76,7 +76,7 @@ final class ClassTree {
         return name == null ? null : named(name);
     }
 
-    /** The class of this internal name; null if there is none. */
+    /** Returns the class of this internal name; null if there is none. */
     byte[] named(String name) {
         Path file = byName.get(name);
         return file == null ? null : read(file);

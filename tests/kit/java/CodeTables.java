@@ -4,7 +4,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Checks that the offsets in every table of a Code attribute are those of instructions.
+ * Checks that the offsets in every table of a Code attribute are offsets of instructions.
  *
  * A verifier checks only branches, handlers and frames. A line table or a type annotation that points into the
  * middle of an instruction makes a debugger wrong without any error, so this class checks these too.
@@ -29,7 +29,7 @@ final class CodeTables {
         this.defects = defects;
     }
 
-    /** All defects of a class's tables. */
+    /** Returns all defects of a class's tables. */
     static List<Defect> check(ClassBytes bytes) {
         List<Defect> defects = new ArrayList<>();
         for (ClassBytes.Code code : bytes.codes) {
@@ -43,7 +43,8 @@ final class CodeTables {
     }
 
     /**
-     * The defects of {@code now} that {@code before} does not have. For each method and kind, the numbers are compared.
+     * Returns the defects of {@code now} that {@code before} does not have. Defects are compared by
+     * their numbers, for each method and kind.
      */
     static List<Defect> added(List<Defect> now, List<Defect> before) {
         Map<String, Integer> allowed = new HashMap<>();

@@ -62,7 +62,7 @@ final class Instructions {
         return begins(bci) && bytes.u1(start + bci) == NEW;
     }
 
-    /** A message about the first jump that does not lead to an instruction; null if there is none. */
+    /** Returns a message about the first jump that does not lead to an instruction; null if there is none. */
     String firstStrayJump() {
         for (int bci = boundaries.nextSetBit(0); bci >= 0; bci = boundaries.nextSetBit(bci + 1)) {
             String stray = strayAt(bci);
@@ -100,7 +100,7 @@ final class Instructions {
         return begins(bci + offset) ? null : "the jump at " + bci + " leads to " + (bci + offset);
     }
 
-    /** The distance from a switch's opcode to its first operand, which is aligned to four bytes in the code. */
+    /** Returns the distance from a switch's opcode to its first operand, which is aligned to four bytes in the code. */
     private static int padded(int bci) {
         return 4 - (bci & 3);
     }

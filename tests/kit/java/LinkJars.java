@@ -14,11 +14,12 @@ import java.util.jar.JarFile;
 /**
  * Makes HotSpot link every class of many jars, without running any code of them.
  *
- * {@code LinkJars JAR...}. One loader sees all jars, like the class path of a program. It loads only one of several
- * class files of the same name, and none for a later release. Each class file that this leaves out gets a loader of its
- * own, which takes other classes from that jar, or else from all jars. Standard output has one line for each class
- * file, {@code OK jar!entry} or {@code FAIL  jar!entry  error}, with escaped fields that are separated by tabs; the
- * last line has the count.
+ * {@code LinkJars JAR...}. One loader sees all jars, like the class path of a program. Of several
+ * class files with the same name, it loads only one, and it loads no class file for a later
+ * release. Each class file that is left out gets a loader of its own, which takes other classes
+ * from the jar of that file, or else from all jars. Standard output has one line for each class
+ * file, {@code OK jar!entry} or {@code FAIL  jar!entry  error}, with escaped fields that are
+ * separated by tabs; the last line has the count.
  */
 public final class LinkJars {
     private static final int MESSAGE_LINES = 1;

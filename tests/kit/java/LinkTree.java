@@ -9,11 +9,12 @@ import java.util.stream.Collectors;
 /**
  * Makes HotSpot link every class of a tree, without running any code of it.
  *
- * {@code LinkTree TREE [CLASS PATH ENTRY]...}. Each class file gets a new loader, which defines that file and, on
- * demand, the other classes of the tree. They must share a loader: if the classes of a package were in two loaders,
- * package access would fail. So subclasses of a bad class also fail; the message names the bad class. Standard output
- * has one line for each class file, {@code OK  path} or {@code FAIL  path  error}, with escaped fields that are
- * separated by tabs; the last line has the count. A module-info, which cannot be linked, is OK.
+ * {@code LinkTree TREE [CLASS PATH ENTRY]...}. Each class file gets a new loader, which defines
+ * that file and, on demand, the other classes of the tree. These classes must share a loader: if
+ * the classes of a package were in two loaders, package access would fail. So subclasses of a bad
+ * class also fail; the message names the bad class. Standard output has one line for each class
+ * file, {@code OK  path} or {@code FAIL  path  error}, with escaped fields that are separated by
+ * tabs; the last line has the count. A module-info, which cannot be linked, is OK.
  */
 public final class LinkTree {
     private static final int MESSAGE_LINES = 8;

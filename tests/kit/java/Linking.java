@@ -17,10 +17,11 @@ final class Linking {
     /**
      * Links a class; throws the error of linking, usually {@code VerifyError}.
      *
-     * {@code ClassLoader.resolveClass} links nothing and {@code Lookup.ensureInitialized} runs code. HotSpot
-     * links before it lists members (JVM_GetClassDeclaredConstructors, …Fields). Constructors come first. Listing them
-     * also looks up their parameter types. If that fails with NoClassDefFoundError, linking may have succeeded
-     * nevertheless, which the list of fields shows.
+     * {@code ClassLoader.resolveClass} links nothing and {@code Lookup.ensureInitialized} runs
+     * code. HotSpot links before it lists members (JVM_GetClassDeclaredConstructors, …Fields). So
+     * this method lists the constructors. Listing them also looks up their parameter types. If that
+     * fails with NoClassDefFoundError, linking may still have succeeded. The list of fields then
+     * shows whether it has.
      */
     static void link(Class<?> type) {
         try {
@@ -34,7 +35,7 @@ final class Linking {
         }
     }
 
-    /** An error's class, and at most {@code lines} lines of its message. */
+    /** Returns an error's class, and at most {@code lines} lines of its message. */
     static String describe(Throwable error, int lines) {
         String message = error.getMessage();
         if (message == null) {

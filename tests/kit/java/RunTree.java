@@ -7,10 +7,10 @@ import java.util.List;
 /**
  * Runs all classes of a tree, which is on the class path, in one loader.
  *
- * {@code RunTree TREE}: loads and initialises every class of TREE by its name, calls {@code public static
- * Object run()} where there is one, and prints a line for each, tab separated, escaped: {@code name  what it
- * returned or threw}. Classes that depend on each other privately, nest mates and enum bodies, cannot be
- * tried one by one.
+ * {@code RunTree TREE}: loads and initialises every class of TREE by its name, and calls {@code
+ * public static Object run()} if the class has it. For each class, prints a line of escaped fields
+ * that are separated by tabs: {@code name  result or exception}. Nest mates and enum bodies depend
+ * on each other's private members, so they cannot be tried one by one.
  */
 public final class RunTree {
     private RunTree() {}

@@ -26,7 +26,7 @@ final class Trial implements Runnable {
     private final Class<?> type;
     private final boolean instances;
 
-    /** The results, one text for each call, to be read after the run. */
+    /** The results, one text for each call. They are to be read after the run. */
     final List<String> calls = new ArrayList<>();
     long[] counts;
     String log;
@@ -78,7 +78,7 @@ final class Trial implements Runnable {
         }
     }
 
-    /** Methods without arguments or with one int, in an order that does not depend on the JVM. */
+    /** Returns the methods without arguments or with one int, in an order that does not depend on the JVM. */
     private List<Method> callable() {
         return Stream.of(type.getDeclaredMethods())
                 .filter(m -> !Modifier.isAbstract(m.getModifiers()) && !Modifier.isNative(m.getModifiers()))
@@ -137,7 +137,7 @@ final class Trial implements Runnable {
         return shorten(String.valueOf(value));
     }
 
-    /** The exception with its causes, and for each the lines of this class in its stack trace. */
+    /** Describes an exception with its causes, and for each the lines of this class in its stack trace. */
     private String thrown(Throwable error) {
         StringBuilder text = new StringBuilder();
         for (int i = 0; error != null && i < MAX_CAUSES; i++, error = error.getCause()) {

@@ -1,8 +1,8 @@
 /**
  * A thread that runs one task after another, each within a time limit.
  *
- * It can be used as long as its tasks end by themselves. After a task that did not, a new worker is
- * needed.
+ * The worker can be used as long as its tasks end by themselves. After a task that did not, a new
+ * worker is needed.
  */
 final class Worker {
     /** The stack is small, so that endless recursion ends soon. */
@@ -47,7 +47,7 @@ final class Worker {
         return End.DONE;
     }
 
-    /** The exception of the last task; null if the task returned. */
+    /** Returns the exception of the last task; null if the task returned. */
     synchronized Throwable escaped() {
         return escaped;
     }

@@ -12,7 +12,7 @@ import java.util.concurrent.atomic.AtomicLong;
  * throws. The tracker never throws; an event during a stack overflow or with a full heap counts as lost.
  */
 public final class Tracker {
-    /** Maximum number of events that a thread logs; later ones are only counted. */
+    /** Maximum number of events that a thread logs; later events are only counted. */
     private static final int LOG = 256;
 
     private static final ThreadLocal<State> STATE = ThreadLocal.withInitial(State::new);
@@ -210,7 +210,7 @@ public final class Tracker {
         leavePath(Event.CAUGHT, id(classNumber, methodNumber), classNumber, methodNumber);
     }
 
-    /** Starts of traced calls are numbers, so that each end shows which call it belongs to. */
+    /** Returns a number as the start of a traced call, so that each end shows the call to which it belongs. */
     public static long traceEnter() {
         long start = STARTS.incrementAndGet();
         enterPath(start);
@@ -278,14 +278,16 @@ public final class Tracker {
         STATE.set(new State());
     }
 
-    /** Number of methods that this thread has entered, and that were neither exited nor removed by repair. */
+    /**
+     * Returns the number of methods that this thread has entered, and that were neither exited nor removed by repair.
+     */
     public static int depth() {
         return STATE.get().depth;
     }
 
     /**
-     * This thread's numbers: the depth, entries removed by repair, exits and catches of methods that were not on
-     * the path, events lost, then one count for each {@link Event}.
+     * Returns this thread's numbers: the depth, entries removed by repair, exits and catches of
+     * methods that were not on the path, events lost, then one count for each {@link Event}.
      */
     public static long[] counts() {
         State state = STATE.get();
@@ -298,7 +300,7 @@ public final class Tracker {
         return counts;
     }
 
-    /** This thread's first events as text: {@code ENTER 3, ALLOC_ARRAY 10 7, EXIT 3}. */
+    /** Returns this thread's first events as text: {@code ENTER 3, ALLOC_ARRAY 10 7, EXIT 3}. */
     public static String log() {
         State state = STATE.get();
         StringBuilder text = new StringBuilder();
