@@ -94,7 +94,7 @@ impl Forest {
     }
 
     /// Returns the number with the least semidominator between `number` and the root of its tree,
-    /// without the root. Numbers above `limit` are linked.
+    /// without the root. Only numbers above `limit` are linked to their parents.
     #[inline]
     fn best(
         &self,

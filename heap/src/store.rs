@@ -111,7 +111,7 @@ impl Store {
         self.free_columns.push(column.id);
     }
 
-    /// If a page ends at `at`, frees it. The caller does not use that page again.
+    /// Frees the page that ends at `at`, if there is one. The caller must not use that page again.
     pub(crate) fn passed(&mut self, column: &Column, at: usize) {
         if at.is_multiple_of(PAGE)
             && let Some(page) = (at / PAGE).checked_sub(1)

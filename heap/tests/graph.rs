@@ -6,7 +6,7 @@ use loadhook_heap::{Graph, RootKind};
 use loadhook_testkit::dump::{OBJECT, OBJECTS, Writer};
 use proptest::prelude::*;
 
-/// Identifier of the object with this number. Objects have 32 bytes: two references and an int.
+/// Returns the identifier of the object with this number. Objects have 32 bytes: two references and an int.
 fn at(number: usize) -> u64 {
     0x1000 + 32 * number as u64
 }

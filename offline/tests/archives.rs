@@ -28,7 +28,8 @@ fn check_locals(spec: &Spec, locals: &[Vec<u8>], out: &[u8]) -> Result<usize> {
     Ok(out.len() - rest.len())
 }
 
-/// Length of a local record of a rewritten class, which must not have a data descriptor.
+/// Returns the length of a local record of a rewritten class. The record must not have a data
+/// descriptor.
 fn rewritten_len(record: &[u8]) -> Result<usize> {
     ensure!(
         record.starts_with(b"PK\x03\x04"),

@@ -100,7 +100,7 @@ fn up_to_nul(bytes: &[u8]) -> &[u8] {
 mod tests {
     use super::*;
 
-    /// Performance data with one entry, in little-endian order.
+    /// Makes performance data with one entry, in little-endian order.
     fn data(name: &str, value: &str) -> Vec<u8> {
         let mut data = MAGIC.to_vec();
         data.extend([1, 2, 0, 1]);

@@ -206,7 +206,7 @@ pub(super) fn fresh_directory(name: &[u8]) -> Vec<u8> {
     record
 }
 
-/// Metadata that must survive repacking: time, attributes, name, extra fields and
+/// Returns the metadata that must survive repacking: time, attributes, name, extra fields and
 /// comment. The bytes are only for comparison. `fixed` is the length of the record's fixed part,
 /// which distinguishes local and directory records.
 pub(super) fn comparable_metadata(record: &[u8], fixed: usize) -> Vec<u8> {

@@ -400,7 +400,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
     Ok(all)
 }
 
-/// Content of an entry, as another zip reader finds it.
+/// Returns the content of an entry, as another zip reader finds it.
 pub(crate) fn content(bytes: &[u8], name: &str) -> Result<Vec<u8>> {
     let all = read(bytes)?;
     let found = all.into_iter().find(|(found, _)| found == name.as_bytes());

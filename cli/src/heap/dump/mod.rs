@@ -56,7 +56,7 @@ impl DumpArgs {
     }
 }
 
-/// Dumps the heap of a process; with `all`, unreachable objects too.
+/// Dumps the heap of a process. With `all`, unreachable objects are dumped, too.
 pub(crate) fn dump(pid: u32, args: &DumpArgs, all: bool) -> Result<ExitCode> {
     let Some(output) = &args.output else {
         bail!(

@@ -131,7 +131,7 @@ fn print(all: Map<String, Value>, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)
 }
 
-/// The common members of all views: the dump's header and its sums.
+/// Returns the common members of all views: the dump's header and its sums.
 pub(in crate::heap) fn head(histogram: &Histogram) -> Map<String, Value> {
     map(json!({
         "time": utc(histogram.header.time_ms),

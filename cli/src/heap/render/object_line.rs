@@ -119,12 +119,12 @@ impl ObjectLine {
     }
 }
 
-/// The name, class and identifier of a thread: `"main" java.lang.Thread 0x7f00`.
+/// Returns the name, class and identifier of a thread: `"main" java.lang.Thread 0x7f00`.
 pub(in crate::heap) fn title(thread: &Thread) -> String {
     ObjectLine::thread(thread).text()
 }
 
-/// The object of a variable: `java.lang.String 0x7f00, 24 bytes "text"`.
+/// Returns the object of a variable: `java.lang.String 0x7f00, 24 bytes "text"`.
 pub(in crate::heap) fn variable(local: &Local) -> String {
     ObjectLine::variable(local).text()
 }

@@ -32,22 +32,22 @@ pub(in crate::heap) const UNREACHABLE: &str = "objects are unreachable or only w
 pub(in crate::heap) const PARTIAL_STRINGS: &str =
     "strings are parts of larger arrays and were not compared";
 
-/// The printable name of a file, for messages.
+/// Returns the printable name of a file, for messages.
 pub(in crate::heap) fn shown(file: &Path) -> String {
     printable(&file.display().to_string()).into_owned()
 }
 
-/// A name for the page: printable, and not too long.
+/// Returns a name for the page: printable, and not too long.
 pub(in crate::heap) fn shortened(name: &str) -> String {
     clipped(&printable(name), LONGEST_NAME)
 }
 
-/// An identifier in the form that is printed and that options accept.
+/// Returns an identifier in the form that is printed and that options accept.
 pub(in crate::heap) fn id(id: u64) -> String {
     format!("{id:#x}")
 }
 
-/// The number of columns for tables and sentences.
+/// Returns the number of columns for tables and sentences.
 pub(in crate::heap) fn width() -> usize {
     columns(io::stdout(), COLUMNS)
 }
@@ -74,7 +74,7 @@ pub(in crate::heap) fn head(histogram: &Histogram, out: &mut dyn Write) -> io::R
     Ok(())
 }
 
-/// The line about the profiler's own objects, which are left out.
+/// Returns the line about the profiler's own objects, which are left out.
 pub(in crate::heap) fn left_out(histogram: &Histogram) -> Option<String> {
     let left_out = histogram.left_out;
     (left_out.instances > 0).then(|| {

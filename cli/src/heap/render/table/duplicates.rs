@@ -49,7 +49,7 @@ pub(in crate::heap) fn write(
     rest(all as usize, top, ["value", "values"], out)
 }
 
-/// The beginning of a value: `"text"`, `int[3] {1, 2, 3}`.
+/// Returns the beginning of a value: `"text"`, `int[3] {1, 2, 3}`.
 pub(in crate::heap) fn value(row: &Duplicate) -> String {
     let text = &row.preview.text;
     let more = if row.preview.is_cut { "…" } else { "" };
