@@ -128,7 +128,7 @@ fn golden_method(
     out
 }
 
-/// Selects the given probes in the methods with the given name.
+/// A selector of the given probes in the methods with the given name.
 struct Only {
     method: &'static str,
     probes: Probes,

@@ -37,7 +37,7 @@ pub(crate) struct HashedArray {
     pub(crate) strings: [u32; 2],
 }
 
-/// Hashes arrays while a dump is read, and collects the arrays of strings.
+/// A visitor that hashes arrays while a dump is read, and collects the arrays of strings.
 pub(crate) struct ArrayHashes<'s> {
     survey: &'s Survey,
     /// Identifiers of objects that are left out, in order.

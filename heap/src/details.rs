@@ -131,7 +131,7 @@ impl Graph {
 
 type VisitResult = std::result::Result<(), ErrorKind>;
 
-/// Collects details while a dump is read.
+/// A visitor that collects details while a dump is read.
 pub(crate) struct DetailsReader<'g> {
     graph: &'g Graph,
     superclasses: Vec<Option<u32>>,

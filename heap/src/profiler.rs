@@ -98,7 +98,7 @@ impl Graph {
         Ok(())
     }
 
-    /// Returns whether an object is one of the profiler's that are left out.
+    /// Returns whether an object belongs to the profiler and is left out.
     #[must_use]
     pub fn is_left_out(&self, object: u32) -> bool {
         self.query(|store| self.is_left_out_in(store, object))

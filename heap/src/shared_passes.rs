@@ -222,7 +222,7 @@ impl SharedPasses {
     }
 }
 
-/// Counts how often each object is shown.
+/// The number of times that each object is shown.
 struct Shown<'b> {
     times: HashMap<u64, u32>,
     budget: &'b SharedBudget,

@@ -59,7 +59,7 @@ impl StackChunks {
     }
 }
 
-/// Returns bytes after the fields, as HotSpot's `InstanceStackChunkKlass::instance_size` counts
+/// Returns the bytes after the fields, as HotSpot's `InstanceStackChunkKlass::instance_size` counts
 /// them: the stack, and a bitmap in whole words with a bit for each reference that fits into the
 /// stack.
 pub(crate) fn stack_bytes(words: u32, reference: u32) -> u64 {

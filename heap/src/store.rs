@@ -16,7 +16,7 @@ const BITS: u32 = 11;
 const PAGE: usize = 1 << BITS;
 const BYTES: usize = PAGE * 4;
 
-/// Stands for "no frame" and for "no slot".
+/// The number that stands for "no frame" and for "no slot".
 const NONE: u32 = u32::MAX;
 
 /// The minimum number of frames in memory.

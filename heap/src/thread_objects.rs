@@ -51,7 +51,7 @@ impl FoundObjects {
     }
 }
 
-/// Looks for objects while a dump is read.
+/// A visitor that looks for objects while a dump is read.
 pub(crate) struct ObjectSearch<'s> {
     survey: &'s Survey,
     sizes: ObjectSizes<'s>,

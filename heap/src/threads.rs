@@ -125,7 +125,7 @@ impl Threads {
     }
 }
 
-/// Puts threads together from the parts that the passes found.
+/// The data that the passes found, from which threads are put together.
 pub(crate) struct ThreadAssembly<'s> {
     pub(crate) survey: &'s Survey,
     pub(crate) stacks: &'s StackTables,

@@ -139,7 +139,7 @@ fn few_bytes_of_a_dump_take_no_gigabytes() {
     ));
 }
 
-/// Writes a dump with identifiers of 4 bytes.
+/// A writer of a dump with identifiers of 4 bytes.
 #[derive(Default)]
 struct Narrow {
     records: Vec<u8>,

@@ -119,7 +119,7 @@ pub trait Ids {
     }
 }
 
-/// Selects the methods of one class.
+/// The selector for the methods of one class.
 pub(crate) struct ClassSelector<'a, I, F> {
     pub(crate) selection: &'a Selection,
     /// The filter of this thread.

@@ -154,7 +154,7 @@ fn shown(method: &Member<'_, '_>) -> String {
     format!("{class}.{name}{descriptor}")
 }
 
-/// Gives ids to the methods and sites of one class, and notes their names.
+/// The ids that the methods and sites of one class get, and the names for these ids.
 struct ClassIds {
     first: Ids,
     /// True if the project's tracker is used, which needs the names of methods.

@@ -52,8 +52,9 @@ impl Leftover<'_> {
             ),
             Err(error) => error.to_string(),
         };
-        let line =
-            format!("the new folder is complete, but the old one could not be removed: {fault}");
+        let line = format!(
+            "the new folder is complete, but the old one could not be removed: {fault}; check it, then remove it"
+        );
         Err(at(self.new, &io::Error::other(line)))
     }
 

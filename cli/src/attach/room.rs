@@ -127,7 +127,9 @@ impl<'j> Room<'j> {
             Ok(file) => {
                 file.take(LONGEST_PROFILE + 1).read_to_end(&mut bytes)?;
                 if bytes.len() as u64 > LONGEST_PROFILE {
-                    return Err(io::Error::other("the profile has more than 1 GiB"));
+                    return Err(io::Error::other(
+                        "the profile has more than 1 GiB; profile again with a lower --max-nodes",
+                    ));
                 }
                 Ok(Some(bytes))
             }

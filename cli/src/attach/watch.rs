@@ -186,7 +186,7 @@ impl<'a> Watch<'a> {
             refused => format!("; not changed: {}", counted(refused, "class", "classes")),
         };
         say!(
-            "loadhook: watching process {pid}: {} in {}, longest stop {}{refused}",
+            "loadhook: watching process {pid}: {} changed in {}, longest stop {}{refused}",
             counted(figures.classes, "class", "classes"),
             counted(figures.batches, "batch", "batches"),
             time(1e3 * figures.longest_pause_us as f64),

@@ -87,7 +87,9 @@ impl<'a> Agent<'a> {
         let namespace = match self.ask(&Request::Status)? {
             Reply::Status(status) => status.namespace,
             Reply::Error(error) => bail!("{error}"),
-            other => bail!("not a reply to the order status: {other}"),
+            other => {
+                bail!("not a reply to the order status, so use the loadhook of the agent: {other}")
+            }
         };
         if namespace.is_some_and(|namespace| jvm.pid_namespace() != Some(namespace)) {
             bail!(

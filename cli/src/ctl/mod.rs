@@ -96,7 +96,7 @@ pub(crate) fn run(args: &CtlArgs) -> Result<()> {
             Reply::Done => say!("loadhook: the agent has left process {}", args.pid),
             Reply::Error(error) => bail!("{error}"),
             other @ (Reply::Traced(_) | Reply::Latencies(_)) => {
-                bail!("not a reply to this order: {other}")
+                bail!("not a reply to this order, so use the loadhook of the agent: {other}")
             }
         }
     }

@@ -59,7 +59,9 @@ impl Snapshots {
         match agent.ask(&Request::Snapshot(self.as_seen.clone()))? {
             Reply::Done => {}
             Reply::Error(error) => return Ok(Snapshot::Refused(error)),
-            other => bail!("not a reply to the order snapshot: {other}"),
+            other => bail!(
+                "not a reply to the order snapshot, so use the loadhook of the agent: {other}"
+            ),
         }
         let mut profile = Vec::new();
         let read = self

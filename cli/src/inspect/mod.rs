@@ -93,7 +93,7 @@ fn check_method(name: &str, class: &ClassFile<'_>, method: Option<&str>) -> Resu
     bail!("{name}: no method {filter}; it has {}", listed(&names))
 }
 
-/// Writes text to `out`, and stores the error that ended the writing.
+/// A sink for text. It writes to `out`, and stores the error that ended the writing.
 struct TextSink<W> {
     out: W,
     result: io::Result<()>,

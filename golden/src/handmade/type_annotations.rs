@@ -30,7 +30,7 @@ struct Places {
     end: Label,
 }
 
-/// Makes the target of a type annotation from the offsets of the method.
+/// A function that makes the target of a type annotation from the offsets of the method.
 type Target = fn(&Places) -> TypeTarget;
 
 const TARGETS: [(&str, &str, Target); 14] = [

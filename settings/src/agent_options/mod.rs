@@ -219,8 +219,8 @@ impl AgentOptions {
     /// Returns the processor time that the agent may take, in percent of the program's own; `None`
     /// without a limit.
     ///
-    /// A limit that the user sets applies to all timings but [`Timing::Count`]. Without one, only
-    /// [`Timing::Adaptive`] has a limit, and none if the callers of allocations are recorded.
+    /// A limit that the user sets applies to all timings but [`Timing::Count`]. If the user sets no
+    /// limit, only [`Timing::Adaptive`] has one, unless the callers of allocations are recorded.
     pub fn budget_percent(&self) -> Option<u32> {
         match (self.timing()?, self.budget) {
             (Timing::Count, _) => None,

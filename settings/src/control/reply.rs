@@ -67,7 +67,7 @@ pub struct Changed {
 
 /// The error for a line that is not a [`Reply`].
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("not a reply of an agent: {0}")]
+#[error("not a reply of an agent, so use the loadhook of the agent: {0}")]
 pub struct ReplyError(String);
 
 /// Writes the line without its line break.

@@ -28,6 +28,6 @@ pub enum HprofOptionsError {
     #[error("hprof: {0} was removed from HPROF long ago; leave it out")]
     Removed(String),
     /// Two options exclude each other, as they did in HPROF.
-    #[error("hprof: {0} cannot be combined with {1}")]
+    #[error("hprof: {0} cannot be combined with {1}; leave out one of them")]
     Conflict(&'static str, &'static str),
 }

@@ -41,23 +41,23 @@ fn contradictions_and_faults_are_refused() {
     for (text, expected) in [
         (
             "cpu=old,format=b",
-            "hprof: format=b cannot be combined with cpu=old",
+            "hprof: format=b cannot be combined with cpu=old; leave out one of them",
         ),
         (
             "cpu=old,heap=sites",
-            "hprof: cpu=old cannot be combined with heap=",
+            "hprof: cpu=old cannot be combined with heap=; leave out one of them",
         ),
         (
             "net=a:1,file=b,cpu=samples",
-            "hprof: file= cannot be combined with net=",
+            "hprof: file= cannot be combined with net=; leave out one of them",
         ),
         (
             "net=a:1,format=a",
-            "hprof: format=a cannot be combined with net=",
+            "hprof: format=a cannot be combined with net=; leave out one of them",
         ),
         (
             "net=a:1,cpu=old",
-            "hprof: net= cannot be combined with cpu=old",
+            "hprof: net= cannot be combined with cpu=old; leave out one of them",
         ),
         ("depth=-1", "hprof: depth=-1: expected a number of frames"),
         (

@@ -241,7 +241,7 @@ fn defined_name(item: &Item) -> Option<String> {
     Some(name.to_string())
 }
 
-/// Collects the imports of a module and the paths that its code mentions.
+/// A collector of the imports of a module, and of the paths that its code mentions.
 struct Mentions<'m> {
     module: &'m mut Module,
 }

@@ -34,7 +34,10 @@ impl DumpTarget {
         let name = || output.display().to_string();
         let target = target(output, jvm.user()).with_context(name)?;
         let Some(file_name) = target.file_name() else {
-            bail!("{}: not a file", name());
+            bail!(
+                "{}: not the name of a file; give another name to -o",
+                name()
+            );
         };
         let parent = target.parent().filter(|path| !path.as_os_str().is_empty());
         let parent = parent.unwrap_or(Path::new("."));

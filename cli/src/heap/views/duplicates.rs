@@ -34,7 +34,7 @@ pub(in crate::heap) fn with_memory(error: Error, memory: u64) -> Error {
                 },
             ..
         }) => error.context(format!(
-            "{} of memory is available for the hashes",
+            "finding duplicates takes more memory than the {} that are available; free memory, or raise the limit of the process",
             bytes(memory)
         )),
         _ => error,

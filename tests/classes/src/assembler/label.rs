@@ -8,5 +8,5 @@ use super::error::Result;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Label(pub(super) usize);
 
-/// Returns the offset of a label, or an error if the label was never bound.
+/// A function that returns the offset of a label, or an error if the label was never bound.
 pub(crate) type Resolve<'a> = dyn Fn(Label) -> Result<usize> + 'a;

@@ -5,10 +5,10 @@ use std::fmt;
 use crate::assembler::ClassBuilder;
 use crate::shapes::Driver;
 
-/// Fills a class and adds the calls that `run()` makes to the driver.
+/// A function that fills a class, and adds to the driver the calls that `run()` makes.
 type Build = dyn Fn(&mut ClassBuilder, &mut Driver) + Send + Sync;
 
-/// Makes a complete class with the given name.
+/// A function that makes a complete class with the given name.
 type Make = dyn Fn(&str) -> Vec<u8> + Send + Sync;
 
 /// One class of the limit generator.

@@ -35,7 +35,7 @@ impl Switch {
     }
 }
 
-/// Writes the code at the targets of a switch.
+/// A function that appends a switch and the code at its targets.
 type Body = fn(&mut CodeBuilder<'_>, Switch);
 
 const BODIES: [(&str, Body); 4] = [

@@ -15,7 +15,7 @@ const FLAGS: u16 = access::PUBLIC | access::STATIC;
 /// The local variable of the result. Local 0 is the argument, which decides the branch.
 const RESULT: u16 = 1;
 
-/// Adds the method of a special case to a class.
+/// A function that adds the method of a special case to a class.
 type Special = fn(&mut ClassBuilder);
 
 const SPECIALS: [(&str, Special); 10] = [
