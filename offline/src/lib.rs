@@ -8,7 +8,6 @@
 //! A *unit* is the content of one class path entry or module. With [`Tracker::Embed`] each unit
 //! gets the classes of the tracker, symbols, and a *part*: the class that the unit's probes call.
 //! `docs/dev/jars.md` describes how tracker, symbols and part work together.
-//! work together.
 #![forbid(unsafe_code)]
 
 mod ahead;

@@ -7,7 +7,6 @@
 //! local records, old or new, in their order, and the directory in its own order. If one entry
 //! changes, all others stay as they were, with times, comments, extra fields, attributes and the
 //! bytes between them.
-//! were, with times, comments, extra fields, attributes and the bytes between them.
 
 pub(crate) mod compare;
 mod content;

@@ -2,20 +2,20 @@
 //! form. Both forms must give equal values and stack traces when they run, and the tracker's path
 //! must be empty at the end.
 //!
-//! There are three kinds of seeds. The first are the sources in `fuzz_seeds`, compiled for several
-//! releases, and the classes of `golden/inputs` that have a `run()`. Each of these is also used as
-//! a class of version 49 without frames: the old verifier, which checks such classes, accepts many
-//! more mutants. The second are classes made by hand (`golden::handmade`, `limits`), with
-//! constructs that no compiler writes. The third are a sample of the JDKs' own classes, which are
 //! There are three kinds of seeds. The first kind are the sources in `fuzz_seeds`, compiled for
 //! several releases, and the classes of `golden/inputs` that have a `run()`. Each of these classes
 //! is also used as a class of version 49 without frames: the old verifier, which checks such
 //! classes, accepts many more mutants. The second kind are classes made by hand
 //! (`golden::handmade`, `limits`), with constructs that no compiler writes. The third kind is a
 //! sample of the JDKs' own classes, which are only linked and initialised.
-//! and HotSpot's interpreter and compilers differ in this. `StackOverflowError` and
-//! `OutOfMemoryError` occur at other depths with probes, so nothing is compared from the first of
-//! these errors on (`pairs::Verdict::disagreement`).
+//!
+//! Mutants that exceed the time limit, that end the JVM, or whose runs differ among themselves are
+//! not compared but only counted, and their number is limited. Mutants in which a method with
+//! `monitorenter` or `monitorexit` was changed are not compared either. If locks are unbalanced, a
+//! *return* throws IllegalMonitorStateException (JVMS §2.11.10) after the exit probe, and HotSpot's
+//! interpreter and compilers differ in this. `StackOverflowError` and `OutOfMemoryError` occur at
+//! other depths with probes, so nothing is compared from the first of these errors on
+//! (`pairs::Verdict::disagreement`).
 //!
 //! `LOADHOOK_HOTSPOT_MUTANTS=1000000 cargo test -p loadhook-tests --test fuzz_hotspot --
 //! --nocapture` runs longer; `LOADHOOK_HOTSPOT_MUTANT=<trial>:<number>` repeats one mutant. Mutants
