@@ -25,7 +25,7 @@ const MOST_PREVIEWS: usize = 50_000;
 pub struct Details {
     /// Fields of each object; for an array of references its elements.
     pub fields: HashMap<u32, Fields>,
-    /// The beginnings of strings and of arrays of numbers, for at most the first 50,000 of them.
+    /// The beginnings of strings and of arrays of numbers, for the first 50,000 at most.
     pub previews: HashMap<u32, Preview>,
     /// The name of the field by which the first object of a pair refers to the second.
     pub reference_names: HashMap<(u32, u32), String>,

@@ -23,7 +23,7 @@ pub(crate) struct StringClass {
 /// The characters of a string.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StringValue {
-    /// Identifier of the array that holds them.
+    /// Identifier of the array that holds the characters.
     pub(crate) array: u64,
     /// True if a character has two bytes.
     pub(crate) is_wide: bool,

@@ -19,7 +19,7 @@ pub struct Plan {
     /// kept as it is.
     pub strict: bool,
     /// Maximum size of a class, and of a nested archive when unpacked, in bytes.
-    /// Larger ones stay as they are.
+    /// Larger classes and archives stay as they are.
     pub most_entry: u64,
     /// Maximum number of bytes to which the entries of one archive, nested archives
     /// included, are unpacked together; more is an error. `None` stands for 100 times the length of

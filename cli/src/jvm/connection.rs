@@ -1,4 +1,4 @@
-//! Connections to the JVM's attach socket, and to that of an agent.
+//! Connections to the attach socket of the JVM, and to the socket of an agent.
 
 use std::io;
 use std::os::unix::net::UnixStream;

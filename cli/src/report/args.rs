@@ -41,7 +41,7 @@ pub(crate) struct ReportArgs {
     pub(super) top: Option<usize>,
 
     /// Show only the methods that match, the calls that lead to these methods, and the calls that
-    /// they make, for example com.example.** or com.example.Service::handle*
+    /// these methods make, for example com.example.** or com.example.Service::handle*
     #[arg(long, value_name = "PATTERNS")]
     pub(super) focus: Vec<String>,
 
