@@ -42,7 +42,7 @@ impl ObjectKind {
 /// stands for no class.
 pub(crate) const PRIMITIVES: u32 = Type::ALL.len() as u32;
 
-/// Returns the element type of arrays of a class.
+/// Returns the element type of the arrays whose class has this index.
 #[inline]
 pub(crate) fn element_type(class: u32) -> Type {
     match Type::ALL.get(class as usize) {

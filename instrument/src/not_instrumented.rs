@@ -10,7 +10,7 @@ pub const TRIVIAL: &str = "trivial";
 pub struct NotInstrumented<'r> {
     /// The method's position among the class's methods.
     pub method: u16,
-    /// The reason why it is not instrumented.
+    /// The reason why the method is not instrumented.
     pub reason: SkipReason<'r>,
 }
 

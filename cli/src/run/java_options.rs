@@ -12,7 +12,7 @@ use std::path::Path;
 struct Setting {
     /// The setting, which a later option can change.
     what: &'static str,
-    /// True if an archive is written.
+    /// True if the setting makes the JVM write an archive.
     writes: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Effects of an order to include that its sender may not expect.
+//! Notes about effects of the order `include` that its sender may not expect.
 
 use crate::filter::Filter;
 use crate::pattern::Pattern;

@@ -81,7 +81,7 @@ pub enum RequestError {
         "not a line with a JSON object; send a line such as {{\"version\":1,\"order\":\"status\"}}"
     )]
     NotJson,
-    /// The line is of another version, or has none.
+    /// The line gives another version of the protocol, or no version.
     #[error(
         "this agent reads version {VERSION} only; send \"version\":{VERSION}, or use the loadhook of the agent"
     )]

@@ -69,7 +69,7 @@ pub struct HprofOptions {
     pub dump: bool,
     /// True for the time that threads waited for monitors.
     pub monitors: bool,
-    /// True if the file is written at the end of the JVM.
+    /// True if the file is written when the JVM ends.
     pub at_exit: bool,
     /// True for the binary format, false for text.
     pub binary: bool,
