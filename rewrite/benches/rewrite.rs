@@ -6,7 +6,7 @@
 //! Without DIRECTORY, the classes are in the directory that `LOADHOOK_BENCH_CORPUS` names, or else
 //! those of JDK 17's `java.base`. Every method gets entry, exit and `caught` probes and a catch-any
 //! handler. Further passes insert a probe that only counts calls. In the same run, ASM (Debian's
-//! libasm-java) on JDK 17 inserts the former probes into the same methods. The output of the last
+//! libasm-java) on JDK 17 inserts entry, exit and `caught` probes into the same methods. The output of the last
 //! pass of both is verified. The last line is `RESULT rewrite_entry_exit_handler_median_mb_s=… …`.
 //! A megabyte is 1,000,000 bytes of input.
 

@@ -12,13 +12,13 @@ pub struct Probes {
     /// The id of the method's entry, exit and `caught` probes; `None` for no such
     /// probes.
     pub timing: Option<u32>,
-    /// The id of the probe that only counts calls, at the method's entry; `None`
-    /// for no such probe. It needs neither handlers nor local variables, so it goes
-    /// into some methods that are too large for the others.
+    /// The id of the probe that only counts calls, at the method's entry; `None` for no such probe.
+    /// It needs neither handlers nor local variables, so some methods that are too large for
+    /// `timing` probes can have it.
     pub count: Option<u32>,
-    /// The id of the probes that measure each call of the method by the clock; `None`
-    /// for no such probes. Unlike `timing`, they need no memory of the thread's calls:
-    /// the start of a call is in a local variable.
+    /// The id of the probes that measure each call of the method by the clock; `None` for no such
+    /// probes. Unlike `timing` probes, they need no memory of the thread's calls: a local variable
+    /// of the method keeps the start of the call.
     pub trace: Option<u32>,
     /// Set if the probes of `trace` also pass `this`, the arguments and the result. A
     /// constructor's `this` is not passed, because it is not initialised at the entry.

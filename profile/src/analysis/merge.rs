@@ -295,7 +295,7 @@ fn header(profiles: &[&Profile], sort: Sort) -> Result<Header, MergeError> {
     Ok(merged)
 }
 
-/// Times of one clock and one kind of timing are needed.
+/// Checks that the clocks and the kinds of timing of two headers are the same.
 fn fits(header: &Header, merged: &Header) -> Result<(), MergeError> {
     if header.clock != merged.clock {
         return Err(MergeError::Clocks);
@@ -308,7 +308,7 @@ fn fits(header: &Header, merged: &Header) -> Result<(), MergeError> {
     }
 }
 
-/// The patterns that matched in none of the profiles.
+/// Returns the patterns that matched in none of the profiles.
 fn unmatched(first: &Profile, profiles: &[&Profile]) -> Vec<String> {
     let everywhere = |pattern: &&String| {
         profiles

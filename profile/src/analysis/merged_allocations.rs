@@ -22,7 +22,8 @@ pub(super) struct Allocated<'p> {
 }
 
 impl<'p> Allocated<'p> {
-    /// Adds the allocations of a profile. `threads` and `methods` have their new numbers.
+    /// Adds the allocations of a profile. `threads` and `methods` map its indexes to those of the
+    /// merged profile.
     pub(super) fn add(
         &mut self,
         other: &'p Allocations,

@@ -61,16 +61,16 @@ impl Default for Options<'_> {
 /// are chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sort {
-    /// `self`; for allocations `bytes`.
+    /// By self time (`self`); allocations by bytes (`bytes`).
     #[default]
     SelfTime,
-    /// `total`
+    /// By total time (`total`).
     Total,
-    /// `calls`; for allocations `objects`.
+    /// By calls (`calls`); allocations by objects (`objects`).
     Calls,
-    /// `mean`
+    /// By mean time of a call (`mean`).
     Mean,
-    /// `name`
+    /// By name (`name`).
     Name,
 }
 

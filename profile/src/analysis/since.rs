@@ -171,7 +171,7 @@ fn add(sum: &mut Node, node: &Node) {
     sum.waiting.add(&node.waiting);
 }
 
-/// Subtracts as much of `debt` as there is, from both.
+/// Subtracts the same amounts from both: as much of `debt` as `node` has.
 fn take(node: &mut Node, debt: &mut Node) {
     for (value, debt) in numbers_of(node).into_iter().zip(numbers_of(debt)) {
         let taken = (*value).min(*debt);

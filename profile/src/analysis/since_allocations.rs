@@ -38,8 +38,9 @@ impl Places {
 /// The place of a site and its type.
 type SiteKey<'p> = (Option<u32>, &'p str);
 
-/// Subtracts the allocated objects of `earlier`. `methods` and `threads` have the numbers in `later` of its methods and
-/// threads; sites of threads that have ended are subtracted wherever their place is found.
+/// Subtracts the allocated objects of `earlier`. `methods` and `threads` map the indexes in
+/// `earlier` to the indexes in `later`. The sites of a thread that has ended are subtracted from
+/// sites at the same place, in any thread.
 pub(super) fn since(
     earlier: &Profile,
     later: &Profile,
@@ -84,7 +85,7 @@ pub(super) fn since(
     })
 }
 
-/// Subtracts as much of `debt` as there is, from both.
+/// Subtracts the same amounts from both: as much of `debt` as `amount` has.
 fn take(amount: &mut Amount, debt: &mut Amount) {
     let mut both = vec![
         (&mut amount.objects, &mut debt.objects),

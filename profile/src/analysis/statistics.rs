@@ -59,8 +59,8 @@ pub(crate) fn mann_whitney(a: &[f64], b: &[f64]) -> f64 {
     (as_far / ways.iter().sum::<f64>()).min(1.0)
 }
 
-/// Twice the rank of each value among all values, first those of `a`, then those of `b`. Ranks
-/// begin at 1; equal values share their mean rank.
+/// Returns twice the rank of each value among all values, first for the values of `a`, then for
+/// those of `b`. Ranks begin at 1; equal values share their mean rank.
 fn doubled_ranks(a: &[f64], b: &[f64]) -> Vec<usize> {
     let values: Vec<f64> = a.iter().chain(b).copied().collect();
     let mut order: Vec<usize> = (0..values.len()).collect();
@@ -133,8 +133,8 @@ fn upper_tail(z: f64) -> f64 {
     (0.5 - density * sum).max(0.0)
 }
 
-/// The smallest p-value that these numbers of runs can have: all runs of one side rank above all of
-/// the other.
+/// Returns the smallest p-value that these numbers of runs can have. It occurs if all runs of one
+/// side rank above all runs of the other side.
 pub(crate) fn smallest_p(before: usize, after: usize) -> f64 {
     let mut ways = 1.0;
     for at in 1..=before {

@@ -46,7 +46,10 @@ import org.objectweb.asm.Opcodes;
 public final class AsmBench {
     private static final String TRACKER = "loadhook/Tracker";
 
-    /** A class in memory, and its methods that get no probes; null if there are none, as in nearly all classes. */
+    /**
+     * A class in memory, and its methods that get no probes. `leave` is null if every method gets
+     * probes, as in nearly all classes.
+     */
     private record Input(Path relative, byte[] bytes, Set<String> leave) {}
 
     private static int nextId;
@@ -257,8 +260,8 @@ public final class AsmBench {
         public void visitMaxs(int maxStack, int maxLocals) {
             if (start != null) {
                 Label handler = new Label();
-                // The entry is the last of the table, since MethodWriter keeps the order of the
-                // calls.
+                // This entry comes last in the exception table, since MethodWriter keeps the order
+                // of the calls.
                 mv.visitTryCatchBlock(start, handler, handler, null);
                 mv.visitLabel(handler);
                 if (frames) {

@@ -98,11 +98,10 @@ fn copy_types(
     Ok(())
 }
 
-/// Appends the relocated attribute content with `inserted` spliced in to
-/// `out`.
+/// Appends the relocated attribute content to `out`, with the frames of `inserted` spliced in.
 ///
 /// An inserted frame has its own list of locals, so the old frame after it is written in full.
-/// `class` gives the constant of a class.
+/// `class` returns the `CONSTANT_Class` of a class.
 pub(crate) fn relocate<'a>(
     reader: &mut Reader<'a>,
     format: FrameFormat,
@@ -158,8 +157,8 @@ pub(crate) fn relocate<'a>(
     Ok(())
 }
 
-/// Copies the part of a frame after type and delta, and relocates the offsets of
-/// uninitialised objects. `frame_type` says which part that is.
+/// Copies the part of a frame after its type and delta, and relocates the offsets of uninitialised
+/// objects. The layout of that part depends on `frame_type`.
 #[inline]
 fn copy_body(
     reader: &mut Reader<'_>,

@@ -93,9 +93,9 @@ fn gather<'a>(slots: &[V<'a>]) -> Vec<V<'a>> {
     values
 }
 
-/// Appends the body of a `full_frame` for `state` to `out`, with relocated
-/// offsets of uninitialised objects. It lists at least `values` locals; trailing
-/// `Top`s beyond them are left out. `class` gives the constant of a class.
+/// Appends the body of a `full_frame` for `state` to `out`, with relocated offsets of uninitialised
+/// objects. The body lists at least `values` locals, but no trailing `Top`s beyond them. `class`
+/// returns the `CONSTANT_Class` of a class.
 pub(crate) fn write_full_body<'a, E: From<ErrorKind>>(
     state: &TypeState<'a>,
     values: usize,

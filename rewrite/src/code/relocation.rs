@@ -241,9 +241,9 @@ impl Relocation {
         Ok(position)
     }
 
-    /// The new offset in a debug table. 0 stays 0, so that the table covers the entry probe. The
-    /// JVM accepts an offset inside an instruction in such a table; the new offset is inside the
-    /// same instruction.
+    /// Returns the new offset for a debug table. 0 stays 0, so that the table covers the entry
+    /// probe. In such a table the JVM accepts an offset inside an instruction; the new offset is
+    /// then inside the same instruction.
     #[inline]
     pub(crate) fn debug(&self, bci: Bci) -> Result<NewBci, ErrorKind> {
         if bci == Bci::START {
@@ -255,8 +255,8 @@ impl Relocation {
         }
     }
 
-    /// Does the same as [`Relocation::debug`] for a table in which two offsets must not become
-    /// equal: the JVM refuses a local variable that is listed twice.
+    /// Does the same as [`Relocation::debug`] for a table in which two different offsets must not
+    /// become equal: the JVM refuses a local variable that is listed twice.
     #[inline]
     pub(crate) fn debug_distinct(&self, bci: Bci) -> Result<NewBci, ErrorKind> {
         if bci == Bci::START || self.lookup(bci).is_some() {
@@ -268,10 +268,9 @@ impl Relocation {
         }
     }
 
-    /// Two new offsets for an old offset inside an instruction: the one that is
-    /// right if the instruction kept its length, and that of the instruction's
-    /// last byte. The padding of a switch may have shrunk, and then the first is
-    /// after the second.
+    /// Returns two new offsets for an old offset inside an instruction: the offset that is right if
+    /// the instruction kept its length, and the offset of the instruction's last byte. The padding
+    /// of a switch may have shrunk; the first offset is then after the second.
     #[cold]
     fn inside(&self, bci: Bci) -> Result<(NewBci, NewBci), ErrorKind> {
         let starts = self.starts.get_or_init(|| {
@@ -292,11 +291,10 @@ impl Relocation {
         Ok((position, NewBci(end.0.saturating_sub(1))))
     }
 
-    /// The new beginning of a line of the table if an earlier line begins at the
-    /// same `bci`. The JVM uses the first such line for the instruction there,
-    /// and the last one for the instructions after it. A probe moves the first
-    /// line away from its instruction, so the later lines begin after the
-    /// instruction.
+    /// Returns the new `start_pc` of an entry in a line table, if an earlier entry has the same
+    /// `bci`. The JVM uses the first such entry for the instruction at `bci`, and the last one for
+    /// the instructions after it. A probe moves the first entry away from its instruction, so the
+    /// later entries begin after the instruction.
     #[cold]
     pub(crate) fn debug_again(&self, bci: Bci) -> Result<NewBci, ErrorKind> {
         let start = self.debug(bci)?;

@@ -1,8 +1,9 @@
 //! The probes around a constructor's call of another constructor.
 //!
-//! No handler may cover that call, so if it throws, the constructor ends without a probe. But the
-//! called constructor can report that it throws. By the keys, the tracker recognises that it was
-//! called for the same object.
+//! No handler may cover that call, so if it throws, the calling constructor ends without a probe.
+//! But the called constructor can report that an exception leaves it. Both reports contain the key
+//! of the called constructor. By this key the tracker recognises that both constructors ran for the
+//! same object.
 
 use crate::code::Code;
 use crate::code::bci::Bci;
@@ -62,8 +63,8 @@ impl MethodPlanner {
         })
     }
 
-    /// Writes the probe before each of the calls, and the probe that follows each call. The latter
-    /// is empty if there is no such call.
+    /// Writes the probe before each call of another constructor, and returns the probe after such
+    /// calls. The returned probe is empty if there is no such call.
     pub(super) fn write_construction(
         &mut self,
         construction: &Construction,

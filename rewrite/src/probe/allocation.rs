@@ -12,7 +12,7 @@ use crate::options::Options;
 use crate::probe::writer::{Call, ProbeWriter};
 
 impl ProbeWriter {
-    /// The probe after `new`: `push site; alloc`.
+    /// Writes the probe after `new`: `push site; alloc`.
     pub(crate) fn object_allocated(
         &mut self,
         site: u32,
@@ -25,15 +25,15 @@ impl ProbeWriter {
         Ok(self.finish(start))
     }
 
-    /// The probe before the creation of a one-dimensional array: leaves a copy of
-    /// the length below the one that the instruction consumes.
+    /// Writes the probe before the creation of a one-dimensional array: it copies the length,
+    /// because the instruction consumes one copy.
     pub(crate) fn keep_length(&mut self) -> Snippet {
         let start = self.position();
         self.op(Opcode::Dup);
         self.finish(start)
     }
 
-    /// The probe after the creation of a one-dimensional array: `swap; push site;
+    /// Writes the probe after the creation of a one-dimensional array: `swap; push site;
     /// allocArray`.
     pub(crate) fn array_allocated(&mut self, site: u32, options: &Options) -> Result<(), PoolFull> {
         self.needs_stack(2);
@@ -42,7 +42,7 @@ impl ProbeWriter {
         self.call(Call::AllocArray, options)
     }
 
-    /// The probe before the creation of an array of several dimensions: stores the
+    /// Writes the probe before the creation of an array of several dimensions: it stores the
     /// lengths in the local variables from `first_local` on.
     pub(crate) fn keep_lengths(&mut self, dimensions: u8, first_local: u16) -> Snippet {
         let start = self.position();
@@ -56,9 +56,8 @@ impl ProbeWriter {
         self.finish(start)
     }
 
-    /// The probe after the creation of an array of several dimensions: `iload
-    /// length; push dimension; push site; allocDimension` for each dimension,
-    /// from the outermost on.
+    /// Writes the probe after the creation of an array of several dimensions: `iload length; push
+    /// dimension; push site; allocDimension` for each dimension, from the outermost on.
     pub(crate) fn dimensions_allocated(
         &mut self,
         dimensions: u8,

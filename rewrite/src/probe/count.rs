@@ -8,7 +8,7 @@ use crate::options::Options;
 use crate::probe::writer::{Call, ProbeWriter};
 
 impl ProbeWriter {
-    /// The probe at the entry of the method `id`: `push id; count`.
+    /// Writes the probe at the entry of the method `id`: `push id; count`.
     pub(crate) fn count(&mut self, id: u32, options: &Options) -> Result<Snippet, PoolFull> {
         let start = self.position();
         self.push_method(id, options)?;

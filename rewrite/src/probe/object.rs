@@ -9,7 +9,7 @@ use crate::options::Options;
 use crate::probe::writer::{Call, ProbeWriter};
 
 impl ProbeWriter {
-    /// The probe at the beginning of `Object.<init>`: `aload_0; init`.
+    /// Writes the probe at the beginning of `Object.<init>`: `aload_0; init`.
     pub(crate) fn object_initialised(&mut self, options: &Options) -> Result<Snippet, PoolFull> {
         self.needs_stack(1);
         let start = self.position();
@@ -18,7 +18,7 @@ impl ProbeWriter {
         Ok(self.finish(start))
     }
 
-    /// The probe after the creation of an array: `dup; newArray`.
+    /// Writes the probe after the creation of an array: `dup; newArray`.
     pub(crate) fn array_made(&mut self, options: &Options) -> Result<(), PoolFull> {
         self.needs_stack(1);
         self.op(Opcode::Dup);

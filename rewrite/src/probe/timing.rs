@@ -101,8 +101,8 @@ impl ProbeWriter {
         })
     }
 
-    /// The probe before the constructor `id` calls another one: `push id; push
-    /// own; push other; construct`. `own` and `other` are the constructors' keys.
+    /// Writes the probe that runs before the constructor `id` calls another one: `push id; push
+    /// own; push other; construct`. `own` and `other` are the keys of the two constructors.
     pub(crate) fn construct(
         &mut self,
         id: u32,
@@ -119,7 +119,7 @@ impl ProbeWriter {
         Ok(self.finish(start))
     }
 
-    /// The probe after the call of another constructor: `push id; constructed`.
+    /// Writes the probe after the call of another constructor: `push id; constructed`.
     pub(crate) fn constructed(&mut self, id: u32, options: &Options) -> Result<Snippet, PoolFull> {
         self.needs_stack(1);
         let start = self.position();

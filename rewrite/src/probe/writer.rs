@@ -11,7 +11,7 @@ use crate::options::{CallShape, Options};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Call {
     Enter,
-    /// The same with the receiver.
+    /// `enter`, with the receiver as its first argument.
     EnterOn,
     Count,
     Exit,
@@ -163,7 +163,7 @@ impl ProbeWriter {
         self.snippets.len() as u32
     }
 
-    /// The snippet from `start` to here.
+    /// Returns the snippet of the instructions written since `start`.
     pub(super) fn finish(&self, start: u32) -> Snippet {
         Snippet {
             start,
@@ -171,7 +171,7 @@ impl ProbeWriter {
         }
     }
 
-    /// One snippet of two: `first`, then `second`.
+    /// Makes one snippet of two: `first`, then `second`.
     pub(crate) fn join(&mut self, first: Snippet, second: Snippet) -> Snippet {
         if first.len == 0 {
             return second;
@@ -184,7 +184,7 @@ impl ProbeWriter {
         self.finish(start)
     }
 
-    /// The snippet that `write` writes.
+    /// Returns the snippet of the instructions that `write` writes.
     pub(crate) fn snippet<E>(
         &mut self,
         write: impl FnOnce(&mut Self) -> Result<(), E>,

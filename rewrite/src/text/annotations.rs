@@ -46,7 +46,7 @@ fn target_name(target_type: u8) -> Option<&'static str> {
 }
 
 impl Printer<'_, '_> {
-    /// The lines of a `Runtime…Annotations`.
+    /// Prints the annotations in a `Runtime…Annotations`, one per line.
     pub(super) fn annotations(&mut self, reader: &mut Reader<'_>) -> Result<(), Stop> {
         for _ in 0..reader.u2()? {
             self.annotation(reader, 0)?;
@@ -55,8 +55,8 @@ impl Printer<'_, '_> {
         Ok(())
     }
 
-    /// The lines of a `Runtime…ParameterAnnotations`: one for each parameter, each
-    /// followed by its annotations.
+    /// Prints a `Runtime…ParameterAnnotations`: a line for each parameter, each followed by the
+    /// parameter's annotations.
     pub(super) fn parameter_annotations(&mut self, reader: &mut Reader<'_>) -> Result<(), Stop> {
         for parameter in 0..reader.u1()? {
             self.line(format_args!("parameter {parameter}"))?;
@@ -65,7 +65,7 @@ impl Printer<'_, '_> {
         Ok(())
     }
 
-    /// The lines of a `Runtime…TypeAnnotations`.
+    /// Prints the annotations in a `Runtime…TypeAnnotations`, one per line.
     pub(super) fn type_annotations(&mut self, reader: &mut Reader<'_>) -> Result<(), Stop> {
         for _ in 0..reader.u2()? {
             self.target(reader)?;
@@ -149,7 +149,7 @@ impl Printer<'_, '_> {
         Ok(())
     }
 
-    /// One `element_value` (JVMS §4.7.16.1), within a line.
+    /// Prints one `element_value` (JVMS §4.7.16.1) within a line.
     pub(super) fn element_value(
         &mut self,
         reader: &mut Reader<'_>,
@@ -193,8 +193,8 @@ impl Printer<'_, '_> {
         Ok(())
     }
 
-    /// The value of a `const_value_index` of a primitive type, with the letter of
-    /// the type before it unless the value shows the type.
+    /// Prints the constant of a primitive `element_value`. The type's letter stands before the
+    /// value unless the value shows the type.
     fn number(&mut self, tag: u8, index: CpIndex) -> Result<(), Stop> {
         match (tag, self.pool().get(index)) {
             (b'Z', Ok(Constant::Integer(0))) => self.write_str("false")?,

@@ -10,13 +10,14 @@ use crate::reader::Reader;
 use crate::text::flags::Flags;
 use crate::text::printer::{Printer, Stop};
 
-/// A function that prints the content of the attribute of this name, after the name itself. It
-/// returns false for an unknown attribute, and for one that belongs to another structure.
+/// A function that prints the content of the attribute of this name; the name is printed already.
+/// It returns false for an unknown attribute, and for an attribute that belongs to another
+/// structure.
 pub(super) type PrintContent<'x, 'a> =
     fn(&mut Printer<'x, 'a>, &[u8], Reader<'a>) -> Result<bool, Stop>;
 
 impl<'x, 'a> Printer<'x, 'a> {
-    /// The attributes, in file order.
+    /// Prints the attributes, in file order.
     pub(super) fn attributes(
         &mut self,
         attributes: Attributes<'a>,
@@ -32,7 +33,7 @@ impl<'x, 'a> Printer<'x, 'a> {
         Ok(())
     }
 
-    /// One attribute. An unknown one is shown as bytes.
+    /// Prints one attribute. The content of an unknown attribute is shown as bytes.
     pub(super) fn attribute(
         &mut self,
         attribute: &Attribute<'a>,
@@ -58,8 +59,8 @@ impl<'x, 'a> Printer<'x, 'a> {
         Ok(())
     }
 
-    /// The content of an attribute of a record component, which has no
-    /// `Record` of its own; see [`PrintContent`].
+    /// Prints the content of an attribute of a record component, which has no `Record` attribute;
+    /// see [`PrintContent`].
     fn component_attribute(&mut self, name: &[u8], reader: Reader<'a>) -> Result<bool, Stop> {
         if name == b"Record" {
             return Ok(false);
@@ -67,8 +68,7 @@ impl<'x, 'a> Printer<'x, 'a> {
         self.declaration_attribute(name, reader)
     }
 
-    /// The content of an attribute of a class, field or method; see
-    /// [`PrintContent`].
+    /// Prints the content of an attribute of a class, field or method; see [`PrintContent`].
     pub(super) fn declaration_attribute(
         &mut self,
         name: &[u8],
@@ -210,7 +210,7 @@ impl<'x, 'a> Printer<'x, 'a> {
         Ok(())
     }
 
-    /// A `Module` (JVMS §4.7.25).
+    /// Prints a `Module` (JVMS §4.7.25).
     fn module(&mut self, reader: &mut Reader<'_>) -> Result<(), Stop> {
         self.write_char(' ')?;
         self.constant(reader.cp_index()?)?;

@@ -43,7 +43,7 @@ fn frame_name(frame_type: u8) -> &'static str {
 }
 
 impl<'a> Printer<'_, 'a> {
-    /// The `Code` attribute of `method`.
+    /// Prints the `Code` attribute of `method`.
     pub(super) fn code(&mut self, method: &Member<'_, 'a>) -> fmt::Result {
         self.line(format_args!("Code"))?;
         self.readable(|printer| {
@@ -139,7 +139,7 @@ impl<'a> Printer<'_, 'a> {
         self.end()
     }
 
-    /// The operands of a switch, with a line for each case.
+    /// Prints the operands of a switch, with a line for each case.
     fn switch(&mut self, instruction: &Instruction<'_>) -> fmt::Result {
         let Some(switch) = instruction.switch() else {
             return self.end();
@@ -195,8 +195,8 @@ impl<'a> Printer<'_, 'a> {
         })
     }
 
-    /// The content of an attribute of code, after its name. Returns false for
-    /// an unknown one.
+    /// Prints the content of an attribute of `Code`, after its name. Returns false for an unknown
+    /// attribute.
     fn code_attribute(&mut self, name: &[u8], mut reader: Reader<'a>) -> Result<bool, Stop> {
         match name {
             b"LineNumberTable" => {

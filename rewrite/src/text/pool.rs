@@ -1,4 +1,4 @@
-//! The section of the constant pool.
+//! Prints the constant pool.
 
 use std::fmt::{self, Write};
 
@@ -8,7 +8,7 @@ use crate::text::constants::{content, resolved, tag_name};
 use crate::text::printer::Printer;
 
 impl Printer<'_, '_> {
-    /// The section of the constant pool.
+    /// Prints the section of the constant pool.
     pub(super) fn constant_pool(&mut self) -> fmt::Result {
         let count = self.pool().count();
         self.line(format_args!("constant_pool_count {count}"))?;

@@ -17,8 +17,8 @@ use super::sites::Sites;
 use super::traces::{Place, Traces};
 use crate::model::Amount;
 
-/// Identifiers of class objects begin here. A profile does not know the objects of classes. These identifiers are above
-/// those of a heap dump in the same file.
+/// The first identifier of class objects. A profile does not know the identifiers of class objects,
+/// so the writer makes them up. They are above all identifiers of a heap dump in the same file.
 const CLASS_OBJECTS: u64 = 1 << 48;
 
 /// The flags of [`ControlSettings`].
@@ -66,7 +66,7 @@ pub(super) fn thread<W: Write>(serial: u32, name: &str, out: &mut Writer<W>) -> 
     })
 }
 
-/// The classes and frames that are written so far.
+/// The classes and frames that have been written.
 pub(super) struct Defined {
     first: Numbers,
     /// Serial numbers of classes by name.
@@ -84,7 +84,7 @@ impl Defined {
         }
     }
 
-    /// The numbers that are left when `out` is written, which has this number of threads.
+    /// Returns the numbers that are still free after `out` has been written with `threads` threads.
     pub(super) fn rest<W: Write>(
         &self,
         threads: usize,
@@ -261,7 +261,7 @@ pub(super) fn summary<W: Write>(sites: &Sites<'_>, out: &mut Writer<W>) -> io::R
     out.heap_summary(&HeapSummary { live, allocated })
 }
 
-/// The first byte of a site: 0, or for an array the code of its elements' type.
+/// Returns the first byte of a site: for an array the code of its elements' type, otherwise 0.
 fn array_code(type_name: &str) -> u8 {
     let Some(element) = type_name.strip_suffix("[]") else {
         return 0;
@@ -271,13 +271,13 @@ fn array_code(type_name: &str) -> u8 {
     of.unwrap_or(&Type::Object).code()
 }
 
-/// Bytes and objects; the largest number stands for all that do not fit.
+/// Returns bytes and objects in 64 bits. A number that does not fit becomes the largest number.
 fn large(amount: Amount) -> (u64, u64) {
     let bytes = amount.bytes.unwrap_or(0.0);
     (bytes.round() as u64, amount.objects.round() as u64)
 }
 
-/// Bytes and objects in 32 bits; the largest number stands for all that do not fit.
+/// Returns bytes and objects in 32 bits. A number that does not fit becomes the largest number.
 fn small(amount: Amount) -> (u32, u32) {
     let bytes = amount.bytes.unwrap_or(0.0);
     (bytes.round() as u32, amount.objects.round() as u32)

@@ -14,7 +14,7 @@ use crate::model::{Method, Node, Profile, Timing};
 /// The costs of traces, the largest first.
 pub(super) struct Costs<'p> {
     pub(super) kind: CostKind,
-    /// Samples or nanoseconds of all traces, also of those that have no row.
+    /// The samples or nanoseconds of all traces, including traces without a row.
     pub(super) total: f64,
     pub(super) rows: Vec<Ranked<Cost<'p>>>,
 }
@@ -31,7 +31,7 @@ pub(super) struct Cost<'p> {
     pub(super) ns: f64,
 }
 
-/// The costs of the profile's traces; `None` if it has no times.
+/// Returns the costs of the profile's traces; `None` if the profile has no times.
 pub(super) fn costs(
     profile: &Profile,
     options: &Options<'_>,
@@ -55,7 +55,7 @@ pub(super) fn costs(
     Some(Costs { kind, total, rows })
 }
 
-/// Returns the costs of each trace in the order of the traces, by their numbers.
+/// Returns the costs of each trace, in the order of the traces' numbers.
 fn unranked(
     profile: &Profile,
     kind: CostKind,
@@ -101,8 +101,8 @@ fn unranked(
     sums
 }
 
-/// Returns whether a method is one of Java. HPROF's traces had no others, so samples in native code and in
-/// the JVM count for the method that called it.
+/// Returns whether a method is a Java method. HPROF's traces have no other frames, so a sample in
+/// native code or in the JVM counts for the Java method that called it.
 fn is_java(method: &Method) -> bool {
     !method.descriptor.is_empty()
 }

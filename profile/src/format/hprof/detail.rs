@@ -1,15 +1,15 @@
-//! The choices of HPROF's options about its text.
+//! The options of HPROF that concern the amount of detail.
 
 /// The amount of detail in HPROF's text.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Detail {
     /// Maximum number of frames of a trace.
     pub depth: usize,
-    /// Rows with a smaller share of the whole are left out.
+    /// The smallest share of the whole, between 0 and 1, of a row that is written.
     pub cutoff: f64,
-    /// True if traces are told apart by thread.
+    /// True if equal stacks of different threads are different traces.
     pub by_thread: bool,
-    /// True if frames have their lines, as far as these are known.
+    /// True if frames have their line numbers, where these are known.
     pub lines: bool,
 }
 

@@ -36,12 +36,12 @@ use crate::model::{Profile, Seen, ThreadKind, Timing};
 const NO_TABLE: &str = "HPROF's text has times or allocations, and this profile has only calls; \
     run again with --timing sampled or exact, or with --alloc";
 
-/// Writes the tables of all that the profile has as text: samples or times of traces, and allocations.
+/// Writes all tables of the profile as text: samples or times of traces, and allocations.
 ///
 /// # Errors
 ///
-/// Fails if `out` cannot be written. Fails with [`io::ErrorKind::Unsupported`] if the profile has neither times nor
-/// allocations.
+/// Fails if `out` cannot be written. Fails with [`io::ErrorKind::Unsupported`] if the profile has
+/// neither times nor allocations.
 pub fn write(
     profile: &Profile,
     detail: &Detail,
@@ -55,13 +55,13 @@ pub fn write(
     begin_text(profile, None, detail, options, out)?.finish()
 }
 
-/// The end of the profile as HPROF's texts have it.
+/// Returns the date and time of the profile's end, in the form of HPROF's texts.
 pub fn date(profile: &Profile) -> String {
     asctime(end_millis(profile) / 1000)
 }
 
-/// Begins a text with the tables of all that the profile has, and of monitors. The caller may add a heap dump, and
-/// finishes the text.
+/// Begins a text with all tables of the profile and of monitors. The caller may add a heap dump,
+/// and then finishes the text.
 ///
 /// # Errors
 ///
@@ -114,8 +114,8 @@ pub fn begin_text<W: Write>(
     Ok(writer)
 }
 
-/// Begins a binary file with the tables of all that the profile has, and with the times of monitors. The caller may add
-/// a heap dump, and finishes the file.
+/// Begins a binary file with all tables of the profile, and with the times of monitors. The caller
+/// may add a heap dump, and then finishes the file.
 ///
 /// # Errors
 ///
@@ -155,7 +155,7 @@ fn end_millis(profile: &Profile) -> i64 {
     header.start_epoch_millis.saturating_add(ran)
 }
 
-/// The text above the records.
+/// Returns the text above the records.
 fn introduction(profile: &Profile, lost_waits: u64) -> String {
     let version = &profile.header.version;
     let mut text = format!("Written by Loadhook {version} in the text format of HPROF.\n");

@@ -13,7 +13,7 @@ use super::traces::Traces;
 use crate::analysis::options::Options;
 use crate::model::WaitKind;
 
-/// All that is known of monitors.
+/// The data about monitors.
 #[derive(Clone, Debug, Default)]
 pub struct MonitorTables {
     /// The waiting to enter monitors and for locks of `java.util.concurrent`.
@@ -92,7 +92,7 @@ pub struct ThreadState {
 pub struct MonitorState {
     /// The descriptor of the class of the monitor's object.
     pub class: String,
-    /// The thread that owns it, and how often it has entered.
+    /// The thread that owns the monitor, and how often that thread has entered it.
     pub owner: Option<(u32, i32)>,
     /// Threads that wait to enter.
     pub to_enter: Vec<u32>,
@@ -149,7 +149,7 @@ fn costs<'m>(
     Costs { kind, total, rows }
 }
 
-/// The dump with serial numbers.
+/// Converts the dump: serial numbers replace the indexes.
 pub(super) fn numbered(dump: &MonitorDump, traces: &mut Traces<'_>) -> contents::MonitorDump {
     use loadhook_hprof::text::ThreadState;
     let numbers = traces.first;
@@ -177,7 +177,7 @@ pub(super) fn numbered(dump: &MonitorDump, traces: &mut Traces<'_>) -> contents:
     contents::MonitorDump { threads, monitors }
 }
 
-/// The event as a line of the text.
+/// Converts an event of `Object.wait` to a line of the text.
 pub(super) fn event(waiting: &Waiting, numbers: &Numbers) -> MonitorEvent {
     let (class, thread) = (
         waiting.class.clone(),

@@ -1,7 +1,7 @@
 //! Serial numbers and identifiers, which begin in HPROF's ranges.
 
-/// The next free numbers of a file or stream. In a stream each part goes on with the numbers that the part before has
-/// left, so that no number means two things.
+/// The next free numbers of a file or stream. In a stream, each part begins with the numbers that
+/// the part before has left free, so that no number has two meanings.
 #[derive(Clone, Copy, Debug)]
 pub struct Numbers {
     pub(super) threads: u32,

@@ -1,4 +1,5 @@
-//! The list that `cpu=old` asks for, as `java -prof` of JDK 1.1 wrote it: who called whom, how often and how long.
+//! The output of `cpu=old`, in the form that `java -prof` of JDK 1.1 wrote: how often each method
+//! called each other method, and how long the calls took.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -8,14 +9,15 @@ use loadhook_hprof::text::{OLD_HEADER, OldCall, UNKNOWN_CALLER};
 use crate::analysis::figures::figures;
 use crate::model::{Method, Profile};
 
-/// Calls of a method by another one, and their time with all that they called.
+/// The calls of one method by another, and the time of these calls, callees included.
 #[derive(Clone, Copy, Default)]
 struct Edge {
     calls: u64,
     ns: f64,
 }
 
-/// Writes the list, the longest time first. Times are milliseconds.
+/// Writes one line for each pair of callee and caller, the pair with the longest time first. Times
+/// are in milliseconds.
 ///
 /// # Errors
 ///

@@ -3,9 +3,9 @@
 /// A row with its shares in percent.
 pub(super) struct Ranked<T> {
     pub(super) of: T,
-    /// Share of the row.
+    /// The row's share of the sum of all rows, in percent.
     pub(super) own: f64,
-    /// Share of the row and those above it.
+    /// The sum of the shares of this row and of the rows above it, in percent.
     pub(super) accumulated: f64,
 }
 

@@ -8,13 +8,14 @@ use crate::analysis::allocation_places::chosen_sites;
 use crate::analysis::options::Options;
 use crate::model::{self, Amount, Profile};
 
-/// Allocation sites: by live bytes if objects were followed, otherwise by allocated bytes.
+/// The allocation sites, ordered by live bytes if objects were followed, otherwise by allocated
+/// bytes.
 pub(super) struct Sites<'p> {
     /// True if objects were followed.
     pub(super) is_live: bool,
-    /// Live objects of all sites, also of those that have no row.
+    /// The live objects of all sites, including sites without a row.
     pub(super) live: Amount,
-    /// Allocated objects of all sites.
+    /// The allocated objects of all sites, including sites without a row.
     pub(super) allocated: Amount,
     pub(super) rows: Vec<Ranked<Site<'p>>>,
 }
@@ -28,7 +29,7 @@ pub(super) struct Site<'p> {
     pub(super) allocated: Amount,
 }
 
-/// The sites of the profile's allocations; `None` if it has none.
+/// Returns the sites of the profile's allocations; `None` if allocations were not recorded.
 pub(super) fn sites<'p>(
     profile: &'p Profile,
     options: &Options<'_>,

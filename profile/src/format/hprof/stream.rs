@@ -1,4 +1,5 @@
-//! The binary format in parts, as HPROF sent it to an address: settings first, then the tables that are asked for.
+//! The binary format in parts, as HPROF sent it to an address: first the settings, then each table
+//! that a command requests.
 
 use std::io::{self, Write};
 
@@ -15,7 +16,7 @@ use crate::model::{Profile, ThreadKind};
 /// Bytes of an identifier.
 const ID_SIZE: u32 = 8;
 
-/// Begins a file or stream that was begun at this time, in milliseconds since 1970.
+/// Begins a file or stream. `time_ms` is the time of its beginning, in milliseconds since 1970.
 ///
 /// # Errors
 ///
@@ -31,12 +32,14 @@ pub fn begin_stream<W: Write>(
     Ok(out)
 }
 
-/// Goes on with a stream that another writer has begun. `numbers` are those that are left.
+/// Returns a writer that continues a stream which another writer began. `numbers` are the numbers
+/// that are still free.
 pub fn go_on_with_stream<W: Write>(numbers: &Numbers, out: W) -> Writer<W> {
     Writer::go_on(out, ID_SIZE).with_names_from(numbers.names)
 }
 
-/// Adds tables with the threads and traces that they refer to, and takes their numbers from `numbers`.
+/// Adds the tables of a part, with the threads and traces that they refer to. Takes the serial
+/// numbers from `numbers`.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! The tables that a file of HPROF or a part of a stream has.
+//! The tables of an HPROF file, or of a part of a stream.
 
 use loadhook_hprof::contents;
 
@@ -11,7 +11,7 @@ use super::traces::Traces;
 use crate::analysis::options::Options;
 use crate::model::{Profile, ThreadTree};
 
-/// The tables of a part.
+/// The tables that a part of a stream contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// All tables.
@@ -77,7 +77,7 @@ impl<'p> Tables<'p> {
         }
     }
 
-    /// The introduction about threads that wait for each other.
+    /// Returns the sentences of the introduction about threads that wait for each other.
     pub(super) fn deadlocks(&self, profile: &Profile) -> String {
         let mut text = String::new();
         for circle in self.monitors.iter().flat_map(|dump| dump.deadlocks()) {
@@ -96,7 +96,7 @@ impl<'p> Tables<'p> {
     }
 }
 
-/// The threads that the options choose, with their serial numbers.
+/// Returns the threads that the options choose, with their serial numbers.
 pub(super) fn threads<'p>(
     profile: &'p Profile,
     options: &Options<'p>,

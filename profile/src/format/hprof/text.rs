@@ -43,7 +43,7 @@ pub(super) fn cost_lines(costs: &Costs<'_>, date: &str, traces: &Traces<'_>) -> 
     lines
 }
 
-/// `SITES`.
+/// Returns the lines of `SITES`.
 pub(super) fn site_lines(sites: &Sites<'_>, date: &str) -> Vec<Line> {
     let order = if sites.is_live { "live" } else { "allocated" };
     let begin = SitesBegin {
@@ -70,7 +70,7 @@ pub(super) fn site_lines(sites: &Sites<'_>, date: &str) -> Vec<Line> {
     lines
 }
 
-/// `MONITOR DUMP`.
+/// Returns the lines of `MONITOR DUMP`.
 pub(super) fn monitor_lines(dump: &MonitorDump) -> Vec<Line> {
     let mut lines = vec![Line::MonitorsBegin];
     lines.extend(dump.threads.iter().cloned().map(Line::ThreadState));
@@ -93,7 +93,7 @@ pub(super) fn monitor_lines(dump: &MonitorDump) -> Vec<Line> {
     lines
 }
 
-/// Whole numbers, as the table has them.
+/// Rounds an amount to whole bytes and objects, as `SITES` prints them.
 fn whole(amount: Amount) -> text::Amount {
     let round = |number: f64| number.round() as u64;
     text::Amount {
@@ -102,7 +102,7 @@ fn whole(amount: Amount) -> text::Amount {
     }
 }
 
-/// `TRACE`: the traces that rows refer to.
+/// Returns the lines of `TRACE` for each trace that rows refer to.
 pub(super) fn trace_lines(traces: &Traces<'_>) -> Vec<Line> {
     let mut lines = Vec::new();
     for trace in traces.used() {

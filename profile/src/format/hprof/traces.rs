@@ -48,7 +48,8 @@ impl<'p> Traces<'p> {
         }
     }
 
-    /// The number of the trace with these frames, from the innermost, in a thread; numbers count from 0.
+    /// Returns the number of the trace of a thread with these frames, the innermost first. Numbers
+    /// count from 0.
     pub(super) fn number(&mut self, thread: usize, frames: impl Iterator<Item = Place>) -> u32 {
         let lines = self.detail.lines;
         let frames = frames.take(self.detail.depth);
@@ -62,7 +63,8 @@ impl<'p> Traces<'p> {
         })
     }
 
-    /// The serial number of a trace that a row refers to. Other traces are not written.
+    /// Returns the serial number of a trace, and marks the trace as used by a row. Unused traces
+    /// are not written.
     pub(super) fn serial(&mut self, number: u32) -> u32 {
         *self.serials.entry(number).or_insert_with(|| {
             self.used.push(number);
@@ -70,7 +72,8 @@ impl<'p> Traces<'p> {
         })
     }
 
-    /// The innermost method of the trace with a serial number, as tables name it.
+    /// Returns the name of the innermost method of the trace with this serial number, in the form
+    /// that tables use.
     pub(super) fn name(&self, serial: u32) -> String {
         let number = self.used[(serial - self.first.traces) as usize];
         match self.all[number as usize].1.first() {

@@ -10,8 +10,8 @@ use super::file::{File, PIECE};
 use super::frames::{read_frames, write_frames};
 use crate::model::{Allocations, Amount, Profile, Seen, Site, ThreadTree};
 
-/// The value for unknown bytes in the column of bytes. As a floating-point number
-/// it is a NaN, which no number of bytes is.
+/// The value in the column of bytes that stands for unknown bytes. As a floating-point number it is
+/// a NaN, so it cannot be a number of bytes.
 const UNKNOWN: u64 = u64::MAX;
 
 /// The flag that live objects were followed.

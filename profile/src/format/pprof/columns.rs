@@ -26,7 +26,7 @@ impl Strings {
     }
 }
 
-/// One of these messages; its fields 1 to `N` are numbers or columns.
+/// One of the messages of Loadhook's own fields; the fields 1 to `N` are numbers or columns.
 pub(super) struct Message<'a, const N: usize> {
     pub(super) numbers: [u64; N],
     /// The columns as packed numbers.
