@@ -364,7 +364,7 @@ fn wrong_orders_hurt_nobody(feature: u32) -> Result<()> {
         (no_folder.to_string(), "/dev/null/x"),
         (
             Request::Snapshot("/dev/ptmx".to_owned()).to_string(),
-            "/dev/ptmx: not a file; choose a name",
+            "/dev/ptmx: not a regular file",
         ),
         (
             r#"{"version":1,"order":"include","pattern":"a.b,none"}"#.to_owned(),

@@ -218,7 +218,7 @@ fn a_reader_that_is_gone_is_told() -> Result<()> {
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success() && output.stdout == b"done\n");
     ensure!(
-        said.contains("the last answer is lost: 127.0.0.1:"),
+        said.contains("the last answer was not sent completely: 127.0.0.1:"),
         "{said}"
     );
     Ok(())

@@ -88,7 +88,7 @@ fn faults_are_placed_and_the_part_before_them_is_shown() {
         (
             "cut.txt",
             cut,
-            "the file is cut off: it ends before `CPU SAMPLES END` in line 14, column 1",
+            "the file is cut off: `CPU SAMPLES END` is missing in line 14, column 1",
         ),
         (
             "bad.txt",

@@ -18,7 +18,8 @@ mod tag {
     pub(super) const END: u8 = 0xff;
 }
 
-/// The flag of [`Command::AllocSites`] that asks for a collection of garbage before.
+/// The flag of [`Command::AllocSites`] that asks for a garbage collection before the sites are
+/// sent.
 pub const COLLECT_FIRST: u16 = 4;
 
 /// A command to the agent.
@@ -32,7 +33,7 @@ pub enum Command {
     AllocSites {
         /// Bits: 1 for changes only, 2 for the order of allocated bytes, [`COLLECT_FIRST`].
         flags: u16,
-        /// The least share of a site.
+        /// The smallest share of all bytes, from 0 to 1, with which a site is sent.
         cutoff: f32,
     },
     /// Send the sizes of the heap.
@@ -43,12 +44,13 @@ pub enum Command {
     DumpTraces,
     /// Send the samples.
     CpuSamples {
-        /// The least share of a trace.
+        /// The smallest share of all samples, from 0 to 1, with which a trace is sent.
         cutoff: f32,
     },
-    /// Note allocations, or do not.
+    /// Begin (true) or stop (false) to record traces of allocations.
     AllocationTraces(bool),
-    /// Take samples of a thread, or do not. The thread is the identifier of its object; 0 stands for all threads.
+    /// Begin (true) or stop (false) to sample a thread. The thread is the identifier of its object;
+    /// 0 stands for all threads.
     Sampling(bool, u64),
     /// No command follows.
     End,
@@ -59,12 +61,14 @@ pub enum Command {
 pub enum Received {
     /// A command of the protocol.
     Command(Command),
-    /// A command with an unknown tag, or whose content is not that of its tag. The next command can be read.
+    /// A command whose tag is unknown, or whose content does not fit the tag. The next command can
+    /// be read.
     Unknown {
         /// The tag.
         tag: u8,
     },
-    /// A command that is too long, so that the next one is not looked for.
+    /// A command that is too long to be one of HPROF's. The beginning of the next command is
+    /// unknown, so reading must end.
     TooLong {
         /// Length of its content in bytes.
         length: u32,
@@ -139,7 +143,8 @@ impl Command {
         })
     }
 
-    /// The command in bytes. `serial` is its number; HPROF does not send it back. Identifiers have 8 bytes.
+    /// Returns the bytes of the command. `serial` is the command's number, which HPROF does not
+    /// send back. Identifiers have 8 bytes.
     #[must_use]
     pub fn bytes(&self, serial: u32) -> Vec<u8> {
         let (tag, content): (u8, Vec<u8>) = match self {
@@ -173,7 +178,7 @@ impl Command {
     }
 }
 
-/// The share at the end of a command, if it is one.
+/// Returns the share at the end of a command; `None` if the number there is not between 0 and 1.
 fn cutoff(content: &[u8]) -> Option<f32> {
     let bytes = content.get(2..)?.try_into().ok()?;
     Some(f32::from_be_bytes(bytes)).filter(|share| (0.0..=1.0).contains(share))

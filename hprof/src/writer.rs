@@ -54,7 +54,8 @@ pub struct Writer<W: Write> {
     is_in_record: bool,
 }
 
-/// The records of a dump without its header, to be added to another file or stream.
+/// Returns the records of a dump without the header, so that they can be added to another file or
+/// stream.
 ///
 /// # Errors
 ///
@@ -175,7 +176,8 @@ impl<W: Write> Writer<W> {
         self.top_record(top::HEAP_SUMMARY, |record| summary.write(record))
     }
 
-    /// Writes allocation sites with their sums. The number of sites is that of `sites`.
+    /// Writes allocation sites with their sums. The length of `sites` becomes the number of sites
+    /// in the record.
     pub fn alloc_sites(&mut self, sums: &AllocSites, sites: &[AllocSite]) -> io::Result<()> {
         let sums = AllocSites {
             sites: u32::try_from(sites.len()).map_err(io::Error::other)?,
@@ -187,7 +189,8 @@ impl<W: Write> Writer<W> {
         })
     }
 
-    /// Writes samples by trace. `total` may be larger than their sum, if not all traces are written.
+    /// Writes samples by trace. `total` may be larger than the sum of `samples`, if not all traces
+    /// are written.
     pub fn cpu_samples(&mut self, total: u32, samples: &[CpuSample]) -> io::Result<()> {
         let traces = u32::try_from(samples.len()).map_err(io::Error::other)?;
         self.top_record(top::CPU_SAMPLES, |record| {
@@ -196,7 +199,8 @@ impl<W: Write> Writer<W> {
         })
     }
 
-    /// Writes times by trace. `total_ns` may be larger than their sum, if not all traces are written.
+    /// Writes times by trace. `total_ns` may be larger than the sum of the times, if not all traces
+    /// are written.
     pub fn trace_times(
         &mut self,
         of: TimesOf,
@@ -215,7 +219,8 @@ impl<W: Write> Writer<W> {
         self.top_record(top::DUMPED_THREAD, |record| thread.write(record))
     }
 
-    /// Writes a monitor with the threads that wait for it. There must be as many as it says.
+    /// Writes a monitor with the threads that wait for it. `waiters` must have as many threads as
+    /// the monitor's counts say.
     pub fn dumped_monitor(&mut self, monitor: &DumpedMonitor, waiters: &[u32]) -> io::Result<()> {
         self.top_record(top::DUMPED_MONITOR, |record| {
             monitor.write(record);

@@ -337,7 +337,8 @@ fn records_have_the_bytes_of_the_format() {
     assert_eq!(file[31 + 21..], expected.concat());
 }
 
-/// HPROF's own files begin with settings. Without a heap dump they have no record that ends one.
+/// HPROF's own files begin with settings. If such a file has no heap dump, it has no record that
+/// ends a dump.
 #[test]
 fn a_file_with_settings_needs_no_end_of_a_dump() {
     let whole = write(

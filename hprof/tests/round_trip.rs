@@ -20,7 +20,8 @@ enum Record {
 }
 
 impl Record {
-    /// Returns whether this is a top-level record. The writer puts those before the heap records.
+    /// Returns whether this is a top-level record. The writer writes top-level records before the
+    /// heap records.
     fn is_top(&self) -> bool {
         use Record::{Frame, LoadClass, Text, Trace};
         matches!(self, Text(..) | LoadClass(_) | Frame(_) | Trace(..))

@@ -118,7 +118,7 @@ fn faults_have_their_places() {
         ),
         (
             "CPU TIME (ms) BEGIN (total = 1) now\n",
-            "the file is cut off: it ends before `CPU TIME (ms) END` in line 7, column 1",
+            "the file is cut off: `CPU TIME (ms) END` is missing in line 7, column 1",
         ),
         (
             &format!("{heap}\tfield\t\tq\n"),
@@ -126,7 +126,7 @@ fn faults_have_their_places() {
         ),
         (
             heap,
-            "the file is cut off: it ends before `HEAP DUMP END` in line 8, column 1",
+            "the file is cut off: `HEAP DUMP END` is missing in line 8, column 1",
         ),
     ] {
         let error = read(&text(lines)).expect_err("the text is faulty");
@@ -139,7 +139,7 @@ fn faults_have_their_places() {
         ),
         (
             "JAVA PROFILE 1.0.1, created now\nmore\n",
-            "the file is cut off: it ends before `--------` in line 2",
+            "the file is cut off: `--------` is missing in line 2",
         ),
     ] {
         let error = read(whole).expect_err("the text is faulty").to_string();

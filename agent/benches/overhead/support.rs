@@ -8,7 +8,7 @@ use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::process;
 use tempfile::TempDir;
 
-/// The ways of running a program that are compared with the plain program.
+/// A way to run a benchmarked program: without a profiler, or under one.
 #[derive(Clone, Debug)]
 pub(crate) enum Variant {
     Plain,

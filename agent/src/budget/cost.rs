@@ -14,8 +14,9 @@ const LEAST_OWN: f64 = 0.1;
 /// room for a sampler that looks after it.
 const LEAST_ALLOWED: f64 = 0.01;
 
-/// Counting calls costs so many times the time that is left out of the profile. That is half of the samples in inlined
-/// probes; and the JIT compiler inlines less around the probes.
+/// The factor by which counting calls costs more than the time that the samples show for it. That
+/// time contains only half of the samples in inlined probes, and it does not show that the JIT
+/// compiler inlines less around the probes.
 const COUNTING: u64 = 2;
 
 /// Sums of processor time in nanoseconds since the start, at a moment.
@@ -29,7 +30,7 @@ pub(super) struct Times {
     threads: u64,
     /// Taking samples, in the threads of the program.
     samples: u64,
-    /// Counting calls, as the samples show it.
+    /// Counting calls, estimated from samples.
     counting: u64,
 }
 

@@ -9,7 +9,8 @@ use crate::instrument::watch_change;
 use crate::jvm::jni::Jni;
 use crate::jvm::sys::event;
 
-/// The choice of methods. During a pause, the one for the time after it.
+/// Returns the present choice of methods; during a pause, the choice that will apply after the
+/// pause.
 pub(super) fn filter(agent: &Agent) -> Filter {
     let chosen = agent.pauses.filter();
     chosen.unwrap_or_else(|| agent.instrumentation.hook.watch().filter_so_far())
@@ -43,7 +44,8 @@ pub(super) fn enable_hook(agent: &Agent) -> Result<(), String> {
         .map_err(|error| format!("the JVM offers no class-load hook ({error})"))
 }
 
-/// Changes the loaded classes, and those that come. If it fails, nothing has changed.
+/// Applies filters to the loaded classes and to classes that are loaded later. If it fails, nothing
+/// has changed.
 pub(super) fn replace_filters(
     agent: &'static Agent,
     jni: Jni<'_>,

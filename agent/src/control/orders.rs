@@ -46,7 +46,7 @@ pub(super) fn execute(agent: &'static Agent, jni: Jni<'_>, request: Request) -> 
     match done {
         Some(Ok(reply)) => Outcome::Reply(reply),
         Some(Err(error)) => refused(&error),
-        None => refused("the JVM has no memory for this; try again later"),
+        None => refused("the JVM has no memory for this order; try again later"),
     }
 }
 
@@ -193,7 +193,7 @@ fn end_pause(agent: &'static Agent, jni: Jni<'_>) {
 fn snapshot(agent: &'static Agent, jni: Jni<'_>, file: &Path) -> Result<Reply, String> {
     let sources = agent
         .sources()
-        .ok_or("the agent has not begun; try again later")?;
+        .ok_or("the agent is still starting; try again in a few seconds")?;
     if !sources.has_heap_for_snapshot(jni) {
         return Err("the heap is nearly full; give the JVM more heap (-Xmx)".to_owned());
     }

@@ -19,7 +19,7 @@ struct Current {
 #[derive(Default)]
 struct State {
     current: Option<Current>,
-    /// Number of pauses, and the sum of those that are over.
+    /// Number of pauses. `over` is the sum of the durations of ended pauses.
     count: u32,
     over: Duration,
 }

@@ -16,9 +16,9 @@ use crate::tracker::client::TrackerClient;
 pub(super) const TRACING: &str =
     "calls are being traced, by loadhook trace; wait until it has ended";
 
-const NOT_BEGUN: &str = "the agent has not begun; try again later";
+const NOT_BEGUN: &str = "the agent is still starting; try again in a few seconds";
 
-const NO_MEMORY: &str = "the JVM has no memory for this; try again later";
+const NO_MEMORY: &str = "the heap is nearly full; try again later, or give the JVM more heap (-Xmx)";
 
 /// Returns whether calls are being traced.
 pub(super) fn is_under_way(agent: &Agent) -> bool {

@@ -50,14 +50,15 @@ pub(super) fn class_number(id: u64) -> Option<usize> {
     usize::try_from((id / STEP).checked_sub(1)?).ok()
 }
 
-/// The serial number of the class of a number. These are above those of a profile in the same file.
+/// Returns the serial number of the class with this number. Classes of a profile in the same file
+/// have lower serial numbers.
 pub(super) fn class_serial(number: usize) -> u32 {
     (1 << 30) + number as u32
 }
 
-/// The identifier of the first frame. Those of a profile in the same file are lower.
+/// The identifier of the first frame. Frames of a profile in the same file have lower identifiers.
 pub(super) const FRAMES: u64 = 1 << 40;
-/// The identifier of the first name. Those of a profile in the same file are lower.
+/// The identifier of the first name. Names of a profile in the same file have lower identifiers.
 pub(super) const NAMES: u64 = 1 << 40;
 /// All objects have identifiers below this one.
 pub(super) const END_OF_OBJECTS: u64 = STEP << ID_BITS;

@@ -29,8 +29,9 @@ struct State {
 pub(crate) struct Constructors(Mutex<State>);
 
 impl Constructors {
-    /// Notes a class that is about to be instrumented. If the superclass's constructors are only counted, those of the
-    /// class are only counted, too. In that case returns the time since which they are.
+    /// Notes a class that is about to be instrumented. If the superclass's constructors are only
+    /// counted, those of the class are only counted, too. Returns the time at which that began;
+    /// `None` if they keep their probes.
     pub(super) fn note(&self, class: &ClassFile<'_>) -> Option<Duration> {
         let name = java_name(class.name());
         let parent = java_name(class.super_name()?);

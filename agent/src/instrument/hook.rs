@@ -34,7 +34,8 @@ pub(crate) struct Hook {
     owner: OnceLock<&'static str>,
     pub(crate) registry: Registry,
     pub(crate) levels: Levels,
-    /// Replaced as a whole when the choice of methods changes. A class that is on its way keeps the old one.
+    /// Replaced as a whole when the choice of methods changes. A class that is being instrumented
+    /// at this moment keeps the old choice.
     watch: Mutex<Arc<Watch>>,
     tally: Mutex<Tally>,
 }
@@ -150,7 +151,7 @@ impl Hook {
         }));
         result.unwrap_or_else(|_| {
             diagnostics::once(
-                "internal error: the rewriter failed on a class; that class is not instrumented",
+                "internal error while a class was instrumented; the class runs without probes; report this",
             );
             None
         })

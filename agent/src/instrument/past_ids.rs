@@ -23,7 +23,7 @@ static PAST: Mutex<Option<PastIds>> = Mutex::new(None);
 /// Ids of earlier agents that are not used again yet, and the next new id.
 #[derive(Clone, Default)]
 pub(super) struct PastIds {
-    /// The hashes below were made by these.
+    /// The hashers that made the hashes in `first_ids`.
     pub(super) hashers: Hashers,
     /// The first ids of classes by the hashes in [`Copies::by_hash`](super::copies::Copies::by_hash). Copies in loaders
     /// of different kinds have several.

@@ -1,7 +1,7 @@
-//! Another choice of methods while the program runs.
+//! Changes the choice of methods while the program runs.
 //!
-//! A call that is under way runs its old code to its end. If that code has probes at its entry, it has those at its
-//! exits, too, so each entry keeps its exit.
+//! A call that is under way runs its old code to its end. If that code has probes at its entry, it
+//! also has them at its exits, so each entry keeps its exit.
 
 use loadhook_instrument::Traced;
 use loadhook_settings::Filter;

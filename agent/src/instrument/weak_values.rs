@@ -169,10 +169,10 @@ impl<T: Copy> WeakValues<T> {
         self.find(objects, object, objects.hash(object)).0
     }
 
-    /// The value of an object, which `make` makes when the object is seen first.
+    /// Returns the value of an object. If the object has no value, `make` makes one.
     ///
-    /// If another thread adds a value for the object while `make` runs, that value is used, and
-    /// `discard` gets the other one.
+    /// If another thread adds a value for the object while `make` runs, the other thread's value is
+    /// used, and `discard` gets the value of `make`.
     pub(crate) fn get_or_make<O: Objects>(
         &self,
         objects: &O,

@@ -63,7 +63,7 @@ fn serve(agent: &'static Agent, connection: &'static Connection, jni: Jni<'_>, i
             }
             Ok(Some(Received::TooLong { length })) => {
                 diagnostics::line(&format!(
-                    "net=: a command of {length} bytes is none of HPROF's; no more commands are taken"
+                    "net=: a command of {length} bytes is too long for HPROF; further commands are not read"
                 ));
                 return;
             }
@@ -84,7 +84,7 @@ fn execute(agent: &'static Agent, connection: &'static Connection, jni: Jni<'_>,
             }
             if flags & !COLLECT_FIRST != 0 {
                 diagnostics::once(
-                    "net=: sites are sent whole and by live bytes; other orders are ignored",
+                    "net=: all sites are sent, ordered by live bytes; the flags 1 (changes only) and 2 (order by allocated bytes) have no effect",
                 );
             }
             answer(agent, jni, Answer::of(Part::Sites).with_cutoff(cutoff));
@@ -100,7 +100,7 @@ fn execute(agent: &'static Agent, connection: &'static Connection, jni: Jni<'_>,
         }
         Command::Sampling(is_on, thread) => {
             if thread != 0 {
-                diagnostics::once("net=: samples are taken of all threads or of none");
+                diagnostics::once("net=: a command to sample one thread was applied to all threads");
             }
             if connection.samples.swap(is_on, Ordering::Relaxed) != is_on {
                 sampling(agent, jni, is_on);
@@ -110,10 +110,10 @@ fn execute(agent: &'static Agent, connection: &'static Connection, jni: Jni<'_>,
     }
 }
 
-/// Lets the JVM collect garbage.
+/// Asks the JVM for a garbage collection.
 fn collect(agent: &Agent) {
     if let Err(error) = agent.jvmti.collect_garbage() {
-        diagnostics::once(&format!("net=: the JVM collects no garbage ({error})"));
+        diagnostics::once(&format!("net=: the garbage collection that a command asked for failed ({error})"));
     }
 }
 
@@ -126,7 +126,7 @@ fn answer(agent: &'static Agent, jni: Jni<'_>, answer: Answer) {
     }
 }
 
-/// Sends an answer while the program runs. The caller has the right to write.
+/// Sends an answer while the program runs. The caller has entered the gate.
 pub(crate) fn send(sources: &Sources<'_>, jni: Jni<'_>, answer: Answer) {
     if !sources.has_heap_for_snapshot(jni) {
         diagnostics::line("net=: nothing is sent: the heap is nearly full; raise -Xmx");
@@ -137,14 +137,14 @@ pub(crate) fn send(sources: &Sources<'_>, jni: Jni<'_>, answer: Answer) {
         Err(StreamError::Assembly(_)) if sources.gate.is_ending() => {}
         // The end of the connection was reported.
         Err(StreamError::NotSent(NotSent::Closed)) => {}
-        Err(error) => diagnostics::line(&format!("net=: an answer is lost: {error}")),
+        Err(error) => diagnostics::line(&format!("net=: an answer was not sent completely: {error}")),
         Ok(()) => {}
     }
 }
 
 fn sampling(agent: &'static Agent, jni: Jni<'_>, is_on: bool) {
     let Some(sampler) = &agent.sampler else {
-        diagnostics::once("net=: no samples are taken; give cpu=samples");
+        diagnostics::once("net=: a command for CPU samples has no effect; start the program with cpu=samples");
         return;
     };
     if is_on {

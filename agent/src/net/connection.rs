@@ -35,7 +35,7 @@ pub(crate) enum NotSent {
     #[error("{address} has not answered in {} seconds", after.as_secs())]
     Opening { address: String, after: Duration },
     /// The reader has closed the connection, or the network has failed.
-    #[error("{address} took {} and is gone ({error})", bytes(*taken))]
+    #[error("{address} received {} before the connection failed ({error})", bytes(*taken))]
     Gone {
         address: String,
         taken: u64,
@@ -43,7 +43,7 @@ pub(crate) enum NotSent {
     },
     /// The reader takes too little.
     #[error(
-        "{address} took only {} in {} seconds; it is given up, so that the program is not held up",
+        "{address} received only {} in {} seconds; the connection was closed, so that the program need not wait",
         bytes(*taken),
         after.as_secs()
     )]

@@ -124,7 +124,7 @@ fn fill(
 }
 
 fn not_a_file() -> io::Error {
-    io::Error::other("not a file; choose a name for a new file")
+    io::Error::other("not a regular file, but a device or a pipe; choose another name")
 }
 
 /// A file whose writes fail when `goes_on` returns false.
@@ -249,7 +249,7 @@ mod tests {
         assert!(file.is_file());
         let error = replace(Path::new("/dev/null"), content, || true);
         let error = error.expect_err("it is a device").to_string();
-        assert_eq!(error, "not a file; choose a name for a new file");
+        assert_eq!(error, "not a regular file, but a device or a pipe; choose another name");
     }
 
     #[test]

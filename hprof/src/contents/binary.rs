@@ -52,7 +52,7 @@ struct Building {
 /// A monitor and the threads that wait for it.
 type Waited = (DumpedMonitor, Vec<u32>);
 
-/// A section whose names are numbers.
+/// A section that refers to names, classes and traces by numbers.
 enum Part {
     Sites(AllocSites, Vec<AllocSite>),
     Samples(u32, Vec<CpuSample>),
@@ -105,7 +105,7 @@ impl Building {
         name.unwrap_or_default().into_owned()
     }
 
-    /// The name of a class with dots, as texts have it.
+    /// Returns the name of a class with dots, the form of the text format.
     fn class(&self, serial: u32) -> String {
         let name = self.classes.get(&serial).map(|name| self.name(*name));
         name.unwrap_or_else(|| "<unknown class>".to_owned())
@@ -304,7 +304,7 @@ fn costs(total: u32, samples: &[CpuSample], traces: &BTreeMap<u32, Trace>) -> Se
     Section::Costs { begin, rows }
 }
 
-/// The innermost method of a trace, as the tables of texts name it.
+/// Returns the innermost method of a trace, in the form that tables of the text format use.
 fn top_method(trace: u32, traces: &BTreeMap<u32, Trace>) -> String {
     match traces.get(&trace).and_then(|trace| trace.frames.first()) {
         Some(frame) => format!("{}.{}", frame.class, frame.method),

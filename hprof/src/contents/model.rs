@@ -95,11 +95,11 @@ pub struct MonitorDump {
 /// A monitor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MonitorState {
-    /// The class of its object as a descriptor.
+    /// The descriptor of the class of the monitor's object.
     pub class: String,
-    /// The thread that owns it.
+    /// The thread that owns the monitor.
     pub owner: Option<Owner>,
-    /// Threads that wait to enter it.
+    /// Threads that wait to enter the monitor.
     pub to_enter: Vec<u32>,
     /// Threads that wait to be notified.
     pub to_be_notified: Vec<u32>,

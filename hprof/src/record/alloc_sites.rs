@@ -9,10 +9,10 @@ use crate::record_input::RecordInput;
 /// The sums of all allocation sites, and how they were chosen. The sites follow.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AllocSites {
-    /// Bits: 1 for the changes since the last record instead of all allocations, 2 for the order by allocated
-    /// instead of live bytes, 4 for a garbage collection before.
+    /// Bits: 1 if the record has only the changes since the last record, 2 if sites are ordered by
+    /// allocated instead of live bytes, 4 if a garbage collection came before the record.
     pub flags: u16,
-    /// The least share of the bytes that a listed site has.
+    /// The smallest share of the bytes, from 0 to 1, of a listed site.
     pub cutoff: f32,
     /// Bytes and objects that are alive.
     pub live: (u32, u32),

@@ -11,9 +11,9 @@ use crate::record_input::RecordInput;
 pub struct DumpedThread {
     /// Serial number of the thread.
     pub thread: u32,
-    /// Serial number of its trace.
+    /// Serial number of the thread's trace.
     pub trace: u32,
-    /// Identifier of the name of its state, as the text has it.
+    /// Identifier of a name: the thread's state, in the letters of the text format.
     pub status: u64,
 }
 
@@ -39,17 +39,17 @@ impl DumpedThread {
     }
 }
 
-/// A monitor. The serial numbers of the threads that wait follow: those that wait to enter, then those that wait to be
-/// notified.
+/// A monitor. The serial numbers of the waiting threads follow: first the threads that wait to
+/// enter, then the threads that wait to be notified.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DumpedMonitor {
-    /// Identifier of the descriptor of its object's class.
+    /// Identifier of a name: the descriptor of the class of the monitor's object.
     pub class: u64,
-    /// Serial number of the thread that owns it; 0 if there is none.
+    /// Serial number of the thread that owns the monitor; 0 if no thread does.
     pub owner: u32,
-    /// How often the owner has entered it.
+    /// How often the owner has entered the monitor.
     pub entries: u32,
-    /// Number of threads that wait to enter it.
+    /// Number of threads that wait to enter the monitor.
     pub to_enter: u32,
     /// Number of threads that wait to be notified.
     pub to_be_notified: u32,

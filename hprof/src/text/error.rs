@@ -31,6 +31,6 @@ pub enum TextErrorKind {
     #[error("this is not {0}")]
     NotA(&'static str),
     /// The file ends too soon: the JVM ended or the disk was full while it was written.
-    #[error("the file is cut off: it ends before `{0}`")]
+    #[error("the file is cut off: `{0}` is missing")]
     Truncated(String),
 }

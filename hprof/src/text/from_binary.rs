@@ -199,7 +199,7 @@ struct HeapLines<'s, F> {
     /// Index of the next element of the current array.
     next: u32,
     line: F,
-    /// The fault of a line of elements, whose visitor returns none.
+    /// The first fault in passing elements. The visitor's method for elements cannot return it.
     fault: Option<io::Error>,
 }
 
@@ -333,7 +333,7 @@ impl<F: FnMut(&Line) -> io::Result<()>> Visitor for HeapLines<'_, F> {
     }
 }
 
-/// The name of a class as texts have it: `[Lshop/Item;` is `shop.Item[]`.
+/// Returns the name of a class in the form of the text format: `shop.Item[]` for `[Lshop/Item;`.
 fn java_name(name: &str) -> String {
     let element = name.trim_start_matches('[');
     let dimensions = name.len() - element.len();

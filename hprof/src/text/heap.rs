@@ -358,7 +358,7 @@ impl Reference {
     }
 }
 
-/// Names of fields that are shorter than this have a second tab behind them.
+/// The lines of fields whose names are shorter than this have a second tab after the name.
 const LONG_NAME: usize = 8;
 
 impl Display for Reference {

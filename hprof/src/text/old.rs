@@ -1,4 +1,5 @@
-//! The list of `cpu=old`, as `java -prof` of JDK 1.1 wrote it: who called whom, how often and how long.
+//! The output of `cpu=old`, in the form that `java -prof` of JDK 1.1 wrote: how often each method
+//! called each other method, and how long the calls took.
 
 use std::fmt::{self, Display, Formatter};
 use std::io::{BufRead, Read};
@@ -14,7 +15,7 @@ pub const UNKNOWN_CALLER: &str = "<unknown caller>";
 /// Longest line in bytes. The names of a method may have three times 64 KiB.
 const LONGEST: usize = 1 << 19;
 
-/// Calls of a method by another one.
+/// The calls of one method by another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OldCall {
     /// Number of calls.
@@ -23,7 +24,7 @@ pub struct OldCall {
     pub callee: String,
     /// The calling method, or [`UNKNOWN_CALLER`].
     pub caller: String,
-    /// Milliseconds of the calls, with all that they called.
+    /// Milliseconds of the calls, callees included.
     pub ms: u64,
 }
 
@@ -31,7 +32,7 @@ impl OldCall {
     fn parse(line: &str) -> Option<OldCall> {
         let (count, rest) = line.split_once(' ')?;
         let (methods, ms) = rest.rsplit_once(' ')?;
-        // Only the caller that is not known has a space.
+        // No other name of a caller contains a space.
         let of_unknown = methods.strip_suffix(UNKNOWN_CALLER);
         let (callee, caller) = match of_unknown.and_then(|callee| callee.strip_suffix(' ')) {
             Some(callee) => (callee, UNKNOWN_CALLER),
@@ -126,7 +127,7 @@ mod tests {
             (
                 LIST.trim_end().to_owned(),
                 1,
-                "the file is cut off: it ends before `the end of a line` in line 3, column 1",
+                "the file is cut off: `the end of a line` is missing in line 3, column 1",
             ),
         ] {
             let (read, error) = read(&list);

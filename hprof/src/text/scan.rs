@@ -112,7 +112,7 @@ impl<'l> Scan<'l> {
         }
     }
 
-    /// Succeeds at the end of the line.
+    /// Returns `Some` only at the end of the line.
     pub(crate) fn end(&mut self) -> Option<()> {
         self.rest.is_empty().then_some(())
     }

@@ -1,4 +1,4 @@
-//! The engine as the rest of the agent uses it.
+//! The interface of the signal-based sampler to the rest of the agent.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

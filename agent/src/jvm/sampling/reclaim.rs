@@ -91,7 +91,7 @@ impl Drop for Desk<'_> {
     }
 }
 
-/// A word for which all bytes zero are a valid value.
+/// A type of which all-zero bytes are a valid value.
 ///
 /// # Safety
 /// All bytes zero must be a value of the type.

@@ -34,7 +34,7 @@ pub enum ReadError {
     )]
     Rewritten,
     /// A profile of Loadhook that contradicts itself.
-    #[error("damaged profile: {0}")]
+    #[error("damaged profile: {0}; copy the file again, or profile again")]
     Damaged(&'static str),
 }
 

@@ -28,7 +28,7 @@ public final class Beats {
         }
     }
 
-    /** Makes a thread with the same slot in the tracker's cache (the lowest 12 bits of the id) as another. */
+    /** Makes a thread that shares a slot of the tracker's cache with the thread {@code id}: the lowest 12 bits of both ids agree. */
     static Thread beside(long id, Runnable body, String name) {
         Thread thread;
         do {
