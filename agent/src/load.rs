@@ -56,7 +56,9 @@ pub(crate) enum LoadError {
     #[error("{0}")]
     NoSamples(NoSamples),
     /// The options have one that only an attached agent takes.
-    #[error("duration= and answer= are for an agent that is attached to a running JVM")]
+    #[error(
+        "duration= and answer= work only if the agent is attached to a running JVM; remove them"
+    )]
     OnlyAttached,
     /// Another agent already watches this JVM.
     #[error("this JVM is already watched by Loadhook")]

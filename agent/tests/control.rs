@@ -271,7 +271,8 @@ fn pauses_are_left_out(feature: u32) -> Result<()> {
     program.end()
 }
 
-/// All classes, then some, then fewer by an exclusion inside of what is included.
+/// The choice is first all classes, then some of them, then fewer, because an exclusion lies inside
+/// an inclusion.
 fn choices_are_narrowed_and_widened(feature: u32) -> Result<()> {
     let folder = TempDir::new()?;
     let file = folder.path().join("profile.pb.gz");

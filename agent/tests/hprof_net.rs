@@ -46,7 +46,7 @@ fn started(java: &mut Command) -> Result<Child> {
     child.context("java does not start")
 }
 
-/// The number of ends of answers in the whole records of a stream.
+/// Counts the ends of answers in a stream. A record that is not complete does not count.
 fn ends(stream: &[u8]) -> usize {
     const HEAD: usize = 31;
     let mut rest = stream.get(HEAD..).unwrap_or_default();
@@ -86,7 +86,8 @@ fn contents(stream: &[u8]) -> Result<Contents> {
     Ok(contents)
 }
 
-/// Each command has its answer, and the numbers of an answer do not change those of an earlier one.
+/// Each command has an answer. The serial numbers in an answer have the same meaning as in earlier
+/// answers.
 #[test]
 fn commands_are_answered() -> Result<()> {
     let folder = tempfile::tempdir()?;
@@ -188,7 +189,7 @@ fn the_program_ends_on_command() -> Result<()> {
     Ok(())
 }
 
-/// Without a reader the program runs, and the loss is told.
+/// Without a reader the program runs, and a message reports that nothing was written.
 #[test]
 fn a_missing_reader_is_told() -> Result<()> {
     let folder = tempfile::tempdir()?;
@@ -204,7 +205,7 @@ fn a_missing_reader_is_told() -> Result<()> {
     Ok(())
 }
 
-/// A reader that goes away midway does not disturb the program.
+/// A reader that goes away midway does not disturb the program. A message reports the loss.
 #[test]
 fn a_reader_that_is_gone_is_told() -> Result<()> {
     let folder = tempfile::tempdir()?;

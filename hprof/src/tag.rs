@@ -15,7 +15,7 @@ pub(crate) mod top {
     pub(crate) const HEAP_DUMP: u8 = 0x0c;
     pub(crate) const CPU_SAMPLES: u8 = 0x0d;
     pub(crate) const CONTROL_SETTINGS: u8 = 0x0e;
-    /// A heap segment of version 1.0.2: some of the heap records.
+    /// A heap segment of version 1.0.2: a record that contains some of the dump's heap records.
     pub(crate) const HEAP_DUMP_SEGMENT: u8 = 0x1c;
     /// The end of the segments.
     pub(crate) const HEAP_DUMP_END: u8 = 0x2c;

@@ -17,7 +17,7 @@ use crate::types::Type;
 
 type Result = std::result::Result<(), ErrorKind>;
 
-/// Receives the records of a dump. Methods that are not implemented ignore them. An error
+/// Receives the records of a dump. A method that is not implemented ignores its records. An error
 /// stops the reading.
 #[allow(unused_variables, missing_docs)]
 pub trait Visitor {
@@ -30,9 +30,9 @@ pub trait Visitor {
     fn wants_fields(&self, class: u64) -> bool {
         self.wants_contents()
     }
-    /// The header of the dump.
+    /// Receives the header of the dump.
     fn header(&mut self, header: Header) {}
-    /// A name. Only its first 64 KiB are read; names in Java are shorter.
+    /// Receives a name. Only its first 64 KiB are read; names in Java are shorter.
     fn text(&mut self, id: u64, text: &[u8]) -> Result {
         Ok(())
     }
@@ -42,22 +42,22 @@ pub trait Visitor {
     fn stack_frame(&mut self, frame: StackFrame) -> Result {
         Ok(())
     }
-    /// A stack trace and the serial number of its thread. Its frames follow.
+    /// Receives a stack trace and the serial number of its thread. The frames of the trace follow.
     fn stack_trace(&mut self, serial: u32, thread: u32) -> Result {
         Ok(())
     }
-    /// The next frames of the last stack trace, from the top: whole identifiers.
+    /// Receives the next frames of the last stack trace, from the top: whole identifiers.
     fn trace_frames(&mut self, ids: &[u8]) -> Result {
         Ok(())
     }
-    /// The serial number of a class that was unloaded.
+    /// Receives the serial number of a class that was unloaded.
     fn unload_class(&mut self, serial: u32) -> Result {
         Ok(())
     }
     fn start_thread(&mut self, thread: StartThread) -> Result {
         Ok(())
     }
-    /// The serial number of a thread that ended.
+    /// Receives the serial number of a thread that ended.
     fn end_thread(&mut self, serial: u32) -> Result {
         Ok(())
     }
@@ -67,36 +67,36 @@ pub trait Visitor {
     fn heap_summary(&mut self, summary: HeapSummary) -> Result {
         Ok(())
     }
-    /// The sums of allocation sites. The sites follow.
+    /// Receives the sums of all allocation sites. The sites follow.
     fn alloc_sites(&mut self, sites: AllocSites) -> Result {
         Ok(())
     }
     fn alloc_site(&mut self, site: AllocSite) -> Result {
         Ok(())
     }
-    /// The number of all samples. The samples of each trace follow.
+    /// Receives the number of all samples. The samples of each trace follow.
     fn cpu_samples(&mut self, total: u32) -> Result {
         Ok(())
     }
     fn cpu_sample(&mut self, sample: CpuSample) -> Result {
         Ok(())
     }
-    /// The nanoseconds of all traces. The times of each trace follow.
+    /// Receives the nanoseconds of all traces. The times of each trace follow.
     fn trace_times(&mut self, of: TimesOf, total_ns: u64) -> Result {
         Ok(())
     }
     fn trace_time(&mut self, time: TraceTime) -> Result {
         Ok(())
     }
-    /// The state of a thread in a dump of monitors.
+    /// Receives the state of a thread in a dump of monitors.
     fn dumped_thread(&mut self, thread: DumpedThread) -> Result {
         Ok(())
     }
-    /// A monitor. The threads that wait follow.
+    /// Receives a monitor. The threads that wait for it follow.
     fn dumped_monitor(&mut self, monitor: DumpedMonitor) -> Result {
         Ok(())
     }
-    /// Serial number of a thread that waits for the monitor.
+    /// Receives the serial number of a thread that waits for the last monitor.
     fn waiter(&mut self, thread: u32) -> Result {
         Ok(())
     }
@@ -106,27 +106,27 @@ pub trait Visitor {
     fn class(&mut self, class: &ClassDump) -> Result {
         Ok(())
     }
-    /// An object that is no array. `fields` are the values of the fields that its class
-    /// declares, then those of the superclass, and so on. It is empty if the visitor does not use
-    /// them.
+    /// Receives an object that is no array. `fields` are the values of the fields that its class
+    /// declares, then of the fields of the superclass, and so on. `fields` is empty if the visitor
+    /// does not use field values.
     fn instance(&mut self, id: u64, class: u64, fields: &[u8]) -> Result {
         Ok(())
     }
-    /// An array of references; `class` is the class of the array. Its elements follow if the
-    /// visitor uses them. If not, the array is reported only when it is complete.
+    /// Receives an array of references; `class` is the class of the array. The elements follow if
+    /// the visitor uses them. If not, the array is reported only when it is complete.
     fn object_array(&mut self, id: u64, class: u64, length: u32) -> Result {
         Ok(())
     }
-    /// The next elements of the last array of references: whole identifiers.
+    /// Receives the next elements of the last array of references: whole identifiers.
     fn elements(&mut self, ids: &[u8]) {}
-    /// An array of a primitive type. Its elements follow if the visitor uses them. If not, the
-    /// array is reported only when it is complete.
+    /// Receives an array of a primitive type. The elements follow if the visitor uses them. If not,
+    /// the array is reported only when it is complete.
     fn primitive_array(&mut self, id: u64, element: Type, length: u32) -> Result {
         Ok(())
     }
-    /// The next bytes of the last array of a primitive type.
+    /// Receives the next bytes of the last array of a primitive type.
     fn values(&mut self, bytes: &[u8]) {}
-    /// Bytes that are not compressed follow the compressed dump. They are not read.
+    /// Reports that bytes which are not compressed follow the compressed dump. They are not read.
     fn trailing_bytes(&mut self) {}
 }
 

@@ -84,7 +84,7 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Goes on with a stream that has a header and its first records already, whose identifiers have `id_size` bytes.
+    /// Continues a stream that already has its header and first records. Identifiers have `id_size` bytes.
     pub fn go_on(out: W, id_size: u32) -> Self {
         Writer {
             out: BufWriter::new(out),

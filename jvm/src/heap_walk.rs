@@ -68,8 +68,8 @@ pub struct Tagged<'a> {
     pub class_tag: Long,
 }
 
-/// Receives the objects and references of a heap walk. Implementations must not call the JVM, because it is stopped
-/// meanwhile. Each method returns whether the walk continues.
+/// Receives the objects and references of a heap walk. Implementations must not call the JVM,
+/// because the JVM is stopped meanwhile. Each method returns whether the walk continues.
 pub trait Visitor {
     /// Returns whether the walk shows values of primitive types, too.
     fn wants_values(&self) -> bool {
@@ -146,8 +146,9 @@ impl Jvmti {
         Ok(tags)
     }
 
-    /// Gives each object without a tag one that `next` makes. Returns them: the tag, the tag of the class, the size, and
-    /// the length of an array. `next` must not call the JVM, because it is stopped meanwhile.
+    /// Gives each object without a tag a tag that `next` makes. Returns these objects, each with
+    /// its new tag, the tag of its class, its size, and its length if it is an array. `next` must
+    /// not call the JVM, because the JVM is stopped meanwhile.
     pub fn tag_untagged(self, next: fn() -> Long) -> Result<Vec<NewlyTagged>> {
         let mut tagging = Tagging {
             next,

@@ -72,8 +72,9 @@ impl<'e> Jni<'e> {
         unsafe { std::mem::transmute_copy(&*(*self.env).functions.add(place)) }
     }
 
-    /// Runs `body` without the exception that is pending, and makes it pending again afterwards. Most functions of JNI
-    /// must not be called while one is, and those here would clear it.
+    /// Runs `body` with no pending exception, and makes the exception pending again afterwards.
+    /// Most functions of JNI must not be called while an exception is pending, and the functions
+    /// here would clear the exception.
     pub fn without_exception<T>(self, body: impl FnOnce() -> T) -> T {
         type Occurred = unsafe extern "system" fn(Env) -> Object;
         type Clear = unsafe extern "system" fn(Env);

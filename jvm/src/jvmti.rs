@@ -34,7 +34,7 @@ pub struct Error(pub JvmtiError);
 /// The result of a function of JVM TI.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// The result that an error number stands for.
+/// Converts an error number to a result.
 pub fn check(error: JvmtiError) -> Result<()> {
     match error {
         0 => Ok(()),
@@ -119,7 +119,7 @@ impl Jvmti {
         self.run_agent_thread_with(thread, sys::THREAD_NORM_PRIORITY, body)
     }
 
-    /// The same with a priority, from 1 to 10.
+    /// Does the same as [`run_agent_thread`](Self::run_agent_thread), with a priority from 1 to 10.
     pub fn run_agent_thread_with(
         self,
         thread: Local<'_>,
@@ -213,8 +213,8 @@ impl Jvmti {
         elements
     }
 
-    /// Copies local references that a function of JVM TI wrote, and gives the memory of the array back. They belong to
-    /// the frame of `_jni`, in which the function was called.
+    /// Copies local references that a function of JVM TI wrote, and gives the memory of the array
+    /// back. The references belong to the frame of `_jni`, in which the function was called.
     pub(crate) fn take_references<'f>(
         self,
         _jni: Jni<'f>,
@@ -270,7 +270,8 @@ impl Jvmti {
     }
 }
 
-/// Memory of the JVM for the bytes of a class. It is given back unless the JVM takes it.
+/// Memory of the JVM for the bytes of a class. The memory is given back unless the JVM takes it
+/// over.
 pub struct VmBuffer {
     jvmti: Jvmti,
     start: *mut c_uchar,

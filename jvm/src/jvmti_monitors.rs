@@ -11,9 +11,9 @@ use crate::sys::{Int, JvmtiError, MonitorUsage, Object, jvmti};
 pub struct MonitorThreads<'f> {
     /// The thread that owns the monitor, or null.
     pub owner: Local<'f>,
-    /// The number of times that the owner has entered it.
+    /// The number of times that the owner has entered the monitor.
     pub entries: i32,
-    /// Threads that wait to enter. Before JDK 23 those that wait to be notified are among them.
+    /// Threads that wait to enter. Before JDK 23, threads that wait to be notified are among them.
     pub to_enter: Vec<Local<'f>>,
     /// Threads that wait to be notified.
     pub to_be_notified: Vec<Local<'f>>,

@@ -33,7 +33,7 @@ impl StackFrame {
 pub struct ThreadStack<'f> {
     /// The thread.
     pub thread: Local<'f>,
-    /// Its frames, innermost first.
+    /// The thread's frames, innermost first.
     pub frames: Vec<StackFrame>,
 }
 

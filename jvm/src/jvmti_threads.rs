@@ -142,7 +142,8 @@ impl Jvmti {
         check(unsafe { self.function::<F>(jvmti::SET_JNI_FUNCTION_TABLE)(self.env, table) })
     }
 
-    /// Has the JVM send an event for everything of its kind that exists.
+    /// Makes the JVM send an event of this kind for everything that exists already, for example for
+    /// each compiled method.
     pub fn generate_events(self, event: c_int) -> Result<()> {
         type F = unsafe extern "system" fn(Env, c_int) -> JvmtiError;
         // SAFETY: no pointer but the environment.

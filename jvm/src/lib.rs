@@ -1,8 +1,8 @@
 //! The JVM's binary interface: types and tables of JNI, JVM TI and JVMPI, and safe wrappers around the functions of
 //! the first two.
 //!
-//! The crate serves every library of Loadhook that the JVM loads. It has no callbacks of events and keeps no state but
-//! the JVM of the process: what happens at an event is the library's business.
+//! The crate serves every library of Loadhook that the JVM loads. It keeps no state but the JVM of
+//! the process. Each library has its own callbacks of events and handles them itself.
 #![allow(unsafe_code)]
 
 pub mod heap_walk;

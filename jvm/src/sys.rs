@@ -237,8 +237,8 @@ pub mod event {
     pub const VM_OBJECT_ALLOC: c_int = 84;
     pub const SAMPLED_OBJECT_ALLOC: c_int = 86;
     pub const VIRTUAL_THREAD_END: c_int = 88;
-    /// Number of callbacks up to that of `VIRTUAL_THREAD_END`, which JDK 21 added. A JVM ignores those that it does not
-    /// know at the end of the structure.
+    /// Number of callbacks up to that of `VIRTUAL_THREAD_END`, which JDK 21 added. A JVM ignores
+    /// callbacks at the end of the structure whose events it does not know.
     pub const COUNT: usize = 39;
 }
 
@@ -354,13 +354,14 @@ pub struct MonitorUsage {
     pub owner: Object,
     /// Number of times that the owner has entered.
     pub entry_count: Int,
-    /// Number of threads that wait to enter; before JDK 23, with those that wait to be notified.
+    /// Number of threads that wait to enter; before JDK 23, threads that wait to be notified are
+    /// among them.
     pub waiter_count: Int,
-    /// Those threads.
+    /// The threads that wait to enter.
     pub waiters: *mut Object,
     /// Number of threads that wait to be notified.
     pub notify_waiter_count: Int,
-    /// Those threads.
+    /// The threads that wait to be notified.
     pub notify_waiters: *mut Object,
 }
 

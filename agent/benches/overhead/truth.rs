@@ -80,7 +80,7 @@ fn with_peers(variants: &mut Vec<Variant>, feature: u32, traced: Option<&str>) {
     }
 }
 
-/// `fib`: nanoseconds that a call takes, on one thread and on each of two.
+/// `fib`: prints the nanoseconds that a call takes, on one thread and on each of two.
 fn fib(bench: &Bench, feature: u32) -> Result<()> {
     let mut variants = vec![
         Variant::Plain,
@@ -239,7 +239,8 @@ fn hello(bench: &Bench, feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// The processor time of a process that samples itself, as a ratio to the plain process: the median of 20 turns.
+/// Prints the processor time of a process that samples itself, as a ratio to the plain process: the
+/// median of 20 turns.
 fn share(bench: &Bench, feature: u32) -> Result<()> {
     let mut variants = vec![Variant::Plain, SAMPLES];
     if async_profiler().is_some() {
@@ -354,7 +355,7 @@ fn self_times_of_stacks(lines: &str) -> Result<HashMap<String, f64>> {
     for line in lines.lines() {
         let (stack, count) = line.rsplit_once(' ').context("a line without count")?;
         let innermost = stack.rsplit(';').next().unwrap_or(stack);
-        // Names of native code have no dot, but for some of the kernel's and those with a version: `open@@GLIBC_2.2`.
+        // Names of native code have no dot. The exceptions are some names of the kernel, and names with a version.
         let java = innermost
             .rsplit_once('.')
             .filter(|(class, method)| !class.contains('@') && !method.ends_with("_[k]"));

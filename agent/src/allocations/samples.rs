@@ -24,9 +24,9 @@ use crate::locks::lock;
 use crate::options::Options;
 use crate::threads::fields::ThreadFields;
 
-/// The number for the next [`Samples`]. A thread outlives an agent that leaves, and keeps the number of its
-/// [owner](super::owners) there. The next agent has other owners, and sees by the number of the `Samples` that the
-/// thread's owner is none of them.
+/// The number for the next [`Samples`]. A thread outlives an agent that leaves, and keeps the
+/// number of its [owner](super::owners) in that agent. The next agent has other owners. By the
+/// number of the `Samples` it recognises that the kept number is not of one of its own owners.
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
 /// The samples of this JVM.

@@ -2,8 +2,8 @@
 
 use crate::tracker::client::MethodSum;
 
-/// A method keeps its probes if its mean time is this many times what its probes cost. They make its time at most two
-/// percent longer.
+/// A method keeps its probes if its mean time is this many times what its probes cost. Its probes
+/// then make its time at most two percent longer.
 const LONG: f64 = 50.0;
 
 /// A method keeps its probes if they cost less than this part of the budget. 2,000 such methods together are within the

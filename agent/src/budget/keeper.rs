@@ -88,7 +88,7 @@ pub(crate) fn start(
         .start(agent.jvmti, jni, c"loadhook budget", run)
     {
         diagnostics::once(
-            "budget: the thread that keeps it cannot be started; all methods keep their probes",
+            "budget= has no effect: its thread cannot be started, so all methods keep their probes",
         );
     }
 }

@@ -47,6 +47,8 @@ pub(crate) fn start(agent: &'static Agent, jni: Jni<'_>, leave: Leave) {
         .own_threads
         .start(agent.jvmti, jni, c"loadhook control", run)
     {
-        diagnostics::once("control: its thread cannot be started; loadhook ctl has no effect");
+        diagnostics::once(
+            "control= has no effect: its thread cannot be started, so loadhook ctl cannot reach the program",
+        );
     }
 }

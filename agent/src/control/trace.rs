@@ -18,7 +18,8 @@ pub(super) const TRACING: &str =
 
 const NOT_BEGUN: &str = "the agent is still starting; try again in a few seconds";
 
-const NO_MEMORY: &str = "the heap is nearly full; try again later, or give the JVM more heap (-Xmx)";
+const NO_MEMORY: &str =
+    "the heap is nearly full; try again later, or give the JVM more heap (-Xmx)";
 
 /// Returns whether calls are being traced.
 pub(super) fn is_under_way(agent: &Agent) -> bool {

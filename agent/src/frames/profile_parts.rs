@@ -27,7 +27,7 @@ impl ProfileMethods {
     }
 }
 
-/// A method as profiles have it. `loaders` are the names of the loaders.
+/// Makes the method of a profile for a symbol. `loaders` has the names of the loaders by number.
 pub(crate) fn method(
     symbol: &Symbol,
     copies: CopyLoaders,

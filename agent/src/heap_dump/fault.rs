@@ -20,7 +20,7 @@ pub(crate) enum Fault {
     #[error("this JVM has no JVM TI version 11; use JDK 11 or later")]
     NoJvmti,
     /// The JVM has no memory for local references.
-    #[error("the JVM has no memory for local references")]
+    #[error("the JVM has no memory left for the dump; try again later")]
     NoReferences,
     /// The JVM did something that the specification of JVM TI rules out.
     #[error("{0}")]

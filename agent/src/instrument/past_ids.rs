@@ -48,7 +48,7 @@ impl PastIds {
         self.next > LAST
     }
 
-    /// The first id for a class with so many methods. `hash` is made only if there were earlier agents.
+    /// Returns the first id for a class with `methods` methods. `hash` is called only if there were earlier agents.
     pub(super) fn first_id(&mut self, methods: u32, hash: impl FnOnce() -> WideHash) -> u32 {
         if !self.first_ids.is_empty()
             && let Some(ids) = self.first_ids.get_mut(&hash())

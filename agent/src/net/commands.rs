@@ -1,4 +1,4 @@
-//! The thread that connects to the address of `net=`, and does what commands from there ask for.
+//! The thread that connects to the address of `net=`, and carries out the commands that come from there.
 
 use std::net::TcpStream;
 use std::sync::atomic::Ordering;
@@ -31,7 +31,9 @@ pub(crate) fn start(agent: &'static Agent, connection: &'static Connection, jni:
     let name = c"loadhook hprof net";
     if !agent.own_threads.start(agent.jvmti, jni, name, run) {
         connection.end();
-        diagnostics::once("net=: its thread cannot be started; nothing is written");
+        diagnostics::once(
+            "net=: the thread for the connection cannot be started; nothing is written",
+        );
     }
 }
 
@@ -49,7 +51,7 @@ fn begin(agent: &Agent) -> std::io::Result<Vec<u8>> {
     Ok(begin)
 }
 
-/// Does what commands ask for, until the reader sends no more.
+/// Carries out commands until the reader sends no more.
 fn serve(agent: &'static Agent, connection: &'static Connection, jni: Jni<'_>, input: &TcpStream) {
     loop {
         match Command::read(input) {
@@ -100,7 +102,9 @@ fn execute(agent: &'static Agent, connection: &'static Connection, jni: Jni<'_>,
         }
         Command::Sampling(is_on, thread) => {
             if thread != 0 {
-                diagnostics::once("net=: a command to sample one thread was applied to all threads");
+                diagnostics::once(
+                    "net=: a command to sample one thread was applied to all threads",
+                );
             }
             if connection.samples.swap(is_on, Ordering::Relaxed) != is_on {
                 sampling(agent, jni, is_on);
@@ -113,7 +117,9 @@ fn execute(agent: &'static Agent, connection: &'static Connection, jni: Jni<'_>,
 /// Asks the JVM for a garbage collection.
 fn collect(agent: &Agent) {
     if let Err(error) = agent.jvmti.collect_garbage() {
-        diagnostics::once(&format!("net=: the garbage collection that a command asked for failed ({error})"));
+        diagnostics::once(&format!(
+            "net=: the garbage collection that a command asked for failed ({error})"
+        ));
     }
 }
 
@@ -137,14 +143,18 @@ pub(crate) fn send(sources: &Sources<'_>, jni: Jni<'_>, answer: Answer) {
         Err(StreamError::Assembly(_)) if sources.gate.is_ending() => {}
         // The end of the connection was reported.
         Err(StreamError::NotSent(NotSent::Closed)) => {}
-        Err(error) => diagnostics::line(&format!("net=: an answer was not sent completely: {error}")),
+        Err(error) => {
+            diagnostics::line(&format!("net=: an answer was not sent completely: {error}"))
+        }
         Ok(()) => {}
     }
 }
 
 fn sampling(agent: &'static Agent, jni: Jni<'_>, is_on: bool) {
     let Some(sampler) = &agent.sampler else {
-        diagnostics::once("net=: a command for CPU samples has no effect; start the program with cpu=samples");
+        diagnostics::once(
+            "net=: a command for CPU samples has no effect; start the program with cpu=samples",
+        );
         return;
     };
     if is_on {

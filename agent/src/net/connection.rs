@@ -1,5 +1,6 @@
 //! The connection to the address of `net=`. The agent connects and never listens. Only the agent's own threads and the
-//! end of the JVM wait for the reader, and only as long as it takes enough.
+//! end of the JVM wait for the reader, and only as long as the reader takes
+//! data fast enough.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream, ToSocketAddrs};
@@ -72,7 +73,7 @@ pub(crate) struct Connection {
     patience: Duration,
     state: Mutex<State>,
     changed: Condvar,
-    /// The numbers that the stream has left.
+    /// The serial numbers that are still free in the stream.
     pub(crate) numbers: Mutex<Numbers>,
     /// False after the command to note no allocations.
     pub(super) notes_allocations: AtomicBool,

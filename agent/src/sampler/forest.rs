@@ -27,7 +27,7 @@ pub(super) struct Forest {
 }
 
 impl Forest {
-    /// Makes trees with at most so many nodes, and as many costs.
+    /// Makes trees with at most `most` nodes and at most `most` costs.
     pub(super) fn new(most: usize) -> Self {
         let virtual_threads = Owner::new(VIRTUAL_THREADS.into(), None, ThreadKind::Virtual);
         Forest {

@@ -57,7 +57,7 @@ struct Details {
     loader: u32,
 }
 
-/// The innermost frames of a stack, as far as they are the tracker's.
+/// The innermost frames of a stack that belong to the tracker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TrackerFrames {
     /// Number of frames.

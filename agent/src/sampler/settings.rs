@@ -9,7 +9,7 @@ use crate::jvm::sampling::ClockSource;
 /// The settings of the sampler.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SamplerSettings {
-    /// The engine that is asked for.
+    /// The requested engine.
     pub(crate) engine: EngineChoice,
     /// Processor time between two samples of a thread.
     pub(crate) interval: Duration,

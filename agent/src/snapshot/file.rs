@@ -249,7 +249,10 @@ mod tests {
         assert!(file.is_file());
         let error = replace(Path::new("/dev/null"), content, || true);
         let error = error.expect_err("it is a device").to_string();
-        assert_eq!(error, "not a regular file, but a device or a pipe; choose another name");
+        assert_eq!(
+            error,
+            "not a regular file, but a device or a pipe; choose another name"
+        );
     }
 
     #[test]

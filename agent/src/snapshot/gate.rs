@@ -23,7 +23,7 @@ struct GateState {
     /// writer then.
     is_released: bool,
     is_ending: bool,
-    /// True if a file was asked for that is not begun.
+    /// True if a file was requested and is not begun yet.
     is_requested: bool,
 }
 
@@ -76,7 +76,7 @@ impl SnapshotGate {
         is_free.then(|| Pass(self))
     }
 
-    /// Asks for a file. All requests before it is begun are one.
+    /// Requests a file. Further requests have no effect until the file is begun.
     pub(crate) fn request(&self) {
         self.lock().is_requested = true;
         self.changed.notify_all();

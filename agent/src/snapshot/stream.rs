@@ -72,8 +72,9 @@ impl Answer {
     }
 }
 
-/// Makes an answer and sends it. Each answer ends as a file does, so that a stream that is cut off after it is complete.
-/// While the answer is sent, the end of the JVM does not wait for the writer, but for the connection.
+/// Makes an answer and sends it. Each answer ends like a file. So if a stream is cut off after an
+/// answer, the part up to there is a complete file. While the answer is sent, the end of the JVM
+/// does not wait for the writer, but for the connection.
 pub(crate) fn send(
     sources: &Sources<'_>,
     jni: Jni<'_>,
@@ -84,7 +85,7 @@ pub(crate) fn send(
     else {
         return Ok(());
     };
-    // What is begun is sent whole, or the last answer could not follow it.
+    // An answer that is begun is sent completely. Otherwise the last answer could not follow it.
     let is_sending = Cell::new(false);
     let goes_on = || moment == Moment::End || is_sending.get() || !sources.gate.is_ending();
     let mut tables = Vec::new();

@@ -79,7 +79,9 @@ fn send_last(sources: &Sources<'_>, jni: Jni<'_>, connection: &Connection) {
         Ok(()) => diagnostics::line(&format!("profile sent to {}", connection.address)),
         // The end of the connection was reported.
         Err(StreamError::NotSent(NotSent::Closed)) => {}
-        Err(error) => diagnostics::line(&format!("net=: the last answer was not sent completely: {error}")),
+        Err(error) => diagnostics::line(&format!(
+            "net=: the last answer was not sent completely: {error}"
+        )),
     }
 }
 

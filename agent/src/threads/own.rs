@@ -70,7 +70,8 @@ impl Drop for Runs {
 impl OwnThreads {
     /// Starts a thread. Returns whether it was started.
     ///
-    /// The thread is in the JVM's own thread group, because programs count and enumerate the threads of theirs.
+    /// The thread is in the JVM's own thread group, because programs count and enumerate the
+    /// threads of their own groups.
     pub(crate) fn start(
         &self,
         jvmti: Jvmti,

@@ -51,7 +51,7 @@ pub(crate) struct MethodSum {
 #[derive(Clone, Copy, Debug, Error)]
 pub(crate) enum NoSnapshot {
     /// A method of the tracker threw an exception.
-    #[error("the tracker failed")]
+    #[error("internal error: the tracker threw an exception; report this")]
     Failed,
     /// There is no memory for the snapshot.
     #[error("the heap is full; give the JVM more heap (-Xmx)")]

@@ -90,7 +90,7 @@ fn concurrent_collectors_do_not_hold_the_end_up() -> Result<()> {
     Ok(())
 }
 
-/// Without a dump at the exit there is no file.
+/// With `doe=n`, no file is written at the exit.
 #[test]
 fn nothing_is_written_at_the_exit_if_so_wanted() -> Result<()> {
     let folder = tempfile::tempdir()?;
@@ -129,7 +129,7 @@ fn a_signal_writes_a_file_of_its_own() -> Result<()> {
     Ok(())
 }
 
-/// With `force=n` the files of signals replace none, either.
+/// With `force=n`, a file that a signal asks for does not replace an existing one.
 #[test]
 fn a_file_that_a_signal_asks_for_replaces_none() -> Result<()> {
     let folder = tempfile::tempdir()?;

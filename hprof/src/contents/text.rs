@@ -102,7 +102,7 @@ fn add(section: &mut Section, line: Line) {
                 wait(monitor, waiters);
             }
         }
-        // References of objects, and the ends of sections.
+        // References of objects and the ends of sections are not kept.
         _ => {}
     }
 }

@@ -103,7 +103,7 @@ impl Display for Owner {
 /// The threads that wait for the last monitor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Waiters {
-    /// True for those that wait to be notified; false for those that wait to enter.
+    /// True if the threads wait to be notified; false if they wait to enter.
     pub wait_for_notification: bool,
     /// Serial numbers of the threads; 0 stands for an unknown one.
     pub threads: Vec<u32>,

@@ -43,8 +43,8 @@ pub enum MergeError {
     Engines,
     /// Allocations of instrumented classes, all allocations, and samples of all.
     #[error(
-        "the profiles are of different allocations: those of the instrumented classes (exact), \
-         all (live=exact) and samples (sampled, live) do not mix"
+        "the profiles are of different allocations: of the instrumented classes (exact), \
+         of all classes (live=exact), or samples (sampled, live); profile both with the same --alloc"
     )]
     Allocations,
 }

@@ -1,4 +1,4 @@
-//! Allocations of several profiles as those of one.
+//! Adds up the allocations of several profiles.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

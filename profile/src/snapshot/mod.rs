@@ -1,7 +1,7 @@
 //! The tracker's snapshot, and the profile that it becomes.
 //!
 //! A [`Decoder`] reads the stream of words that the tracker writes into a [`Snapshot`], in which
-//! methods are numbers. [`Symbols`] gives the numbers their methods and makes a profile of it.
+//! methods are numbers. [`Symbols`] replaces the numbers by methods and makes a profile.
 
 mod allocation_sites;
 mod decoder;

@@ -38,7 +38,7 @@ impl MethodPlanner {
         expand(frames, &method.initial()?, &mut self.work)
     }
 
-    /// Appends the relocated frames of `table` to `out`, and adds those of
+    /// Appends the relocated frames of `table` to `out`, and adds the frames of
     /// handlers and widened jumps if the VM reads this format in the class's
     /// version.
     ///

@@ -234,7 +234,10 @@ final class Calibration {
         EndedThreads.withoutNumbers("thread-1");
     }
 
-    /** Runs the slow code that every snapshot needs, for the same reason. */
+    /**
+     * Runs the slow code that every snapshot needs, for the reason that {@link #rehearsePaths}
+     * gives.
+     */
     static void rehearseSnapshot() {
         Lock.backOff(0);
         Snapshot snapshot = new Snapshot(Threads.beginSnapshot(), Counters.all());

@@ -158,7 +158,10 @@ final class Counters {
         return counts;
     }
 
-    /** Makes a place for a method's calls in those of the current thread. Returns whether there was room. */
+    /**
+     * Makes a place for a method in the calls of the current thread. Returns whether there was
+     * room.
+     */
     private static boolean makePlace(Thread thread, MethodCalls counts, int method) {
         int ids = 2 * counts.ids();
         while (ids <= method && ids < MANY) {

@@ -2,7 +2,10 @@ package loadhook;
 
 /** The sum of other trees. It takes no nodes of the limit: the trees that it sums up have taken as many. */
 final class MergedTree extends TimedTree {
-    /** The {@link CpuTime} of all added threads; unknown if that of one is. */
+    /**
+     * The {@link CpuTime} of all added threads; unknown if the processor time of one of them is
+     * unknown.
+     */
     long cpu;
     /** The time that the ticks of the added trees stand for, as far as they were added; see {@link TimedTree#given}. */
     long given;

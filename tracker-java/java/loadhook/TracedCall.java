@@ -8,7 +8,7 @@ final class TracedCall {
     private final Thread thread;
     /** The exception that has ended the call, or null. */
     private final Throwable thrown;
-    /** Null for a call that is recorded only as a part of others. */
+    /** The stack; null for a call that is recorded only as a part of other calls. */
     private final TraceStack stack;
     /** The values of the call, or null. */
     private final TracedValue values;

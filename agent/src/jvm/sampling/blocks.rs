@@ -17,7 +17,7 @@ pub(super) struct Blocks<T, const LEN: usize> {
 }
 
 impl<T, const LEN: usize> Blocks<T, LEN> {
-    /// Makes an array of so many blocks. None of them exists yet.
+    /// Makes an array of `blocks` blocks. A block is made when it is first needed.
     pub(super) fn new(blocks: usize) -> Self {
         Blocks {
             blocks: zeroed(blocks),

@@ -61,7 +61,7 @@ struct FileInfo {
     file: c_int,
 }
 
-/// The handler.
+/// Handles the signal.
 pub(super) extern "C" fn on_signal(
     _signal: c_int,
     info: *mut libc::siginfo_t,

@@ -27,12 +27,12 @@ pub(super) struct SelfCheck {
     seen: AtomicU32,
     compared: AtomicU32,
     equal: AtomicU32,
-    /// Stacks that could not be followed, and are equal as far as they go.
+    /// Stacks that could not be followed to their end, and whose followed part is equal.
     unwalked: AtomicU32,
 }
 
 impl SelfCheck {
-    /// Returns whether the stack at hand is to be compared.
+    /// Returns whether the next stack is to be compared.
     pub(super) fn is_due(&self) -> bool {
         let seen = self.seen.fetch_add(1, Ordering::Relaxed);
         self.compared.load(Ordering::Relaxed) < 2 * ENOUGH || seen.is_multiple_of(LATER)

@@ -1,5 +1,5 @@
 // The page's data: one entry for each measure. Trees and tables have the compact form of
-// html/encode.rs. Those of a thread are decoded when they are first needed.
+// html/encode.rs. The trees and tables of a thread are decoded when they are first needed.
 
 const $ = (id) => document.getElementById(id);
 let measures = JSON.parse($("data").textContent);
@@ -7,7 +7,7 @@ let data; // the entry of the chosen measure
 let methods;
 let allocations; // undefined for times and for differences
 
-/** Shows one measure. What is computed from it later is kept in it, and so is replaced with it. */
+/** Shows one measure. Values that are computed later are kept in its entry, so they are replaced together. */
 function setData(chosen) {
   data = chosen;
   ({ methods, allocations } = data);
@@ -209,7 +209,7 @@ function addCounted(rows) {
       row.now.partial ||= !counts;
     }
   }
-  // Methods that were only counted from some moment on have no times since.
+  // Methods that were only counted from some moment on have no times after that moment.
   for (const [method, , since] of data.methodCalls) {
     const row = since === null ? undefined : rows.get(method);
     if (row) {
