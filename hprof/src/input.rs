@@ -77,7 +77,7 @@ impl<R: Read> Input<R> {
         Ok(())
     }
 
-    /// The next `length` bytes, at most [`BUFFER`].
+    /// Reads the next `length` bytes, at most [`BUFFER`].
     pub(crate) fn take(&mut self, length: usize, what: &'static str) -> Result<&[u8]> {
         if self.end - self.start < length {
             if length > BUFFER {

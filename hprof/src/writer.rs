@@ -110,7 +110,7 @@ impl<W: Write> Writer<W> {
         self.names.len() as u64 + self.first_name
     }
 
-    /// The identifier of a name. The name is written if it is new.
+    /// Returns the identifier of a name, after writing the name if it is new.
     pub fn name(&mut self, text: &[u8]) -> io::Result<u64> {
         if let Some(id) = self.names.get(text) {
             return Ok(*id);

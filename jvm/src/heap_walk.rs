@@ -87,13 +87,12 @@ pub trait Visitor {
         length: Option<u32>,
     ) -> bool;
 
-    /// A field of a primitive type, and the bits of its value. The field belongs
-    /// to an object, or is a static field of a class. `of` is the descriptor of
-    /// the field.
+    /// Receives a field of a primitive type, and the bits of its value. The field belongs to an
+    /// object, or is a static field of a class. `of` is the descriptor of the field.
     fn primitive_field(&mut self, of: u8, index: Int, from: Tagged<'_>, bits: u64) -> bool;
 
-    /// An array of a primitive type and its elements in the byte order of the machine. `of` is the descriptor of the
-    /// elements.
+    /// Receives an array of a primitive type and its elements in the byte order of the machine.
+    /// `of` is the descriptor of the elements.
     fn primitive_array(&mut self, of: u8, from: Tagged<'_>, length: u32, elements: &[u8]) -> bool;
 }
 

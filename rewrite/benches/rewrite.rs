@@ -118,8 +118,8 @@ impl Bench {
         Ok(start.elapsed().as_secs_f64())
     }
 
-    /// The methods that get no probe, as lines `class method descriptor`. ASM must leave them out,
-    /// too.
+    /// Returns the methods that get no probe, as lines `class method descriptor`. ASM must leave
+    /// these methods out, too.
     fn left_alone(&mut self, classes: &[Vec<u8>]) -> Result<String> {
         let mut lines = String::new();
         for class in classes {

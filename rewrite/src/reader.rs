@@ -54,7 +54,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// The next `len` bytes.
+    /// Reads the next `len` bytes.
     #[inline]
     pub fn take(&mut self, len: usize) -> Result<&'a [u8]> {
         let rest = self.bytes.get(self.position..).unwrap_or_default();
@@ -79,25 +79,25 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The next byte.
+    /// Reads the next byte.
     #[inline]
     pub fn u1(&mut self) -> Result<u8> {
         Ok(self.array::<1>()?[0])
     }
 
-    /// The next two bytes as an unsigned number.
+    /// Reads the next two bytes as an unsigned number.
     #[inline]
     pub fn u2(&mut self) -> Result<u16> {
         Ok(BigEndian::read_u16(&self.array::<2>()?))
     }
 
-    /// The next four bytes as an unsigned number.
+    /// Reads the next four bytes as an unsigned number.
     #[inline]
     pub fn u4(&mut self) -> Result<u32> {
         Ok(BigEndian::read_u32(&self.array::<4>()?))
     }
 
-    /// The next two bytes as an index into the constant pool.
+    /// Reads the next two bytes as an index into the constant pool.
     #[inline]
     pub fn cp_index(&mut self) -> Result<CpIndex> {
         self.u2().map(CpIndex)

@@ -126,7 +126,7 @@ pub trait Selector {
         true
     }
 
-    /// The probes of a selected method.
+    /// Chooses the probes of a selected method, and gives out their ids.
     fn method(&mut self, method: &Member<'_, '_>) -> Probes;
 
     /// Returns the id of an allocation site in a method whose probes include

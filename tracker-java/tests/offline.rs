@@ -172,7 +172,7 @@ fn other_tools_see_the_same() -> Result<()> {
 }
 
 impl Chance {
-    /// A node with random times, which contradict each other more than real estimates do.
+    /// Makes a node with random times, which contradict each other more than real estimates do.
     fn node(&mut self, at: u64) -> Node {
         let parent = (at > 0 && self.below(8) > 0).then(|| self.below(at) as u32);
         let calls = 1 + self.below(1 << 20);

@@ -32,7 +32,8 @@ const JVM_NAME: &str = "A \\ VM\t1";
 const JVM_VERSION: &str = "17+é";
 
 impl Chance {
-    /// A NODE record with random times, which contradict each other more than real estimates do.
+    /// Makes a NODE record with random times, which contradict each other more than real estimates
+    /// do.
     fn node(&mut self, at: u64, ids: u64, timed: bool) -> Vec<i64> {
         let parent = if at > 0 && self.below(6) > 0 {
             self.below(at) as i64
@@ -94,7 +95,7 @@ impl Chance {
         record
     }
 
-    /// The methods of one archive. Some names are repeated, others are unusual.
+    /// Makes the methods of one archive. Some names are repeated, others are unusual.
     fn archive(&mut self, base: u64, ids: u64) -> Archive {
         const CLASSES: [&str; 5] = [
             "a.B",

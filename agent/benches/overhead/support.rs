@@ -118,7 +118,7 @@ impl Bench {
         Ok(java)
     }
 
-    /// The numbers that a program prints after `RESULT`.
+    /// Runs a program, and returns the numbers that it prints after `RESULT`.
     pub(crate) fn numbers(&self, command: &mut Command) -> Result<Vec<f64>> {
         let output = process::output(command)?;
         let line = output.lines().find_map(|line| line.strip_prefix("RESULT "));
@@ -130,7 +130,7 @@ impl Bench {
     }
 }
 
-/// The median of some values, which it sorts.
+/// Sorts some values, and returns their median.
 pub(crate) fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]

@@ -72,7 +72,8 @@ impl<'p> ProfileBuilder<'p> {
         }
     }
 
-    /// The index of the thread or group of an owner, which may have a call tree already.
+    /// Returns the index of an owner's thread or group. Adds the thread or group if the profile
+    /// does not have it yet.
     pub(super) fn thread(&mut self, owner: &Owner) -> u32 {
         profile_parts::thread(self.profile, &owner.name, owner.id, owner.kind)
     }

@@ -67,7 +67,8 @@ impl SampleTables {
         }
     }
 
-    /// The number of a type, a new one if there are fewer than `most` types.
+    /// Returns the number of a type. A new type gets a number if there are fewer than `most` types,
+    /// otherwise [`OTHER_TYPES`].
     pub(super) fn type_number(&mut self, descriptor: &[u8], most: usize) -> u32 {
         // Copies of a hidden class differ in their addresses.
         let descriptor = without_address(descriptor);

@@ -179,8 +179,8 @@ impl Stacks {
         self.known_frames = 0;
     }
 
-    /// The node of a stack, innermost frame first; `None` without frames. `is_deeper` means that
-    /// the stack has further callers.
+    /// Finds or makes the node of a stack, innermost frame first; `None` without frames.
+    /// `is_deeper` means that the stack has further callers.
     pub(super) fn node(&mut self, frames: &[StackFrame], is_deeper: bool) -> Option<u32> {
         if !is_deeper && let Some(node) = self.known.get(frames) {
             return *node;
@@ -254,7 +254,8 @@ impl Stacks {
         self.node_at(&path, leaf)
     }
 
-    /// The node at the end of a path; the node of the leaf without callers if there is no room.
+    /// Finds or makes the node at the end of a path. If there is no room, returns the node of the
+    /// leaf without callers.
     fn node_at(&mut self, path: &[SourceLine], leaf: SourceLine) -> Option<u32> {
         self.unnamed += u64::from(path.contains(&OTHERS));
         let mut parent = None;

@@ -35,7 +35,7 @@ pub(super) struct Times {
 }
 
 impl Times {
-    /// The sums up to now.
+    /// Returns the sums up to now.
     pub(super) fn now(
         own_threads: &OwnThreads,
         sampler: Option<&Sampler>,

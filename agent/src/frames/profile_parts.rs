@@ -17,7 +17,7 @@ impl ProfileMethods {
         ProfileMethods(profile.methods.iter().map(identity).zip(0..).collect())
     }
 
-    /// The index of a method. It is added to the profile if it is not there.
+    /// Returns the index of a method, after adding the method to the profile if it is not there.
     pub(crate) fn number(&mut self, profile: &mut Profile, method: Method) -> u32 {
         let methods = &mut profile.methods;
         *self.0.entry(identity(&method)).or_insert_with(|| {
@@ -55,7 +55,8 @@ fn identity(method: &Method) -> Method {
     }
 }
 
-/// The index of a thread or a group of threads, which the profile may have already.
+/// Returns the index of a thread or a group of threads, after adding it to the profile if it is not
+/// there.
 pub(crate) fn thread(
     profile: &mut Profile,
     name: &Arc<str>,

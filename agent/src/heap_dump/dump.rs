@@ -159,7 +159,7 @@ impl<'c, W: Write> Dump<'c, W> {
         layout
     }
 
-    /// The identifier of an object. An object that is shown for the first time gets one.
+    /// Returns the identifier of an object. An object that is shown for the first time gets one.
     fn id(&mut self, to: Tagged<'_>, size: Long, length: Option<u32>) -> Result<u64, Fault> {
         let tag = to.tag.get();
         if tag & ANNOUNCED != 0 {
@@ -233,7 +233,8 @@ impl<'c, W: Write> Dump<'c, W> {
         Ok(())
     }
 
-    /// The number of elements that fit into a record, at most `length`.
+    /// Returns the number of elements that fit into a record, at most `length`. Counts an array
+    /// that is cut.
     fn fitting(&mut self, length: u32, size: usize) -> u32 {
         // 64 bytes are more than the largest head.
         let most = ((LONGEST_RECORD - 64) / size as u64) as u32;

@@ -75,7 +75,7 @@ impl Ids {
         Ids(END_OF_OBJECTS)
     }
 
-    /// The identifier of a further object of `size` bytes.
+    /// Makes the identifier of a further object of `size` bytes.
     pub(super) fn next(&mut self, size: Long) -> u64 {
         self.0 -= size.max(1).cast_unsigned().next_multiple_of(STEP);
         self.0

@@ -59,7 +59,7 @@ impl PastIds {
         self.new_ids(methods)
     }
 
-    /// The id for an allocation site.
+    /// Returns the id for an allocation site: the one that an earlier agent gave, or a new one.
     pub(super) fn site(&mut self, key: &SiteKey) -> u32 {
         match self.sites.get(key) {
             Some(id) => *id,

@@ -86,7 +86,7 @@ struct Classes {
 }
 
 impl Classes {
-    /// The stored copy of a name.
+    /// Returns the stored copy of a name, after storing the name if it is new.
     fn shared(&mut self, name: Arc<str>) -> Arc<str> {
         match self.names.get(&name) {
             Some(known) => known.clone(),

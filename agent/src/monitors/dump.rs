@@ -14,8 +14,8 @@ use crate::jvm::jvmti::{self, Jvmti};
 use crate::jvm::reference::Local;
 use crate::jvm::sys::{Int, thread_state};
 
-/// The platform threads and their monitors. Methods and threads that the profile does not have are added to it.
-/// The dump is empty if the JVM does not list its threads.
+/// Reads the platform threads and their monitors. Adds methods and threads to the profile if it
+/// does not have them. The dump is empty if the JVM does not list its threads.
 pub(super) fn dump(
     instrumentation: &Instrumentation,
     jni: Jni<'_>,

@@ -106,7 +106,7 @@ impl Forest {
         self.free.extend(thread);
     }
 
-    /// The group for ended threads with a name like `thread_name`.
+    /// Finds or makes the group for ended threads with a name like `thread_name`.
     pub(super) fn group(&mut self, thread_name: &str) -> OwnerNumber {
         let mut groups = std::mem::take(&mut self.groups);
         let group = groups.number(thread_name, |name| {
@@ -182,7 +182,7 @@ impl Forest {
         (sum(|it| it.1), sum(|it| it.2))
     }
 
-    /// The node of the innermost frame of a stack; `None` without frames.
+    /// Finds or makes the node of the innermost frame of a stack; `None` without frames.
     pub(super) fn node(&mut self, stack: &[NameNumber]) -> Option<u32> {
         let mut path = std::mem::take(&mut self.path);
         self.tree.find(stack, &mut path);

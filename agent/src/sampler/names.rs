@@ -94,7 +94,7 @@ impl Names {
         names
     }
 
-    /// The number of a name for code that is not Java.
+    /// Returns the number of a name for code that is not Java.
     pub(super) fn of(&mut self, method: Method) -> NameNumber {
         self.number(
             Name::Other {
@@ -105,7 +105,7 @@ impl Names {
         )
     }
 
-    /// The number of a Java method's name.
+    /// Returns the number of a Java method's name.
     pub(super) fn of_java(&mut self, resolved: ResolvedFrame) -> NameNumber {
         let symbol = resolved.symbol;
         let details = Details {

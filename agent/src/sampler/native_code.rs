@@ -73,7 +73,7 @@ impl NativeCode {
         }
     }
 
-    /// The name of the code at an address that was looked up: its library and function.
+    /// Returns the name of the code at an address that was looked up: its library and function.
     pub(super) fn name(&mut self, pc: usize, names: &mut Names) -> NameNumber {
         if let Some(known) = self.known.get(&pc) {
             return *known;

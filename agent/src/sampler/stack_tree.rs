@@ -59,7 +59,7 @@ impl StackTree {
         self.overflowed
     }
 
-    /// The node for stacks without room in the tree.
+    /// Finds or makes the node for stacks without room in the tree.
     pub(super) fn full_root(&mut self) -> u32 {
         let root = Node {
             parent: None,

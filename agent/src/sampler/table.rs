@@ -68,7 +68,7 @@ impl Record {
         self.paused_cpu_ns = None;
     }
 
-    /// The owner of the thread's times.
+    /// Returns the owner of the thread's times, after adding the owner if the thread has none.
     pub(super) fn owner(&mut self, forest: &mut Forest) -> OwnerNumber {
         *self
             .owner
@@ -147,13 +147,13 @@ impl Table {
         departed
     }
 
-    /// The thread with this number of the asynchronous engine.
+    /// Finds the thread with this number of the asynchronous engine.
     pub(super) fn of_number(&mut self, number: ThreadNumber) -> Option<&mut Record> {
         let serial = self.by_number.get(&number)?;
         self.records.get_mut(*self.by_serial.get(serial)?)
     }
 
-    /// The next thread in turn that has not ended.
+    /// Returns the next thread in turn that has not ended.
     pub(super) fn next(&mut self) -> Option<&mut Record> {
         for _ in 0..self.records.len() {
             self.next = (self.next + 1) % self.records.len();
@@ -164,7 +164,7 @@ impl Table {
         None
     }
 
-    /// The next threads in turn whose names are to be read again, at most `most`.
+    /// Returns the next threads in turn whose names are to be read again, at most `most`.
     pub(super) fn next_to_rename(&mut self, most: usize) -> impl Iterator<Item = &mut Record> {
         let len = self.records.len();
         let first = if self.next_name < len {
@@ -186,7 +186,8 @@ impl Table {
         &mut self.records
     }
 
-    /// The system ids of all threads, and of those that have ended since the last call.
+    /// Returns the system ids of all threads, and of the threads that have ended since the last
+    /// call.
     pub(super) fn take_tids(&mut self) -> HashSet<u32> {
         let ended = std::mem::take(&mut self.ended_tids);
         let alive = self.records.iter().filter_map(|record| record.tid);

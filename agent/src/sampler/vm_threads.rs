@@ -118,7 +118,7 @@ impl VmThreads {
         self.tasks = tasks;
     }
 
-    /// The processor time of the JIT compiler's threads since the beginning.
+    /// Returns the processor time of the JIT compiler's threads since the beginning.
     pub(crate) fn compiler_ns(&mut self) -> u64 {
         self.look(&HashSet::new());
         let compiler = self.sums.get(&VmThreadKind::Compiler);

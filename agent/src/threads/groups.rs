@@ -17,7 +17,8 @@ pub(crate) const VIRTUAL_THREADS: &str = "(virtual threads)";
 pub(crate) struct Groups(HashMap<Arc<str>, u32>);
 
 impl Groups {
-    /// The number of the group of threads of this name. `make` makes a new group and returns its number.
+    /// Returns the number of the group for threads of this name. `make` makes a new group and
+    /// returns its number.
     pub(crate) fn number(&mut self, thread_name: &str, make: impl FnOnce(Arc<str>) -> u32) -> u32 {
         let name = without_numbers(thread_name);
         if let Some(group) = self.0.get(&*name) {

@@ -131,8 +131,7 @@ fn tick(now: i64) -> i32 {
     }
 }
 
-/// A random distance of 0.5 to 1.5 ms, so that ticks do not run in step with a timer of the
-/// program.
+/// Draws a distance of 0.5 to 1.5 ms, so that ticks do not run in step with a timer of the program.
 fn distance(seed: &mut u64) -> Duration {
     *seed ^= *seed << 13;
     *seed ^= *seed >> 7;

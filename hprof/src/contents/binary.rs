@@ -227,7 +227,7 @@ impl Building {
         })
     }
 
-    /// The dump of monitors that is being read.
+    /// Returns the dump of monitors that is being read.
     fn dump(&mut self) -> Option<(&mut Vec<DumpedThread>, &mut Vec<Waited>)> {
         if !matches!(self.sections.last(), Some(Part::Monitors(..))) {
             self.sections.push(Part::Monitors(Vec::new(), Vec::new()));

@@ -81,7 +81,7 @@ impl<R: BufRead> Reader<R> {
         self.number
     }
 
-    /// The next line; `None` at the end of a complete text.
+    /// Reads the next line; `None` at the end of a complete text.
     ///
     /// # Errors
     ///
@@ -113,7 +113,7 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// The text of the next line without its end.
+    /// Reads the text of the next line without its end.
     fn next_text(&mut self) -> Result<Option<String>, TextError> {
         self.bytes.clear();
         self.number += 1;

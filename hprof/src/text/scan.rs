@@ -32,26 +32,26 @@ impl<'l> Scan<'l> {
         self.rest = self.rest.trim_start_matches([' ', '\t']);
     }
 
-    /// The text before the first `end`, which is skipped too.
+    /// Reads the text before the first `end`, and skips `end`.
     pub(crate) fn until(&mut self, end: &str) -> Option<&'l str> {
         let (text, rest) = self.rest.split_once(end)?;
         self.rest = rest;
         Some(text)
     }
 
-    /// The text before the last `end`, which is skipped too. Names may contain anything.
+    /// Reads the text before the last `end`, and skips `end`. Names may contain anything.
     pub(crate) fn until_last(&mut self, end: &str) -> Option<&'l str> {
         let (text, rest) = self.rest.rsplit_once(end)?;
         self.rest = rest;
         Some(text)
     }
 
-    /// The whole rest.
+    /// Reads the whole rest.
     pub(crate) fn rest(&mut self) -> &'l str {
         std::mem::take(&mut self.rest)
     }
 
-    /// The next characters up to a space, comma or bracket.
+    /// Reads the next characters up to a space, comma or bracket.
     fn word(&mut self) -> &'l str {
         let ends = |char: char| char.is_whitespace() || matches!(char, ',' | ')' | '%');
         let end = self.rest.find(ends).unwrap_or(self.rest.len());
@@ -60,7 +60,7 @@ impl<'l> Scan<'l> {
         word
     }
 
-    /// A decimal number.
+    /// Reads a decimal number.
     pub(crate) fn number<T: FromStr>(&mut self) -> Option<T> {
         let before = self.rest;
         let number = self.word().parse().ok();
@@ -70,7 +70,7 @@ impl<'l> Scan<'l> {
         number
     }
 
-    /// A hexadecimal number without prefix, as identifiers of objects are written.
+    /// Reads a hexadecimal number without prefix, the form of identifiers of objects.
     pub(crate) fn id(&mut self) -> Option<u64> {
         let before = self.rest;
         let id = hexadecimal(self.word());
@@ -80,7 +80,7 @@ impl<'l> Scan<'l> {
         id
     }
 
-    /// A percentage. HPROF wrote it with a decimal comma where the user's language has one.
+    /// Reads a percentage. HPROF wrote it with a decimal comma where the user's language has one.
     pub(crate) fn percent(&mut self) -> Option<f64> {
         let before = self.rest;
         let percent = self.until("%").map(|text| text.replace(',', "."));
@@ -91,7 +91,8 @@ impl<'l> Scan<'l> {
         percent
     }
 
-    /// The first columns of a table: the place of the row, its percentage, and that of all rows so far.
+    /// Reads the first columns of a table: the place of the row, its percentage, and the percentage
+    /// of all rows so far.
     pub(crate) fn rank(&mut self) -> Option<(u32, f64, f64)> {
         self.spaces();
         let rank = self.number()?;
@@ -101,7 +102,7 @@ impl<'l> Scan<'l> {
         Some((rank, own, self.percent()?))
     }
 
-    /// The serial number of a thread after the word `thread`, or 0 for an unknown one.
+    /// Reads the serial number of a thread after the word `thread`, or 0 for an unknown thread.
     pub(crate) fn thread(&mut self) -> Option<u32> {
         match self.literal("<unknown thread>") {
             Some(()) => Some(0),

@@ -197,7 +197,7 @@ fn take(node: &mut Node, debt: &mut Node) {
     debt.waiting = Waiting::of_parts(owed);
 }
 
-/// The integers of a node that add up.
+/// Returns the integers of a node that are summed.
 fn numbers_of(node: &mut Node) -> [&mut u64; 6] {
     [
         &mut node.calls,

@@ -99,8 +99,8 @@ struct Folding {
 }
 
 impl Folding {
-    /// The node of a method called from a node. If the method is already on the path, it is the
-    /// node there.
+    /// Finds or makes the node of a method called from a node. If the method is already on the
+    /// path, returns its node there.
     fn node(&mut self, caller: Option<u32>, method: u32) -> u32 {
         if let Some(node) = self.edges.get(&(caller, method)) {
             return *node;

@@ -102,7 +102,7 @@ impl SiteTaker {
         }
     }
 
-    /// The frame of a node; `known` holds the frames that were made before.
+    /// Finds or makes the frame of a node; `known` holds the frames that were made before.
     fn context(
         &mut self,
         nodes: &[Node],

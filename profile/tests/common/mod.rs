@@ -400,7 +400,7 @@ pub(crate) fn large(size: u32) -> Profile {
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    /// A number below `limit`, which is at least 1.
+    /// Draws a number below `limit`, which is at least 1.
     pub(crate) fn below(&mut self, limit: u32) -> u32 {
         self.0 = self
             .0

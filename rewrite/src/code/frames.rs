@@ -165,7 +165,7 @@ impl FrameOffsets {
         }
     }
 
-    /// The offset of the next frame, which has this delta.
+    /// Returns the offset of the next frame, which has this delta.
     #[inline]
     pub(super) fn next(&mut self, delta: u16) -> Result<Bci, ErrorKind> {
         let offset = match self.format {

@@ -30,10 +30,10 @@ pub(crate) struct MethodProbes {
 
 /// Makes the probes of allocating instructions.
 pub(crate) trait Sites {
-    /// The probe after the `new` at `bci`.
+    /// Writes the probe after the `new` at `bci`.
     fn new_object(&mut self, bci: Bci) -> Result<Snippet, Refusal>;
 
-    /// The probes before and after the array creation at `bci`.
+    /// Writes the probes before and after the array creation at `bci`.
     fn new_array(&mut self, bci: Bci) -> Result<(Snippet, Snippet), Refusal>;
 }
 

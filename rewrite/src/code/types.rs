@@ -149,7 +149,7 @@ impl ClassConstants {
         self.added.retain(|_, index| index.0 < count);
     }
 
-    /// The index of a `CONSTANT_Class` for `class`, appended to `pool` if there
+    /// Returns the index of a `CONSTANT_Class` for `class`, after appending it to `pool` if there
     /// is none.
     pub(crate) fn index(
         &mut self,

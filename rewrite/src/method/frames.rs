@@ -21,7 +21,7 @@ use crate::probe::ProbeWriter;
 use crate::reader::Reader;
 
 impl MethodPlanner {
-    /// The type states of the frames of `table`; none without a table.
+    /// Computes the type states of the frames of `table`; none without a table.
     pub(super) fn expand_frames<'a>(
         &mut self,
         method: &MethodBody<'_, 'a>,

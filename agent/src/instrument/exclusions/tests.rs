@@ -41,7 +41,7 @@ impl Classes {
         ClassFile::parse(bytes.as_deref()?).ok()
     }
 
-    /// The class that declares a method that `class` has or inherits.
+    /// Returns the class that declares a method that `class` has or inherits.
     fn declared(&mut self, (class, name, descriptor): &Method) -> Option<String> {
         let mut at = class.clone();
         loop {
@@ -53,7 +53,8 @@ impl Classes {
         }
     }
 
-    /// The methods of the tracker that override `callee`. A method of the JDK must not be overridable.
+    /// Returns the methods of the tracker that override `callee`. A method of the JDK must not be
+    /// overridable.
     fn overrides(&mut self, callee: &Method) -> Result<Vec<Method>> {
         let (owner, name, descriptor) = callee;
         if owner.starts_with(tracker::NAME) {

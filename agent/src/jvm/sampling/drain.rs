@@ -172,8 +172,8 @@ fn expand_compiled(known: &Known, code: CodeId, offset: u32, found: &mut Vec<Fra
     }
 }
 
-/// The number by which the sink knows a noted method; `None` if its class is unloaded. A new number is announced to the
-/// sink while a reference keeps the class loaded.
+/// Returns the number by which the sink knows a noted method; `None` if its class is unloaded. A
+/// new number is announced to the sink while a reference keeps the class loaded.
 fn tell(
     engine: &Engine,
     jni: Jni<'_>,

@@ -201,8 +201,8 @@ impl NotedMethods {
         Some(number)
     }
 
-    /// The next classes to check for being gone: an eighth of all, but at least 1,000. So a few calls check all
-    /// classes.
+    /// Returns the next classes to check for being gone: an eighth of all, but at least 1,000. So a
+    /// few calls check all classes.
     pub(super) fn classes_to_check(&mut self) -> Vec<(u32, Weak)> {
         let count = (self.classes.len() / 8).max(1000).min(self.classes.len());
         let mut found = Vec::new();

@@ -164,7 +164,7 @@ impl Threads {
         Some(timer)
     }
 
-    /// The next number of a xorshift generator.
+    /// Returns the next number of a xorshift generator.
     fn random(&mut self) -> u64 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;

@@ -150,7 +150,7 @@ impl<M: ThreadMemory> Walk<'_, M> {
             .filter(|pc| self.is_code(*pc))
     }
 
-    /// The next step begins at the caller's frame.
+    /// Goes to the caller's frame, at which the next step begins.
     fn go(&mut self, pc: usize, sp: usize, fp: usize) -> Step {
         self.at = Place { pc, sp, fp };
         Step::On
@@ -165,8 +165,8 @@ impl<M: ThreadMemory> Walk<'_, M> {
         true
     }
 
-    /// The next step begins at the frame that an anchor names. That frame must
-    /// lie further out.
+    /// Goes to the frame that an anchor names, at which the next step begins. That frame must lie
+    /// further out.
     fn go_to_anchor(&mut self, anchor: Anchor) -> Step {
         if anchor.sp < self.low || !self.is_in_stack(anchor.sp) {
             return unwalked(Unwalked::BadPointer);

@@ -142,7 +142,7 @@ pub fn compare(profiles: [&[Profile]; 2], options: &Options<'_>) -> Result<Compa
     })
 }
 
-/// The places in all runs, and for each run the sum of its places.
+/// Finds the places in all runs, and adds to `totals` the sum of the places of each run.
 fn found(
     sides: &Sides<'_>,
     none: &Allocations,

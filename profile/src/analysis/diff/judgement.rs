@@ -223,7 +223,7 @@ mod tests {
     struct Random(u64);
 
     impl Random {
-        /// A number from 0 to 1.
+        /// Draws a number from 0 to 1.
         fn next(&mut self) -> f64 {
             self.0 ^= self.0 << 13;
             self.0 ^= self.0 >> 7;
@@ -231,15 +231,15 @@ mod tests {
             (self.0 >> 11) as f64 / (1u64 << 53) as f64
         }
 
-        /// Noise like that of times: skewed, with some outliers.
+        /// Draws noise like that of times: skewed, with some outliers.
         fn noise(&mut self) -> f64 {
             let outlier = if self.next() < 0.05 { 3.0 } else { 1.0 };
             outlier * (0.3 * (self.next() + self.next() + self.next() - 1.5)).exp()
         }
     }
 
-    /// The values of `methods` methods in the given numbers of runs of each side. A slow run slows
-    /// all its methods. The first `changed` methods take twice as long on the second side.
+    /// Draws the values of `methods` methods in the given numbers of runs of each side. A slow run
+    /// slows all its methods. The first `changed` methods take twice as long on the second side.
     fn runs(random: &mut Random, methods: usize, runs: [usize; 2], changed: usize) -> Vec<Values> {
         let mut values = vec![Values::default(); methods];
         for (side, runs) in runs.into_iter().enumerate() {

@@ -148,7 +148,7 @@ impl Defined {
         Ok(id)
     }
 
-    /// The serial number of a class. The class is written if it is new.
+    /// Returns the serial number of a class, after writing the class if it is new.
     fn class<W: Write>(&mut self, name: &str, out: &mut Writer<W>) -> io::Result<u32> {
         if let Some(serial) = self.classes.get(name) {
             return Ok(*serial);
