@@ -20,8 +20,8 @@ use loadhook_rewrite::{ClassFile, Everything, Options, Outcome, Rewriter};
 use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::{corpus, process, verify};
 
-/// Number of passes, half of which run before ASM and half after it, so that a machine that slows
-/// down affects both.
+/// Number of passes. Half of them run before ASM and half after it, so a machine that slows down
+/// affects both.
 const PASSES: usize = 40;
 
 const ASM_PASSES: &str = "60";

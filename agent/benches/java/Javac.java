@@ -23,7 +23,10 @@ public final class Javac {
     private Javac() {
     }
 
-    /** Module, folder of its sources, rounds to warm up, rounds to measure. */
+    /**
+     * Arguments: the module, the folder of its sources, the rounds to warm up, the rounds to
+     * measure.
+     */
     public static void main(String[] args) throws Exception {
         JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
         List<File> sources = new ArrayList<>();

@@ -65,7 +65,7 @@ public final class Hidden {
         return (int) handle.invoke(argument);
     }
 
-    /** One class loaded normally and twenty hidden copies, called 30 times each. */
+    /** Calls one class that was loaded normally and twenty hidden copies of it, 30 times each. */
     static void copies() throws Throwable {
         int sum = 0;
         byte[] bytes = bytes("Counted");
@@ -173,7 +173,7 @@ public final class Hidden {
         System.out.println(sum);
     }
 
-    /** A hidden class whose instructions allocate. */
+    /** Runs a hidden class whose instructions allocate. */
     static void allocations() throws Throwable {
         Class<?> hidden = define(bytes("Making"), true, null);
         int sum = 0;

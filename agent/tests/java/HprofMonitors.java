@@ -27,7 +27,7 @@ public final class HprofMonitors {
         }
     }
 
-    /** Three threads wait for the gate, which this thread owns. */
+    /** Lets three threads wait for the gate, which this thread owns. */
     static void contend() throws InterruptedException {
         Thread[] threads = new Thread[3];
         synchronized (gate) {
@@ -64,7 +64,7 @@ public final class HprofMonitors {
         thread.start();
     }
 
-    /** Two threads wait for each other until the end. */
+    /** Lets two threads wait for each other until the end. */
     static void deadlock() throws InterruptedException {
         Object left = new Left();
         Object right = new Right();

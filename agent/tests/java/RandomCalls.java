@@ -100,7 +100,7 @@ public final class RandomCalls {
     }
 
     static final class Methods {
-        /** The outermost method, which throws nothing. */
+        /** Calls other methods until the fuel is used up, and catches what they throw. */
         static void top(Trail trail) {
             Trail here = trail.enter("Methods.top");
             while (here.dice.fuel > 0) {

@@ -121,7 +121,7 @@ public class SampledTime {
         BURNT[2] += burn(nanos);
     }
 
-    /** Three methods that take 60, 30 and 10 percent. */
+    /** Calls three methods that take 60, 30 and 10 percent of the time. */
     static void rounds(long millis) {
         long unit = 1_000_000L;
         for (long left = millis; left > 0; left -= 100) {
@@ -249,7 +249,7 @@ public class SampledTime {
         }
     }
 
-    /** Many threads, each of which does little. */
+    /** Runs many threads, each of which does little. */
     private static void shortThreads(int count) throws InterruptedException {
         Thread[] threads = new Thread[20];
         for (int i = 0; i < count; i++) {
@@ -270,7 +270,7 @@ public class SampledTime {
         sink += work(sink);
     }
 
-    /** Work in native code. */
+    /** Works in native code. */
     static void compress(long millis) {
         byte[] input = new byte[1 << 20];
         for (int i = 0; i < input.length; i++) {
@@ -289,7 +289,7 @@ public class SampledTime {
 
     private static Object[] kept;
 
-    /** Work for the collector. */
+    /** Makes work for the collector. */
     static void collect(long millis) {
         long end = cpu() + millis * 1_000_000;
         int at = 0;

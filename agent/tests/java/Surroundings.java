@@ -50,7 +50,7 @@ public class Surroundings {
         }
     }
 
-    /** Fifty threads end while the heap is nearly full. */
+    /** Lets fifty threads end while the heap is nearly full. */
     static void ends() throws Exception {
         CountDownLatch ready = new CountDownLatch(50);
         Gate gate = new Gate();

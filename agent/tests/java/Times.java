@@ -25,7 +25,7 @@ public class Times {
         System.out.println(sink == 42 ? "" : "twin " + twin);
     }
 
-    /** 20 of 400,000 calls sleep for 20 ms: 400 ms in all. */
+    /** Sleeps for 20 ms in 20 of 400,000 calls: 400 ms in all. */
     static void pausing(int i) throws InterruptedException {
         if (i % 20000 == 19999) {
             Thread.sleep(20);

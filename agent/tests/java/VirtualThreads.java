@@ -34,7 +34,7 @@ public final class VirtualThreads {
         }
     }
 
-    /** Here, all threads of a batch are alive at the same time. */
+    /** Waits until all threads of a batch are alive. */
     static void waits(CountDownLatch all, int i) {
         leaf();
         try {

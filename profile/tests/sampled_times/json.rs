@@ -48,8 +48,8 @@ fn json_of_samples() {
     assert_eq!(probed["tree"][0].get("waiting"), None);
 }
 
-/// The stated error of `n` samples is the square root of `n + 1` samples, so that few samples have
-/// no error that is too small.
+/// The stated error of `n` samples is the square root of `n + 1` samples. So the error of few
+/// samples is not stated too small.
 #[test]
 fn errors_are_honest_where_samples_are_few() {
     let json: Value = serde_json::from_str(&text(Format::Json, &shop(), &Options::default()))

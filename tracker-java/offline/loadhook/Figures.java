@@ -39,8 +39,8 @@ final class Figures {
     }
 
     /**
-     * The share of a node's time that its outermost calls took, which are those that no call of the
-     * same method contains. They are about the same share of the node's calls.
+     * The share of a node's time that its outermost calls took. A call is outermost if no call of
+     * the same method contains it. Outermost calls are about the same share of the node's calls.
      */
     double share(int at) {
         long all = nodes.all(at);

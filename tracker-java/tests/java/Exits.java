@@ -39,7 +39,7 @@ public class Exits {
         throw new IllegalStateException();
     }
 
-    /** An implicit exception is caught in the method that caused it. */
+    /** Catches an implicit exception in the method that caused it. */
     static void inside(String text) {
         try {
             sink += text.length();
@@ -48,7 +48,7 @@ public class Exits {
         }
     }
 
-    /** An exception leaves this method; a method that it called has thrown it. */
+    /** Lets an exception of a method that it called pass. */
     static void passing() {
         throwing();
         leaf();

@@ -50,7 +50,8 @@ impl<T, const LEN: usize> Blocks<T, LEN> {
     }
 
     fn elements(&self, block: *mut T) -> Option<&[T]> {
-        // SAFETY: a pointer that is not null is that of a box of `LEN` elements, which lives as long as the array.
+        // SAFETY: a pointer that is not null comes from a box of `LEN` elements. The box lives as
+        // long as the array.
         (!block.is_null()).then(|| unsafe { std::slice::from_raw_parts(block, LEN) })
     }
 

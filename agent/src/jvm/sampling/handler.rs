@@ -31,8 +31,9 @@ pub(super) fn withdraw_tables(longest: Duration) -> Option<Withdrawn<Shared>> {
     SHARED.withdraw(longest)
 }
 
-/// An estimate of the nanoseconds that the kernel takes for a signal, from the expiry of the timer until the thread goes
-/// on, and that the handler takes before and after a sample.
+/// An estimate of the nanoseconds that a signal takes outside of its sample: in the kernel, from
+/// the expiry of the timer until the thread goes on, and in the handler before and after the
+/// sample.
 const SIGNAL_NS: u64 = 2500;
 
 /// `JavaThreadState::_thread_in_Java` (HotSpot, `globalDefinitions.hpp`).

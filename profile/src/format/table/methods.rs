@@ -86,7 +86,7 @@ pub(super) fn write(
     write_sentences(remedy, options.width, out)
 }
 
-/// The remark that names the options that give better numbers for rows that are mostly error.
+/// Returns the remark about rows that are mostly error. It names options that give better numbers.
 fn remedy(method: &Method) -> String {
     let package = match method.class.rsplit_once('.') {
         Some((package, _)) => format!("{package}.**"),

@@ -80,7 +80,7 @@ public final class Heal {
         }
     }
 
-    /** The constructors 10, 11, … have the keys 1, 2, … and each calls the next one. */
+    /** Calls the constructors 10, 11, …, which have the keys 1, 2, … Each calls the next one. */
     private static void constructs() {
         Tracker.enter(0);
         for (int method = 10; method < 90; method++) {

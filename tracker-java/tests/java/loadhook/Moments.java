@@ -22,7 +22,10 @@ public final class Moments {
         System.exit(0);
     }
 
-    /** While arrays are replaced, a reader may see some of them before their replacement and others after it. */
+    /**
+     * Reads a path while arrays are replaced: one array is still the older one, the others are the
+     * newer ones.
+     */
     private static void arrays() {
         for (int older = 0; older < 4; older++) {
             Path path = new Path(Timing.ADAPTIVE, 64, 4, 1);

@@ -130,7 +130,10 @@ public final class SelfTimes {
         }
     }
 
-    /** A recursive visitor of a tree: method 2 calls method 3, which calls method 2 for each child. */
+    /**
+     * Runs a recursive visitor of a tree: method 2 calls method 3, which calls method 2 for each
+     * child.
+     */
     private void walk(int deeper) {
         draws = Timing.shuffled(draws);
         long draw = draws >>> 33;
