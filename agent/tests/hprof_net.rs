@@ -98,7 +98,8 @@ fn commands_are_answered() -> Result<()> {
     let child = started(java.arg("end"))?;
     let (mut program, _) = listener.accept()?;
     let mut stream = Vec::new();
-    // The begin and the answer to the signal.
+    // The first end belongs to the beginning of the stream, the second one to the answer to the
+    // signal.
     read_answers(&mut program, &mut stream, 2)?;
     let (flags, cutoff) = (COLLECT_FIRST, 0.0);
     for (order, answers) in [

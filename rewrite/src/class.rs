@@ -27,8 +27,8 @@ pub mod access {
 /// unreadable, because its lengths do not fit.
 const FIRST_MAJOR: u16 = 45;
 
-/// Offsets in the class file: those of a field or method, and of those attributes of a method that
-/// are often needed. The offset of an absent attribute is 0.
+/// Offsets in the class file: of a field or method, and of the attributes of a method that are
+/// often needed. The offset of an absent attribute is 0.
 #[derive(Clone, Copy, Debug, Default)]
 struct Span {
     start: u32,

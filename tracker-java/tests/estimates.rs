@@ -118,8 +118,8 @@ fn totals_do_not_count_recursion_twice() -> Result<()> {
 }
 
 /// Self times must be correct if probes cost what the header says. In exact mode, `outside` is
-/// everything that a call adds to its caller beyond its own time. In adaptive mode, it is that
-/// without the readings of the clock.
+/// everything that a call adds to its caller beyond its own time. In adaptive mode, `outside`
+/// leaves out the readings of the clock.
 #[test]
 fn known_costs_are_taken_out() -> Result<()> {
     let program = Program::plain("Nothing")?

@@ -195,7 +195,7 @@ fn a_tracker_of_another_version_is_left_alone() -> Result<()> {
         );
         ensure!(run.told.len() == 1, "{}", run.stderr);
     }
-    // The other archive has its own tracker, and uses that one.
+    // The other archive uses its own tracker.
     let folders = two([offline::PACKAGE, "loadhook/ab"])?;
     age(folders[0].path())?;
     let path = class_path(&folders, false);

@@ -58,7 +58,7 @@ impl Client {
         !self.has_output() && self.input.contains(&b'\n')
     }
 
-    /// Adds a reply. `is_last` ends the connection after it.
+    /// Adds a reply. If `is_last`, the connection ends after the reply.
     pub(super) fn reply(&mut self, reply: &Reply, is_last: bool) {
         self.output
             .extend_from_slice(format!("{reply}\n").as_bytes());

@@ -1,4 +1,5 @@
-//! Methods, lines and classes of stack frames, asked from the JVM while they are in use.
+//! Methods, lines and classes of stack frames. The JVM is asked for them while the frames are on a
+//! stack.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -119,7 +119,7 @@ type Named = HashMap<u64, Vec<(u64, usize)>>;
 pub(crate) struct Copies {
     by_bytes: HashMap<(u32, WideHash), usize>,
     by_loader: HashMap<u32, Named>,
-    /// The classes without ids by loader: hashes of the name and of the methods.
+    /// For each loader, its classes without ids: the hashes of name and methods.
     refused: HashMap<u32, HashSet<(u64, u64)>>,
     /// All classes with ids; the maps above have indexes into this list.
     all: Vec<Class>,

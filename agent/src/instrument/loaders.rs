@@ -81,7 +81,7 @@ pub(crate) struct Loaders {
     app: OnceLock<Global>,
     /// `ClassLoader.name`. The field is read and `getName()` not called, since programs can override the method.
     name: OnceLock<Field>,
-    /// `ClassLoader.parent`. The field is read, as above.
+    /// `ClassLoader.parent`. The field is read for the reason given at `name`.
     parent: OnceLock<Field>,
     /// `DelegatingClassLoader`, up to JDK 21.
     delegating: OnceLock<Global>,

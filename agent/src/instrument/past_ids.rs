@@ -25,8 +25,9 @@ static PAST: Mutex<Option<PastIds>> = Mutex::new(None);
 pub(super) struct PastIds {
     /// The hashers that made the hashes in `first_ids`.
     pub(super) hashers: Hashers,
-    /// The first ids of classes by the hashes in [`Copies::by_hash`](super::copies::Copies::by_hash). Copies in loaders
-    /// of different kinds have several.
+    /// The first ids of classes by the hashes in
+    /// [`Copies::by_hash`](super::copies::Copies::by_hash). A class whose copies are in loaders of
+    /// different kinds has several.
     first_ids: HashMap<WideHash, Vec<u32>>,
     sites: HashMap<SiteKey, u32>,
     next: u32,

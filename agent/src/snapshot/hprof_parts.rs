@@ -34,7 +34,7 @@ pub(super) fn heap<'g>(
     // them for ever.
     if goes_on() && !sources.tracker.reserve.has_concurrent_collector {
         sources.gate.release_during(|| {
-            // Without a collection the objects are counted too high.
+            // Without a collection, dead objects are counted, too.
             let _ = sources.jvmti.collect_garbage();
         });
     }

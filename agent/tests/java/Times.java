@@ -44,7 +44,7 @@ public class Times {
         work(seed);
     }
 
-    /** Calls that last longer than probes, but not long enough for ticks of the sampler. */
+    /** Works longer than a probe takes, but not long enough for a tick of the sampler. */
     static void longWork(int seed) {
         long sum = seed;
         for (int i = 0; i < 1000; i++) {

@@ -42,7 +42,8 @@ pub(super) fn warnings(contents: &Contents) -> Vec<Warning> {
             found.push(Warning::NoTrace { section, trace });
         }
     }
-    // The JVM's own dumps have traces of threads, but no threads.
+    // Dumps by the JVM itself have traces with the serial numbers of threads, but no records of
+    // threads.
     if !contents.threads.is_empty() {
         threads.extend(contents.traces.values().filter_map(|trace| trace.thread));
     }

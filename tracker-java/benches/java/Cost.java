@@ -66,7 +66,7 @@ public class Cost {
         return x;
     }
 
-    /** The callee is always another one than the last, so the one-entry cache never helps. */
+    /** Calls two callees by turns, so the one-entry cache never helps. */
     static int alternating(int x) {
         for (int i = 0; i < CALLS; i += 2) {
             x = other(tiny(x));

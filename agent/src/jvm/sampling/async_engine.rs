@@ -131,8 +131,8 @@ impl AsyncEngine {
         self.0.note_some(jni)
     }
 
-    /// Starts to sample a platform thread: at `ThreadStart` the calling one, at `VMInit` another one. `None` if the
-    /// thread cannot be sampled.
+    /// Starts to sample a platform thread: the calling thread at `ThreadStart`, another thread at
+    /// `VMInit`. `None` if the thread cannot be sampled.
     pub(crate) fn thread_started(self, jni: Jni<'_>, thread: Local<'_>) -> Option<ThreadNumber> {
         self.0.arm(jni, thread)
     }

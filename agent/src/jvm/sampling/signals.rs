@@ -29,7 +29,7 @@ fn candidates(source: ClockSource) -> impl Iterator<Item = i32> {
     first.into_iter().chain(real_time).chain(last)
 }
 
-/// A signal for a timer that is made as a trial and never started.
+/// Returns a signal for a trial timer, which is never started.
 pub(super) fn any(source: ClockSource) -> i32 {
     candidates(source).next().unwrap_or(libc::SIGPROF)
 }

@@ -111,7 +111,7 @@ impl Change {
         costs.all(|cost| cost.is_counted)
     }
 
-    /// One value in all runs.
+    /// Returns the values of a quantity in all runs.
     fn values(&self, quantity: Quantity) -> Values {
         let is_met_by_chance = !self.is_counted();
         let of = |side: &[Cost]| {

@@ -13,8 +13,8 @@ pub(super) fn larger(judgement: &Judgement) -> f64 {
     before.unwrap_or(0.0).max(after.unwrap_or(0.0))
 }
 
-/// Returns whether a value is listed. It is if it changed, if only one side has it, or if it is at
-/// least `small`.
+/// Returns whether a value is listed: if it changed, if only one side has it, or if it is at least
+/// `small`.
 pub(super) fn is_listed(judgement: &Judgement, small: f64) -> bool {
     judgement.verdict.group() < 2 || larger(judgement) >= small
 }
