@@ -21,7 +21,7 @@ pub(super) struct ClassRecord {
 }
 
 impl ClassRecord {
-    /// The record of a class of which nothing was shown yet.
+    /// Makes the record of a class of which the walk has shown nothing yet.
     pub(super) fn new(classes: &Classes, number: usize) -> Self {
         ClassRecord {
             values: vec![0; classes.all[number].fields.len()],

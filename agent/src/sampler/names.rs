@@ -183,8 +183,9 @@ impl Names {
         NameNumber(number)
     }
 
-    /// The frames of the tracker in a stack (innermost frame first), with those of the JDK that they call; `None` if there
-    /// are none. The tracker calls no code of the program.
+    /// Finds the frames of the tracker in a stack (innermost frame first), and the frames of the
+    /// JDK that the tracker calls; `None` if there are none. The tracker calls no code of the
+    /// program.
     pub(super) fn of_tracker(&self, stack: &[NameNumber]) -> Option<TrackerFrames> {
         let outermost = stack
             .iter()

@@ -69,7 +69,7 @@ impl StartTime {
         u64::try_from(since_1970.as_millis()).unwrap_or(0)
     }
 
-    /// The time since then.
+    /// Returns the time since the JVM began.
     pub(crate) fn elapsed(&self) -> Duration {
         self.monotonic.elapsed()
     }

@@ -91,7 +91,7 @@ public final class Constructors {
             leaf();
         }
 
-        /** An exception that is thrown and caught inside while another constructor calls super. */
+        /** Throws and catches an exception inside, while another constructor calls super. */
         static int caught(int i) {
             try {
                 new In(i);

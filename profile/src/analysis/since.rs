@@ -32,7 +32,8 @@ pub fn since(earlier: &Profile, later: &Profile) -> Profile {
     header.overflowed_calls = header
         .overflowed_calls
         .saturating_sub(earlier.header.overflowed_calls);
-    // Threads of their own come first: what is left of the earlier ones then belongs to the groups.
+    // Threads that have not ended come first. What is left of the earlier profile's threads then
+    // belongs to the groups of ended threads.
     let mut order: Vec<usize> = (0..later.threads.len()).collect();
     order.sort_by_key(|at| later.threads[*at].kind == ThreadKind::Ended);
     between.threads = later.threads.iter().map(without_nodes).collect();

@@ -21,7 +21,8 @@ use crate::model::{Clock, Profile, ThreadTree, Timing};
 /// The maximum processor time of a thread that only waited, as a share of its wall time.
 const MOST_OF_WALL: f64 = 0.01;
 
-/// The maximum processor time of all threads left out, as a share of that of all threads.
+/// The maximum processor time of all threads left out, as a share of the processor time of all
+/// threads.
 const MOST_OF_CPU: f64 = 0.05;
 
 /// The maximum number of thread names in the line below a table.

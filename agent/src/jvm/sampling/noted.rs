@@ -36,7 +36,8 @@ struct Class {
 /// The maximum number of old addresses that are kept for a class.
 const MAX_OLD: usize = 4096;
 
-/// Number of methods of unloaded classes from which on only classes that are never unloaded are noted.
+/// When this number of methods of unloaded classes is reached, only classes that are never unloaded
+/// are noted.
 const MAX_GONE: usize = 1 << 20;
 
 /// The class of a method.
