@@ -3,10 +3,10 @@ package loadhook;
 import java.lang.ref.WeakReference;
 
 /**
- * Calls of methods by their ids: those that one platform thread counted, or a sum over threads.
+ * Calls of methods by their ids: the calls that one platform thread counted, or a sum over threads.
  *
- * Most ids have a place in one array, so that a probe needs no more than an index. Ids for which that array would become too
- * large are counted in pages, which are made where they are needed. An id can have calls in both, since the array grows.
+ * Most ids have a place in one array, so that a probe needs no more than an index. Ids that would make the array too large are
+ * counted in pages, which are made as needed. An id can have calls in the array and in a page, since the array grows.
  */
 final class MethodCalls {
     /** Value of an array's first element that is no thread's id. */
