@@ -1,4 +1,4 @@
-//! `loadhook agent-path`, and the agent's library for other subcommands.
+//! Finds the libraries of the agent and of the JVMPI layer. `loadhook agent-path` prints the path of the agent's.
 
 use std::env;
 use std::io::{self, Write};
@@ -22,7 +22,7 @@ pub(crate) fn agent_path() -> Result<PathBuf> {
     find(AGENT, "the agent", "loadhook-agent")
 }
 
-/// Finds the library of the JVMPI layer, in the same places.
+/// Finds the JVMPI layer's library: beside this program, or in `../lib`.
 pub(crate) fn layer_path() -> Result<PathBuf> {
     find(LAYER, "the JVMPI layer", "loadhook-jvmpi")
 }
@@ -34,18 +34,18 @@ fn find(file: &str, meaning: &str, package: &str) -> Result<PathBuf> {
     match places.iter().find(|place| place.is_file()) {
         Some(found) => Ok(found.canonicalize()?),
         None => bail!(
-            "{file}, {meaning}, is neither in {} nor in {}: build it (cargo build -p {package}) or copy it there",
+            "{file}, {meaning}, is neither in {} nor in {}: build it (cargo build -p {package}) or copy it into one of these folders",
             folder.display(),
             folder.join("../lib").display()
         ),
     }
 }
 
-/// The text of a path, for the agent's options, which are UTF-8.
+/// Returns a path as UTF-8 text, which the agent's options need.
 pub(crate) fn utf8(path: &Path) -> Result<&str> {
     path.to_str().with_context(|| {
         format!(
-            "{}: the name is not UTF-8; give the file another one",
+            "{}: the name is not UTF-8; give the file another name",
             path.display()
         )
     })

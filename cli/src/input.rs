@@ -1,4 +1,4 @@
-//! Opens the files that the user names. Each refusal says what helps.
+//! Opens the files that the user names. Each error says what the user can do.
 
 use std::env;
 use std::fs::File;
@@ -17,7 +17,7 @@ pub(crate) fn open(file: &Path, what: &str) -> Result<File> {
     Ok(opened)
 }
 
-/// The error that a file or folder cannot be read, without its name.
+/// Returns the error for a file or folder that cannot be read. The caller adds the path to the message.
 pub(crate) fn unreadable(file: &Path, error: io::Error) -> Error {
     match error.kind() {
         ErrorKind::NotFound => missing(file),
@@ -31,7 +31,7 @@ pub(crate) fn unreadable(file: &Path, error: io::Error) -> Error {
     }
 }
 
-/// The error for a file that does not exist. It says which part of the path is missing.
+/// Returns the error for a file that does not exist. The message says which part of the path is missing.
 fn missing(file: &Path) -> Error {
     let folder = match file.parent() {
         Some(folder) if folder.as_os_str().is_empty() => env::current_dir().unwrap_or_default(),
@@ -40,7 +40,7 @@ fn missing(file: &Path) -> Error {
     };
     let shown = folder.display();
     if file.is_symlink() {
-        anyhow!("this is a link to a file that does not exist; give another one")
+        anyhow!("this is a link to a file that does not exist; give another file")
     } else if folder.is_dir() {
         anyhow!("no such file in {shown}; check the name, or give the path of another folder")
     } else {
@@ -80,7 +80,7 @@ mod tests {
         );
         assert_eq!(
             said("link"),
-            "this is a link to a file that does not exist; give another one"
+            "this is a link to a file that does not exist; give another file"
         );
         assert_eq!(said(""), "this is a folder; give a profile in it");
         // Tests may run as root, who may read every file.

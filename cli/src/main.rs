@@ -103,9 +103,10 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints the parser's message or the help, and ends. The parser quotes arguments unescaped, and does
-/// not wrap its messages. Its colours are escape sequences, so a message that is escaped or wrapped
-/// here has none.
+/// Prints the parser's message or the help, and ends this process.
+///
+/// The parser neither escapes the arguments that it quotes nor wraps its lines. A message that needs
+/// either is printed by [`say`] and has no colours, because `say` escapes colour sequences too.
 fn refuse(error: &clap::Error) -> ! {
     let has_escapes = |argument: OsString| match printable(&argument.to_string_lossy()) {
         Cow::Borrowed(_) => false,

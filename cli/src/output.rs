@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use loadhook_text::printable;
 use loadhook_text::terminal::message;
 
-/// Writes a message on standard error. A fault of standard error is ignored.
+/// Writes a message on standard error. A failure to write is ignored.
 macro_rules! say {
     ($($text:tt)*) => {
         $crate::output::write_line(&format!($($text)*))
@@ -17,12 +17,12 @@ macro_rules! say {
 }
 pub(crate) use say;
 
-/// Writes the lines of [`say`].
+/// Writes the message of [`say`]: escaped, and wrapped if standard error is a terminal.
 pub(crate) fn write_line(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", message(text));
 }
 
-/// Lists the first names for a sentence, and the number of omitted names.
+/// Joins at most 20 names by commas, and adds the number of omitted names.
 pub(crate) fn listed(names: &[String]) -> String {
     const FEW: usize = 20;
     let few: Vec<_> = names.iter().take(FEW).map(|name| printable(name)).collect();
@@ -32,7 +32,7 @@ pub(crate) fn listed(names: &[String]) -> String {
     }
 }
 
-/// Writes text on standard error that is escaped already and may have grey lines.
+/// Writes text on standard error as it is: the caller has escaped it, and its lines may be grey.
 pub(crate) fn write_text(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", text.trim_end());
 }
@@ -45,7 +45,7 @@ pub(crate) fn can_grey(out: impl IsTerminal) -> bool {
 /// The permissions of files about a program, such as profiles: only the owner can read them.
 pub(crate) const PRIVATE: u32 = 0o600;
 
-/// The permissions of other files, before the user's mask is applied.
+/// The permissions of files that are not [`PRIVATE`], before the user's mask is applied.
 pub(crate) const USUAL: u32 = 0o666;
 
 /// Checks early that a file can be written to `path`. Makes missing folders.
@@ -65,7 +65,7 @@ pub(crate) fn check_writable(path: &Path) -> Result<()> {
     let folder = target.parent().filter(|p| !p.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
     make_folder(folder).with_context(name)?;
-    // This is only an attempt: the file is deleted at once.
+    // This file only shows that the folder is writable. It is deleted at once.
     tempfile::tempfile_in(folder).map(drop).with_context(name)
 }
 
@@ -77,12 +77,11 @@ fn make_folder(folder: &Path) -> Result<()> {
     Ok(fs::create_dir_all(folder)?)
 }
 
-/// Follows links, even if the last one leads to nothing yet.
+/// Returns the path behind symbolic links, even if the last link leads to a file that does not exist yet.
 pub(crate) fn behind_links(path: &Path) -> PathBuf {
     let mut target = path.to_owned();
     if fs::metadata(path).is_ok() {
-        // A target without a path, such as a pipe behind /dev/stdout, has no canonical
-        // path.
+        // `canonicalize` fails for a target without a path, such as a pipe behind /dev/stdout.
         return fs::canonicalize(path).unwrap_or(target);
     }
     // Like Linux, this follows at most 40 links.
@@ -136,8 +135,8 @@ pub(crate) fn write_beside(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
     let folder = folder.unwrap_or(Path::new("."));
     make_folder(folder).with_context(name)?;
     let permissions = match existing {
-        // An existing file keeps its permissions; the user's mask restricts only those
-        // of a new file.
+        // An existing file keeps its permissions. The user's mask restricts only the
+        // permissions of a new file.
         Some(existing) if mode != PRIVATE => Ok(existing.permissions()),
         _ => Err(Permissions::from_mode(mode)),
     };

@@ -65,8 +65,8 @@ pub(crate) fn write_pair(pair: &Pair<'_>, columns: usize, out: &mut impl Write) 
     Ok(())
 }
 
-/// Writes one line in place of many equal ones. It names the field or method that continues after
-/// them.
+/// Writes one line in place of many equal rows. The line names the last field or method that begins
+/// in these rows, because the next row belongs to it.
 fn fold(rows: &[Row<'_>], out: &mut impl Write) -> io::Result<()> {
     let is_member = |line: &&str| line.starts_with("  method ") || line.starts_with("  field ");
     let lines = rows.iter().rev().filter_map(|row| row.left);
@@ -129,7 +129,7 @@ fn align<'l>(left: &'l [Line], right: &'l [Line], moves: &Moves) -> Vec<Row<'l>>
     rows
 }
 
-/// The number of leading characters that two lines have in common.
+/// Returns the number of leading characters that two lines have in common, without their offsets.
 fn likeness(left: Option<&Line>, right: Option<&Line>) -> usize {
     let key = |line: &Line| key(line, |_| String::new());
     let (left, right) = (
@@ -144,8 +144,8 @@ fn likeness(left: Option<&Line>, right: Option<&Line>) -> usize {
 
 /// Pairs an original `athrow` with itself, not with the `athrow` of a handler that was added behind it.
 ///
-/// The lines were compared from the end. So if the code before the added handler ends in `athrow`, as
-/// the handler does, the original `athrow` was paired with the handler's.
+/// [`runs`] compares the lines from the end. So if the code before the added handler ends in `athrow`,
+/// `runs` pairs this `athrow` with the one at the end of the handler.
 fn slide(rows: &mut [Row<'_>]) {
     let throws = |row: &Row<'_>| {
         let line = row.right.filter(|line| line.instruction.is_some());
@@ -168,11 +168,11 @@ fn slide(rows: &mut [Row<'_>]) {
     }
 }
 
-/// Splits both lists into ranges that are equal or different, in order; true marks an equal pair.
+/// Splits both lists into pairs of ranges, in order. The bool is true if the two ranges are equal.
 ///
 /// The lists are compared from the end, because probes are inserted before an
-/// instruction. If the first inserted instruction equals that instruction, a
-/// comparison from the front would take it for the original one.
+/// instruction. If the first inserted instruction equals the original one, a
+/// comparison from the front would pair these two.
 fn runs(
     mut left: Vec<String>,
     mut right: Vec<String>,
@@ -192,7 +192,7 @@ fn runs(
     })
 }
 
-/// The text of a line in which `offset` has replaced each offset.
+/// Returns the text of a line with the result of `offset` in place of each bytecode offset.
 fn key(line: &Line, offset: impl Fn(i64) -> String) -> String {
     let mut key = String::with_capacity(line.text.len());
     let mut end = 0;
@@ -206,7 +206,7 @@ fn key(line: &Line, offset: impl Fn(i64) -> String) -> String {
     key.trim_start().to_owned()
 }
 
-/// The offsets of each `Code` attribute's instructions on both sides.
+/// For each `Code` attribute, the offsets of the instructions that are on both sides.
 #[derive(Default)]
 struct Moves {
     /// For each `Code` attribute on the left, by its number: the offsets of the
@@ -274,7 +274,7 @@ impl Table {
         Ok(())
     }
 
-    /// `text` in parts that fit the column; all parts but the first are indented.
+    /// Splits `text` into parts that fit the column. All parts but the first are indented.
     fn wrap(&self, text: &str) -> Vec<String> {
         let indent = text.len() - text.trim_start().len();
         let indent = " ".repeat((indent + 4).min(self.column / 2));

@@ -47,8 +47,8 @@ impl Held {
         let handled = not_ignored(&status, &[SIGHUP, SIGINT, SIGQUIT, SIGTERM]);
         let ours = Arc::new(AtomicBool::new(false));
         for &signal in &handled {
-            // A handler stays for good: without this one, a signal that comes
-            // after the child's end would be lost.
+            // The handlers of `SignalsInfo` stay after its end. Without this one, they
+            // would swallow signals that come after the child's end.
             flag::register_conditional_default(signal, ours.clone())
                 .context("cannot handle signals")?;
         }
@@ -108,10 +108,11 @@ impl Drop for HandedOn {
     }
 }
 
-/// The first terminating signal that arrived, for code that has to clean up before the end.
+/// The number of the terminating signal that arrived last, for code that has to clean up before the
+/// end; 0 if none arrived.
 pub(crate) struct Noted(Arc<AtomicUsize>);
 
-/// From now on, terminating signals are noted and do not end the process.
+/// Notes terminating signals from now on. They no longer end this process.
 pub(crate) fn noted() -> Result<Noted> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let noted = Arc::new(AtomicUsize::new(0));
@@ -123,13 +124,13 @@ pub(crate) fn noted() -> Result<Noted> {
 }
 
 impl Noted {
-    /// A signal that has arrived already.
+    /// Returns a note of a signal that has arrived already, for callers that do not want to wait.
     pub(crate) fn arrived() -> Noted {
         let number = usize::try_from(SIGTERM).unwrap_or_default();
         Noted(Arc::new(AtomicUsize::new(number)))
     }
 
-    /// The exit code of a process that the signal ended, if a signal arrived.
+    /// Returns the exit code of a process that the noted signal ends; `None` if no signal arrived.
     pub(crate) fn code(&self) -> Option<u8> {
         match self.0.load(Ordering::SeqCst) {
             0 => None,
@@ -138,7 +139,7 @@ impl Noted {
     }
 }
 
-/// Returns those of `signals` that are not ignored.
+/// Returns the numbers in `signals` that this process does not ignore.
 fn not_ignored(status: &str, signals: &[i32]) -> Vec<i32> {
     let ignored = ignored(status);
     let mut signals = signals.to_vec();
@@ -146,21 +147,21 @@ fn not_ignored(status: &str, signals: &[i32]) -> Vec<i32> {
     signals
 }
 
-/// The ignored signals as a bit mask; 0 if it is not known which signals are ignored.
+/// Returns the ignored signals as a bit mask; 0 if `status` has no such mask.
 fn ignored(status: &str) -> u64 {
     status_value(status, "SigIgn:")
         .and_then(|mask| u64::from_str_radix(mask, 16).ok())
         .unwrap_or(0)
 }
 
-/// Returns whether this process leads its session, in every namespace. Inside a container, a
+/// Returns whether this process leads its session, in every PID namespace. Inside a container, a
 /// session that began outside has the number 0, which no process has.
 fn leads_session(status: &str) -> bool {
     let session = status_value(status, "NSsid:");
     session.is_some() && session == status_value(status, "NSpid:")
 }
 
-/// The value of a line of proc_pid_status(5).
+/// Returns the value after `name` in the text of /proc/PID/status (proc_pid_status(5)).
 pub(crate) fn status_value<'a>(status: &'a str, name: &str) -> Option<&'a str> {
     let mut lines = status.lines();
     lines

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-/// The name of a user, or the number if `/etc/passwd` has no name for it.
+/// Returns the name of a user, or the number as text if `/etc/passwd` does not list the user.
 pub(crate) fn name(user: u32) -> String {
     let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
     find(&users, user).unwrap_or_else(|| user.to_string())

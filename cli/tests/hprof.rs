@@ -251,7 +251,7 @@ fn an_interrupted_stream_is_kept() {
     let mut text = String::new();
     said.read_to_string(&mut text).expect("messages are UTF-8");
     assert!(
-        text.contains("the file ends where the stream did: it was interrupted"),
+        text.contains("the stream, and so the file, ended too early: it was interrupted"),
         "{text}"
     );
     let file = fs::read(folder.path().join("out.hprof")).expect("there is a file");

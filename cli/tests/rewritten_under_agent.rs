@@ -56,7 +56,7 @@ fn each_has_a_profile_of_its_own() -> Result<()> {
     for line in [
         format!("profile: {first} (as a page"),
         format!(
-            "profile of a rewritten archive, which counted calls by itself; they are not added above: {second}"
+            "profile of a rewritten archive, which counted its own calls (not part of the table above): {second}"
         ),
     ] {
         ensure!(result.err.contains(&line), "{line}: {}", result.err);

@@ -1,4 +1,4 @@
-//! `loadhook hprof listen`: the other end of the agent's option `net=`. It takes one program's stream into a file.
+//! `loadhook hprof listen`: receives the stream that an agent with the option `net=` sends, and writes it to a file.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
@@ -18,13 +18,13 @@ use tempfile::NamedTempFile;
 use super::orders;
 use crate::output::{behind_links, check_writable, say};
 
-/// The beginning of all streams.
+/// The bytes with which each stream of HPROF begins.
 const MAGIC: &[u8] = b"JAVA PROFILE 1.0.";
 
-/// The time for the beginning of a stream.
+/// Time in which a program must send the beginning of its stream.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The interval at which signals are looked for.
+/// Interval at which signals are looked for while the stream is silent.
 const TICK: Duration = Duration::from_millis(200);
 
 /// Arguments of `loadhook hprof listen`.
@@ -38,11 +38,12 @@ pub(super) struct ListenArgs {
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
-    /// The address at which programs are awaited. Who can reach it can write the file
+    /// The address to listen on. Every program that can reach it can write the file
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     bind: IpAddr,
 
-    /// Send this command when the program has connected, instead of those that standard input has; may be repeated
+    /// Send this command when the program has connected, instead of reading commands from standard input; may be
+    /// repeated
     #[arg(long, value_name = "COMMAND", value_parser = orders::command)]
     send: Vec<Command>,
 }
@@ -55,7 +56,7 @@ pub(super) fn run(args: &ListenArgs) -> Result<()> {
     let address = listener.local_addr()?;
     say!("waiting for a program with the option hprof:net={address}");
     let (mut stream, from) = program(&listener)?;
-    // A second program would wait for ever.
+    // Otherwise a second program could connect, and would wait for ever.
     drop(listener);
     say!("{from} has connected");
     let stop = Arc::new(AtomicBool::new(false));
@@ -68,12 +69,12 @@ pub(super) fn run(args: &ListenArgs) -> Result<()> {
     let size = bytes(taken.bytes);
     say!("{name}: {size} from {from}; loadhook hprof {name} shows it");
     match taken.fault {
-        Some(fault) => bail!("{name}: the file ends where the stream did: {fault}"),
+        Some(fault) => bail!("{name}: the stream, and so the file, ended too early: {fault}"),
         None => Ok(()),
     }
 }
 
-/// Waits for a connection that begins as a stream does. The begin was read.
+/// Waits for a connection that sends [`MAGIC`] first. Returns the connection after these bytes.
 fn program(listener: &TcpListener) -> Result<(TcpStream, SocketAddr)> {
     loop {
         let (stream, from) = listener.accept()?;
@@ -92,12 +93,12 @@ fn program(listener: &TcpListener) -> Result<(TcpStream, SocketAddr)> {
 /// A stream that was taken into a file.
 struct Taken {
     bytes: u64,
-    /// The reason why the stream has ended too early.
+    /// The reason why the stream ended too early; `None` if it is complete.
     fault: Option<String>,
 }
 
-/// Takes the stream, whose begin was read, into a file beside `output`, and renames it. Ends early
-/// when `stop` becomes true.
+/// Writes the stream, of which [`MAGIC`] was read already, to a temporary file beside `output`, and
+/// renames the file to `output`. Ends early when `stop` becomes true.
 fn take(stream: &mut TcpStream, output: &Path, stop: &AtomicBool) -> Result<Taken> {
     let target = behind_links(output);
     let folder = target
@@ -118,7 +119,7 @@ fn take(stream: &mut TcpStream, output: &Path, stop: &AtomicBool) -> Result<Take
             Ok(read) => {
                 match file.write_all(buffer.get(..read).unwrap_or_default()) {
                     Ok(()) => taken.bytes += read as u64,
-                    // The answers before are whole, so the file is kept.
+                    // The tables that came before are complete, so the file is kept.
                     Err(error) => taken.fault = Some(error.to_string()),
                 }
             }

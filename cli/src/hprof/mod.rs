@@ -1,4 +1,5 @@
-//! `loadhook hprof`: reads, checks and shows files of HPROF (`show.rs`), and is the other end of `net=` (`listen.rs`).
+//! `loadhook hprof`: reads, checks and shows files of HPROF (`show.rs`), and receives the stream of HPROF's option
+//! `net=` (`listen.rs`).
 
 mod listen;
 mod orders;
@@ -20,7 +21,7 @@ pub(crate) struct HprofArgs {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Receive the tables of a program with the option net=HOST:PORT in a file, and send HPROF's commands to it
+    /// Write what a program with the option net=HOST:PORT sends to a file, and send HPROF's commands to the program
     Listen(listen::ListenArgs),
 }
 

@@ -9,7 +9,7 @@ use loadhook_text::printable;
 
 use crate::output::say;
 
-/// The commands with their words.
+/// The words that the user types, and the commands that they stand for.
 const COMMANDS: [(&str, Command); 12] = [
     ("gc", Command::Collect),
     ("heap", Command::DumpHeap),
@@ -31,12 +31,12 @@ const COMMANDS: [(&str, Command); 12] = [
     ("end", Command::End),
 ];
 
-/// The command of a word.
+/// Returns the command that a word stands for.
 pub(super) fn command(word: &str) -> Result<Command, String> {
     let found = COMMANDS.iter().find(|(name, _)| *name == word);
     found
         .map(|(_, command)| *command)
-        .ok_or_else(|| format!("the commands are {}", words()))
+        .ok_or_else(|| format!("no such command; the commands are {}", words()))
 }
 
 fn words() -> String {
@@ -44,8 +44,8 @@ fn words() -> String {
     words.join(", ")
 }
 
-/// Sends the commands to a program, or, if there are none, those that standard input has. A program that is gone is
-/// noticed by the reader of its stream.
+/// Sends `commands` to a program. If there are none, starts a thread that sends the commands of standard input.
+/// Failures to send are ignored: the reader of the program's stream notices that the program is gone.
 pub(super) fn send(program: TcpStream, commands: &[Command]) {
     let mut orders = Orders { program, sent: 0 };
     if !commands.is_empty() {
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(command("heap"), Ok(Command::DumpHeap));
         let error = command("dump").expect_err("it is no command");
         assert!(
-            error.starts_with("the commands are gc, heap, sites,"),
+            error.starts_with("no such command; the commands are gc, heap, sites,"),
             "{error}"
         );
     }

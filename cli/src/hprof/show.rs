@@ -37,7 +37,7 @@ pub(super) struct ShowArgs {
     traces: bool,
 }
 
-/// Runs the command: shows what could be read, and fails at the first fault of the file.
+/// Runs the command. If the file has a fault, shows the contents before the fault, and then fails.
 pub(super) fn run(args: &ShowArgs) -> Result<()> {
     let path = args.file.as_deref().context("give a file of HPROF")?;
     let name = printable(&path.display().to_string()).into_owned();
@@ -66,7 +66,7 @@ pub(super) fn run(args: &ShowArgs) -> Result<()> {
     }
 }
 
-/// Returns whether anything of a faulty file could be read.
+/// Returns whether any table, thread or trace of a faulty file could be read.
 fn has_something(contents: &Contents) -> bool {
     !(contents.sections.is_empty() && contents.threads.is_empty() && contents.traces.is_empty())
 }
@@ -200,7 +200,7 @@ impl<W: Write> Shown<'_, W> {
         Ok(())
     }
 
-    /// The name of a thread.
+    /// Returns the name of the thread with a serial number.
     fn thread(&self, serial: u32) -> String {
         match self.contents.threads.get(&serial) {
             Some(thread) => printable(&thread.name).into_owned(),
@@ -265,7 +265,7 @@ impl<W: Write> Shown<'_, W> {
             "HEAP DUMP · classes: {classes} · objects: {objects} · arrays: {arrays} · roots: {roots}"
         )?;
         if matches!(self.contents.format, Format::Binary { .. }) {
-            writeln!(self.out, "loadhook heap FILE shows what the objects are")?;
+            writeln!(self.out, "for the objects, run loadhook heap FILE")?;
         }
         Ok(())
     }

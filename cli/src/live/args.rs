@@ -1,11 +1,11 @@
-//! Arguments of the commands that show a running program, and the agent's options that follow from them.
+//! Arguments that `loadhook top` and `loadhook serve` share.
 
 use clap::Args;
 
 use crate::attach::{BUDGET, INCLUDE};
 use crate::recording::ChoiceArgs;
 
-/// Arguments of the commands that show a running program.
+/// Arguments of a command that shows a running program.
 #[derive(Clone, Debug, Args)]
 #[command(
     mut_arg("include", |include| include.help(INCLUDE)),

@@ -1,8 +1,8 @@
-//! A running program as a sequence of profiles: each has everything recorded so
-//! far, and [`since`](loadhook_profile::since) makes the difference between two.
+//! A running program as a sequence of profiles. Each contains everything recorded so far, and
+//! [`since`](loadhook_profile::since) makes the difference between two.
 //!
-//! The profiles come from an agent that takes orders. If there is none in the JVM, one is attached, and leaves at the
-//! end.
+//! The profiles come from an agent that takes orders. If the JVM has none, [`Live::begin`] attaches one, which leaves
+//! at the end.
 
 mod args;
 mod pace;
@@ -31,23 +31,25 @@ pub(crate) struct Live<'j> {
     jvm: &'j Jvm,
     snapshots: Snapshots,
     pace: Pace,
-    /// The agent that [`Live::begin`] has attached; `None` if it was there before.
+    /// The agent that [`Live::begin`] attached; `None` if the JVM had one before.
     attached: Option<Watch<'j>>,
 }
 
 /// The reason why an agent did not do something.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The agent does not do it now, or cannot be reached now: it may have too many clients. Try again later.
+    /// The agent does not carry out the order now, or cannot be reached now, for example because it has too many clients.
+    /// A later order may succeed.
     Refused(String),
     /// The agent or the JVM is gone.
     Gone(Error),
 }
 
 impl<'j> Live<'j> {
-    /// Connects to the agent of a JVM, or attaches one. `None` if a signal came first.
+    /// Connects to the agent of a JVM, or attaches one. Returns `None` if a signal ends the attaching.
     ///
-    /// Patterns are added to those of an agent that is there already; other options have no effect then.
+    /// If the JVM has an agent already, the patterns of `args` are added to the agent's, and other options have no
+    /// effect.
     pub(crate) fn begin(
         jvm: &'j Jvm,
         mut args: LiveArgs,
@@ -72,8 +74,8 @@ impl<'j> Live<'j> {
         } else {
             args.choice.default_to_samples();
             let mut options = args.choice.options_for_running()?;
-            // The budget has all of an agent's work, and profiles take up to one percent of a processor. So an agent in
-            // an idle program would leave.
+            // The budget covers all work of the agent, and writing profiles takes up to one percent of a processor.
+            // In an idle program, that work alone would exceed the budget, and the agent would leave.
             if options.samples() {
                 options.budget.get_or_insert(ProbeBudget::None);
             }
@@ -93,7 +95,7 @@ impl<'j> Live<'j> {
         }))
     }
 
-    /// The bytes of a profile of everything recorded so far, as a file has them.
+    /// Takes a profile of everything recorded so far, and returns the bytes of its file.
     pub(crate) fn snapshot(&mut self) -> Result<Vec<u8>, Failure> {
         let mut agent = self.agent()?;
         self.pace.begin();
@@ -106,18 +108,19 @@ impl<'j> Live<'j> {
         }
     }
 
-    /// A profile of everything recorded so far.
+    /// Takes a profile of everything recorded so far, and reads it.
     pub(crate) fn profile(&mut self) -> Result<Profile, Failure> {
         let bytes = self.snapshot()?;
         pprof::read(&bytes[..]).map_err(|error| Failure::Refused(error.to_string()))
     }
 
-    /// The time to wait before the next profile. It is so long that profiles take at most one percent of a processor.
+    /// Returns the time to wait before the next profile, from 1 s to 60 s: 100 times the processor time of the last
+    /// profile, so that profiles take one percent of a processor.
     pub(crate) fn pause(&self) -> Duration {
         self.pace.pause()
     }
 
-    /// Gives an order to the agent. An order that it refuses has a reply, too.
+    /// Gives an order to the agent, and returns the reply. A refused order also has a reply.
     pub(crate) fn ask(&self, request: &Request) -> Result<Reply, Failure> {
         let asked = self.agent()?.ask(request);
         asked.map_err(|error| self.failure(error))
@@ -128,15 +131,17 @@ impl<'j> Live<'j> {
         match Agent::find(self.jvm, None) {
             Ok(Some(agent)) => Ok(agent),
             Ok(None) if !self.jvm.has_ended() => {
-                Err(Failure::Gone(anyhow!("the agent has left process {pid}")))
+                Err(Failure::Gone(anyhow!(
+                    "the agent has left process {pid}; start this command again to watch the process"
+                )))
             }
             Ok(None) => Err(Failure::Gone(anyhow!("process {pid} has ended"))),
             Err(error) => Err(self.failure(error)),
         }
     }
 
-    /// An agent that was not reached may be busy. Only if it is not there any more, it is gone, and the next call finds
-    /// that.
+    /// Tells a failure for good from one that may pass. If the JVM has not ended, an agent that was not reached may only be
+    /// busy. If the agent has left the JVM, the next call finds that out.
     fn failure(&self, error: Error) -> Failure {
         if self.jvm.has_ended() {
             Failure::Gone(error)
@@ -145,7 +150,8 @@ impl<'j> Live<'j> {
         }
     }
 
-    /// Ends the connection. An agent that was attached leaves the JVM; a signal ends the wait for it.
+    /// Ends the connection. If [`Live::begin`] attached the agent, asks the agent to leave the JVM, and waits until it
+    /// has left; a signal ends the wait.
     pub(crate) fn end(self) -> Result<()> {
         drop(self.snapshots);
         let Some(mut watch) = self.attached else {

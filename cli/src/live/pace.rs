@@ -1,4 +1,4 @@
-//! The cost of profiles for the JVM, and the pauses between them that follow from it.
+//! Measures how much processor time profiles cost the JVM, and makes the pauses between profiles long enough.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 /// The shortest pause between two profiles.
 const SHORTEST: Duration = Duration::from_secs(1);
 
-/// The longest pause, for JVMs whose profiles take seconds.
+/// The longest pause, also if a profile takes seconds.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// The pause is this many times as long as the work, which is then one percent of a processor.
+/// The pause is this many times as long as the work, so the work takes one percent of a processor.
 const SHARE: u32 = 100;
 
 /// The name of the agent's thread that carries out orders. The kernel cuts names after 15 bytes.
@@ -17,7 +17,7 @@ const THREAD: &str = "loadhook contro";
 
 /// Measures the processor time that profiles take in the JVM.
 pub(super) struct Pace {
-    /// The times of the agent's thread in nanoseconds; `None` if they cannot be read.
+    /// The path of the `schedstat` file of the agent's thread; `None` if there is no such thread.
     clock: Option<String>,
     begun: Instant,
     begun_ns: Option<u64>,
@@ -34,13 +34,13 @@ impl Pace {
         }
     }
 
-    /// Notes that a profile begins.
+    /// Notes the time at which a profile is asked for.
     pub(super) fn begin(&mut self) {
         self.begun = Instant::now();
         self.begun_ns = self.read();
     }
 
-    /// Notes that a profile is there.
+    /// Measures the cost of the profile that has come.
     pub(super) fn end(&mut self) {
         let worked = self.begun_ns.zip(self.read());
         // Without the thread's clock, the elapsed time is an upper bound.
@@ -50,19 +50,19 @@ impl Pace {
         };
     }
 
-    /// The pause after the last profile.
+    /// Returns the pause after the last profile.
     pub(super) fn pause(&self) -> Duration {
         (self.cost * SHARE).clamp(SHORTEST, LONGEST)
     }
 
-    /// The processor time of the agent's thread so far, in nanoseconds (proc_pid_schedstat).
+    /// Reads the processor time of the agent's thread so far, in nanoseconds: the first number of `schedstat`.
     fn read(&self) -> Option<u64> {
         let text = fs::read_to_string(self.clock.as_ref()?).ok()?;
         text.split_whitespace().next()?.parse().ok()
     }
 }
 
-/// The file with the times of the agent's thread.
+/// Finds the `schedstat` file of the agent's thread.
 fn clock(pid: u32) -> Option<String> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten();
     let mut folders = tasks.map(|task| task.path());

@@ -1,4 +1,4 @@
-//! Arguments that choose what an agent records, and its options that follow from them.
+//! Arguments that choose what an agent records, and the agent's options that follow from these arguments.
 
 use std::fs;
 use std::io::Read;
@@ -141,11 +141,11 @@ pub(crate) struct ChoiceArgs {
     ///
     /// exact counts every allocation of the instrumented classes. sampled
     /// samples the allocations of all classes, one in BYTES bytes on average
-    /// (default 512k). live does the same and finds out which sampled objects
-    /// are still alive. live=exact records every allocation of all classes, and
+    /// (default 512k). live takes the same samples and finds out which sampled
+    /// objects are still alive. live=exact records every allocation of all classes, and
     /// which objects are still alive; allocations that the JIT compiler removes
     /// are not seen. Calls and times are recorded too; --timing none leaves them
-    /// out, and then all modes but exact change no class.
+    /// out, and then only exact instruments classes.
     #[arg(long, value_name = "MODE")]
     pub(crate) alloc: Option<AllocationMode>,
 
@@ -172,9 +172,9 @@ pub(crate) struct ChoiceArgs {
 }
 
 impl ChoiceArgs {
-    /// The agent's options, without the files that it writes.
+    /// Returns the agent's options. The files that the agent writes are not set.
     ///
-    /// Patterns are left out if no class is instrumented: none would match.
+    /// Patterns are left out if no class is instrumented, because they would match nothing.
     pub(crate) fn agent_options(&self) -> Result<AgentOptions> {
         let (none, include): (Vec<&String>, Vec<&String>) =
             self.include.iter().partition(|list| *list == NONE);
@@ -217,7 +217,8 @@ impl ChoiceArgs {
         Ok(options)
     }
 
-    /// The agent's options for a JVM that runs already, which may not see the files of this command.
+    /// Returns the agent's options for a JVM that runs already. Files of patterns are read here, because the JVM may
+    /// not see them.
     pub(crate) fn options_for_running(&self) -> Result<AgentOptions> {
         let mut options = self.agent_options()?;
         for file in options.include_files.drain(..) {
@@ -228,7 +229,7 @@ impl ChoiceArgs {
         Ok(options)
     }
 
-    /// Takes samples only, unless an option asks for more: no class is instrumented.
+    /// Adds `--include none`, so that only samples are taken, unless another option needs instrumented classes.
     pub(crate) fn default_to_samples(&mut self) {
         let is_sampled = matches!(
             self.timing,
@@ -315,7 +316,7 @@ fn none_and_patterns() -> anyhow::Error {
     anyhow!("--include none cannot be combined with other --include, --include-file or --exclude")
 }
 
-/// The patterns of several lists.
+/// Parses the patterns of several lists.
 fn patterns(lists: &[impl AsRef<str>]) -> Result<Vec<Pattern>, PatternError> {
     let mut patterns = Vec::new();
     for list in lists {

@@ -1,4 +1,4 @@
-//! Parts that the commands with an agent share: the options of a recording, and the display of its profile.
+//! The options of a recording, and the display of its profile, for all commands that load an agent.
 
 mod args;
 mod choice;

@@ -1,4 +1,4 @@
-//! Shows profiles when a program has ended or is no longer watched: a table, and their files.
+//! Shows the profiles of a program that has ended or is no longer watched: prints a table and the names of the files.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::output::{PRIVATE, can_grey, move_to, say, write_beside, write_text};
 use crate::report;
 
 /// Shows the profiles in `files` in one table, and writes them merged to `whole` if that is given.
-/// If one file is faulty, the error is printed and the others are shown.
+/// If a file is faulty, prints the error and shows the other files.
 pub(crate) fn show(args: &RecordingArgs, files: &[PathBuf], whole: Option<&Path>) {
     if files.is_empty() {
         say!(
@@ -51,8 +51,8 @@ pub(crate) fn show(args: &RecordingArgs, files: &[PathBuf], whole: Option<&Path>
     name(&read, &profiles, saved, page);
 }
 
-/// Prints the names of the profiles, of the merged profile, and of the page or the command that
-/// makes a page.
+/// Prints the names of the profiles and of the merged profile. Adds the name of the page, or the
+/// command that makes one.
 fn name(files: &[PathBuf], profiles: &[Profile], whole: Option<&Path>, page: Option<String>) {
     let picture = |beside: &Path, arguments: &str| {
         // `x.pb.gz` becomes `x.html`.
@@ -104,7 +104,7 @@ fn name(files: &[PathBuf], profiles: &[Profile], whole: Option<&Path>, page: Opt
 pub(crate) fn name_others(files: &[PathBuf]) {
     for file in files {
         say!(
-            "profile of a rewritten archive, which counted calls by itself; they are not added above: {}",
+            "profile of a rewritten archive, which counted its own calls (not part of the table above): {}",
             report::shown(file)
         );
     }
@@ -148,7 +148,7 @@ fn table(args: &RecordingArgs, profile: &Profile) -> Result<()> {
     Ok(())
 }
 
-/// A hint for the user if a pattern matched nothing, or if no call was counted.
+/// Returns a hint for the user if a pattern matched nothing, or if no call was counted.
 fn advice(args: &RecordingArgs, profile: &Profile) -> Option<String> {
     let header = &profile.header;
     let is_expected = profile.allocations.is_some() || args.choice.includes_none();

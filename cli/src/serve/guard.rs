@@ -1,7 +1,8 @@
 //! Refuses requests that do not come from the page itself.
 //!
-//! Any website can make a browser send requests to this machine. It does not know the token. A website whose name leads
-//! to this machine (DNS rebinding) is known by the header `Host`, other websites by `Origin`.
+//! Any website can make a browser send requests to this machine, but no website knows the token. Besides, the header
+//! `Host` shows requests of a website whose name leads to this machine (DNS rebinding), and the header `Origin` those
+//! of other websites.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -14,7 +15,7 @@ const TOKEN_BYTES: usize = 16;
 pub(super) struct Token(String);
 
 impl Token {
-    /// A token that cannot be guessed.
+    /// Makes a token that cannot be guessed.
     pub(super) fn random() -> io::Result<Token> {
         let mut bytes = [0; TOKEN_BYTES];
         File::open("/dev/urandom")?.read_exact(&mut bytes)?;
@@ -27,7 +28,8 @@ impl Token {
         &self.0
     }
 
-    /// Takes the same time for all words of the token's length, so that it cannot be guessed letter by letter.
+    /// Compares the token with `word`. This takes the same time for all words of the token's length, so that the token
+    /// cannot be guessed letter by letter.
     fn is(&self, word: &str) -> bool {
         let pairs = self.0.bytes().zip(word.bytes());
         let differing = pairs.fold(0, |bits, (a, b)| bits | (a ^ b));
@@ -37,7 +39,7 @@ impl Token {
 
 /// Returns the part of the target behind the token, or the reason why the request is refused.
 pub(super) fn check<'a>(head: &'a Head, token: &Token) -> Result<&'a str, &'static str> {
-    // The port may be another one, as a tunnel can lead here.
+    // The port in `Host` may differ from the server's, because a tunnel may lead here.
     let name = head
         .host
         .split_once(':')
@@ -55,7 +57,7 @@ pub(super) fn check<'a>(head: &'a Head, token: &Token) -> Result<&'a str, &'stat
         .and_then(|path| path.split_once('/'));
     match path {
         Some((word, rest)) if token.is(word) => Ok(rest),
-        _ => Err("wrong address; open the one that loadhook serve has printed"),
+        _ => Err("wrong address; open the address that loadhook serve has printed"),
     }
 }
 

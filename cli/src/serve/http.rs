@@ -6,26 +6,27 @@ use std::time::{Duration, Instant};
 
 use httparse::{EMPTY_HEADER, Status};
 
-/// The longest head of a request. Browsers send the cookies of all servers on this machine.
+/// Maximum length of a request's head, in bytes. Browsers also send the cookies of all other servers on this machine.
 const LONGEST_HEAD: usize = 64 << 10;
 
 /// The maximum number of header lines.
 const MOST_HEADERS: usize = 100;
 
-/// The longest body of a request: an order with its patterns.
+/// Maximum length of a request's body, in bytes. The longest body is an order with patterns.
 const LONGEST_BODY: usize = 64 << 10;
 
-/// Bytes that are written or thrown away at a time.
+/// Number of bytes that are written or thrown away at a time.
 const CHUNK: usize = 64 << 10;
 
 /// Time in which a client must have read its reply.
 const REPLY_PATIENCE: Duration = Duration::from_secs(60);
 
-/// The source of a page's scripts and styles is the page itself. No other page may show it in a frame.
+/// Value of the header `Content-Security-Policy`: scripts and styles come only from the page itself, and no other page
+/// may show the page in a frame.
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; \
     connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// The lines of a request before its body, as far as they matter here.
+/// The parts of a request's head that the server uses.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) method: String,
@@ -59,7 +60,7 @@ pub(super) struct Incoming<'a> {
 }
 
 impl<'a> Incoming<'a> {
-    /// The whole request must have come by the `deadline`, however its bytes come.
+    /// Prepares to read a request, which must be complete by `deadline`, even if its bytes come one by one.
     pub(super) fn new(stream: &'a TcpStream, deadline: Instant) -> Incoming<'a> {
         Incoming {
             stream,
@@ -120,7 +121,7 @@ fn parse(bytes: &[u8]) -> Result<Option<(Head, usize)>, Fault> {
         Err(httparse::Error::TooManyHeaders) => return Err(Fault::TooLarge),
         Err(_) => return Err(Fault::Malformed),
     };
-    // A header that is there twice could mean one thing to a browser and another thing here.
+    // Refuse a header that is there twice: the browser may use the first value, and this server the second.
     let value = |name: &str| {
         let mut found = request
             .headers
@@ -140,7 +141,7 @@ fn parse(bytes: &[u8]) -> Result<Option<(Head, usize)>, Fault> {
     }
     let body = match value("content-length")? {
         None => 0,
-        // A number too large for its type is also too large for a body.
+        // A number that `usize` cannot hold is also too large for a body.
         Some(digits) if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) => {
             digits.parse().unwrap_or(usize::MAX)
         }
@@ -156,7 +157,7 @@ fn parse(bytes: &[u8]) -> Result<Option<(Head, usize)>, Fault> {
     Ok(Some((head, length)))
 }
 
-/// A reply.
+/// A reply of HTTP.
 pub(super) struct Reply {
     status: &'static str,
     content_type: &'static str,
@@ -181,7 +182,7 @@ impl Reply {
         }
     }
 
-    /// A reply that says why there is no other.
+    /// Makes a reply that says why the request failed.
     pub(super) fn error(status: &'static str, why: &str) -> Reply {
         Reply::new(
             status,
@@ -230,8 +231,8 @@ impl Reply {
     }
 }
 
-/// Reads and drops the rest of a request until the client closes the connection. If it were closed with unread bytes,
-/// the kernel would reset it, and the client would not see the reply.
+/// Reads and drops the rest of a request until the client closes the connection. If this side closed it with bytes
+/// unread, the kernel would reset the connection, and the client would not see the reply.
 pub(super) fn drain(mut stream: &TcpStream, deadline: Instant) {
     let mut chunk = vec![0; CHUNK];
     let mut read = || {
@@ -243,7 +244,7 @@ pub(super) fn drain(mut stream: &TcpStream, deadline: Instant) {
     while read().is_ok_and(|read| read > 0) {}
 }
 
-/// Calls `act` with the time that is left until the deadline, again if a signal has interrupted it.
+/// Calls `act` with the time that is left until the deadline, and repeats the call if a signal has interrupted it.
 fn within<T>(deadline: Instant, mut act: impl FnMut(Duration) -> io::Result<T>) -> io::Result<T> {
     loop {
         let left = deadline.saturating_duration_since(Instant::now());

@@ -1,4 +1,4 @@
-//! `loadhook serve`: the page of a running program, on this machine only.
+//! `loadhook serve`: serves the page of a running program, to this machine only.
 
 mod guard;
 mod http;
@@ -41,7 +41,7 @@ pub(crate) fn run(args: ServeArgs) -> Result<ExitCode> {
     let listener = listen(args.port)?;
     let port = listener.local_addr()?.port();
     let token = Token::random().context("cannot read random bytes")?;
-    // Threads of connections may outlive this function, and with it the wait for an order that does not end.
+    // `jvm` and `stop` are never freed: the thread of a connection may outlive this function, waiting for the agent.
     let jvm: &'static Jvm = Box::leak(Box::new(Jvm::of(pid)?));
     let stop: &'static Noted = Box::leak(Box::new(signals::noted()?));
     let Some(live) = Live::begin(jvm, args.live.clone(), stop)? else {
@@ -49,7 +49,9 @@ pub(crate) fn run(args: ServeArgs) -> Result<ExitCode> {
     };
     let program = Arc::new(Program::new(jvm, args.live, stop, live));
     let address = format!("http://127.0.0.1:{port}/{}/", token.as_str());
-    say!("loadhook: process {pid} is shown here until Ctrl-C, to all who know the address:");
+    say!(
+        "loadhook: until Ctrl-C, everybody who knows this address can see and control process {pid}:"
+    );
     writeln!(io::stdout(), "{address}")?;
     let behind = program.clone();
     let server = Server {
@@ -66,7 +68,7 @@ pub(crate) fn run(args: ServeArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Listens on a port of this machine, which other machines cannot reach.
+/// Listens on a port of 127.0.0.1, which other machines cannot reach.
 fn listen(port: u16) -> Result<TcpListener> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(|error| match error.kind() {
         ErrorKind::AddrInUse => {

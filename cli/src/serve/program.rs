@@ -1,7 +1,7 @@
 //! The program behind the page: its newest profile, and what the agent watches.
 //!
-//! A profile is only taken when a page asks for one, and not sooner than [`Live::pause`] after the last. So pages share
-//! profiles, and the program makes none while no page is open.
+//! A profile is only taken when a page asks for one, and not sooner than [`Live::pause`] after the last. So all open
+//! pages share profiles, and the agent writes none while no page is open.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
@@ -21,7 +21,7 @@ use crate::signals::Noted;
 /// Time to wait, at the end, for an order that is under way.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Interval at which the end of that order is looked for.
+/// Interval at which the end of the order is looked for.
 const PERIOD: Duration = Duration::from_millis(50);
 
 /// A program that pages show.
@@ -38,26 +38,27 @@ struct Inner {
     newest: Option<Arc<Newest>>,
     /// The time from which on the next profile may be taken.
     next: Instant,
-    /// True if an order has changed what is recorded, so that the newest profile is not the last one.
+    /// True if an order has changed what is recorded since the newest profile. The next request then takes a profile at
+    /// once.
     is_changed: bool,
     is_paused: bool,
-    /// The patterns as text.
+    /// The agent's patterns as text.
     watched: String,
     /// The reason why there is no newer profile.
     problem: Option<String>,
 }
 
-/// A profile.
+/// The newest profile.
 pub(super) struct Newest {
     pub(super) number: u64,
-    /// As a file has it.
+    /// The bytes of the profile's file.
     pub(super) bytes: Vec<u8>,
-    /// As the page reads it.
+    /// The profile as JSON, for the page.
     pub(super) data: Value,
     taken: Instant,
 }
 
-/// The reply to an order, for people.
+/// The reply to an order, as text for the user.
 pub(super) struct Said {
     pub(super) text: String,
     pub(super) is_refused: bool,
@@ -87,7 +88,7 @@ impl Program {
         }
     }
 
-    /// The state of the watching, and the newest profile; `None` if there is none yet.
+    /// Returns the state of the watching and the newest profile; `None` if there is no profile yet.
     pub(super) fn newest(&self) -> (Value, Option<Arc<Newest>>) {
         let mut inner = self.lock();
         if let Err(failure) = inner.refresh() {
@@ -117,7 +118,9 @@ impl Program {
     pub(super) fn order(&self, request: &Request) -> Said {
         let mut inner = self.lock();
         let Some(live) = &inner.live else {
-            return Said::refused("the program is not watched any more".to_owned());
+            return Said::refused(
+                "the program is not watched any more; press Watch again".to_owned(),
+            );
         };
         match live.ask(request) {
             Ok(Reply::Error(error)) => Said::refused(printable(&error).into_owned()),
@@ -160,7 +163,7 @@ impl Program {
         }
     }
 
-    /// Ends the watching. Returns false if an order is under way that does not end.
+    /// Ends the watching. Returns false if an order is still under way after [`PATIENCE`].
     pub(super) fn end(&self) -> Result<bool> {
         let deadline = Instant::now() + PATIENCE;
         while Instant::now() < deadline {
@@ -230,7 +233,7 @@ impl Inner {
         }
     }
 
-    /// Removes what is left of the watching.
+    /// Ends the connection to the agent. An agent that was attached leaves the program.
     fn leave(&mut self) {
         if let Some(Err(error)) = self.live.take().map(Live::end) {
             self.problem = Some(format!("{error:#}"));

@@ -1,4 +1,4 @@
-//! The addresses of the page, and the answer of each.
+//! The paths that the page asks for, and the answer to each.
 
 use loadhook_profile::format::live_page;
 use loadhook_settings::control::Request;
@@ -17,9 +17,10 @@ pub(super) fn answer(program: &Program, pid: u32, asked: &Asked<'_>) -> Reply {
         ("GET", "snapshot.pb.gz") => snapshot(program, pid),
         ("POST", "order") => said(order(program, asked.body)),
         ("POST", "attach") => said(program.attach()),
-        (_, "" | "profile" | "snapshot.pb.gz" | "order" | "attach") => {
-            Reply::error("405 Method Not Allowed", "this address has another method")
-        }
+        (_, "" | "profile" | "snapshot.pb.gz" | "order" | "attach") => Reply::error(
+            "405 Method Not Allowed",
+            "this address takes another HTTP method",
+        ),
         _ => Reply::error("404 Not Found", "there is no such page"),
     }
 }
@@ -36,7 +37,8 @@ fn page(program: &Program) -> Reply {
     }
 }
 
-/// The state; and the newest profile, unless the page has it already: `after` in the query is the number of that one.
+/// Answers with the state. Adds the newest profile, unless its number is that of `after` in the query: the page has
+/// this profile already.
 fn profile(program: &Program, query: &str) -> Reply {
     let after = query
         .strip_prefix("after=")
@@ -60,7 +62,8 @@ fn no_profile(state: &serde_json::Value) -> Reply {
     Reply::error("503 Service Unavailable", &format!("no profile yet: {why}"))
 }
 
-/// Gives an order of the page. Other orders are refused, since some have an effect on files.
+/// Gives an order of the page to the agent. Orders that the page never gives are refused, because some of them write
+/// files.
 fn order(program: &Program, body: &[u8]) -> Said {
     match std::str::from_utf8(body).unwrap_or_default().parse() {
         Ok(

@@ -26,14 +26,14 @@ const PERIOD: Timespec = Timespec {
 /// The wait after a failure to accept a connection: the process may have no more descriptors.
 const REST: Duration = Duration::from_millis(200);
 
-/// A request of the page, whose target is the part behind the token.
+/// A request that has passed the guard. `target` is the part of the path behind the token.
 pub(super) struct Asked<'a> {
     pub(super) method: &'a str,
     pub(super) target: &'a str,
     pub(super) body: &'a [u8],
 }
 
-/// The parts that all connections share.
+/// The state that all connections share.
 pub(super) struct Server<F> {
     pub(super) token: Token,
     pub(super) answer: F,
@@ -65,7 +65,7 @@ impl<F> Drop for Place<F> {
 }
 
 impl<F: Fn(&Asked<'_>) -> Reply + Send + Sync + 'static> Server<F> {
-    /// Serves until `has_ended` returns true. Threads of connections may go on after it.
+    /// Serves until `has_ended` returns true. Threads of connections may go on after this function has returned.
     pub(super) fn run(
         self,
         listener: &TcpListener,
@@ -140,7 +140,7 @@ fn refuse(stream: &TcpStream, fault: &Fault, deadline: Instant) -> io::Result<()
     let (status, why) = match fault {
         Fault::Malformed => (
             "400 Bad Request",
-            "not a request of HTTP/1.1 with one header Host",
+            "the request is not HTTP/1.1, or does not have exactly one header Host",
         ),
         Fault::TooLarge => ("413 Content Too Large", "the request has more than 64 KiB"),
         Fault::NoLength => ("411 Length Required", "send the header Content-Length"),
@@ -153,15 +153,15 @@ fn refuse(stream: &TcpStream, fault: &Fault, deadline: Instant) -> io::Result<()
 }
 
 impl Connections {
-    /// Adds a connection. If there are too many, it replaces the oldest one that has not shown the token, so that clients
-    /// without token cannot keep others away. Returns false if there is none to replace.
+    /// Adds a connection. If there are too many, closes the oldest connection that has not shown the token, so that
+    /// clients without token cannot keep others away. Returns false if all connections have shown the token.
     fn add(&self, stream: &Arc<TcpStream>) -> bool {
         let mut open = self.lock();
         if open.len() >= MOST_CONNECTIONS {
             let Some(at) = open.iter().position(|one| !one.is_trusted) else {
                 return false;
             };
-            // Its thread notices the end.
+            // The thread of this connection notices the end.
             let _ = open.remove(at).stream.shutdown(Shutdown::Both);
         }
         open.push(Open {

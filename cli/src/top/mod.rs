@@ -1,7 +1,7 @@
 //! `loadhook top`: shows a running program on the terminal.
 //!
-//! A thread takes profiles and makes the figures of the last interval ([`worker`], [`model`]). This thread waits for keys
-//! ([`session`]) and draws ([`screen`], [`rows`]).
+//! A worker thread takes profiles and makes the figures of the last interval ([`worker`], [`model`]). The main thread
+//! waits for keys ([`session`]) and draws ([`screen`], [`rows`]).
 
 mod keys;
 mod model;
@@ -33,10 +33,10 @@ use crate::live::{Live, LiveArgs};
 use crate::output::say;
 use crate::signals::{self, Noted};
 
-/// Interval at which messages of the thread are looked for.
+/// Interval at which the main thread looks for messages of the worker thread.
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// The time after which a message says what is waited for.
+/// Time after which a message says what the command waits for.
 const LONG: Duration = Duration::from_secs(1);
 
 /// Arguments of `loadhook top`.
@@ -75,7 +75,7 @@ pub(crate) fn run(args: TopArgs) -> Result<ExitCode> {
         let mut top = Top::new(jvm.pid(), orders, news);
         let shown = top.show(&stop);
         let ended = top.facts.has_ended.then(|| top.facts.message.take());
-        // Without a sender of orders, the thread ends.
+        // The worker thread ends when the sender of orders is dropped.
         drop(top);
         let live = joined(worker)?;
         if let Some(reason) = ended.flatten() {
@@ -84,12 +84,15 @@ pub(crate) fn run(args: TopArgs) -> Result<ExitCode> {
         live.end()?;
         match stop.code() {
             Some(code) => Ok(ExitCode::from(code)),
-            None => shown.context("the terminal").map(|()| ExitCode::SUCCESS),
+            None => shown
+                .context("cannot use the terminal")
+                .map(|()| ExitCode::SUCCESS),
         }
     })
 }
 
-/// Waits for the end of the thread. A signal ends this process, and with it the wait; the agent then leaves by itself.
+/// Waits for the end of the worker thread. A signal ends this process, and with it the wait; the agent then leaves by
+/// itself.
 fn joined<'j>(worker: ScopedJoinHandle<'_, Live<'j>>) -> Result<Live<'j>> {
     let begun = Instant::now();
     let second = signals::noted()?;
@@ -109,7 +112,7 @@ fn joined<'j>(worker: ScopedJoinHandle<'_, Live<'j>>) -> Result<Live<'j>> {
         .map_err(|_| anyhow!("loadhook top has a fault; see the message above"))
 }
 
-/// The screen and its connection to the thread that takes profiles.
+/// The screen and its connection to the worker thread.
 struct Top {
     session: Session,
     model: Model,
@@ -160,7 +163,7 @@ impl Top {
         Ok(())
     }
 
-    /// Returns whether there were any messages.
+    /// Takes over the messages of the worker thread. Returns whether there were any.
     fn take_news(&mut self) -> bool {
         let mut is_changed = false;
         while let Ok(news) = self.news.try_recv() {
@@ -199,12 +202,13 @@ impl Top {
             Action::Include(method) => Order::Include(self.pattern(method)?),
             Action::Exclude(method) => Order::Exclude(self.pattern(method)?),
         };
-        // The thread has ended if the process has, and its message stays.
+        // This fails if the worker thread has ended, because the process has. Its last message stays on the screen.
         let _ = self.orders.send(order);
         None
     }
 
-    /// The pattern for all methods of this class and name. Functions of native libraries have none.
+    /// Returns the pattern that matches a method and its overloads. Functions of native libraries have no pattern; a
+    /// message says so.
     fn pattern(&mut self, method: u32) -> Option<String> {
         let method = self.model.picture.definitions.get(method as usize)?;
         let pattern = pattern(method);

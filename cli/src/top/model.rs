@@ -1,4 +1,4 @@
-//! The figures on the screen: those of the last interval, and how they were before.
+//! The figures on the screen: all figures of the last interval, and one value of each method for earlier intervals.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -18,7 +18,7 @@ pub(super) struct Model {
 }
 
 impl Model {
-    /// A number of the interval as a number a second.
+    /// Converts a number of the interval to a number per second.
     pub(super) fn per_second(&self, number: f64) -> f64 {
         if self.picture.duration_ns > 0.0 {
             number * 1e9 / self.picture.duration_ns
@@ -27,7 +27,7 @@ impl Model {
         }
     }
 
-    /// A part of the whole in percent.
+    /// Converts a part of the picture's `whole` to percent.
     pub(super) fn percent(&self, part: f64) -> f64 {
         if self.picture.whole > 0.0 {
             100.0 * part / self.picture.whole
@@ -41,7 +41,7 @@ impl Model {
 #[derive(Default)]
 pub(super) struct History(HashMap<String, Recent>);
 
-/// The values of a method.
+/// The values of a method in the last intervals, the oldest first.
 #[derive(Default)]
 struct Recent {
     /// True if the values are calls a second, false if they are shares of the time.
@@ -102,7 +102,8 @@ impl Recent {
     }
 }
 
-/// The value that is remembered: calls a second if calls are counted, otherwise the share of the time.
+/// Returns the value that is remembered: calls a second if calls are counted, otherwise the share
+/// of the time.
 fn value(model: &Model, figures: &MethodFigures) -> f64 {
     match figures.calls {
         Some(calls) => model.per_second(calls as f64),

@@ -20,37 +20,38 @@ pub(super) struct Column {
 /// The sign for a number that is not known.
 const UNKNOWN: &str = "–";
 
-/// A table.
+/// A table, with the figures of its rows.
 pub(super) trait Rows {
     fn columns(&self) -> &'static [Column];
-    /// The title of the names.
+    /// Returns the title of the column of names.
     fn title(&self) -> String;
     fn len(&self) -> usize;
     fn name(&self, row: usize) -> &str;
-    /// The value by which a column is sorted, the largest first.
+    /// Returns the value by which a row is sorted, the largest first.
     fn number(&self, row: usize, column: usize) -> f64;
     fn cell(&self, row: usize, column: usize) -> String;
-    /// The method of a row, an index into the picture's names.
+    /// Returns the method of a row, as an index into the picture's names.
     fn method(&self, row: usize) -> Option<u32>;
-    /// False if the rows have an order of their own.
+    /// Returns false if the rows have a fixed order, such as a call tree's.
     fn can_sort(&self) -> bool {
         true
     }
-    /// The text in place of rows if there are none.
+    /// Returns the text that is shown if there are no rows.
     fn nothing(&self) -> &'static str {
         "nothing in this interval"
     }
-    /// The text before the name, which is never shortened.
+    /// Returns the text before a row's name. Unlike the name, it is never shortened.
     fn lead(&self, _row: usize) -> String {
         String::new()
     }
-    /// The text and the name, by which a row is found.
+    /// Returns `lead` and `name` together: filters search in it, and the cursor follows it.
     fn label(&self, row: usize) -> String {
         self.lead(row) + self.name(row)
     }
 }
 
-/// The rows whose labels contain `filter`, in order. The column behind the last one is that of the names.
+/// Returns the rows whose labels contain `filter`, sorted by `column`. A number beyond the last column of numbers sorts
+/// by names.
 pub(super) fn order(rows: &dyn Rows, filter: &str, column: usize, is_reversed: bool) -> Vec<usize> {
     let wanted = filter.to_lowercase();
     let is_kept =
@@ -72,7 +73,7 @@ pub(super) fn order(rows: &dyn Rows, filter: &str, column: usize, is_reversed: b
     order
 }
 
-/// A value a second, with as many digits as are of use.
+/// Formats a value per second: with one decimal below 100, as a whole number from there on.
 fn rate(value: f64) -> String {
     match value {
         0.0 => "0".to_owned(),
@@ -97,7 +98,7 @@ fn named(model: &Model, method: u32) -> &str {
 /// Methods, in all their calling contexts.
 pub(super) struct Methods<'m>(pub(super) &'m Model);
 
-/// The column with the values of the last intervals.
+/// The column with bars for the values of the last intervals.
 pub(super) const BARS: Column = Column {
     title: "last",
     width: 8,
@@ -182,7 +183,7 @@ impl Rows for Methods<'_> {
     }
 }
 
-/// The last values as bars. The largest of them has the full height.
+/// Draws the last `width` values as bars. The largest of these values has the full height.
 fn bars(values: &[f64], width: usize) -> String {
     const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let last = values.get(values.len().saturating_sub(width)..);
@@ -221,13 +222,13 @@ impl Threads<'_> {
         self.0.picture.threads.get(row)
     }
 
-    /// Nanoseconds in percent of the interval.
+    /// Converts nanoseconds to percent of the interval.
     fn share(&self, ns: f64) -> f64 {
         100.0 * self.0.per_second(ns) / 1e9
     }
 }
 
-/// The state in which a thread spent most of the interval.
+/// Returns the state in which a thread spent the largest part of the interval.
 fn state(thread: &ThreadFigures) -> &'static str {
     let reasons = Waiting::REASONS.iter().zip(thread.waiting.parts());
     let waits = reasons.map(|(reason, ns)| match *reason {
@@ -265,7 +266,7 @@ impl Rows for Threads<'_> {
         match column {
             0 => thread.running_ns.unwrap_or(-1.0),
             1 => thread.waiting.total_ns() as f64,
-            // States that are equal stand together.
+            // The bytes of the state's name as a number: rows of the same state stand together.
             _ => state(thread)
                 .bytes()
                 .fold(0.0, |sum, byte| 256.0 * sum + f64::from(byte)),
@@ -309,7 +310,7 @@ const TREE: [Column; 2] = [
     },
 ];
 
-/// The most columns by which a name is indented.
+/// Maximum number of columns by which a name is indented.
 const DEEPEST: u32 = 30;
 
 impl Rows for Tree<'_> {
@@ -384,7 +385,7 @@ const ALLOCATIONS: [Column; 3] = [
     },
 ];
 
-/// The most columns of a type, so that its place is seen, too.
+/// Maximum width of a type. It leaves room for the place.
 const WIDEST_TYPE: usize = 24;
 
 impl Allocations<'_> {
@@ -392,7 +393,7 @@ impl Allocations<'_> {
         self.0.picture.allocations.as_deref().unwrap_or_default()
     }
 
-    /// The type and the place, between which a name has two blanks.
+    /// Splits the name of a row into type and place, which two blanks separate.
     fn type_and_place(&self, row: usize) -> (&str, &str) {
         let name = self.all().get(row).map_or("", |place| &place.name);
         name.split_once("  ").unwrap_or(("", name))
@@ -421,7 +422,7 @@ impl Rows for Allocations<'_> {
         if self.0.picture.allocations.is_some() {
             "no allocations in this interval"
         } else {
-            "allocations are not recorded; for them, start with --alloc sampled"
+            "allocations are not recorded; for them, start loadhook top with --alloc sampled"
         }
     }
 
@@ -474,7 +475,7 @@ const NEIGHBOURS: [Column; 2] = [
 ];
 
 impl<'m> Neighbours<'m> {
-    /// The calls from and to the method of this name. They are empty if it was not met in the interval.
+    /// Collects the calls from and to the method of this name. There are none if the method is not in the interval.
     pub(super) fn new(model: &'m Model, name: &str) -> Neighbours<'m> {
         let sorted = |is_it: &dyn Fn(&Calls) -> bool| {
             let all = model.picture.calls.iter().copied();
@@ -496,7 +497,7 @@ impl<'m> Neighbours<'m> {
         self.callers.iter().chain(&self.callees).nth(row)
     }
 
-    /// The method at the other end.
+    /// Returns the caller of a row of `callers`, or the callee of a row of `callees`.
     fn other(&self, row: usize) -> Option<u32> {
         let calls = self.at(row)?;
         if row < self.callers.len() {

@@ -13,13 +13,13 @@ use super::model::Model;
 use super::rows::Rows;
 use super::session::{Session, View};
 
-/// The lines above the rows: two with facts, the tabs, the titles of columns.
+/// The number of lines above the rows: two with facts, the tabs, the titles of columns.
 const HEAD: u16 = 4;
 
-/// The smallest screen on which anything is of use.
+/// The smallest screen, in columns and lines, that shows anything useful.
 const SMALLEST: (u16, u16) = (20, 6);
 
-/// The facts that are on the screen beside the figures.
+/// Facts that the screen shows beside the figures.
 pub(super) struct Facts {
     pub(super) pid: u32,
     /// The answer to the last key, or the end of the process.
@@ -135,7 +135,7 @@ fn tabs(buffer: &mut Buffer, session: &Session, facts: &Facts) {
     }
 }
 
-/// The sign of the column by which a table is sorted.
+/// Returns the sign before the title of the column by which a table is sorted.
 fn arrow(is_reversed: bool) -> &'static str {
     if is_reversed { "▲" } else { "▼" }
 }
@@ -206,7 +206,7 @@ fn titles(buffer: &mut Buffer, session: &Session, rows: &dyn Rows) {
     );
 }
 
-/// The text at the right end of a column.
+/// Aligns a text to the right of a column.
 fn padded(text: &str, columns: usize) -> String {
     let text = clipped(text, columns);
     let blanks = " ".repeat(columns.saturating_sub(width(&text)));
@@ -258,8 +258,8 @@ const HELP: [(&str, &str); 17] = [
     ("< >", "sort by the column to the left or right; r reverses"),
     ("Enter", "callers and callees of the method; Esc goes back"),
     ("+", "count the calls of the method at the cursor"),
-    ("-", "no longer count the calls of this method"),
-    ("p", "pause the screen; the program is watched on"),
+    ("-", "stop counting the calls of the method at the cursor"),
+    ("p", "pause the screen; recording goes on"),
     ("s", "write a profile of everything so far to a file"),
     (
         "q, Ctrl-C",
@@ -271,12 +271,9 @@ const HELP: [(&str, &str); 17] = [
         "counted calls, – for methods that are not counted",
     ),
     ("self %", "share of the running time, without callees"),
-    ("total %", "the same with callees"),
+    ("total %", "share of the running time, with callees"),
     ("mean", "mean time of a call, with callees"),
-    (
-        "last",
-        "calls/s (or self %) of the last intervals, relative",
-    ),
+    ("last", "calls/s (or self %) of the last intervals, as bars"),
     ("CPU %", "100 is one processor"),
 ];
 

@@ -27,13 +27,13 @@ impl View {
     }
 }
 
-/// Something that a key asks for, beyond the screen.
+/// The action of a key that changes more than the state of the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     Quit,
     /// Stop the process, as Ctrl-Z does.
     Suspend,
-    /// Begin or end the pause, after which the screen changes no more.
+    /// Begin or end a pause. During a pause, the figures on the screen do not change.
     Pause,
     Snapshot,
     /// Include or exclude this method of the picture.
@@ -51,7 +51,7 @@ struct Sorting {
 /// The state of the screen.
 pub(super) struct Session {
     pub(super) view: View,
-    /// The names of the methods whose callers and callees are shown, the last on top.
+    /// The methods whose callers and callees were asked for, by name. The last one is shown; Esc removes it.
     pub(super) visited: Vec<String>,
     pub(super) filter: String,
     /// True while keys go to the filter.
@@ -59,13 +59,13 @@ pub(super) struct Session {
     pub(super) is_paused: bool,
     pub(super) shows_help: bool,
     sorting: [Sorting; View::ALL.len()],
-    /// The rows of the table that are shown, in order.
+    /// The rows that the filter leaves, in the order of the screen.
     pub(super) order: Vec<usize>,
     /// The place of the cursor in `order`.
     pub(super) cursor: usize,
-    /// The first place that is on the screen.
+    /// The place in `order` of the first row on the screen.
     pub(super) top: usize,
-    /// The label at the cursor, once the cursor was moved. The cursor follows it.
+    /// The label of the row that the cursor follows; `None` while the cursor is at the first row.
     followed: Option<String>,
     /// The number of rows on the screen.
     pub(super) height: usize,
@@ -94,7 +94,7 @@ impl Session {
         }
     }
 
-    /// The table that is shown.
+    /// Returns the table that is shown.
     pub(super) fn rows<'m>(&self, model: &'m Model) -> Box<dyn Rows + 'm> {
         if let Some(name) = self.visited.last() {
             return Box::new(Neighbours::new(model, name));
@@ -107,7 +107,7 @@ impl Session {
         }
     }
 
-    /// The column by which the table is sorted, and true if the smallest value is first.
+    /// Returns the column by which the table is sorted, and true if the order is reversed.
     pub(super) fn sorted_by(&self) -> (usize, bool) {
         let sorting = self.sorting[self.view as usize];
         (sorting.column, sorting.is_reversed)
@@ -136,7 +136,7 @@ impl Session {
             .min(last.max(self.cursor.saturating_sub(height - 1)));
     }
 
-    /// Carries out a key, or returns the action that it asks for.
+    /// Carries out a key on the screen. Returns the action if the key asks for more.
     pub(super) fn key(&mut self, key: KeyEvent, model: &Model) -> Option<Action> {
         if key.modifiers.contains(KeyModifiers::CONTROL) {
             return match key.code {
@@ -221,7 +221,7 @@ impl Session {
             _ => return,
         };
         let rows = self.rows(model);
-        // At the first row, the cursor stays there, whatever comes to the top.
+        // A cursor at the first row stays there and follows no row.
         let row = self.order.get(self.cursor).filter(|_| self.cursor > 0);
         self.followed = row.map(|row| rows.label(*row));
     }
@@ -238,7 +238,7 @@ impl Session {
         self.rewind();
     }
 
-    /// Sorts by the next column, or by the one before.
+    /// Sorts by the column to the right (1) or to the left (-1), and goes round at the ends.
     fn sort(&mut self, model: &Model, step: isize) {
         let rows = self.rows(model);
         if !rows.can_sort() {

@@ -79,8 +79,8 @@ impl Screen {
         Ok(before != self.size)
     }
 
-    /// Stops the process and those that belong to the same job of the shell, until the shell lets them go on. Where no
-    /// shell can do so, the kernel ignores the signal.
+    /// Stops all processes of this shell job, until the shell continues them. If no shell can continue them (an
+    /// orphaned process group), the kernel ignores the signal.
     pub(super) fn suspend(&mut self) -> io::Result<()> {
         self.terminal.show_cursor()?;
         leave();
@@ -88,7 +88,7 @@ impl Screen {
         self.enter()
     }
 
-    /// Takes the terminal again if the process was stopped. Returns whether it was.
+    /// Takes the terminal again if the process was stopped. Returns whether the process was stopped.
     pub(super) fn resume(&mut self) -> io::Result<bool> {
         let was_stopped = self.goes_on.swap(false, Ordering::SeqCst);
         if was_stopped {
@@ -126,12 +126,12 @@ fn wait_for_input(longest: Duration) -> io::Result<bool> {
     }
     let gone = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
     if waited[0].revents().intersects(gone) {
-        return Err(io::Error::other("it is gone"));
+        return Err(io::Error::other("the terminal is gone"));
     }
     Ok(waited[0].revents().contains(PollFlags::IN))
 }
 
-/// Gives the terminal back, as far as possible.
+/// Gives the terminal back to the shell. Failures are ignored.
 fn leave() {
     let _ = disable_raw_mode();
     let _ = execute!(stdout(), LeaveAlternateScreen);

@@ -17,30 +17,31 @@ use crate::jvm::Jvm;
 use crate::live::{Failure, Live};
 use crate::output::{PRIVATE, write_beside};
 
-/// Interval at which the process is checked while nothing is to be done.
+/// Interval at which the worker thread checks, between profiles, that the process still runs.
 const PERIOD: Duration = Duration::from_millis(200);
 
-/// Something to do.
+/// An order of the screen to the worker thread.
 pub(super) enum Order {
-    /// Take no profiles until the next such order.
+    /// Take no profiles (true), or take profiles again (false).
     Pause(bool),
     /// Write a profile of everything so far to a file in this folder.
     Snapshot(PathBuf),
-    /// Change what is counted, by a pattern.
+    /// Count the calls of the methods that match this pattern.
     Include(String),
+    /// Stop counting the calls of the methods that match this pattern.
     Exclude(String),
 }
 
-/// Something to show.
+/// A message of the worker thread to the screen.
 pub(super) enum News {
     Figures(Box<Model>),
     /// The answer to an order.
     Said(String),
-    /// The process or its agent is gone.
+    /// The process or its agent is gone, for this reason.
     Ended(String),
 }
 
-/// The work of the thread.
+/// The worker thread: the connection to the agent, and the channels to and from the screen.
 pub(super) struct Worker<'j> {
     pub(super) live: Live<'j>,
     pub(super) jvm: &'j Jvm,
@@ -49,7 +50,7 @@ pub(super) struct Worker<'j> {
 }
 
 impl<'j> Worker<'j> {
-    /// Works until nobody can give orders any more, or until the process or its agent is gone.
+    /// Works until the screen drops its sender of orders, or until the process or its agent is gone.
     pub(super) fn work(mut self) -> Live<'j> {
         let mut history = History::default();
         let mut earlier: Option<Profile> = None;
@@ -92,11 +93,12 @@ impl<'j> Worker<'j> {
     }
 
     fn tell(&self, news: News) {
-        // Nobody listens any more when the screen is closed.
+        // This fails when the screen is closed.
         let _ = self.news.send(news);
     }
 
-    /// The reason why there are no more figures. The end of the process explains all other faults.
+    /// Returns the reason why there are no more figures. If the process has ended, this is the reason, because it
+    /// explains every other fault.
     fn end(&self, fault: &str) -> String {
         if self.jvm.has_ended() {
             format!("process {} has ended", self.jvm.pid())
@@ -144,7 +146,7 @@ impl<'j> Worker<'j> {
     }
 }
 
-/// The figures since the profile before. The first profile has all since the agent began.
+/// Makes the figures of the interval between two profiles. Without an earlier one, the interval begins with the agent.
 fn model(history: &mut History, earlier: Option<&Profile>, profile: &Profile) -> Model {
     let picture = match earlier {
         Some(earlier) => Picture::of(&since(earlier, profile)),
@@ -154,7 +156,7 @@ fn model(history: &mut History, earlier: Option<&Profile>, profile: &Profile) ->
     history.next(picture, command)
 }
 
-/// The name of a profile that is not there yet.
+/// Returns a file name for a profile that no file in `folder` has yet.
 fn free_name(folder: &Path, pid: u32) -> PathBuf {
     let names = (1..).map(|number: u32| folder.join(format!("loadhook-{pid}-{number}.pb.gz")));
     let mut free = names.filter(|name| name.symlink_metadata().is_err());

@@ -9,7 +9,7 @@ use super::{Asked, Connections, MOST_CONNECTIONS, PATIENCE, Server};
 use crate::serve::guard::Token;
 use crate::serve::http::Reply;
 
-/// A server that tells what it was asked. It ends when this is dropped.
+/// A server that replies with the request's method, target and length. It ends when this value is dropped.
 struct Running {
     port: u16,
     token: String,
@@ -63,7 +63,7 @@ impl Running {
         reply
     }
 
-    /// The page without further headers.
+    /// Asks for the page, with the header `Host` only.
     fn page(&self) -> String {
         self.ask(&format!(
             "GET /{}/ HTTP/1.1\r\nHost: localhost\r\n\r\n",

@@ -1,4 +1,4 @@
-//! The screens as text.
+//! Compares the screen, as text, with the text that is expected.
 
 use loadhook_profile::analysis::picture::{
     Branch, Calls, MethodFigures, Picture, PlaceFigures, ThreadFigures,
@@ -86,7 +86,7 @@ fn facts() -> Facts {
     }
 }
 
-/// The screen after these keys.
+/// Returns the screen after these keys, as text.
 fn screen(keys: &str, size: (u16, u16), facts: &Facts) -> String {
     let model = model();
     let mut session = Session::new();
@@ -209,7 +209,7 @@ fn any_size_can_be_drawn() {
     );
 }
 
-/// Each key and each interval takes milliseconds with so many methods.
+/// Even with so many methods, each key and each interval takes only milliseconds.
 #[test]
 fn a_hundred_thousand_methods_can_be_shown() {
     const METHODS: u32 = 100_000;
