@@ -1,4 +1,4 @@
-//! Tests of `loadhook attach` with real JVMs. The program goes on, and no file is left in its `/tmp`.
+//! Tests of `loadhook attach` with real JVMs. The watched program must go on, and no file may be left in its `/tmp`.
 
 mod common;
 
@@ -15,7 +15,7 @@ use rustix::process::Signal;
 
 const STEP: &str = "watched.Looping";
 
-/// The files of a command in `/tmp` of a process.
+/// Returns the names of the files that `loadhook attach` has in the `/tmp` of a process.
 fn left_over(pid: &str, own_pid: &str) -> Vec<String> {
     let tmp = PathBuf::from(format!("/proc/{pid}/root/tmp"));
     let mut names = names(&tmp);
@@ -76,7 +76,7 @@ fn a_running_program_is_watched_for_a_while() {
     }
 }
 
-/// The processor time of a process in user mode, in hundredths of a second (proc_pid_stat(5)).
+/// Returns the processor time of a process in user mode, in hundredths of a second (proc_pid_stat(5)).
 fn user_ticks(pid: &str) -> u64 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("the process is alive");
     let fields = stat.rsplit(')').next().unwrap_or_default();
@@ -87,7 +87,7 @@ fn user_ticks(pid: &str) -> u64 {
 #[test]
 fn without_patterns_only_samples_are_taken() {
     let jvm = looping(17, &[]);
-    // After this time the method is compiled.
+    // After half a second of processor time, the JVM has compiled the method.
     until(&jvm.0, || user_ticks(&jvm.pid()) > 50);
     let folder = folder();
     let result = done(&mut attach(
@@ -109,7 +109,7 @@ fn without_patterns_only_samples_are_taken() {
 #[test]
 fn a_signal_ends_the_watching_with_a_table() {
     let jvm = looping(17, &[]);
-    // The second time shows that the agent has left the first time.
+    // The second attaching succeeds only if the agent left after the first.
     for signal in [Signal::INT, Signal::TERM] {
         let folder = folder();
         let watching = Watching::start(folder.path(), &jvm.pid(), INCLUDE);
@@ -131,7 +131,7 @@ fn the_agent_of_a_killed_command_leaves() {
     watching.command.wait().expect("the command ends");
     until(&jvm.0, || left_over(&jvm.pid(), &jvm.pid()).is_empty());
     assert_eq!(names(folder.path()), [""; 0]);
-    // The agent is no longer there, so it can be loaded again.
+    // The agent has left the JVM, so it can be loaded again.
     let options = [INCLUDE, &["--duration", "500ms"]].concat();
     let result = done(&mut attach(folder.path(), &jvm.pid(), &options));
     result.expect(0, "", &["watched.Looping.step"]);
@@ -196,7 +196,7 @@ fn a_process_is_watched_by_one_command() {
     jvm.ends_well();
 }
 
-/// A JVM that the agent watches from the start.
+/// `loadhook run` watches the JVM from the start, so a later `loadhook attach` is refused.
 #[test]
 fn a_program_under_run_is_refused() {
     let java = Jdk::find(17).expect("JDK 17 is installed").java();
@@ -272,7 +272,7 @@ fn jvms_that_load_no_agents_are_refused() {
         "-XX:+DisableAttachMechanism",
         "-XX:-EnableDynamicAgentLoading",
     ] {
-        // Without performance data, the JVM's answer says the same.
+        // Without performance data, the command learns the reason from the JVM's answer.
         for data in ["-XX:+UsePerfData", "-XX:-UsePerfData"] {
             if option.contains("Disable") && data.contains('-') {
                 continue;
@@ -288,7 +288,7 @@ fn jvms_that_load_no_agents_are_refused() {
     }
 }
 
-/// The library is copied to where the process can read it.
+/// The other user may not be able to read the agent's library, so the command copies it to the `/tmp` of the process.
 #[test]
 fn the_jvm_of_another_user_is_watched() {
     needs_root();

@@ -161,7 +161,7 @@ fn orders_that_need_another_agent_are_refused() {
     jvm.ends_well();
 }
 
-/// Another process listens in place of the agent, as in a container that shares `/tmp`.
+/// Another process listens at the agent's socket, as can happen if containers share one `/tmp`.
 #[test]
 fn an_agent_of_another_process_gets_no_orders() {
     let jvm = looping(17, &[]);
@@ -204,12 +204,13 @@ fn an_agent_of_another_process_gets_no_orders() {
     fs::remove_file(&path).expect("the socket is there");
 }
 
-/// The private folder of a user.
+/// Returns the folder with the sockets of a user's agents.
 fn private(user: u32) -> PathBuf {
     PathBuf::from(format!("/tmp/loadhook-{user}"))
 }
 
-/// Root reaches an agent of another user. A folder that this user has not made is not used.
+/// Root can give orders to an agent of another user. The agent uses no folder for its socket that this user has not
+/// made; here root has made it first.
 #[test]
 fn the_agent_of_another_user_takes_orders() {
     needs_root();

@@ -136,7 +136,7 @@ fn shows_retained_objects_and_paths_to_roots() {
         .expect("the array is listed");
     assert!(shown(&["--path", identifier]).starts_with("Dump$Held[] 0x"));
 
-    // The array has a header of 16 bytes and 321 references; each of its objects has 16 bytes.
+    // The array has a header of 16 bytes and 321 references of 4 bytes. It retains 321 objects of 16 bytes each.
     let objects = shown(&["--biggest", "--top", "1000000"]);
     let held = objects
         .lines()

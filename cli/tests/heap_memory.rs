@@ -18,11 +18,11 @@ use serde_json::Value;
 /// Maximum memory for a histogram, in MB.
 const MOST_FOR_HISTOGRAM: u64 = 50;
 const MOST_FOR_GRAPH: u64 = 2000;
-/// Maximum memory for the page, in MB. It holds the graph, and hashes of about ten million arrays.
+/// Maximum memory for the page, in MB. The command holds the graph, and hashes of about ten million arrays.
 const MOST_FOR_PAGE: u64 = 3000;
 
-/// The classes of the objects that `heap.Many` retains, with their retained sizes as HotSpot lays
-/// them out with compressed references.
+/// Returns the classes of the objects that `heap.Many` retains, with their retained sizes on a HotSpot
+/// with compressed references.
 fn expected() -> [(&'static str, u64); 3] {
     let aligned = |bytes: u64| bytes.next_multiple_of(8);
     let depths = 0..=21_u32;
@@ -54,7 +54,7 @@ fn json(folder: &Path, options: &[&str], most: u64) -> Result<Value> {
     Ok(serde_json::from_str(&output)?)
 }
 
-/// The rows of the list named `list` whose class is `class`.
+/// Returns the rows of the list named `list` whose class is `class`.
 fn rows<'j>(json: &'j Value, list: &str, class: &str) -> impl Iterator<Item = &'j Value> {
     let rows = json[list].as_array().into_iter().flatten();
     rows.filter(move |row| row["class"] == class)

@@ -12,13 +12,13 @@ use loadhook_testkit::dump::{THREAD, Writer};
 
 const EVIL: &str = "</script><img src=x onerror=alert(1)>\u{202e}";
 
-/// The name of the evil class as the page shows it: class files separate packages with `/`, the
-/// page with `.`.
+/// Returns the name of the evil class as the page shows it: class files separate packages by `/`, the
+/// page by `.`.
 fn evil() -> String {
     EVIL.replace('\u{202e}', "\\u{202e}").replace('/', ".")
 }
 
-/// A dump with a root that retains a chain of arrays and two equal strings. Some names contain
+/// Makes a dump with a root that retains a chain of arrays and two equal strings. Some names contain
 /// markup. Arrays lie far apart, because the reader infers the size of array headers from the
 /// distances between arrays.
 fn dump() -> Vec<u8> {
@@ -76,8 +76,8 @@ fn nothing_comes_from_outside() {
             "{word}"
         );
     }
-    // Markup in the data must end neither the script element nor the page. So only two script
-    // elements end.
+    // Markup in the data must end neither the script element nor the page. So the page has only two
+    // end tags of scripts.
     assert_eq!(page.matches("</script>").count(), 2);
     assert!(!page.contains('\u{202e}'));
 }

@@ -65,8 +65,8 @@ fn paths_from_a_class_and_a_variable_are_shown_on_every_jvm() {
             "\nroot: variable of thread \"the holder\" 0x",
             " in heap.Leaking.hold(Leaking.java:43)\n",
         ];
-        // The path may also end in `Object.wait`, which the method `hold` called: its frame refers
-        // to the object, too.
+        // The path may also end in `Object.wait`, which the method `hold` calls: the frame of
+        // `Object.wait` refers to the object, too.
         let waits = " in java.lang.Object.wait";
         let is_named = mine.contains(thread) && (mine.ends_with(frame) || mine.contains(waits));
         assert!(is_named, "{feature} {via}: {mine}");
@@ -75,7 +75,8 @@ fn paths_from_a_class_and_a_variable_are_shown_on_every_jvm() {
         assert_eq!(json["thread"]["name"], "the holder");
         assert!(json["frame"]["method"].is_string(), "{json}");
 
-        // If a path is cut, half of the objects shown are at each of its ends.
+        // If a path is too long for --top, half of the shown objects are at its beginning and half at
+        // its end.
         let long = path(folder.path(), "heap.Leaking$Node", &["--top", "4"]);
         let is_node = |line: &&&str| line.contains("heap.Leaking$Node 0x");
         let lines: Vec<&str> = long.lines().collect();
@@ -166,7 +167,7 @@ fn every_kind_of_root_is_described() {
     assert_eq!(root_of(0x1200), format!("root: {worker}"));
 }
 
-/// A dump with a thread, a frame on its stack, and a variable in the frame that refers to 0x2000.
+/// Makes a dump with a thread, a frame on its stack, and a variable of the frame that refers to 0x2000.
 fn named(name: &str, class: &str, file: &str) -> Writer {
     let mut writer = Writer::new();
     writer.strings();

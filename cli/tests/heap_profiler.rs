@@ -56,8 +56,8 @@ fn a_program_under_the_agent_has_the_objects_of_the_plain_one() {
             2 * left_out > bytes(&all),
             "more than half of the dump's bytes should belong to the profiler, but only {left_out} do: {all}"
         );
-        // With the agent, the JVM loads some more classes, which create a few objects of the
-        // program.
+        // With the agent, the JVM loads a few more classes of the JDK. Their objects count as objects
+        // of the program.
         let grown = bytes(&own).abs_diff(bytes(&plain));
         assert!(
             20 * grown < bytes(&plain),
@@ -75,7 +75,7 @@ fn a_program_under_the_agent_has_the_objects_of_the_plain_one() {
             let out = shown(folder.path(), &arguments).out;
             assert!(out.contains(LINE), "{view:?}");
             // The program's class loaders searched for the tracker's class. They created strings
-            // with its name, which belong to the program.
+            // with the name of this class. These strings belong to the program.
             assert!(
                 view == ["--duplicates"] || !out.contains("$Loadhook"),
                 "{view:?}"

@@ -17,7 +17,7 @@ use loadhook_profile::format::pprof;
 use loadhook_testkit::dump::Writer;
 use loadhook_testkit::process;
 
-/// A dump without objects.
+/// Makes a dump without objects.
 fn nothing() -> Vec<u8> {
     let mut dump = b"JAVA PROFILE 1.0.2\0\0\0\0\x08\0\0\0\0\0\0\0\0".to_vec();
     dump.extend([0x2c, 0, 0, 0, 0, 0, 0, 0, 0]);
@@ -150,7 +150,7 @@ fn a_cut_in_the_last_bytes_of_a_packed_file_is_reported() {
     fails(&heap(folder.path(), &["heap.hprof.gz", "--biggest"]), cut);
 }
 
-/// As gzip does, the command unpacks the data and warns about bytes that follow them.
+/// Like gzip, the command unpacks the data and warns about bytes behind the data.
 #[test]
 fn bytes_behind_a_compressed_dump_are_ignored_with_a_warning() {
     let folder = folder();
@@ -196,7 +196,7 @@ fn bytes_behind_a_compressed_dump_are_ignored_with_a_warning() {
     ] {
         assert!(shown.err.contains(says), "{}", shown.err);
     }
-    // Bytes after the data that begin like a gzip member are read as one, so they must be valid.
+    // If the bytes after the data begin like a gzip member, they are read as a member. This one is not valid.
     fs::write(
         &file,
         [&whole[..], b"\x1f\x8b\xff no method of packing"].concat(),

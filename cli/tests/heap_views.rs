@@ -12,7 +12,7 @@ use flate2::write::GzEncoder;
 use loadhook_testkit::dump::{INT, THREAD, Writer};
 use serde_json::{Value, json};
 
-/// A dump with this number of equal strings. Its names and texts contain control characters that
+/// Makes a dump with this number of equal strings. Its names and texts contain control characters that
 /// would move a terminal's cursor if they were printed.
 fn dump(strings: u64) -> Vec<u8> {
     let mut writer = Writer::new();
@@ -239,7 +239,7 @@ fn identifiers_are_whole_in_narrow_terminals() {
         .expect("the test file can be written");
     let mut command = loadhook(folder.path(), &["heap", "a.hprof", "--threads"]);
     let shown = done(command.env("COLUMNS", "70")).out;
-    // The two lines about the dump, and an empty line.
+    // Skip the two lines about the dump, and an empty line.
     let lines: Vec<&str> = shown.lines().skip(3).collect();
     for (line, has) in lines.iter().zip([
         " 0xffff1200",

@@ -1,4 +1,4 @@
-//! Tests of `loadhook hprof`, on texts written after the manual, and of `loadhook run --hprof` and `--jvmpi`.
+//! Tests of `loadhook hprof`, on files written by the rules of HPROF's manual, and of `loadhook run --hprof` and `--jvmpi`.
 
 mod common;
 
@@ -130,7 +130,7 @@ fn faults_are_placed_and_the_part_before_them_is_shown() {
     );
 }
 
-/// The options reach the agent, and the file can be read.
+/// `loadhook run --hprof` passes the options to the agent, and `loadhook hprof` can read the file.
 #[test]
 fn a_command_runs_with_the_options_of_hprof() {
     let folder = folder();
@@ -166,7 +166,7 @@ fn a_command_runs_with_the_options_of_hprof() {
     assert!(wrong.err.contains(fault), "{}", wrong.err);
 }
 
-/// Starts `loadhook hprof listen` at a free port. Returns it with its messages and the address.
+/// Starts `loadhook hprof listen` at a free port. Returns the process, its messages, and the address.
 fn listen(folder: &Path, send: &[&str]) -> (Child, impl BufRead, String) {
     let mut command = loadhook(folder, &["hprof", "listen", "0", "-o", "out.hprof"]);
     command
@@ -194,7 +194,8 @@ fn stream() -> Vec<u8> {
     stream
 }
 
-/// A stream becomes a file, and the commands go to the program. Who is no program is turned away.
+/// The program's stream is written to a file, and the commands go to the program. A client that sends no stream is
+/// turned away.
 #[test]
 fn a_stream_is_taken_into_a_file() {
     let folder = folder();
@@ -228,7 +229,7 @@ fn a_stream_is_taken_into_a_file() {
     assert_eq!(files.count(), 1);
 }
 
-/// A signal ends the file where the stream is.
+/// After a signal, the file has what the stream has sent so far.
 #[test]
 fn an_interrupted_stream_is_kept() {
     let folder = folder();

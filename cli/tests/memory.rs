@@ -1,5 +1,5 @@
-//! Tests that `loadhook rewrite` takes memory for the entries that it currently works on, not for
-//! the whole archive. The tests make archives of a gigabyte, so only `.ci/run` runs them:
+//! Tests that `loadhook rewrite` takes memory only for the entries in work, not for the whole
+//! archive. The tests make archives of a gigabyte, so only `.ci/run` runs them:
 //!
 //!     cargo test -p loadhook --test memory --release -- --ignored --nocapture
 
@@ -49,7 +49,7 @@ impl Class {
         Some(Class { bytes, name })
     }
 
-    /// Path and bytes of a copy of this class in another package.
+    /// Makes a copy of this class in another package. Returns its path and bytes.
     fn moved(&self, to: &str) -> (String, Vec<u8>) {
         let old = &self.bytes[self.name.start + 3..self.name.end];
         let name = format!("{to}/{}", String::from_utf8_lossy(old));

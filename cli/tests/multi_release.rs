@@ -1,5 +1,5 @@
 //! Tests of archives with several versions of a class, for several releases of Java. Each version
-//! is rewritten, and the one that the JVM loads is counted.
+//! is rewritten, and the calls of the version that the JVM loads are counted.
 
 mod common;
 

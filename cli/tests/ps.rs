@@ -15,7 +15,7 @@ use loadhook_testkit::jdk::Jdk;
 use rustix::process::{Signal, geteuid};
 use serde_json::Value;
 
-/// The output of `loadhook ps --json` and of `loadhook ps`.
+/// Runs `loadhook ps --json` and `loadhook ps`, and returns both outputs.
 fn listed() -> (Value, String) {
     let folder = folder();
     let json = done(&mut loadhook(folder.path(), &["ps", "--json"]));
@@ -34,14 +34,14 @@ fn both(json: Done, table: Done) -> (Value, String) {
     (rows, table.out)
 }
 
-/// The row of a process; there may be other JVMs on this machine.
+/// Finds the row of a process. There may also be rows of other JVMs on this machine.
 fn row(rows: &Value, pid: &str) -> Option<Value> {
     let pid: u32 = pid.parse().expect("a process id");
     let mut rows = rows.as_array().expect("a list of JVMs").iter();
     rows.find(|row| row["pid"] == pid).cloned()
 }
 
-/// The row of a process in the table, and the indented lines below it.
+/// Returns the row of a process in the table, and the indented lines below it.
 fn lines(table: &str, pid: &str) -> Vec<String> {
     let is_row = |line: &&str| line.split_whitespace().next() == Some(pid);
     let titles = table.lines().next().unwrap_or_default();
@@ -72,7 +72,7 @@ fn a_jvm_is_listed_with_its_program() {
     let user = found["user"].as_str().expect("the user is known");
     let words: Vec<&str> = line.split_whitespace().collect();
     assert_eq!(words, [&*jvm.pid(), user, version, "heap.Held"]);
-    // A JVM that was killed has left its socket, and this one has the same process id.
+    // Make a socket as of a killed JVM that had the same process id.
     let sockets = control::folder(geteuid().as_raw());
     let _ = DirBuilder::new().mode(0o700).create(&sockets);
     let socket = sockets.join(control::socket_name(jvm.0.id()));
@@ -80,7 +80,7 @@ fn a_jvm_is_listed_with_its_program() {
     let (_, table) = listed();
     assert_eq!(lines(&table, &jvm.pid())[1..], [""; 0]);
     fs::remove_file(&socket).expect("the socket can be removed");
-    // This loads the agent.
+    // The walk loads the agent into the JVM, so the table shows the agent from now on.
     let folder = folder();
     let walked = done(&mut dump(
         folder.path(),

@@ -307,7 +307,7 @@ fn impossible_outputs_are_refused() -> Result<()> {
     Ok(())
 }
 
-/// Length of the temporary file into which the output is written; `None` if there is no such file.
+/// Returns the length of the temporary file to which the output is written; `None` if there is none.
 fn beside(folder: &Path) -> Result<Option<u64>> {
     for name in names(folder)? {
         if name.starts_with(".loadhook-") {
@@ -408,8 +408,7 @@ fn an_interrupt_leaves_nothing_behind() -> Result<()> {
                 ensure!(fs::read(&path)? == before);
                 return Ok(());
             }
-            // The signal came before the command handled signals, or after its end. So the next one
-            // comes later.
+            // The signal came before the command handled signals. So send the next signal later.
             None => delay = delay * 3 / 2,
             Some(0) => delay = delay * 3 / 4,
             Some(code) => anyhow::bail!(

@@ -215,7 +215,7 @@ fn many(folder: &Path) -> Result<PathBuf> {
     Ok(place)
 }
 
-/// At every moment the folder must be the old one or the new one, even if it is rewritten in place.
+/// At every moment the folder must be complete, either old or new, even if it is rewritten in place.
 #[test]
 fn a_kill_leaves_the_old_folder_or_the_new_one() -> Result<()> {
     let folder = folder();
@@ -256,7 +256,7 @@ fn a_kill_leaves_the_old_folder_or_the_new_one() -> Result<()> {
         thread::sleep(latest * part / 12);
         child.kill()?;
         if child.wait()?.success() {
-            // The command ended before it was killed, so the next one is killed earlier.
+            // The command ended before it was killed, so kill the next command earlier.
             latest = latest * 3 / 4;
         } else {
             killed += 1;
@@ -299,8 +299,7 @@ fn an_interrupt_leaves_no_half_folder() -> Result<()> {
                 );
                 return Ok(());
             }
-            // The signal came before the command handled signals, or after its end. So the next one
-            // comes later.
+            // The signal came before the command handled signals. So send the next signal later.
             None => delay = delay * 3 / 2,
             Some(0) => delay = delay * 3 / 4,
             Some(code) => anyhow::bail!(
@@ -350,8 +349,8 @@ fn files_written_meanwhile_are_kept() -> Result<()> {
             while !is_done.load(Ordering::Relaxed) {
                 let number = (made + 1).to_string();
                 let new = logs.join(format!("{number}.new"));
-                // The rewriting may have just removed the folder, if it was empty. Then the file
-                // was not created, and nothing is expected.
+                // The rewriting may have just removed the folder, if the folder was empty. Then the
+                // file was not created, and is not expected in the output.
                 let is_made = fs::write(logs.join(&number), "made").is_ok();
                 while is_made
                     && !(fs::write(&new, &number).is_ok()

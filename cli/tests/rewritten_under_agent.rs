@@ -18,7 +18,7 @@ fn rewrite(folder: &Path, from: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Number of calls of `shop.Shop.main` in each profile of a folder, with the profile's name.
+/// Returns the name of each profile in a folder, and its number of calls of `shop.Shop.main`.
 fn mains(folder: &Path) -> Vec<(String, u64)> {
     let count = |name: String| {
         let profile = read(&folder.join(&name));

@@ -20,7 +20,7 @@ use rustix::process::{Signal, geteuid};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// A command that serves a page.
+/// A running `loadhook serve`.
 struct Serving {
     command: Child,
     address: String,
@@ -121,7 +121,7 @@ fn the_page_follows_a_program() {
     page.until("state.state === 'left' && $('live-stop').textContent === 'Watch again'");
     page.value("$('live-stop').click()");
     page.until("state.state === 'live'");
-    // A page that is loaded again shows the same place.
+    // After the page is loaded again, it shows the same part of the flame graph.
     page.value("globalThis.was = { zoom: keysTo(zoomed).join() }; sessionStorage.was = was.zoom; setTimeout(() => location.reload())");
     page.until("globalThis.was === undefined && document.documentElement.dataset.ready && state.number > 0");
     assert_eq!(
@@ -150,7 +150,7 @@ fn pages_ask_for_profiles() {
         (&json!("live"), &json!(1))
     );
     assert!(first["measures"].is_array());
-    // This is longer than the interval of profiles. Nobody asks for one, so there is none.
+    // Wait longer than the interval of profiles. No page asks for a profile, so none is taken.
     thread::sleep(Duration::from_millis(2500));
     let second = loop {
         let newest = serving.json("GET", "profile?after=1", "");

@@ -51,7 +51,7 @@ fn waiting(command: &mut Command, then: impl FnOnce(&Child)) -> Done {
     ended(process::end(loadhook).expect("the process ends"))
 }
 
-/// Process id of the JVM that `loadhook` started.
+/// Returns the process id of the JVM that `loadhook` started.
 fn child_of(loadhook: &Child) -> u32 {
     let id = loadhook.id();
     let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children"));
@@ -137,7 +137,7 @@ fn an_ignored_signal_stays_ignored() {
     assert_eq!(result.code, Some(143), "{}", result.err);
 }
 
-/// A command as a line for the shell.
+/// Returns a command as a line for the shell.
 fn line_of(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     let quoted = words.map(|word| format!("'{}'", word.to_str().expect("the text is UTF-8")));
@@ -180,7 +180,7 @@ fn at_a_terminal(end: impl FnOnce(&mut Child)) -> Done {
     done
 }
 
-/// Process id of the process named `name` among the descendants of the process `of`.
+/// Returns the process id of the process named `name` among the descendants of the process `of`.
 fn descendant(of: u32, name: &str) -> u32 {
     let comm =
         std::fs::read_to_string(format!("/proc/{of}/comm")).expect("the test file can be read");

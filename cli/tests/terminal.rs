@@ -1,4 +1,4 @@
-//! Messages on a terminal, which `script` (of the package bsdutils) makes.
+//! Tests of messages on a terminal, which the program `script` (of the package bsdutils) makes.
 
 use std::process::Stdio;
 

@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A shell in a terminal. Dropping this value ends the shell and its programs.
 struct Terminal {
-    /// The name of a tmux server that no other test uses.
+    /// The name of the tmux server, which no other test uses.
     server: String,
 }
 
@@ -66,7 +66,7 @@ impl Terminal {
         self.tmux(&["capture-pane", "-p"])
     }
 
-    /// Waits until the screen is as wanted, and returns it.
+    /// Waits until the text of the screen meets the condition, and returns this text.
     fn wait(&self, wanted: &str, is_it: impl Fn(&str) -> bool) -> String {
         let begun = Instant::now();
         loop {
@@ -92,7 +92,7 @@ impl Drop for Terminal {
     }
 }
 
-/// The command line that shows a process, then prints the exit code and the terminal's settings.
+/// Returns a command line that runs `loadhook top`, then prints the exit code and the terminal's settings.
 fn top(pid: &str, options: &str) -> String {
     let loadhook = loadhook(Path::new("/"), &[]);
     let program = loadhook.get_program().to_string_lossy().into_owned();
@@ -101,7 +101,7 @@ fn top(pid: &str, options: &str) -> String {
     )
 }
 
-/// The process `loadhook top` that shows this process.
+/// Finds the process id of the `loadhook top` that shows the process `shown`.
 fn shown_by(shown: &str) -> Option<i32> {
     let processes = fs::read_dir("/proc").expect("a folder").flatten();
     let mut pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -112,7 +112,7 @@ fn shown_by(shown: &str) -> Option<i32> {
     })
 }
 
-/// The line of the screen with this text.
+/// Returns the first line of the screen that contains a text.
 fn line<'s>(screen: &'s str, text: &str) -> &'s str {
     let mut lines = screen.lines();
     lines.find(|line| line.contains(text)).unwrap_or_default()
@@ -133,7 +133,7 @@ fn a_program_is_shown_live() {
     assert!(screen.contains(&head), "{screen}");
     terminal.press(&["/"]);
     terminal.enter("LOOPING.st");
-    // Samples meet the method also while its calls are not counted.
+    // The method has a row also while its calls are not counted, because samples show it.
     for (key, wanted) in [("-", false), ("+", true)] {
         terminal.press(&[key]);
         terminal.shows("1 class changed, longest stop ");

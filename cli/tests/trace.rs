@@ -34,14 +34,14 @@ fn slow(feature: u32, options: &[&str]) -> Held {
     Held::wait(command.arg("traced.Slow"))
 }
 
-/// The command `loadhook trace PID traced.** OPTION…`.
+/// Makes the command `loadhook trace PID traced.** OPTION…`.
 fn trace(folder: &Path, pid: &str, options: &[&str]) -> Command {
     let mut command = loadhook(folder, &["trace", pid, "traced.**"]);
     command.args(options);
     command
 }
 
-/// The calls of a method in lines of JSON.
+/// Returns the traced calls of a method from the command's lines of JSON.
 fn calls(done: &Done, method: &str) -> Vec<Value> {
     let lines = done.out.lines().map(serde_json::from_str);
     let all: Vec<Value> = lines.collect::<Result<_, _>>().expect("lines of JSON");
@@ -53,14 +53,14 @@ fn millis(call: &Value) -> u64 {
     call["duration_ns"].as_u64().expect("a number") / 1_000_000
 }
 
-/// Methods of the calls below, with their depths.
+/// Returns the methods that a traced call has called, each with its depth.
 fn below(call: &Value) -> Vec<(u64, &str)> {
     let below = call["below"].as_array().expect("a list").iter();
     let fields = below.map(|it| Some((it["depth"].as_u64()?, it["method"].as_str()?)));
     fields.collect::<Option<_>>().expect("numbers and texts")
 }
 
-/// The agent is attached for the time of the trace. Every frame is verified.
+/// The agent is attached only for the time of the trace. The JVM verifies the frames of all instrumented methods.
 #[test]
 fn slow_calls_are_shown_with_their_parts_and_stacks() {
     let jvm = slow(25, &["-Xverify:all"]);
@@ -119,7 +119,7 @@ fn slow_calls_are_shown_with_their_parts_and_stacks() {
     jvm.ends_well();
 }
 
-/// The agent that watches already records the calls, and goes on watching.
+/// If an agent watches the program already, it records the calls, and goes on watching after the trace.
 #[test]
 fn failing_calls_are_events_of_a_file() {
     let jvm = slow(17, &[]);
@@ -200,7 +200,7 @@ fn one_trace_at_a_time() {
     assert_eq!(watching.end().code, Some(0));
 }
 
-/// The fields of a call with its arguments, `this` and its result.
+/// Returns the fields of a traced call with its arguments, `this` and its result.
 fn values(call: &Value) -> (Vec<(&str, &str)>, Option<&str>, Option<&str>) {
     let arguments = call["arguments"].as_array().into_iter().flatten();
     let arguments = arguments.map(|it| Some((it["name"].as_str()?, it["value"].as_str()?)));
@@ -208,7 +208,7 @@ fn values(call: &Value) -> (Vec<(&str, &str)>, Option<&str>, Option<&str>) {
     (arguments, call["this"].as_str(), call["result"].as_str())
 }
 
-/// Only with `--args=call` the program's own `toString` is called. Calls in it are not recorded.
+/// Only `--args=call` calls the program's own `toString`. Calls inside of `toString` are not recorded.
 #[test]
 fn calls_are_shown_with_their_values() {
     let jvm = slow(25, &["-Xverify:all"]);
@@ -265,7 +265,7 @@ fn calls_are_shown_with_their_values() {
     jvm.ends_well();
 }
 
-/// A signal ends the trace with the calls so far, and so does the end of the program.
+/// At a signal, and at the end of the program, the trace ends and shows the calls so far.
 #[test]
 fn signals_and_ends_of_programs_end_a_trace() {
     let jvm = slow(17, &[]);

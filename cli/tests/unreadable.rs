@@ -1,4 +1,4 @@
-//! Files that are not there, or cannot be read: each command that reads files says what helps.
+//! Tests of files that do not exist or cannot be read. Each command that reads files says what the user can do.
 
 use std::fs;
 

@@ -16,7 +16,7 @@ use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::paths::names;
 use zip::write::SimpleFileOptions;
 
-/// The command `loadhook rewrite ARGUMENTS --verify`, with a JDK that has the verifier.
+/// Makes the command `loadhook rewrite ARGUMENTS --verify`, with a JDK that has the verifier.
 fn verify(folder: &Path, arguments: &[&str]) -> Result<Command> {
     let mut command = loadhook(folder, &["rewrite", "--verify", "--all"]);
     command.env("JAVA_HOME", Jdk::find(25)?.home);
@@ -106,7 +106,7 @@ fn folders_and_classes_are_verified() -> Result<()> {
         &["rewrite", "--all", "from", "-o", "plain"],
     ))
     .expect(0, "", &[]);
-    // The output folder exists already, and has a part of the output.
+    // The output folder exists already, with a file that must be kept and one that must be replaced.
     fs::create_dir_all(path.join("to/shop"))?;
     fs::write(path.join("to/shop/kept"), "kept")?;
     fs::write(path.join("to/text"), "old")?;

@@ -275,7 +275,7 @@ mod tests {
 
     use super::*;
 
-    /// Methods with these self times. The first calls all others.
+    /// Makes a model of methods with these self times. The first method calls all others.
     fn model(methods: &[(&str, f64)]) -> Model {
         let figures = |(method, (_, self_ns)): (u32, &(&str, f64))| MethodFigures {
             method,

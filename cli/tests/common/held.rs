@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 use super::{Done, done, ended, folder, in_environment, loadhook};
 
-/// The folder of the programs' class files.
+/// Returns the folder of the programs' class files.
 pub(crate) fn classes() -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java/heap");
     let programs = [
@@ -101,7 +101,7 @@ pub(crate) fn send(child: &Child, signal: Signal) {
     kill_process(pid, signal).expect("the process is alive");
 }
 
-/// The command `loadhook heap PID -o FILE OPTION…`.
+/// Makes the command `loadhook heap PID -o FILE OPTION…`.
 pub(crate) fn dump(folder: &Path, pid: &str, file: &str, options: &[&str]) -> Command {
     let mut command = loadhook(folder, &["heap", pid, "-o", file]);
     command.args(options);
@@ -134,8 +134,7 @@ pub(crate) fn is_whole(dump: &[u8]) -> bool {
 }
 
 /// Starts a JVM in a container: with process ids of its own, and with a `/tmp` of its own that is mounted `ro` or `rw`.
-/// Also returns the process id that the JVM has outside of the container. The process that is held is the parent of the
-/// JVM.
+/// Returns the parent of the JVM, and the process id that the JVM has outside of the container.
 pub(crate) fn in_container(
     java: &Command,
     classes: &Path,
@@ -164,8 +163,8 @@ pub(crate) fn needs_root() {
     );
 }
 
-/// Waits until `holds` returns true or the command has ended. The command is not reaped, so signals
-/// can still be sent to it.
+/// Waits until `holds` returns true or the command has ended. The ended command is not reaped, so its
+/// process id stays valid for signals.
 pub(crate) fn until(command: &Child, mut holds: impl FnMut() -> bool) {
     let _limit = process::limit(command);
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;

@@ -1,4 +1,4 @@
-//! The installed command line, and a program to run under it.
+//! The installed command `loadhook`, and a program to run under it.
 #![allow(dead_code)]
 
 pub(crate) mod held;
@@ -66,22 +66,22 @@ pub(crate) fn executable(from: &Path, to: &Path) {
     process::output(install.args(["-m", "755"]).args([from, to])).expect("the copy succeeds");
 }
 
-/// The path of the installed agent library.
+/// Returns the path of the installed agent library.
 pub(crate) fn agent() -> PathBuf {
     shared().folder.join("lib/libloadhook_agent.so")
 }
 
-/// The folder of the program's class files.
+/// Returns the folder of the program's class files.
 pub(crate) fn classes() -> PathBuf {
     shared().classes.clone()
 }
 
-/// A new temporary folder.
+/// Makes a temporary folder.
 pub(crate) fn folder() -> TempDir {
     tempfile::tempdir().expect("a temporary folder can be created")
 }
 
-/// A command with JDK 17's `java` on its path. Environment variables with JVM options are removed.
+/// Makes a command with JDK 17's `java` on its path. Environment variables with JVM options are removed.
 pub(crate) fn in_environment(program: &Path, folder: &Path) -> Command {
     let mut command = Command::new(program);
     let path = std::env::var("PATH").unwrap_or_default();
@@ -96,14 +96,14 @@ pub(crate) fn in_environment(program: &Path, folder: &Path) -> Command {
     command
 }
 
-/// The command `loadhook ARGUMENTS` in a folder.
+/// Makes the command `loadhook ARGUMENTS` in a folder.
 pub(crate) fn loadhook(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = in_environment(&shared().folder.join("bin/loadhook"), folder);
     command.args(arguments);
     command
 }
 
-/// The command `loadhook run OPTIONS -- java -cp CLASSES shop.Shop ARGUMENTS`.
+/// Makes the command `loadhook run OPTIONS -- java -cp CLASSES shop.Shop ARGUMENTS`.
 pub(crate) fn run(folder: &Path, options: &[&str], arguments: &[&str]) -> Command {
     let mut command = loadhook(folder, &["run"]);
     command.args(options).args(["--", "java", "-cp"]);
@@ -148,7 +148,7 @@ impl Done {
     }
 }
 
-/// The names of the profiles in a folder.
+/// Returns the names of the profiles in a folder.
 pub(crate) fn profiles(folder: &Path) -> Vec<String> {
     let mut names = paths::names(folder).expect("the test folder can be listed");
     names.retain(|name| name.contains(".pb.gz"));
@@ -160,7 +160,7 @@ pub(crate) fn read(file: &Path) -> Profile {
     pprof::read(&bytes[..]).unwrap_or_else(|e| panic!("{}: {e}", file.display()))
 }
 
-/// The number of calls of a method, summed over all threads and callers.
+/// Returns the number of calls of a method, summed over all threads and callers.
 pub(crate) fn calls(profile: &Profile, class: &str, method: &str) -> u64 {
     let is_it = |at: u32| {
         let found = &profile.methods[at as usize];
@@ -194,8 +194,8 @@ pub(crate) fn most_memory(command: &mut Command) -> anyhow::Result<(String, u64)
         if let Some(code) = child.try_wait()? {
             break code;
         }
-        // The memory of a process is unknown after it has ended. So the peak is read again and
-        // again until then.
+        // The kernel does not tell the peak of a process that has ended. So the peak is read again and
+        // again until the process ends.
         if let Some(bytes) = process::peak_memory(&id) {
             peak = bytes / 1024 / 1000;
         }

@@ -28,7 +28,7 @@ pub(crate) fn looping(feature: u32, options: &[&str]) -> Held {
     Held::wait(command.arg("watched.Looping"))
 }
 
-/// The command `loadhook attach PID -o p.pb.gz OPTION…`.
+/// Makes the command `loadhook attach PID -o p.pb.gz OPTION…`.
 pub(crate) fn attach(folder: &Path, pid: &str, options: &[&str]) -> Command {
     let mut command = loadhook(folder, &["attach", pid, "-o", "p.pb.gz"]);
     command.args(options);
@@ -37,7 +37,7 @@ pub(crate) fn attach(folder: &Path, pid: &str, options: &[&str]) -> Command {
 
 pub(crate) const INCLUDE: &[&str] = &["--include", "watched.**"];
 
-/// A command that is watching.
+/// A `loadhook attach` that watches a JVM.
 pub(crate) struct Watching {
     pub(crate) command: Child,
     pub(crate) said: String,

@@ -26,7 +26,7 @@ pub(crate) fn counts(file: &Path) -> Counts {
     counts
 }
 
-/// The frames of each thread, by its serial number. A frame is class, method and line.
+/// Returns the frames of each thread, by the thread's serial number. A frame is class, method and line.
 fn stacks(dump: &Dump, file: &Path) -> HashMap<u32, Vec<(String, String, i32)>> {
     let bytes = fs::read(file).expect("the test file can be read");
     let u4 = |bytes: &[u8], at: usize| {
@@ -62,7 +62,7 @@ fn stacks(dump: &Dump, file: &Path) -> HashMap<u32, Vec<(String, String, i32)>> 
     stacks
 }
 
-/// The stack frame whose variable refers to the only object of a class, as class, method and line.
+/// Finds the stack frame whose variable refers to the only object of a class. Returns class, method and line.
 fn variable(file: &Path, class: &str) -> (String, String, i32) {
     let dump = Dump::of(file);
     let objects = dump.instances(class);

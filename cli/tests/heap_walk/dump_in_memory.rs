@@ -23,7 +23,7 @@ pub(crate) enum Object {
     },
 }
 
-/// Number of bytes that a value of this type has in a dump.
+/// Returns the number of bytes that a value of this type has in a dump.
 pub(crate) fn size(of: Type) -> usize {
     match of {
         Type::Boolean | Type::Byte => 1,
@@ -127,7 +127,7 @@ impl Dump {
             .expect("the class is loaded")
     }
 
-    /// Text that describes the objects reached from the static fields of the class `name`. Objects
+    /// Describes, as text, the objects reached from the static fields of the class `name`. Objects
     /// are numbered in the order in which they are reached, because identifiers differ between
     /// dumps.
     pub(crate) fn reached(&self, name: &str) -> String {

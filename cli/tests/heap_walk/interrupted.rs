@@ -94,13 +94,13 @@ fn a_walk_ends_if_the_program_makes_classes_all_the_time() {
     }
 }
 
-/// Memory in kilobytes that the walk takes in a program with this many threads.
+/// Measures the memory, in kilobytes, that the walk takes in a program with this many threads.
 fn walked_threads(threads: u64) -> u64 {
     let options = ["-Xmx64m", "-Xss256k", "-XX:+UseSerialGC"];
     let jvm = Held::program(11, &options, &["heap.Crowd", &threads.to_string()]);
     let folder = folder();
-    // An ordinary dump makes the JVM collect garbage, as the walk does. So that memory is not
-    // counted for the walk.
+    // An ordinary dump first makes the JVM collect garbage, as the walk does. So the memory that the
+    // collection takes is not counted for the walk.
     done(&mut dump(folder.path(), &jvm.pid(), "h", &[])).expect(0, "", &[]);
     let most = || {
         let status = fs::read_to_string(format!("/proc/{}/status", jvm.pid()));

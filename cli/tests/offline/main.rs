@@ -23,7 +23,7 @@ fn sources(part: &str) -> PathBuf {
         .join(part)
 }
 
-/// The paths of all files below a folder, as arguments for `javac`.
+/// Returns the paths of all files below a folder, as arguments for `javac`.
 fn java_files(folder: &Path) -> Result<Vec<PathBuf>> {
     loadhook_testkit::corpus::files(folder, "java")
 }
@@ -245,7 +245,7 @@ fn parts_of_a_run_are_merged() -> Result<()> {
     )?;
     let (_, profiles) = run(17, folder.path(), &["Two.java", "out/"])?;
     ensure!(profiles.len() == 2);
-    // The loaders do not see each other, so two files are written, one for each part.
+    // Neither loader sees the classes of the other, so two files are written, one for each part.
     let [first, second] = &common::profiles(folder.path())[..] else {
         anyhow::bail!("two profiles expected");
     };
@@ -351,7 +351,7 @@ fn an_archive_with_libraries_starts() -> Result<()> {
             stable(&out) == stable(&plain) && out.starts_with("sum 501500 "),
             "{out}"
         );
-        // Class loaders find the launcher's tracker first, so all classes use that one.
+        // Class loaders find the launcher's tracker first, so all classes use the launcher's.
         ensure!(
             profiles.len() == 1,
             "one profile expected, {} found",

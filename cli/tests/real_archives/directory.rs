@@ -113,7 +113,7 @@ fn content(bytes: &[u8], entry: &Entry) -> Result<Vec<u8>> {
     Ok(content)
 }
 
-/// The entry's record in the directory, with zeros in place of the fields that rewriting may
+/// Returns the entry's record in the directory, with zeros in place of the fields that rewriting may
 /// change: the offset and, unless `with_content`, sizes and checksum.
 fn lasting(bytes: &[u8], entry: &Entry, with_content: bool) -> Vec<u8> {
     let mut record = bytes[entry.record.clone()].to_vec();

@@ -145,10 +145,10 @@ impl Archives {
     }
 }
 
-/// The part of HotSpot's answer that does not depend on rewriting. Numbers are removed, because a
+/// Returns the part of HotSpot's answer that does not depend on rewriting. Numbers are removed, because a
 /// fault has another position in rewritten code. Names of missing classes are removed, because
-/// HotSpot reports the one that it misses first. That depends on the order of methods, which
-/// HotSpot sorts by the addresses of their names.
+/// HotSpot reports the first class that it misses. Which one is first depends on the order of methods,
+/// which HotSpot sorts by the addresses of their names.
 fn gist(answer: &Result<(), String>) -> String {
     let text = answer.as_ref().err().cloned().unwrap_or_default();
     let missing = "java.lang.NoClassDefFoundError";

@@ -38,7 +38,7 @@ fn run(arguments: &[&str], timing: Option<&str>) -> Result<Run> {
     Ok(Run { output, profile })
 }
 
-/// The command `java`, without options from the environment.
+/// Makes the command `java`, without options from the environment.
 fn java(feature: u32) -> Result<Command> {
     let mut java = Jdk::find(feature)?.java();
     java.env_remove("JAVA_TOOL_OPTIONS")
@@ -46,7 +46,7 @@ fn java(feature: u32) -> Result<Command> {
     Ok(java)
 }
 
-/// The number of calls of each method, for the classes that `is_wanted` accepts.
+/// Returns the number of calls of each method, for the classes that `is_wanted` accepts.
 fn calls(run: &Run, is_wanted: impl Fn(&str) -> bool) -> Result<BTreeMap<String, u64>> {
     let profile = run.profile.as_ref().context("the run has no profile")?;
     let mut calls = BTreeMap::new();
@@ -275,8 +275,8 @@ pub(crate) fn spark(archives: &Archives) -> Result<()> {
     same_calls(&first, &second, 700)
 }
 
-/// Classes whose calls do not depend on the speed of threads: those of the test's job, and Spark's
-/// that plan a query.
+/// Classes whose calls do not depend on the speed of threads: the classes of the test's job, and the
+/// classes of Spark that plan a query.
 const DETERMINISTIC: &[&str] = &[
     "SparkJob",
     "org.apache.spark.sql.catalyst.parser.",

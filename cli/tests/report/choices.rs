@@ -50,8 +50,8 @@ fn tables_sort_by_every_key() {
 fn focus_takes_patterns() {
     let focused = |patterns: &str| methods(&json(&["a.pb.gz", "--focus", patterns]));
     let cash = focused(&format!("{CASH}::合計する(Lshop/Shop$Order;)*"));
-    // The report has the method, what it calls, and its callers up to the root, but nothing else
-    // that the callers call.
+    // The report has the method, its callees, and its callers up to the root, but no other callees of
+    // these callers.
     assert_eq!(cash.get(&format!("{CASH}.合計する")), Some(&3000));
     assert_eq!(cash.get("shop.Shop.serve"), Some(&2));
     assert!(!cash.contains_key(&format!("{ORDER}.<init>")), "{cash:?}");

@@ -19,8 +19,8 @@ const ORDER: &str = "shop.Shop$Order";
 
 const CASH: &str = "shop.Shop$注文管理システムの会計処理";
 
-/// A folder of profiles. `a.pb.gz` (1,500 orders) and `b.pb.gz` (10 orders) have exact timing,
-/// `counts.pb.gz` has calls alone. Allocations alone are in `made.pb.gz` (1,500 orders),
+/// Makes a folder of profiles, once. `a.pb.gz` (1,500 orders) and `b.pb.gz` (10 orders) have exact timing,
+/// `counts.pb.gz` has only calls. Only allocations are in `made.pb.gz` (1,500 orders),
 /// `fewer.pb.gz` (10 orders), `sampled.pb.gz` and `live.pb.gz`.
 fn profiles() -> &'static TempDir {
     static PROFILES: OnceLock<TempDir> = OnceLock::new();
@@ -58,7 +58,7 @@ fn report(arguments: &[&str]) -> Done {
     ))
 }
 
-/// The standard output of a report that must cause no warning.
+/// Runs a report that must cause no warning, and returns its standard output.
 #[track_caller]
 fn text(arguments: &[&str]) -> String {
     let result = report(arguments);
@@ -72,7 +72,7 @@ fn json(arguments: &[&str]) -> Value {
     serde_json::from_str(&text).expect("the text is JSON")
 }
 
-/// Number of calls of each method; overloads are summed up.
+/// Returns the number of calls of each method; overloads are summed up.
 fn methods(json: &Value) -> BTreeMap<String, u64> {
     let mut methods = BTreeMap::new();
     for method in json["methods"].as_array().expect("the value is an array") {
@@ -362,7 +362,7 @@ fn a_profile_is_not_replaced_by_its_report() {
             "{arguments:?}"
         );
     }
-    // A merged profile may replace one of its inputs, because it also has the calls of that input.
+    // A merged profile may replace one of its inputs, because it also has the calls of this input.
     let merge = [
         "--merge", "a.pb.gz", "b.pb.gz", "--format", "pprof", "-o", "a.pb.gz",
     ];

@@ -28,8 +28,8 @@ fn unwritable_files_are_refused_before_the_start() {
     }
 }
 
-/// Every command that writes files creates missing folders. So does the agent, even if the program
-/// removes the folder while it runs.
+/// Every command that writes files creates missing folders. The agent does so too, even if the program
+/// removes the folder while the program runs.
 #[test]
 fn missing_folders_are_made() {
     let folder = folder();
@@ -128,7 +128,7 @@ fn names_may_contain_line_breaks() {
     assert_eq!(profiles(folder.path()), ["two\nlines.pb.gz"]);
 }
 
-/// `%p` stands for the process id only in the name of the file, not in that of a folder.
+/// `%p` stands for the process id only in the name of the file, not in the name of a folder.
 #[test]
 fn names_of_folders_are_taken_literally() {
     let folder = folder();

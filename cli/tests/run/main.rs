@@ -152,8 +152,8 @@ fn exit_codes_are_the_programs() {
     killed.expect(137, "", &["loadhook: no profile. Possible causes: "]);
 }
 
-/// The agent gets each option exactly as it was given, even one that looks like several options. A
-/// wrong one is refused before the JVM starts, because the agent would stop the JVM.
+/// The agent gets each option exactly as it was given, even an option that looks like several. A wrong
+/// option is refused before the JVM starts, because the agent would stop the JVM.
 #[test]
 fn options_reach_the_agent_unchanged() {
     let folder = folder();
@@ -306,7 +306,7 @@ fn options_that_exclude_an_agent_are_refused_before_the_start() {
             expect(&[], Some((variable, &value)), Some(&said));
         }
     }
-    // These options look like those that exclude an agent, but the JVM accepts them with one.
+    // These options look like options that exclude an agent, but the JVM accepts them with an agent.
     expect(
         &["-Xshare:auto"],
         Some(("JDK_JAVA_OPTIONS", "-Da=-Xshare:dump")),

@@ -258,7 +258,7 @@ fn patterns_without_a_match_are_named() {
     );
     assert!(!result.err.contains("`shop.**`"));
 
-    // However many patterns match nothing, the advice is printed once.
+    // The advice is printed once, even if several patterns match nothing.
     let advice = "check the patterns: classes are named as in com.example.**, nested classes as in Map$Entry\n";
     assert_eq!(result.err.matches(advice).count(), 1, "{}", result.err);
     let matched = ["--include", "shop.**"];

@@ -1,4 +1,4 @@
-//! The target of `loadhook hprof` and of the text of heap dumps: they read any bytes without a panic.
+//! Target for the reader of `loadhook hprof` and for the writer of a heap dump's text: neither panics on any bytes.
 
 use loadhook_hprof::contents::Contents;
 use loadhook_hprof::{Visitor, read, text};
@@ -23,6 +23,6 @@ pub(crate) fn contents(data: &[u8]) {
             Ok(())
         },
     );
-    // An object with its contents may be too long for the reader's buffer.
+    // An object with its contents may be longer than the reader's buffer. That is an error, not a panic.
     assert!(written.is_err() || dump.is_ok());
 }

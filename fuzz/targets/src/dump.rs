@@ -12,7 +12,7 @@ use loadhook_hprof::{Visitor, read};
 use crate::contents::contents;
 use crate::shared_passes::shared_passes;
 
-/// Maximum number of objects of graphs whose dominators are also computed by a simple, slow method.
+/// Maximum number of objects in a graph whose dominators are also computed by a simple, slow method.
 const FEW: u32 = 64;
 
 /// A visitor that requests contents and ignores them.
@@ -24,7 +24,7 @@ impl Visitor for WithContents {
     }
 }
 
-/// Reads `data` as a dump in all ways. Returns whether it could be read as a graph.
+/// Reads `data` as a dump with every reader. Returns whether the dump could be read as a graph.
 ///
 /// # Panics
 /// When the reader violates an invariant.
@@ -32,7 +32,7 @@ pub fn dump(data: &[u8]) -> bool {
     contents(data);
     let (counts, outcome) = histogram(data);
     let with_contents = read(data, &mut WithContents);
-    // The reader hands out contents, so one object may be longer than its buffer.
+    // This reader hands out the contents of objects. One object may be longer than the reader's buffer.
     if let (Ok(()), Ok(bytes)) = (&outcome, &with_contents) {
         assert_eq!(counts.dump_bytes, *bytes);
     }
@@ -142,8 +142,7 @@ fn left_out(mut graph: Graph) {
     graph.check().expect("there is disk space");
 }
 
-/// The memory limit for the graph: none, little or much, up to 16 MB. Bytes of the input determine
-/// the limit.
+/// Chooses the memory limit for the graph by bytes of the input: 0 bytes, little or much, up to 16 MB.
 fn memory(data: &[u8]) -> u64 {
     let mix = |sum: u64, byte: &u8| (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     let sum = data.iter().fold(0xcbf2_9ce4_8422_2325, mix);
@@ -208,7 +207,7 @@ fn duplicates(data: &[u8], whole: &Whole) {
     assert_eq!(few.worst[..], all.worst[..all.worst.len().min(2)]);
 }
 
-/// Checks that threads are in order, and that a frame lists each object once.
+/// Checks that threads are sorted, and that a frame lists each object once.
 fn threads(data: &[u8], whole: &Whole) {
     let Some(all) = whole.agrees(Threads::read(|| Ok(data), ProfilerObjects::Shown)) else {
         return;
@@ -277,7 +276,7 @@ fn adds_up(graph: &Graph, found: &Dominators) {
     assert!(by_class.max().unwrap_or(0) >= sizes.first().copied().flatten().unwrap_or(0));
 }
 
-/// For each object, true if it is reachable from the roots without the object `without`.
+/// Returns for each object whether it is reachable from the roots if the object `without` is removed.
 fn reached(graph: &Graph, without: Option<u32>) -> Vec<bool> {
     let mut reached = vec![false; graph.len() as usize];
     let is_root = |object: &u32| graph.root(*object).is_some();

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use loadhook_rewrite::{ClassFile, Outcome, Rewriter};
 
 thread_local! {
-    /// The rewriter is reused, so that state that one class leaves behind would affect the next.
+    /// The rewriter is reused for all inputs: if one class left state behind, the next result would be wrong.
     static REWRITER: RefCell<Rewriter> = RefCell::default();
 }
 
@@ -31,7 +31,7 @@ pub fn identity(data: &[u8]) {
 }
 
 /// Returns the bytes of a rewriter's result. Checks that the rewriter allocated a buffer of exactly
-/// the result's length (`asked`), or none if there was nothing to do.
+/// the result's length (`asked`), or no buffer if there was nothing to do.
 pub(crate) fn used(outcome: Outcome<Vec<u8>>, asked: Option<usize>) -> Option<Vec<u8>> {
     match outcome {
         Outcome::Unchanged => {

@@ -260,8 +260,8 @@ fn make(choices: &mut Choices) -> Made {
     made
 }
 
-/// The objects that are reachable from the roots without `without`, each with the least number of
-/// steps.
+/// Returns the objects that are reachable from the roots if the object `without` is removed, each with
+/// the least number of steps.
 fn reached(made: &Made, roots: &BTreeSet<usize>, without: Option<usize>) -> BTreeMap<usize, usize> {
     let mut reached = BTreeMap::new();
     let mut next = roots.clone();
@@ -317,7 +317,7 @@ fn agrees(made: &Made, bytes: &[u8], memory: u64) {
         let gone = kept.keys().filter(|it| dominates(n, **it));
         let bytes = gone.map(|it| graph.size(object(*it))).sum();
         assert_eq!(found.retained(object(n)), Some(bytes));
-        // The immediate dominator: the only one that all other dominators dominate.
+        // The immediate dominator: the only dominator that all other dominators dominate.
         let above: Vec<usize> = kept
             .keys()
             .copied()

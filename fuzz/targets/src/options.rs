@@ -39,7 +39,7 @@ impl OptionSet {
         OptionSet::Values,
     ];
 
-    /// The rewriter's options in this set.
+    /// Returns the rewriter's options in this set.
     pub fn options(self) -> Options {
         let mut options = Options::default();
         match self {

@@ -24,7 +24,7 @@ pub struct Rewritten {
 /// Rewrites `data` under each option set.
 ///
 /// # Panics
-/// When the output violates an invariant; the functions below check them.
+/// When the output violates an invariant.
 pub fn rewrite(data: &[u8]) -> Rewritten {
     Targets::default().rewrite(data, &OptionSet::EACH)
 }

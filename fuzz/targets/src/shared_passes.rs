@@ -60,7 +60,7 @@ pub(crate) fn shared_passes(data: &[u8], graph: &Graph, memory: u64, pairs: &[(u
     same_threads(views.threads.threads, threads.threads);
 }
 
-/// The fields of each object, with the numbers of the objects that they refer to.
+/// Returns the fields of each object, with the numbers of the objects that these fields refer to.
 fn fields(details: &Details, objects: &[u32]) -> Vec<Option<(Vec<Field>, u64)>> {
     let fields = objects.iter().map(|object| details.fields.get(object));
     fields
@@ -69,9 +69,9 @@ fn fields(details: &Details, objects: &[u32]) -> Vec<Option<(Vec<Field>, u64)>> 
 }
 
 /// Checks that both ways give the same threads, except for names that are missing. The shared
-/// passes find the array of a thread's name in the graph. Its number differs from the array in the
-/// name's fields if the class of strings has more references, or if two objects have the same
-/// identifier.
+/// passes find the array of a thread's name in the graph; the other reader finds the array by the
+/// fields of the name. The two arrays differ if the class of strings has more references, or if two
+/// objects have the same identifier.
 fn same_threads(mut shared: Vec<Thread>, mut single: Vec<Thread>) {
     for threads in [&mut shared, &mut single] {
         threads.sort_by_key(|thread| thread.serial);

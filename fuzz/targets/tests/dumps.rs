@@ -14,7 +14,7 @@ fn files(folder: &str) -> Vec<PathBuf> {
     files
 }
 
-/// Peak memory of this process in bytes.
+/// Returns the peak memory of this process in bytes.
 fn peak() -> u64 {
     process::peak_memory("self").expect("Linux reports the peak memory")
 }

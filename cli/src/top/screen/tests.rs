@@ -9,7 +9,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use super::super::model::History;
 use super::*;
 
-/// A program with two methods and three threads, in an interval of one second.
+/// Makes the figures of a program with two methods and three threads, in an interval of one second.
 fn model() -> Model {
     let figures = |method, calls, self_ns, mean_ns| MethodFigures {
         method,

@@ -1,6 +1,6 @@
 package heap;
 
-/** Keeps some arrays, drops another, prints a line, and waits to be ended. */
+/** Keeps some arrays, drops another, prints a line, and waits until its standard input ends. */
 public final class Held {
     static Object[] kept;
 

@@ -4,7 +4,7 @@ import java.io.InputStream;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Keeps objects of one class that two loaders have loaded, a long list, and a thread with an object of its own. */
+/** Keeps objects of a class that two class loaders have loaded, a long list, and a thread with an object of its own. */
 public class Leaking {
     static final List<Object> registry = new ArrayList<>();
     static Node chain;

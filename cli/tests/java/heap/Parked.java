@@ -4,7 +4,7 @@ import java.lang.reflect.Method;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.locks.LockSupport;
 
-/** Virtual threads that wait. Each of them keeps an object alive that only its variable refers to. */
+/** Virtual threads that wait. Each of them has a local variable that alone keeps an object alive. */
 public final class Parked {
     static final class Mine {
         volatile int number = 7;

@@ -5,7 +5,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Keeps an object of every kind that a dump can contain, prints a line, and waits to be ended. */
+/** Keeps an object of every kind that a dump can contain, prints a line, and waits until its standard input ends. */
 public final class Walked {
     interface Above {
         int[] FIRST = {1, 2};

@@ -134,8 +134,8 @@ fn handlers(old: &Side<'_, '_>, new: &Side<'_, '_>, table: &[ExceptionHandler], 
 }
 
 /// Returns whether the new entries are the old ones in order, each whole or in consecutive pieces.
-/// If some old entries are equal, a piece can belong to several of them, so all assignments are
-/// followed at the same time.
+/// If several old entries are equal, a piece can belong to each of these entries, so all assignments
+/// are followed at the same time.
 fn are_pieces(olds: &[ExceptionHandler], news: &[ExceptionHandler]) -> bool {
     // For each old entry: true if the previous new entry can be a piece of it.
     let mut owners: Option<Vec<bool>> = None;

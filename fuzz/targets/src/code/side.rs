@@ -43,12 +43,12 @@ impl<'c, 'a> Side<'c, 'a> {
         self.starts.get(bci.index()).copied().unwrap_or(false)
     }
 
-    /// Returns whether a range can end before `bci`.
+    /// Returns whether `bci` can be the exclusive end of a range.
     pub(super) fn is_end(&self, bci: Bci) -> bool {
         self.is_start(bci) || bci.index() == self.len()
     }
 
-    /// The instruction that contains the byte at the offset.
+    /// Returns the instruction that contains the byte at `bci`.
     pub(super) fn around(&self, bci: Bci) -> &Instruction<'a> {
         let behind = self.instructions.partition_point(|it| it.bci <= bci);
         &self.instructions[behind - 1]
@@ -59,7 +59,7 @@ impl<'c, 'a> Side<'c, 'a> {
         Opcode::from_byte(byte).filter(|_| self.is_start(bci))
     }
 
-    /// The targets of jumps and switches.
+    /// Returns the targets of all jumps and switches.
     pub(super) fn targets(&self) -> Vec<Bci> {
         let mut targets = Vec::new();
         for instruction in &self.instructions {

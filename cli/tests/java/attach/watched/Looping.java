@@ -23,7 +23,7 @@ public final class Looping {
         thread.setDaemon(true);
         thread.start();
         System.out.println("waiting");
-        // Waits until standard input ends, so that the program never outlives its test.
+        // Ends with standard input, so that the program never outlives its test.
         System.exit(System.in.read() < 0 ? 0 : 1);
     }
 }

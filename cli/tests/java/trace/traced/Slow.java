@@ -96,7 +96,7 @@ public final class Slow {
         throw new UnsupportedOperationException("secret");
     }
 
-    /** A long, a double and a loop: the frames of the method have wide locals. */
+    /** Has a long, a double and a loop, so that the frames of the method have wide locals. */
     static long wide(long number, double factor) {
         long result = number;
         for (int i = 0; i < 10; i++) {
@@ -134,7 +134,7 @@ public final class Slow {
         try {
             Thread.class.getMethod("startVirtualThread", Runnable.class).invoke(null, body);
         } catch (ReflectiveOperationException e) {
-            // JDK 17 and earlier have none.
+            // JDK 17 and earlier have no virtual threads.
             sum++;
         }
     }
