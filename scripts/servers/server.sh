@@ -24,7 +24,7 @@ need_jdk() {
     esac
 }
 
-# The packages have no service, so that none is started.
+# These packages contain no system service, so installing them starts no server.
 need_tomcat() {
     [ -f /usr/share/tomcat10/bin/bootstrap.jar ] || install_package tomcat10-common "servers: Tomcat not found"
 }
@@ -46,8 +46,8 @@ prepare() {
     sed -e "s/PORT/$port/" -e "s|FOLDER|$folder|" "$here/$1.xml" >"$folder/conf/server.xml"
 }
 
-# Starts the server $1 on the JDK $2 with the JVM options after it. The heap is resident from the start, so what grows
-# is other memory.
+# Starts the server $1 on the JDK $2 with the JVM options $3 and so on. The whole heap is resident from the start, so
+# only other memory can grow.
 start() {
     name=$1 home=JAVA_HOME_$2
     shift 2
@@ -93,19 +93,19 @@ stop() {
     server=
 }
 
-# Sends requests for $1 seconds. Prints their number, of those that failed and of wrong answers, and the median, the
-# 99th percentile and the longest latency.
+# Sends requests for $1 seconds. Prints the numbers of requests, of failed requests and of wrong answers; then the median,
+# the 99th percentile and the longest latency, in microseconds.
 load() {
     wrk -t1 -c8 -d"$1" -s "$here/load.lua" "http://127.0.0.1:$port" -- "$folder/answers" | sed -n 's/^RESULT //p'
 }
 
-# Reads the numbers of a load from the file $1. Sets `latencies`, in milliseconds.
+# Reads the numbers that `load` printed from the file $1. Sets `latencies`, in milliseconds.
 read_load() {
     read -r requests failed wrong median p99 longest <"$1"
     latencies=$(awk "BEGIN { printf \"%.1f %.1f %.1f\", $median/1000, $p99/1000, $longest/1000 }")
 }
 
-# Keeps the answers of the server, with which later ones are compared.
+# Saves the server's answers, with which `load` compares later answers.
 keep_answers() {
     for number in $(seq 0 99); do
         curl -sf "http://127.0.0.1:$port/answers?number=$number"
@@ -113,7 +113,7 @@ keep_answers() {
     done >"$folder/answers"
 }
 
-# Resident memory of the server and used and committed metaspace, in MB, after two collections.
+# Prints the server's resident memory, used metaspace and committed metaspace, in MB, after two collections.
 memory() {
     "$JAVA_HOME_17/bin/jcmd" "$server" GC.run >/dev/null
     "$JAVA_HOME_17/bin/jcmd" "$server" GC.run >/dev/null
