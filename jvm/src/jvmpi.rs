@@ -81,7 +81,7 @@ pub mod kind {
     pub const NORMAL_OBJECT: Int = 0;
     pub const CLASS: Int = 2;
 
-    /// The type that a descriptor begins with.
+    /// Returns the type with which a descriptor begins.
     pub fn of(descriptor: u8) -> Int {
         match descriptor {
             b'Z' => 4,

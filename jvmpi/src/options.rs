@@ -5,9 +5,9 @@ use thiserror::Error;
 /// The options of one old profiler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Options {
-    /// Path of its library.
+    /// Path of the profiler's library.
     pub(crate) library: String,
-    /// The text that its `JVM_OnLoad` gets. It may contain commas.
+    /// The options that the profiler's `JVM_OnLoad` gets. This text may contain commas.
     pub(crate) options: String,
 }
 

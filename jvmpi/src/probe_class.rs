@@ -1,7 +1,7 @@
-//! The Java class whose methods the probes of methods call.
+//! The Java class whose methods the probes call.
 //!
-//! Entry and exit are native, so that they are bound to functions of this library. The probes that only a call tree in
-//! Java needs do nothing.
+//! The methods for entry and exit are native and bound to functions of this library. The methods that only Loadhook's
+//! own tracker needs do nothing.
 
 /// Name of the class. It is defined in the boot loader, where every class finds it.
 pub(crate) const NAME: &str = "java/lang/$LoadhookJvmpi";
@@ -18,7 +18,7 @@ pub(crate) const NATIVES: [(&str, &str); 5] = [
 /// The methods that do nothing.
 const EMPTY: [(&str, &str); 2] = [("construct", "(III)V"), ("constructed", "(I)V")];
 
-/// The bytes of the class (JVMS §4).
+/// Makes the bytes of the class (JVMS §4).
 pub(crate) fn bytes() -> Vec<u8> {
     const PUBLIC_FINAL_SUPER: u16 = 0x0031;
     const PUBLIC_STATIC: u16 = 0x0009;

@@ -1,5 +1,5 @@
-//! The judges on real programs: javac, the Closure compiler, and Tomcat on threads. Each program ends as it does alone, and
-//! the judges have no complaint.
+//! The judges on real programs: javac, the Closure compiler, and Tomcat on threads. Each program ends as it does alone,
+//! and the judges have no complaint.
 //!
 //! `scripts/corpora.sh` fetches the programs. The tests take minutes, and are run by hand:
 //!
@@ -32,7 +32,7 @@ const JUDGES: [(&str, &str); 8] = [
 
 const FEATURES: [u32; 4] = [11, 17, 21, 25];
 
-/// The file or folder that `scripts/corpora.sh` has fetched.
+/// Returns the path of a corpus that `scripts/corpora.sh` has fetched.
 fn corpus(name: &str) -> Result<PathBuf> {
     let path = paths::target().join("corpora").join(name);
     ensure!(
@@ -55,7 +55,7 @@ fn java(jdk: &Jdk, judge: Option<(&str, &str)>, scratch: &Path) -> Result<Comman
     Ok(java)
 }
 
-/// The lines of standard error that are the judge's. Checks that it has no complaint.
+/// Returns the judge's lines on standard error. Checks that the judge has no complaint.
 fn verdict(name: &str, output: &Output) -> Result<String> {
     let stderr = String::from_utf8_lossy(&output.stderr);
     ensure!(

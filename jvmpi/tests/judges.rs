@@ -1,6 +1,6 @@
-//! Profilers for JVMPI, written in C to the letter of its specification (`agents`), run on the layer with a program that
-//! counts for itself what it does (`java/Judged.java`). They complain about every inconsistency, and their numbers must
-//! be the program's.
+//! Profilers for JVMPI, written in C to the letter of its specification (`agents`), run on the layer with a program
+//! that counts for itself what it does (`java/Judged.java`). The profilers ("judges") complain about every
+//! inconsistency, and their numbers must be the program's.
 
 use std::collections::BTreeMap;
 use std::process::Output;
@@ -45,8 +45,8 @@ fn numbers(text: &str) -> Result<Numbers> {
     Ok(numbers)
 }
 
-/// Checks that the judge has no complaint, and that each of the numbers whose names begin with one of `names` is the same
-/// in program and judge.
+/// Checks that the judge has no complaint, and that each of the numbers whose names begin with one of `names` is the
+/// same in program and judge.
 fn agree(output: &Output, names: &[&str]) -> Result<()> {
     let (stdout, stderr) = (
         String::from_utf8_lossy(&output.stdout),
@@ -144,7 +144,7 @@ fn everything(feature: u32) -> Result<()> {
     agree(&output, &branches)
 }
 
-/// Each of two profilers has its own events, ids and storage.
+/// Checks that each of two profilers has its own events, ids and storage.
 fn two_agents(feature: u32) -> Result<()> {
     let run = Run::new(feature, "callgraph", "").beside("allocations", "")?;
     let output = run.judged(2)?;
@@ -191,7 +191,7 @@ fn profilers_end_the_program() -> Result<()> {
     Ok(())
 }
 
-/// A failed JVM_OnLoad is told with the library's name.
+/// If JVM_OnLoad fails, the message names the profiler's library.
 #[test]
 fn a_refusal_is_told() -> Result<()> {
     for mode in ["refuse", "odd"] {

@@ -1,4 +1,5 @@
-//! Definitions of things that exist already: sent when the JVM is initialised, and when an event is enabled later.
+//! Sends the definitions of the threads, classes and objects that exist already: when the JVM is initialised, and when
+//! an event is enabled later.
 
 use loadhook_jvm::heap_walk::NewlyTagged;
 use loadhook_jvm::jni::Jni;
@@ -27,7 +28,7 @@ pub(super) fn initialised(jni: Jni<'_>, thread: Local<'_>) {
     if layer::wanted(event::OBJECT_ALLOC) != 0 {
         existing_objects(jni);
     }
-    // Those that came before the events of JVM TI were enabled.
+    // Threads and classes that came before `sources::update` enabled the events of JVM TI.
     existing_threads(jni);
     existing_classes(jni);
     if layer::enabled(event::CLASS_LOAD_HOOK) != 0 {
@@ -39,7 +40,7 @@ pub(super) fn initialised(jni: Jni<'_>, thread: Local<'_>) {
     layer::send(wanted, event::JVM_INIT_DONE, layer::id(jni), NO_DATA);
 }
 
-/// A profiler has enabled an event after the JVM's initialisation.
+/// Sends the definitions of what exists already, when a profiler enables an event after the JVM's initialisation.
 pub(super) fn enabled_later(jni: Jni<'_>, event_type: Int) {
     match event_type {
         event::THREAD_START => existing_threads(jni),
@@ -70,8 +71,8 @@ fn existing_threads(jni: Jni<'_>) {
     }
 }
 
-/// Sends `CLASS_LOAD` for every class that is prepared to all who have not got it. Another one has no methods yet, and is
-/// told of when it is prepared, or when an event has its id.
+/// Sends `CLASS_LOAD` for every prepared class, to each profiler that has not got it. A class that is not prepared has
+/// no methods yet; its `CLASS_LOAD` is sent when it is prepared, or when an event has its id.
 fn existing_classes(jni: Jni<'_>) {
     each_class(jni, |jvmti, jni, class| {
         if jvmti.class_methods(class).is_some() {

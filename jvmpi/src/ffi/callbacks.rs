@@ -19,7 +19,7 @@ use super::{
 };
 use crate::abi::{Data, MonitorWait, ThreadStart, event};
 
-/// All callbacks, each with its event.
+/// Returns all callbacks, each with its event.
 pub(super) fn all() -> [(c_int, *const c_void); 20] {
     [
         (jvmti_event::VM_START, vm_start as *const c_void),
@@ -85,8 +85,9 @@ unsafe fn on_event(env: *mut c_void, body: impl FnOnce(Jni<'_>)) {
     guarded((), || jni.without_exception(|| body(jni)));
 }
 
-/// Runs `body` in a thread that has started and has not ended. An event of another thread would come before its
-/// `THREAD_START` or after its `THREAD_END`. An object that is allocated there is told of when another event has it.
+/// Runs `body` if the thread has sent `THREAD_START` and not yet `THREAD_END`, because a profiler may get no event of a
+/// thread outside of these two. An object that the thread allocates at another time is announced when another event has
+/// it.
 ///
 /// # Safety
 /// `env` must be the `JNIEnv` of this thread.

@@ -1,4 +1,4 @@
-//! `CLASS_LOAD`: what it says about a class.
+//! Collects the data of the event `CLASS_LOAD`, and sends it.
 
 use std::ffi::CString;
 
@@ -10,7 +10,7 @@ use super::lines;
 use super::own::text;
 use crate::abi::{self, ClassLoad, Data, Int, ObjectId};
 
-/// The parts of a `CLASS_LOAD`. The texts live as long as it is sent.
+/// The data of a `CLASS_LOAD`. It owns the texts to which the event points.
 pub(super) struct Load {
     id: ObjectId,
     name: CString,
@@ -24,7 +24,7 @@ pub(super) struct Load {
 }
 
 impl Load {
-    /// The facts about a class; `None` if it is gone.
+    /// Collects the facts about a class; `None` if the class is gone.
     pub(super) fn of(jni: Jni<'_>, class: Local<'_>, id: ObjectId) -> Option<Load> {
         let jvmti = layer::jvmti()?;
         let signature = jvmti.class_signature(class).ok()?;
@@ -114,7 +114,7 @@ impl Load {
     }
 }
 
-/// The name of a class as JVMPI writes it: `java.lang.String`, `[Ljava.lang.String;`.
+/// Returns the name of a class as JVMPI writes it: `java.lang.String`, `[Ljava.lang.String;`.
 fn name(signature: &[u8]) -> Vec<u8> {
     let inner = match signature {
         [b'L', name @ .., b';'] => name,

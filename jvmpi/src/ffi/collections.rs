@@ -1,8 +1,9 @@
 //! Garbage collections and the ends of objects.
 //!
-//! The JVM tells of both where nobody may call it, and where a lock that a profiler takes may block the JVM for ever. So
-//! they are queued, and a thread of the layer sends them: `GC_START`, what was freed, `GC_FINISH`. The queue stands still
-//! while a profiler has disabled collections, so that no id goes away meanwhile.
+//! The JVM reports both in callbacks in which nobody may call the JVM, and in which a profiler that takes a lock may
+//! block the JVM for ever. So they are queued, and a thread of the layer sends the events: `GC_START`, an `OBJECT_FREE`
+//! for each freed object, `GC_FINISH`. Nothing is sent while a profiler has disabled collections, so that no id becomes
+//! invalid meanwhile.
 
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -40,13 +41,13 @@ fn queue() -> MutexGuard<'static, Queue> {
     QUEUE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// At the end of a collection.
+/// Queues the end of a collection.
 pub(super) fn finished() {
     queue().finished += 1;
     WAKE.notify_all();
 }
 
-/// When an object with an id is gone.
+/// Queues the end of an object with an id.
 pub(super) fn freed(id: ObjectId) {
     if allocations::is_last_end(id) {
         queue().freed.push(id);
@@ -62,7 +63,8 @@ pub(super) fn enable() {
         (count > 0).then_some(count - 1)
     });
     if lowered == Ok(1) {
-        // The lock makes sure that the thread is not between its look at the count and its sleep.
+        // Taking the lock makes sure that the sending thread does not miss the wake-up between its look at the count
+        // and its sleep.
         drop(queue());
         WAKE.notify_all();
     }
@@ -72,7 +74,7 @@ fn is_disabled() -> bool {
     DISABLED.load(Ordering::SeqCst) > 0
 }
 
-/// Collects the whole heap, and sends the events before it returns.
+/// Collects the whole heap, and sends the events of the collection before this function returns.
 pub(super) fn run(jni: Jni<'_>) {
     let Some(jvmti) = layer::jvmti().filter(|_| !is_disabled()) else {
         return;
@@ -136,7 +138,8 @@ pub(super) fn deliver(jni: Jni<'_>) {
 
 fn deliver_alone(jni: Jni<'_>) {
     if let Some(jvmti) = layer::jvmti() {
-        // The JVM tells of dead objects late. This function tells of all that are known; no object has the tag.
+        // The JVM reports dead objects late. A search by tag makes it report all dead objects that it knows. No object
+        // has the tag 1.
         jvmti.object_with_tag(jni, 1);
     }
     if is_disabled() {
@@ -175,7 +178,7 @@ fn deliver_alone(jni: Jni<'_>) {
     }
 }
 
-/// The heap now. It is not that of the end of the collection, but of a moment later.
+/// Returns the present figures of the heap: those of a moment after the end of the collection.
 fn info(jni: Jni<'_>) -> GcInfo {
     let announced = match layer::wanted(event::OBJECT_ALLOC) {
         0 => 0,

@@ -25,7 +25,8 @@ pub(super) static ALIVE: AtomicI64 = AtomicI64::new(0);
 /// The facts about the objects of a class.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Facts {
-    /// The class that `OBJECT_ALLOC` shows: of an array of objects that of its elements, of one of numbers none.
+    /// The class that `OBJECT_ALLOC` shows: the object's class; for an array of objects, the class of the elements; 0
+    /// for an array of a primitive type.
     pub(super) shown_class: ObjectId,
     /// `is_array` of `OBJECT_ALLOC`.
     pub(super) is_array: Int,
@@ -43,13 +44,13 @@ static CLASSES: RwLock<Option<HashMap<ObjectId, Known>>> = RwLock::new(None);
 /// `Class.componentType`.
 static COMPONENT: OnceLock<Option<Field>> = OnceLock::new();
 
-/// The id of an object; 0 for null. An object that had no id is announced.
+/// Returns the id of an object; 0 for null. If the object had no id, sends its `OBJECT_ALLOC` first.
 pub(super) fn id_of(jni: Jni<'_>, object: Local<'_>) -> ObjectId {
     id_from(jni, object, layer::id(jni))
 }
 
-/// The id of the object of a thread that is about to be announced. If the object had none, no thread is named as the one
-/// that has allocated it, because the calling one may not be known yet.
+/// Returns the id of the object of a thread whose `THREAD_START` is sent next. If the object had no id, its
+/// `OBJECT_ALLOC` names no thread, because the profiler may not know the calling thread yet.
 pub(super) fn id_of_thread(jni: Jni<'_>, object: Local<'_>) -> ObjectId {
     id_from(jni, object, null_mut())
 }
@@ -80,7 +81,7 @@ fn send_alloc(to: Profilers, event_type: Int, env: EnvId, object_alloc: ObjectAl
     layer::send(to, event_type, env, Data { object_alloc });
 }
 
-/// The facts that `OBJECT_ALLOC` tells about an object.
+/// Collects the data of an object's `OBJECT_ALLOC`.
 fn alloc_of(jni: Jni<'_>, object: Local<'_>, id: ObjectId) -> ObjectAlloc {
     let size = layer::jvmti().and_then(|jvmti| jvmti.object_size(object).ok());
     let mut alloc = ObjectAlloc {
@@ -130,12 +131,13 @@ pub(super) fn facts(jni: Jni<'_>, class: Local<'_>) -> Facts {
     known.unwrap_or_default()
 }
 
-/// The id of a class. It is announced to all who want it and have not got it.
+/// Returns the id of a class. Sends `CLASS_LOAD` to each profiler that wants it and has not got it.
 pub(super) fn class_id(jni: Jni<'_>, class: Local<'_>) -> ObjectId {
     announce_as(jni, class, false)
 }
 
-/// The same when a class has just been prepared: if it was announced before, it is so again, with methods and fields.
+/// Sends `CLASS_LOAD` when a class has just been prepared. If it was sent before without methods and fields, it is sent
+/// again with them.
 pub(super) fn prepared(jni: Jni<'_>, class: Local<'_>) {
     announce_as(jni, class, true);
 }
@@ -174,7 +176,7 @@ fn announce_as(jni: Jni<'_>, class: Local<'_>, is_prepared: bool) -> ObjectId {
             return id;
         };
         if !known.is_whole && load.is_whole {
-            // Told without methods so far.
+            // `CLASS_LOAD` was sent without methods so far.
             known.announced = 0;
             known.is_whole = true;
         }

@@ -1,4 +1,4 @@
-//! The bytes of dumps: numbers in network order, ids as the machine has them.
+//! The bytes of dumps: numbers in network order, ids in the machine's byte order.
 
 /// A buffer of records.
 #[derive(Default)]
@@ -17,18 +17,18 @@ impl Bytes {
         self.0.extend(value.to_be_bytes());
     }
 
-    /// An id, or another pointer.
+    /// Writes an id or another pointer.
     pub(super) fn pointer(&mut self, value: usize) {
         self.0.extend(value.to_ne_bytes());
     }
 
-    /// A number of pointers, and the pointers.
+    /// Writes the number of pointers, then the pointers.
     pub(super) fn pointers(&mut self, values: &[usize]) {
         self.u4(values.len() as u32);
         values.iter().for_each(|value| self.pointer(*value));
     }
 
-    /// The bits of a value of a primitive type.
+    /// Writes a value of a primitive type, given as bits.
     pub(super) fn value(&mut self, of: u8, bits: u64) {
         match loadhook_jvm::heap_walk::size_of(of) {
             1 => self.u1(bits as u8),
@@ -38,7 +38,7 @@ impl Bytes {
         }
     }
 
-    /// The elements of an array of a primitive type, which are in the machine's order.
+    /// Writes the elements of an array of a primitive type, given in the machine's byte order.
     pub(super) fn elements(&mut self, of: u8, elements: &[u8]) {
         let size = loadhook_jvm::heap_walk::size_of(of);
         for element in elements.chunks_exact(size) {
@@ -58,7 +58,7 @@ impl Bytes {
         self.0.len()
     }
 
-    /// Begin and end.
+    /// Returns pointers to the begin and the end of the bytes.
     pub(super) fn range(&self) -> (*const u8, *const u8) {
         let range = self.0.as_ptr_range();
         (range.start, range.end)

@@ -45,7 +45,8 @@ enum LoadError {
 type OnLoad = unsafe extern "C" fn(*mut sys::Table, *mut c_char, *mut c_void) -> Int;
 type OnUnload = unsafe extern "C" fn(*mut sys::Table);
 
-/// The `JavaVM` of a profiler. Its interface is behind it, so that `GetEnv` finds it.
+/// The `JavaVM` of a profiler, with the profiler's interface behind the functions, so that `GetEnv` finds the
+/// interface.
 #[repr(C)]
 struct ProfilerVm {
     table: sys::Table,
@@ -56,10 +57,10 @@ struct ProfilerVm {
 /// Number of places in `JNIInvokeInterface_`.
 const INVOKE_FUNCTIONS: usize = 8;
 
-/// Things that end with the JVM: each profiler's `JVM_OnUnload` and `JavaVM`, as addresses.
+/// The functions to call when the JVM ends: each profiler's `JVM_OnUnload`, with the profiler's `JavaVM`, as addresses.
 static UNLOADING: Mutex<Vec<(OnUnload, usize)>> = Mutex::new(Vec::new());
 
-/// Entry point for `-agentpath`. Each profiler is given with a `-agentpath` of its own.
+/// Entry point for `-agentpath`. Each profiler has an `-agentpath` of its own.
 ///
 /// # Safety
 /// Called by the JVM, as the JVM TI specification says.
@@ -150,7 +151,7 @@ unsafe fn load(vm: *mut sys::Table, text: &str) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// The interface of a profiler by its number.
+/// Makes the interface of a profiler by its number.
 fn interface_of(number: usize) -> Interface {
     match number {
         0 => interface::of::<0>(),
@@ -160,7 +161,7 @@ fn interface_of(number: usize) -> Interface {
     }
 }
 
-/// Asks for capabilities, sets the callbacks, and enables the events by which the layer lives.
+/// Asks for capabilities, sets the callbacks, and enables the events that the layer always needs.
 fn connect(jvmti: Jvmti) -> jvmti::Result<()> {
     sources::add_capabilities(jvmti);
     let mut functions = [NO_CALLBACK; event::COUNT];
@@ -243,7 +244,7 @@ unsafe extern "C" fn get_env(vm: *mut sys::Table, env: *mut *mut c_void, version
     }
 }
 
-/// A function of the real `JavaVM`.
+/// Returns the real `JavaVM` and the function at a place in its table.
 fn real_function(place: usize) -> (*mut sys::Table, *const c_void) {
     let real = layer::real_vm();
     // SAFETY: the table of the running JVM has these places.
@@ -259,7 +260,7 @@ unsafe extern "C" fn destroy_java_vm(_vm: *mut sys::Table) -> Int {
     }
 }
 
-/// `AttachCurrentThread` and the same for daemons.
+/// `AttachCurrentThread` and `AttachCurrentThreadAsDaemon`.
 type Attach = unsafe extern "C" fn(*mut sys::Table, *mut *mut c_void, *mut c_void) -> Int;
 
 unsafe extern "C" fn attach_current_thread(

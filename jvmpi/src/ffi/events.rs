@@ -6,7 +6,7 @@ use super::layer;
 use super::{arrivals, instructions, probes, sources};
 use crate::abi::{FAIL, Int, NOT_AVAILABLE, SUCCESS, event};
 
-/// `EnableEvent`.
+/// Carries out `EnableEvent`.
 pub(super) fn enable(profiler: usize, event_type: Int) -> Int {
     let Some(jvmti) = layer::jvmti() else {
         return FAIL;
@@ -21,7 +21,7 @@ pub(super) fn enable(profiler: usize, event_type: Int) -> Int {
     probes::note(|| layer::set_enabled(event_type, profiler, true));
     if !layer::is_running() {
         if [event::MONITOR_WAIT, event::MONITOR_WAITED].contains(&event_type) {
-            // Sleeps are told of only if this is enabled before the JVM binds its native methods.
+            // `sleeps.rs` sees sleeps only if this event is enabled before the JVM binds its native methods.
             let _ = jvmti.notify(jvmti_event::NATIVE_METHOD_BIND, true);
         }
         return SUCCESS;
@@ -41,7 +41,7 @@ pub(super) fn enable(profiler: usize, event_type: Int) -> Int {
     SUCCESS
 }
 
-/// `DisableEvent`.
+/// Carries out `DisableEvent`.
 pub(super) fn disable(profiler: usize, event_type: Int) -> Int {
     let is_dump = [event::HEAP_DUMP, event::MONITOR_DUMP, event::OBJECT_DUMP].contains(&event_type);
     let is_event = (event::METHOD_ENTRY..=event::INSTRUCTION_START).contains(&event_type)

@@ -61,7 +61,7 @@ pub(super) fn replaced(jni: Jni<'_>, arriving: &Arriving<'_>) -> Option<Replacem
     }
 }
 
-/// Shows the bytes to each profiler, which gets those of the one before.
+/// Shows the bytes to one profiler after the other. Each gets the bytes that the profiler before it returned.
 fn hooked(jni: Jni<'_>, original: &[u8]) -> Option<Replacement> {
     let jvmti = layer::jvmti()?;
     let mut wanted = layer::wanted(event::CLASS_LOAD_HOOK);

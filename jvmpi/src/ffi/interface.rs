@@ -1,4 +1,5 @@
-//! The functions of JVMPI. Each profiler has its own, because their arguments do not say who calls.
+//! The functions of JVMPI. Each profiler has functions of its own, because their arguments do not tell which profiler
+//! calls.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr::null_mut;
@@ -16,7 +17,7 @@ use crate::abi::{
     self, CallTrace, EnvId, FAIL, Int, Interface, Long, MethodId, ObjectId, StartFunction,
 };
 
-/// The most frames that are read at once.
+/// Maximum number of frames that are read at once.
 const MOST_FRAMES: usize = 1 << 16;
 
 /// Runs `body` in a frame of its own, so that local references of the layer do not pile up in a native thread. `None` in
@@ -153,7 +154,7 @@ unsafe extern "C" fn resume_thread(env: EnvId) {
     });
 }
 
-/// Does something with each thread of a list, and writes its results.
+/// Calls a function for each thread of a list, and writes the results.
 ///
 /// # Safety
 /// `count` environments and as many results must be at the pointers.

@@ -27,7 +27,7 @@ static DELETE: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 static NEW_WEAK: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 static DELETE_WEAK: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 static IS_REPLACED: AtomicBool = AtomicBool::new(false);
-/// References that were told of. Others are freed without an event, because no profiler knows them.
+/// References whose `…_ALLOC` was sent. Others are freed without an event, because no profiler knows them.
 static TOLD: Mutex<Option<HashSet<usize>>> = Mutex::new(None);
 
 type NewFunction = unsafe extern "system" fn(*mut c_void, Object) -> Object;
@@ -87,7 +87,7 @@ fn made(env: *mut c_void, object: Object, reference: Object, event_type: Int) {
     layer::guarded((), || {
         // SAFETY: JNI was called with this thread's environment.
         let jni = unsafe { Jni::new(env) };
-        // Programs keep a pending exception by a global reference of it.
+        // An exception may be pending: programs make a global reference to it.
         jni.without_exception(|| {
             let id = jni.framed(|jni| definitions::id_of(jni, Local::new(object)));
             let global_ref = GlobalRef {

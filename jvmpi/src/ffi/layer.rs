@@ -13,8 +13,8 @@ use loadhook_jvm::vm;
 
 use crate::abi::{Data, EnvId, Event, Int, Interface, event};
 
-/// The highest number of profilers in a JVM. Functions of JVMPI do not say who calls them, so that each profiler has
-/// functions of its own.
+/// Maximum number of profilers in a JVM. Functions of JVMPI are not told which profiler calls them, so each profiler
+/// has functions of its own.
 pub(super) const MOST_PROFILERS: usize = 4;
 
 /// A set of profilers: a bit for each.
@@ -38,17 +38,17 @@ pub(super) fn set_jvm(vm: *mut sys::Table, jvmti: Jvmti) {
     let _ = JVMTI.set(jvmti);
 }
 
-/// The real `JavaVM`; null before the first profiler is loaded.
+/// Returns the real `JavaVM`; null before the first profiler is loaded.
 pub(super) fn real_vm() -> *mut sys::Table {
     VM.load(Ordering::Acquire)
 }
 
-/// The JVM TI environment of the layer.
+/// Returns the JVM TI environment of the layer.
 pub(super) fn jvmti() -> Option<Jvmti> {
     JVMTI.get().copied()
 }
 
-/// The JNI environment of this thread; `None` if it is not attached.
+/// Returns the JNI environment of this thread; `None` if the thread is not attached.
 pub(super) fn current_jni<'e>() -> Option<Jni<'e>> {
     let vm = real_vm();
     if vm.is_null() {
@@ -58,7 +58,8 @@ pub(super) fn current_jni<'e>() -> Option<Jni<'e>> {
     unsafe { vm::interface(vm, JNI_VERSION_10).map(|env| Jni::new(env)) }
 }
 
-/// Puts the interface of a new profiler; `None` if there are too many. The number is its bit.
+/// Adds the interface of a new profiler. Returns the profiler's number, which is its bit in [`Profilers`]; `None` if
+/// there are too many.
 pub(super) fn add(make: impl FnOnce(usize) -> *mut Interface) -> Option<usize> {
     let free = INTERFACES
         .iter()
@@ -67,7 +68,7 @@ pub(super) fn add(make: impl FnOnce(usize) -> *mut Interface) -> Option<usize> {
     Some(free)
 }
 
-/// Takes a profiler away that did not load.
+/// Removes a profiler whose loading failed.
 pub(super) fn remove(profiler: usize) {
     for number in 0..event::COUNT {
         set_enabled(number as Int, profiler, false);
@@ -75,7 +76,7 @@ pub(super) fn remove(profiler: usize) {
     INTERFACES[profiler].store(null_mut(), Ordering::Release);
 }
 
-/// Held while [`ENABLED`] and [`WANTED`] are changed together, so that no change of one is lost in the other.
+/// Locks [`ENABLED`] and [`WANTED`], so that both change together.
 fn changing() -> MutexGuard<'static, ()> {
     static CHANGING: Mutex<()> = Mutex::new(());
     CHANGING.lock().unwrap_or_else(PoisonError::into_inner)
@@ -132,13 +133,13 @@ pub(super) fn enabled(event: Int) -> Profilers {
     ENABLED[event as usize].load(Ordering::Relaxed)
 }
 
-/// The profilers that get an event now.
+/// Returns the profilers that get an event now.
 #[inline]
 pub(super) fn wanted(event: Int) -> Profilers {
     WANTED[event as usize].load(Ordering::Relaxed)
 }
 
-/// Sends an event. Each profiler gets a copy, because it may change it.
+/// Sends an event. Each profiler gets a copy of its own, because a profiler may change the event.
 #[inline]
 pub(super) fn send(profilers: Profilers, event_type: Int, env: EnvId, data: Data) {
     let mut left = profilers;
@@ -174,7 +175,7 @@ pub(super) fn guarded<T>(otherwise: T, body: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(body)).unwrap_or(otherwise)
 }
 
-/// A thread's id: its environment.
+/// Returns a thread's id: the address of its environment.
 pub(super) fn id(jni: Jni<'_>) -> EnvId {
     jni.env.cast()
 }
@@ -182,12 +183,12 @@ pub(super) fn id(jni: Jni<'_>) -> EnvId {
 /// Data of an event that has none.
 pub(super) const NO_DATA: Data = Data { none: [0; 9] };
 
-/// Data of an event that has only an object.
+/// Makes the data of an event that has only an object.
 pub(super) fn object_data(object: usize) -> Data {
     Data { object }
 }
 
-/// Data of an event that has only a method.
+/// Makes the data of an event that has only a method.
 pub(super) fn method_data(method: *mut c_void) -> Data {
     Data { method }
 }

@@ -18,7 +18,7 @@ type Table = Arc<[(i64, i32)]>;
 /// Tables that were asked for. A method id is never used for another method.
 static TABLES: RwLock<Option<HashMap<MethodKey, Table>>> = RwLock::new(None);
 
-/// The line table of a method by offset; empty if there is none.
+/// Returns the line table of a method by offset; empty if there is none.
 fn table(method: MethodKey) -> Table {
     {
         let tables = TABLES.read().unwrap_or_else(PoisonError::into_inner);
@@ -37,7 +37,7 @@ fn table(method: MethodKey) -> Table {
     table
 }
 
-/// The line of a place in a method.
+/// Returns the line of a place in a method.
 pub(super) fn line(method: MethodKey, location: i64) -> Int {
     if location < 0 {
         return NATIVE;
@@ -50,7 +50,7 @@ pub(super) fn line(method: MethodKey, location: i64) -> Int {
     }
 }
 
-/// The lines of the first and the last instruction of a method; −1 if they are not known.
+/// Returns the lines of the first and the last instruction of a method; −1 if they are not known.
 pub(super) fn range(method: MethodKey) -> (Int, Int) {
     let lines = match layer::jvmti() {
         Some(jvmti) => jvmti.line_numbers(method).unwrap_or_default(),

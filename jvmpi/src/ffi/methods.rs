@@ -74,7 +74,7 @@ pub(super) fn define(jni: Jni<'_>) {
     }
 }
 
-/// Returns whether a method is one of the layer's class.
+/// Returns whether a method belongs to the layer's class.
 pub(super) fn is_own(method: MethodKey) -> bool {
     OWN.get().is_some_and(|own| own.contains(&method))
 }
@@ -92,7 +92,7 @@ pub unsafe extern "system" fn Java_java_lang__00024LoadhookJvmpi_enter__I(
     entered(env, null_mut(), number);
 }
 
-/// The same with the receiver, for `METHOD_ENTRY2`.
+/// Called by the probe at the beginning of a method, with the receiver, for `METHOD_ENTRY2`.
 ///
 /// # Safety
 /// Called by the JVM, as a native method.
@@ -142,7 +142,7 @@ fn entered(env: *mut c_void, receiver: Object, number: Int) {
     });
 }
 
-/// The probe where a method returns or an exception leaves it.
+/// Called by the probe where a method returns or an exception leaves it.
 ///
 /// # Safety
 /// Called by the JVM, as a native method.
@@ -155,7 +155,7 @@ pub unsafe extern "system" fn Java_java_lang__00024LoadhookJvmpi_exit(
     left(env, number as u32, true);
 }
 
-/// The same in a constructor.
+/// Called by the probe where a constructor returns or an exception leaves it.
 ///
 /// # Safety
 /// Called by the JVM, as a native method.
@@ -169,7 +169,7 @@ pub unsafe extern "system" fn Java_java_lang__00024LoadhookJvmpi_ended(
     left(env, number as u32, true);
 }
 
-/// The probe at the beginning of a handler: what the method had called is left.
+/// Called by the probe at the beginning of a handler: the methods that this method had called have ended.
 ///
 /// # Safety
 /// Called by the JVM, as a native method.
@@ -182,7 +182,7 @@ pub unsafe extern "system" fn Java_java_lang__00024LoadhookJvmpi_caught(
     left(env, number as u32, false);
 }
 
-/// Sends the exits of all methods above this one on the thread's stack, and its own.
+/// Sends the exits of all methods above this method on the thread's stack, and with `with_own` the method's own exit.
 #[inline]
 fn left(env: *mut c_void, number: u32, with_own: bool) {
     layer::guarded((), || {

@@ -54,7 +54,7 @@ pub(super) fn send(jni: Jni<'_>, to: Profilers) -> bool {
     true
 }
 
-/// The monitors of objects that a thread owns or waits for.
+/// Writes the records of the objects' monitors that a thread owns or waits for.
 fn java_monitors(jvmti: Jvmti, jni: Jni<'_>, bytes: &mut Bytes) {
     let mut monitors: BTreeMap<usize, Local<'_>> = BTreeMap::new();
     for thread in threads::all() {
@@ -80,7 +80,7 @@ fn java_monitors(jvmti: Jvmti, jni: Jni<'_>, bytes: &mut Bytes) {
         };
         let waiting = envs(&usage.to_be_notified);
         let mut entering = envs(&usage.to_enter);
-        // Before JDK 23 those that wait to be notified are among them.
+        // Before JDK 23, JVM TI also counts threads that wait to be notified among those that wait to enter.
         entering.retain(|env| !waiting.contains(env));
         bytes.u1(JAVA);
         bytes.pointer(id);

@@ -77,12 +77,12 @@ pub(super) fn text(bytes: &[u8]) -> CString {
     CString::new(bytes).unwrap_or_default()
 }
 
-/// Nanoseconds of a clock that never goes back.
+/// Returns the time of a clock that never goes back, in nanoseconds.
 pub(super) fn now() -> i64 {
     clock(libc::CLOCK_MONOTONIC)
 }
 
-/// Processor time of the calling thread in nanoseconds.
+/// Returns the processor time of the calling thread, in nanoseconds.
 pub(super) fn cpu_time() -> i64 {
     clock(libc::CLOCK_THREAD_CPUTIME_ID)
 }

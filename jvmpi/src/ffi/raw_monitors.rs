@@ -13,7 +13,7 @@ use crate::abi::{self, Data, EnvId, Int, event};
 /// A raw monitor.
 pub(super) struct RawMonitor {
     pub(super) name: CString,
-    /// False if its name begins with an underscore: no events.
+    /// False if the name begins with an underscore. Such a monitor has no events.
     is_told: bool,
     state: Mutex<State>,
     free: Condvar,
@@ -23,33 +23,33 @@ pub(super) struct RawMonitor {
 /// The threads that use a monitor.
 #[derive(Default)]
 pub(super) struct State {
-    /// Token of the thread that owns it; 0 for none.
+    /// Token of the thread that owns the monitor; 0 if no thread does.
     owner: usize,
-    /// Environment of that thread.
+    /// Environment of the owner.
     pub(super) owner_env: usize,
     pub(super) entries: u32,
     /// Environments of the threads that wait to enter.
     pub(super) entering: Vec<usize>,
     /// Environments of the threads that wait to be notified.
     pub(super) waiting: Vec<usize>,
-    /// Number of notifications.
+    /// Number of notifications so far. A waiting thread goes on when it changes.
     generation: u64,
 }
 
-/// All monitors by address. A destroyed one stays in memory, because another thread may just be in a call.
+/// All monitors by address. A destroyed monitor stays in memory, because another thread may be in a call of it.
 static MONITORS: RwLock<BTreeMap<usize, &'static RawMonitor>> = RwLock::new(BTreeMap::new());
 
 fn env() -> EnvId {
     layer::current_jni().map_or(null_mut(), layer::id)
 }
 
-/// All monitors.
+/// Returns all monitors.
 pub(super) fn all() -> Vec<&'static RawMonitor> {
     let monitors = MONITORS.read().unwrap_or_else(PoisonError::into_inner);
     monitors.values().copied().collect()
 }
 
-/// The monitor with this id.
+/// Finds the monitor with this id.
 pub(super) fn find(id: *const c_void) -> Option<&'static RawMonitor> {
     let monitors = MONITORS.read().unwrap_or_else(PoisonError::into_inner);
     monitors.get(&id.addr()).copied()
@@ -70,7 +70,7 @@ pub(super) fn create(name: CString) -> *const c_void {
     id
 }
 
-/// Destroys a monitor. Its owner leaves it first.
+/// Destroys a monitor. If the calling thread owns it, the thread leaves it first.
 pub(super) fn destroy(id: *const c_void) {
     if let Some(monitor) = find(id) {
         monitor.leave_wholly();
@@ -156,8 +156,8 @@ impl RawMonitor {
         }
     }
 
-    /// Waits to be notified; without end if `milliseconds` is 0. A thread that does not own the monitor does not wait,
-    /// and nobody waits for a negative time.
+    /// Waits to be notified, at most for `milliseconds`; without limit if this is 0. Returns at once if the calling
+    /// thread does not own the monitor, or if the time is negative.
     pub(super) fn wait(&self, milliseconds: i64) {
         let me = token();
         let env = env();

@@ -1,4 +1,4 @@
-//! `RequestEvent`.
+//! The function `RequestEvent` of JVMPI.
 
 use std::ffi::c_void;
 

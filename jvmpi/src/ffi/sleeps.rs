@@ -1,5 +1,5 @@
-//! `MONITOR_WAIT` and `MONITOR_WAITED` of `Thread.sleep`, which JVM TI does not tell of: the native method is bound to a
-//! function of the layer.
+//! `MONITOR_WAIT` and `MONITOR_WAITED` of `Thread.sleep`. JVM TI has no event for sleeping, so the native method of
+//! `Thread.sleep` is bound to a function of the layer.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
@@ -12,17 +12,18 @@ use super::layer;
 use super::own;
 use crate::abi::{Data, Int, Long, MonitorWait, event};
 
-/// The JVM's function.
+/// The JVM's function for `Thread.sleep`.
 static ORIGINAL: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
-/// The unit of its argument in nanoseconds.
+/// The unit of this function's argument, in nanoseconds.
 static UNIT: AtomicU64 = AtomicU64::new(1);
 const MILLISECOND: u64 = 1_000_000;
 
 type Sleep = unsafe extern "system" fn(*mut c_void, Object, Long);
 
-/// The function that a native method is to be bound to, if this is the JVM's function of `Thread.sleep`.
+/// Returns the layer's function in place of `function`, if `function` is the JVM's for `Thread.sleep`.
 pub(super) fn replacement(function: *mut c_void) -> Option<*mut c_void> {
-    // Since JDK 20, the argument of both is nanoseconds; before, there is only the first, with milliseconds.
+    // Since JDK 20, the argument of both functions is in nanoseconds. Earlier JDKs have only `JVM_Sleep`, with
+    // milliseconds.
     let names = [c"JVM_Sleep", c"JVM_SleepNanos"];
     // SAFETY: the names end in a zero byte; the library is loaded, or nothing happens.
     let is_sleep = unsafe {
@@ -39,7 +40,7 @@ pub(super) fn replacement(function: *mut c_void) -> Option<*mut c_void> {
     Some(sleep as *mut c_void)
 }
 
-/// Learns the unit from the version of the JDK.
+/// Sets the unit of the JVM's function by the version of the JDK.
 pub(super) fn learn() {
     if (1..20).contains(&own::java_version()) {
         UNIT.store(MILLISECOND, Ordering::Release);

@@ -10,7 +10,8 @@ use super::layer;
 use super::{collections, jni_references, own};
 use crate::abi::{Int, event};
 
-/// The capabilities that need no event to be enabled, each for itself: without one, the functions that need it say so.
+/// Capabilities that the layer needs whatever events are enabled. It asks for them one by one: if the JVM lacks one,
+/// only the functions that need it fail.
 const ALWAYS: [usize; 12] = [
     capability::CAN_TAG_OBJECTS,
     capability::CAN_GET_SOURCE_FILE_NAME,
@@ -32,7 +33,7 @@ const REWRITING: [usize; 3] = [
     capability::CAN_RETRANSFORM_ANY_CLASS,
 ];
 
-/// The events of JVM TI that events of JVMPI come from.
+/// Each event of JVM TI that the layer uses, with the events of JVMPI that come from it.
 const SOURCES: [(c_int, &[Int]); 14] = [
     // Before the next one, so that no class with probes misses it.
     (
@@ -124,9 +125,11 @@ pub(super) fn prepare(jvmti: Jvmti, event_type: Int) -> Option<bool> {
         | event::METHOD_EXIT
         | event::CLASS_LOAD_HOOK => add(&REWRITING),
         event::OBJECT_ALLOC => {
-            // With an interval of 0, all allocations are sampled; the second event only makes sure.
+            // With an interval of 0, `SampledObjectAlloc` reports all allocations. `VMObjectAlloc` is enabled only to
+            // make sure.
             let _ = add(&[capability::CAN_GENERATE_VM_OBJECT_ALLOC_EVENTS]);
-            // Each thread counts down the interval that it drew last, so that 0 is set before threads allocate.
+            // Each thread counts down the interval that it drew last, so the interval 0 must be set before threads
+            // allocate.
             add(&[capability::CAN_GENERATE_SAMPLED_OBJECT_ALLOC_EVENTS])
                 && jvmti.set_heap_sampling_interval(0).is_ok()
         }

@@ -3,10 +3,10 @@
 use super::{layer, lines, methods, threads, versions};
 use crate::abi::{CallFrame, CallTrace, EnvId, Int};
 
-/// The most frames of a trace in a dump.
+/// Maximum number of frames of a trace in a dump.
 const DEPTH: usize = 1024;
 
-/// The innermost frames of a thread, without those of the layer's own class.
+/// Returns the innermost frames of a thread, without those of the layer's own class.
 pub(super) fn frames(env: EnvId, depth: usize) -> Vec<CallFrame> {
     let (Some(jvmti), Some(thread)) = (layer::jvmti(), threads::find(env)) else {
         return Vec::new();
@@ -58,7 +58,7 @@ impl Traces {
     }
 }
 
-/// The number of frames of a thread, as far as traces of dumps go.
+/// Returns the number of frames that a thread's trace in a dump has.
 pub(super) fn depth(env: EnvId) -> usize {
     frames(env, DEPTH).len()
 }

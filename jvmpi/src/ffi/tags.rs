@@ -1,4 +1,4 @@
-//! Tags of JVM TI, which are the ids of objects. A tag is never given twice.
+//! The ids of objects, which are tags of JVM TI. A tag is never given twice.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -13,13 +13,13 @@ use super::layer;
 use super::own::lock_patiently;
 use crate::abi::ObjectId;
 
-/// The next tag. Ids are used as addresses by hash tables of old profilers, so their low bits are zero.
+/// The next tag, a multiple of 16. Hash tables of old profilers drop the low bits of an id, because ids were addresses.
 static NEXT: AtomicI64 = AtomicI64::new(0x1_0000);
 const STEP: i64 = 16;
-/// Held between reading that an object has no tag and setting one. No event is sent meanwhile.
+/// Held from the moment at which an object is seen to have no tag until its tag is set. No event is sent meanwhile.
 static TAGGING: Mutex<()> = Mutex::new(());
 
-/// A new tag.
+/// Returns a new tag.
 pub(super) fn next_tag() -> i64 {
     NEXT.fetch_add(STEP, Ordering::Relaxed)
 }
@@ -89,7 +89,7 @@ pub(super) fn lock() -> Option<MutexGuard<'static, ()>> {
     lock_patiently(&TAGGING)
 }
 
-/// The object with this id; null if there is none.
+/// Finds the object with this id; null if there is none.
 pub(super) fn find<'f>(jni: Jni<'f>, id: ObjectId) -> Local<'f> {
     match layer::jvmti() {
         Some(jvmti) if id != 0 => jvmti.object_with_tag(jni, id as i64),
@@ -97,12 +97,12 @@ pub(super) fn find<'f>(jni: Jni<'f>, id: ObjectId) -> Local<'f> {
     }
 }
 
-/// A raw reference that a profiler passes.
+/// Wraps a raw reference that a profiler passes.
 pub(super) fn reference<'f>(object: *mut c_void) -> Local<'f> {
     Local::new(object)
 }
 
-/// A reference as a profiler gets it.
+/// Returns the raw reference that a profiler gets.
 pub(super) fn raw(object: Local<'_>) -> *mut c_void {
     object.object()
 }

@@ -16,7 +16,8 @@ const MONITOR_WAIT: Int = 2;
 const CONDVAR_WAIT: Int = 3;
 const SUSPENDED: Int = 0x8000;
 const INTERRUPTED: Int = 0x4000;
-/// `JVMTI_ERROR_INVALID_THREAD` and `JVMTI_ERROR_THREAD_SUSPENDED`, which the lists of threads answer.
+/// Results of the functions for lists of threads: `JVMTI_ERROR_INVALID_THREAD`, `JVMTI_ERROR_THREAD_SUSPENDED` and
+/// `JVMTI_ERROR_THREAD_NOT_SUSPENDED`.
 pub(super) const INVALID_THREAD: Int = 10;
 const IS_SUSPENDED: Int = 14;
 const NOT_SUSPENDED: Int = 13;
@@ -27,7 +28,7 @@ fn other(env: EnvId) -> Option<Arc<Thread>> {
     threads::find(env).filter(|_| env != own)
 }
 
-/// Suspends a thread. The answer is an error of JVM TI, or 0.
+/// Suspends a thread. Returns an error of JVM TI, or 0.
 pub(super) fn suspend(env: EnvId) -> Int {
     let (Some(jvmti), Some(thread)) = (layer::jvmti(), other(env)) else {
         return INVALID_THREAD;
@@ -68,7 +69,7 @@ pub(super) fn resume(env: EnvId) -> Int {
     }
 }
 
-/// The status of a thread. A suspension by a profiler does not change it.
+/// Returns the status of a thread. A suspension by a profiler does not change the status.
 pub(super) fn status(env: EnvId) -> Int {
     let (Some(jvmti), Some(thread)) = (layer::jvmti(), threads::find(env)) else {
         return RUNNABLE;
@@ -91,7 +92,8 @@ pub(super) fn status(env: EnvId) -> Int {
     status
 }
 
-/// Returns 1 if a thread has run since it was last suspended; if it is suspended, since the time before.
+/// Returns 1 if a thread has run since its last suspension, otherwise 0. For a thread that is suspended now, since the
+/// suspension before.
 pub(super) fn has_run(env: EnvId) -> u8 {
     let (Some(jvmti), Some(thread)) = (layer::jvmti(), threads::find(env)) else {
         return 0;

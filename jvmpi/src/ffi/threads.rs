@@ -1,4 +1,4 @@
-//! Threads by their JNI environments, which are their ids.
+//! Threads by JNI environment. The address of the environment is the thread's id.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -186,7 +186,7 @@ pub(super) fn has_left_carrier(jni: Jni<'_>, thread: Local<'_>) -> bool {
         }) == Some(true)
 }
 
-/// Finds out how environments follow from threads. `thread` is the calling one.
+/// Learns the distance between `Thread.eetop` and the environment, from the calling thread `thread`.
 pub(super) fn learn(jni: Jni<'_>, thread: Local<'_>) {
     let eetop = jni
         .find_class(c"java/lang/Thread")
@@ -200,7 +200,7 @@ pub(super) fn learn(jni: Jni<'_>, thread: Local<'_>) {
     }
 }
 
-/// The environment of a platform thread; null if it has none.
+/// Returns the environment of a platform thread; null if the thread has none.
 pub(super) fn env_of(jni: Jni<'_>, thread: Local<'_>) -> EnvId {
     let (Some(eetop), Some(distance)) = (EETOP.get(), DISTANCE.get()) else {
         return null_mut();
@@ -327,7 +327,7 @@ fn start_event(jni: Jni<'_>, thread: &Thread, to: Profilers, event_type: i32, ow
     layer::send(to, event_type, sender, Data { thread_start: data });
 }
 
-/// The environment of a thread by its object, which may be an object of another class; null if there is none.
+/// Returns the environment of the thread of `object`; null if `object` is no thread or has no environment.
 pub(super) fn env_of_object(jni: Jni<'_>, object: Local<'_>) -> EnvId {
     let is_thread = jni
         .find_class(c"java/lang/Thread")

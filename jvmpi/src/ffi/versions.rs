@@ -9,10 +9,10 @@ use loadhook_jvm::jvmti::{Jvmti, MethodKey};
 
 use super::layer;
 
-/// The present method of each method that was asked for. An id stays old or present for ever.
+/// The present method for each method id that was looked up.
 static CURRENT: RwLock<Option<HashMap<MethodKey, MethodKey>>> = RwLock::new(None);
 
-/// The present method that an id of a frame stands for.
+/// Returns the present method for the method id of a frame.
 pub(super) fn current(method: MethodKey) -> MethodKey {
     {
         let known = CURRENT.read().unwrap_or_else(PoisonError::into_inner);
@@ -34,7 +34,7 @@ pub(super) fn current(method: MethodKey) -> MethodKey {
     current
 }
 
-/// The method of the same class with the same name and descriptor.
+/// Finds the present method with the class, name and descriptor of `old`.
 fn present(jvmti: Jvmti, jni: Jni<'_>, old: MethodKey) -> Option<MethodKey> {
     let class = jvmti.declaring_class(jni, old).ok()?;
     let name = jvmti.method_name(old).ok()?;

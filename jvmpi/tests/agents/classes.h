@@ -107,7 +107,7 @@ static inline void on_class_load(JVMPI_Event *event) {
     unlock();
 }
 
-/* Keeps the class, whose name is still needed, but allows its id and those of its methods to be defined again. */
+/* Keeps the class, whose name is still needed, but allows the ids of the class and of its methods to be defined again. */
 static inline void on_class_unload(JVMPI_Event *event) {
     lock();
     Class *class = get(&classes, event->u.class_unload.class_id);
@@ -144,7 +144,7 @@ static inline Class *request_class(jobjectID id) {
     return known_class(id);
 }
 
-/* The class of an object, in an event that has collections disabled. */
+/* Returns the class of an object. For events in which collections are disabled. */
 static inline Class *class_of(jobjectID id, const char *where) {
     Class *class = known_class(id);
     if (!class) {

@@ -1,4 +1,4 @@
-/* Holds the header to the numbers and layouts by which profilers of the time were compiled. */
+/* Checks that the header has the numbers and layouts by which profilers of the time were compiled. */
 #include <stddef.h>
 #include "jvmpi.h"
 

@@ -34,7 +34,7 @@ static State *state_of(JNIEnv *env) {
     return state;
 }
 
-/* The class of an object, by a requested OBJECT_ALLOC. */
+/* Returns the class of an object, which it learns by a requested OBJECT_ALLOC. */
 static const char *class_name(jobjectID object) {
     lock();
     Class *class = get(&locks, object);

@@ -16,7 +16,7 @@ static inline Reader reader_of(const char *dump, const char *begin, const char *
     return (Reader){(const unsigned char *)begin, (const unsigned char *)end, dump};
 }
 
-/* The next bytes; zeros behind the end. */
+/* Reads the next bytes; zeros behind the end. */
 static inline const unsigned char *bytes(Reader *reader, ptrdiff_t count) {
     static const unsigned char zeros[8];
     if (reader->end - reader->at < count) {

@@ -10,7 +10,7 @@ use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::{paths, process, source};
 use tempfile::TempDir;
 
-/// The library of a judge, `agents/<name>.c`. It is compiled once for all tests and runs.
+/// Compiles a judge, `agents/<name>.c`, unless an earlier test or run has done so. Returns the path of the library.
 pub(crate) fn library(name: &str) -> Result<PathBuf> {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/agents");
     let header = tests.join("../../include");
@@ -107,7 +107,7 @@ impl Run {
         let mut java = Jdk::find(self.feature)?.java();
         java.env_remove("JAVA_TOOL_OPTIONS")
             .env_remove("JDK_JAVA_OPTIONS")
-            // A crash leaves its files here, and no core.
+            // After a crash, the JVM's files are in this folder, and no core file is written.
             .current_dir(self.folder.path())
             .arg("-XX:-CreateCoredumpOnCrash")
             .arg(agent_option(self.judge, &self.options)?)
