@@ -72,7 +72,7 @@ pub(crate) fn check_writable(path: &Path) -> Result<()> {
 /// Makes a folder and its missing parents.
 fn make_folder(folder: &Path) -> Result<()> {
     if folder.exists() && !folder.is_dir() {
-        bail!("{} is not a folder", folder.display());
+        bail!("{} is not a folder; give another path", folder.display());
     }
     Ok(fs::create_dir_all(folder)?)
 }

@@ -271,8 +271,8 @@ fn address_space(folder: &Path) -> u64 {
         .spawn()
         .expect("the process starts");
     let mut input = child.stdin.take().expect("the stream is a pipe");
-    // The record is longer than the data that are sent, and the data are longer than a pipe
-    // buffers. So when this write returns, the command is reading the record.
+    // The test sends less than the whole record, but more than the buffer of a pipe holds. So when this
+    // write returns, the command is reading the record.
     let record = [&[0x7f, 0, 0, 0, 0][..], &(4_u32 << 20).to_be_bytes()].concat();
     let dump = [&nothing()[..31], &record, &[0; 1 << 20]].concat();
     input.write_all(&dump).expect("the command reads the pipe");

@@ -37,7 +37,7 @@ fn messages_are_folded() {
         "{lines:?}"
     );
     for (at, line) in lines.iter().enumerate() {
-        // The path of the folder may be longer.
+        // The path of the folder may be longer than the terminal is wide. It is not cut.
         assert!(line.len() <= 50 || line.contains('/'), "{lines:?}");
         assert_eq!(line.starts_with("  "), at > 0, "{lines:?}");
     }

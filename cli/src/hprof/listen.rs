@@ -85,7 +85,7 @@ fn program(listener: &TcpListener) -> Result<(TcpStream, SocketAddr)> {
                 stream.set_read_timeout(Some(TICK))?;
                 return Ok((stream, from));
             }
-            _ => say!("{from} has connected, but is no program with the option net="),
+            _ => say!("{from} was disconnected, because it is no program with the option net="),
         }
     }
 }

@@ -313,7 +313,9 @@ pub(super) fn refused(conflict: Conflict) -> anyhow::Error {
 }
 
 fn none_and_patterns() -> anyhow::Error {
-    anyhow!("--include none cannot be combined with other --include, --include-file or --exclude")
+    anyhow!(
+        "--include none cannot be combined with other --include, --include-file or --exclude; leave out none or the others"
+    )
 }
 
 /// Parses the patterns of several lists.

@@ -49,7 +49,7 @@ pub(super) fn check<'a>(head: &'a Head, token: &Token) -> Result<&'a str, &'stat
     }
     let own = format!("http://{}", head.host);
     if head.origin.as_ref().is_some_and(|origin| *origin != own) {
-        return Err("requests of other pages are refused");
+        return Err("this request comes from another page, so it is refused; open the page itself");
     }
     let path = head
         .target

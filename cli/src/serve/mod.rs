@@ -62,7 +62,7 @@ pub(crate) fn run(args: ServeArgs) -> Result<ExitCode> {
     };
     let served = server.run(&listener, || stop.code().is_some());
     if !program.end()? {
-        say!("loadhook: process {pid} does not answer; the agent will leave it by itself");
+        say!("loadhook: process {pid} does not answer; the agent will leave the process by itself");
     }
     served?;
     Ok(ExitCode::SUCCESS)

@@ -40,7 +40,12 @@ pub(super) fn wants_colours() -> bool {
 pub(super) fn draw(buffer: &mut Buffer, session: &mut Session, model: &Model, facts: &Facts) {
     let area = buffer.area;
     if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
-        line(buffer, 0, "the terminal is too small", Style::new());
+        line(
+            buffer,
+            0,
+            "the terminal is too small; enlarge it",
+            Style::new(),
+        );
         return;
     }
     if session.shows_help {

@@ -12,12 +12,15 @@ fn unwritable_files_are_refused_before_the_start() {
     fs::create_dir_all(folder.path().join("a,b")).expect("the test folder can be created");
     fs::write(folder.path().join("text"), "").expect("the test file can be written");
     for (options, said) in [
-        (["-o", "text/x.pb.gz"], "/text is not a folder\n"),
+        (
+            ["-o", "text/x.pb.gz"],
+            "/text is not a folder; give another path\n",
+        ),
         (["-o", "a,b"], "a,b: not a file"),
         (["-o", "/dev/full"], "/dev/full: not a file"),
         (
             ["--html", "text/x.html"],
-            "text/x.html: text is not a folder\n",
+            "text/x.html: text is not a folder; give another path\n",
         ),
         (["--html", "a,b"], "a,b: not a file"),
         (["--include-file", "none"], "none: no such file in /"),

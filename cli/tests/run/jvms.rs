@@ -47,8 +47,8 @@ fn each_jvm_of_a_script_has_its_own_profile() {
         fs::remove_file(folder.path().join(file)).expect("the test file can be removed");
     }
 
-    // One name is requested for the profiles of several JVMs. One file gets that name and holds all
-    // profiles; none overwrites another.
+    // The user asks for one file name, and several JVMs write profiles. The file of this name gets the
+    // merged profile, and no profile overwrites another.
     let options = [
         "run",
         "-o",

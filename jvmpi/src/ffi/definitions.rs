@@ -1,4 +1,4 @@
-//! Definitions: `OBJECT_ALLOC` and `CLASS_LOAD`, which tell a profiler of an id before another event has it.
+//! Definitions: `OBJECT_ALLOC` and `CLASS_LOAD`, which define an id before a profiler gets another event with this id.
 //!
 //! The two are in one file because an object needs its class, and a class is an object.
 
@@ -91,7 +91,7 @@ fn alloc_of(jni: Jni<'_>, object: Local<'_>, id: ObjectId) -> ObjectAlloc {
         size: Int::try_from(size.unwrap_or(0)).unwrap_or(Int::MAX),
         object: id,
     };
-    // The class of `java.lang.Class` is that object itself, and would be asked for without end.
+    // The class object of `java.lang.Class` is its own class. Without this check, `facts` would never end.
     if let Ok(class) = jni.class_of(object)
         && !jni.is_same(object, class)
     {

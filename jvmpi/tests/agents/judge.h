@@ -46,7 +46,7 @@ __attribute__((format(printf, 1, 2))) static inline void say(const char *format,
     va_end(arguments);
 }
 
-/* Complaints by their text, each with its number. */
+/* Complaints by their text, each with the number of times that it was made. */
 static struct {
     const char *format;
     int count;
