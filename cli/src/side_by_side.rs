@@ -209,11 +209,10 @@ fn key(line: &Line, offset: impl Fn(i64) -> String) -> String {
 /// For each `Code` attribute, the offsets of the instructions that are on both sides.
 #[derive(Default)]
 struct Moves {
-    /// For each `Code` attribute on the left, by its number: the offsets of the
-    /// instructions that are also on the right.
+    /// By the number of the `Code` attribute on the left: the left offsets of these instructions.
     left: BTreeMap<usize, BTreeSet<i64>>,
-    /// For each `Code` attribute on the right, by its number: the offsets of the
-    /// instructions, and the offsets of the same instructions on the left.
+    /// By the number of the `Code` attribute on the right: the right offset of each of these
+    /// instructions, with its left offset.
     right: BTreeMap<usize, BTreeMap<i64, i64>>,
 }
 

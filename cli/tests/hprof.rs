@@ -1,4 +1,5 @@
-//! Tests of `loadhook hprof`, on files written by the rules of HPROF's manual, and of `loadhook run --hprof` and `--jvmpi`.
+//! Tests of `loadhook hprof`, on files written by the rules of HPROF's manual, and of `loadhook run --hprof` and
+//! `--jvmpi`.
 
 mod common;
 
@@ -43,7 +44,7 @@ CPU SAMPLES · total 12 samples · Wed Oct  7 11:38:10 1998
 rank   self  accum   count trace method
    1 75.00% 75.00%       9 300001 shop.Cart.add
    2 16.67% 91.67%       2 300002 <empty trace>
-… 1 more row; --top shows more
+… 1 more row; --top N shows more
 ";
     assert_eq!(shown.out, expected);
     let warning =
@@ -73,7 +74,7 @@ fn shows_the_list_of_jdk_1_1() {
 CALLS · total 8
 count callee caller time
 7 A.add(I)V A.main()V 12
-… 1 more row; --top shows more
+… 1 more row; --top N shows more
 ";
     shown.expect(0, expected, &[]);
 }

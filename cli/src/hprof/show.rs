@@ -179,7 +179,7 @@ impl<W: Write> Shown<'_, W> {
         if more > 0 {
             writeln!(
                 self.out,
-                "… {} more {}; --top shows more",
+                "… {} more {}; --top N shows more",
                 count(more as u64),
                 noun(more as u64, "row", "rows")
             )?;
@@ -252,7 +252,10 @@ impl<W: Write> Shown<'_, W> {
         }
         let more = dump.threads.len().max(dump.monitors.len());
         if more > self.args.top {
-            writeln!(self.out, "… more threads or monitors; --top shows more")?;
+            writeln!(
+                self.out,
+                "… further threads or monitors are left out; --top N shows more"
+            )?;
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use loadhook_heap::{
     Details, Duplicates, Field, Graph, ProfilerObjects, SharedPasses, Thread, Threads, ViewRequest,
 };
 
-/// Maximum number of fields that are read of an object, and of duplicates.
+/// Maximum number of fields that are read of each object, and maximum number of duplicates.
 const FEW: usize = 5;
 
 /// Memory limit for the hashes of arrays.

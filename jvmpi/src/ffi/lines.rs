@@ -15,7 +15,7 @@ const UNKNOWN: Int = -1;
 
 type Table = Arc<[(i64, i32)]>;
 
-/// Tables that were asked for. A method id is never used for another method.
+/// Line tables that were read, by method. They stay valid, because a method id is never used for another method.
 static TABLES: RwLock<Option<HashMap<MethodKey, Table>>> = RwLock::new(None);
 
 /// Returns the line table of a method by offset; empty if there is none.

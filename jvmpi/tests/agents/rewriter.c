@@ -55,7 +55,7 @@ static const unsigned char *find_text(const unsigned char *data, jint length, co
     return NULL;
 }
 
-/* Gives the class in memory of the VM's allocator. */
+/* Allocates memory by malloc_f, and makes it the event's new class. Returns the memory, for the caller to fill. */
 static unsigned char *answer(JVMPI_Event *event, jint length) {
     unsigned char *memory = event->u.class_load_hook.malloc_f((unsigned)length);
     if (!memory) {

@@ -85,8 +85,8 @@ fn table(
     }
 }
 
-/// Checks an offset in a debug table. After rewriting, it must point to the same instruction as
-/// before, or into the same instruction.
+/// Checks an offset in a debug table. If it pointed to the beginning of an instruction, it must point
+/// to the beginning of an instruction after rewriting. Both instructions must have the same opcode.
 fn place(old: &Side<'_, '_>, new: &Side<'_, '_>, before: Bci, after: Bci) {
     assert!(usize::from(after) <= new.len(), "{before} → {after}");
     assert!(
