@@ -130,11 +130,9 @@ impl<'j> Live<'j> {
         let pid = self.jvm.pid();
         match Agent::find(self.jvm, None) {
             Ok(Some(agent)) => Ok(agent),
-            Ok(None) if !self.jvm.has_ended() => {
-                Err(Failure::Gone(anyhow!(
-                    "the agent has left process {pid}; start this command again to watch the process"
-                )))
-            }
+            Ok(None) if !self.jvm.has_ended() => Err(Failure::Gone(anyhow!(
+                "the agent has left process {pid}; start this command again to watch the process"
+            ))),
             Ok(None) => Err(Failure::Gone(anyhow!("process {pid} has ended"))),
             Err(error) => Err(self.failure(error)),
         }

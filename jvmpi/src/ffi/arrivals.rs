@@ -14,7 +14,8 @@ use crate::abi::{Data, Int, NewArena, event};
 /// How often [`all_classes`] looks for classes that have come meanwhile.
 const MOST_ROUNDS: usize = 5;
 
-/// The JVM is initialised: tells of everything that exists, and begins the delivery of events.
+/// Begins the delivery of events when the JVM is initialised: sends the definitions of everything that exists, then
+/// `JVM_INIT_DONE`.
 pub(super) fn initialised(jni: Jni<'_>, thread: Local<'_>) {
     threads::learn(jni, thread);
     threads::add_listed(jni);

@@ -351,7 +351,8 @@ unsafe extern "system" fn monitor_contended_entered(
                 return;
             };
             let data = layer::object_data(definitions::id_of(jni, Local::new(object)));
-            // The JVM does not tell when the owner leaves. It has left by now, and may have ended.
+            // The JVM does not report when the owner leaves the monitor. The owner has left it by now, and its thread
+            // may have ended.
             let to = layer::wanted(event::MONITOR_CONTENDED_EXIT);
             if threads::find(owner).is_some() {
                 layer::send(to, event::MONITOR_CONTENDED_EXIT, owner, data);

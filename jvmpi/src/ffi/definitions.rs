@@ -119,7 +119,7 @@ pub(super) fn walked(jni: Jni<'_>, object: ObjectId, class: ObjectId, is_array: 
     send_alloc(wanted, event::OBJECT_ALLOC, layer::id(jni), object_alloc);
 }
 
-/// The facts about a class, which is announced.
+/// Returns the facts about the objects of a class. Sends the `CLASS_LOAD` of the class if need be.
 pub(super) fn facts(jni: Jni<'_>, class: Local<'_>) -> Facts {
     let id = class_id(jni, class);
     let known = {
@@ -196,8 +196,8 @@ fn of_class(id: ObjectId) -> usize {
     id | 1
 }
 
-/// Has the JVM prepare a class, which retransforming does, so that its methods and fields can be told. Returns whether
-/// the class is prepared.
+/// Makes the JVM prepare a class, by retransforming it, so that its methods and fields are known. Returns whether the
+/// class is prepared.
 fn link(class: Local<'_>) -> bool {
     layer::jvmti().is_some_and(|jvmti| {
         jvmti.retransform(&[class]).is_ok() && jvmti.class_methods(class).is_some()
@@ -269,7 +269,7 @@ pub(super) fn class_count() -> usize {
     classes.as_ref().map_or(0, HashMap::len)
 }
 
-/// The facts about a class by its id, for objects of a heap walk.
+/// Returns the facts about the objects of a class by the id of the class, for objects of a heap walk.
 pub(super) fn facts_by_id(id: ObjectId) -> Option<Facts> {
     let classes = CLASSES.read().unwrap_or_else(PoisonError::into_inner);
     classes.as_ref()?.get(&id).map(|known| known.facts)

@@ -128,7 +128,7 @@ pub(super) fn is_ending() -> bool {
     ENDING.load(Ordering::SeqCst)
 }
 
-/// The profilers that have enabled an event, even if it is not delivered yet.
+/// Returns the profilers that have enabled an event, even if it is not delivered yet.
 pub(super) fn enabled(event: Int) -> Profilers {
     ENABLED[event as usize].load(Ordering::Relaxed)
 }

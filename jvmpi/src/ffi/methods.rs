@@ -1,7 +1,7 @@
 //! Entries and exits of methods. Probes in the bytecode call the native methods of the layer's class.
 //!
-//! Each thread keeps the methods that it has entered, so that an exit that no probe sees (an exception out of `super(…)`)
-//! is sent before the next one, and none is sent without an entry.
+//! Each thread keeps the methods that it has entered, so that an exit that no probe sees (an exception out of
+//! `super(…)`) is sent before the next one, and none is sent without an entry.
 
 use std::ffi::{CString, c_void};
 use std::ptr::null_mut;
@@ -79,7 +79,7 @@ pub(super) fn is_own(method: MethodKey) -> bool {
     OWN.get().is_some_and(|own| own.contains(&method))
 }
 
-/// The probe at the beginning of a method.
+/// Called by the probe at the beginning of a method.
 ///
 /// # Safety
 /// Called by the JVM, as a native method.
@@ -115,7 +115,8 @@ fn entered(env: *mut c_void, receiver: Object, number: Int) {
     }
     layer::guarded((), || {
         threads::on_own(env, |own| {
-            // A profiler that calls Java methods at an entry would get the entries of these without end.
+            // If a profiler calls Java methods in its handler of an entry, the entries of these methods are not sent.
+            // Otherwise there would be no end.
             if own.is_told.get() {
                 return;
             }
@@ -212,7 +213,7 @@ fn leave(own: &Own, env: *mut c_void, keep: usize) {
     }
 }
 
-/// Takes the innermost method if there are more than `keep`.
+/// Removes the innermost method from the thread's stack if there are more than `keep`.
 fn pop_above(own: &Own, keep: usize) -> Option<u32> {
     let mut stack = own.stack.borrow_mut();
     if stack.len() > keep {

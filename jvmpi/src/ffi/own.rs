@@ -1,4 +1,5 @@
-//! Small things that several files need: global references that no profiler is told of, tokens of threads, texts, clocks.
+//! Small things that several files need: global references that no profiler is told of, tokens of threads, texts,
+//! clocks.
 
 use std::cell::Cell;
 use std::ffi::CString;
@@ -40,8 +41,8 @@ pub(super) fn delete_global(jni: Jni<'_>, global: Global) {
 /// The longest wait of [`lock_patiently`], in milliseconds.
 const PATIENCE: u32 = 100;
 
-/// Takes a lock that is held during calls of the JVM. `None` if its owner, which a profiler may have suspended there, does
-/// not release it soon.
+/// Takes a lock that is held during calls of the JVM. `None` if its owner, which a profiler may have suspended there,
+/// does not release it soon.
 pub(super) fn lock_patiently<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     for _ in 0..PATIENCE {
         match mutex.try_lock() {
@@ -70,7 +71,7 @@ pub(super) fn java_version() -> u32 {
     })
 }
 
-/// A C string. A zero byte, which names do not have, ends it.
+/// Makes a C string. It ends at the first zero byte, although names have none.
 pub(super) fn text(bytes: &[u8]) -> CString {
     let end = bytes.iter().position(|byte| *byte == 0);
     let bytes = bytes.get(..end.unwrap_or(bytes.len())).unwrap_or_default();

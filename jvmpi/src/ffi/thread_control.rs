@@ -22,7 +22,7 @@ pub(super) const INVALID_THREAD: Int = 10;
 const IS_SUSPENDED: Int = 14;
 const NOT_SUSPENDED: Int = 13;
 
-/// The thread with this environment, unless it is the calling one.
+/// Finds the thread with this environment; `None` if it is the calling thread.
 fn other(env: EnvId) -> Option<Arc<Thread>> {
     let own = layer::current_jni().map_or(null_mut(), layer::id);
     threads::find(env).filter(|_| env != own)

@@ -137,7 +137,7 @@ impl Own {
     }
 }
 
-/// The thread with this environment; `None` if it has ended or never was.
+/// Finds the thread with this environment; `None` if it has ended or never was.
 pub(super) fn find(env: EnvId) -> Option<Arc<Thread>> {
     with(env, Arc::clone)
 }
@@ -156,7 +156,7 @@ pub(super) fn with<T>(env: EnvId, body: impl FnOnce(&Arc<Thread>) -> T) -> Optio
     }
 }
 
-/// All threads.
+/// Returns all threads.
 pub(super) fn all() -> Vec<Arc<Thread>> {
     let threads = THREADS.read().unwrap_or_else(PoisonError::into_inner);
     let threads = threads.iter().flat_map(HashMap::values);
