@@ -193,7 +193,7 @@ fn pages_ask_for_profiles() {
     jvm.ends_well();
 }
 
-/// An agent that has as many clients as it takes is there again later.
+/// If an agent has its maximum number of clients, the page says so, and goes on when the agent has room again.
 #[test]
 fn a_busy_agent_is_not_lost() {
     let jvm = looping(17, &[]);

@@ -285,7 +285,8 @@ fn signals_and_ends_of_programs_end_a_trace() {
     assert!(result.err.contains("has ended"), "{}", result.err);
 }
 
-/// A stopped program gives no reply, and is given up after some time. Its agent leaves when it goes on.
+/// A stopped program gives no reply, so the command gives up after some time. The agent leaves when the program goes
+/// on.
 #[test]
 fn a_stopped_program_is_given_up() {
     let jvm = slow(17, &[]);

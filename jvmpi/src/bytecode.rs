@@ -1,5 +1,5 @@
-//! The bytecode of a method as the JVM runs it, seen without the layer's probes: the offsets that instructions have in the
-//! class file, and what `INSTRUCTION_START` says about branches and switches.
+//! The bytecode of a method as the JVM runs it, seen without the layer's probes: the offsets that instructions have in
+//! the class file, and what `INSTRUCTION_START` says about branches and switches.
 
 use loadhook_rewrite::code::instructions::{Instruction, Instructions};
 use loadhook_rewrite::constant_pool::{Constant, ConstantPool};
@@ -14,15 +14,15 @@ pub(crate) type Info = [i32; 3];
 /// The code of a method.
 pub(crate) struct Bytecode {
     code: Vec<u8>,
-    /// For each instruction of the class file, the offset that it has now, and the one that it has there.
+    /// For each instruction of the class file: its present offset, and its offset in the class file.
     offsets: Vec<(u32, u32)>,
 }
 
 /// A call of a probe.
 struct Probe {
-    /// The number of instructions that push its arguments.
+    /// The number of instructions that push the arguments of the call.
     arguments: usize,
-    /// True if the method ends there.
+    /// True if the probe is called where the method ends.
     is_end: bool,
 }
 
@@ -37,7 +37,8 @@ impl Bytecode {
         Bytecode { code, offsets }
     }
 
-    /// The offset in the class file of the instruction that is at `at` now; `None` if it belongs to a probe.
+    /// Returns the offset in the class file of the instruction whose present offset is `at`; `None` if the instruction
+    /// belongs to a probe.
     pub(crate) fn original(&self, at: u32) -> Option<u32> {
         let place = self.offsets.binary_search_by_key(&at, |it| it.0).ok()?;
         self.offsets.get(place).map(|it| it.1)
@@ -54,7 +55,7 @@ impl Bytecode {
         instruction.is_some_and(|it| it.opcode.inverted().is_some() || it.switch().is_some())
     }
 
-    /// The local variable that an instruction pushes as an `int`.
+    /// Returns the local variable that an instruction pushes as an `int`; `None` for other instructions.
     pub(crate) fn loaded_local(&self, at: u32) -> Option<u16> {
         let instruction = self.instruction(at)?;
         match instruction.acting_opcode() {
@@ -67,8 +68,8 @@ impl Bytecode {
         }
     }
 
-    /// The information about a branch or switch after which the execution goes on at `next`. `key` is the key of a switch,
-    /// if it is known; otherwise a key is told that leads to the same place.
+    /// Returns what `INSTRUCTION_START` says about a branch or switch at `at`, after which the execution goes on at
+    /// `next`. `key` is the key of a switch, if it is known. If not, the result has a key that leads to `next`.
     pub(crate) fn decision(&self, at: u32, next: Option<u32>, key: Option<i32>) -> Info {
         let Some(instruction) = self.instruction(at) else {
             return Info::default();
@@ -97,7 +98,7 @@ impl Bytecode {
     }
 }
 
-/// The probe that is called by the `invokestatic` of this constant.
+/// Returns the probe that an `invokestatic` of this constant calls; `None` if it calls no probe.
 fn probe(pool: &ConstantPool<'_>, index: CpIndex) -> Option<Probe> {
     let Constant::Methodref {
         class,
@@ -121,8 +122,8 @@ fn probe(pool: &ConstantPool<'_>, index: CpIndex) -> Option<Probe> {
     })
 }
 
-/// The instructions of the class file: those that are neither in a probe nor in a handler around the method, which a probe
-/// and `athrow` make up.
+/// Returns the offsets of the instructions that come from the class file. It leaves out the calls of probes with their
+/// arguments, and the added handlers, which consist of a probe and `athrow`.
 fn offsets(code: &[u8], probe: impl Fn(CpIndex) -> Option<Probe>) -> Vec<(u32, u32)> {
     let mut kept: Vec<Instruction<'_>> = Vec::new();
     let mut follows_end = false;
@@ -147,7 +148,7 @@ fn offsets(code: &[u8], probe: impl Fn(CpIndex) -> Option<Probe>) -> Vec<(u32, u
         offsets.push((now, original));
         let mut length = instruction.bytes.len() as u32;
         if instruction.switch().is_some() {
-            // The padding depends on the place.
+            // The length of a switch's padding depends on its offset.
             length = length - padding(now) + padding(original);
         }
         original += length;
@@ -155,7 +156,7 @@ fn offsets(code: &[u8], probe: impl Fn(CpIndex) -> Option<Probe>) -> Vec<(u32, u
     offsets
 }
 
-/// The bytes between the opcode of a switch and its operands, which begin at a multiple of four.
+/// Returns the number of bytes between the opcode of a switch and its operands, which begin at a multiple of four.
 fn padding(at: u32) -> u32 {
     3 - (at & 3)
 }
@@ -169,7 +170,7 @@ mod tests {
 
     use super::*;
 
-    /// The codes of all methods of a class, as the JVM gives them.
+    /// Returns the code of each method of a class, as the JVM would return it.
     fn codes(class: &[u8]) -> Vec<Option<Bytecode>> {
         let class = ClassFile::parse(class).expect("a class");
         let pool = class.pool();
@@ -186,7 +187,7 @@ mod tests {
             .collect()
     }
 
-    /// The offsets in the class file, in order.
+    /// Returns the offsets in the class file, in order.
     fn originals(code: &Option<Bytecode>) -> Vec<u32> {
         let offsets = code.iter().flat_map(|code| &code.offsets);
         offsets.map(|it| it.1).collect()
@@ -236,7 +237,7 @@ mod tests {
         assert!(!is_true(None));
     }
 
-    /// A switch at 0 with these words behind its padding.
+    /// Makes code with a switch at offset 0 and these words behind its padding.
     fn switch(opcode: u8, words: &[i32]) -> Bytecode {
         let mut code = vec![opcode, 0, 0, 0];
         code.extend(words.iter().flat_map(|word| word.to_be_bytes()));

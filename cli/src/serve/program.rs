@@ -222,7 +222,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Tells why there is no newer profile. If the agent is gone, the watching ends.
+    /// Notes why there is no newer profile. If the agent is gone, ends the watching.
     fn fail(&mut self, failure: Failure) {
         match failure {
             Failure::Refused(reason) => self.problem = Some(printable(&reason).into_owned()),

@@ -52,7 +52,7 @@ struct Open {
     is_trusted: bool,
 }
 
-/// A connection among those that are counted. Its end, also by a panic, makes room for another one.
+/// A counted connection. Dropping this value, also by a panic, makes room for another connection.
 struct Place<F> {
     server: Arc<Server<F>>,
     stream: Arc<TcpStream>,
@@ -96,7 +96,7 @@ impl<F: Fn(&Asked<'_>) -> Reply + Send + Sync + 'static> Server<F> {
             stream,
         };
         let thread = thread::Builder::new().name("loadhook connection".to_owned());
-        // If no thread can be started, the closure is dropped, and its place with it.
+        // If no thread can be started, the closure is dropped, and with it the `Place` of the connection.
         let _ = thread.spawn(move || {
             let _ = place.server.serve(&place.stream);
         });

@@ -1,7 +1,7 @@
-//! Allocations. The JVM tells of most objects once, of those that it makes itself twice.
+//! Allocations. The JVM reports most objects once, but reports an object that it makes itself twice.
 //!
-//! From JDK 21 on a clone loses its tag in between: the JVM tells of the new object, then copies the old one over it, and
-//! with it the header by which the tag is found. The tag is set again, so that the clone keeps its id.
+//! From JDK 21 on, a clone loses its tag between the two reports: the JVM reports the new object, then copies the
+//! original over it, with the header by which the tag is found. So the tag is set again, and the clone keeps its id.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -13,21 +13,21 @@ use loadhook_jvm::reference::Local;
 use super::{definitions, layer, own, tags};
 use crate::abi::{ObjectId, event};
 
-/// The last object that a thread was told of: its id, the tag of its class, and its size.
+/// The last object that was reported in a thread: its id, the tag of its class, and its size.
 type Last = (ObjectId, i64, i64);
 
 const NOTHING: Last = (0, 0, 0);
-/// The first version in which clones lose their tags.
+/// The first version of Java in which clones lose their tags.
 const LOSES_TAGS: u32 = 21;
 
 thread_local! {
     static LAST: Cell<Last> = const { Cell::new(NOTHING) };
 }
 
-/// Objects whose tag was set twice. The JVM tells twice of their end.
+/// Objects whose tag was set twice. The JVM reports the end of such an object twice.
 static SET_TWICE: Mutex<Option<HashSet<ObjectId>>> = Mutex::new(None);
 
-/// At `SampledObjectAlloc`.
+/// Sends `OBJECT_ALLOC` for the object of a `SampledObjectAlloc`.
 pub(super) fn sampled(jni: Jni<'_>, object: Local<'_>, class: Local<'_>, size: i64) {
     if layer::wanted(event::OBJECT_ALLOC) != 0 {
         let id = definitions::id_of(jni, object);
@@ -35,7 +35,8 @@ pub(super) fn sampled(jni: Jni<'_>, object: Local<'_>, class: Local<'_>, size: i
     }
 }
 
-/// At `VMObjectAlloc`.
+/// Sends `OBJECT_ALLOC` for the object of a `VMObjectAlloc`, unless the object is a clone that was reported before.
+/// Such a clone gets its tag again.
 pub(super) fn by_vm(jni: Jni<'_>, object: Local<'_>, class: Local<'_>, size: i64) {
     if layer::wanted(event::OBJECT_ALLOC) == 0 {
         return;
@@ -52,7 +53,7 @@ pub(super) fn by_vm(jni: Jni<'_>, object: Local<'_>, class: Local<'_>, size: i64
     }
 }
 
-/// Returns whether the end of an object is to be told: not the first time, if the JVM will tell of it again.
+/// Returns whether this report of an object's end is the last one. Only then is the end sent.
 pub(super) fn is_last_end(id: ObjectId) -> bool {
     !set_twice().as_mut().is_some_and(|ids| ids.remove(&id))
 }

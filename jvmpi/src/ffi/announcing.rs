@@ -1,5 +1,5 @@
-//! Definitions that are just being sent. A thing counts as announced from the moment when one thread begins to send its
-//! definition. Another thread that meets its id waits until the profilers have got it.
+//! Definitions that are being sent. An object, class or thread counts as announced as soon as a thread begins to send
+//! its definition. Another thread that meets the id waits until the profilers have got the definition.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use super::own;
 
-/// Definitions under way.
+/// The definitions that are being sent.
 static SENDING: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
 /// The length of [`SENDING`], to be read without the lock.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 static SENT: Condvar = Condvar::new();
-/// The longest wait. The sending thread may be suspended by a profiler, or wait for a lock that the profiler holds in the
-/// thread that waits here.
+/// The longest wait for a definition. A profiler may have suspended the sending thread, or the sending thread may wait
+/// for a lock that the profiler holds in the thread that waits here.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -24,20 +24,19 @@ struct Entry {
     sender: usize,
 }
 
-/// Definitions that are being sent until this is dropped.
+/// Notes that definitions are being sent, until this value is dropped.
 pub(super) struct Sending(Entry);
 
 fn sending() -> MutexGuard<'static, Vec<Entry>> {
     SENDING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Notes that the calling thread sends the definition of `id`. It must do so before others can see that the id is
-/// announced.
+/// Notes that the calling thread sends the definition of `id`. To be called before other threads can see the id.
 pub(super) fn begin(id: usize) -> Sending {
     begin_all(id, id)
 }
 
-/// The same for several ids.
+/// Notes that the calling thread sends the definitions of the ids from `first` to `last`.
 pub(super) fn begin_all(first: usize, last: usize) -> Sending {
     let entry = Entry {
         first,

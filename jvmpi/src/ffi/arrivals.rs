@@ -11,7 +11,7 @@ use super::layer::{self, NO_DATA};
 use super::{announcing, definitions, probes, sleeps, sources, tags, threads};
 use crate::abi::{Data, Int, NewArena, event};
 
-/// How often [`all_classes`] looks for classes that have come meanwhile.
+/// Maximum number of times that [`all_classes`] looks for classes that were loaded meanwhile.
 const MOST_ROUNDS: usize = 5;
 
 /// Begins the delivery of events when the JVM is initialised: sends the definitions of everything that exists, then

@@ -98,8 +98,8 @@ unsafe fn on_thread(env: *mut c_void, body: impl FnOnce(Jni<'_>)) {
     }
 }
 
-/// The same for a thread that waits. From JDK 24 on a virtual thread leaves its carrier when it waits, and may go on on
-/// another one: then no carrier waits, and profilers, which know only these, are not told.
+/// Like [`on_thread`], but for events of waiting. From JDK 24 on, a virtual thread that waits leaves its carrier and
+/// may continue on another one. Then no carrier waits, and `body` is not run, because profilers know only carriers.
 ///
 /// # Safety
 /// `env` must be the `JNIEnv` of this thread, and `thread` a reference to it or to the virtual thread that it carries.
@@ -345,7 +345,7 @@ unsafe extern "system" fn monitor_contended_entered(
     // SAFETY: as above.
     unsafe {
         on_waiting_thread(env, thread, |jni| {
-            // Without it the thread waited already when the first profiler enabled an event of monitors.
+            // If there is no record of the wait, it began before the first profiler enabled an event of monitors.
             let entering = threads::on_own(env, |own| own.entering.take());
             let Some(Entering { told, owner }) = entering.flatten() else {
                 return;

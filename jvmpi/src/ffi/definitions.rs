@@ -190,8 +190,8 @@ fn announce_as(jni: Jni<'_>, class: Local<'_>, is_prepared: bool) -> ObjectId {
     id
 }
 
-/// The number by which the `CLASS_LOAD` of a class is known to [`announcing`]. The class's id stands for its
-/// `OBJECT_ALLOC`.
+/// Returns the number that stands for the `CLASS_LOAD` of a class in [`announcing`]. The id itself stands for the
+/// `OBJECT_ALLOC` of the class.
 fn of_class(id: ObjectId) -> usize {
     id | 1
 }
@@ -263,7 +263,7 @@ pub(super) fn unloaded(id: ObjectId) -> Option<Profilers> {
     Some(known.announced & layer::wanted(event::CLASS_UNLOAD))
 }
 
-/// The number of classes that are known.
+/// Returns the number of known classes.
 pub(super) fn class_count() -> usize {
     let classes = CLASSES.read().unwrap_or_else(PoisonError::into_inner);
     classes.as_ref().map_or(0, HashMap::len)

@@ -63,7 +63,7 @@ pub(super) fn object(jni: Jni<'_>, id: usize, to: Profilers) -> bool {
     true
 }
 
-/// The dump of level 0: kind and id of each object.
+/// Makes the dump of level 0: kind and id of each object.
 fn list(jni: Jni<'_>) -> Option<Bytes> {
     arrivals::existing_objects(jni);
     let mut list = List::default();

@@ -53,7 +53,7 @@ pub(super) fn disable(profiler: usize, event_type: Int) -> Int {
         && layer::is_running()
         && let Some(jni) = layer::current_jni()
     {
-        // Some are defined only when they are needed. A heap dump may need them after this.
+        // `CLASS_LOAD` of some classes is sent only when it is needed. A heap dump may need it after this.
         arrivals::all_classes(jni);
     }
     probes::note(|| layer::set_enabled(event_type, profiler, false));

@@ -27,7 +27,7 @@ mod record {
     pub(super) const PRIMITIVE_ARRAY: u8 = 0x23;
 }
 
-/// A class, for the records of its objects and its own.
+/// A class, for its own record and the records of its objects.
 struct Class {
     superclass: usize,
     interfaces: Vec<usize>,
@@ -72,7 +72,7 @@ impl HeapCopy {
     /// Copies all objects that can be reached.
     pub(super) fn of_all(jni: Jni<'_>, has_values: bool) -> Option<Self> {
         let jvmti = layer::jvmti()?;
-        // Everything gets an id before, so that its definition is sent.
+        // Everything gets an id before the walk, so that all definitions are sent.
         arrivals::existing_objects(jni);
         let mut copy = HeapCopy {
             has_values,
@@ -161,14 +161,14 @@ impl HeapCopy {
         self.classes.insert(id, found);
     }
 
-    /// A class and its superclasses.
+    /// Returns a class and its superclasses.
     fn with_supers(&self, class: usize) -> impl Iterator<Item = &Class> {
         std::iter::successors(self.classes.get(&class), |class| {
             self.classes.get(&class.superclass)
         })
     }
 
-    /// The number of fields of all superinterfaces, which JVM TI counts first.
+    /// Returns the number of fields of all superinterfaces. JVM TI numbers these fields first.
     fn interface_fields(&self, class: usize) -> usize {
         let mut open: Vec<usize> = self
             .with_supers(class)
@@ -187,7 +187,7 @@ impl HeapCopy {
         fields
     }
 
-    /// The fields of a class and its superclasses, each with JVM TI's number: those of the class first.
+    /// Returns the fields of a class and then of its superclasses, each with JVM TI's number.
     fn numbered(&self, class: usize) -> Vec<(i32, &FieldInfo)> {
         let chain: Vec<&Class> = self.with_supers(class).collect();
         let above = |place: usize| -> usize {
@@ -207,7 +207,7 @@ impl HeapCopy {
         fields
     }
 
-    /// Writes the records of roots. Returns the environments of the threads that have some.
+    /// Writes the records of roots. Returns the environments of the threads that have roots.
     pub(super) fn roots(&self, bytes: &mut Bytes) -> Vec<usize> {
         let mut envs: Vec<usize> = Vec::new();
         let mut depths: HashMap<usize, i32> = HashMap::new();
@@ -364,7 +364,7 @@ fn first(field: &FieldInfo) -> u8 {
     field.descriptor.first().copied().unwrap_or(b'L')
 }
 
-/// The descriptor of a primitive type.
+/// Returns the descriptor of a primitive type.
 fn descriptor(of: Int) -> u8 {
     *b"ZCFDBSIJ"
         .iter()

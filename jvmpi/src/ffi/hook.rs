@@ -13,7 +13,7 @@ use super::{layer, method_ids, methods, own};
 use crate::abi::{ClassLoadHook, Data, Event, Int, event};
 use crate::probe_class;
 
-/// The first version with virtual threads.
+/// The first version of Java with virtual threads.
 const VIRTUAL_THREADS: u32 = 21;
 
 /// A class whose bytes are on their way into the JVM.
@@ -38,7 +38,7 @@ unsafe extern "C" fn allocate(size: u32) -> *mut c_void {
     })
 }
 
-/// The bytes that replace those of the class; `None` if it stays as it is.
+/// Returns the bytes that replace those of the class; `None` if the class stays as it is.
 pub(super) fn replaced(jni: Jni<'_>, arriving: &Arriving<'_>) -> Option<Replacement> {
     let hooked = hooked(jni, arriving.bytes);
     let kind = kind();
@@ -107,11 +107,11 @@ fn hooked(jni: Jni<'_>, original: &[u8]) -> Option<Replacement> {
 pub(super) enum Kind {
     None,
     Plain,
-    /// Entries get the object, too.
+    /// Probes at entries also pass the object.
     WithReceiver,
 }
 
-/// The probes that the enabled events need.
+/// Returns the kind of probes that the enabled events need.
 pub(super) fn kind() -> Kind {
     let is_enabled = |event: Int| layer::enabled(event) != 0;
     if !methods::is_defined() {
@@ -125,8 +125,8 @@ pub(super) fn kind() -> Kind {
     }
 }
 
-/// Gives every method a number, except those that the JDK calls while it mounts a virtual thread: a profiler that asks for
-/// a stack there would wait for ever.
+/// Gives every method a number, except the methods that the JDK calls while it mounts a virtual thread. A profiler that
+/// asked for a stack in such a method would wait for ever.
 #[derive(Default)]
 struct EveryMethod {
     methods: Vec<Numbered>,

@@ -1,7 +1,7 @@
 //! `INSTRUCTION_START`, from the single steps of JVM TI.
 //!
-//! A step comes before its instruction. Where a branch or a switch leads is seen at the next step of the thread, so the
-//! event of such an instruction is sent then, before that of the next one.
+//! JVM TI reports a step before the instruction runs. Only the next step of the thread shows where a branch or a switch
+//! has led. So the event of a branch or switch is sent at the next step, before the event of the next instruction.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -15,9 +15,9 @@ use super::{layer, threads};
 use crate::abi::{Data, EnvId, Instruction, event};
 use crate::bytecode::{Bytecode, Info};
 
-/// The code of methods that were stepped through, since it changed last.
+/// The code of methods that were stepped through. It is forgotten when classes are retransformed.
 static CODES: RwLock<Option<HashMap<MethodKey, Arc<Bytecode>>>> = RwLock::new(None);
-/// How often steps began. A branch from before the last time is not told any more.
+/// Number of times that the event was enabled. A branch from before the last time is not sent any more.
 static BEGINNINGS: AtomicU32 = AtomicU32::new(0);
 
 thread_local! {
@@ -37,17 +37,17 @@ struct Decision {
     beginning: u32,
 }
 
-/// Steps begin: the event is enabled.
+/// Notes that the event has been enabled.
 pub(super) fn begin() {
     BEGINNINGS.fetch_add(1, Ordering::SeqCst);
 }
 
-/// The code of methods has changed.
+/// Forgets the code of all methods, because it may have changed.
 pub(super) fn forget_code() {
     *CODES.write().unwrap_or_else(PoisonError::into_inner) = None;
 }
 
-/// The calling thread is about to run the instruction at `at`.
+/// Handles a step: the calling thread is about to run the instruction at `at`.
 pub(super) fn step(jni: Jni<'_>, method: MethodKey, at: u32) {
     let env = layer::id(jni);
     if !threads::is_started(env) {
@@ -79,7 +79,7 @@ pub(super) fn step(jni: Jni<'_>, method: MethodKey, at: u32) {
     DECISION.replace(Some(decision));
 }
 
-/// Sends the event of the branch before this step.
+/// Sends the event of the branch or switch that the thread has run before this step, if there is one.
 fn decided(env: EnvId, method: MethodKey, at: u32) {
     let Some(decision) = DECISION.take() else {
         return;
@@ -101,7 +101,7 @@ fn send(env: EnvId, method: MethodKey, offset: u32, info: Info) {
     layer::send(to, event::INSTRUCTION_START, env, Data { instruction });
 }
 
-/// The code of a method; `None` if the JVM does not show it.
+/// Returns the code of a method; `None` if the JVM does not show it.
 fn code(jni: Jni<'_>, method: MethodKey) -> Option<Arc<Bytecode>> {
     {
         let codes = CODES.read().unwrap_or_else(PoisonError::into_inner);

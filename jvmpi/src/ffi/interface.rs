@@ -20,8 +20,8 @@ use crate::abi::{
 /// Maximum number of frames that are read at once.
 const MOST_FRAMES: usize = 1 << 16;
 
-/// Runs `body` in a frame of its own, so that local references of the layer do not pile up in a native thread. `None` in
-/// a thread that is not attached.
+/// Runs `body` in a JNI frame of its own, so that local references of the layer do not pile up in a native thread.
+/// Returns `None` in a thread that is not attached.
 fn framed<T>(body: impl for<'f> FnOnce(Jni<'f>) -> T) -> Option<T> {
     layer::current_jni().and_then(|jni| jni.framed(body))
 }

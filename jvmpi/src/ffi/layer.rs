@@ -118,12 +118,12 @@ pub(super) fn is_running() -> bool {
     RUNNING.load(Ordering::SeqCst)
 }
 
-/// Notes that the JVM ends, and that nothing is worth preparing any more.
+/// Notes that the JVM is ending, so that nothing is prepared any more.
 pub(super) fn set_ending() {
     ENDING.store(true, Ordering::SeqCst);
 }
 
-/// Returns whether the JVM ends.
+/// Returns whether the JVM is ending.
 pub(super) fn is_ending() -> bool {
     ENDING.load(Ordering::SeqCst)
 }

@@ -1,8 +1,9 @@
-//! The numbers by which probes name methods, and the ids for which they stand.
+//! The numbers by which probes name methods, and the method id for each number.
 //!
-//! A class gets its numbers before it exists. Its ids are known when it is prepared, which is before its methods run. The
-//! stack of the first call would show them, too, but not always: while a virtual thread is being mounted it runs methods
-//! of the JDK, and asking for a stack would wait for the end of that for ever.
+//! The methods of a class get numbers before the class exists. Their ids are known when the class is prepared, which is
+//! before its methods run. The stack of a method's first call also shows its id, but a stack cannot be taken
+//! everywhere: while a virtual thread is being mounted it runs methods of the JDK, and taking a stack there would wait
+//! for ever.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -33,11 +34,11 @@ pub(super) type Numbered = (u32, Vec<u8>, Vec<u8>);
 /// The name of a class and the hash of its loader.
 type Key = (Vec<u8>, i32);
 
-/// The methods of classes that are not prepared yet. Two threads may try to define a class at one time, of which one
-/// fails; so there may be several lists.
+/// The methods of classes that are not prepared yet. A class may have several lists: if two threads define it at the
+/// same time, one of them fails.
 static WAITING: Mutex<Option<HashMap<Key, Vec<Vec<Numbered>>>>> = Mutex::new(None);
 
-/// A number for a method; `None` if there are too many.
+/// Gives a method a number; `None` if there are too many methods.
 pub(super) fn next_number() -> Option<u32> {
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let place = CHUNKS.get(number as usize / CHUNK)?;
@@ -58,14 +59,15 @@ fn place(number: u32) -> Option<&'static AtomicPtr<c_void>> {
     chunk.get(number as usize % CHUNK)
 }
 
-/// The id of a method by its number.
+/// Returns the id of a method by its number; `None` if it is not known.
 #[inline]
 pub(super) fn id(number: u32) -> Option<*mut c_void> {
     let id = place(number)?.load(Ordering::Relaxed);
     (!id.is_null()).then_some(id)
 }
 
-/// Finds the ids of the methods of a class file, whose class exists already or is to be made by `loader`.
+/// Finds the ids of the methods of a class file. If the class does not exist yet, or is not prepared, the methods wait
+/// for [`prepared`].
 pub(super) fn add(class: Local<'_>, loader: Local<'_>, name: &[u8], methods: Vec<Numbered>) {
     let Some(jvmti) = layer::jvmti() else {
         return;
@@ -78,7 +80,7 @@ pub(super) fn add(class: Local<'_>, loader: Local<'_>, name: &[u8], methods: Vec
     }
 }
 
-/// At the preparation of a class.
+/// Finds the ids of the waiting methods of a class that has been prepared.
 pub(super) fn prepared(jni: Jni<'_>, class: Local<'_>) {
     let Some(jvmti) = layer::jvmti() else {
         return;
@@ -107,7 +109,7 @@ fn hash(jvmti: Jvmti, loader: Local<'_>) -> i32 {
     }
 }
 
-/// Notes the ids of methods. Returns whether the class has them already.
+/// Notes the ids of methods. Returns false if the class is not prepared, and so has no ids yet.
 fn resolve(jvmti: Jvmti, class: Local<'_>, methods: &[Numbered]) -> bool {
     let Some(ids) = jvmti.class_methods(class) else {
         return false;

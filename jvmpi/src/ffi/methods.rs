@@ -1,7 +1,7 @@
 //! Entries and exits of methods. Probes in the bytecode call the native methods of the layer's class.
 //!
-//! Each thread keeps the methods that it has entered, so that an exit that no probe sees (an exception out of
-//! `super(…)`) is sent before the next one, and none is sent without an entry.
+//! Each thread keeps a list of the methods that it has entered. So an exit that no probe sees (by an exception out of
+//! `super(…)`) is sent before the next exit, and no exit is sent without an entry.
 
 use std::ffi::{CString, c_void};
 use std::ptr::null_mut;
@@ -22,15 +22,16 @@ use crate::probe_class;
 /// The methods of the layer's class, which stacks must not show.
 static OWN: OnceLock<Vec<MethodKey>> = OnceLock::new();
 static IS_DEFINED: AtomicBool = AtomicBool::new(false);
-/// How often the events of methods began. A method that was entered before the last time gets no exit.
+/// Number of times that events of methods were enabled after none was. A method that was entered before the last time
+/// gets no exit.
 static BEGINNINGS: AtomicU32 = AtomicU32::new(0);
 
-/// The events of methods begin: calls that are under way count no longer.
+/// Notes that events of methods begin. Calls that are under way get no exit.
 pub(super) fn begin() {
     BEGINNINGS.fetch_add(1, Ordering::SeqCst);
 }
 
-/// Forgets the calls of a thread that it has entered before the events began anew.
+/// Forgets the calls that a thread entered before events of methods began the last time.
 #[inline]
 fn drop_old_calls(own: &Own) {
     let beginning = BEGINNINGS.load(Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! Small things that several files need: global references that no profiler is told of, tokens of threads, texts,
-//! clocks.
+//! Helpers that several files use: global references of which no profiler is told, tokens of threads, patient locks,
+//! texts and clocks.
 
 use std::cell::Cell;
 use std::ffi::CString;
@@ -18,7 +18,7 @@ thread_local! {
     static TOKEN: Cell<u8> = const { Cell::new(0) };
 }
 
-/// A number of the calling thread, which no other thread has.
+/// Returns a number by which the calling thread is known: no other living thread has the same number.
 pub(super) fn token() -> usize {
     TOKEN.with(|token| std::ptr::from_ref(token).addr())
 }
@@ -41,8 +41,8 @@ pub(super) fn delete_global(jni: Jni<'_>, global: Global) {
 /// The longest wait of [`lock_patiently`], in milliseconds.
 const PATIENCE: u32 = 100;
 
-/// Takes a lock that is held during calls of the JVM. `None` if its owner, which a profiler may have suspended there,
-/// does not release it soon.
+/// Takes a lock whose owner calls the JVM while it holds the lock. Returns `None` if the lock is not free in time: a
+/// profiler may have suspended the owner.
 pub(super) fn lock_patiently<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     for _ in 0..PATIENCE {
         match mutex.try_lock() {
@@ -59,7 +59,7 @@ pub(super) fn is_own() -> bool {
     OWN.get()
 }
 
-/// The version of Java; 0 if it is not known.
+/// Returns the version of Java; 0 if it is not known.
 pub(super) fn java_version() -> u32 {
     static VERSION: OnceLock<u32> = OnceLock::new();
     *VERSION.get_or_init(|| {

@@ -1,5 +1,5 @@
-//! Probes in the classes that are loaded. They are put in when the first profiler enables an event of methods, and taken
-//! out when the last one disables it, so that they cost nothing then.
+//! Probes in loaded classes. They are inserted when the first profiler enables an event of methods, and removed when
+//! the last profiler disables these events, so that they cost nothing afterwards.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -15,10 +15,10 @@ const BATCH: usize = 200;
 struct State {
     /// The probes that classes get from now on.
     wanted: Kind,
-    /// How often loaded classes had to be shown to the hook, and up to which time this is done.
+    /// Number of times that the loaded classes had to be shown to the hook, and number of the last time that is done.
     asked: u32,
     done: u32,
-    /// True while a thread shows them.
+    /// True while a thread shows classes to the hook.
     is_changing: bool,
 }
 
@@ -48,15 +48,15 @@ pub(super) fn note(change: impl FnOnce()) {
     state.asked += 1;
 }
 
-/// Has the classes that are loaded shown to the hook again, even if the probes stay the same.
+/// Shows all loaded classes to the hook again, even if the probes stay the same.
 pub(super) fn show_all(jni: Jni<'_>) {
     state().asked += 1;
     update(jni);
 }
 
-/// Brings the probes of loaded classes up to date. If another thread is at it, that thread does this too.
+/// Brings the probes of loaded classes up to date. If another thread is doing so, leaves the work to that thread.
 pub(super) fn update(jni: Jni<'_>) {
-    // The layer's class may have been defined since.
+    // The layer's class may have been defined since the last call.
     note(|| {});
     loop {
         let asked = {
@@ -74,7 +74,7 @@ pub(super) fn update(jni: Jni<'_>) {
     }
 }
 
-/// Shows the hook all classes that are loaded.
+/// Retransforms all loaded classes, so that the hook gets their bytes.
 fn retransform_loaded(jni: Jni<'_>) {
     let Some(jvmti) = layer::jvmti() else {
         return;
@@ -90,7 +90,7 @@ fn retransform_loaded(jni: Jni<'_>) {
     });
 }
 
-/// Retransforms classes. If the JVM refuses them, those that it accepts.
+/// Retransforms classes. If the JVM refuses them, retransforms halves, down to single classes.
 fn retransform(classes: &[Local<'_>]) {
     let Some(jvmti) = layer::jvmti() else {
         return;

@@ -104,8 +104,8 @@ const SOURCES: [(c_int, &[Int]); 14] = [
     ),
 ];
 
-/// The sources that are enabled: a bit for each. The lock is held while they are changed, so that the last change is that
-/// of the last set of events.
+/// The enabled sources, a bit for each. The lock is held during a change, so that the last change fits the last set of
+/// enabled events.
 static ENABLED_SOURCES: Mutex<u64> = Mutex::new(0);
 
 /// Adds the capabilities that the layer always asks for.
@@ -203,7 +203,7 @@ pub(super) fn update() {
     }
 }
 
-/// Returns whether allocations are told of from now on.
+/// Returns whether allocations are reported from now on.
 fn enable_sources(jvmti: Jvmti) -> bool {
     let mut begins_allocations = false;
     let Some(mut enabled) = own::lock_patiently(&ENABLED_SOURCES) else {

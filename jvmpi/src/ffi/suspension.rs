@@ -1,26 +1,26 @@
-//! The hold that profilers have on a thread.
+//! The hold on a thread: the state of its suspension by profilers.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// A thread is free, held up by a profiler, or at its end.
+/// The state of a thread's suspension.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Hold {
     /// No profiler has suspended the thread.
     #[default]
     Free,
-    /// A profiler is about to suspend or resume it.
+    /// A profiler is just suspending or resuming the thread.
     Changing,
-    /// A profiler has suspended it.
+    /// A profiler has suspended the thread.
     Suspended,
-    /// It has ended, and can no longer be suspended.
+    /// The thread has ended, and can no longer be suspended.
     Ended,
 }
 
 /// The hold on one thread.
 ///
-/// A thread that ends waits until nobody holds it. After its end its environment leads to no record, so a profiler could
-/// not resume it any more.
+/// A thread that ends waits until no profiler holds it. After its end, no record is found by its environment, so a
+/// profiler could not resume it any more.
 #[derive(Default)]
 pub(super) struct Suspension {
     hold: Mutex<Hold>,
@@ -39,8 +39,8 @@ impl Suspension {
         *self.hold() == Hold::Suspended
     }
 
-    /// Suspends or resumes the thread by `act`, which returns the new hold beside its result. The hold must be `from`
-    /// before; if it is another one, that is the error.
+    /// Suspends or resumes the thread by `act`, which returns the new hold and a result. If the present hold is not
+    /// `from`, does nothing and returns the present hold as the error.
     pub(super) fn change<T>(&self, from: Hold, act: impl FnOnce() -> (Hold, T)) -> Result<T, Hold> {
         {
             let mut hold = self.hold();
@@ -56,7 +56,7 @@ impl Suspension {
         Ok(result)
     }
 
-    /// Ends the thread, as soon as no profiler holds it up.
+    /// Waits until no profiler holds the thread, and sets [`Hold::Ended`].
     pub(super) fn end(&self) {
         let is_held = |hold: &mut Hold| [Hold::Changing, Hold::Suspended].contains(hold);
         let hold = self.changed.wait_while(self.hold(), is_held);
@@ -69,7 +69,7 @@ impl Suspension {
         before.store(last.swap(time, Ordering::SeqCst), Ordering::SeqCst);
     }
 
-    /// The processor time at the last suspension.
+    /// Returns the processor time at the last suspension.
     pub(super) fn last_time(&self) -> i64 {
         self.times[0].load(Ordering::SeqCst)
     }

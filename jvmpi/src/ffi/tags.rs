@@ -24,7 +24,7 @@ pub(super) fn next_tag() -> i64 {
     NEXT.fetch_add(STEP, Ordering::Relaxed)
 }
 
-/// Gives an object that a walk over the heap has reached a tag, if it has none. Returns the object then.
+/// Gives a tag to an object that a heap walk has reached. Returns the object, or `None` if it had a tag already.
 pub(super) fn tag_in_walk(object: Tagged<'_>, size: i64) -> Option<NewlyTagged> {
     if object.tag.get() != 0 {
         return None;
@@ -37,12 +37,13 @@ pub(super) fn tag_in_walk(object: Tagged<'_>, size: i64) -> Option<NewlyTagged> 
     })
 }
 
-/// The largest id so far.
+/// Returns the largest id so far.
 pub(super) fn last_id() -> ObjectId {
     (NEXT.load(Ordering::Relaxed) - STEP) as ObjectId
 }
 
-/// The id of an object. If it is new, its definition is to be sent while the second part lives.
+/// Returns the id of an object. If the id is new, also returns a [`Sending`]; the caller must send the definition
+/// before it drops this value.
 pub(super) fn tagged(object: Local<'_>) -> (ObjectId, Option<Sending>) {
     let Some(jvmti) = layer::jvmti().filter(|_| !object.is_null()) else {
         return (0, None);
@@ -69,7 +70,7 @@ pub(super) fn tagged(object: Local<'_>) -> (ObjectId, Option<Sending>) {
     }
 }
 
-/// Gives an object that has lost its tag the tag again. Returns whether it had none.
+/// Sets the tag of an object again that has lost it. Returns false if the object has a tag.
 pub(super) fn restore(object: Local<'_>, id: ObjectId) -> bool {
     let Some(jvmti) = layer::jvmti().filter(|_| id != 0) else {
         return false;
@@ -83,8 +84,8 @@ fn known(tag: i64) -> (ObjectId, Option<Sending>) {
     (tag as ObjectId, None)
 }
 
-/// Lets no thread give an object a tag meanwhile. `None` if its owner does not release it soon: two tags for an object
-/// at one time, of which the last one stays, are better than none.
+/// Takes [`TAGGING`], so that no other thread gives an object a tag. Returns `None` if the lock is not free in time.
+/// Then the object is tagged without the lock: if two threads tag it at the same time, the later tag stays.
 pub(super) fn lock() -> Option<MutexGuard<'static, ()>> {
     lock_patiently(&TAGGING)
 }

@@ -17,7 +17,7 @@ use super::suspension::Suspension;
 use super::{announcing, definitions};
 use crate::abi::{Data, EnvId, REQUESTED, ThreadStart, event};
 
-/// The record of a thread. Whoever uses it holds it, so the reference to the thread's object lives as long as its last
+/// The record of a thread. Each user holds an `Arc` of it, so the reference to the thread's object lives until the last
 /// use.
 pub(super) struct Thread {
     pub(super) env: usize,
@@ -26,12 +26,12 @@ pub(super) struct Thread {
     storage: [AtomicPtr<c_void>; MOST_PROFILERS],
     /// The profilers that have got the thread's `THREAD_START`.
     announced: AtomicU8,
-    /// The hold that profilers have on it.
+    /// The state of the thread's suspension by profilers.
     pub(super) suspension: Suspension,
 }
 
 impl Thread {
-    /// The thread's object, as long as the record lives.
+    /// Returns the thread's object.
     pub(super) fn object(&self) -> Local<'_> {
         self.object.local()
     }
@@ -54,11 +54,11 @@ pub(super) struct Own {
     pub(super) is_told: Cell<bool>,
     /// Methods that have sent an entry and no exit.
     pub(super) stack: RefCell<Vec<u32>>,
-    /// The number of the beginning of methods' events from which `stack` is.
+    /// The number of the last beginning of methods' events (`methods::begin`) when `stack` was used.
     pub(super) beginning: Cell<u32>,
-    /// The wait for a monitor.
+    /// The wait to enter a monitor, while there is one.
     pub(super) entering: Cell<Option<Entering>>,
-    /// Start of the wait that goes on, in nanoseconds; 0 for none.
+    /// Start of the present `Object.wait`, in nanoseconds; 0 if the thread does not wait.
     pub(super) wait_began: Cell<i64>,
 }
 
@@ -120,7 +120,7 @@ impl Own {
         let Some(thread) = known(env) else {
             return false;
         };
-        // Another thread may just be sending the `THREAD_START`.
+        // Another thread may still be sending the `THREAD_START` of this thread.
         announcing::wait_for(env.addr());
         self.env.set(env.addr());
         self.record.replace(Some(thread));
@@ -163,7 +163,7 @@ pub(super) fn all() -> Vec<Arc<Thread>> {
     threads.flatten().cloned().collect()
 }
 
-/// A profiler's storage for the thread of this environment.
+/// Returns a profiler's storage for the thread with this environment.
 pub(super) fn storage(env: EnvId, profiler: usize) -> *mut c_void {
     let load = |thread: &Arc<Thread>| thread.storage[profiler].load(Ordering::Acquire);
     with(env, load).unwrap_or(null_mut())

@@ -181,7 +181,7 @@ fn idle_connections_keep_nobody_away() {
     assert!(server.page().starts_with("HTTP/1.1 200 "));
 }
 
-/// Connections that end by a panic count no more.
+/// A connection whose thread panics is no longer counted.
 #[test]
 fn faults_keep_nobody_away() {
     let server = Running::start(PATIENCE);

@@ -51,7 +51,7 @@ pub(crate) fn check(old: &Member<'_, '_>, new: &Member<'_, '_>, set: OptionSet) 
         .iter()
         .rev()
         .take_while(|it| is_block(&new, it, probes));
-    // Some sets add no handler. But one of the method's own handlers may look like an added one.
+    // Some option sets add no handler. But one of the method's own handlers may look like an added one.
     let known = (table.len() - added.count()).max(old.code.exception_table().len());
     handlers(&old, &new, &table, known);
     let entered = targets.iter().chain(table.iter().map(|it| &it.handler_pc));

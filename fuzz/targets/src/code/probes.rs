@@ -8,7 +8,7 @@ use loadhook_rewrite::opcode::Opcode;
 
 use super::side::{Side, unwrap};
 
-/// The probes at a method's entry and ends.
+/// The families of probes that were added at a method's entry and ends.
 #[derive(Clone, Copy)]
 pub(super) struct Added {
     pub(super) timing: bool,
@@ -16,7 +16,7 @@ pub(super) struct Added {
 }
 
 /// Returns whether the handler of `entry` was added by the rewriter. An added handler consists of
-/// the probes and `athrow`. The method's own handlers begin with a call of `caught`, or with none of the tracker.
+/// the probes and `athrow`. The method's own handlers begin with a call of `caught`, or with no call of the tracker.
 pub(super) fn is_block(new: &Side<'_, '_>, entry: &ExceptionHandler, added: Added) -> bool {
     let from = new
         .instructions
@@ -37,7 +37,8 @@ pub(super) fn is_block(new: &Side<'_, '_>, entry: &ExceptionHandler, added: Adde
     entry.catch_type.is_none() && rest.first().is_some_and(|it| it.opcode == Opcode::Athrow)
 }
 
-/// The end of the probe at the method's entry. A trace reads the clock at its end, and stores the time.
+/// Returns the offset behind the probes at the method's entry. With `trace`, they end with reading the clock and
+/// storing the time.
 fn entry_end(new: &Side<'_, '_>, added: Added) -> usize {
     let mut instructions = new.instructions.iter();
     let is_last = |it: &&Instruction<'_>| {
@@ -53,8 +54,8 @@ fn entry_end(new: &Side<'_, '_>, added: Added) -> usize {
     last.map_or_else(|| panic!("the method has no entry probe"), end_of)
 }
 
-/// Checks the probes at the method's entry and ends: every return has them, jumps to a return reach its probe, the entry
-/// probe runs only once, and the added handlers cover the rest of the code.
+/// Checks the probes at the method's entry and ends: every return has them, jumps to a return reach its probe, the
+/// entry probe runs only once, and the added handlers cover the rest of the code.
 pub(super) fn ends<'t>(
     new: &Side<'_, '_>,
     entered: impl Iterator<Item = &'t Bci>,
@@ -165,7 +166,7 @@ fn probe_start(new: &Side<'_, '_>, at: usize, added: Added) -> usize {
     if added.trace {
         let (start, descriptor) = arguments_of_call_before(new, first);
         first = start;
-        // The list of values is on the stack below the time. It has the result in front, or is just loaded.
+        // The list of values is pushed before the time: by one load, or by three instructions that add the result.
         if descriptor.starts_with(b"(Ljava/lang/Object;") {
             let before = &new.instructions[first - 1];
             first -= if is_call(before) { 3 } else { 1 };
@@ -174,8 +175,8 @@ fn probe_start(new: &Side<'_, '_>, at: usize, added: Added) -> usize {
     new.instructions[first].bci.index()
 }
 
-/// The index of the first instruction that pushes a number for the call before the instruction `at`, and the call's
-/// descriptor.
+/// Looks at the call before the instruction `at`. Returns the index of the first instruction that pushes one of the
+/// call's numbers, and the call's descriptor.
 fn arguments_of_call_before<'a>(new: &Side<'_, 'a>, at: usize) -> (usize, &'a [u8]) {
     let call = at.checked_sub(1).map(|call| &new.instructions[call]);
     let call = call.filter(|it| is_call(it));

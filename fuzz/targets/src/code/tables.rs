@@ -215,11 +215,11 @@ fn in_order(side: &Side<'_, '_>, frames: &[RawFrame<'_>]) {
     }
 }
 
-/// Checks that each frame lists the time at the method's entry, a `long` behind the method's own local variables. The
-/// frames are all full ones then.
+/// Checks that each frame lists the variable with the time of the method's entry: a `long` behind the method's own
+/// local variables.
 pub(super) fn list_the_time(new: &Side<'_, '_>, max_locals: u16) {
     let mut attributes = new.code.attributes().map(unwrap);
-    // The JVM refuses a second table.
+    // There is at most one table, because the JVM refuses a second one.
     let table = attributes.find(|it| name(new, it) == b"StackMapTable");
     for frame in table.iter().flat_map(|it| unwrap(read_frames(new, it))) {
         let slots = frame.locals.iter().map(|it| match it {
