@@ -47,7 +47,7 @@ impl Held {
         let handled = not_ignored(&status, &[SIGHUP, SIGINT, SIGQUIT, SIGTERM]);
         let ours = Arc::new(AtomicBool::new(false));
         for &signal in &handled {
-            // The handlers of `SignalsInfo` stay after its end. Without this one, they
+            // The handlers of `SignalsInfo` stay after its end. Without this handler, they
             // would swallow signals that come after the child's end.
             flag::register_conditional_default(signal, ours.clone())
                 .context("cannot handle signals")?;

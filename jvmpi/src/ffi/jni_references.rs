@@ -1,4 +1,4 @@
-//! Global references of JNI: four functions of JNI's table are replaced while a profiler wants their events.
+//! Global references of JNI: four functions of JNI's table are replaced once a profiler wants their events.
 
 use std::collections::HashSet;
 use std::ffi::c_void;

@@ -70,7 +70,7 @@ pub(super) fn tagged(object: Local<'_>) -> (ObjectId, Option<Sending>) {
     }
 }
 
-/// Sets the tag of an object again that has lost it. Returns false if the object has a tag.
+/// Sets an object's tag again, if the object has lost it. Returns false if the object still has a tag.
 pub(super) fn restore(object: Local<'_>, id: ObjectId) -> bool {
     let Some(jvmti) = layer::jvmti().filter(|_| id != 0) else {
         return false;
