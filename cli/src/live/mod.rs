@@ -138,8 +138,8 @@ impl<'j> Live<'j> {
         }
     }
 
-    /// Tells a failure for good from one that may pass. If the JVM has not ended, an agent that was not reached may only be
-    /// busy. If the agent has left the JVM, the next call finds that out.
+    /// Tells a failure for good from one that may pass. If the JVM has not ended, an agent that was not reached may only
+    /// be busy. If the agent has left the JVM, the next call finds that out.
     fn failure(&self, error: Error) -> Failure {
         if self.jvm.has_ended() {
             Failure::Gone(error)
