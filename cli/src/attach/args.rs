@@ -14,7 +14,7 @@ use crate::recording::RecordingArgs;
 #[derive(Debug, Args)]
 #[command(
     mut_arg("include", |include| include.help(INCLUDE)),
-    mut_arg("budget", |budget| budget.help(BUDGET)),
+    mut_arg("budget", |budget| budget.help(BUDGET).long_help(BUDGET)),
     after_help = "Ctrl-C ends the watching and shows the profile. A second Ctrl-C ends this command at once."
 )]
 pub(crate) struct AttachArgs {
@@ -34,7 +34,7 @@ pub(crate) const INCLUDE: &str = "Instrument only the classes and methods that m
     or com.example.Service::handle* (default: no class, so only samples are taken)";
 
 /// The help text of `--budget` for a JVM that runs already.
-pub(crate) const BUDGET: &str = "Maximum processor time that Loadhook takes, in percent of the program's own; none is no limit. Above \
+const BUDGET: &str = "Maximum processor time that Loadhook takes, in percent of the program's own; none is no limit. Above \
     it, hot methods lose probes; if that is not enough, Loadhook leaves [default: 10; none with --timing exact]";
 
 impl AttachArgs {

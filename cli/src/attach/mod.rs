@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use loadhook_settings::AgentOptions;
 
-pub(crate) use self::args::{AttachArgs, BUDGET, INCLUDE};
+pub(crate) use self::args::{AttachArgs, INCLUDE};
 pub(crate) use self::watch::{Ended, Watch};
 use crate::agent_path::agent_path;
 use crate::jvm::Jvm;

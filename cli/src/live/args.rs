@@ -2,14 +2,14 @@
 
 use clap::Args;
 
-use crate::attach::{BUDGET, INCLUDE};
+use crate::attach::INCLUDE;
 use crate::recording::ChoiceArgs;
 
 /// Arguments of a command that shows a running program.
 #[derive(Clone, Debug, Args)]
 #[command(
     mut_arg("include", |include| include.help(INCLUDE)),
-    mut_arg("budget", |budget| budget.help(BUDGET).long_help(LIVE_BUDGET)),
+    mut_arg("budget", |budget| budget.help(BUDGET).long_help(BUDGET)),
 )]
 pub(crate) struct LiveArgs {
     /// The process id of the JVM, as loadhook ps prints it
@@ -20,6 +20,6 @@ pub(crate) struct LiveArgs {
 }
 
 /// The long help text of `--budget`. [`Live::begin`](super::Live::begin) sets no budget for samples.
-const LIVE_BUDGET: &str = "Processor time that Loadhook may take, in percent of what the program takes by itself, or none; if \
+const BUDGET: &str = "Processor time that Loadhook may take, in percent of what the program takes by itself, or none; if \
     it takes more, hot methods lose probes, and if that is not enough, Loadhook leaves [default: 10 with --timing \
     adaptive, else none]";

@@ -2,7 +2,7 @@
 //!
 //! - [`assembler`] writes a class file instruction by instruction.
 //! - [`shapes`] uses [`assembler`] to write methods and constructors of common shapes, and a
-//! `run()` that calls them.
+//!   `run()` that calls them.
 //! - [`limits`] generates classes at the limits of the format.
 //! - [`mutate`] changes existing classes at random, reproducibly.
 //!
