@@ -178,10 +178,10 @@ fn add<'p>(
     merged.header = header(profiles, sort)?;
     merged.header.notes.splice(..0, without_live(profiles));
     merged.allocations = allocated.sum;
-    let has_locks = profiles.iter().any(|profile| profile.locks.is_some());
-    merged.locks = has_locks.then(|| locks.finish());
     merged.gc_pauses = gc_pauses::merged(profiles);
     merged.jit = jit::merged(profiles, &all_indexes);
+    let has_locks = profiles.iter().any(|profile| profile.locks.is_some());
+    merged.locks = has_locks.then(|| locks.finish());
     merged.method_calls = calls.into_values().collect();
     Ok(merged)
 }

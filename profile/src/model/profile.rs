@@ -25,12 +25,12 @@ pub struct Profile {
     pub sampling: Option<Sampling>,
     /// The allocations, if they were recorded.
     pub allocations: Option<Allocations>,
-    /// The waits of threads for each other, if they were recorded.
-    pub locks: Option<Locks>,
     /// The pauses of the garbage collector, if they were recorded. No two have the same cause and collector.
     pub gc_pauses: Option<Vec<GcPauses>>,
     /// The work of the JIT compiler, if it was recorded.
     pub jit: Option<JitCode>,
+    /// The waits of threads for each other, if they were recorded.
+    pub locks: Option<Locks>,
 }
 
 impl Profile {

@@ -89,9 +89,9 @@ impl Symbols {
             method_calls,
             sampling: None,
             allocations,
-            locks: None,
             gc_pauses: None,
             jit: None,
+            locks: None,
         }
     }
 

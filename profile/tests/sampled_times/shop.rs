@@ -179,9 +179,9 @@ pub(crate) fn shop() -> Profile {
             lost: 2,
         }),
         allocations: None,
-        locks: None,
         gc_pauses: None,
         jit: None,
+        locks: None,
     }
 }
 
