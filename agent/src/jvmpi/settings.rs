@@ -44,6 +44,9 @@ pub(super) fn for_jvmpi(mut settings: AgentOptions) -> Result<AgentOptions, Need
             leave_out,
         ),
         (settings.control, "control=", leave_out),
+        (settings.locks, "locks=", leave_out),
+        (settings.gc, "gc=", leave_out),
+        (settings.jit, "jit=", leave_out),
         (
             settings.duration.is_some() || settings.answer.is_some(),
             "duration= or answer=",
@@ -92,6 +95,9 @@ mod tests {
             ("snapshot-every=1s", "snapshot-every=", "leave it out"),
             ("control=true", "control=", "leave it out"),
             ("budget=5", "budget=", "leave it out"),
+            ("locks=true", "locks=", "leave it out"),
+            ("gc=true", "gc=", "leave it out"),
+            ("jit=true", "jit=", "leave it out"),
             ("duration=1s", "duration=", "leave it out"),
         ] {
             let refused = checked(text).expect_err(text).to_string();
