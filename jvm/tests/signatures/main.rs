@@ -52,6 +52,10 @@ const CALLED_BY_THE_JVM: &[(&str, &str)] = &[
         "garbage_collection_finish",
         "jvmtiEventGarbageCollectionFinish",
     ),
+    (
+        "garbage_collection_start",
+        "jvmtiEventGarbageCollectionStart",
+    ),
     ("object_free", "jvmtiEventObjectFree"),
     ("single_step", "jvmtiEventSingleStep"),
     ("agent_thread", "jvmtiStartFunction"),
