@@ -151,7 +151,7 @@ fn a_program_is_shown_live() {
     terminal.press(&["3"]);
     terminal.shows("call tree of all threads");
     terminal.press(&["4"]);
-    terminal.shows("start with --alloc sampled");
+    terminal.shows("start loadhook top with --alloc sampled");
     terminal.tmux(&["resize-window", "-x", "50", "-y", "10"]);
     terminal.press(&["?"]);
     terminal.wait("help in 10 lines", |screen| {
