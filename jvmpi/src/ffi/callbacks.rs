@@ -14,8 +14,8 @@ use super::hook::Arriving;
 use super::layer::{self, NO_DATA, guarded};
 use super::threads::Entering;
 use super::{
-    allocations, arrivals, collections, compiled, definitions, hook, instructions, method_ids,
-    methods, own, sleeps, threads,
+    allocations, arrivals, code_facts, collections, compiled, definitions, hook, instructions,
+    method_ids, methods, own, sleeps, threads,
 };
 use crate::abi::{Data, MonitorWait, ThreadStart, event};
 
@@ -207,6 +207,10 @@ unsafe extern "system" fn class_file_load_hook(
             let Ok(length) = usize::try_from(len) else {
                 return;
             };
+            if !class.is_null() {
+                // Another agent may be retransforming the class.
+                code_facts::changed();
+            }
             let arriving = Arriving {
                 // The JVM promises `len` readable bytes for this call.
                 bytes: std::slice::from_raw_parts(data, length),

@@ -4,19 +4,19 @@
 //! has led. So the event of a branch or switch is sent at the next step, before the event of the next instruction.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
 
 use loadhook_jvm::jni::Jni;
 use loadhook_jvm::jvmti::MethodKey;
 
+use super::code_facts::Facts;
 use super::{layer, threads};
 use crate::abi::{Data, EnvId, Instruction, event};
 use crate::bytecode::{Bytecode, Info};
 
-/// The code of methods that were stepped through. It is forgotten when classes are retransformed.
-static CODES: RwLock<Option<HashMap<MethodKey, Arc<Bytecode>>>> = RwLock::new(None);
+/// The code of methods that were stepped through.
+static CODES: Facts<Arc<Bytecode>> = Facts::new();
 /// Number of times that the event was enabled. A branch from before the last time is not sent any more.
 static BEGINNINGS: AtomicU32 = AtomicU32::new(0);
 
@@ -40,11 +40,6 @@ struct Decision {
 /// Notes that the event has been enabled.
 pub(super) fn begin() {
     BEGINNINGS.fetch_add(1, Ordering::SeqCst);
-}
-
-/// Forgets the code of all methods, because it may have changed.
-pub(super) fn forget_code() {
-    *CODES.write().unwrap_or_else(PoisonError::into_inner) = None;
 }
 
 /// Handles a step: the calling thread is about to run the instruction at `at`.
@@ -103,21 +98,14 @@ fn send(env: EnvId, method: MethodKey, offset: u32, info: Info) {
 
 /// Returns the code of a method; `None` if the JVM does not show it.
 fn code(jni: Jni<'_>, method: MethodKey) -> Option<Arc<Bytecode>> {
-    {
-        let codes = CODES.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(code) = codes.as_ref().and_then(|codes| codes.get(&method)) {
-            return Some(code.clone());
-        }
-    }
-    let jvmti = layer::jvmti()?;
-    let bytes = jvmti.bytecodes(method).ok()?;
-    let pool = jni.framed(|jni| {
-        let class = jvmti.declaring_class(jni, method).ok()?;
-        jvmti.constant_pool(class).ok()
-    });
-    let (count, pool) = pool.flatten()?;
-    let code = Arc::new(Bytecode::new(bytes, count, &pool));
-    let mut codes = CODES.write().unwrap_or_else(PoisonError::into_inner);
-    codes.get_or_insert_default().insert(method, code.clone());
-    Some(code)
+    CODES.get(method, || {
+        let jvmti = layer::jvmti()?;
+        let bytes = jvmti.bytecodes(method).ok()?;
+        let pool = jni.framed(|jni| {
+            let class = jvmti.declaring_class(jni, method).ok()?;
+            jvmti.constant_pool(class).ok()
+        });
+        let (count, pool) = pool.flatten()?;
+        Some(Arc::new(Bytecode::new(bytes, count, &pool)))
+    })
 }

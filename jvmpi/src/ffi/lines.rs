@@ -1,10 +1,10 @@
 //! Lines of methods.
 
-use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use loadhook_jvm::jvmti::MethodKey;
 
+use super::code_facts::Facts;
 use super::layer;
 use crate::abi::Int;
 
@@ -15,26 +15,17 @@ const UNKNOWN: Int = -1;
 
 type Table = Arc<[(i64, i32)]>;
 
-/// Line tables that were read, by method. They stay valid, because a method id is never used for another method.
-static TABLES: RwLock<Option<HashMap<MethodKey, Table>>> = RwLock::new(None);
+/// The line tables of methods.
+static TABLES: Facts<Table> = Facts::new();
 
 /// Returns the line table of a method by offset; empty if there is none.
 fn table(method: MethodKey) -> Table {
-    {
-        let tables = TABLES.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(table) = tables.as_ref().and_then(|tables| tables.get(&method)) {
-            return table.clone();
-        }
-    }
-    let mut lines = match layer::jvmti() {
-        Some(jvmti) => jvmti.line_numbers(method).unwrap_or_default(),
-        None => Vec::new(),
+    let read = || {
+        let mut lines = layer::jvmti()?.line_numbers(method).unwrap_or_default();
+        lines.sort_unstable();
+        Some(lines.into())
     };
-    lines.sort_unstable();
-    let table: Table = lines.into();
-    let mut tables = TABLES.write().unwrap_or_else(PoisonError::into_inner);
-    tables.get_or_insert_default().insert(method, table.clone());
-    table
+    TABLES.get(method, read).unwrap_or_default()
 }
 
 /// Returns the line of a place in a method.

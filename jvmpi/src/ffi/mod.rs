@@ -6,6 +6,7 @@ mod announcing;
 mod arrivals;
 mod callbacks;
 mod class_load;
+mod code_facts;
 mod collections;
 mod compiled;
 mod definitions;

@@ -7,7 +7,7 @@ use loadhook_jvm::jni::Jni;
 use loadhook_jvm::reference::Local;
 
 use super::hook::{self, Kind};
-use super::{instructions, layer, methods};
+use super::{code_facts, layer, methods};
 
 /// The number of classes that are retransformed at once.
 const BATCH: usize = 200;
@@ -95,8 +95,7 @@ fn retransform(classes: &[Local<'_>]) {
     let Some(jvmti) = layer::jvmti() else {
         return;
     };
-    let result = jvmti.retransform(classes);
-    instructions::forget_code();
+    let result = code_facts::while_changing(|| jvmti.retransform(classes));
     if result.is_err() && classes.len() > 1 {
         let (one, other) = classes.split_at(classes.len() / 2);
         retransform(one);

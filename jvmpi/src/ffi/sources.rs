@@ -52,6 +52,8 @@ const SOURCES: [(c_int, &[Int]); 14] = [
             event::METHOD_ENTRY,
             event::METHOD_ENTRY2,
             event::METHOD_EXIT,
+            // Another agent may change the code that is stepped through.
+            event::INSTRUCTION_START,
         ],
     ),
     (jvmti_event::SAMPLED_OBJECT_ALLOC, &[event::OBJECT_ALLOC]),

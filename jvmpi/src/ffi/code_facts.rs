@@ -1,0 +1,107 @@
+//! Facts about the code of methods, kept until classes are retransformed. Then a method has the same id, but other
+//! code, whose offsets differ.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{PoisonError, RwLock};
+
+use loadhook_jvm::jvmti::MethodKey;
+
+/// Number of changes of code so far.
+static CHANGES: AtomicU32 = AtomicU32::new(0);
+/// Number of retransforms by the layer that are under way.
+static UNDER_WAY: AtomicU32 = AtomicU32::new(0);
+
+/// Notes that the code of a class changes.
+pub(super) fn changed() {
+    CHANGES.fetch_add(1, Ordering::SeqCst);
+}
+
+/// Runs `retransform`. Facts that are read meanwhile are not kept, since nobody knows of which code they are.
+pub(super) fn while_changing<T>(retransform: impl FnOnce() -> T) -> T {
+    UNDER_WAY.fetch_add(1, Ordering::SeqCst);
+    let result = retransform();
+    changed();
+    UNDER_WAY.fetch_sub(1, Ordering::SeqCst);
+    result
+}
+
+/// Returns the number of changes so far; `None` while code is changing.
+fn changes() -> Option<u32> {
+    let is_changing = UNDER_WAY.load(Ordering::SeqCst) != 0;
+    (!is_changing).then(|| CHANGES.load(Ordering::SeqCst))
+}
+
+/// A fact about each method.
+pub(super) struct Facts<T>(RwLock<Option<Known<T>>>);
+
+struct Known<T> {
+    /// The number of changes when `by_method` was read.
+    changes: u32,
+    by_method: HashMap<MethodKey, T>,
+}
+
+impl<T: Clone> Facts<T> {
+    pub(super) const fn new() -> Self {
+        Facts(RwLock::new(None))
+    }
+
+    /// Returns the fact about a method. Calls `read` if it is not known, or if code has changed since.
+    pub(super) fn get(&self, method: MethodKey, read: impl FnOnce() -> Option<T>) -> Option<T> {
+        let before = changes();
+        {
+            let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+            let known = known.as_ref().filter(|it| Some(it.changes) == before);
+            if let Some(fact) = known.and_then(|it| it.by_method.get(&method)) {
+                return Some(fact.clone());
+            }
+        }
+        let fact = read()?;
+        if let Some(now) = before.filter(|_| changes() == before) {
+            self.insert(now, method, fact.clone());
+        }
+        Some(fact)
+    }
+
+    fn insert(&self, changes: u32, method: MethodKey, fact: T) {
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let known = match known.as_mut() {
+            Some(known) if known.changes == changes => known,
+            _ => known.insert(Known {
+                changes,
+                by_method: HashMap::new(),
+            }),
+        };
+        known.by_method.insert(method, fact);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ptr::without_provenance_mut;
+
+    use super::*;
+
+    #[test]
+    fn facts_are_read_again_after_a_change() {
+        let facts = Facts::new();
+        let method = MethodKey(without_provenance_mut(8));
+        let get = |read: Option<i32>| facts.get(method, || read);
+        assert_eq!(get(None), None);
+        assert_eq!(get(Some(1)), Some(1));
+        assert_eq!(get(Some(2)), Some(1));
+        changed();
+        assert_eq!(get(Some(3)), Some(3));
+        assert_eq!(get(Some(4)), Some(3));
+        while_changing(|| assert_eq!(get(Some(5)), Some(5)));
+        assert_eq!(get(Some(6)), Some(6));
+        // The code changes while the fact is read.
+        changed();
+        let read = || {
+            changed();
+            Some(7)
+        };
+        assert_eq!(facts.get(method, read), Some(7));
+        assert_eq!(get(Some(8)), Some(8));
+    }
+}
