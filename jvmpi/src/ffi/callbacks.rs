@@ -12,7 +12,7 @@ use loadhook_jvm::sys::{
 
 use super::hook::Arriving;
 use super::layer::{self, NO_DATA, guarded};
-use super::threads::Entering;
+use super::threads::{Entering, Waiting};
 use super::{
     allocations, arrivals, code_facts, collections, compiled, definitions, hook, instructions,
     method_ids, methods, own, sleeps, threads,
@@ -361,10 +361,12 @@ unsafe extern "system" fn monitor_contended_entered(
             if threads::find(owner).is_some() {
                 layer::send(to, event::MONITOR_CONTENDED_EXIT, owner, data);
             }
-            // A profiler that has enabled both since has not got the first of the pair.
-            let to = layer::wanted(event::MONITOR_CONTENDED_ENTERED);
-            let to = to & (told | !layer::wanted(event::MONITOR_CONTENDED_ENTER));
-            layer::send(to, event::MONITOR_CONTENDED_ENTERED, env, data);
+            let (first, second) = (
+                event::MONITOR_CONTENDED_ENTER,
+                event::MONITOR_CONTENDED_ENTERED,
+            );
+            let to = layer::wanted_after(second, first, told);
+            layer::send(to, second, env, data);
         });
     }
 }
@@ -379,14 +381,15 @@ unsafe extern "system" fn monitor_wait(
     // SAFETY: as above.
     unsafe {
         on_waiting_thread(env, thread, |jni| {
-            threads::on_own(env, |own| own.wait_began.set(own::now()));
-            let to = layer::wanted(event::MONITOR_WAIT);
-            if to != 0 {
+            let told = layer::wanted(event::MONITOR_WAIT);
+            let began = own::now();
+            threads::on_own(env, |own| own.waiting.set(Some(Waiting { told, began })));
+            if told != 0 {
                 let monitor_wait = MonitorWait {
                     object: definitions::id_of(jni, Local::new(object)),
                     timeout,
                 };
-                layer::send(to, event::MONITOR_WAIT, env, Data { monitor_wait });
+                layer::send(told, event::MONITOR_WAIT, env, Data { monitor_wait });
             }
         });
     }
@@ -402,9 +405,12 @@ unsafe extern "system" fn monitor_waited(
     // SAFETY: as above.
     unsafe {
         on_waiting_thread(env, thread, |jni| {
-            let to = layer::wanted(event::MONITOR_WAITED);
-            let began = threads::on_own(env, |own| own.wait_began.replace(0)).unwrap_or(0);
-            if to == 0 || began == 0 {
+            let waiting = threads::on_own(env, |own| own.waiting.take());
+            let Some(Waiting { told, began }) = waiting.flatten() else {
+                return;
+            };
+            let to = layer::wanted_after(event::MONITOR_WAITED, event::MONITOR_WAIT, told);
+            if to == 0 {
                 return;
             }
             let monitor_wait = MonitorWait {

@@ -3,7 +3,7 @@
 use loadhook_jvm::sys::event as jvmti_event;
 
 use super::layer;
-use super::{arrivals, instructions, probes, sources};
+use super::{arrivals, instructions, methods, probes, sources};
 use crate::abi::{FAIL, Int, NOT_AVAILABLE, SUCCESS, event};
 
 /// Carries out `EnableEvent`.
@@ -18,7 +18,11 @@ pub(super) fn enable(profiler: usize, event_type: Int) -> Int {
     if event_type == event::INSTRUCTION_START && layer::enabled(event_type) == 0 {
         instructions::begin();
     }
-    probes::note(|| layer::set_enabled(event_type, profiler, true));
+    probes::note(|| {
+        // Before the event is sent, or the exit of a call that has just begun would be lost.
+        methods::begin(profiler, event_type);
+        layer::set_enabled(event_type, profiler, true);
+    });
     if !layer::is_running() {
         if [event::MONITOR_WAIT, event::MONITOR_WAITED].contains(&event_type) {
             // `sleeps.rs` sees sleeps only if this event is enabled before the JVM binds its native methods.

@@ -139,6 +139,13 @@ pub(super) fn wanted(event: Int) -> Profilers {
     WANTED[event as usize].load(Ordering::Relaxed)
 }
 
+/// Returns the profilers that get the second event of a pair now, when the first was sent to `told`. A profiler that
+/// has enabled both since gets neither.
+#[inline]
+pub(super) fn wanted_after(second: Int, first: Int, told: Profilers) -> Profilers {
+    wanted(second) & (told | !wanted(first))
+}
+
 /// Sends an event. Each profiler gets a copy of its own, because a profiler may change the event.
 #[inline]
 pub(super) fn send(profilers: Profilers, event_type: Int, env: EnvId, data: Data) {

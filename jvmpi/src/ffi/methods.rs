@@ -6,7 +6,7 @@
 use std::ffi::{CString, c_void};
 use std::ptr::null_mut;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 
 use loadhook_jvm::jni::Jni;
 use loadhook_jvm::jni_calls::Argument;
@@ -14,30 +14,64 @@ use loadhook_jvm::jvmti::MethodKey;
 use loadhook_jvm::reference::Local;
 use loadhook_jvm::sys::{Int, Object};
 
-use super::threads::{self, Own};
-use super::{definitions, layer, method_ids};
+use super::layer::{self, MOST_PROFILERS, Profilers};
+use super::threads::{self, Call, Own};
+use super::{definitions, method_ids};
 use crate::abi::{Data, MethodEntry2, event};
 use crate::probe_class;
 
 /// The methods of the layer's class, which stacks must not show.
 static OWN: OnceLock<Vec<MethodKey>> = OnceLock::new();
 static IS_DEFINED: AtomicBool = AtomicBool::new(false);
-/// Number of times that events of methods were enabled after none was. A method that was entered before the last time
-/// gets no exit.
+/// Number of times that events of methods began for a profiler.
 static BEGINNINGS: AtomicU32 = AtomicU32::new(0);
+/// For each profiler, the number of the time when they began for it last.
+static BEGAN: [AtomicU32; MOST_PROFILERS] = [const { AtomicU32::new(0) }; MOST_PROFILERS];
 
-/// Notes that events of methods begin. Calls that are under way get no exit.
-pub(super) fn begin() {
-    BEGINNINGS.fetch_add(1, Ordering::SeqCst);
+/// Notes that a profiler is about to enable an event of methods, unless it gets the pairs of entry and exit already. It
+/// gets no exits of the calls that are under way, since it got no entries of these. No two threads may call this at the
+/// same time.
+pub(super) fn begin(profiler: usize, event_type: Int) {
+    let entries = layer::enabled(event::METHOD_ENTRY) | layer::enabled(event::METHOD_ENTRY2);
+    let others = match event_type {
+        event::METHOD_ENTRY | event::METHOD_ENTRY2 => entries,
+        event::METHOD_EXIT => entries | layer::enabled(event::METHOD_EXIT),
+        _ => return,
+    };
+    if others & (1 << profiler) == 0 {
+        let number = BEGINNINGS.load(Ordering::SeqCst) + 1;
+        BEGAN[profiler].store(number, Ordering::SeqCst);
+        BEGINNINGS.store(number, Ordering::SeqCst);
+    }
 }
 
-/// Forgets the calls that a thread entered before events of methods began the last time.
+/// Forgets those calls of a thread that began before events of methods began for the profilers.
 #[inline]
 fn drop_old_calls(own: &Own) {
+    // If the caller has seen that an event is enabled, the number of its beginning is seen, too.
+    fence(Ordering::Acquire);
     let beginning = BEGINNINGS.load(Ordering::Relaxed);
-    if own.beginning.replace(beginning) != beginning {
-        own.stack.borrow_mut().clear();
+    let before = own.beginning.replace(beginning);
+    if before != beginning {
+        drop_calls_before(own, before);
     }
+}
+
+/// Forgets the calls of which a profiler was told that has disabled the events, or enabled them again after `before`.
+#[cold]
+fn drop_calls_before(own: &Own, before: u32) {
+    let mut present = layer::enabled(event::METHOD_ENTRY)
+        | layer::enabled(event::METHOD_ENTRY2)
+        | layer::enabled(event::METHOD_EXIT);
+    for (profiler, began) in BEGAN.iter().enumerate() {
+        if began.load(Ordering::SeqCst) > before {
+            present &= !(1 << profiler);
+        }
+    }
+    own.stack.borrow_mut().retain_mut(|call| {
+        call.told &= present;
+        call.told != 0
+    });
 }
 
 /// Returns whether probes can be inserted.
@@ -111,7 +145,8 @@ pub unsafe extern "system" fn Java_java_lang__00024LoadhookJvmpi_enter__Ljava_la
 fn entered(env: *mut c_void, receiver: Object, number: Int) {
     let one = layer::wanted(event::METHOD_ENTRY);
     let two = layer::wanted(event::METHOD_ENTRY2);
-    if one | two | layer::wanted(event::METHOD_EXIT) == 0 {
+    let told: Profilers = one | two | layer::wanted(event::METHOD_EXIT);
+    if told == 0 {
         return;
     }
     layer::guarded((), || {
@@ -126,7 +161,8 @@ fn entered(env: *mut c_void, receiver: Object, number: Int) {
             };
             own.is_told.set(true);
             drop_old_calls(own);
-            own.stack.borrow_mut().push(number as u32);
+            let number = number as u32;
+            own.stack.borrow_mut().push(Call { number, told });
             if one != 0 {
                 layer::send(one, event::METHOD_ENTRY, env, layer::method_data(method));
             }
@@ -193,29 +229,29 @@ fn left(env: *mut c_void, number: u32, with_own: bool) {
                 return;
             }
             drop_old_calls(own);
-            let place = own.stack.borrow().iter().rposition(|it| *it == number);
-            let Some(place) = place else {
-                return;
-            };
-            own.is_told.set(true);
-            leave(own, env, if with_own { place } else { place + 1 });
-            own.is_told.set(false);
+            let is_this = |call: &Call| call.number == number;
+            let place = own.stack.borrow().iter().rposition(is_this);
+            if let Some(place) = place {
+                leave(own, env, if with_own { place } else { place + 1 });
+            }
         });
     });
 }
 
-/// Sends the exits of the innermost methods until `keep` are left.
+/// Ends the innermost calls until `keep` are left, and sends their exits.
 fn leave(own: &Own, env: *mut c_void, keep: usize) {
-    while let Some(top) = pop_above(own, keep) {
-        let wanted = layer::wanted(event::METHOD_EXIT);
-        if let Some(method) = method_ids::id(top).filter(|_| wanted != 0) {
-            layer::send(wanted, event::METHOD_EXIT, env, layer::method_data(method));
+    own.is_told.set(true);
+    while let Some(Call { number, told }) = pop_above(own, keep) {
+        let to = layer::wanted(event::METHOD_EXIT) & told;
+        if let Some(method) = method_ids::id(number).filter(|_| to != 0) {
+            layer::send(to, event::METHOD_EXIT, env, layer::method_data(method));
         }
     }
+    own.is_told.set(false);
 }
 
-/// Removes the innermost method from the thread's stack if there are more than `keep`.
-fn pop_above(own: &Own, keep: usize) -> Option<u32> {
+/// Removes the innermost call from the thread's stack if there are more than `keep`.
+fn pop_above(own: &Own, keep: usize) -> Option<Call> {
     let mut stack = own.stack.borrow_mut();
     if stack.len() > keep {
         stack.pop()
@@ -226,5 +262,8 @@ fn pop_above(own: &Own, keep: usize) -> Option<u32> {
 
 /// Sends the exits of all methods of a thread that ends.
 pub(super) fn thread_ends(env: *mut c_void) {
-    threads::on_own(env, |own| leave(own, env, 0));
+    threads::on_own(env, |own| {
+        drop_old_calls(own);
+        leave(own, env, 0);
+    });
 }

@@ -7,7 +7,7 @@ use loadhook_jvm::jni::Jni;
 use loadhook_jvm::reference::Local;
 
 use super::hook::{self, Kind};
-use super::{code_facts, layer, methods};
+use super::{code_facts, layer};
 
 /// The number of classes that are retransformed at once.
 const BATCH: usize = 200;
@@ -40,9 +40,6 @@ pub(super) fn note(change: impl FnOnce()) {
     let wanted = hook::kind();
     if wanted == state.wanted {
         return;
-    }
-    if state.wanted == Kind::None {
-        methods::begin();
     }
     state.wanted = wanted;
     state.asked += 1;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use loadhook_jvm::jni::Jni;
 use loadhook_jvm::sys::Object;
 
-use super::layer;
+use super::layer::{self, Profilers};
 use super::own;
 use crate::abi::{Data, Int, Long, MonitorWait, event};
 
@@ -47,9 +47,8 @@ pub(super) fn learn() {
     }
 }
 
-fn tell(env: *mut c_void, event_type: Int, nanoseconds: u64) {
-    let wanted = layer::wanted(event_type);
-    if wanted != 0 {
+fn tell(to: Profilers, env: *mut c_void, event_type: Int, nanoseconds: u64) {
+    if to != 0 {
         let monitor_wait = MonitorWait {
             object: 0,
             timeout: (nanoseconds / MILLISECOND) as Long,
@@ -57,7 +56,7 @@ fn tell(env: *mut c_void, event_type: Int, nanoseconds: u64) {
         // SAFETY: JNI was called with this thread's environment.
         let jni = unsafe { Jni::new(env) };
         // A sleep may end by an exception.
-        jni.without_exception(|| layer::send(wanted, event_type, env, Data { monitor_wait }));
+        jni.without_exception(|| layer::send(to, event_type, env, Data { monitor_wait }));
     }
 }
 
@@ -65,12 +64,14 @@ unsafe extern "system" fn sleep(env: *mut c_void, class: Object, time: Long) {
     let began = own::now();
     let unit = UNIT.load(Ordering::Relaxed);
     let wanted = u64::try_from(time).unwrap_or(0).saturating_mul(unit);
-    layer::guarded((), || tell(env, event::MONITOR_WAIT, wanted));
+    let told = layer::wanted(event::MONITOR_WAIT);
+    layer::guarded((), || tell(told, env, event::MONITOR_WAIT, wanted));
     // SAFETY: the JVM's function was kept before this one was bound, and has this type.
     unsafe {
         let original: Sleep = std::mem::transmute(ORIGINAL.load(Ordering::Acquire));
         original(env, class, time);
     }
     let slept = u64::try_from(own::now() - began).unwrap_or(0);
-    layer::guarded((), || tell(env, event::MONITOR_WAITED, slept));
+    let to = layer::wanted_after(event::MONITOR_WAITED, event::MONITOR_WAIT, told);
+    layer::guarded((), || tell(to, env, event::MONITOR_WAITED, slept));
 }

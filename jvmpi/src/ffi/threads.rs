@@ -52,14 +52,32 @@ pub(super) struct Own {
     record: RefCell<Option<Arc<Thread>>>,
     /// True while a profiler is told of an entry or exit.
     pub(super) is_told: Cell<bool>,
-    /// Methods that have sent an entry and no exit.
-    pub(super) stack: RefCell<Vec<u32>>,
+    /// The calls of methods that have begun and not ended.
+    pub(super) stack: RefCell<Vec<Call>>,
     /// The number of the last beginning of methods' events (`methods::begin`) when `stack` was used.
     pub(super) beginning: Cell<u32>,
     /// The wait to enter a monitor, while there is one.
     pub(super) entering: Cell<Option<Entering>>,
-    /// Start of the present `Object.wait`, in nanoseconds; 0 if the thread does not wait.
-    pub(super) wait_began: Cell<i64>,
+    /// The present `Object.wait`, while there is one.
+    pub(super) waiting: Cell<Option<Waiting>>,
+}
+
+/// A call of a method.
+#[derive(Clone, Copy)]
+pub(super) struct Call {
+    /// The method's number in its probes.
+    pub(super) number: u32,
+    /// The profilers that may get `METHOD_EXIT`.
+    pub(super) told: Profilers,
+}
+
+/// A thread's `Object.wait`.
+#[derive(Clone, Copy)]
+pub(super) struct Waiting {
+    /// The profilers that have got `MONITOR_WAIT`.
+    pub(super) told: Profilers,
+    /// The start, in nanoseconds.
+    pub(super) began: i64,
 }
 
 /// A thread's wait to enter a monitor.
@@ -80,7 +98,7 @@ thread_local! {
             stack: RefCell::new(Vec::new()),
             beginning: Cell::new(0),
             entering: Cell::new(None),
-            wait_began: Cell::new(0),
+            waiting: Cell::new(None),
         }
     };
 }
@@ -133,7 +151,7 @@ impl Own {
         self.is_told.set(false);
         self.stack.replace(Vec::new());
         self.entering.set(None);
-        self.wait_began.set(0);
+        self.waiting.set(None);
     }
 }
 
