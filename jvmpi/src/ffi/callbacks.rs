@@ -17,7 +17,7 @@ use super::{
     allocations, arrivals, code_facts, collections, compiled, definitions, hook, instructions,
     method_ids, methods, own, sleeps, threads,
 };
-use crate::abi::{Data, MonitorWait, ThreadStart, event};
+use crate::abi::{Data, MonitorWait, event};
 
 /// Returns all callbacks, each with its event.
 pub(super) fn all() -> [(c_int, *const c_void); 20] {
@@ -155,17 +155,7 @@ unsafe extern "system" fn thread_end(_jvmti: *mut c_void, env: *mut c_void, _thr
     unsafe {
         on_event(env, |jni| {
             methods::thread_ends(env);
-            let to = layer::wanted(event::THREAD_END);
-            if let Some(thread) = threads::find(env).filter(|_| to != 0) {
-                let thread_start = ThreadStart {
-                    name: c"".as_ptr(),
-                    group: c"".as_ptr(),
-                    parent: c"".as_ptr(),
-                    thread: definitions::id_of(jni, thread.object()),
-                    env,
-                };
-                layer::send(to, event::THREAD_END, env, Data { thread_start });
-            }
+            threads::announce_end(jni);
             threads::ended(jni);
         });
     }

@@ -320,6 +320,28 @@ pub(super) fn announce(jni: Jni<'_>, thread: &Thread) {
     announcing::wait_for(thread.env);
 }
 
+/// Sends the `THREAD_END` of the calling thread. A profiler that wants `THREAD_START` and has not got it gets neither.
+pub(super) fn announce_end(jni: Jni<'_>) {
+    let env = layer::id(jni);
+    let Some(thread) = find(env) else {
+        return;
+    };
+    // From now on, no other thread sends the `THREAD_START`. A thread that is sending it comes to its end first.
+    let told = thread.announced.swap(Profilers::MAX, Ordering::SeqCst);
+    announcing::wait_for(thread.env);
+    let to = layer::wanted_after(event::THREAD_END, event::THREAD_START, told);
+    if to != 0 {
+        let thread_start = ThreadStart {
+            name: c"".as_ptr(),
+            group: c"".as_ptr(),
+            parent: c"".as_ptr(),
+            thread: definitions::id_of(jni, thread.object()),
+            env,
+        };
+        layer::send(to, event::THREAD_END, env, Data { thread_start });
+    }
+}
+
 /// Sends the requested `THREAD_START`.
 pub(super) fn requested(jni: Jni<'_>, thread: &Thread, to: Profilers) {
     start_event(jni, thread, to, event::THREAD_START | REQUESTED, false);
