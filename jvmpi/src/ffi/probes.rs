@@ -8,6 +8,7 @@ use loadhook_jvm::reference::Local;
 
 use super::hook::{self, Kind};
 use super::{code_facts, layer};
+use crate::abi::event;
 
 /// The number of classes that are retransformed at once.
 const BATCH: usize = 200;
@@ -43,6 +44,14 @@ pub(super) fn note(change: impl FnOnce()) {
     }
     state.wanted = wanted;
     state.asked += 1;
+}
+
+/// Notes that loaded classes have to be shown to the hook again, if a profiler sees their bytes or they need probes.
+pub(super) fn ask() {
+    let mut state = state();
+    if state.wanted != Kind::None || layer::enabled(event::CLASS_LOAD_HOOK) != 0 {
+        state.asked += 1;
+    }
 }
 
 /// Shows all loaded classes to the hook again, even if the probes stay the same.

@@ -1,13 +1,14 @@
 //! The capabilities and the events of JVM TI that events of JVMPI need.
 
 use std::ffi::c_int;
-use std::sync::Mutex;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use loadhook_jvm::jvmti::Jvmti;
 use loadhook_jvm::sys::{Capabilities, capability, event as jvmti_event};
 
 use super::layer;
-use super::{collections, jni_references, own};
+use super::{collections, jni_references, probes};
 use crate::abi::{Int, event};
 
 /// Capabilities that the layer needs whatever events are enabled. It asks for them one by one: if the JVM lacks one,
@@ -106,9 +107,29 @@ const SOURCES: [(c_int, &[Int]); 14] = [
     ),
 ];
 
-/// The enabled sources, a bit for each. The lock is held during a change, so that the last change fits the last set of
-/// enabled events.
-static ENABLED_SOURCES: Mutex<u64> = Mutex::new(0);
+struct State {
+    /// The enabled sources, a bit for each.
+    enabled: u64,
+    /// Number of times that the sources had to be changed, and number of the last time that is done.
+    asked: u32,
+    done: u32,
+    /// True while a thread changes the sources.
+    is_changing: bool,
+}
+
+static STATE: Mutex<State> = Mutex::new(State {
+    enabled: 0,
+    asked: 0,
+    done: 0,
+    is_changing: false,
+});
+static CHANGED: Condvar = Condvar::new();
+/// The longest wait for another thread that changes the sources. A profiler may have suspended that thread.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+fn state() -> MutexGuard<'static, State> {
+    STATE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Adds the capabilities that the layer always asks for.
 pub(super) fn add_capabilities(jvmti: Jvmti) {
@@ -187,10 +208,7 @@ pub(super) fn update() {
     let Some(jvmti) = layer::jvmti() else {
         return;
     };
-    if enable_sources(jvmti) {
-        // Threads go on allocating in buffers that they got before. A collection takes these away.
-        let _ = jvmti.collect_garbage();
-    }
+    update_sources(jvmti);
     jni_references::update();
     let collected = [
         event::GC_START,
@@ -205,24 +223,53 @@ pub(super) fn update() {
     }
 }
 
-/// Returns whether allocations are reported from now on.
-fn enable_sources(jvmti: Jvmti) -> bool {
+/// Brings the sources up to date. If another thread is doing so, it does this work, too.
+fn update_sources(jvmti: Jvmti) {
+    state().asked += 1;
+    loop {
+        let is_changing = |state: &mut State| state.is_changing;
+        let waited = CHANGED.wait_timeout_while(state(), PATIENCE, is_changing);
+        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        if state.is_changing || state.done == state.asked {
+            return;
+        }
+        state.is_changing = true;
+        let (asked, before) = (state.asked, state.enabled);
+        // The lock is free meanwhile, because the JVM may stop the calling thread.
+        drop(state);
+        let enabled = change_sources(jvmti, before);
+        let mut state = self::state();
+        state.is_changing = false;
+        state.done = asked;
+        state.enabled = enabled;
+        CHANGED.notify_all();
+    }
+}
+
+/// Enables and disables sources. Returns the enabled ones.
+fn change_sources(jvmti: Jvmti, before: u64) -> u64 {
+    let mut enabled = before;
     let mut begins_allocations = false;
-    let Some(mut enabled) = own::lock_patiently(&ENABLED_SOURCES) else {
-        return false;
-    };
     for (number, (source, events)) in SOURCES.iter().enumerate() {
         let needed = events.iter().any(|event| layer::enabled(*event) != 0);
         let bit = 1 << number;
-        if (*enabled & bit != 0) == needed {
+        if (before & bit != 0) == needed {
             continue;
         }
-        *enabled ^= bit;
+        enabled ^= bit;
         if *source == jvmti_event::SAMPLED_OBJECT_ALLOC && needed {
             let _ = jvmti.set_heap_sampling_interval(0);
             begins_allocations = true;
         }
         let _ = jvmti.notify(*source, needed);
+        if *source == jvmti_event::CLASS_FILE_LOAD_HOOK && needed {
+            // The thread that has enabled the event may have shown the classes already, when nobody saw their bytes.
+            probes::ask();
+        }
     }
-    begins_allocations
+    if begins_allocations {
+        // Threads go on allocating in buffers that they got before. A collection takes these away.
+        let _ = jvmti.collect_garbage();
+    }
+    enabled
 }
