@@ -47,10 +47,15 @@ pub(super) fn by_vm(jni: Jni<'_>, object: Local<'_>, class: Local<'_>, size: i64
         && last == (id, class_tag(class), size)
         && tags::restore(object, id)
     {
-        set_twice().get_or_insert_default().insert(id);
+        note_second_tag(id);
     } else {
         definitions::id_of(jni, object);
     }
+}
+
+/// Notes that an object's tag was set twice.
+pub(super) fn note_second_tag(id: ObjectId) {
+    set_twice().get_or_insert_default().insert(id);
 }
 
 /// Returns whether this report of an object's end is the last one. Only then is the end sent.

@@ -47,9 +47,11 @@ pub(super) fn finished() {
     WAKE.notify_all();
 }
 
-/// Queues the end of an object with an id.
+/// Queues the end of an object with an id, if an event needs it.
 pub(super) fn freed(id: ObjectId) {
-    if allocations::is_last_end(id) {
+    let events = [event::OBJECT_FREE, event::CLASS_UNLOAD, event::GC_FINISH];
+    let is_needed = events.iter().any(|event| layer::enabled(*event) != 0);
+    if allocations::is_last_end(id) && is_needed {
         queue().freed.push(id);
     }
 }
@@ -204,5 +206,20 @@ fn info(jni: Jni<'_>) -> GcInfo {
         used_objects,
         used_space,
         total_space,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_that_no_event_needs_are_forgotten() {
+        let id = 0x1_0000;
+        allocations::note_second_tag(id);
+        freed(id);
+        assert!(allocations::is_last_end(id));
+        freed(id);
+        assert!(queue().freed.is_empty());
     }
 }

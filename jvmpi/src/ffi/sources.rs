@@ -61,7 +61,13 @@ const SOURCES: [(c_int, &[Int]); 14] = [
     (jvmti_event::VM_OBJECT_ALLOC, &[event::OBJECT_ALLOC]),
     (
         jvmti_event::OBJECT_FREE,
-        &[event::OBJECT_FREE, event::CLASS_UNLOAD, event::GC_FINISH],
+        &[
+            event::OBJECT_FREE,
+            event::CLASS_UNLOAD,
+            event::GC_FINISH,
+            // `allocations.rs` forgets objects that have ended.
+            event::OBJECT_ALLOC,
+        ],
     ),
     (
         jvmti_event::GARBAGE_COLLECTION_FINISH,
