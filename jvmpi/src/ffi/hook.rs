@@ -8,7 +8,7 @@ use loadhook_jvm::reference::Local;
 use loadhook_rewrite::class::Member;
 use loadhook_rewrite::{ClassFile, Options, Outcome, Probes, Rewriter, Selector};
 
-use super::method_ids::Numbered;
+use super::method_ids::Methods;
 use super::{layer, method_ids, methods, own};
 use crate::abi::{ClassLoadHook, Data, Event, Int, event};
 use crate::probe_class;
@@ -127,9 +127,8 @@ pub(super) fn kind() -> Kind {
 
 /// Gives every method a number, except the methods that the JDK calls while it mounts a virtual thread. A profiler that
 /// asked for a stack in such a method would wait for ever.
-#[derive(Default)]
 struct EveryMethod {
-    methods: Vec<Numbered>,
+    methods: Methods,
 }
 
 impl Selector for EveryMethod {
@@ -146,13 +145,8 @@ impl Selector for EveryMethod {
     }
 
     fn method(&mut self, method: &Member<'_, '_>) -> Probes {
-        let timing = method_ids::next_number();
-        if let Some(number) = timing {
-            let (name, descriptor) = (method.name().to_vec(), method.descriptor().to_vec());
-            self.methods.push((number, name, descriptor));
-        }
         Probes {
-            timing,
+            timing: self.methods.number(method.name(), method.descriptor()),
             ..Probes::default()
         }
     }
@@ -165,7 +159,9 @@ fn with_probes(bytes: &[u8], kind: Kind, arriving: &Arriving<'_>) -> Option<Repl
         receiver: kind == Kind::WithReceiver,
         ..Options::default()
     });
-    let mut every = EveryMethod::default();
+    let mut every = EveryMethod {
+        methods: Methods::of(arriving.class),
+    };
     let outcome = rewriter.rewrite(bytes, &mut every, |len| jvmti.allocate(len));
     let Ok(Outcome::Rewritten(buffer)) = outcome else {
         return None;

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use loadhook_jvm::jni::Jni;
-use loadhook_jvm::jvmti::Jvmti;
+use loadhook_jvm::jvmti::{Jvmti, MethodKey};
 use loadhook_jvm::reference::Local;
 
 use super::layer;
@@ -25,11 +25,54 @@ const CHUNK: usize = 4096;
 type Chunk = [AtomicPtr<c_void>; CHUNK];
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
+/// The number of each method whose id is known. The method keeps it when its class is retransformed, so that numbers
+/// are not used up.
+static NUMBERS: Mutex<Option<HashMap<MethodKey, u32>>> = Mutex::new(None);
 /// Held while a chunk is made.
 static MAKING: Mutex<()> = Mutex::new(());
 
+/// The name and the descriptor of a method.
+type Name = (Vec<u8>, Vec<u8>);
+
 /// A method of a class file: its number, name and descriptor.
-pub(super) type Numbered = (u32, Vec<u8>, Vec<u8>);
+type Numbered = (u32, Name);
+
+/// The methods of a class file whose class gets probes.
+#[derive(Default)]
+pub(super) struct Methods {
+    /// The numbers of those methods that have one already.
+    known: HashMap<Name, u32>,
+    new: Vec<Numbered>,
+}
+
+impl Methods {
+    /// Collects the methods of a class that may exist already.
+    pub(super) fn of(class: Local<'_>) -> Self {
+        let ids = layer::jvmti()
+            .filter(|_| !class.is_null())
+            .and_then(|jvmti| ids_by_name(jvmti, class));
+        let numbers = numbers();
+        let number = |id: &MethodKey| numbers.as_ref()?.get(id).copied();
+        let ids = ids.unwrap_or_default().into_iter();
+        Methods {
+            known: ids
+                .filter_map(|(name, id)| Some((name, number(&id)?)))
+                .collect(),
+            new: Vec::new(),
+        }
+    }
+
+    /// Returns the number of a method; `None` if there are too many methods.
+    pub(super) fn number(&mut self, name: &[u8], descriptor: &[u8]) -> Option<u32> {
+        let name = (name.to_vec(), descriptor.to_vec());
+        if let Some(number) = self.known.get(&name) {
+            return Some(*number);
+        }
+        let number = next_number()?;
+        self.new.push((number, name));
+        Some(number)
+    }
+}
 
 /// The name of a class and the hash of its loader.
 type Key = (Vec<u8>, i32);
@@ -39,8 +82,10 @@ type Key = (Vec<u8>, i32);
 static WAITING: Mutex<Option<HashMap<Key, Vec<Vec<Numbered>>>>> = Mutex::new(None);
 
 /// Gives a method a number; `None` if there are too many methods.
-pub(super) fn next_number() -> Option<u32> {
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+fn next_number() -> Option<u32> {
+    let next = |number: u32| ((number as usize) < MOST_CHUNKS * CHUNK).then_some(number + 1);
+    let number = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+    let number = number.ok()?;
     let place = CHUNKS.get(number as usize / CHUNK)?;
     if place.load(Ordering::Acquire).is_null() {
         let _held = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -66,10 +111,15 @@ pub(super) fn id(number: u32) -> Option<*mut c_void> {
     (!id.is_null()).then_some(id)
 }
 
-/// Finds the ids of the methods of a class file. If the class does not exist yet, or is not prepared, the methods wait
-/// for [`prepared`].
-pub(super) fn add(class: Local<'_>, loader: Local<'_>, name: &[u8], methods: Vec<Numbered>) {
-    let Some(jvmti) = layer::jvmti() else {
+fn numbers() -> MutexGuard<'static, Option<HashMap<MethodKey, u32>>> {
+    NUMBERS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Finds the ids of the new methods of a class file. If the class does not exist yet, or is not prepared, the methods
+/// wait for [`prepared`].
+pub(super) fn add(class: Local<'_>, loader: Local<'_>, name: &[u8], methods: Methods) {
+    let methods = methods.new;
+    let Some(jvmti) = layer::jvmti().filter(|_| !methods.is_empty()) else {
         return;
     };
     if class.is_null() || !resolve(jvmti, class, &methods) {
@@ -111,20 +161,25 @@ fn hash(jvmti: Jvmti, loader: Local<'_>) -> i32 {
 
 /// Notes the ids of methods. Returns false if the class is not prepared, and so has no ids yet.
 fn resolve(jvmti: Jvmti, class: Local<'_>, methods: &[Numbered]) -> bool {
-    let Some(ids) = jvmti.class_methods(class) else {
+    let Some(ids) = ids_by_name(jvmti, class) else {
         return false;
     };
-    let mut by_name = HashMap::new();
-    for id in ids {
-        if let Ok(name) = jvmti.method_name(id) {
-            by_name.insert(name, id);
-        }
-    }
-    for (number, name, descriptor) in methods {
-        let id = by_name.get(&(name.clone(), descriptor.clone()));
-        if let (Some(place), Some(id)) = (place(*number), id) {
+    let mut numbers = numbers();
+    let numbers = numbers.get_or_insert_default();
+    for (number, name) in methods {
+        if let (Some(place), Some(id)) = (place(*number), ids.get(name)) {
             place.store(id.0, Ordering::Relaxed);
+            numbers.insert(*id, *number);
         }
     }
     true
+}
+
+/// Returns the ids of the methods of a class; `None` if the class is not prepared.
+fn ids_by_name(jvmti: Jvmti, class: Local<'_>) -> Option<HashMap<Name, MethodKey>> {
+    let ids = jvmti.class_methods(class)?.into_iter();
+    Some(
+        ids.filter_map(|id| Some((jvmti.method_name(id).ok()?, id)))
+            .collect(),
+    )
 }
