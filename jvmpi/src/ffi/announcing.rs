@@ -14,7 +14,7 @@ static COUNT: AtomicUsize = AtomicUsize::new(0);
 static SENT: Condvar = Condvar::new();
 /// The longest wait for a definition. A profiler may have suspended the sending thread, or the sending thread may wait
 /// for a lock that the profiler holds in the thread that waits here.
-const PATIENCE: Duration = Duration::from_millis(100);
+const PATIENCE: Duration = Duration::from_millis(if cfg!(test) { 60_000 } else { 100 });
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Entry {
@@ -79,7 +79,7 @@ fn wait(id: usize) {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicBool;
+    use std::sync::mpsc;
     use std::thread;
     use std::time::Instant;
 
@@ -87,18 +87,23 @@ mod tests {
 
     #[test]
     fn another_thread_waits_for_a_definition() {
-        static IS_SENT: AtomicBool = AtomicBool::new(false);
         let definition = begin(16);
         // The thread that sends does not wait for itself, nor anybody for another id.
         wait_for(16);
-        let other = thread::spawn(|| {
+        let (begun, begins) = mpsc::channel();
+        let other = thread::spawn(move || {
             wait_for(32);
-            let began = Instant::now();
+            begun.send(Instant::now()).expect("the first thread waits");
             wait_for(16);
-            IS_SENT.load(Ordering::SeqCst) || began.elapsed() >= PATIENCE
+            Instant::now()
         });
-        IS_SENT.store(true, Ordering::SeqCst);
+        let began = begins
+            .recv()
+            .expect("the other thread waits for no other id");
+        thread::sleep(Duration::from_millis(20));
+        let sent = Instant::now();
         drop(definition);
-        assert!(other.join().expect("the other thread"));
+        let ended = other.join().expect("the other thread");
+        assert!(ended >= sent && ended - began < PATIENCE);
     }
 }

@@ -83,9 +83,9 @@ impl Suspension {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-    use std::sync::atomic::AtomicBool;
+    use std::sync::{Arc, mpsc};
     use std::thread;
+    use std::time::Duration;
 
     use super::*;
 
@@ -106,21 +106,20 @@ mod tests {
     #[test]
     fn a_suspended_thread_does_not_end() {
         let suspension = Arc::new(Suspension::default());
-        let is_released = Arc::new(AtomicBool::new(false));
         let suspended = suspension.change(Hold::Free, || (Hold::Suspended, ()));
         assert_eq!(suspended, Ok(()));
-        let ending = {
-            let (suspension, is_released) = (suspension.clone(), is_released.clone());
-            thread::spawn(move || {
+        let (begun, begins) = mpsc::channel();
+        let ending = thread::spawn({
+            let suspension = suspension.clone();
+            move || {
+                begun.send(()).expect("the first thread waits");
                 suspension.end();
-                assert!(is_released.load(Ordering::SeqCst));
-            })
-        };
-        thread::yield_now();
-        let resumed = suspension.change(Hold::Suspended, || {
-            is_released.store(true, Ordering::SeqCst);
-            (Hold::Free, ())
+            }
         });
+        begins.recv().expect("the thread begins to end");
+        thread::sleep(Duration::from_millis(20));
+        assert!(!ending.is_finished());
+        let resumed = suspension.change(Hold::Suspended, || (Hold::Free, ()));
         assert_eq!(resumed, Ok(()));
         ending.join().expect("the thread ends after its release");
     }
