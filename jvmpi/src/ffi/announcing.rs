@@ -1,5 +1,8 @@
 //! Definitions that are being sent. An object, class or thread counts as announced as soon as a thread begins to send
 //! its definition. Another thread that meets the id waits until the profilers have got the definition.
+//!
+//! A number stands for each definition. Numbers of different kinds have different low bits: the id of an object is a
+//! multiple of 16, and [`of_class`] and [`of_thread`] set a bit.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,8 +15,10 @@ static SENDING: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
 /// The length of [`SENDING`], to be read without the lock.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 static SENT: Condvar = Condvar::new();
-/// The longest wait for a definition. A profiler may have suspended the sending thread, or the sending thread may wait
-/// for a lock that the profiler holds in the thread that waits here.
+/// The low bits, by which kinds differ.
+const KIND: usize = 15;
+/// The longest wait in which no definition is sent. A profiler may have suspended the sending thread, or the sending
+/// thread may wait for a lock that the profiler holds in the thread that waits here.
 const PATIENCE: Duration = Duration::from_millis(if cfg!(test) { 60_000 } else { 100 });
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -31,12 +36,22 @@ fn sending() -> MutexGuard<'static, Vec<Entry>> {
     SENDING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Returns the number that stands for the `CLASS_LOAD` of a class. The id itself stands for its `OBJECT_ALLOC`.
+pub(super) fn of_class(id: usize) -> usize {
+    id | 1
+}
+
+/// Returns the number that stands for the `THREAD_START` of the thread with this environment.
+pub(super) fn of_thread(env: usize) -> usize {
+    env | 2
+}
+
 /// Notes that the calling thread sends the definition of `id`. To be called before other threads can see the id.
 pub(super) fn begin(id: usize) -> Sending {
     begin_all(id, id)
 }
 
-/// Notes that the calling thread sends the definitions of the ids from `first` to `last`.
+/// Notes that the calling thread sends the definitions of the objects from `first` to `last`.
 pub(super) fn begin_all(first: usize, last: usize) -> Sending {
     let entry = Entry {
         first,
@@ -47,6 +62,17 @@ pub(super) fn begin_all(first: usize, last: usize) -> Sending {
     sending.push(entry);
     COUNT.store(sending.len(), Ordering::SeqCst);
     Sending(entry)
+}
+
+impl Sending {
+    /// Notes that the definitions of the objects before `id` have been sent.
+    pub(super) fn sent_before(&mut self, id: usize) {
+        if let Some(entry) = sending().iter_mut().find(|it| **it == self.0) {
+            entry.first = id;
+        }
+        self.0.first = id;
+        SENT.notify_all();
+    }
 }
 
 impl Drop for Sending {
@@ -72,9 +98,21 @@ pub(super) fn wait_for(id: usize) {
 #[cold]
 fn wait(id: usize) {
     let me = own::token();
-    let is_others = |it: &Entry| (it.first..=it.last).contains(&id) && it.sender != me;
-    let is_sent_by_another = |sending: &mut Vec<Entry>| sending.iter().any(is_others);
-    let _ = SENT.wait_timeout_while(sending(), PATIENCE, is_sent_by_another);
+    let is_awaited = |it: &&Entry| {
+        let is_of_kind = (it.first ^ id) & KIND == 0;
+        is_of_kind && (it.first..=it.last).contains(&id) && it.sender != me
+    };
+    let mut held = sending();
+    while let Some(awaited) = held.iter().find(is_awaited).copied() {
+        // Patience begins anew when the other thread has sent some of its definitions.
+        let is_unchanged = |sending: &mut Vec<Entry>| sending.contains(&awaited);
+        let waited = SENT.wait_timeout_while(held, PATIENCE, is_unchanged);
+        let (now, result) = waited.unwrap_or_else(PoisonError::into_inner);
+        if result.timed_out() {
+            return;
+        }
+        held = now;
+    }
 }
 
 #[cfg(test)]
@@ -105,5 +143,19 @@ mod tests {
         drop(definition);
         let ended = other.join().expect("the other thread");
         assert!(ended >= sent && ended - began < PATIENCE);
+    }
+
+    #[test]
+    fn nobody_waits_for_a_definition_of_a_walk_that_was_sent() {
+        let mut walk = begin_all(0x100, usize::MAX);
+        walk.sent_before(0x120);
+        let other = thread::spawn(|| {
+            let began = Instant::now();
+            wait_for(0x110);
+            wait_for(of_class(0x130));
+            wait_for(of_thread(0x138));
+            began.elapsed()
+        });
+        assert!(other.join().expect("the other thread") < PATIENCE);
     }
 }

@@ -14,6 +14,9 @@ use crate::abi::{Data, Int, NewArena, event};
 /// Maximum number of times that [`all_classes`] looks for classes that were loaded meanwhile.
 const MOST_ROUNDS: usize = 5;
 
+/// Number of objects of a heap walk after which other threads learn how many definitions have been sent.
+const PORTION: usize = 1000;
+
 /// Begins the delivery of events when the JVM is initialised: sends the definitions of everything that exists, then
 /// `JVM_INIT_DONE`.
 pub(super) fn initialised(jni: Jni<'_>, thread: Local<'_>) {
@@ -126,13 +129,20 @@ pub(super) fn tag_all(jni: Jni<'_>, walk: impl FnOnce(Jvmti) -> Vec<NewlyTagged>
         return;
     };
     let held = tags::lock();
-    let during_walk = announcing::begin_all(tags::last_id() + 1, usize::MAX);
+    let during_walk = announcing::begin_all(tags::next_id(), usize::MAX);
     let found = walk(jvmti);
     let ids = || found.iter().map(|object| object.tag as usize);
-    let _sending = announcing::begin_all(ids().min().unwrap_or(0), ids().max().unwrap_or(0));
+    let (first, last) = (ids().min().unwrap_or(0), ids().max().unwrap_or(0));
+    let mut sending = announcing::begin_all(first, last);
     drop((held, during_walk));
-    for object in &found {
-        announce_walked(jni, object);
+    // The walk gave ids in this order.
+    for objects in found.chunks(PORTION) {
+        if let Some(next) = objects.first() {
+            sending.sent_before(next.tag as usize);
+        }
+        for object in objects {
+            announce_walked(jni, object);
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::{OnceLock, PoisonError, RwLock};
 use loadhook_jvm::jni::{Field, Jni};
 use loadhook_jvm::reference::Local;
 
-use super::announcing;
+use super::announcing::{self, of_class};
 use super::class_load::Load;
 use super::layer::{self, Profilers};
 use super::tags;
@@ -188,12 +188,6 @@ fn announce_as(jni: Jni<'_>, class: Local<'_>, is_prepared: bool) -> ObjectId {
     drop(sending);
     announcing::wait_for(of_class(id));
     id
-}
-
-/// Returns the number that stands for the `CLASS_LOAD` of a class in [`announcing`]. The id itself stands for the
-/// `OBJECT_ALLOC` of the class.
-fn of_class(id: ObjectId) -> usize {
-    id | 1
 }
 
 /// Makes the JVM prepare a class, by retransforming it, so that its methods and fields are known. Returns whether the

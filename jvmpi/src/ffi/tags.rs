@@ -37,9 +37,9 @@ pub(super) fn tag_in_walk(object: Tagged<'_>, size: i64) -> Option<NewlyTagged> 
     })
 }
 
-/// Returns the largest id so far.
-pub(super) fn last_id() -> ObjectId {
-    (NEXT.load(Ordering::Relaxed) - STEP) as ObjectId
+/// Returns the id that the next object gets.
+pub(super) fn next_id() -> ObjectId {
+    NEXT.load(Ordering::Relaxed) as ObjectId
 }
 
 /// Returns the id of an object. If the id is new, also returns a [`Sending`]; the caller must send the definition

@@ -11,10 +11,11 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockWriteGuard};
 use loadhook_jvm::jni::{Field, Jni};
 use loadhook_jvm::reference::{Global, Local};
 
+use super::announcing::{self, of_thread};
+use super::definitions;
 use super::layer::{self, MOST_PROFILERS, Profilers};
 use super::own::{self, text};
 use super::suspension::Suspension;
-use super::{announcing, definitions};
 use crate::abi::{Data, EnvId, REQUESTED, ThreadStart, event};
 
 /// The record of a thread. Each user holds an `Arc` of it, so the reference to the thread's object lives until the last
@@ -139,7 +140,7 @@ impl Own {
             return false;
         };
         // Another thread may still be sending the `THREAD_START` of this thread.
-        announcing::wait_for(env.addr());
+        announcing::wait_for(of_thread(env.addr()));
         self.env.set(env.addr());
         self.record.replace(Some(thread));
         true
@@ -313,11 +314,11 @@ pub(super) fn ended(jni: Jni<'_>) {
 pub(super) fn announce(jni: Jni<'_>, thread: &Thread) {
     let wanted = layer::wanted(event::THREAD_START);
     if wanted & !thread.announced.load(Ordering::SeqCst) != 0 {
-        let _sending = announcing::begin(thread.env);
+        let _sending = announcing::begin(of_thread(thread.env));
         let new = wanted & !thread.announced.fetch_or(wanted, Ordering::SeqCst);
         start_event(jni, thread, new, event::THREAD_START, true);
     }
-    announcing::wait_for(thread.env);
+    announcing::wait_for(of_thread(thread.env));
 }
 
 /// Sends the `THREAD_END` of the calling thread. A profiler that wants `THREAD_START` and has not got it gets neither.
@@ -328,7 +329,7 @@ pub(super) fn announce_end(jni: Jni<'_>) {
     };
     // From now on, no other thread sends the `THREAD_START`. A thread that is sending it comes to its end first.
     let told = thread.announced.swap(Profilers::MAX, Ordering::SeqCst);
-    announcing::wait_for(thread.env);
+    announcing::wait_for(of_thread(thread.env));
     let to = layer::wanted_after(event::THREAD_END, event::THREAD_START, told);
     if to != 0 {
         let thread_start = ThreadStart {
