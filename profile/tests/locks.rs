@@ -3,10 +3,12 @@
 mod common;
 mod schema;
 
-use common::{MS, small, text};
+use common::{MS, allocations, small, text};
 use loadhook_profile::format::pprof::{read, write};
 use loadhook_profile::format::{Format, Options, page_data};
-use loadhook_profile::{Holder, LockWait, LocksBuilder, Measure, Profile, WaitKind, merge};
+use loadhook_profile::{
+    Allocations, Holder, LockWait, LocksBuilder, Measure, Profile, WaitKind, merge,
+};
 
 /// The small profile with waits: for a monitor at two places, for a lock, and not contended.
 fn locked() -> Profile {
@@ -54,16 +56,27 @@ fn alone() -> Profile {
     profile
 }
 
+fn written(profile: &Profile) -> Vec<u8> {
+    let mut file = Vec::new();
+    write(profile, &mut file).expect("writing to memory cannot fail");
+    file
+}
+
+/// A written profile as readers of the public schema see it.
+fn decoded(profile: &Profile) -> schema::Profile {
+    let file = written(profile);
+    let mut bytes = Vec::new();
+    let mut gzip = flate2::read::GzDecoder::new(&file[..]);
+    std::io::Read::read_to_end(&mut gzip, &mut bytes).expect("the bytes are gzip data");
+    schema::Profile::decode(&bytes)
+}
+
 #[test]
 fn pprof_has_contentions_and_delay() {
     for (profile, before) in [(locked(), 2), (alone(), 0)] {
-        let mut file = Vec::new();
-        write(&profile, &mut file).expect("writing to memory cannot fail");
+        let file = written(&profile);
         assert_eq!(read(&file).expect("the profile can be read"), profile);
-        let mut bytes = Vec::new();
-        let mut gzip = flate2::read::GzDecoder::new(&file[..]);
-        std::io::Read::read_to_end(&mut gzip, &mut bytes).expect("the bytes are gzip data");
-        let decoded = schema::Profile::decode(&bytes);
+        let decoded = decoded(&profile);
         let types: Vec<_> = decoded.sample_types[before..].iter().collect();
         let expected = [("contentions", "count"), ("delay", "nanoseconds")];
         assert!(
@@ -94,6 +107,22 @@ fn pprof_has_contentions_and_delay() {
         assert_eq!(waits[0].labels["lock"], label("com.example.shop.web.Cart"));
         assert_eq!(waits[0].labels["holder"], label("worker-#"));
     }
+}
+
+/// Tools show memory first, unless there are times or calls.
+#[test]
+fn allocations_come_before_locks() {
+    let mut profile = alone();
+    for live in [true, false] {
+        profile.allocations = Some(Allocations {
+            live,
+            ..allocations()
+        });
+        let expected = if live { "inuse_space" } else { "alloc_space" };
+        assert_eq!(decoded(&profile).default_sample_type, expected);
+    }
+    profile.allocations = None;
+    assert_eq!(decoded(&profile).default_sample_type, "delay");
 }
 
 #[test]

@@ -106,9 +106,14 @@ impl<W: Write> File<W> {
             self.value_type(fields::PERIOD_TYPE, clock, "nanoseconds");
             self.writer.number(fields::PERIOD, period);
         }
-        // The value that other tools show first: time, otherwise live bytes,
-        // otherwise allocated bytes, otherwise calls.
-        let main = time.or(of_calls.last()).or(values.last());
+        // The value that other tools show first: time, otherwise calls, otherwise live bytes,
+        // otherwise allocated bytes, otherwise the delay of locks.
+        let of_sites = profile.allocations.iter().flat_map(allocations::values);
+        let of_sites = of_sites.last();
+        let main = time
+            .or(of_calls.last())
+            .or(of_sites.as_ref())
+            .or(values.last());
         let default = self.strings.index(main.map_or("", |(name, _)| name));
         self.writer.number(fields::DEFAULT_SAMPLE_TYPE, default);
         let start = header.start_epoch_millis.saturating_mul(1_000_000);
