@@ -45,9 +45,15 @@ pub(crate) fn of_runs(profiles: &[&Profile]) -> Vec<String> {
     notes.into_iter().map(told).collect()
 }
 
-/// The words after numbers that are added up: the processes have different objects and samples. Other numbers are not
+/// The words after numbers that are added up: the processes have different objects, samples and waits. Other numbers are not
 /// added up. For example, each process leaves the same methods without probes, so a sum would count them repeatedly.
-const COUNTED: [&str; 4] = ["allocations ", "objects ", "of the objects ", "samples "];
+const COUNTED: [&str; 5] = [
+    "allocations ",
+    "objects ",
+    "of the objects ",
+    "samples ",
+    "waits ",
+];
 
 /// Splits a note into the number at its beginning and the rest: `1,234 objects were not followed`.
 fn counted(note: &str) -> Option<(u64, &str)> {
@@ -114,12 +120,14 @@ mod tests {
             "677 of the objects were made by the JVM itself",
             "a.A2.run()V: native",
             "7 more methods were not instrumented; they are not listed",
+            "5 waits for locks are left out, because there was no room for their places",
         ];
         let other = [
             "1,677 of the objects were made by the JVM itself",
             "5 objects were not followed, since the table of objects was full",
             "a.A2.run()V: native",
             plain,
+            "5 waits for locks are left out, because there was no room for their places",
             "7 more methods were not instrumented; they are not listed",
         ];
         let expected = [
@@ -127,6 +135,7 @@ mod tests {
             "2,354 of the objects were made by the JVM itself",
             "a.A2.run()V: native",
             "7 more methods were not instrumented; they are not listed",
+            "10 waits for locks are left out, because there was no room for their places",
             "5 objects were not followed, since the table of objects was full",
         ];
         let both = [profile("A", &one), profile("B", &other)];
