@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use super::since_allocations::Places;
-use crate::model::{Holder, LockWait, Locks, Profile, WaitKey};
+use crate::model::{Holder, LockWait, Locks, Profile, ThreadKind, WaitKey};
 
 /// Subtracts the waits of `earlier`. `methods` and `threads` have the numbers in `later` of its methods and threads;
-/// waits of threads that have ended are subtracted wherever their place is found.
+/// waits of threads that have ended meanwhile are subtracted from groups of ended threads.
 pub(super) fn since(
     earlier: &Profile,
     later: &Profile,
@@ -36,8 +36,10 @@ pub(super) fn since(
     }
     let mut waits = all.waits.clone();
     for wait in &mut waits {
-        for (is_alive, thread) in [(true, wait.thread), (false, 0)] {
-            if let Some(debt) = debts.get_mut(&(is_alive, key(wait, thread, &new_places))) {
+        let is_ended = later.threads[wait.thread as usize].kind == ThreadKind::Ended;
+        let of_ended = is_ended.then_some((false, 0));
+        for (is_known, thread) in [(true, wait.thread)].into_iter().chain(of_ended) {
+            if let Some(debt) = debts.get_mut(&(is_known, key(wait, thread, &new_places))) {
                 let (count, ns) = (wait.count.min(debt.0), wait.ns.min(debt.1));
                 *debt = (debt.0 - count, debt.1 - ns);
                 wait.count -= count;
@@ -68,7 +70,8 @@ mod tests {
     use super::*;
     use crate::model::{Frame, Method, ThreadTree, WaitKind};
 
-    fn profile(thread: u64, waits: &[(u64, u64)]) -> Profile {
+    /// A profile with the waits of a thread, the first one for the class `0`. A thread without an id has ended.
+    fn profile(thread: Option<u64>, waits: &[(u64, u64)]) -> Profile {
         let frame = Frame {
             parent: None,
             method: 0,
@@ -87,12 +90,16 @@ mod tests {
             count: *count,
             ns: *ns,
         };
+        let kind = match thread {
+            Some(_) => ThreadKind::Platform,
+            None => ThreadKind::Ended,
+        };
         Profile {
             methods: vec![Method::new("a.A", "a", "()V")],
             threads: vec![ThreadTree {
-                name: "main".into(),
-                id: Some(thread),
-                kind: crate::ThreadKind::Platform,
+                name: "worker-#".into(),
+                id: thread,
+                kind,
                 cpu_ns: None,
                 nodes: Vec::new(),
             }],
@@ -104,16 +111,37 @@ mod tests {
         }
     }
 
+    fn amounts(between: Profile) -> Vec<(u64, u64)> {
+        let waits = between.locks.expect("both have locks").waits;
+        waits.iter().map(|wait| (wait.count, wait.ns)).collect()
+    }
+
     #[test]
     fn waits_are_subtracted_by_place_class_and_holder() {
+        let earlier = profile(Some(1), &[(3, 30), (4, 40)]);
         // In the second round the thread has ended.
-        for later_thread in [1, 2] {
-            let earlier = profile(1, &[(3, 30), (4, 40)]);
+        for later_thread in [Some(1), None] {
             let later = profile(later_thread, &[(5, 50), (4, 40), (1, 10)]);
             let between = crate::since(&earlier, &later);
-            let waits = between.locks.expect("both have locks").waits;
-            let amounts: Vec<_> = waits.iter().map(|wait| (wait.count, wait.ns)).collect();
-            assert_eq!(amounts, [(2, 20), (1, 10)]);
+            assert_eq!(amounts(between), [(2, 20), (1, 10)]);
         }
+    }
+
+    #[test]
+    fn waits_of_ended_threads_are_not_subtracted_from_others() {
+        let earlier = profile(Some(1), &[(3, 30)]);
+        let mut later = profile(Some(2), &[(1, 10)]);
+        let ended = profile(None, &[(5, 50)]);
+        later.threads.extend(ended.threads);
+        let waits = ended.locks.expect("it has locks").waits;
+        let waits = waits.into_iter().map(|wait| LockWait { thread: 1, ..wait });
+        later
+            .locks
+            .as_mut()
+            .expect("it has locks")
+            .waits
+            .extend(waits);
+        let between = crate::since(&earlier, &later);
+        assert_eq!(amounts(between), [(1, 10), (2, 20)]);
     }
 }
