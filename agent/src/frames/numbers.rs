@@ -39,6 +39,11 @@ impl<T: Clone + Eq + Hash, S: BuildHasher> Numbers<T, S> {
         Some(number)
     }
 
+    /// Returns whether a value has a number.
+    pub(crate) fn has(&self, value: &T) -> bool {
+        self.numbers.contains_key(value)
+    }
+
     pub(crate) fn all(&self) -> &[T] {
         &self.all
     }

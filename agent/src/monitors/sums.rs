@@ -78,9 +78,14 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    /// The number of a place; `None` if there is no room for it.
-    pub(super) fn place(&mut self, place: Place) -> Option<u32> {
+    /// The number of a place; `None` if there is no room for it. A new place is kept without its holder if half of the
+    /// room is used: nearly each holder makes a place of its own, and the waits must be counted nevertheless.
+    pub(super) fn place(&mut self, mut place: Place) -> Option<u32> {
         let known = self.places.all().len();
+        let is_half_full = known >= MOST_SUMS / 2 || self.frames >= MOST_FRAMES / 2;
+        if is_half_full && place.holder.is_some() && !self.places.has(&place) {
+            place.holder = None;
+        }
         let held = place.holder.as_ref().map_or(0, |held| held.frames.len());
         let frames = place.frames.len() + held;
         let has_room = self.frames < MOST_FRAMES;
@@ -94,7 +99,7 @@ impl Sums {
 
     /// Adds a wait of a thread at a place.
     pub(super) fn add(&mut self, waiters: Waiters, place: Option<u32>, who: Who, time: Duration) {
-        let Some(place) = place else {
+        let Some(place) = place.and_then(|place| self.place_of_sum(&waiters, place)) else {
             self.lost += 1;
             return;
         };
@@ -104,6 +109,22 @@ impl Sums {
             time,
         };
         self.add_sum(waiters, place, sum);
+    }
+
+    /// The place to which a wait is added: the same place without its holder if the sum would be new, and half of the
+    /// room for sums is used.
+    fn place_of_sum(&mut self, waiters: &Waiters, number: u32) -> Option<u32> {
+        let place = &self.places.all()[number as usize];
+        let sums = self.waiters.get(waiters);
+        let is_known = sums.is_some_and(|sums| sums.contains_key(&number));
+        if is_known || place.holder.is_none() || self.len < MOST_SUMS / 2 {
+            return Some(number);
+        }
+        let without_holder = Place {
+            holder: None,
+            ..place.clone()
+        };
+        self.place(without_holder)
     }
 
     fn add_sum(&mut self, waiters: Waiters, place: u32, more: Sum) {
@@ -163,7 +184,10 @@ impl Sums {
 
 #[cfg(test)]
 mod tests {
+    use std::ptr::null_mut;
+
     use super::*;
+    use crate::jvm::sys::FrameInfo;
 
     const WHO: Who = Who {
         id: 1,
@@ -189,6 +213,72 @@ mod tests {
         assert_eq!((sums.all().count(), sums.lost()), (MOST_SUMS, 1));
         let twice = sums.all().find(|(_, place, _)| &*place.class == "0");
         assert_eq!(twice.map(|(_, _, sum)| sum.count), Some(2));
+    }
+
+    /// A place where all threads wait for the same class, with a holder whose stack has `frames` frames.
+    fn held(sums: &mut Sums, holder: usize, frames: usize) -> Option<u32> {
+        let frame = StackFrame::of(&FrameInfo {
+            method: null_mut(),
+            location: 0,
+        });
+        sums.place(Place {
+            kind: WaitKind::Lock,
+            class: "a.Lock".into(),
+            frames: Arc::default(),
+            holder: Some(Holder {
+                thread: holder.to_string().into(),
+                frames: vec![frame; frames].into(),
+            }),
+        })
+    }
+
+    /// Waits that are counted, and places of other classes that still have room.
+    fn assert_nothing_is_lost(mut sums: Sums, waits: u64) {
+        for number in 0..1_000 {
+            let place = place(&mut sums, &number.to_string());
+            sums.add(Waiters::All, place, WHO, Duration::ZERO);
+        }
+        let count: u64 = sums.all().map(|(.., sum)| sum.count).sum();
+        assert_eq!((sums.lost(), count), (0, waits + 1_000));
+    }
+
+    #[test]
+    fn holders_leave_room_for_other_places() {
+        let mut sums = Sums::default();
+        for holder in 0..MOST_SUMS + 1 {
+            let place = held(&mut sums, holder, 0);
+            sums.add(Waiters::All, place, WHO, Duration::ZERO);
+        }
+        let first = held(&mut sums, 0, 0).map(|place| &sums.places.all()[place as usize]);
+        assert!(first.is_some_and(|place| place.holder.is_some()));
+        assert_nothing_is_lost(sums, MOST_SUMS as u64 + 1);
+    }
+
+    #[test]
+    fn stacks_of_holders_leave_room_for_other_places() {
+        let mut sums = Sums {
+            frames: MOST_FRAMES / 2 - 1,
+            ..Sums::default()
+        };
+        let held = [0, 1].map(|holder| held(&mut sums, holder, 1));
+        let has_holder = held.map(|place| {
+            let place = place.map(|place| &sums.places.all()[place as usize]);
+            place.is_some_and(|place| place.holder.is_some())
+        });
+        assert_eq!(has_holder, [true, false]);
+    }
+
+    #[test]
+    fn holders_leave_room_for_sums_of_other_places() {
+        let (threads, holders) = (400, 300);
+        let mut sums = Sums::default();
+        for holder in 0..holders {
+            let place = held(&mut sums, holder as usize, 0);
+            for id in 0..threads {
+                sums.add(Waiters::Thread(id), place, WHO, Duration::ZERO);
+            }
+        }
+        assert_nothing_is_lost(sums, threads * holders);
     }
 
     #[test]
