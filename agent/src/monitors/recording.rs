@@ -278,7 +278,10 @@ impl Monitors {
         let mut state = lock(&self.state);
         let begun = state.under_way.remove(&(who.id, means))?;
         let time = ended.saturating_duration_since(begun.at);
-        state.sums.add(waiters, begun.place, who, time);
+        // In HPROF's files, calls of `Object.wait` are events. Sums of them would only take room from the tables.
+        if self.purpose == Purpose::Profile || means != Means::Wait {
+            state.sums.add(waiters, begun.place, who, time);
+        }
         Some((who, time))
     }
 
