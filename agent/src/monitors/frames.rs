@@ -151,12 +151,18 @@ impl Names {
         known.map(place).collect()
     }
 
+    /// Returns whether a thread is virtual.
+    pub(super) fn is_virtual(&self, jni: Jni<'_>, thread: Local<'_>) -> bool {
+        let fields = self.fields.get();
+        fields.is_some_and(|fields| fields.is_virtual(jni, thread))
+    }
+
     /// The name of a thread that holds a lock, without numbers.
     pub(super) fn holder(&self, jni: Jni<'_>, thread: Local<'_>) -> Option<Arc<str>> {
-        let fields = self.fields.get()?;
-        if fields.is_virtual(jni, thread) {
+        if self.is_virtual(jni, thread) {
             return Some(VIRTUAL_THREADS.into());
         }
+        let fields = self.fields.get()?;
         Some(without_numbers(&fields.name(jni, thread)).into())
     }
 

@@ -51,7 +51,14 @@ impl Holders {
         jni.ensure_local_capacity();
         let holder = owner().filter(|owner| !owner.is_null()).and_then(|owner| {
             let thread = names.holder(jni, owner)?;
-            let frames = instrumentation.jvmti.stack_trace_of(owner, DEPTH);
+            // For the stack of a virtual thread that is just being mounted or unmounted, the JVM waits until it is. That
+            // takes a monitor, which this thread may hold, for example inside of the owner's `interrupt()`. Then both
+            // would wait for ever.
+            let frames = if names.is_virtual(jni, owner) {
+                Vec::new()
+            } else {
+                instrumentation.jvmti.stack_trace_of(owner, DEPTH)
+            };
             names.keep(instrumentation, jni, &frames);
             Some(Holder {
                 thread,
