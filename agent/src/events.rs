@@ -313,10 +313,7 @@ pub(crate) fn class_file_load(
     bytes: &[u8],
 ) -> Option<VmBuffer> {
     let mut instrumented = instrumented(agent, jni, loader, name, bytes);
-    if name == lock_support::NAME
-        && let Some(monitors) = &agent.monitors
-        && monitors.probes_parks()
-    {
+    if name == lock_support::NAME && monitor_events::probes_parks(agent) {
         let bytes = match &mut instrumented {
             Some(class) => class.as_mut(),
             None => bytes,

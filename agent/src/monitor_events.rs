@@ -38,10 +38,42 @@ pub(crate) fn begin(agent: &'static Agent, monitors: &Monitors, jni: Jni<'_>) {
         link(agent, tracker, jni);
     }
     if !monitors.begin_parks(agent.jvmti, jni, has_hook(agent)) {
-        diagnostics::once(&format!(
-            "{option}: waits for locks of java.util.concurrent are not seen, because the JVM refuses to change LockSupport"
-        ));
+        parks_are_not_seen(option);
     }
+}
+
+fn parks_are_not_seen(option: &str) {
+    diagnostics::once(&format!(
+        "{option}: waits for locks of java.util.concurrent are not seen, because the JVM refuses to change LockSupport"
+    ));
+}
+
+/// Takes the probes of methods that park out when a pause has begun, and puts them in again when it has ended.
+pub(crate) fn pause_changes(agent: &'static Agent, jni: Jni<'_>) {
+    let Some(monitors) = &agent.monitors else {
+        return;
+    };
+    // The choice of methods is empty in a pause, but the hook is needed afterwards.
+    let keeps_hook = agent.options().rewrites();
+    let mut is_done = false;
+    // The gate is released, because the end of the JVM waits for it, and transformers of other agents may run long.
+    agent.gate.release_during(|| {
+        is_done = monitors.change_parks(agent.jvmti, jni, keeps_hook);
+    });
+    if !is_done && !agent.pauses.is_paused() && !agent.gate.is_ending() {
+        parks_are_not_seen(monitors.option());
+    }
+}
+
+/// Returns whether `LockSupport` is to have probes now.
+pub(crate) fn probes_parks(agent: &Agent) -> bool {
+    watching(agent).is_some_and(Monitors::probes_parks)
+}
+
+/// The record of waits; `None` in a pause. The ends of waits are noted in pauses too, so that no wait stays under way.
+fn watching(agent: &Agent) -> Option<&Monitors> {
+    let monitors = agent.monitors.as_ref();
+    monitors.filter(|_| !agent.pauses.is_paused())
 }
 
 /// Has the probes call the agent from now on. While an agent is being attached they cannot, so a thread tries again
@@ -76,7 +108,7 @@ pub(crate) fn wait(
     object: Local<'_>,
     timeout_ms: i64,
 ) {
-    if let Some(monitors) = &agent.monitors {
+    if let Some(monitors) = watching(agent) {
         monitors.wait(&agent.instrumentation, jni, thread, object, timeout_ms);
     }
 }
@@ -95,7 +127,7 @@ pub(crate) fn contended_enter(
     thread: Local<'_>,
     object: Local<'_>,
 ) {
-    if let Some(monitors) = &agent.monitors {
+    if let Some(monitors) = watching(agent) {
         monitors.enter(&agent.instrumentation, jni, thread, object);
     }
 }
@@ -109,7 +141,7 @@ pub(crate) fn contended_entered(agent: &'static Agent, jni: Jni<'_>, thread: Loc
 
 /// Handles the entry of a method that parks. `blocker` is its argument, or null.
 pub(crate) fn parks(agent: &'static Agent, jni: Jni<'_>, thread: Local<'_>, blocker: Local<'_>) {
-    if let Some(monitors) = &agent.monitors {
+    if let Some(monitors) = watching(agent) {
         monitors.parks(&agent.instrumentation, jni, thread, blocker);
     }
 }

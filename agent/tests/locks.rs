@@ -1,8 +1,13 @@
 //! Waits of threads for each other, on a program that waits a known number of times.
 
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+
 use anyhow::{Context, Result, ensure};
 use loadhook_profile::{LockWait, Locks, Method, WaitKind};
 use loadhook_settings::attach::DETACH;
+use loadhook_settings::control::{Reply, Request, folder, socket_name};
+use rustix::process::geteuid;
 use tempfile::TempDir;
 
 mod support;
@@ -11,6 +16,7 @@ use support::{Finished, Program, read};
 
 on_jdks!(waits_are_counted: on_11 11, on_17 17, on_21 21, on_25 25);
 on_jdks!(an_agent_comes_and_leaves: on_17 17, on_25 25);
+on_jdks!(pauses_are_left_out: on_21 21);
 
 /// A kind of wait, the end of the class's name, the innermost method that waits, the number of waits, and the method that
 /// holds.
@@ -168,5 +174,61 @@ fn an_agent_comes_and_leaves(feature: u32) -> Result<()> {
         }
         ensure!(program.order("work")? == "done", "a thread has ended");
     }
+    program.end()
+}
+
+/// Sends an order to the agent.
+fn order(program: &Running, request: &Request) -> Result<Reply> {
+    let socket = folder(geteuid().as_raw()).join(socket_name(program.child.id()));
+    let mut stream = UnixStream::connect(socket)?;
+    writeln!(stream, "{request}")?;
+    let mut reply = String::new();
+    BufReader::new(stream).read_line(&mut reply)?;
+    reply.parse().context(reply)
+}
+
+/// The numbers so far: waits for monitors, waits for locks, and calls.
+fn numbers(program: &Running, folder: &TempDir) -> Result<[u64; 3]> {
+    let file = folder.path().join("snapshot");
+    let reply = order(program, &Request::Snapshot(file.display().to_string()))?;
+    ensure!(reply == Reply::Done, "{reply}");
+    let profile = read(&file)?;
+    let locks = profile.locks.as_ref().context("no locks")?;
+    let count = |kind| {
+        let waits = locks.waits.iter().filter(|wait| wait.kind == kind);
+        waits.map(|wait| wait.count).sum()
+    };
+    Ok([
+        count(WaitKind::Monitor),
+        count(WaitKind::Lock),
+        profile.calls(),
+    ])
+}
+
+fn pauses_are_left_out(feature: u32) -> Result<()> {
+    /// Number of threads of the program. Each may be waiting when the pause begins.
+    const THREADS: u64 = 4;
+    let mut program = Running::start(feature, "Contended", &["-Xcheck:jni"])?;
+    program.answer()?;
+    let folder = TempDir::new()?;
+    let options = "include=Contended::nap,timing=count,locks=true,control=true";
+    let answer = attach(&program, options, &folder)?;
+    program.order("work")?;
+    let reply = order(&program, &Request::Pause)?;
+    ensure!(matches!(reply, Reply::Changed(_)), "{reply}");
+    let before = numbers(&program, &folder)?;
+    program.order("work")?;
+    let after = numbers(&program, &folder)?;
+    let reply = order(&program, &Request::Resume)?;
+    ensure!(matches!(reply, Reply::Changed(_)), "{reply}");
+    program.order("work")?;
+    let resumed = numbers(&program, &folder)?;
+    for at in 0..before.len() {
+        let is_paused = after[at] <= before[at] + THREADS;
+        let goes_on = before[at] > 0 && resumed[at] > after[at] + THREADS;
+        ensure!(is_paused && goes_on, "{before:?} {after:?} {resumed:?}");
+    }
+    ensure!(load(&program.child, DETACH)? == 0, "{:?}", answer.lines()?);
+    answer.wait_until_left()?;
     program.end()
 }

@@ -12,6 +12,7 @@ use super::server::Outcome;
 use super::trace;
 use crate::agent::Agent;
 use crate::jvm::jni::Jni;
+use crate::monitor_events;
 
 /// The reason why an order is refused while the agent leaves.
 pub(super) const LEAVING: &str = "the agent is leaving the process";
@@ -159,6 +160,8 @@ fn pause(agent: &'static Agent, jni: Jni<'_>) -> Result<Reply, String> {
     let figures = replace_watched(agent, jni, Filter::none());
     if figures.is_err() {
         end_pause(agent, jni);
+    } else {
+        monitor_events::pause_changes(agent, jni);
     }
     Ok(Reply::Changed(Changed {
         figures: figures?,
@@ -175,6 +178,7 @@ fn resume(agent: &'static Agent, jni: Jni<'_>) -> Result<Reply, String> {
     let (include, exclude) = patterns(&filter);
     let figures = replace_watched(agent, jni, filter)?;
     end_pause(agent, jni);
+    monitor_events::pause_changes(agent, jni);
     Ok(Reply::Changed(Changed {
         figures,
         include,

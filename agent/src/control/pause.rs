@@ -27,7 +27,7 @@ struct State {
 /// The pauses of an agent.
 #[derive(Default)]
 pub(crate) struct Pauses {
-    /// Read at each allocation event.
+    /// Read at each allocation and at each wait.
     is_paused: AtomicBool,
     state: Mutex<State>,
 }

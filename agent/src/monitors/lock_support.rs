@@ -51,9 +51,9 @@ pub(crate) fn with_probes(jvmti: Jvmti, bytes: &[u8]) -> Option<VmBuffer> {
 }
 
 /// Puts the probes in or takes them out, by having the JVM show the class to the agent again. `stays` is true if the
-/// event of that is enabled anyway. Returns whether the JVM has done it.
+/// event of that is to stay enabled. Returns whether the JVM has done it.
 pub(super) fn change(jvmti: Jvmti, jni: Jni<'_>, stays: bool) -> bool {
-    if !stays && jvmti.notify(event::CLASS_FILE_LOAD_HOOK, true).is_err() {
+    if jvmti.notify(event::CLASS_FILE_LOAD_HOOK, true).is_err() {
         return false;
     }
     // The reference is global. With a local one, JDK 11 with `-Xcheck:jni` prints warnings when the hook runs.

@@ -143,11 +143,15 @@ impl Monitors {
             && lock_support::change(jvmti, jni, has_hook)
     }
 
+    /// Has the class file hook choose again whether `LockSupport` has probes. `keeps_hook` is true if the hook is to be
+    /// enabled afterwards. Returns whether the JVM has accepted that.
+    pub(crate) fn change_parks(&self, jvmti: Jvmti, jni: Jni<'_>, keeps_hook: bool) -> bool {
+        !self.probes_parks() || lock_support::change(jvmti, jni, keeps_hook)
+    }
+
     /// Takes the probes out when the agent leaves. The class file hook must not add them again.
     pub(crate) fn leave(&self, jvmti: Jvmti, jni: Jni<'_>) {
-        if self.probes_parks() {
-            lock_support::change(jvmti, jni, false);
-        }
+        self.change_parks(jvmti, jni, false);
     }
 
     /// Gives back the references to objects.
@@ -157,7 +161,7 @@ impl Monitors {
         }
     }
 
-    /// Returns whether `LockSupport` is to have probes.
+    /// Returns whether `LockSupport` is to have probes, except in pauses.
     pub(crate) fn probes_parks(&self) -> bool {
         self.blockers.get().is_some()
     }
