@@ -22,6 +22,9 @@ use crate::tracker::is_trackers;
 /// The package whose methods are between the program and `LockSupport`.
 const LOCKS: &str = "java.util.concurrent.locks.";
 
+/// Number of frames whose names are kept, and of threads. A program may load classes and start threads for ever.
+const MOST_NAMES: usize = 200_000;
+
 /// A thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Who {
@@ -79,10 +82,15 @@ impl Names {
         Some((id, lock(&self.threads).remove(&id)?.name))
     }
 
-    /// Notes the end of a thread. Returns its id if it was seen.
+    /// Notes the end of a thread, and forgets its name if there are too many. Returns its id if it was seen.
     pub(super) fn thread_ends(&self, jni: Jni<'_>, thread: Local<'_>) -> Option<u64> {
         let id = self.fields.get()?.id(jni, thread)?;
-        lock(&self.threads).get_mut(&id)?.has_ended = true;
+        let mut threads = lock(&self.threads);
+        if threads.len() < MOST_NAMES {
+            threads.get_mut(&id)?.has_ended = true;
+        } else {
+            threads.remove(&id)?;
+        }
         Some(id)
     }
 
@@ -93,15 +101,19 @@ impl Names {
         jni: Jni<'_>,
         frames: &[StackFrame],
     ) {
-        let unknown: Vec<StackFrame> = {
-            let known = lock(&self.frames);
-            let frames = frames.iter().filter(|frame| !known.contains_key(*frame));
-            frames.copied().collect()
-        };
+        let unknown = nameless(&lock(&self.frames), frames);
         for frame in unknown {
             let found = resolve::frame(instrumentation, jni, frame, None);
             lock(&self.frames).insert(frame, found);
         }
+    }
+
+    /// A note that methods are left out of stacks; `None` if there was room for the names of all.
+    pub(super) fn note(&self) -> Option<&'static str> {
+        let is_full = lock(&self.frames).len() >= MOST_NAMES;
+        is_full.then_some(
+            "stacks of waits for locks may lack methods, because there was no room for further names",
+        )
     }
 
     /// The frames of a thread that parks, without the innermost ones of our probes and of the package of locks. They
@@ -176,11 +188,20 @@ impl Names {
         let (name, id, kind) = match seen {
             Some(seen) if !seen.has_ended => (seen.name, Some(who.id), ThreadKind::Platform),
             Some(seen) => (seen.name, None, ThreadKind::Ended),
-            // It has ended since its waits were looked up.
+            // It has ended since its waits were looked up, or there were too many threads.
             None => (OTHERS.to_owned(), None, ThreadKind::Ended),
         };
         profile_parts::thread(profile, &name.into(), id, kind)
     }
+}
+
+/// The frames whose names are to be looked up: those that are not in `names`, or none if there is no room for them.
+fn nameless<T>(names: &HashMap<StackFrame, T>, frames: &[StackFrame]) -> Vec<StackFrame> {
+    if names.len() >= MOST_NAMES {
+        return Vec::new();
+    }
+    let unknown = frames.iter().filter(|frame| !names.contains_key(*frame));
+    unknown.copied().collect()
 }
 
 /// The descriptor of an object's class: `Ljava/lang/Object;`.
@@ -195,4 +216,28 @@ pub(super) fn descriptor(jvmti: Jvmti, jni: Jni<'_>, object: Local<'_>) -> Vec<u
 /// The name of the class of an object: `java.lang.Object`.
 pub(super) fn class_name(jvmti: Jvmti, jni: Jni<'_>, object: Local<'_>) -> String {
     type_name(&descriptor(jvmti, jni, object))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ptr::null_mut;
+
+    use super::*;
+    use crate::jvm::sys::FrameInfo;
+
+    #[test]
+    fn names_have_a_bound() {
+        let frame = |number: usize| {
+            StackFrame::of(&FrameInfo {
+                method: null_mut(),
+                location: number as i64,
+            })
+        };
+        let mut names: HashMap<StackFrame, ()> = HashMap::new();
+        names.insert(frame(0), ());
+        let frames = [0, MOST_NAMES].map(frame);
+        assert_eq!(nameless(&names, &frames), frames[1..]);
+        names.extend((0..MOST_NAMES).map(|number| (frame(number), ())));
+        assert!(nameless(&names, &frames).is_empty());
+    }
 }

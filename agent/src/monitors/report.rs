@@ -45,6 +45,9 @@ impl Monitors {
                 count(sums.lost())
             ));
         }
+        if let Some(note) = names.note() {
+            diagnostics::line(&format!("monitor=y: {note}"));
+        }
         let loaders = instrumentation.loaders.names(names.loaders());
         let mut contentions = Vec::new();
         for (_, place, sum) in sums
@@ -131,8 +134,10 @@ impl LockSnapshot<'_> {
             });
         }
         profile.locks = Some(locks.finish());
+        let notes = &mut profile.header.notes;
+        notes.extend(self.names.note().map(str::to_owned));
         if self.sums.lost() > 0 {
-            profile.header.notes.push(format!(
+            notes.push(format!(
                 "{} waits for locks are left out, because there was no room for their places",
                 count(self.sums.lost())
             ));
