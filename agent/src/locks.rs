@@ -6,7 +6,10 @@
 //! not followed. A change that a later locking must undo, such as the count of readers in
 //! `weak_values`, is undone by a guard's `drop`.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{
+    Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+    TryLockError,
+};
 use std::time::Duration;
 
 /// Locks a mutex, poisoned or not.
@@ -21,6 +24,16 @@ pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
         Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
         Err(TryLockError::WouldBlock) => None,
     }
+}
+
+/// Locks a value for reading, poisoned or not.
+pub(crate) fn read<T>(value: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+    value.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Locks a value for writing, poisoned or not.
+pub(crate) fn write<T>(value: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
+    value.write().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Waits for a notification, at most for `time`. The lock is released meanwhile.

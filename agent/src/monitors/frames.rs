@@ -1,7 +1,7 @@
 //! The methods of the stacks that wait, and the threads.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
 use loadhook_profile::{Profile, ThreadKind};
 
@@ -14,7 +14,7 @@ use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::Jvmti;
 use crate::jvm::jvmti_stacks::StackFrame;
 use crate::jvm::reference::Local;
-use crate::locks::lock;
+use crate::locks::{lock, read, write};
 use crate::threads::fields::ThreadFields;
 use crate::threads::groups::{OTHERS, VIRTUAL_THREADS, without_numbers};
 use crate::tracker::is_trackers;
@@ -44,8 +44,9 @@ struct Seen {
 pub(super) struct Names {
     /// Set before the events of monitors are enabled.
     fields: OnceLock<ThreadFields>,
-    /// Methods and lines of frames; `None` for frames that the JVM does not name.
-    frames: Mutex<HashMap<StackFrame, Option<ResolvedFrame>>>,
+    /// Methods and lines of frames; `None` for frames that the JVM does not name. Each thread that parks looks up all
+    /// frames of its stack, and nearly always they are known.
+    frames: RwLock<HashMap<StackFrame, Option<ResolvedFrame>>>,
     /// Platform threads by id.
     threads: Mutex<HashMap<u64, Seen>>,
 }
@@ -101,16 +102,16 @@ impl Names {
         jni: Jni<'_>,
         frames: &[StackFrame],
     ) {
-        let unknown = nameless(&lock(&self.frames), frames);
+        let unknown = nameless(&read(&self.frames), frames);
         for frame in unknown {
             let found = resolve::frame(instrumentation, jni, frame, None);
-            lock(&self.frames).insert(frame, found);
+            write(&self.frames).insert(frame, found);
         }
     }
 
     /// A note that methods are left out of stacks; `None` if there was room for the names of all.
     pub(super) fn note(&self) -> Option<&'static str> {
-        let is_full = lock(&self.frames).len() >= MOST_NAMES;
+        let is_full = read(&self.frames).len() >= MOST_NAMES;
         is_full.then_some(
             "stacks of waits for locks may lack methods, because there was no room for further names",
         )
@@ -119,7 +120,7 @@ impl Names {
     /// The frames of a thread that parks, without the innermost ones of our probes and of the package of locks. They
     /// are the same for all locks, and would hide the program's methods from a trace of a few frames.
     pub(super) fn outside_of_locks<'s>(&self, frames: &'s [StackFrame]) -> &'s [StackFrame] {
-        let names = lock(&self.frames);
+        let names = read(&self.frames);
         let is_inside = |frame: &StackFrame| {
             let named = names.get(frame).and_then(Option::as_ref);
             named.is_none_or(|named| {
@@ -133,7 +134,7 @@ impl Names {
 
     /// The loaders of all methods.
     pub(super) fn loaders(&self) -> BTreeSet<Loader> {
-        let names = lock(&self.frames);
+        let names = read(&self.frames);
         let frames = names.values().flatten();
         let loader = |frame: &ResolvedFrame| Loader {
             number: frame.loader,
@@ -150,7 +151,7 @@ impl Names {
         methods: &mut ProfileMethods,
         profile: &mut Profile,
     ) -> Vec<(u32, Option<u32>)> {
-        let names = lock(&self.frames);
+        let names = read(&self.frames);
         let known = frames.iter().filter_map(|frame| names.get(frame)?.as_ref());
         let place = |frame: &ResolvedFrame| {
             let copies = CopyLoaders {
