@@ -23,13 +23,7 @@ const NO_MEMORY: &str =
 
 /// Returns whether calls are being traced.
 pub(super) fn is_under_way(agent: &Agent) -> bool {
-    !agent
-        .instrumentation
-        .hook
-        .watch()
-        .traced
-        .methods
-        .selects_none()
+    agent.instrumentation.hook.watch().traces()
 }
 
 /// Begins a trace.

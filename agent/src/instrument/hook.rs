@@ -104,8 +104,11 @@ impl Hook {
 
     /// Replaces the choice of methods for classes that come from now on. Returns the old choice and the new one.
     pub(super) fn replace_watch(&self, filter: Filter, traced: Traced) -> (Arc<Watch>, Arc<Watch>) {
-        let new = Arc::new(Watch::new(filter, traced, &self.options));
-        let old = std::mem::replace(&mut *lock(&self.watch), new.clone());
+        let mut new = Watch::new(filter, traced, &self.options);
+        let mut watch = lock(&self.watch);
+        new.follow(&watch);
+        let new = Arc::new(new);
+        let old = std::mem::replace(&mut *watch, new.clone());
         (old, new)
     }
 

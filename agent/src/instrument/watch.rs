@@ -1,7 +1,7 @@
 //! The choice of the methods that get probes. It never changes: an order makes a new one.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use loadhook_instrument::{CallProbes, Instrumenter, Selection, Traced};
 use loadhook_rewrite::class::Member;
@@ -18,12 +18,20 @@ pub(crate) struct Watch {
     pub(crate) filter: Filter,
     /// Selects the traced methods.
     pub(crate) traced: Traced,
-    /// The values of traced methods, if the trace has some.
-    values: Mutex<Values>,
-    /// True if a method was found that is traced.
-    has_traced: AtomicBool,
+    /// The traced methods that were found. All choices of a trace share them: a class whose methods a new choice leaves
+    /// as they are is not found once more.
+    found: Arc<Found>,
     /// Has copies of the filter, one for each thread that instruments a class.
     pub(super) instrumenter: Instrumenter,
+}
+
+/// The traced methods that were found.
+#[derive(Default)]
+struct Found {
+    /// Their values, if the trace has some.
+    values: Mutex<Values>,
+    /// True if there is one.
+    has_traced: AtomicBool,
 }
 
 impl Watch {
@@ -39,9 +47,20 @@ impl Watch {
         Watch {
             filter,
             traced,
-            values: Mutex::default(),
-            has_traced: AtomicBool::new(false),
+            found: Arc::default(),
             instrumenter: Instrumenter::new(selection),
+        }
+    }
+
+    /// Returns whether calls are traced.
+    pub(crate) fn traces(&self) -> bool {
+        !self.traced.methods.selects_none()
+    }
+
+    /// Makes this the next choice after `old`. There is one trace at a time, so if both have one, it is the same.
+    pub(super) fn follow(&mut self, old: &Watch) {
+        if self.traces() && old.traces() {
+            self.found = old.found.clone();
         }
     }
 
@@ -69,20 +88,20 @@ impl Watch {
 
     /// Notes that a method is traced.
     pub(super) fn note_traced(&self, id: u32, method: &Member<'_, '_>) {
-        self.has_traced.store(true, Ordering::Relaxed);
+        self.found.has_traced.store(true, Ordering::Relaxed);
         if self.traced.values {
-            lock(&self.values).note(id, method);
+            lock(&self.found.values).note(id, method);
         }
     }
 
     /// The values of a call of a traced method, from the tracker's texts of them.
     pub(crate) fn call_values(&self, id: u32, texts: &[&str], has_thrown: bool) -> CallValues {
-        lock(&self.values).of_call(id, texts, has_thrown)
+        lock(&self.found.values).of_call(id, texts, has_thrown)
     }
 
     /// Returns whether any method is traced.
     pub(crate) fn has_traced(&self) -> bool {
-        self.has_traced.load(Ordering::Relaxed)
+        self.found.has_traced.load(Ordering::Relaxed)
     }
 
     /// The filter, with the patterns that have matched so far.
@@ -98,5 +117,42 @@ fn call_probes(timing: Timing) -> CallProbes {
     match timing {
         Timing::Sampled => CallProbes::Count,
         Timing::Adaptive | Timing::Exact | Timing::Count => CallProbes::Timing,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use loadhook_rewrite::ClassFile;
+    use loadhook_settings::Pattern;
+
+    use crate::instrument::hook::Hook;
+    use crate::options;
+
+    use super::*;
+
+    #[test]
+    fn values_stay_known_when_the_filter_changes() {
+        let hook = Hook::new(options::for_test("file=unused"));
+        let filter = |pattern: &str| {
+            let patterns = Pattern::parse_list(pattern).expect("a pattern");
+            Filter::of(patterns, Vec::new())
+        };
+        let traced = Traced {
+            methods: filter("Greeter"),
+            values: true,
+        };
+        let (_, begun) = hook.replace_watch(Filter::none(), traced.clone());
+        let bytes = include_bytes!("../../../rewrite/doc/Greeter.class");
+        let class = ClassFile::parse(bytes).expect("it is a class");
+        let made = class.methods().find(|method| method.name() == b"<init>");
+        begun.note_traced(5, &made.expect("it has a constructor"));
+        let (_, changed) = hook.replace_watch(filter("a.B"), traced.clone());
+        let values = |watch: &Watch| watch.call_values(5, &["t \"you\""], false);
+        assert!(changed.has_traced());
+        assert_eq!(values(&changed).arguments[0].1, "\"you\"");
+        let (_, ended) = hook.replace_watch(filter("a.B"), Traced::none());
+        assert!(!ended.has_traced());
+        let (_, next) = hook.replace_watch(filter("a.B"), traced);
+        assert_eq!(values(&next), CallValues::default());
     }
 }
