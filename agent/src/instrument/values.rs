@@ -1,7 +1,8 @@
 //! The values of calls of traced methods: their names and types, from the class file, and their texts, from the tracker.
 //!
 //! A value that may be a secret is masked here, so that it does not leave the process. It is recognised by its name, by
-//! its class or by its text, in which such words stand.
+//! its class or by its text, in which such words stand. A text beside such a text is masked, too, since secrets are
+//! often passed with their names: `setProperty("password", …)`.
 
 use std::collections::HashMap;
 
@@ -29,6 +30,10 @@ const SECRETS: &[&str] = &[
     "authorization",
     "credential",
     "cookie",
+    "bearer",
+    "jwt",
+    "passcode",
+    "sessionid",
 ];
 
 const MASK: &str = "***";
@@ -61,6 +66,13 @@ impl Values {
         let mut values = CallValues::default();
         let Some(signature) = self.0.get(&id) else {
             return values;
+        };
+        let tells = texts.iter().any(|text| tells_secret(text));
+        let shown = |text: &str, name: &str, of_type| {
+            if tells && is_text(parts(text).0) {
+                return MASK.to_owned();
+            }
+            shown(text, name, of_type)
         };
         let mut texts = texts.iter();
         if let Some(result) = signature.result.filter(|_| !has_thrown) {
@@ -145,18 +157,12 @@ fn text(utf8: &[u8]) -> String {
 
 /// A value as people read it, from the tracker's text: a letter for its kind, and the value. See `TracedValue.java`.
 fn shown(text: &str, name: &str, of_type: u8) -> String {
-    let (kind, value) = text.split_once(' ').unwrap_or((text, ""));
-    // The result of `toString` comes with the class of the object.
-    let (class, value) = match kind {
-        "c" => value.split_once(' ').unwrap_or(("", value)),
-        _ => ("", value),
-    };
+    let (kind, class, value) = parts(text);
     let class = class.rsplit('.').next().unwrap_or(class);
-    let is_text = matches!(kind, "c" | "t");
     if value == "null" && kind == "n" {
         return value.to_owned();
     }
-    if is_secret(name) || is_secret(class) || is_text && is_secret(value) {
+    if is_secret(name) || is_secret(class) || is_text(kind) && is_secret(value) {
         return MASK.to_owned();
     }
     let number = value.parse::<u32>().ok().filter(|_| kind == "i");
@@ -166,6 +172,27 @@ fn shown(text: &str, name: &str, of_type: u8) -> String {
             .map_or_else(|| format!("'\\u{number:04x}'"), |char| format!("{char:?}")),
         _ => value.to_owned(),
     }
+}
+
+/// The kind of a value, its class if the text is the result of `toString`, and its text.
+fn parts(text: &str) -> (&str, &str, &str) {
+    let (kind, value) = text.split_once(' ').unwrap_or((text, ""));
+    let (class, value) = match kind {
+        "c" => value.split_once(' ').unwrap_or(("", value)),
+        _ => ("", value),
+    };
+    (kind, class, value)
+}
+
+/// Returns whether values of this kind are texts: strings and results of `toString`.
+fn is_text(kind: &str) -> bool {
+    matches!(kind, "c" | "t")
+}
+
+/// Returns whether a value may be the name of a secret: a text, or a constant of an enum.
+fn tells_secret(text: &str) -> bool {
+    let (kind, _, value) = parts(text);
+    (is_text(kind) || kind == "n") && is_secret(value)
 }
 
 fn is_secret(text: &str) -> bool {
@@ -197,6 +224,40 @@ mod tests {
         ] {
             assert_eq!(shown(text, name, b'L'), value, "{text} {name}");
         }
+    }
+
+    /// `setProperty("db.password", "x")`: the name is in one value, the secret in another.
+    #[test]
+    fn texts_beside_the_name_of_a_secret_are_masked() {
+        let parameters = ["key", "value"].map(|name| (name.to_owned(), b'L'));
+        let signature = Signature {
+            method: "put".to_owned(),
+            has_this: true,
+            parameters: parameters.into(),
+            result: Some(b'L'),
+        };
+        let values = Values(HashMap::from([(7, signature)]));
+        let masked = Some(MASK.to_owned());
+        for (key, key_shown) in [
+            ("t \"db.password\"", MASK),
+            ("c a.Header authorization", MASK),
+            ("n SESSION_ID", "SESSION_ID"),
+        ] {
+            let texts = ["t \"old\"", "c a.Map {}", key, "t \"x\""];
+            let call = values.of_call(7, &texts, false);
+            let [key, value] = &call.arguments[..] else {
+                panic!("{call:?}");
+            };
+            assert_eq!((&*key.1, &*value.1), (key_shown, MASK));
+            assert_eq!((&call.this, &call.result), (&masked, &masked));
+        }
+        let harmless = ["n null", "o a.Map@1", "t \"user\"", "t \"x\""];
+        let call = values.of_call(7, &harmless, false);
+        assert_eq!(call.arguments[1].1, "\"x\"");
+        let number = ["n null", "o a.Map@1", "t \"token\"", "n 5"];
+        let call = values.of_call(7, &number, false);
+        assert_eq!(call.this.as_deref(), Some("a.Map@1"));
+        assert_eq!(call.arguments[1].1, "5");
     }
 
     #[test]
