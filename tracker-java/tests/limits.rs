@@ -169,3 +169,13 @@ fn paths_heal() -> Result<()> {
     }
     Ok(())
 }
+
+/// Calls that wait for the agent keep none of the program's objects in memory, and no endless text.
+#[test]
+fn traced_calls_keep_no_values() -> Result<()> {
+    let program = Program::plain("Nothing")?.with("loadhook/TracedValues.java")?;
+    let jvm = ["-Xmx32m", "-XX:+UseSerialGC"];
+    let output = process::output(program.java(25, &jvm)?.arg("loadhook.TracedValues"))?;
+    ensure!(output.trim() == "whole", "{output}");
+    Ok(())
+}

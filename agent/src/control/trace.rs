@@ -101,8 +101,13 @@ pub(super) fn end(agent: &'static Agent, jni: Jni<'_>) -> Result<Reply, String> 
 pub(super) fn take(agent: &Agent, jni: Jni<'_>) -> Result<Reply, String> {
     let tracker = tracker(agent)?;
     if !tracker.reserve.can_spare_snapshot(jni) {
-        // The calls wait. An error would end the trace.
-        return Ok(Reply::Traced(Traced::default()));
+        // There is no memory for the text of the calls. If they waited, they would take memory that the program needs.
+        let traced = Traced {
+            lost_parts: tracker.drop_traced(jni, true),
+            lost: tracker.drop_traced(jni, false),
+            ..Traced::default()
+        };
+        return Ok(Reply::Traced(traced));
     }
     let text = tracker.take_traced(jni);
     let text = text.map_err(|_| NO_MEMORY.to_owned())?;

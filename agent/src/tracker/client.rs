@@ -31,6 +31,7 @@ pub(crate) struct TrackerClient {
     begin_trace: StaticMethod,
     end_trace: StaticMethod,
     take_traced: StaticMethod,
+    drop_traced: StaticMethod,
     take_latencies: StaticMethod,
     pub(crate) reserve: HeapReserve,
     pub(crate) sizes: Sizes,
@@ -93,6 +94,7 @@ impl TrackerClient {
             begin_trace: jni.static_method(class, c"beginTrace", c"(JII)V")?,
             end_trace: jni.static_method(class, c"endTrace", c"()V")?,
             take_traced: jni.static_method(class, c"takeTraced", c"()Ljava/lang/String;")?,
+            drop_traced: jni.static_method(class, c"dropTraced", c"(I)J")?,
             take_latencies: jni.static_method(class, c"takeLatencies", c"()Ljava/lang/String;")?,
             reserve: HeapReserve::find(jni)?,
             sizes: Sizes::find(jni)?,
@@ -147,6 +149,15 @@ impl TrackerClient {
     pub(crate) fn take_traced(&self, jni: Jni<'_>) -> Result<String, JniError> {
         let text = jni.call_object(self.take_traced, &[])?;
         jni.text(text)
+    }
+
+    /// Drops the recorded calls, or their parts. Returns the number that was lost since the last time, these included.
+    pub(crate) fn drop_traced(&self, jni: Jni<'_>, are_parts: bool) -> u64 {
+        let lost = jni.call_long(self.drop_traced, &[Argument::Int(are_parts.into())]);
+        // If this fails, the calls wait, and are not lost yet.
+        lost.ok()
+            .and_then(|lost| u64::try_from(lost).ok())
+            .unwrap_or(0)
     }
 
     /// The durations of traced calls so far as text.

@@ -221,12 +221,15 @@ impl<'a> View<'a> {
         if self.lost > 0 {
             let lost = counted(self.lost, "further call", "further calls");
             say!(
-                "loadhook: {lost} lost, because they came too fast; give a longer time to --slower, or trace fewer methods"
+                "loadhook: {lost} lost, because they came too fast or the heap is nearly full; give a longer time to \
+                 --slower, trace fewer methods, or give the JVM more heap (-Xmx)"
             );
         }
         if self.lost_parts > 0 {
             let lost = counted(self.lost_parts, "call", "calls");
-            say!("loadhook: {lost} inside others not shown, because they came too fast");
+            say!(
+                "loadhook: {lost} inside others not shown, because they came too fast or the heap is nearly full"
+            );
         }
         if self.events.left_out > 0 {
             let left_out = counted(self.events.left_out, "call", "calls");

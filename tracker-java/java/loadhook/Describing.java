@@ -2,10 +2,15 @@ package loadhook;
 
 import java.util.concurrent.atomic.AtomicLong;
 
-/** The threads that call {@code toString} of the program's objects for a trace. Their calls meanwhile are not traced. */
+/**
+ * The threads that record a traced call. Calls that they make meanwhile, of methods of the JDK and of {@code toString},
+ * are not recorded: that would have no end.
+ */
 final class Describing {
-    private static final int SLOTS = 64;
-    /** The ids of these threads, each in the slot of its id; 0 in the other slots. */
+    private static final int SLOTS = 256;
+    /** The number of slots that a thread may take. */
+    private static final int NEAR = 4;
+    /** The ids of these threads, each in a slot near that of its id; 0 in the other slots. */
     private static final AtomicLong[] THREADS = new AtomicLong[SLOTS];
 
     static {
@@ -17,23 +22,34 @@ final class Describing {
     private Describing() {
     }
 
-    /** Returns whether the current thread describes values. */
+    /** Returns whether the current thread records a call. */
     static boolean isUnderWay() {
         long id = Ids.of(Thread.currentThread());
-        return THREADS[(int) id & SLOTS - 1].get() == id;
+        for (int near = 0; id != 0 && near < NEAR; near++) {
+            if (slot(id, near).get() == id) {
+                return true;
+            }
+        }
+        return false;
     }
 
-    /** Describes values. If another thread has the slot, the objects keep the texts that need no code of the program. */
-    static void describe(Object values) {
+    /** Marks the current thread. Returns its slot for {@link #end}; null if others have all slots near its id. */
+    static AtomicLong begin() {
         long id = Ids.of(Thread.currentThread());
-        AtomicLong slot = THREADS[(int) id & SLOTS - 1];
-        if (id == 0 || !slot.compareAndSet(0, id)) {
-            return;
+        for (int near = 0; id != 0 && near < NEAR; near++) {
+            AtomicLong slot = slot(id, near);
+            if (slot.compareAndSet(0, id)) {
+                return slot;
+            }
         }
-        try {
-            TracedValue.describe(values);
-        } finally {
-            slot.getAndAdd(-id);
-        }
+        return null;
+    }
+
+    static void end(AtomicLong slot) {
+        slot.getAndAdd(-slot.get());
+    }
+
+    private static AtomicLong slot(long id, int near) {
+        return THREADS[(int) id + near & SLOTS - 1];
     }
 }

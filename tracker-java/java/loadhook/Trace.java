@@ -1,12 +1,15 @@
 package loadhook;
 
+import java.util.concurrent.atomic.AtomicLong;
+
 /**
  * Records calls of traced methods, until the agent takes them.
  *
  * The method itself keeps the time of its entry, so nothing is remembered of calls under way. A call is recorded with
  * its stack if it is slow, or if an exception ends it and such calls are wanted. A call of at least a hundredth of the
  * limit is recorded without its stack, since it may be a part of a slow one. Any number of threads add to a
- * {@link TraceRing}, and one thread takes. {@link Latencies} counts all calls.
+ * {@link TraceRing}, and one thread takes. A recorded call has the texts of its values, not the program's objects, so
+ * that none of them lives longer than its call. {@link Latencies} counts all calls.
  */
 final class Trace {
     private static final int CALLS = 1 << 10;
@@ -21,7 +24,7 @@ final class Trace {
     /** True if calls that an exception ends are recorded with their stacks, however long they last. */
     static boolean takesThrown;
     /** True if {@code toString} of the values of recorded calls is called. */
-    static boolean callsToString;
+    private static boolean callsToString;
 
     /** The rings; null if nothing is traced. */
     private static volatile TraceRing calls;
@@ -56,27 +59,30 @@ final class Trace {
         Latencies.forget();
     }
 
-    /** Records a call. */
+    /** Records a call, unless its thread makes it while it records another one. */
     @OutOfLine
     static void ended(int method, long start, long end, Throwable thrown, Object values) {
         boolean isChosen = end - start >= slow || thrown != null && takesThrown;
         TraceRing ring = isChosen ? calls : parts;
-        if (ring == null || Threads.isOurs(Thread.currentThread())) {
+        if (ring == null || Threads.isOurs(Thread.currentThread()) || Describing.isUnderWay()) {
             return;
         }
-        if (!ring.hasRoom() || !Budget.hasRoomForPath()) {
-            ring.lose();
+        AtomicLong mark = ring.hasRoom() && Budget.hasRoomForPath() ? Describing.begin() : null;
+        if (mark == null) {
+            ring.lose(1);
             return;
         }
         try {
-            if (isChosen && callsToString && values != null) {
-                Describing.describe(values);
-            }
-            ring.add(isChosen ? new TracedCall(method, start, end, thrown, new TraceStack(), (TracedValue) values)
+            ring.add(isChosen ? new TracedCall(method, start, end, thrown, new TraceStack(),
+                    TracedValue.text((TracedValue) values, callsToString))
                     : new TracedCall(method, start, end, thrown, null, null));
-        } catch (OutOfMemoryError error) {
-            // Another thread has taken the room.
-            ring.lose();
+        } catch (ThreadDeath stop) {
+            throw stop;
+        } catch (Throwable error) {
+            // For example another thread has taken the memory, or the stack has no room.
+            ring.lose(1);
+        } finally {
+            Describing.end(mark);
         }
     }
 
@@ -87,7 +93,42 @@ final class Trace {
         if (calls == null || parts == null) {
             return "";
         }
-        StringBuilder text = new StringBuilder();
+        long lost = calls.takeLost();
+        long lostParts = parts.takeLost();
+        long callsTaken = calls.taken();
+        long partsTaken = parts.taken();
+        try {
+            StringBuilder text = new StringBuilder();
+            write(calls, parts, text);
+            line(text, "lost", lost);
+            line(text, "lost-parts", lostParts);
+            return text.toString();
+        } catch (OutOfMemoryError error) {
+            calls.lose(lost + calls.taken() - callsTaken);
+            parts.lose(lostParts + parts.taken() - partsTaken);
+            return "";
+        }
+    }
+
+    /**
+     * Drops the calls that wait, because there is no memory for their text.
+     *
+     * @return the number of calls that were lost since the last time, these included
+     */
+    static long drop(boolean areParts) {
+        TraceRing ring = areParts ? parts : calls;
+        if (ring == null) {
+            return 0;
+        }
+        // Bounded, because new calls come meanwhile.
+        long before = ring.count();
+        while (ring.taken() < before && ring.take() != null) {
+            ring.lose(1);
+        }
+        return ring.takeLost();
+    }
+
+    private static void write(TraceRing calls, TraceRing parts, StringBuilder text) {
         // Parts end before the call to which they belong, so a call that is taken has all its parts taken before it.
         long callsBefore = calls.count();
         // Bounded by their number: if the text were the bound, many parts would keep all calls back.
@@ -107,9 +148,6 @@ final class Trace {
             }
             call.write(text, epoch);
         }
-        line(text, "lost", calls.takeLost());
-        line(text, "lost-parts", parts.takeLost());
-        return text.toString();
     }
 
     private static void line(StringBuilder text, String word, long number) {

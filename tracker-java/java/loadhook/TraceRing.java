@@ -19,8 +19,8 @@ final class TraceRing {
         return next.get() - taken < slots.length;
     }
 
-    void lose() {
-        lost.getAndIncrement();
+    void lose(long calls) {
+        lost.getAndAdd(calls);
     }
 
     void add(TracedCall call) {
@@ -29,7 +29,7 @@ final class TraceRing {
         do {
             at = next.get();
             if (at - taken >= slots.length) {
-                lose();
+                lose(1);
                 return;
             }
         } while (!next.compareAndSet(at, at + 1));
@@ -46,7 +46,7 @@ final class TraceRing {
             taken++;
         } else if (!hasRoom()) {
             // Thread.stop ended the thread before it filled its slot. Otherwise the ring would not be full.
-            lose();
+            lose(1);
             taken++;
         }
         return call;

@@ -1,24 +1,29 @@
 package loadhook;
 
-/** A traced call that has ended. */
+/** A traced call that has ended. It has texts in place of the program's objects, so it keeps none of them in memory. */
 final class TracedCall {
     private final int method;
     private final long start;
     private final long end;
-    private final Thread thread;
-    /** The exception that has ended the call, or null. */
-    private final Throwable thrown;
+    private final long thread;
+    /** The name of the thread; null without a stack. */
+    private final String threadName;
+    /** The class of the exception that has ended the call, or null. */
+    private final String thrown;
     /** The stack; null for a call that is recorded only as a part of other calls. */
     private final TraceStack stack;
-    /** The values of the call, or null. */
-    private final TracedValue values;
+    /** The text of the values; null without a stack. */
+    private final String values;
 
-    TracedCall(int method, long start, long end, Throwable thrown, TraceStack stack, TracedValue values) {
+    /** The call has ended in the current thread. */
+    TracedCall(int method, long start, long end, Throwable thrown, TraceStack stack, String values) {
+        Thread thread = Thread.currentThread();
         this.method = method;
         this.start = start;
         this.end = end;
-        this.thread = Thread.currentThread();
-        this.thrown = thrown;
+        this.thread = Ids.of(thread);
+        this.threadName = stack == null ? null : thread.getName();
+        this.thrown = thrown == null ? null : thrown.getClass().getName();
         this.stack = stack;
         this.values = values;
     }
@@ -26,15 +31,15 @@ final class TracedCall {
     /** Appends lines: the call, and its thread, exception, stack and values. */
     void write(StringBuilder text, long epoch) {
         text.append(stack == null ? "part " : "call ").append(method).append(' ').append(start + epoch);
-        text.append(' ').append(end - start).append(' ').append(Ids.of(thread)).append('\n');
+        text.append(' ').append(end - start).append(' ').append(thread).append('\n');
         if (thrown != null) {
-            line(text, "thrown ", thrown.getClass().getName());
+            line(text, "thrown ", thrown);
         }
         if (stack == null) {
             return;
         }
-        line(text, "thread ", thread.getName());
-        TracedValue.write(values, text);
+        line(text, "thread ", threadName);
+        text.append(values);
         StackTraceElement[] frames = stack.getStackTrace();
         for (int at = 0; at < frames.length; at++) {
             // The first frames are the tracker's own.

@@ -8,6 +8,8 @@ package loadhook;
 final class TracedValue {
     /** The number of characters after which a text is cut. */
     private static final int MOST = 80;
+    /** The length of the text of a call's values at which no further value is added to it. */
+    private static final int LONG_TEXT = 1 << 13;
 
     private final TracedValue next;
     /** I, J, F, D or L, as in descriptors. */
@@ -15,8 +17,6 @@ final class TracedValue {
     /** The number, if the value is one. */
     private final long bits;
     private final Object object;
-    /** The result of {@code toString}; null if it was not called. */
-    private String text;
 
     private TracedValue(char kind, long bits, Object object, Object next) {
         this.next = (TracedValue) next;
@@ -34,35 +34,34 @@ final class TracedValue {
         }
     }
 
-    /** Calls {@code toString} of each object in a list whose text the JDK does not define. */
-    static void describe(Object list) {
-        for (TracedValue at = (TracedValue) list; at != null; at = at.next) {
-            Object object = at.object;
-            if (object != null && plain(object) == null && !object.getClass().isArray()) {
-                at.text = text(object);
-            }
+    /**
+     * A line for each value of a list: a letter for its kind, then its text. See {@code values.rs} in the agent.
+     *
+     * @param callsToString true to call {@code toString} of the objects whose text the JDK does not define
+     */
+    static String text(TracedValue list, boolean callsToString) {
+        StringBuilder lines = new StringBuilder();
+        for (TracedValue at = list; at != null && lines.length() < LONG_TEXT; at = at.next) {
+            lines.append("value ");
+            at.write(lines, callsToString);
+            lines.append('\n');
         }
+        return lines.toString();
     }
 
-    private static String text(Object object) {
+    /** The result of {@code toString}, which is code of the program. */
+    private static String described(Object object) {
         try {
             String text = object.toString();
             return text == null ? "null" : cut(text);
+        } catch (ThreadDeath stop) {
+            throw stop;
         } catch (Throwable error) {
             return "toString threw " + error.getClass().getName();
         }
     }
 
-    /** Appends a line for each value of a list: a letter for its kind, then its text. See {@code values.rs} in the agent. */
-    static void write(TracedValue list, StringBuilder lines) {
-        for (TracedValue at = list; at != null; at = at.next) {
-            lines.append("value ");
-            at.write(lines);
-            lines.append('\n');
-        }
-    }
-
-    private void write(StringBuilder lines) {
+    private void write(StringBuilder lines, boolean callsToString) {
         switch (kind) {
             case 'I':
                 lines.append("i ").append((int) bits);
@@ -80,10 +79,7 @@ final class TracedValue {
                 break;
         }
         String plain = object == null ? "null" : plain(object);
-        if (text != null) {
-            lines.append("c ").append(object.getClass().getName()).append(' ');
-            escape(text, lines);
-        } else if (object instanceof String) {
+        if (object instanceof String) {
             lines.append("t \"");
             String string = (String) object;
             String cut = cut(string);
@@ -94,6 +90,9 @@ final class TracedValue {
             }
         } else if (plain != null) {
             lines.append("n ").append(plain);
+        } else if (callsToString && !object.getClass().isArray()) {
+            lines.append("c ").append(object.getClass().getName()).append(' ');
+            escape(described(object), lines);
         } else {
             lines.append("o ");
             escape(name(object), lines);

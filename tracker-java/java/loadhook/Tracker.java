@@ -174,7 +174,7 @@ public class Tracker {
     /** Does what the other method of this name does. The result of the call is in front of its arguments. */
     public static void traceExit(Object values, long start, int method) {
         long end = System.nanoTime();
-        if (Trace.callsToString && Describing.isUnderWay()) {
+        if (Describing.isUnderWay()) {
             return;
         }
         Latencies.count(method, end - start);
@@ -186,7 +186,7 @@ public class Tracker {
     /** Does what the other method of this name does. */
     public static void traceThrown(Throwable thrown, Object values, long start, int method) {
         long end = System.nanoTime();
-        if (Trace.callsToString && Describing.isUnderWay()) {
+        if (Describing.isUnderWay()) {
             return;
         }
         Latencies.count(method, end - start);
@@ -458,6 +458,11 @@ public class Tracker {
             Counters.comeBack();
             Threads.comeBack(own);
         }
+    }
+
+    /** Drops recorded calls for which there is no memory, and returns how many were lost since the last time. */
+    static synchronized long dropTraced(int areParts) {
+        return Trace.drop(areParts != 0);
     }
 
     /** The durations of traced calls so far as text. */
