@@ -11,7 +11,7 @@ use super::handler::OwnThread;
 use super::jit::{JitEvent, JitEvents};
 use super::method_table::OldTable;
 use super::noted::{NotedMethods, ToNote};
-use super::raw_frame::{BCP_BITS, RawFrame};
+use super::raw_frame::RawFrame;
 use super::reclaim::{Epoch, zeroed};
 use super::sample::{NotAsync, SamplingSettings, ThreadNumber};
 use super::self_check::{MAX_CHECKED, SelfCheck};
@@ -332,11 +332,7 @@ impl Engine {
             .bytecode
             .filter(|_| self.settings.lines)?;
         let address = known.methods.address(method)?;
-        let memory = self.cache.memory();
-        let const_method = memory.word(address.checked_add(offsets.const_method)?)?;
-        let begin = const_method.wrapping_add(offsets.const_method_size) as u32;
-        let bci = bcp.wrapping_sub(begin) & ((1 << BCP_BITS) - 1);
-        u16::try_from(bci).ok()
+        offsets.bci(self.cache.memory(), address, bcp)
     }
 
     /// The methods of frames, with inlined ones.

@@ -102,6 +102,13 @@ impl SafeMemory {
             .then(|| i32::from_ne_bytes(bytes))
     }
 
+    /// The unsigned number of 2 bytes at `address`.
+    pub(super) fn short(&self, address: usize) -> Option<u16> {
+        let mut bytes = [0; 2];
+        self.read(address, &mut bytes)
+            .then(|| u16::from_ne_bytes(bytes))
+    }
+
     /// The byte at `address`.
     pub(super) fn byte(&self, address: usize) -> Option<u8> {
         let mut bytes = [0];
@@ -120,6 +127,7 @@ mod tests {
         let address = std::ptr::from_ref(&word).expose_provenance();
         assert_eq!(memory.word(address), Some(word));
         assert_eq!(memory.int(address), Some(0x89ab_cdef_u32 as i32));
+        assert_eq!(memory.short(address + 6), Some(0x0123));
         assert_eq!(memory.byte(address + 7), Some(0x01));
         let many: Vec<usize> = (0..3000).collect();
         let addresses: Vec<usize> = many

@@ -5,6 +5,7 @@
 
 mod async_engine;
 mod blocks;
+mod bytecode;
 mod class_methods;
 mod code_cache;
 mod code_map;

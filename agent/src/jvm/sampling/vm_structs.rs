@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_void};
 
+use super::bytecode::BytecodeOffsets;
 use super::sample::NotAsync;
 
 /// Places of words in the JVM's structures. Offsets are bytes.
@@ -35,15 +36,6 @@ pub(super) struct AnchorOffsets {
     pub(super) sp: usize,
     pub(super) pc: usize,
     pub(super) fp: usize,
-}
-
-/// The place of a method's bytecode.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct BytecodeOffsets {
-    /// `Method::_constMethod`.
-    pub(super) const_method: usize,
-    /// The size of a `ConstMethod`, behind which the bytecode is.
-    pub(super) const_method_size: usize,
 }
 
 /// Places of the code cache and of what it holds.
@@ -122,14 +114,18 @@ impl VmStructs {
                 frame_size: exported.offset("CodeBlob", "_frame_size")?,
                 orig_pc: exported.offset("nmethod", "_orig_pc_offset")?,
             },
-            bytecode: type_size(&library, "ConstMethod")
-                .zip(exported.offset("Method", "_constMethod").ok())
-                .map(|(const_method_size, const_method)| BytecodeOffsets {
-                    const_method,
-                    const_method_size,
-                }),
+            bytecode: bytecode(&library, &exported),
         })
     }
+}
+
+/// The place of the bytecode of methods; `None` if it is not exported.
+fn bytecode(library: &Library, exported: &Exported) -> Option<BytecodeOffsets> {
+    Some(BytecodeOffsets {
+        const_method: exported.offset("Method", "_constMethod").ok()?,
+        const_method_size: type_size(library, "ConstMethod")?,
+        code_size: exported.offset("ConstMethod", "_code_size").ok()?,
+    })
 }
 
 /// The address of a static field that HotSpot exports; `None` if it does not export it.
