@@ -99,7 +99,9 @@ impl Samples {
 
     /// The number of the type of an object with this class.
     fn type_number(&self, jvmti: Jvmti, jni: Jni<'_>, class: Local<'_>) -> Option<u32> {
+        let mut is_new = false;
         let make = || {
+            is_new = true;
             let descriptor = jvmti.class_signature(class).ok()?;
             let mut tables = self.lock();
             let most = tables.stacks.limits().others;
@@ -108,17 +110,17 @@ impl Samples {
         // The number of a type is that of all classes of its name.
         let discard = |_| ();
         let objects = JvmObjects { jvmti, jni };
-        self.types.get_or_make(&objects, class, make, discard)
+        let number = self.types.get_or_make(&objects, class, make, discard);
+        // Classes that come and go may have objects without any new frame.
+        if is_new {
+            drop(self.types.take_gone(&objects));
+        }
+        number
     }
 
     /// Forgets the frames of classes that are unloaded.
     fn forget_unloaded(&self, instrumentation: &Instrumentation, jni: Jni<'_>) {
         instrumentation.forget_unloaded(jni);
-        let objects = JvmObjects {
-            jvmti: instrumentation.jvmti,
-            jni,
-        };
-        drop(self.types.take_gone(&objects));
         let gone = self.classes.take_gone(instrumentation.jvmti, jni);
         if !gone.is_empty() {
             let mut tables = self.lock();
