@@ -48,6 +48,11 @@ impl Counters {
         let word = |field| memory.word(static_field("PerfMemory", field)?);
         let (start, end) = (word("_start")?, word("_end")?);
         let len = end.checked_sub(start).filter(|len| *len <= MOST_BYTES)?;
+        Counters::at(memory, start, len)
+    }
+
+    /// Finds the counters in the memory of all counters.
+    pub(super) fn at(memory: SafeMemory, start: usize, len: usize) -> Option<Counters> {
         let mut bytes = vec![0; len];
         if !memory.read(start, &mut bytes) {
             return None;
@@ -156,35 +161,36 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    /// A memory with two counters: a text and a number.
-    fn memory() -> Vec<u8> {
+    /// A memory of counters. A value of 8 bytes is a number, and any other one is a text.
+    pub(in super::super) fn memory(counters: &[(&str, &[u8])]) -> Vec<u8> {
         let mut memory = vec![0; 24];
-        let mut put = |numbers: &[i32]| {
+        let put = |memory: &mut Vec<u8>, numbers: &[usize]| {
             for number in numbers {
-                memory.extend(number.to_ne_bytes());
+                memory.extend((*number as i32).to_ne_bytes());
             }
         };
-        put(&[32, 2]);
-        // Length, place of the name, elements, types, place of the value.
-        put(&[20 + 16 + 8, 20, 8, 0, 20 + 16]);
-        memory.extend(b"sun.gc.cause\0\0\0\0No GC\0\0\0");
-        let mut put = |numbers: &[i32]| {
-            for number in numbers {
-                memory.extend(number.to_ne_bytes());
-            }
-        };
-        put(&[20 + 12 + 8, 20, 0, 0, 20 + 12]);
-        memory.extend(b"sun.gc.full\0");
-        memory.extend(7_u64.to_ne_bytes());
+        put(&mut memory, &[32, counters.len()]);
+        for (name, value) in counters {
+            let elements = if value.len() == 8 { 0 } else { value.len() };
+            let begin = 20 + name.len() + 1;
+            // Length, place of the name, elements, types, place of the value.
+            let entry = [begin + value.len(), 20, elements, 0, begin];
+            put(&mut memory, &entry);
+            memory.extend(name.bytes().chain([0]));
+            memory.extend(*value);
+        }
         memory
     }
 
     #[test]
     fn values_are_found_by_their_names() {
-        let memory = memory();
+        let memory = memory(&[
+            ("sun.gc.cause", b"No GC\0"),
+            ("sun.gc.full", &7_u64.to_ne_bytes()),
+        ]);
         let found = values(&memory).expect("the memory is sound");
         assert_eq!(text(&memory[found["sun.gc.cause"].clone()]), "No GC");
         let number = memory[found["sun.gc.full"].clone()].try_into();

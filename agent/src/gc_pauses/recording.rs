@@ -55,21 +55,8 @@ impl GcRecording {
     /// Handles `GarbageCollectionFinish`.
     pub(crate) fn pause_ends(&self) {
         let ended = Instant::now();
-        let mut state = lock(&self.state);
-        let Some(began) = state.began.take() else {
-            return;
-        };
-        let (cause, collector) = match self.counters.get() {
-            Some(Some(counters)) => {
-                let invocations = counters.invocations();
-                let collector = counters.ran(&state.invocations, &invocations);
-                let reason = (counters.cause(collector), collector.to_owned());
-                state.invocations = invocations;
-                reason
-            }
-            _ => (String::new(), String::new()),
-        };
-        state.add(cause, collector, ended - began);
+        let counters = self.counters.get().and_then(Option::as_ref);
+        lock(&self.state).end(counters, ended);
     }
 
     /// The pauses so far.
@@ -89,6 +76,23 @@ impl GcRecording {
 }
 
 impl State {
+    /// Adds the pause that ends now, if its begin was noted. Recording may be paused when it begins. Its collector counts
+    /// in any case, or the next pause would seem to be of this collector.
+    fn end(&mut self, counters: Option<&Counters>, ended: Instant) {
+        let (cause, collector) = match counters {
+            Some(counters) => {
+                let invocations = counters.invocations();
+                let collector = counters.ran(&self.invocations, &invocations);
+                self.invocations = invocations;
+                (counters.cause(collector), collector.to_owned())
+            }
+            None => (String::new(), String::new()),
+        };
+        if let Some(began) = self.began.take() {
+            self.add(cause, collector, ended - began);
+        }
+    }
+
     fn add(&mut self, cause: String, collector: String, time: Duration) {
         let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let pause = GcPauses {
@@ -105,5 +109,43 @@ impl State {
             Some(sum) => sum.add(&pause),
             None => self.pauses.push(pause),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::counters::tests::memory;
+    use super::*;
+    use crate::jvm::sampling::SafeMemory;
+
+    #[test]
+    fn a_pause_that_is_not_recorded_changes_no_other() {
+        let counters = |young: u64, full: u64| {
+            memory(&[
+                ("sun.gc.cause", b"No GC\0"),
+                ("sun.gc.lastCause", b"Allocation Failure\0"),
+                ("sun.gc.collector.0.name", b"young\0"),
+                ("sun.gc.collector.0.invocations", &young.to_ne_bytes()),
+                ("sun.gc.collector.1.name", b"full\0"),
+                ("sun.gc.collector.1.invocations", &full.to_ne_bytes()),
+            ])
+        };
+        let mut state = State::default();
+        // Only the first and the last pause are recorded.
+        for (young, full, is_recorded) in [(1, 0, true), (1, 1, false), (2, 1, true)] {
+            let memory = counters(young, full);
+            let address = memory.as_ptr().expose_provenance();
+            let safe = SafeMemory::open().expect("memory can be read");
+            let counters = Counters::at(safe, address, memory.len()).expect("the memory is sound");
+            let now = Instant::now();
+            state.invocations.resize(2, 0);
+            state.began = is_recorded.then_some(now);
+            state.end(Some(&counters), now);
+        }
+        let [pauses] = &state.pauses[..] else {
+            panic!("{:?}", state.pauses);
+        };
+        assert_eq!((&*pauses.collector, pauses.pauses), ("young", 2));
+        assert_eq!(pauses.cause, "Allocation Failure");
     }
 }
