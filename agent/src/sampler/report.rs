@@ -194,6 +194,7 @@ impl Sampler {
                     .to_owned(),
             );
         }
+        notes.extend(engine.and_then(|engine| engine.jit_note()));
         notes.extend(shared.jit.as_ref().and_then(JitTable::note));
         let overflowed = shared.forest.overflowed();
         if overflowed > 0 {

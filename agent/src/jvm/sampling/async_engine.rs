@@ -242,6 +242,11 @@ impl AsyncEngine {
         })
     }
 
+    /// A note for the user if not all work of the JIT compiler could be recorded.
+    pub(crate) fn jit_note(self) -> Option<String> {
+        self.0.jit_note()
+    }
+
     /// A note for the user if the program handles the signal that the sampler would use.
     pub(crate) fn signal_note(self) -> Option<String> {
         let signal = &self.0.signal;

@@ -154,6 +154,11 @@ impl Engine {
         self.jit.as_ref().map(JitEvents::take).unwrap_or_default()
     }
 
+    /// The note about events of the JIT compiler for which there was no room.
+    pub(super) fn jit_note(&self) -> Option<String> {
+        self.jit.as_ref().and_then(JitEvents::note)
+    }
+
     /// Handles `DynamicCodeGenerated`.
     pub(super) fn generated(&self, code: &Code) {
         self.add_code(&mut self.known(), code, None);

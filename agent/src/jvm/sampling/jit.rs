@@ -1,6 +1,9 @@
 //! The work of the JIT compiler, from the JVM's events until the reader of samples takes it.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use loadhook_text::units;
 
 use crate::jvm::jvmti::MethodKey;
 use crate::locks::lock;
@@ -61,18 +64,57 @@ impl<M> JitEvent<M> {
 
 /// The events that were not taken yet.
 #[derive(Default)]
-pub(super) struct JitEvents(Mutex<Vec<JitEvent<MethodKey>>>);
+pub(super) struct JitEvents {
+    waiting: Mutex<Vec<JitEvent<MethodKey>>>,
+    /// Number of events for which there was no room.
+    lost: AtomicU64,
+}
 
 impl JitEvents {
-    /// Adds an event, unless too many wait.
+    /// Adds an event. It is only counted if too many wait.
     pub(super) fn add(&self, event: JitEvent<MethodKey>) {
-        let mut events = lock(&self.0);
-        if events.len() < MOST {
-            events.push(event);
+        let mut waiting = lock(&self.waiting);
+        if waiting.len() < MOST {
+            waiting.push(event);
+        } else {
+            self.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     pub(super) fn take(&self) -> Vec<JitEvent<MethodKey>> {
-        std::mem::take(&mut lock(&self.0))
+        std::mem::take(&mut lock(&self.waiting))
+    }
+
+    /// The note about events for which there was no room.
+    pub(super) fn note(&self) -> Option<String> {
+        let lost = self.lost.load(Ordering::Relaxed);
+        (lost > 0).then(|| {
+            format!(
+                "{} of the JIT compiler could not be recorded, since too many came at once: the numbers of \
+                 compilations and of discarded code are too small",
+                units::counted(lost, "event", "events")
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_without_room_are_counted() {
+        let events = JitEvents::default();
+        let method = MethodKey::unknown(1);
+        for _ in 0..MOST {
+            events.add(JitEvent::Discarded { method });
+        }
+        assert_eq!(events.note(), None);
+        events.add(JitEvent::Discarded { method });
+        assert_eq!(events.take().len(), MOST);
+        events.add(JitEvent::Discarded { method });
+        assert_eq!(events.take().len(), 1);
+        let note = events.note().expect("an event is lost");
+        assert!(note.starts_with("1 event of the JIT compiler"), "{note}");
     }
 }
