@@ -11,6 +11,7 @@ mod exact_objects;
 mod followed;
 mod gc_sentinels;
 mod growth;
+mod known_stacks;
 mod liveness_scan;
 mod owners;
 mod profile_builder;

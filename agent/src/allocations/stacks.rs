@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use loadhook_profile::NumberMap;
 
+use super::known_stacks::KnownStacks;
 use crate::frames::numbers::{Numbers, NumbersOfNumbers};
 use crate::frames::symbol::{CopyLoaders, ResolvedFrame, Symbol};
 use crate::jvm::jvmti_stacks::StackFrame;
@@ -25,9 +26,6 @@ impl StackLimits {
         others: 1 << 19,
     };
 }
-
-/// Limit of the number of frames of the stacks that are found at once. They take 64 MB.
-const MOST_KNOWN_FRAMES: usize = 1 << 22;
 
 /// A line of a method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -74,11 +72,8 @@ pub(super) struct Stacks {
     /// [`Stacks::lines`].
     unloadable: HashMap<u32, Vec<StackFrame>>,
     nodes: NumbersOfNumbers<Node>,
-    /// The nodes of stacks whose methods are all known and that had room in the tree. Most samples have one of these
-    /// stacks, which is found at once.
-    known: NumberMap<Box<[StackFrame]>, Option<u32>>,
-    /// Number of frames of all these stacks.
-    known_frames: usize,
+    /// The stacks whose methods are all known and that had room in the tree.
+    known: KnownStacks,
     /// Number of samples whose stacks were deeper than the recorded frames.
     pub(super) cut: u64,
     /// Number of samples without callers, since there was no room for them.
@@ -100,8 +95,7 @@ impl Stacks {
             lines: NumberMap::default(),
             unloadable: HashMap::new(),
             nodes: NumbersOfNumbers::default(),
-            known: NumberMap::default(),
-            known_frames: 0,
+            known: KnownStacks::default(),
             cut: 0,
             without_callers: 0,
             unnamed: 0,
@@ -128,7 +122,7 @@ impl Stacks {
     /// The frames that are not known yet, each once.
     pub(super) fn unknown(&self, frames: &[StackFrame]) -> Vec<StackFrame> {
         let mut unknown = Vec::new();
-        if self.known.contains_key(frames) {
+        if self.known.contains(frames) {
             return unknown;
         }
         if self.lines.len() < self.limits.others {
@@ -176,14 +170,13 @@ impl Stacks {
             self.lines.remove(&frame);
         }
         self.known.clear();
-        self.known_frames = 0;
     }
 
     /// Finds or makes the node of a stack, innermost frame first; `None` without frames.
     /// `is_deeper` means that the stack has further callers.
     pub(super) fn node(&mut self, frames: &[StackFrame], is_deeper: bool) -> Option<u32> {
-        if !is_deeper && let Some(node) = self.known.get(frames) {
-            return *node;
+        if !is_deeper && let Some(node) = self.known.node(frames) {
+            return node;
         }
         self.cut += u64::from(is_deeper);
         let leaf = self.line(frames.first()?);
@@ -194,9 +187,8 @@ impl Stacks {
         let node = self.node_at(&path, leaf);
         // Incomplete stacks are not kept, because each sample of them is counted.
         let is_complete = !is_deeper && self.without_callers + self.unnamed == incomplete;
-        if is_complete && self.known_frames + frames.len() <= MOST_KNOWN_FRAMES {
-            self.known_frames += frames.len();
-            self.known.insert(frames.into(), node);
+        if is_complete {
+            self.known.add(frames, node);
         }
         node
     }

@@ -1,0 +1,72 @@
+//! The nodes of stacks that are known as a whole. Most samples have such a stack, which is found at once.
+
+use loadhook_profile::NumberMap;
+
+use crate::jvm::jvmti_stacks::StackFrame;
+
+/// Limit of the memory of these stacks, in frames of 16 bytes: some 32 MB.
+const MOST: usize = 1 << 21;
+
+/// The memory that a stack takes beside its frames, as a number of frames: its entry in the table, the spare room of the
+/// table, and the header of its block.
+const ENTRY: usize = 4;
+
+/// Stacks, innermost frame first, and their nodes.
+#[derive(Default)]
+pub(super) struct KnownStacks {
+    nodes: NumberMap<Box<[StackFrame]>, Option<u32>>,
+    /// The memory of all stacks, in frames.
+    size: usize,
+}
+
+impl KnownStacks {
+    pub(super) fn contains(&self, frames: &[StackFrame]) -> bool {
+        self.nodes.contains_key(frames)
+    }
+
+    /// The node of a stack, if the stack is known. A stack without frames has no node.
+    pub(super) fn node(&self, frames: &[StackFrame]) -> Option<Option<u32>> {
+        self.nodes.get(frames).copied()
+    }
+
+    /// Adds a stack that is not known, unless there is no room.
+    pub(super) fn add(&mut self, frames: &[StackFrame], node: Option<u32>) {
+        let size = self.size + frames.len() + ENTRY;
+        if size <= MOST {
+            self.size = size;
+            self.nodes.insert(frames.into(), node);
+        }
+    }
+
+    /// Forgets all stacks.
+    pub(super) fn clear(&mut self) {
+        self.nodes.clear();
+        self.size = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::jvm::jvmti::MethodKey;
+
+    #[test]
+    fn known_stacks_have_a_limit() {
+        let frames = [1, 2, 3].map(|method| StackFrame {
+            method: MethodKey::unknown(method),
+            location: 0,
+        });
+        let mut known = KnownStacks::default();
+        known.add(&frames[..2], Some(7));
+        known.add(&frames, Some(8));
+        assert_eq!(known.size, 2 + 3 + 2 * ENTRY);
+        known.size = MOST - ENTRY;
+        known.add(&frames[..1], Some(9));
+        assert_eq!(known.node(&frames[..2]), Some(Some(7)));
+        assert_eq!(known.node(&frames[..1]), None);
+        known.clear();
+        assert!(!known.contains(&frames));
+        known.add(&frames[..1], Some(9));
+        assert!(known.contains(&frames[..1]));
+    }
+}
