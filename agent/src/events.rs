@@ -304,6 +304,11 @@ fn begin_instrumenting(
     figures
 }
 
+/// Handles `ClassFileLoadHook` of a class that is loaded already and is about to be redefined.
+pub(crate) fn class_redefinition(agent: &'static Agent) {
+    agent.instrumentation.redefinitions.note();
+}
+
 /// Handles `ClassFileLoadHook`.
 pub(crate) fn class_file_load(
     agent: &'static Agent,

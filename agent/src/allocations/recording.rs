@@ -52,11 +52,12 @@ impl Samples {
         let is_deeper = frames.len() > self.depth;
         frames.truncate(self.depth);
         // The methods are on the stack, so their classes are loaded.
-        let unknown = self.lock().stacks.unknown(&frames);
+        let version = instrumentation.redefinitions.version();
+        let unknown = self.lock().stacks.unknown(&frames, version);
         for frame in unknown {
             if let Some(resolved) = resolve::frame(instrumentation, jni, frame, Some(&self.classes))
             {
-                self.lock().stacks.define(frame, resolved);
+                self.lock().stacks.define(frame, resolved, version);
                 self.forget_unloaded(instrumentation, jni);
             }
         }

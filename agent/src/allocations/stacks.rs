@@ -35,6 +35,14 @@ pub(super) struct SourceLine {
     pub(super) line: Option<u32>,
 }
 
+/// The line of a known frame.
+#[derive(Clone, Copy, Debug)]
+struct FrameLine {
+    at: SourceLine,
+    /// The version of the lines of methods from which it is.
+    version: u32,
+}
+
 /// Stands for callers beyond the depth that is recorded.
 const DEEPER: SourceLine = SourceLine {
     symbol: 0,
@@ -67,7 +75,9 @@ pub(super) struct Stacks {
     symbols: Numbers<Symbol>,
     /// The loaders of each symbol's class, by the number of the symbol.
     copies: Vec<CopyLoaders>,
-    lines: NumberMap<StackFrame, SourceLine>,
+    lines: NumberMap<StackFrame, FrameLine>,
+    /// The newest version of the lines of methods. It grows when classes are redefined.
+    version: u32,
     /// For each class that may be unloaded, by its number: its frames in
     /// [`Stacks::lines`].
     unloadable: HashMap<u32, Vec<StackFrame>>,
@@ -93,6 +103,7 @@ impl Stacks {
             copies: vec![ARTIFICIAL; symbols.all().len()],
             symbols,
             lines: NumberMap::default(),
+            version: 0,
             unloadable: HashMap::new(),
             nodes: NumbersOfNumbers::default(),
             known: KnownStacks::default(),
@@ -119,26 +130,40 @@ impl Stacks {
         self.nodes.all()
     }
 
-    /// The frames that are not known yet, each once.
-    pub(super) fn unknown(&self, frames: &[StackFrame]) -> Vec<StackFrame> {
+    /// The frames that are not known yet, or whose lines are of an older version, each once.
+    pub(super) fn unknown(&mut self, frames: &[StackFrame], version: u32) -> Vec<StackFrame> {
+        if version > self.version {
+            self.version = version;
+            self.known.clear();
+        }
         let mut unknown = Vec::new();
         if self.known.contains(frames) {
             return unknown;
         }
-        if self.lines.len() < self.limits.others {
-            for frame in frames {
-                if !self.lines.contains_key(frame) && !unknown.contains(frame) {
-                    unknown.push(*frame);
-                }
+        let has_room = self.lines.len() < self.limits.others;
+        for frame in frames {
+            let is_wanted = match self.lines.get(frame) {
+                Some(line) => line.version < version,
+                None => has_room,
+            };
+            if is_wanted && !unknown.contains(frame) {
+                unknown.push(*frame);
             }
         }
         unknown
     }
 
-    /// Defines the method of a frame.
-    pub(super) fn define(&mut self, frame: StackFrame, resolved: ResolvedFrame) {
+    /// Defines the method of a frame. A known frame keeps its method, and gets the line of the new version.
+    pub(super) fn define(&mut self, frame: StackFrame, resolved: ResolvedFrame, version: u32) {
+        if let Some(known) = self.lines.get_mut(&frame) {
+            if version > known.version {
+                known.at.line = resolved.line;
+                known.version = version;
+            }
+            return;
+        }
         let most = self.limits.others;
-        if self.lines.len() >= most || self.lines.contains_key(&frame) {
+        if self.lines.len() >= most {
             return;
         }
         let Some(symbol) = self.symbols.number(resolved.symbol, most) else {
@@ -153,7 +178,7 @@ impl Stacks {
         if let Some(class) = resolved.class {
             let frames = self.unloadable.entry(class).or_default();
             let is_it =
-                |known: &StackFrame| self.lines.get(known).is_some_and(|p| p.symbol == symbol);
+                |known: &StackFrame| self.lines.get(known).is_some_and(|p| p.at.symbol == symbol);
             let is_new = !frames.iter().any(is_it);
             frames.push(frame);
             if let Some(copies) = self.copies.get_mut(symbol as usize) {
@@ -161,7 +186,8 @@ impl Stacks {
             }
         }
         let line = resolved.line;
-        self.lines.insert(frame, SourceLine { symbol, line });
+        let at = SourceLine { symbol, line };
+        self.lines.insert(frame, FrameLine { at, version });
     }
 
     /// Forgets the frames of a class that is unloaded.
@@ -185,8 +211,16 @@ impl Stacks {
         let path: Vec<SourceLine> = top.into_iter().chain(callers).collect();
         let incomplete = self.without_callers + self.unnamed;
         let node = self.node_at(&path, leaf);
-        // Incomplete stacks are not kept, because each sample of them is counted.
-        let is_complete = !is_deeper && self.without_callers + self.unnamed == incomplete;
+        // Incomplete stacks are not kept, because each sample of them is counted. A line may be old if another thread has
+        // noted a new version meanwhile.
+        let is_new = |frame: &StackFrame| {
+            self.lines
+                .get(frame)
+                .is_some_and(|line| line.version == self.version)
+        };
+        let is_complete = !is_deeper
+            && self.without_callers + self.unnamed == incomplete
+            && frames.iter().all(is_new);
         if is_complete {
             self.known.add(frames, node);
         }
@@ -207,7 +241,7 @@ impl Stacks {
     }
 
     fn line(&self, frame: &StackFrame) -> SourceLine {
-        self.lines.get(frame).copied().unwrap_or(OTHERS)
+        self.lines.get(frame).map_or(OTHERS, |line| line.at)
     }
 
     /// The node of the innermost frame whose class is chosen. If `with_callers`, its callers in the tree are the methods
@@ -283,7 +317,7 @@ mod tests {
         let mut stacks = Stacks::new(StackLimits { nodes, others });
         for method in 1..10 {
             let symbol = Symbol::artificial(&format!("m{method}"));
-            stacks.define(frame(method), resolved(symbol, Some(method as u32)));
+            stacks.define(frame(method), resolved(symbol, Some(method as u32)), 0);
         }
         stacks
     }
@@ -342,7 +376,7 @@ mod tests {
                 is_chosen: true,
                 ..Symbol::artificial(&format!("c{method}"))
             };
-            stacks.define(frame(method), resolved(symbol, Some(method as u32)));
+            stacks.define(frame(method), resolved(symbol, Some(method as u32)), 0);
         }
         let frames = [1, 12, 2, 11, 3, 13, 12, 11, 4].map(frame);
         let deep = stacks.node_of_chosen(&frames, false, true);
@@ -386,17 +420,48 @@ mod tests {
     #[test]
     fn lines_have_a_limit() {
         let mut stacks = stacks(100, 4);
-        assert!(stacks.unknown(&[frame(9)]).len() <= 1);
+        assert!(stacks.unknown(&[frame(9)], 0).len() <= 1);
         let node = stacks.node(&[frame(9), frame(1)], false);
         assert_eq!(path(&stacks, node), ["m1", "(other methods)"]);
         assert_eq!(stacks.unnamed, 1);
         let mut stacks = Stacks::new(StackLimits::DEFAULT);
         assert_eq!(
-            stacks.unknown(&[frame(1), frame(2), frame(1)]),
+            stacks.unknown(&[frame(1), frame(2), frame(1)], 0),
             [frame(1), frame(2)]
         );
-        stacks.define(frame(1), resolved(Symbol::artificial("m1"), None));
-        assert_eq!(stacks.unknown(&[frame(1), frame(2)]), [frame(2)]);
+        stacks.define(frame(1), resolved(Symbol::artificial("m1"), None), 0);
+        assert_eq!(stacks.unknown(&[frame(1), frame(2)], 0), [frame(2)]);
+    }
+
+    /// After a class is redefined, its methods have other lines at the same places.
+    #[test]
+    fn lines_are_renewed_after_redefinitions() {
+        let mut stacks = stacks(100, 9);
+        let line = |stacks: &Stacks, node: Option<u32>| {
+            node.and_then(|node| stacks.nodes()[node as usize].at.line)
+        };
+        let frames = [frame(2), frame(1)];
+        let old = stacks.node(&frames, false);
+        assert_eq!(line(&stacks, old), Some(2));
+        assert!(stacks.unknown(&frames, 0).is_empty());
+        assert_eq!(stacks.unknown(&frames, 7), frames);
+        let symbols = stacks.symbols().len();
+        let other = Symbol::artificial("a class with other lines");
+        stacks.define(frame(2), resolved(other, Some(20)), 7);
+        let new = stacks.node(&frames, false);
+        assert_eq!(line(&stacks, new), Some(20));
+        assert_eq!(path(&stacks, new), path(&stacks, old));
+        assert_eq!(stacks.symbols().len(), symbols);
+        assert!(!stacks.known.contains(&frames), "a line is old");
+        assert_eq!(stacks.unknown(&frames, 7), [frame(1)]);
+        stacks.define(frame(1), resolved(Symbol::artificial("m1"), Some(10)), 7);
+        let new = stacks.node(&frames, false);
+        assert_eq!(line(&stacks, new), Some(20));
+        assert!(stacks.known.contains(&frames));
+        // A slower thread does not bring back the lines of an older version.
+        assert!(stacks.unknown(&frames, 6).is_empty());
+        stacks.define(frame(2), resolved(Symbol::artificial("m2"), Some(2)), 6);
+        assert_eq!(stacks.node(&frames, false), new);
     }
 
     /// After a class is unloaded, only its names are kept.
@@ -416,7 +481,7 @@ mod tests {
                     class: Some(class),
                     ..resolved(symbol, Some(1))
                 };
-                stacks.define(frame, resolved);
+                stacks.define(frame, resolved, 0);
             }
             if class >= 10 {
                 stacks.forget(class);

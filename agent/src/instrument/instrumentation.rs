@@ -2,6 +2,7 @@
 
 use super::hook::Hook;
 use super::loaders::{Loaders, Origin};
+use super::redefinitions::Redefinitions;
 use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::Jvmti;
 use crate::jvm::reference::Local;
@@ -12,6 +13,7 @@ pub(crate) struct Instrumentation {
     pub(crate) jvmti: Jvmti,
     pub(crate) hook: Hook,
     pub(crate) loaders: Loaders,
+    pub(crate) redefinitions: Redefinitions,
 }
 
 impl Instrumentation {
@@ -20,6 +22,7 @@ impl Instrumentation {
             jvmti,
             hook: Hook::new(options),
             loaders: Loaders::default(),
+            redefinitions: Redefinitions::new(),
         }
     }
 

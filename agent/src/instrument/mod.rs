@@ -15,6 +15,7 @@ pub(crate) mod lowering;
 mod numbered_names;
 pub(crate) mod pace;
 mod past_ids;
+pub(crate) mod redefinitions;
 pub(crate) mod registry;
 pub(crate) mod removal;
 pub(crate) mod retransform;

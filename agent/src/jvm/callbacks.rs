@@ -396,7 +396,7 @@ unsafe extern "system" fn garbage_collection_finish(_jvmti: *mut c_void) {
 unsafe extern "system" fn class_file_load_hook(
     _jvmti: *mut c_void,
     env: *mut c_void,
-    _class_being_redefined: Object,
+    class_being_redefined: Object,
     loader: Object,
     name: *const c_char,
     _protection_domain: Object,
@@ -416,6 +416,9 @@ unsafe extern "system" fn class_file_load_hook(
             (std::slice::from_raw_parts(data, len), name)
         };
         let name = name.unwrap_or_default();
+        if !class_being_redefined.is_null() {
+            events::class_redefinition(agent);
+        }
         let loader = Local::new(loader);
         if let Some(buffer) = events::class_file_load(agent, jni, loader, name, bytes) {
             let (start, len) = buffer.into_raw();

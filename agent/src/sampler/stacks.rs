@@ -39,8 +39,10 @@ impl Named {
 pub(super) struct Methods {
     /// True if stacks have lines.
     has_lines: bool,
+    /// The version of these lines. It grows when classes are redefined.
+    version: u32,
     by_key: HashMap<MethodKey, Named>,
-    by_number: HashMap<MethodNumber, Named>,
+    by_number: HashMap<MethodNumber, (MethodKey, Named)>,
     classes: UnloadableClasses,
     /// For each class that may be unloaded, by its number: its methods in `by_key`.
     unloadable: HashMap<u32, Vec<MethodKey>>,
@@ -51,6 +53,7 @@ impl Methods {
     pub(super) fn new(has_lines: bool) -> Self {
         Methods {
             has_lines,
+            version: 0,
             by_key: HashMap::new(),
             by_number: HashMap::new(),
             classes: UnloadableClasses::default(),
@@ -124,7 +127,27 @@ impl Methods {
         method: MethodKey,
     ) {
         let named = self.named(instrumentation, jni, shared, method);
-        self.by_number.insert(number, named);
+        self.by_number.insert(number, (method, named));
+    }
+
+    /// Asks for the lines of all methods again if classes were redefined since the last call.
+    pub(super) fn renew_lines(&mut self, instrumentation: &Instrumentation) {
+        let version = instrumentation.redefinitions.version();
+        if !self.has_lines || version == self.version {
+            return;
+        }
+        self.version = version;
+        for (method, named) in &mut self.by_key {
+            // The class may have been unloaded meanwhile.
+            if let Ok(lines) = instrumentation.jvmti.line_numbers(*method) {
+                named.lines = lines.into();
+            }
+        }
+        for (method, named) in self.by_number.values_mut() {
+            if let Some(renewed) = self.by_key.get(method) {
+                named.lines = renewed.lines.clone();
+            }
+        }
     }
 
     /// Forgets a method of the asynchronous engine.
@@ -139,7 +162,7 @@ impl Methods {
         bci: Option<u16>,
         names: &mut Names,
     ) -> Option<NameNumber> {
-        let named = self.by_number.get(&number)?;
+        let (_, named) = self.by_number.get(&number)?;
         Some(match bci {
             Some(bci) => named.at(bci.into(), names),
             None => named.name,

@@ -96,6 +96,7 @@ impl Turns {
         if self.is_paused {
             return;
         }
+        self.methods.renew_lines(turn.instrumentation);
         if turn.parts.settings.waiting || !self.is_async {
             self.visit_some(turn, now);
         }

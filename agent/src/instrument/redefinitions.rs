@@ -1,0 +1,92 @@
+//! Redefinitions of classes, after which the lines of methods may be others.
+//!
+//! A method keeps its id when its class is redefined, but its code may be new: with probes, an offset in the code leads
+//! to another line.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
+
+/// Seconds after which a redefinition is done. The hook sees it before it happens: the JVM checks the new code first,
+/// and then stops the program. At least one second has passed, since times are whole seconds.
+const DONE_AFTER: u32 = 2;
+
+/// Tells when lines must be asked for again.
+pub(crate) struct Redefinitions {
+    began: Instant,
+    /// The time of the last redefinition that the hook has seen; 0 before the first one.
+    last: AtomicU32,
+    version: AtomicU32,
+}
+
+impl Redefinitions {
+    pub(crate) fn new() -> Self {
+        Redefinitions {
+            began: Instant::now(),
+            last: AtomicU32::new(0),
+            version: AtomicU32::new(DONE_AFTER),
+        }
+    }
+
+    /// Notes that a class is about to be redefined.
+    pub(crate) fn note(&self) {
+        self.note_at(self.now());
+    }
+
+    /// The version of the lines of all methods. It grows after redefinitions, the last time when all of them are done.
+    /// While many follow each other, it grows every few seconds only, because lines are then asked for again.
+    pub(crate) fn version(&self) -> u32 {
+        let version = self.version.load(Ordering::Relaxed);
+        if self.are_done_by(version) {
+            return version;
+        }
+        self.version_at(self.now())
+    }
+
+    /// Seconds since the beginning, from [`DONE_AFTER`] on.
+    fn now(&self) -> u32 {
+        let seconds = u32::try_from(self.began.elapsed().as_secs()).unwrap_or(u32::MAX);
+        seconds.saturating_add(DONE_AFTER)
+    }
+
+    fn are_done_by(&self, time: u32) -> bool {
+        time.saturating_sub(DONE_AFTER) >= self.last.load(Ordering::Relaxed)
+    }
+
+    fn note_at(&self, now: u32) {
+        self.last.fetch_max(now, Ordering::Relaxed);
+    }
+
+    fn version_at(&self, now: u32) -> u32 {
+        let version = self.version.load(Ordering::Relaxed);
+        if self.are_done_by(version) || now.saturating_sub(version) < DONE_AFTER {
+            return version;
+        }
+        self.version.fetch_max(now, Ordering::Relaxed).max(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_grow_until_redefinitions_are_done() {
+        let redefinitions = Redefinitions::new();
+        let first = redefinitions.version_at(100);
+        assert_eq!(
+            redefinitions.version_at(200),
+            first,
+            "no class is redefined"
+        );
+        redefinitions.note_at(300);
+        for (now, version) in [(300, 300), (301, 300), (302, 302), (309, 302)] {
+            assert_eq!(redefinitions.version_at(now), version, "{now}");
+        }
+        redefinitions.note_at(310);
+        assert_eq!(redefinitions.version_at(310), 310);
+        redefinitions.note_at(311);
+        for (now, version) in [(311, 310), (312, 312), (313, 312), (314, 314), (399, 314)] {
+            assert_eq!(redefinitions.version_at(now), version, "{now}");
+        }
+    }
+}
