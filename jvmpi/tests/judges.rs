@@ -82,10 +82,13 @@ fn callgraph(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Events of methods cost nothing while they are disabled, and come again.
+/// Events of methods cost nothing while they are disabled, and come again. Another profiler, which keeps them enabled,
+/// changes nothing.
 fn toggling(feature: u32) -> Result<()> {
     let output = Run::new(feature, "toggling", "").judged(1)?;
-    agree(&output, &["edge Judged$Worker.run"])
+    agree(&output, &["edge Judged$Worker.run"])?;
+    let run = Run::new(feature, "toggling", "beside").beside("callgraph", "")?;
+    run.judged(2).map(drop)
 }
 
 /// Threads that are suspended at their end do end.

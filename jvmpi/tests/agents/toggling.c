@@ -1,6 +1,9 @@
 /*
  * A profiler that disables the events of methods while the program runs, and enables them again. Methods must have their
- * own bytecode while the events are disabled, so that these cost nothing. No event comes meanwhile.
+ * own bytecode while the events are disabled, so that these cost nothing. No event comes meanwhile, and the lines of
+ * stack traces stay right.
+ *
+ * Options: beside is for a run beside another profiler, which keeps the events enabled.
  */
 #include <jvmti.h>
 
@@ -13,24 +16,36 @@ enum { LEAF_LENGTH = 4 }; /* iload_0, iconst_1, iadd, ireturn */
 static jvmtiEnv *jvmti;
 static JNIEnv *main_thread;
 static jmethodID leaf;
-static int is_off, is_on_again, depth, worker_calls;
+static unsigned char leaf_before[1024];
+static int is_alone, is_off, is_on_again, depth, worker_calls, steps;
 
-/* The length of the bytecode that the VM runs for Judged.leaf. */
-static int leaf_length(void) {
+/* Copies the bytecode that the VM runs for Judged.leaf. Returns its length. */
+static int leaf_code(unsigned char *copy) {
     jint length = 0;
     unsigned char *bytes = NULL;
-    EXPECT((*jvmti)->GetBytecodes(jvmti, leaf, &length, &bytes) == JVMTI_ERROR_NONE, "GetBytecodes");
+    jvmtiError error = (*jvmti)->GetBytecodes(jvmti, leaf, &length, &bytes);
+    if (error != JVMTI_ERROR_NONE || length > (int)sizeof leaf_before) {
+        complain("GetBytecodes of Judged.leaf: error %d, %d bytes", error, length);
+        return 0;
+    }
+    memcpy(copy, bytes, length);
     (*jvmti)->Deallocate(jvmti, bytes);
     return length;
 }
 
+static int leaf_length(void) {
+    unsigned char code[sizeof leaf_before];
+    return leaf_code(code);
+}
+
 static void switch_off(void) {
-    EXPECT(leaf_length() > LEAF_LENGTH, "Judged.leaf has no probes");
+    EXPECT(leaf_code(leaf_before) > LEAF_LENGTH, "Judged.leaf has no probes");
     is_off = 1;
     CALL(DisableEvent)(JVMPI_EVENT_METHOD_ENTRY, NULL);
     EXPECT(leaf_length() > LEAF_LENGTH, "Judged.leaf has no probes while METHOD_EXIT is enabled");
     CALL(DisableEvent)(JVMPI_EVENT_METHOD_EXIT, NULL);
-    EXPECT(leaf_length() == LEAF_LENGTH, "Judged.leaf has %d bytes while no event of methods is enabled", leaf_length());
+    EXPECT(!is_alone || leaf_length() == LEAF_LENGTH,
+           "Judged.leaf has %d bytes while no event of methods is enabled", leaf_length());
 }
 
 static void switch_on(void) {
@@ -38,7 +53,27 @@ static void switch_on(void) {
     is_on_again = 1;
     enable(JVMPI_EVENT_METHOD_ENTRY);
     enable(JVMPI_EVENT_METHOD_EXIT);
-    EXPECT(leaf_length() > LEAF_LENGTH, "Judged.leaf has no probes after the events are enabled again");
+    unsigned char code[sizeof leaf_before];
+    int length = leaf_code(code);
+    EXPECT(length > LEAF_LENGTH, "Judged.leaf has no probes after the events are enabled again");
+    EXPECT(memcmp(code, leaf_before, length) == 0, "Judged.leaf has other probes than before");
+}
+
+/* Checks the line of Judged.step, which is loading a class. */
+static void on_step(int line) {
+    JVMPI_CallFrame frames[4];
+    JVMPI_CallTrace trace = {main_thread, 0, frames};
+    CALL(GetCallTrace)(&trace, 4);
+    for (int i = 0; i < trace.num_frames; i++) {
+        Method *method = known_method(frames[i].method_id);
+        if (method && strcmp(method->name, "Judged.step") == 0) {
+            int found = frames[i].lineno - method->first_line;
+            EXPECT(found == line, "Judged.step is at line %d of the method, but at %d in a trace", line, found);
+            steps++;
+            return;
+        }
+    }
+    complain("Judged.step is not in the trace of the class that it loads");
 }
 
 /* Between the loads of these two classes, the program calls constructors and fails by a stack overflow. */
@@ -52,6 +87,12 @@ static void on_load(JVMPI_Event *event) {
                 leaf = event->u.class_load.methods[i].method_id;
             }
         }
+    } else if (strcmp(name, "Judged$Before") == 0) {
+        on_step(1);
+    } else if (strcmp(name, "Judged$Between") == 0) {
+        on_step(3);
+    } else if (strcmp(name, "Judged$After") == 0) {
+        on_step(5);
     } else if (strcmp(name, "Judged$Failing") == 0) {
         switch_off();
     } else if (strcmp(name, "Judged$Worker") == 0) {
@@ -85,6 +126,7 @@ static void notify(JVMPI_Event *event) {
         on_method(event);
         break;
     case JVMPI_EVENT_JVM_SHUT_DOWN:
+        EXPECT(steps == 3, "%d steps instead of 3", steps);
         say("edge Judged$Worker.run > Judged$Worker.work %d", worker_calls);
         verdict();
         break;
@@ -94,8 +136,8 @@ static void notify(JVMPI_Event *event) {
 }
 
 JNIEXPORT jint JNICALL JVM_OnLoad(JavaVM *vm, char *options, void *reserved) {
-    (void)options;
     (void)reserved;
+    is_alone = !options || !strstr(options, "beside");
     jvmtiCapabilities capabilities = {.can_get_bytecodes = 1};
     if (begin(vm, notify) != JNI_OK || (*vm)->GetEnv(vm, (void **)&jvmti, JVMTI_VERSION_11) != JNI_OK ||
         (*jvmti)->AddCapabilities(jvmti, &capabilities) != JVMTI_ERROR_NONE) {

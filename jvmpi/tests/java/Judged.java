@@ -24,10 +24,13 @@ public class Judged {
 
     public static void main(String[] args) throws Throwable {
         calls();
+        step(0);
         exceptions();
         constructors();
         overflow();
+        step(1);
         threads();
+        step(2);
         contention();
         Thread waiter = new Waiter();
         waiter.start();
@@ -176,6 +179,29 @@ public class Judged {
 
     static void afterOverflow() {
         sink = 3;
+    }
+
+    /** Each step loads a class on a line of its own. */
+    static void step(int i) {
+        if (i == 0) {
+            sink = Before.number;
+        } else if (i == 1) {
+            sink = Between.number;
+        } else {
+            sink = After.number;
+        }
+    }
+
+    static class Before {
+        static int number = 1;
+    }
+
+    static class Between {
+        static int number = 2;
+    }
+
+    static class After {
+        static int number = 3;
     }
 
     // Threads and monitors
