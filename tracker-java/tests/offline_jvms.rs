@@ -82,14 +82,17 @@ fn classes_are_loaded_early() -> Result<()> {
             .collect();
         // The first two classes are needed only by archives with their own trackers, the third only
         // by an agent with a budget, the fourth only by an agent in a JVM without a compiler, the
-        // others only by an agent that traces calls.
+        // fifth only by an agent that records waits for locks, the others only by an agent that
+        // traces calls.
         missing.retain(|name| {
             !name.starts_with("loadhook/ExportedProbes")
                 && *name != "loadhook/ForeignProbes"
                 && *name != "loadhook/MethodSums"
                 && *name != "loadhook/InterpretedCount"
+                && *name != "loadhook/Parks"
                 && !name.starts_with("loadhook/Trace")
-                && *name != "loadhook/Latencies"
+                && !name.starts_with("loadhook/Latenc")
+                && *name != "loadhook/Describing"
         });
         // The template class has another name in an archive. From JDK 19 on, the class Memory is
         // not needed to read the ids of threads.
