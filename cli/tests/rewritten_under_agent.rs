@@ -162,7 +162,7 @@ fn several_trackers_stay_apart() -> Result<()> {
     let expected = expected.map(|(name, calls)| (name.to_owned(), calls));
     ensure!(mains(path) == expected, "{:?}: {}", mains(path), result.err);
     for name in ["x.2.pb.gz", "x.3.pb.gz"] {
-        let line = format!("not added above: {name}");
+        let line = format!("not part of the table above): {name}");
         ensure!(result.err.contains(&line), "{}", result.err);
     }
     Ok(())
