@@ -29,7 +29,7 @@ pub(super) struct Located {
 
 /// Finds the end record and the directory in a file of `len` bytes.
 ///
-/// Of several end records, the last one counts whose comment ends exactly at the end of the file.
+/// If there are several end records, the last one counts whose comment ends exactly at the end of the file.
 /// An end record that other bytes follow also counts if it leads to a directory and a first entry.
 /// The number of entries that the end record states is not used.
 ///

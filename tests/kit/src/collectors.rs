@@ -1,7 +1,7 @@
 //! Simulated heaps, one for each kind of collector. An object is a number and takes one cell. The
 //! simulation decides which ids objects get and when, and tells a [`Heap`] of it.
 
-/// What becomes of the objects of a heap. An arena is a part of it.
+/// The heap model that a simulation reports to: arenas, which are parts of the heap, begin and end; objects move and end.
 pub trait Heap {
     /// Objects can be in this arena from now on.
     fn new_arena(&mut self, arena: i32);
