@@ -18,11 +18,11 @@ final class Trace {
     private static final int LONG_TEXT = 1 << 17;
 
     /** Calls that last at least so long are recorded. */
-    static long least = Long.MAX_VALUE;
+    private static long least = Long.MAX_VALUE;
     /** Calls that last at least so long are recorded with their stacks. */
     private static long slow = Long.MAX_VALUE;
     /** True if calls that an exception ends are recorded with their stacks, however long they last. */
-    static boolean takesThrown;
+    private static boolean takesThrown;
     /** True if {@code toString} of the values of recorded calls is called. */
     private static boolean callsToString;
 
@@ -30,6 +30,8 @@ final class Trace {
     private static volatile TraceRing calls;
     private static volatile TraceRing parts;
 
+    /** The beginning of the trace, by {@link System#nanoTime}. */
+    private static long begun;
     /** The time of the clock {@link System#nanoTime} 0, in nanoseconds since 1970. */
     private static long epoch;
 
@@ -40,7 +42,8 @@ final class Trace {
         // Probes must not be the first to use these classes, see Counters.rehearse.
         Describing.isUnderWay();
         TracedValue.before('L', 0, null, null);
-        epoch = System.currentTimeMillis() * 1000000 - System.nanoTime();
+        begun = System.nanoTime();
+        epoch = System.currentTimeMillis() * 1000000 - begun;
         parts = new TraceRing(PARTS);
         calls = new TraceRing(CALLS);
         Latencies.begin();
@@ -59,9 +62,26 @@ final class Trace {
         Latencies.forget();
     }
 
+    /**
+     * Counts a call that ends now, and records it if it is long or failed.
+     *
+     * Does nothing for a call that began before the trace. A method that was under way when an earlier trace ended
+     * still has the probes of that trace, and need not be one of those that are traced now.
+     */
+    static void left(int method, long start, Throwable thrown, Object values) {
+        long end = System.nanoTime();
+        if (start - begun < 0) {
+            return;
+        }
+        Latencies.count(method, end - start);
+        if (end - start >= least || thrown != null && takesThrown) {
+            ended(method, start, end, thrown, values);
+        }
+    }
+
     /** Records a call, unless its thread makes it while it records another one. */
     @OutOfLine
-    static void ended(int method, long start, long end, Throwable thrown, Object values) {
+    private static void ended(int method, long start, long end, Throwable thrown, Object values) {
         boolean isChosen = end - start >= slow || thrown != null && takesThrown;
         TraceRing ring = isChosen ? calls : parts;
         if (ring == null || Threads.isOurs(Thread.currentThread()) || Describing.isUnderWay()) {

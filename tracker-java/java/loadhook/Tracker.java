@@ -128,20 +128,12 @@ public class Tracker {
 
     /** Called before a traced method returns. */
     public static void traceExit(long start, int method) {
-        long end = System.nanoTime();
-        Latencies.count(method, end - start);
-        if (end - start >= Trace.least) {
-            Trace.ended(method, start, end, null, null);
-        }
+        Trace.left(method, start, null, null);
     }
 
     /** Called when an exception leaves a traced method. */
     public static void traceThrown(Throwable thrown, long start, int method) {
-        long end = System.nanoTime();
-        Latencies.count(method, end - start);
-        if (end - start >= Trace.least || Trace.takesThrown) {
-            Trace.ended(method, start, end, thrown, null);
-        }
+        Trace.left(method, start, thrown, null);
     }
 
     // The probes of a trace with values. A list of values is a TracedValue; null is the empty list.
@@ -173,25 +165,15 @@ public class Tracker {
 
     /** Does what the other method of this name does. The result of the call is in front of its arguments. */
     public static void traceExit(Object values, long start, int method) {
-        long end = System.nanoTime();
-        if (Describing.isUnderWay()) {
-            return;
-        }
-        Latencies.count(method, end - start);
-        if (end - start >= Trace.least) {
-            Trace.ended(method, start, end, null, values);
+        if (!Describing.isUnderWay()) {
+            Trace.left(method, start, null, values);
         }
     }
 
     /** Does what the other method of this name does. */
     public static void traceThrown(Throwable thrown, Object values, long start, int method) {
-        long end = System.nanoTime();
-        if (Describing.isUnderWay()) {
-            return;
-        }
-        Latencies.count(method, end - start);
-        if (end - start >= Trace.least || Trace.takesThrown) {
-            Trace.ended(method, start, end, thrown, values);
+        if (!Describing.isUnderWay()) {
+            Trace.left(method, start, thrown, values);
         }
     }
 

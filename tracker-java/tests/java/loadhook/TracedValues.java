@@ -1,6 +1,6 @@
 package loadhook;
 
-/** Records calls with large, odd and many values, and more calls than there is room for. */
+/** Records calls with large, odd and many values, more calls than there is room for, and calls of an earlier trace. */
 public final class TracedValues {
     private static final int CALLS = 100;
     private static final int MANY = 1000;
@@ -70,6 +70,17 @@ public final class TracedValues {
         expect("lost and dropped calls", 2 * MANY, Tracker.dropTraced(0));
         expect("dropped parts", 0, Tracker.dropTraced(1));
         expect("calls after that", 0, Tracker.takeTraced().length());
+
+        long early = Tracker.traceEnter();
+        Tracker.endTrace();
+        Tracker.beginTrace(0, 1, 0);
+        Tracker.traceExit(early, 6);
+        Tracker.traceThrown(new Error(), null, early, 6);
+        ended(7, null);
+        String second = Tracker.takeTraced();
+        expect("calls that began before the trace", 0, lines(second, "call 6 "));
+        expect("calls of the second trace", 1, lines(second, "call 7 "));
+        expect("methods with durations", 1, lines(Tracker.takeLatencies(), "latency "));
         System.out.println("whole");
         System.exit(0);
     }
