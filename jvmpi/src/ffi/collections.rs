@@ -148,6 +148,12 @@ fn deliver_alone(jni: Jni<'_>) {
         return;
     }
     let Queue { finished, freed } = std::mem::take(&mut *queue());
+    let count = finished.max(u32::from(!freed.is_empty()));
+    definitions::ALIVE.fetch_sub(freed.len() as i64, Ordering::Relaxed);
+    // Read at once: while profilers are told of the freed objects, the program makes others, and another collection may
+    // take them away.
+    let is_told = count > 0 && layer::wanted(event::GC_FINISH) != 0;
+    let gc_info = is_told.then(|| info(jni));
     for id in &freed {
         if let Some(to) = definitions::unloaded(*id) {
             layer::send(
@@ -158,9 +164,8 @@ fn deliver_alone(jni: Jni<'_>) {
             );
         }
     }
-    definitions::ALIVE.fetch_sub(freed.len() as i64, Ordering::Relaxed);
     let mut freed = Some(freed);
-    for _ in 0..finished.max(u32::from(freed.as_ref().is_some_and(|it| !it.is_empty()))) {
+    for _ in 0..count {
         let env = layer::id(jni);
         layer::send(
             layer::wanted(event::GC_START),
@@ -173,8 +178,7 @@ fn deliver_alone(jni: Jni<'_>) {
             layer::send(to, event::OBJECT_FREE, env, layer::object_data(id));
         }
         let to = layer::wanted(event::GC_FINISH);
-        if to != 0 {
-            let gc_info = info(jni);
+        if let Some(gc_info) = gc_info {
             layer::send(to, event::GC_FINISH, env, Data { gc_info });
         }
     }
