@@ -1,3 +1,6 @@
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
+
 /**
  * A thread that runs one task after another, each within a time limit.
  *
@@ -10,6 +13,9 @@ final class Worker {
     /** Number of attempts to stop a thread, which may catch ThreadDeath. */
     private static final int STOPS = 5;
     private static final long STOP_NANOS = 300_000_000;
+    /** A task that waits in native code uses no processor time, so it also has a limit of elapsed time, by this factor. */
+    private static final int ELAPSED = 20;
+    private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 
     private final Thread thread;
     private Runnable task;
@@ -31,20 +37,34 @@ final class Worker {
         thread.start();
     }
 
-    /** Runs a task and waits for its end. */
+    /**
+     * Runs a task and waits for its end. The limit is on the task's processor time, because on a busy machine even a
+     * short task may take long. A task that waits for something has the same limit of elapsed time.
+     */
     synchronized End run(Runnable newTask, long milliseconds) throws InterruptedException {
+        long limit = milliseconds * 1_000_000;
+        long began = System.nanoTime();
+        long used = processorTime();
         task = newTask;
         escaped = null;
         notifyAll();
-        long deadline = System.nanoTime() + milliseconds * 1_000_000;
+        long left = limit;
         while (task != null) {
-            long left = deadline - System.nanoTime();
             if (left <= 0) {
                 return stop();
             }
             wait(left / 1_000_000 + 1);
+            long elapsed = System.nanoTime() - began;
+            left = limit - elapsed;
+            if (left <= 0 && thread.getState() == Thread.State.RUNNABLE && elapsed < ELAPSED * limit) {
+                left = limit - (processorTime() - used);
+            }
         }
         return End.DONE;
+    }
+
+    private long processorTime() {
+        return THREADS.getThreadCpuTime(thread.getId());
     }
 
     /** Returns the exception of the last task; null if the task returned. */

@@ -56,8 +56,8 @@ impl Runner {
         self.restarted()
     }
 
-    /// Sets how long a run may take; the default is 300 ms. The rewritten class gets ten times as
-    /// long.
+    /// Sets how much processor time a run may take; the default is 300 ms. The rewritten class gets
+    /// ten times as much.
     #[must_use]
     pub fn with_time_limit(mut self, limit: Duration) -> Runner {
         self.time_limit = limit;

@@ -340,9 +340,9 @@ fn overflows_and_chance_are_no_disagreement() -> Result<()> {
     })
 }
 
-/// Fuzzing needs thousands of pairs a second. The bound is generous for busy machines.
+/// Fuzzing needs thousands of pairs a second, so all pairs are judged by one JVM.
 #[test]
-fn many_pairs_take_little_time() -> Result<()> {
+fn many_pairs_take_one_jvm() -> Result<()> {
     let fine = class("static int twice(int x) { return 2 * x; }")?;
     let bad = patch(&fine, &[0x05, 0x1a, 0x68, 0xac], &[0x05, 0x0b, 0x68, 0xac])?;
     let pairs: Vec<_> = (0..4000)
@@ -355,15 +355,12 @@ fn many_pairs_take_little_time() -> Result<()> {
         })
         .collect();
     let mut runner = Runner::new(&Jdk::find(17)?, &[]);
-    let started = std::time::Instant::now();
     let verdicts = runner.judge_all(&pairs)?;
-    let seconds = started.elapsed().as_secs_f64();
     assert_eq!(
         verdicts.iter().filter(|it| it.rewritten.is_some()).count(),
         1000
     );
-    println!("{:.0} pairs a second", 4000.0 / seconds);
-    assert!(seconds < 20.0, "{seconds}");
+    assert_eq!(runner.processes_started(), 1);
     Ok(())
 }
 
