@@ -128,11 +128,13 @@ fn samples_have_methods_under_way(feature: u32) -> Result<()> {
     program.answer()?;
     let folder = TempDir::new()?;
     let answer = attach(&program, "include=Attached**,timing=sampled", &folder)?;
-    program.order("call 20000000")?;
+    program.order("call 60000000")?;
     let profile = detach(&program, &answer)?;
     let sampling = profile.sampling.as_ref().context("there are no samples")?;
+    // Some samples come while the JVM compiles or changes the code. If all stacks of the thread `main` were cut off, a
+    // third of the samples would be.
     ensure!(
-        sampling.samples > 20 && 10 * sampling.unwalked < sampling.samples,
+        sampling.samples > 20 && 5 * sampling.unwalked < sampling.samples,
         "{} of {} samples do not reach the outermost method",
         sampling.unwalked,
         sampling.samples

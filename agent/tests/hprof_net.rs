@@ -11,12 +11,10 @@ use loadhook_hprof::contents::{Contents, ReadContents, Section};
 use loadhook_hprof::{COLLECT_FIRST, Command as Order};
 use loadhook_testkit::hprof_walk::walk;
 use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::process::PATIENCE;
 
 mod support;
 use support::{agent, compiled, finish};
-
-/// The longest wait for an answer.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The command that runs `Hprof` with an address. The program asks for a dump by a signal, and ends when there is a
 /// file `end`.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::held::{Held, in_container, names, needs_root, send, until};
-use common::watched::{INCLUDE, Watching, attach, classes, looping};
+use common::watched::{INCLUDE, Watching, attach, classes, looping, works};
 use common::{calls, done, folder, loadhook, mode, read};
 use loadhook_testkit::jdk::Jdk;
 use rustix::process::Signal;
@@ -76,19 +76,13 @@ fn a_running_program_is_watched_for_a_while() {
     }
 }
 
-/// Returns the processor time of a process in user mode, in hundredths of a second (proc_pid_stat(5)).
-fn user_ticks(pid: &str) -> u64 {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("the process is alive");
-    let fields = stat.rsplit(')').next().unwrap_or_default();
-    let ticks = fields.split_whitespace().nth(11);
-    ticks.and_then(|ticks| ticks.parse().ok()).unwrap_or(0)
-}
-
 #[test]
 fn without_patterns_only_samples_are_taken() {
     let jvm = looping(17, &[]);
-    // After half a second of processor time, the JVM has compiled the method.
-    until(&jvm.0, || user_ticks(&jvm.pid()) > 50);
+    // Meanwhile the JVM compiles the method.
+    for _ in 0..5 {
+        works(&jvm, &jvm.pid());
+    }
     let folder = folder();
     let result = done(&mut attach(
         folder.path(),
@@ -113,6 +107,7 @@ fn a_signal_ends_the_watching_with_a_table() {
     for signal in [Signal::INT, Signal::TERM] {
         let folder = folder();
         let watching = Watching::start(folder.path(), &jvm.pid(), INCLUDE);
+        works(&jvm, &jvm.pid());
         send(&watching.command, signal);
         let result = watching.end();
         result.expect(0, "", &["watched.Looping.step", "profile: p.pb.gz"]);
@@ -144,6 +139,7 @@ fn a_program_that_ends_leaves_its_profile() {
     let folder = folder();
     let mut jvm = looping(17, &[]);
     let watching = Watching::start(folder.path(), &jvm.pid(), INCLUDE);
+    works(&jvm, &jvm.pid());
     drop(jvm.0.stdin.take());
     let result = watching.end();
     result.expect(0, "", &["watched.Looping.step", "profile: p.pb.gz"]);
@@ -190,6 +186,7 @@ fn a_process_is_watched_by_one_command() {
         jvm.pid()
     );
     second.expect(1, "", &[&said]);
+    works(&jvm, &jvm.pid());
     send(&watching.command, Signal::INT);
     watching.end().expect(0, "", &["watched.Looping.step"]);
     nothing_is_left(&jvm.pid());
@@ -319,6 +316,7 @@ fn a_jvm_in_a_container_is_watched() {
         assert_eq!(left_over(&pid, "1").len(), 1);
         let second = done(&mut attach(folder.path(), &pid, INCLUDE));
         second.expect(1, "", &[" is watched by another loadhook attach"]);
+        works(&jvm, &pid);
         send(&watching.command, Signal::INT);
         let result = watching.end();
         result.expect(0, "", &["watched.Looping.step"]);

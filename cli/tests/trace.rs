@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command};
 use std::thread;
 use std::time::Duration;
 
@@ -39,6 +39,14 @@ fn trace(folder: &Path, pid: &str, options: &[&str]) -> Command {
     let mut command = loadhook(folder, &["trace", pid, "traced.**"]);
     command.args(options);
     command
+}
+
+/// Waits until the command says that it traces.
+fn begun(command: &mut Child) -> impl Iterator<Item = String> + use<> {
+    let stderr = command.stderr.take().expect("the stream is a pipe");
+    let mut said = BufReader::new(stderr).lines().map_while(Result::ok);
+    assert!(said.any(|line| line.contains("tracing process")));
+    said
 }
 
 /// Returns the traced calls of a method from the command's lines of JSON.
@@ -78,7 +86,7 @@ fn slow_calls_are_shown_with_their_parts_and_stacks() {
     let inside =
         |call: &&Value| below(call) == [(1, "traced.Slow::query"), (2, "traced.Slow::pause")];
     let call = handles.iter().find(inside).expect("a call with its parts");
-    assert!((30..1000).contains(&millis(call)), "{call}");
+    assert!(millis(call) >= 30, "{call}");
     assert_eq!(call["thrown"], Value::Null);
     let top = call["stack"][0].as_str().expect("a text");
     assert!(top.contains("traced.Slow.handle(Slow.java:"), "{top}");
@@ -162,9 +170,7 @@ fn one_trace_at_a_time() {
     let watching = Watching::start(folder.path(), &pid, &[]);
     let mut first = spawned(&mut trace(folder.path(), &pid, &["-o", "first"]));
     let _limit = process::limit(&first);
-    let stderr = first.stderr.take().expect("the stream is a pipe");
-    let mut said = BufReader::new(stderr).lines().map_while(Result::ok);
-    assert!(said.any(|line| line.contains("tracing process")));
+    let _said = begun(&mut first);
     let short = ["--slower", "10ms", "--count", "1"];
     let refused = done(&mut trace(folder.path(), &pid, &short));
     refused.expect(
@@ -270,19 +276,24 @@ fn calls_are_shown_with_their_values() {
 fn signals_and_ends_of_programs_end_a_trace() {
     let jvm = slow(17, &[]);
     let folder = folder();
-    let mut command = trace(folder.path(), &jvm.pid(), &["--slower", "10ms", "-o", "t"]);
-    let first = spawned(&mut command);
-    thread::sleep(Duration::from_secs(2));
+    let mut command = trace(folder.path(), &jvm.pid(), &["--slower", "10ms"]);
+    let mut first = spawned(&mut command);
+    let _limit = process::limit(&first);
+    let stdout = first.stdout.take().expect("the stream is a pipe");
+    let mut shown = BufReader::new(stdout).lines().map_while(Result::ok);
+    assert!(shown.any(|line| line.contains("traced.Slow::handle")));
     send(&first, Signal::INT);
+    shown.for_each(drop);
     let result = ended(process::end(first).expect("the process ends"));
     assert_eq!(result.code, Some(0), "{}", result.err);
-    let text = fs::read_to_string(folder.path().join("t")).expect("the file was written");
-    assert!(text.contains("traced.Slow::handle"), "{text}");
-    let second = spawned(&mut command);
-    thread::sleep(Duration::from_secs(2));
+    assert!(result.err.contains(" shown"), "{}", result.err);
+    let mut second = spawned(command.args(["-o", "t"]));
+    let _limit = process::limit(&second);
+    let said = begun(&mut second);
     jvm.ends_well();
-    let result = ended(process::end(second).expect("the process ends"));
-    assert!(result.err.contains("has ended"), "{}", result.err);
+    let end: String = said.collect();
+    assert!(end.contains("has ended"), "{end}");
+    second.wait().expect("the process ends");
 }
 
 /// A stopped program gives no reply, so the command gives up after some time. The agent leaves when the program goes
@@ -293,9 +304,7 @@ fn a_stopped_program_is_given_up() {
     let folder = folder();
     let mut stopped = spawned(&mut trace(folder.path(), &jvm.pid(), &["-o", "t"]));
     let _limit = process::limit(&stopped);
-    let stderr = stopped.stderr.take().expect("the stream is a pipe");
-    let mut said = BufReader::new(stderr).lines().map_while(Result::ok);
-    assert!(said.any(|line| line.contains("tracing process")));
+    let said = begun(&mut stopped);
     jvm.send(Signal::STOP);
     send(&stopped, Signal::INT);
     let end: String = said.collect();

@@ -1,11 +1,16 @@
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.ReentrantLock;
 
 /** Threads that wait for each other all the time, while an agent comes and leaves. */
 public final class Contended {
+    /** Number of naps until the order "work" is carried out, however long they take. */
+    static final int NAPS = 120;
+
     static final Object monitor = new Object();
     static final ReentrantLock lock = new ReentrantLock();
+    static final AtomicInteger naps = new AtomicInteger();
 
     static void work() {
         while (true) {
@@ -24,6 +29,7 @@ public final class Contended {
     static void nap() {
         try {
             Thread.sleep(1);
+            naps.incrementAndGet();
         } catch (InterruptedException gone) {
             throw new IllegalStateException(gone);
         }
@@ -39,10 +45,11 @@ public final class Contended {
         System.out.println("ready");
         BufferedReader orders = new BufferedReader(new InputStreamReader(System.in));
         while (orders.readLine().equals("work")) {
-            Thread.sleep(200);
             boolean areAlive = true;
-            for (Thread thread : threads) {
-                areAlive &= thread.isAlive();
+            for (int end = naps.get() + NAPS; areAlive && naps.get() - end < 0; Thread.sleep(5)) {
+                for (Thread thread : threads) {
+                    areAlive &= thread.isAlive();
+                }
             }
             // A thread that an error ends is not alive.
             System.out.println(areAlive ? "done" : "none");

@@ -47,8 +47,8 @@ public final class Hprof {
     }
 
     static void burn(long millis) {
-        long end = System.nanoTime() + millis * 1_000_000;
-        while (System.nanoTime() < end) {
+        // A known amount of work, so that there is something to sample however busy the machine is.
+        for (long left = 8 * millis; left > 0; left--) {
             long own = 0;
             for (int at = 0; at < 100_000; at++) {
                 own = own * 31 + at;

@@ -1,5 +1,6 @@
 //! A JVM that calls a method again and again, and `loadhook attach` that watches it.
 
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -7,7 +8,7 @@ use std::process::{Child, Command};
 use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::{process, source};
 
-use super::held::{Held, spawned};
+use super::held::{Held, spawned, until};
 use super::{Done, loadhook};
 
 pub(crate) fn classes() -> PathBuf {
@@ -26,6 +27,29 @@ pub(crate) fn looping(feature: u32, options: &[&str]) -> Held {
     let mut command = Command::new(java.get_program());
     command.args(options).arg("-cp").arg(classes());
     Held::wait(command.arg("watched.Looping"))
+}
+
+/// Returns the processor time of the thread that loops, in hundredths of a second (proc_pid_stat(5)).
+fn looped(pid: &str) -> u64 {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).expect("the process is alive");
+    let stats = threads.flatten().map(|thread| thread.path().join("stat"));
+    let mut stats = stats.filter_map(|stat| fs::read_to_string(stat).ok());
+    let stat = stats.find(|stat| stat.contains(" (looping) "));
+    let stat = stat.expect("the thread is alive");
+    let ticks = stat
+        .rsplit(')')
+        .next()
+        .and_then(|rest| rest.split_whitespace().nth(11));
+    ticks
+        .and_then(|ticks| ticks.parse().ok())
+        .expect("a number")
+}
+
+/// Waits until the program has looped for another 0.1 s of processor time, however busy the machine is. `pid` is the
+/// JVM's process id, which differs from that of `jvm` if the JVM is in a container.
+pub(crate) fn works(jvm: &Held, pid: &str) {
+    let before = looped(pid);
+    until(&jvm.0, || looped(pid) >= before + 10);
 }
 
 /// Makes the command `loadhook attach PID -o p.pb.gz OPTION…`.
