@@ -23,16 +23,13 @@ type Book = BTreeMap<String, (u64, u64)>;
 struct Booked {
     feature: u32,
     jar: PathBuf,
-    _folder: TempDir,
 }
 
 impl Booked {
     fn new(feature: u32) -> Result<Self> {
-        let folder = TempDir::new()?;
         Ok(Booked {
             feature,
-            jar: support::java_agent("Allocations", folder.path())?,
-            _folder: folder,
+            jar: support::java_agent("Allocations")?,
         })
     }
 

@@ -158,7 +158,7 @@ fn changes_keep_counts_exact(feature: u32) -> Result<()> {
 /// Another agent retransforms the class again and again while the choice of methods changes.
 fn another_agent_changes_the_class_at_the_same_time(feature: u32) -> Result<()> {
     let folder = TempDir::new()?;
-    let jar = java_agent("Controlled", folder.path())?;
+    let jar = java_agent("Controlled")?;
     let java_agent = format!("-javaagent:{}", jar.display());
     let mut program = Running::start(feature, "Controlled", &[&java_agent])?;
     program.answer()?;
@@ -188,7 +188,7 @@ fn another_agent_changes_the_class_at_the_same_time(feature: u32) -> Result<()> 
 /// The agent is loaded before another one, which sees the bytes that the first one makes.
 fn probes_are_taken_out_again(feature: u32) -> Result<()> {
     let folder = TempDir::new()?;
-    let jar = java_agent("Controlled", folder.path())?;
+    let jar = java_agent("Controlled")?;
     let file = folder.path().join("profile.pb.gz");
     let path = from_start("include=none", &file)?;
     let java_agent = format!("-javaagent:{}", jar.display());

@@ -4,7 +4,6 @@
 use anyhow::{Context, Result, ensure};
 use loadhook_profile::{Amount, Seen, Site};
 use loadhook_text::count;
-use tempfile::TempDir;
 
 mod support;
 use support::marks::{allocations, by_mark, run_kept};
@@ -24,8 +23,7 @@ fn buffers(feature: u32) -> &'static [&'static str] {
 }
 
 fn run(feature: u32, options: &str, count: &str, jvm: &[&str]) -> Result<Finished> {
-    let folder = TempDir::new()?;
-    let jar = support::java_agent("Everything", folder.path())?;
+    let jar = support::java_agent("Everything")?;
     let java_agent = format!("-javaagent:{}", jar.display());
     Program::new(feature, "Everything")
         .options(options)

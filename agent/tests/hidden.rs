@@ -4,7 +4,7 @@
 use anyhow::{Result, ensure};
 use loadhook_profile::Profile;
 
-use support::{Finished, Program, compiled, java_agent};
+use support::{Finished, Program, java_agent};
 
 mod support;
 
@@ -164,10 +164,8 @@ fn every_collector() -> Result<()> {
 /// The JVM cannot retransform hidden classes, so a note names those that were defined before the
 /// agent could instrument them.
 fn early_classes_are_named(feature: u32) -> Result<()> {
-    let folder = tempfile::tempdir()?;
-    let jar = java_agent("Hidden", folder.path())?;
+    let jar = java_agent("Hidden")?;
     let option = format!("-javaagent:{}", jar.display());
-    ensure!(compiled("Hidden")?.is_dir());
     let run = Program::new(feature, "Hidden")
         .jvm(&[&option])
         .args(&["early"])

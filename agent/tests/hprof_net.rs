@@ -33,9 +33,7 @@ fn command(feature: u32, folder: &Path, options: &str, port: u16) -> Result<Comm
         "-agentpath:{}=hprof:{options},net=127.0.0.1:{port}",
         agent.display()
     ));
-    java.arg("-cp")
-        .arg(compiled("Hprof")?)
-        .args(["Hprof", "300"]);
+    java.arg("-cp").arg(compiled()?).args(["Hprof", "300"]);
     Ok(java)
 }
 

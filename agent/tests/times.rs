@@ -1,22 +1,18 @@
 //! Compares times measured in real JVMs with the program's own measurements.
 
-use std::path::Path;
-
 use anyhow::{Context, Result, ensure};
 use loadhook_profile::Profile;
 use loadhook_profile::analysis::figures;
 use loadhook_profile::format::pprof;
 use loadhook_testkit::jdk::Jdk;
-use loadhook_testkit::{paths, process, source};
+use loadhook_testkit::{paths, process};
+
+mod support;
+use support::compiled;
 
 /// Runs `Times.java`. Returns the number that it printed, and the profile.
 fn run(feature: u32, options: &str) -> Result<(f64, Profile)> {
     let folder = tempfile::tempdir()?;
-    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java/Times.java");
-    let classes = source::compile_once("Times", std::slice::from_ref(&program), |javac| {
-        javac.args(["-g", "--release", "17"]).arg(&program);
-        Ok(())
-    })?;
     let file = folder.path().join("profile.pb.gz");
     let mut java = Jdk::find(feature)?.java();
     java.arg(format!(
@@ -24,7 +20,7 @@ fn run(feature: u32, options: &str) -> Result<(f64, Profile)> {
         paths::agent_library()?.display(),
         file.display()
     ));
-    java.arg("-cp").arg(classes).arg("Times");
+    java.arg("-cp").arg(compiled()?).arg("Times");
     let output = process::output(&mut java)?;
     let twin = output.lines().find_map(|line| line.strip_prefix("twin "));
     let twin = twin

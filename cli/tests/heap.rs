@@ -6,6 +6,7 @@ use std::fs;
 use std::process::Command;
 
 use common::{done, folder, in_environment, loadhook};
+use loadhook_testkit::source;
 
 /// Makes a heap dump: runs a program that dumps its own heap.
 fn dump(folder: &std::path::Path) {
@@ -14,7 +15,6 @@ fn dump(folder: &std::path::Path) {
 
 /// Makes a heap dump with `held` objects of the class `Held`.
 fn dump_of(held: u32, file: &str, folder: &std::path::Path) {
-    let source = folder.join("Dump.java");
     let text = r#"
         public class Dump {
             static final class Held { int number; }
@@ -25,9 +25,10 @@ fn dump_of(held: u32, file: &str, folder: &std::path::Path) {
                     com.sun.management.HotSpotDiagnosticMXBean.class).dumpHeap(args[0], true);
             }
         }"#;
-    fs::write(&source, text).expect("the test file can be written");
+    let classes = source::compile(17, &[("Dump.java", text)]).expect("the program compiles");
     let mut java: Command = in_environment("java".as_ref(), folder);
-    java.args(["-Xshare:auto", &format!("-Dheld={held}"), "Dump.java", file]);
+    java.arg(format!("-Dheld={held}")).arg("-cp").arg(classes);
+    java.args(["Dump", file]);
     let made = done(&mut java);
     assert_eq!(made.code, Some(0), "{}", made.err);
 }

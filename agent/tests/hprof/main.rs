@@ -36,7 +36,7 @@ fn command_of(program: &str, feature: u32, folder: &Path, options: &str) -> Resu
         java.env_remove(variable);
     }
     java.arg(format!("-agentpath:{}=hprof:{options}", agent()?.display()));
-    java.arg("-cp").arg(compiled(program)?).arg(program);
+    java.arg("-cp").arg(compiled()?).arg(program);
     Ok(java)
 }
 

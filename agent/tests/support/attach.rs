@@ -136,7 +136,7 @@ impl Running {
             .args(["--add-opens", "java.base/java.lang=ALL-UNNAMED"])
             .args(jvm)
             .arg("-cp")
-            .arg(super::compiled(main)?)
+            .arg(super::compiled()?)
             .arg(main)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped());

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use tempfile::TempDir;
 
 use crate::jdk::Jdk;
 use crate::{paths, process};
@@ -36,6 +35,15 @@ pub fn compile_once(
         source.file_name().hash(&mut hasher);
         text.hash(&mut hasher);
     }
+    once(name, &hasher, arguments)
+}
+
+/// Compiles sources unless the folder of this name and hash exists. Returns the folder.
+fn once(
+    name: &str,
+    hasher: &DefaultHasher,
+    arguments: impl FnOnce(&mut Command) -> Result<()>,
+) -> Result<PathBuf> {
     let folder = paths::target()
         .join("loadhook-tests")
         .join(format!("{name}-{:016x}", hasher.finish()));
@@ -62,36 +70,27 @@ pub fn jar(archive: &Path, options: &[&str], content: &Path) -> Result<()> {
     process::output(jar.arg("-C").arg(content).arg(".")).map(drop)
 }
 
-/// Compiles sources by JDK 17's `javac -g`. Each source comes with its file name. Returns the
-/// folder of the classes.
+/// Compiles sources by JDK 17's `javac -g`, once for all tests and all runs. Each source comes with
+/// its file name. Returns the folder of the classes, in which nothing may be changed.
 ///
 /// `release` is the value of `--release`: 8 gives class files of version 52, 17 gives 61.
 ///
 /// # Errors
 ///
 /// When JDK 17 is missing or a source does not compile.
-pub fn compile(release: u32, sources: &[(&str, &str)]) -> Result<TempDir> {
+pub fn compile(release: u32, sources: &[(&str, &str)]) -> Result<PathBuf> {
+    let mut hasher = DefaultHasher::new();
+    (release, sources).hash(&mut hasher);
     let folder = tempfile::tempdir()?;
-    let sources_folder = tempfile::tempdir()?;
-    let mut javac = Jdk::find(17)?.javac()?;
-    javac
-        .args([
-            "-g",
-            "-nowarn",
-            "-Xlint:-options",
-            "-encoding",
-            "UTF-8",
-            "--release",
-        ])
-        .arg(release.to_string());
-    javac.arg("-d").arg(folder.path());
-    for (name, text) in sources {
-        let file = sources_folder.path().join(name);
-        fs::write(&file, text)?;
-        javac.arg(file);
-    }
-    process::output(&mut javac).context("a source in a test does not compile")?;
-    Ok(folder)
+    once("sources", &hasher, |javac| {
+        javac.args(["-g", "--release", &release.to_string()]);
+        for (name, text) in sources {
+            let file = folder.path().join(name);
+            fs::write(&file, text)?;
+            javac.arg(file);
+        }
+        Ok(())
+    })
 }
 
 /// Compiles the class `name`, and returns its bytes.
@@ -101,7 +100,7 @@ pub fn compile(release: u32, sources: &[(&str, &str)]) -> Result<TempDir> {
 /// Fails as [`compile`] does, and if the source has no such class.
 pub fn compile_one(release: u32, name: &str, text: &str) -> Result<Vec<u8>> {
     let folder = compile(release, &[(&format!("{name}.java"), text)])?;
-    let file = folder.path().join(format!("{name}.class"));
+    let file = folder.join(format!("{name}.class"));
     fs::read(&file).with_context(|| format!("the source has no class {name}"))
 }
 

@@ -21,9 +21,15 @@ class Loud { static { System.out.println(\"initialised\"); System.exit(3); } sta
 
 fn tree() -> Result<tempfile::TempDir> {
     let tracker = include_str!("../java/loadhook/Tracker.java");
-    let folder = compile(8, &[("Base.java", SOURCE), ("Tracker.java", tracker)])?;
+    let classes = compile(8, &[("Base.java", SOURCE), ("Tracker.java", tracker)])?;
     // The tree has no tracker. The tool finds the tracker among the kit's Java programs.
-    fs::remove_dir_all(folder.path().join("loadhook"))?;
+    let folder = tempfile::tempdir()?;
+    let package = folder.path().join("p");
+    fs::create_dir(&package)?;
+    for class in fs::read_dir(classes.join("p"))? {
+        let class = class?;
+        fs::copy(class.path(), package.join(class.file_name()))?;
+    }
     Ok(folder)
 }
 

@@ -151,7 +151,7 @@ fn the_tracker_tells_balance_from_imbalance() -> Result<()> {
             17,
             &[("Tracker.java", tracker), ("Pair.java", &text)],
         )?;
-        anyhow::Ok(std::fs::read(folder.path().join("Pair.class"))?)
+        anyhow::Ok(std::fs::read(folder.join("Pair.class"))?)
     };
     let plain = source("public static Object run() { return 1; }")?;
     let balanced = source(

@@ -17,7 +17,7 @@ const SOURCE: &str = "package p; public class Good {\n static int choose(int x) 
 
 fn good() -> Result<Vec<u8>> {
     let folder = loadhook_testkit::source::compile(17, &[("Good.java", SOURCE)])?;
-    Ok(fs::read(folder.path().join("p/Good.class"))?)
+    Ok(fs::read(folder.join("p/Good.class"))?)
 }
 
 /// Makes `choose` ill-typed: `fconst_0, ireturn` instead of `iconst_1, ireturn`.
@@ -240,9 +240,9 @@ fn the_hierarchy_comes_from_the_original() -> Result<()> {
     let source = "package p; class Base {} class Left extends Base {} class Right extends Base {}
         public class User { static Base pick(boolean b) { return b ? new Left() : new Right(); } }";
     let folder = loadhook_testkit::source::compile(17, &[("User.java", source)])?;
-    let user = fs::read(folder.path().join("p/User.class"))?;
+    let user = fs::read(folder.join("p/User.class"))?;
     let rewritten = tree(&user, "p/User.class")?;
-    verify_tree(rewritten.path(), folder.path())?.require_clean()?;
+    verify_tree(rewritten.path(), &folder)?.require_clean()?;
     let report = verify_tree(rewritten.path(), tree(&user, "p/User.class")?.path())?;
     assert_eq!(
         report.known.len(),

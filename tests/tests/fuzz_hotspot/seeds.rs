@@ -10,6 +10,7 @@ use loadhook_testkit::pairs::Runner;
 use loadhook_testkit::{corpus, paths, source};
 use std::fs;
 use std::path::Path;
+use std::sync::Mutex;
 
 use crate::trials::PATIENCE;
 
@@ -61,8 +62,27 @@ fn large() -> (String, String) {
     ("Large.java".to_owned(), source)
 }
 
-/// Returns the seeds from the sources in `fuzz_seeds` and from the golden inputs.
+/// Returns the seeds from the sources in `fuzz_seeds` and from the golden inputs. They are made once.
 pub(crate) fn own_seeds() -> Result<Vec<Vec<u8>>> {
+    static SEEDS: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
+    made_once(&SEEDS, make_own_seeds)
+}
+
+/// Returns the classes in `seeds`, after making them if there are none. Other threads wait meanwhile.
+fn made_once(
+    seeds: &Mutex<Vec<Vec<u8>>>,
+    make: impl FnOnce() -> Result<Vec<Vec<u8>>>,
+) -> Result<Vec<Vec<u8>>> {
+    let mut seeds = seeds
+        .lock()
+        .map_err(|_| anyhow::anyhow!("a thread panicked"))?;
+    if seeds.is_empty() {
+        *seeds = make()?;
+    }
+    Ok(seeds.clone())
+}
+
+fn make_own_seeds() -> Result<Vec<Vec<u8>>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz_seeds");
     let mut sources = vec![large()];
     for entry in fs::read_dir(&folder)? {
@@ -90,7 +110,7 @@ pub(crate) fn own_seeds() -> Result<Vec<Vec<u8>>> {
             .map(|it| (it.0.as_str(), it.1.as_str()))
             .collect();
         let folder = source::compile(release, &fitting)?;
-        for file in corpus::walk(folder.path())? {
+        for file in corpus::walk(&folder)? {
             let class = fs::read(file)?;
             if release == 8 {
                 let mut old = Class::parse(&class).context("javac's class")?;
@@ -113,8 +133,13 @@ pub(crate) fn own_seeds() -> Result<Vec<Vec<u8>>> {
 }
 
 /// Returns the seeds from the hand-made golden inputs, and from the smaller classes at the limits
-/// of the format.
+/// of the format. They are made once.
 pub(crate) fn handmade_seeds() -> Result<Vec<Vec<u8>>> {
+    static SEEDS: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
+    made_once(&SEEDS, make_handmade_seeds)
+}
+
+fn make_handmade_seeds() -> Result<Vec<Vec<u8>>> {
     let golden = loadhook_golden::handmade::all()
         .into_iter()
         .map(|it| it.bytes);

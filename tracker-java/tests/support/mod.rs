@@ -8,6 +8,7 @@ pub mod profile;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -15,7 +16,7 @@ use anyhow::{Context, Result, bail};
 use loadhook_rewrite::class::Member;
 use loadhook_rewrite::{ClassFile, Options, Outcome, Probes, Rewriter, Selector};
 use loadhook_testkit::jdk::Jdk;
-use loadhook_testkit::{corpus, process};
+use loadhook_testkit::{corpus, paths, process, source};
 use profile::Profile;
 use tempfile::TempDir;
 
@@ -212,20 +213,26 @@ pub fn java(file: &str) -> PathBuf {
         .join(file)
 }
 
+/// Compiles sources against the classes in a folder, and adds the new classes to the folder. The
+/// compiler runs only once for the same sources and classes.
 pub fn compile(folder: &Path, sources: &[PathBuf]) -> Result<()> {
-    let mut javac = Jdk::find(17)?.javac()?;
-    javac.args([
-        "--release",
-        "8",
-        "-g",
-        "-nowarn",
-        "-Xlint:-options",
-        "-encoding",
-        "UTF-8",
-        "-cp",
-    ]);
-    javac.arg(folder).arg("-d").arg(folder).args(sources);
-    process::output(&mut javac).map(drop)
+    let mut hasher = DefaultHasher::new();
+    for file in paths::files(folder, "class")? {
+        file.strip_prefix(folder)?.hash(&mut hasher);
+        fs::read(&file)?.hash(&mut hasher);
+    }
+    let name = format!("tracker-{:016x}", hasher.finish());
+    let classes = source::compile_once(&name, sources, |javac| {
+        javac.args(["--release", "8", "-g", "-cp"]).arg(folder);
+        javac.args(sources);
+        Ok(())
+    })?;
+    for file in paths::files(&classes, "class")? {
+        let copy = folder.join(file.strip_prefix(&classes)?);
+        fs::create_dir_all(copy.parent().context("a file is in a folder")?)?;
+        fs::copy(&file, copy)?;
+    }
+    Ok(())
 }
 
 /// The counts in lines `expect name count`, which a program printed about itself.
