@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use anyhow::{Result, bail};
 
-use crate::jdk::Jdk;
+use crate::jdk::{Jdk, QUICK};
 use crate::{paths, source};
 
 /// Returns the folder of the compiled programs, for a class path.
@@ -25,15 +25,20 @@ pub fn classes() -> Result<&'static Path> {
     }
 }
 
-/// Makes a command that runs the `main` of one of the programs: `java <jvm_args> -cp <classes>
-/// <class>`.
+/// Makes a command that runs the `main` of one of the programs: `java <QUICK> <jvm_args> -cp
+/// <classes> <class>`.
 ///
 /// # Errors
 ///
 /// Fails as [`classes`] does.
 pub fn java(jdk: &Jdk, jvm_args: &[&str], class: &str) -> Result<Command> {
     let mut command = jdk.java();
-    command.args(jvm_args).arg("-cp").arg(classes()?).arg(class);
+    command
+        .args(QUICK)
+        .args(jvm_args)
+        .arg("-cp")
+        .arg(classes()?)
+        .arg(class);
     Ok(command)
 }
 

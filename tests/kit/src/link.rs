@@ -43,7 +43,7 @@ pub fn link_tree(jdk: &Jdk, tree: &Path, class_path: &[&Path]) -> Result<Vec<Lin
 ///
 /// Fails as [`link_tree`] does.
 pub fn link_jars(jdk: &Jdk, jars: &[PathBuf]) -> Result<Vec<Linked>> {
-    let options = ["-Xmx2g", "-XX:+UseSerialGC", "-Dstdout.encoding=UTF-8"];
+    let options = ["-Xmx2g", "-Dstdout.encoding=UTF-8"];
     let mut command = java_tools::java(jdk, &options, "LinkJars")?;
     let output = process::output(command.args(jars))?;
     parse(&output).context("LinkJars printed unexpected output")

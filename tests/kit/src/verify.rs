@@ -114,11 +114,7 @@ pub fn verify_originals(tree: &Path) -> Result<VerifyReport> {
 }
 
 fn command() -> Result<Command> {
-    java_tools::java(
-        &Jdk::find(25)?,
-        &["-XX:+UseParallelGC", "-Dstdout.encoding=UTF-8"],
-        "VerifyTree",
-    )
+    java_tools::java(&Jdk::find(25)?, &["-Dstdout.encoding=UTF-8"], "VerifyTree")
 }
 
 fn run(command: &mut Command) -> Result<VerifyReport> {

@@ -35,9 +35,7 @@ pub(crate) struct Seen {
 /// ignored.
 pub(crate) fn print(jdk: &Jdk, files: &[PathBuf]) -> Result<String> {
     let mut command: Command = jdk.tool("javap")?;
-    // The first two options shorten the start of `javap`; the last two prevent a `?` in place of a
-    // letter that is not ASCII.
-    command.args(["-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC"]);
+    // The encodings prevent a `?` in place of a letter that is not ASCII.
     command
         .args([
             "-J-Dfile.encoding=UTF-8",
