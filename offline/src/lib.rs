@@ -45,7 +45,7 @@ pub use crate::plan::{Plan, Tracker};
 pub use crate::tally::{Detail, Identified, Names, Tally};
 pub use crate::tracker::jar as tracker_jar;
 pub use crate::tree::NewFolder;
-use crate::units::{Units, place};
+use crate::units::{Assignment, Units, place};
 use loadhook_text::printable_bytes;
 
 /// Approximate number of bytes of classes that are in memory at a time.
@@ -146,6 +146,40 @@ impl<'a> Offline<'a> {
         Ok(false)
     }
 
+    /// Assigns ids to the class at `path`, and the class that its probes call; `None` if the class
+    /// stays as it is. Messages call the class `name`.
+    fn assign(
+        &mut self,
+        units: &mut Units,
+        path: &str,
+        name: &str,
+        facts: &Facts,
+    ) -> Result<Option<Assignment>, Error> {
+        if !self.is_fresh(name, facts)? {
+            return Ok(None);
+        }
+        if facts.symbols > MOST_SYMBOLS {
+            let fault = format!(
+                "the names of its methods have {} bytes, more than {MOST_SYMBOLS}",
+                facts.symbols
+            );
+            self.tally.unreadable.push(format!("{name}: {fault}"));
+            return Ok(None);
+        }
+        self.budget.take(facts.symbols, name)?;
+        let assignment = units.assign(path, facts, &mut self.outside);
+        if assignment.is_none() {
+            self.tally.other_files += 1;
+            if place(path, &facts.name).is_none() {
+                let class = printable_bytes(&facts.name).replace('/', ".");
+                let line =
+                    format!("{name}: class {class} is not where a class loader would look for it");
+                self.tally.left_out.push(line);
+            }
+        }
+        Ok(assignment)
+    }
+
     /// Rewrites classes of one archive or folder in parallel. The name of a class is its path in
     /// the archive or folder; messages put `prefix` before the name. The result is `None` for each
     /// class that stays as it is.
@@ -168,30 +202,7 @@ impl<'a> Offline<'a> {
         for ((path, _), facts) in classes.iter().zip(&facts) {
             let name = shown(path);
             let assignment = match facts {
-                Ok(facts) if !self.is_fresh(&name, facts)? => None,
-                Ok(facts) if facts.symbols > MOST_SYMBOLS => {
-                    let fault = format!(
-                        "the names of its methods have {} bytes, more than {MOST_SYMBOLS}",
-                        facts.symbols
-                    );
-                    self.tally.unreadable.push(format!("{name}: {fault}"));
-                    None
-                }
-                Ok(facts) => {
-                    self.budget.take(facts.symbols, &name)?;
-                    let assignment = units.assign(path, facts, &mut self.outside);
-                    if assignment.is_none() {
-                        self.tally.other_files += 1;
-                        if place(path, &facts.name).is_none() {
-                            let class = printable_bytes(&facts.name).replace('/', ".");
-                            let line = format!(
-                                "{name}: class {class} is not where a class loader would look for it"
-                            );
-                            self.tally.left_out.push(line);
-                        }
-                    }
-                    assignment
-                }
+                Ok(facts) => self.assign(units, path, &name, facts)?,
                 Err(fault) => {
                     self.tally.unreadable.push(format!("{name}: {fault}"));
                     None

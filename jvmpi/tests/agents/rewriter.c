@@ -75,7 +75,7 @@ static void on_hook(JVMPI_Event *event) {
         return;
     }
     hooks++;
-    hooks_of_program += find_text(data, length, "Judged.java") != NULL;
+    hooks_of_program += find_text(data, length, "Judged") != NULL;
     const unsigned char *text = find_text(data, length, ORIGINAL);
     if (text) {
         size_t before = text - data, removed = 3 + strlen(ORIGINAL), size = strlen(REPLACED);

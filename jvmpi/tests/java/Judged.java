@@ -1,5 +1,4 @@
 import java.io.File;
-import java.io.InputStream;
 import java.lang.reflect.Constructor;
 import java.lang.reflect.Method;
 import java.util.concurrent.locks.LockSupport;
@@ -50,7 +49,7 @@ public class Judged {
         for (int i = 0; i < COLLECTIONS; i++) {
             System.gc();
         }
-        numbers();
+        JudgedNumbers.print();
     }
 
     // Methods
@@ -419,24 +418,9 @@ public class Judged {
         static int value = 6;
     }
 
-    static class Loader extends ClassLoader {
-        @Override
-        protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
-            if (!name.equals("Judged$Loaded")) {
-                return super.loadClass(name, resolve);
-            }
-            try (InputStream stream = Judged.class.getResourceAsStream("Judged$Loaded.class")) {
-                byte[] bytes = stream.readAllBytes();
-                return defineClass(name, bytes, 0, bytes.length);
-            } catch (java.io.IOException e) {
-                throw new ClassNotFoundException(name, e);
-            }
-        }
-    }
-
     static void loads() throws ReflectiveOperationException {
         for (int i = 0; i < LOADERS; i++) {
-            sink = Class.forName("Judged$Loaded", true, new Loader()).getDeclaredFields().length;
+            sink = Class.forName("Judged$Loaded", true, new JudgedLoader()).getDeclaredFields().length;
         }
     }
 
@@ -506,58 +490,5 @@ public class Judged {
                 return "no";
             }
         }
-    }
-
-    // Numbers
-
-    static void edge(String caller, String callee, int count) {
-        System.out.println("edge Judged." + caller + " > Judged" + callee + " " + count);
-    }
-
-    static void total(String name, int count) {
-        System.out.println("total " + name + " " + count);
-    }
-
-    static void numbers() {
-        edge("main", ".calls", 1);
-        edge("calls", ".leaf", CALLS);
-        edge("calls", ".recursive", 1);
-        edge("recursive", ".recursive", 10);
-        edge("exceptions", ".catches", THROWS);
-        edge("catches", ".passes", THROWS);
-        edge("passes", ".throwsAlways", THROWS);
-        edge("throwsAlways", "$Fault.<init>", THROWS);
-        edge("catches", ".after", THROWS);
-        edge("constructors", "$Failing.<init>", CONSTRUCTIONS);
-        edge("constructors", ".after", CONSTRUCTIONS / 2);
-        System.out.println("edge Judged$Failing.<init> > Judged$Failing.check " + CONSTRUCTIONS);
-        System.out.println("edge Judged$Failing.<init> > Judged$Base.<init> " + CONSTRUCTIONS / 2);
-        edge("overflow", ".afterOverflow", 1);
-        System.out.println("edge Judged$Worker.run > Judged$Worker.work " + WORKERS * WORK);
-        edge("makesItems", "$Item.<init>", ITEMS);
-        edge("clones", "$Item.copy", CLONES);
-        edge("chain", "$Node.<init>", NODES);
-        System.out.println("edge Judged$Node.<init> > Judged$Origin.<init> " + NODES);
-        total("branches-taken", 3);
-        total("table-keys", 4 + 5 + 6 + 7 + 8 + 9);
-        // The default counts as the pair behind the last one.
-        total("lookup-pairs", 3 + 0 + 3 + 1 + 3 + 3);
-        total("threads-worker", WORKERS);
-        int contended = ROUNDS + (System.getProperty("judged.marker") == null ? 0 : 1);
-        total("threads-contender", contended);
-        total("contended", contended);
-        total("waits", waits);
-        total("sleeps", SLEEPS);
-        total("allocated-Judged$Item", ITEMS + REFLECTED + CLONES);
-        total("live-Judged$Item", KEPT);
-        total("site-Judged.makesItems", ITEMS);
-        total("site-Judged.reflects", REFLECTED);
-        total("site-Judged$Item.copy", CLONES);
-        total("large-arrays", LARGE);
-        total("arrays-Judged$Item", ITEM_ARRAYS);
-        total("loads-Judged$Loaded", LOADERS);
-        total("unloads-Judged$Loaded", LOADERS);
-        total("nodes", NODES);
-        total("collections", COLLECTIONS);
     }
 }

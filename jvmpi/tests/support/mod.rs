@@ -99,9 +99,11 @@ impl Run {
 
     /// Runs the program, whatever its end.
     pub(crate) fn ended(&self) -> Result<Output> {
-        let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java/Judged.java");
-        let classes = source::compile_once("Judged", std::slice::from_ref(&program), |javac| {
-            javac.args(["-g", "--release", "11"]).arg(&program);
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java");
+        let sources = ["Judged.java", "JudgedLoader.java", "JudgedNumbers.java"];
+        let sources = sources.map(|source| folder.join(source));
+        let classes = source::compile_once("Judged", &sources, |javac| {
+            javac.args(["-g", "--release", "11"]).args(&sources);
             Ok(())
         })?;
         let mut java = Jdk::find(self.feature)?.java();

@@ -35,10 +35,7 @@ final class Threads {
 
     private static Path[] chains = new Path[256];
     private static int live;
-    /**
-     * The approximate number of calls of virtual threads that got no path since the last search for
-     * ended threads.
-     */
+    /** The approximate number of calls of virtual threads that got no path since the last search for ended threads. */
     private static int refused;
     /** The number of live paths at which the next search for ended threads starts. */
     private static int sweepAt = 256;
