@@ -213,42 +213,11 @@ fn columns(view: &View<'_>, rows: &[Row]) -> Vec<Column> {
         columns.extend([column("calls %", cells(&share)), calls]);
         return columns;
     }
-    let known = |time: Option<f64>, text: &dyn Fn(f64) -> String| match time {
-        Some(time) => text(time),
-        None => units::UNKNOWN.to_owned(),
-    };
     let share = |row: &Row| known(row.known_own(), &|ns| format!("{:.1} %", view.percent(ns)));
     let spares = Spares::of(view);
     columns.push(Column::new("self %", spares.share, cells(&share)));
-    let times = |title: &str,
-                 spare: [u8; 2],
-                 mark: fn(&Row) -> &'static str,
-                 time: fn(&Row) -> Option<f64>,
-                 error: fn(&Row) -> f64| {
-        let unit = Unit::for_largest(
-            rows.iter().filter_map(time).fold(0.0, f64::max),
-            Quantity::Time,
-        );
-        let number = |row: &Row| {
-            let is_marked = row.is_estimated && !row.is_sampled;
-            let estimated = if is_marked { "~" } else { "" };
-            let number = |ns| format!("{}{estimated}{}", mark(row), unit.number(ns));
-            known(time(row), &number)
-        };
-        let error = |row: &Row| match 100.0 * error(row) / time(row).unwrap_or(0.0).max(1.0) {
-            _ if row.is_sampled && time(row) == Some(0.0) => String::new(),
-            percent if row.is_estimated && percent > 999.0 => ">999 %".to_owned(),
-            percent if row.is_estimated && percent > NOTABLE_ERROR => format!("{percent:.0} %"),
-            _ => String::new(),
-        };
-        let title = format!("{title}, {}", unit.name);
-        let columns = [
-            Column::new(&title, spare[0], cells(&number)),
-            Column::new(ERROR, spare[1], cells(&error)),
-        ];
-        columns.into_iter().filter(Column::has_text)
-    };
     columns.extend(times(
+        rows,
         "self",
         spares.own,
         |row| mark(false, row.is_partial()),
@@ -256,6 +225,7 @@ fn columns(view: &View<'_>, rows: &[Row]) -> Vec<Column> {
         Row::own_error,
     ));
     columns.extend(times(
+        rows,
         "total",
         spares.total,
         |row| mark(row.total_is_bound, row.is_partial()),
@@ -277,6 +247,46 @@ fn columns(view: &View<'_>, rows: &[Row]) -> Vec<Column> {
         columns.extend(Some(waiting).filter(Column::has_text));
     }
     columns
+}
+
+fn known(time: Option<f64>, text: &dyn Fn(f64) -> String) -> String {
+    match time {
+        Some(time) => text(time),
+        None => units::UNKNOWN.to_owned(),
+    }
+}
+
+/// Returns the column of a time, and that of its errors, if they have text.
+fn times(
+    rows: &[Row],
+    title: &str,
+    spare: [u8; 2],
+    mark: fn(&Row) -> &'static str,
+    time: fn(&Row) -> Option<f64>,
+    error: fn(&Row) -> f64,
+) -> impl Iterator<Item = Column> {
+    let unit = Unit::for_largest(
+        rows.iter().filter_map(time).fold(0.0, f64::max),
+        Quantity::Time,
+    );
+    let number = |row: &Row| {
+        let is_marked = row.is_estimated && !row.is_sampled;
+        let estimated = if is_marked { "~" } else { "" };
+        let number = |ns| format!("{}{estimated}{}", mark(row), unit.number(ns));
+        known(time(row), &number)
+    };
+    let error = |row: &Row| match 100.0 * error(row) / time(row).unwrap_or(0.0).max(1.0) {
+        _ if row.is_sampled && time(row) == Some(0.0) => String::new(),
+        percent if row.is_estimated && percent > 999.0 => ">999 %".to_owned(),
+        percent if row.is_estimated && percent > NOTABLE_ERROR => format!("{percent:.0} %"),
+        _ => String::new(),
+    };
+    let title = format!("{title}, {}", unit.name);
+    let columns = [
+        Column::new(&title, spare[0], rows.iter().map(number).collect()),
+        Column::new(ERROR, spare[1], rows.iter().map(error).collect()),
+    ];
+    columns.into_iter().filter(Column::has_text)
 }
 
 /// The order in which columns are dropped if there is no room for all: the

@@ -1,0 +1,111 @@
+//! The table of methods.
+
+use loadhook_profile::analysis::picture::MethodFigures;
+use loadhook_text::units::time;
+
+use super::table::{Column, Rows, known, named, percent, rate};
+use crate::top::model::Model;
+
+/// Methods, in all their calling contexts.
+pub(in crate::top) struct Methods<'m>(pub(in crate::top) &'m Model);
+
+/// The column with bars for the values of the last intervals.
+const BARS: Column = Column {
+    title: "last",
+    width: 8,
+};
+
+const METHODS: [Column; 5] = [
+    Column {
+        title: "calls/s",
+        width: 11,
+    },
+    Column {
+        title: "self %",
+        width: 7,
+    },
+    Column {
+        title: "total %",
+        width: 8,
+    },
+    Column {
+        title: "mean",
+        width: 9,
+    },
+    BARS,
+];
+
+/// The column of self times, by which methods are sorted at first.
+pub(in crate::top) const SELF: usize = 1;
+
+impl Methods<'_> {
+    fn at(&self, row: usize) -> Option<&MethodFigures> {
+        self.0.picture.methods.get(row)
+    }
+
+    fn value(&self, row: usize, column: usize) -> Option<f64> {
+        let figures = self.at(row)?;
+        match column {
+            0 => Some(self.0.per_second(figures.calls? as f64)),
+            1 => Some(self.0.percent(figures.self_ns?)),
+            2 => Some(self.0.percent(figures.total_ns?)),
+            3 => figures.mean_ns,
+            _ => Some(self.0.recent.get(row)?.iter().sum()),
+        }
+    }
+}
+
+impl Rows for Methods<'_> {
+    fn columns(&self) -> &'static [Column] {
+        &METHODS
+    }
+
+    fn title(&self) -> String {
+        "method".to_owned()
+    }
+
+    fn len(&self) -> usize {
+        self.0.picture.methods.len()
+    }
+
+    fn name(&self, row: usize) -> &str {
+        self.at(row)
+            .map_or("", |figures| named(self.0, figures.method))
+    }
+
+    fn number(&self, row: usize, column: usize) -> f64 {
+        self.value(row, column).unwrap_or(-1.0)
+    }
+
+    fn cell(&self, row: usize, column: usize) -> String {
+        match column {
+            0 => known(self.value(row, 0), rate),
+            3 => known(self.value(row, 3), time),
+            4 => bars(
+                self.0.recent.get(row).map_or(&[], Vec::as_slice),
+                BARS.width,
+            ),
+            column => known(self.value(row, column), percent),
+        }
+    }
+
+    fn method(&self, row: usize) -> Option<u32> {
+        Some(self.at(row)?.method)
+    }
+}
+
+/// Draws the last `width` values as bars. The largest of these values has the full height.
+fn bars(values: &[f64], width: usize) -> String {
+    const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let last = values.get(values.len().saturating_sub(width)..);
+    let last = last.unwrap_or_default();
+    let most = last.iter().copied().fold(0.0, f64::max);
+    let bar = |value: &f64| {
+        if *value <= 0.0 {
+            return ' ';
+        }
+        let height = (7.0 * value / most).round() as usize;
+        HEIGHTS.get(height).copied().unwrap_or('█')
+    };
+    last.iter().map(bar).collect()
+}
