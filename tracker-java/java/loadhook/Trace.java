@@ -9,7 +9,7 @@ import java.util.concurrent.atomic.AtomicLong;
  * its stack if it is slow, or if an exception ends it and such calls are wanted. A call of at least a hundredth of the
  * limit is recorded without its stack, since it may be a part of a slow one. Any number of threads add to a
  * {@link TraceRing}, and one thread takes. A recorded call has the texts of its values, not the program's objects, so
- * that none of them lives longer than its call. {@link Latencies} counts all calls.
+ * that none of them lives longer than its call. {@link TracedLatencies} counts all calls.
  */
 final class Trace {
     private static final int CALLS = 1 << 10;
@@ -46,7 +46,7 @@ final class Trace {
         epoch = System.currentTimeMillis() * 1000000 - begun;
         parts = new TraceRing(PARTS);
         calls = new TraceRing(CALLS);
-        Latencies.begin();
+        TracedLatencies.begin();
         Trace.slow = slow;
         Trace.takesThrown = takesThrown;
         Trace.callsToString = callsToString;
@@ -59,7 +59,7 @@ final class Trace {
         callsToString = false;
         calls = null;
         parts = null;
-        Latencies.forget();
+        TracedLatencies.forget();
     }
 
     /**
@@ -73,7 +73,7 @@ final class Trace {
         if (start - begun < 0) {
             return;
         }
-        Latencies.count(method, end - start);
+        TracedLatencies.count(method, end - start);
         if (end - start >= least || thrown != null && takesThrown) {
             ended(method, start, end, thrown, values);
         }

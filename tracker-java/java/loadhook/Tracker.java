@@ -453,7 +453,7 @@ public class Tracker {
         Counters.leave();
         try {
             StringBuilder text = new StringBuilder();
-            Latencies.write(text);
+            TracedLatencies.write(text);
             return text.toString();
         } finally {
             Counters.comeBack();

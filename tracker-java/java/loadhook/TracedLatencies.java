@@ -5,26 +5,21 @@ import java.util.concurrent.atomic.AtomicLong;
 /**
  * Counts the calls of traced methods by their durations.
  *
- * A method has a row of buckets, and a bucket spans a sixteenth of its lower bound at most. Threads add to a bucket
- * atomically, so each call is counted. Rows and buckets are made under the {@link Lock}.
+ * A method has a row of {@link Buckets}. Threads add to a bucket atomically, so each call is counted. Rows and buckets are
+ * made under the {@link Lock}.
  */
-final class Latencies {
-    /** Buckets for each power of two. */
-    private static final int PARTS = 16;
-    private static final int PART_BITS = 4;
-    /** Durations up to 2^44 ns, which is almost five hours. */
-    static final int BUCKETS = (44 - PART_BITS + 1) * PARTS;
+final class TracedLatencies {
     /** The number of rows. The id of a method, cut to this many, is its row. */
     private static final int ROWS = 1 << 16;
 
     /** The rows; null if nothing is traced. */
-    private static volatile LatencyRow[] rows;
+    private static volatile TracedLatencyRow[] rows;
 
-    private Latencies() {
+    private TracedLatencies() {
     }
 
     static void begin() {
-        rows = Budget.hasRoom(8L * ROWS) ? new LatencyRow[ROWS] : null;
+        rows = Budget.hasRoom(8L * ROWS) ? new TracedLatencyRow[ROWS] : null;
     }
 
     static void forget() {
@@ -32,15 +27,15 @@ final class Latencies {
     }
 
     static void count(int method, long nanos) {
-        LatencyRow[] rows = Latencies.rows;
+        TracedLatencyRow[] rows = TracedLatencies.rows;
         if (rows == null) {
             return;
         }
-        LatencyRow row = rows[method & ROWS - 1];
+        TracedLatencyRow row = rows[method & ROWS - 1];
         if (row != null && row.method != method) {
             return;
         }
-        int bucket = bucket(nanos);
+        int bucket = Buckets.of(nanos);
         AtomicLong calls = row == null ? null : row.buckets[bucket];
         if (calls == null) {
             calls = make(rows, method, bucket);
@@ -52,7 +47,7 @@ final class Latencies {
 
     /** Makes a bucket, unless another thread has. Null without memory, and if the row belongs to another method. */
     @OutOfLine
-    private static AtomicLong make(LatencyRow[] rows, int method, int bucket) {
+    private static AtomicLong make(TracedLatencyRow[] rows, int method, int bucket) {
         Thread thread = Thread.currentThread();
         if (Threads.isOurs(thread) || !Budget.hasRoomForPath()) {
             return null;
@@ -74,11 +69,11 @@ final class Latencies {
     }
 
     @Guarded
-    private static AtomicLong made(LatencyRow[] rows, int method, int bucket) {
+    private static AtomicLong made(TracedLatencyRow[] rows, int method, int bucket) {
         int at = method & ROWS - 1;
-        LatencyRow row = rows[at];
+        TracedLatencyRow row = rows[at];
         if (row == null) {
-            row = new LatencyRow(method);
+            row = new TracedLatencyRow(method);
             rows[at] = row;
         }
         AtomicLong calls = row.buckets[bucket];
@@ -89,29 +84,11 @@ final class Latencies {
         return row.method == method ? calls : null;
     }
 
-    private static int bucket(long nanos) {
-        if (nanos < PARTS) {
-            return nanos < 0 ? 0 : (int) nanos;
-        }
-        int shift = 63 - PART_BITS - Long.numberOfLeadingZeros(nanos);
-        int bucket = shift * PARTS + (int) (nanos >> shift);
-        return bucket < BUCKETS ? bucket : BUCKETS - 1;
-    }
-
-    /** The largest duration of a bucket. */
-    private static long last(int bucket) {
-        if (bucket < 2 * PARTS) {
-            return bucket;
-        }
-        int shift = bucket / PARTS - 1;
-        return ((long) (bucket % PARTS + PARTS + 1) << shift) - 1;
-    }
-
     /** Appends a line for each method: its id, and the largest duration and the number of calls of each bucket with calls. */
     static void write(StringBuilder text) {
-        LatencyRow[] rows = Latencies.rows;
+        TracedLatencyRow[] rows = TracedLatencies.rows;
         for (int at = 0; rows != null && at < ROWS; at++) {
-            LatencyRow row = rows[at];
+            TracedLatencyRow row = rows[at];
             if (row == null) {
                 continue;
             }
@@ -119,10 +96,10 @@ final class Latencies {
                 return;
             }
             text.append("latency ").append(row.method);
-            for (int bucket = 0; bucket < BUCKETS; bucket++) {
+            for (int bucket = 0; bucket < Buckets.COUNT; bucket++) {
                 AtomicLong calls = row.buckets[bucket];
                 if (calls != null) {
-                    text.append(' ').append(last(bucket)).append(' ').append(calls.get());
+                    text.append(' ').append(Buckets.last(bucket)).append(' ').append(calls.get());
                 }
             }
             text.append('\n');
