@@ -128,7 +128,7 @@ fn begin(
     agent.instrumentation.hook.set_owner(tracker::owner(
         vm_info.as_deref().unwrap_or_default(),
         options.timing,
-        options.settings.clock,
+        &options.settings,
     ));
     agent.instrumentation.loaders.find(jni);
     if let Some(interval) = options.settings.snapshot_every {

@@ -52,9 +52,9 @@ pub mod snapshot;
 pub use analysis::{Measure, MergeError, merge, since};
 pub use model::{
     Allocations, Amount, Clock, Engine, Frame, GcPauses, Header, Holder, InlinedMethod, JitCode,
-    JitMethod, LockWait, Locks, LocksBuilder, Method, MethodCalls, NOT_ENDED, Node, ProbeCosts,
-    Profile, SampledNode, Sampling, Seen, Site, ThreadKind, ThreadTree, Timing, WaitKind, Waiting,
-    sampled_tree,
+    JitMethod, LatencyRange, LockWait, Locks, LocksBuilder, Method, MethodCalls, NOT_ENDED, Node,
+    ProbeCosts, Profile, SampledNode, Sampling, Seen, Site, ThreadKind, ThreadTree, Timing,
+    WaitKind, Waiting, sampled_tree,
 };
 pub use number_hash::{NumberHasher, NumberMap};
 pub use snapshot::{AllocationSite, SiteBytes, Symbols};

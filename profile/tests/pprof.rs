@@ -6,7 +6,7 @@ mod schema;
 
 use std::io::Read;
 
-use common::{allocations, large, paused, sampled, small};
+use common::{allocations, large, measured, paused, sampled, small};
 use loadhook_profile::format::pprof::{ReadError, read, write};
 use loadhook_profile::format::{Format, Options};
 use loadhook_profile::{Allocations, NOT_ENDED, Profile, ThreadKind, Timing};
@@ -48,6 +48,7 @@ fn a_written_profile_is_read_back() {
     let plain = [
         small(),
         paused(),
+        measured(),
         odd,
         counted,
         large(3_000),
@@ -301,7 +302,7 @@ proptest! {
 
     #[test]
     fn changed_bytes_never_panic(changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4)) {
-        let mut bytes = unpacked(&written(&small()));
+        let mut bytes = unpacked(&written(&measured()));
         for (at, byte) in changes {
             let at = at.index(bytes.len());
             bytes[at] = byte;
@@ -319,7 +320,7 @@ proptest! {
 
     #[test]
     fn cut_files_never_panic(len: prop::sample::Index) {
-        let bytes = unpacked(&written(&small()));
+        let bytes = unpacked(&written(&measured()));
         let _ = read(&bytes[..len.index(bytes.len())]);
     }
 }

@@ -65,7 +65,7 @@ prop_compose! {
         include in prop::collection::vec(pattern(), 0..3),
         include_files in prop::collection::vec(path(), 0..3),
         exclude in prop::collection::vec(pattern(), 0..3),
-        [all, alloc_context, locks, explain, quiet, control, gc, jit] in any::<[bool; 8]>(),
+        [all, alloc_context, locks, explain, quiet, control, gc, jit, latencies] in any::<[bool; 9]>(),
         include_none in prop::bool::weighted(0.1),
         call_timing in prop::option::of(prop::sample::select(&CallTiming::ALL[..])),
         (clock, budget) in (
@@ -83,7 +83,7 @@ prop_compose! {
         (manifest, answer) in (prop::option::of(path()), prop::option::of(path())),
     ) -> AgentOptions {
         AgentOptions {
-            include, include_none, include_files, exclude, all, call_timing, clock, budget, sampler,
+            include, include_none, include_files, exclude, all, call_timing, latencies, clock, budget, sampler,
             interval, clock_source, alloc, alloc_context, locks, max_nodes, file, snapshot_every, explain, gc, jit, quiet, manifest,
             duration, answer, control, hprof: None,
         }

@@ -136,6 +136,12 @@ fn calls_without_times_are_left_out_of_sums() -> Result<()> {
     prints("Untimed", "timed")
 }
 
+/// Calls are counted by their durations, also where a bucket has room for no more.
+#[test]
+fn full_buckets_are_continued() -> Result<()> {
+    prints("Durations", "counted")
+}
+
 fn prints(class: &str, expected: &str) -> Result<()> {
     let program = Program::plain("Nothing")?.with(&format!("loadhook/{class}.java"))?;
     for jdk in [17, 25] {

@@ -19,7 +19,7 @@ fn up_to_64_threads_that_lie() -> Result<()> {
     ];
     for jdk in [17, 25] {
         for (program, timing) in programs {
-            let profile = program.run(jdk, &[], timing, 1_000_000)?;
+            let profile = program.run(jdk, &["-Ddurations=true"], timing, 1_000_000)?;
             let counted = [
                 ("", "Odd.run", 127),
                 ("Odd.run", "Threads64.work", 127),
@@ -30,6 +30,17 @@ fn up_to_64_threads_that_lie() -> Result<()> {
             for (caller, method, calls) in counted {
                 let found = profile.calls(caller, method);
                 ensure!(found == calls, "{jdk} {timing}: {caller} {method} {found}");
+                let ranges = profile.durations.get(method);
+                let measured = ranges.map_or(0, |ranges| ranges.values().sum());
+                // The probes of `Exact` do not count durations.
+                match timing {
+                    EXACT if !std::ptr::eq(program, &exact) => {
+                        ensure!(measured == calls, "{jdk}: {method} {measured} measured")
+                    }
+                    EXACT => {}
+                    COUNT => ensure!(measured == 0, "{jdk}: {method} {measured} measured"),
+                    _ => ensure!(measured > 0 && measured <= calls, "{method} {measured}"),
+                }
             }
             let mut names: Vec<(i64, &str)> = profile
                 .threads

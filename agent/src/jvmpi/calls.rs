@@ -58,7 +58,7 @@ impl Calls {
         let Some(Ok(current)) = current else {
             return Err(NotBegun::NotConfigured);
         };
-        let owner = tracker::owner(vm_info, options.timing, options.settings.clock);
+        let owner = tracker::owner(vm_info, options.timing, &options.settings);
         self.hook.set_owner(owner);
         let _ = self.begun.set((tracker, current));
         Ok(())

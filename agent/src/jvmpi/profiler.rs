@@ -227,6 +227,7 @@ impl Profiler {
             header: assembly::header(hook.options(), &self.start_time),
             threads: Vec::new(),
             method_calls: Vec::new(),
+            latencies: Vec::new(),
         });
         let classes = hook.registry.classes();
         // No loader is known.

@@ -129,6 +129,7 @@ impl<'a> Sources<'a> {
                 header: header(self.options(), self.start_time),
                 threads: Vec::new(),
                 method_calls: Vec::new(),
+                latencies: Vec::new(),
             }
         };
         let registry = &self.instrumentation.hook.registry;

@@ -1,7 +1,7 @@
 //! The tracker's classes under their names in the boot loader. They are in `java.lang`: every module reads `java.base`,
 //! and every loader finds `java.*`.
 
-use loadhook_settings::{Clock, Timing};
+use loadhook_settings::{AgentOptions, Clock, Timing};
 
 /// The internal name of the class that probes call.
 pub(crate) const NAME: &str = "java/lang/$Loadhook";
@@ -16,8 +16,14 @@ const INTERPRETED_COUNT: &str = "java/lang/$LoadhookInterpretedCount";
 const EXACT: &str = "java/lang/$LoadhookExact";
 
 /// The internal name of the class that probes call in a JVM with this value of `java.vm.info`.
-pub(crate) fn owner(vm_info: &str, timing: Option<Timing>, clock: Clock) -> &'static str {
-    if clock != Clock::Wall {
+///
+/// Only [`NAME`] counts calls by their durations.
+pub(crate) fn owner(
+    vm_info: &str,
+    timing: Option<Timing>,
+    settings: &AgentOptions,
+) -> &'static str {
+    if settings.clock != Clock::Wall || settings.latencies {
         NAME
     } else if vm_info.starts_with("interpreted") {
         match timing {
@@ -86,17 +92,28 @@ mod tests {
     #[test]
     fn exact_probes_need_a_compiler_and_the_wall_clock() {
         let exact = Some(Timing::Exact);
+        let wall = AgentOptions::default();
+        let cpu = AgentOptions {
+            clock: Clock::Cpu,
+            ..AgentOptions::default()
+        };
+        let latencies = AgentOptions {
+            latencies: true,
+            ..AgentOptions::default()
+        };
         let compiled = "mixed mode, sharing";
-        assert_eq!(owner(compiled, exact, Clock::Wall), EXACT);
-        assert_eq!(owner(compiled, exact, Clock::Cpu), NAME);
+        assert_eq!(owner(compiled, exact, &wall), EXACT);
+        assert_eq!(owner(compiled, exact, &cpu), NAME);
+        assert_eq!(owner(compiled, exact, &latencies), NAME);
         let interpreted = "interpreted mode";
-        assert_eq!(owner(interpreted, exact, Clock::Wall), INTERPRETED);
+        assert_eq!(owner(interpreted, exact, &wall), INTERPRETED);
         assert_eq!(
-            owner(interpreted, Some(Timing::Count), Clock::Wall),
+            owner(interpreted, Some(Timing::Count), &wall),
             INTERPRETED_COUNT
         );
-        assert_eq!(owner(interpreted, exact, Clock::Cpu), NAME);
-        assert_eq!(owner(compiled, Some(Timing::Adaptive), Clock::Wall), NAME);
-        assert_eq!(owner(compiled, None, Clock::Wall), NAME);
+        assert_eq!(owner(interpreted, exact, &cpu), NAME);
+        assert_eq!(owner(interpreted, exact, &latencies), NAME);
+        assert_eq!(owner(compiled, Some(Timing::Adaptive), &wall), NAME);
+        assert_eq!(owner(compiled, None, &wall), NAME);
     }
 }

@@ -16,6 +16,7 @@ const BUFFER_WORDS: i32 = 1 << 13;
 /// The tracker's methods that the agent calls.
 pub(crate) struct TrackerClient {
     configure: StaticMethod,
+    count_durations: StaticMethod,
     begin_main: StaticMethod,
     begin_snapshot: StaticMethod,
     snapshot: StaticMethod,
@@ -80,6 +81,7 @@ impl TrackerClient {
         jni.find_out_of_memory_error()?;
         Ok(TrackerClient {
             configure: jni.static_method(class, c"configure", c"(III)V")?,
+            count_durations: jni.static_method(class, c"countDurations", c"()V")?,
             begin_main: jni.static_method(class, c"beginMain", c"()V")?,
             begin_snapshot: jni.static_method(class, c"beginSnapshot", c"()Z")?,
             snapshot: jni.static_method(class, c"snapshot", c"([J)I")?,
@@ -107,7 +109,11 @@ impl TrackerClient {
         let timing = options.timing.unwrap_or(Timing::Count);
         let max_nodes = i32::try_from(settings.max_nodes).unwrap_or(i32::MAX);
         let arguments = [timing as i32, settings.clock as i32, max_nodes].map(Argument::Int);
-        jni.call_void(self.configure, &arguments)
+        jni.call_void(self.configure, &arguments)?;
+        if settings.latencies {
+            jni.call_void(self.count_durations, &[])?;
+        }
+        Ok(())
     }
 
     /// Counts the calls of the current thread, which must be the main thread, at less cost. Called once, at the JVM's

@@ -23,7 +23,7 @@ pub(crate) struct RunArgs {
     /// Measure and write as the old agent HPROF does with these options, for example
     /// cpu=samples,depth=8,file=out.txt; --hprof help lists them
     #[arg(long, value_name = "OPTIONS", conflicts_with_all = [
-        "include", "exclude", "include_file", "all", "timing", "clock", "budget", "sampler", "interval",
+        "include", "exclude", "include_file", "all", "timing", "latencies", "clock", "budget", "sampler", "interval",
         "clock_source", "alloc", "alloc_context", "locks", "max_nodes", "output", "html", "snapshot_every", "gc", "jit", "explain", "top", "control",
     ])]
     pub(super) hprof: Option<String>,
@@ -31,7 +31,7 @@ pub(crate) struct RunArgs {
     /// Load this profiler, which was written for JVMPI, into the JVM. The text after the equals
     /// sign is its own options, for example ./libold.so=cpu=samples
     #[arg(long, value_name = "LIBRARY=OPTIONS", conflicts_with_all = [
-        "include", "exclude", "include_file", "all", "timing", "clock", "budget", "sampler", "interval",
+        "include", "exclude", "include_file", "all", "timing", "latencies", "clock", "budget", "sampler", "interval",
         "clock_source", "alloc", "alloc_context", "locks", "max_nodes", "output", "html", "snapshot_every", "gc", "jit", "explain", "top", "control",
         "hprof",
     ])]

@@ -7,7 +7,7 @@ use std::slice;
 use thiserror::Error;
 
 use super::merged_allocations::Allocated;
-use super::{gc_pauses, jit, merged_notes, merged_sampling};
+use super::{gc_pauses, jit, latencies, merged_notes, merged_sampling};
 use crate::analysis::method_matching::{Key, Matching};
 use crate::analysis::paths::Paths;
 use crate::model::{
@@ -180,6 +180,7 @@ fn add<'p>(
     merged.allocations = allocated.sum;
     merged.gc_pauses = gc_pauses::merged(profiles);
     merged.jit = jit::merged(profiles, &all_indexes);
+    merged.latencies = latencies::merged(profiles, &all_indexes);
     let has_locks = profiles.iter().any(|profile| profile.locks.is_some());
     merged.locks = has_locks.then(|| locks.finish());
     merged.method_calls = calls.into_values().collect();

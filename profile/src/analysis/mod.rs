@@ -11,6 +11,7 @@ pub mod figures;
 mod focus;
 pub(crate) mod gc_pauses;
 pub(crate) mod jit;
+pub(crate) mod latencies;
 pub(crate) mod lock_places;
 pub(crate) mod measure;
 pub(crate) mod merge;
@@ -36,6 +37,7 @@ pub(crate) mod waiting_places;
 pub(crate) mod weight;
 
 pub use figures::figures;
+pub use latencies::Latency;
 pub use measure::Measure;
 pub use merge::{MergeError, merge};
 pub use since::since;

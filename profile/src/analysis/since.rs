@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::method_matching::{Key, Matching};
 use super::paths::Paths;
-use super::{gc_pauses, since_allocations, since_locks};
+use super::{gc_pauses, latencies, since_allocations, since_locks};
 use crate::model::{Node, Profile, Sampling, ThreadKind, ThreadTree, Waiting};
 
 /// Returns the part of `later` that is not in `earlier`: calls, times and allocations of the time between two profiles
@@ -54,6 +54,7 @@ pub fn since(earlier: &Profile, later: &Profile) -> Profile {
     if let (Some(sampling), Some(before)) = (&mut between.sampling, &earlier.sampling) {
         subtract_sampling(sampling, before);
     }
+    between.latencies = latencies::since(earlier, later, &methods);
     between.locks = since_locks::since(earlier, later, &methods, &before.threads);
     between.allocations = since_allocations::since(earlier, later, &methods, &before.threads);
     between

@@ -5,6 +5,7 @@ use super::call_tree::ThreadTree;
 use super::gc_pauses::GcPauses;
 use super::header::Header;
 use super::jit::JitCode;
+use super::latency::LatencyRange;
 use super::locks::Locks;
 use super::method::Method;
 use super::sampling::{MethodCalls, Sampling};
@@ -21,6 +22,9 @@ pub struct Profile {
     /// Calls that were counted without their callers; each method occurs at most once. They are in
     /// no tree, so a method's calls are the sum of these and of its nodes' calls.
     pub method_calls: Vec<MethodCalls>,
+    /// The timed calls by their durations, in the order of methods and ranges, each range at most once. They are also in
+    /// the trees. In adaptive timing, they are of a part of the calls of most methods.
+    pub latencies: Vec<LatencyRange>,
     /// The circumstances of samples, if threads were sampled.
     pub sampling: Option<Sampling>,
     /// The allocations, if they were recorded.

@@ -7,6 +7,7 @@
 //! | processor time | 5, processor time of the thread whose record precedes this one, in ns; absent if it is unknown |
 //! | node | 3, parent's index in the thread or -1, method id or -1 for the overflow node, calls, timed calls, all ns, outermost ns, child ns, variance in ns² as the bits of a `double`, own ns by ticks, and their variance in the same form |
 //! | calls | 6, method id, its calls in all threads together, counted by probes that keep no tree |
+//! | durations | 7, method id, a number of words, and as many words: 1024 · calls + number of the range, see [`LatencyRange`]; a method may have several such records, which add up |
 //! | end | 4 |
 //!
 //! The header comes first and once, the end last and once, and a method has one calls record at
@@ -16,7 +17,8 @@
 use thiserror::Error;
 
 use crate::model::{
-    Clock, Header, MethodCalls, Node, ProbeCosts, ThreadKind, ThreadTree, Timing, Waiting,
+    Clock, Header, LatencyRange, MethodCalls, Node, ProbeCosts, ThreadKind, ThreadTree, Timing,
+    Waiting,
 };
 
 /// The [`Node::method`] of an overflow node in a [`Snapshot`].
@@ -32,6 +34,7 @@ const NODE: i64 = 3;
 const END: i64 = 4;
 const CPU: i64 = 5;
 const CALLS: i64 = 6;
+const LATENCIES: i64 = 7;
 
 /// A decoded snapshot: a profile whose [`Node::method`] and [`MethodCalls::method`] still hold the
 /// tracker's ids. [`crate::Symbols::profile`] gives them names.
@@ -43,6 +46,8 @@ pub struct Snapshot {
     pub threads: Vec<ThreadTree>,
     /// Calls that were counted without their callers.
     pub method_calls: Vec<MethodCalls>,
+    /// Timed calls by their durations, in no order; [`LatencyRange::method`] is an id.
+    pub latencies: Vec<LatencyRange>,
 }
 
 /// The error for a word that is not valid at its position.
@@ -179,6 +184,7 @@ impl Decoder {
                 calls: record.natural("a negative count")?,
                 since_ns: None,
             }),
+            LATENCIES => latencies(record, &mut self.snapshot.latencies)?,
             END => self.ended = true,
             _ => return Err(Stop::Bad("an unknown record tag")),
         }
@@ -294,6 +300,38 @@ fn node(record: &mut Record<'_>, index: usize) -> Result<Node, Stop> {
         ticked_variance: variance(record)?,
         waiting: Waiting::default(),
     })
+}
+
+fn latencies(record: &mut Record<'_>, into: &mut Vec<LatencyRange>) -> Result<(), Stop> {
+    let method = u32::try_from(record.word()?).map_err(|_| Stop::Bad("a bad method id"))?;
+    let count = record.natural("a negative length")?;
+    if count > u64::from(LatencyRange::COUNT) {
+        return Err(Stop::Bad("too many ranges"));
+    }
+    let before = into.len();
+    for _ in 0..count {
+        let range = record.natural("a negative count").and_then(|word| {
+            let range = (word % 1024) as u16;
+            let calls = word / 1024;
+            if range >= LatencyRange::COUNT {
+                return Err(Stop::Bad("an unknown range"));
+            }
+            Ok(LatencyRange {
+                method,
+                range,
+                calls,
+            })
+        });
+        match range {
+            Ok(range) => into.push(range),
+            Err(stop) => {
+                // The record is read again when the rest has arrived.
+                into.truncate(before);
+                return Err(stop);
+            }
+        }
+    }
+    Ok(())
 }
 
 fn variance(record: &mut Record<'_>) -> Result<f64, Stop> {

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::model::{Method, MethodCalls, Profile, ThreadTree};
+use crate::model::{LatencyRange, LatencySums, Method, MethodCalls, Profile, ThreadTree};
 use crate::snapshot::allocation_sites::{AllocationSite, SiteTaker};
 use crate::snapshot::decoder::{OVERFLOW, Snapshot};
 
@@ -81,17 +81,22 @@ impl Symbols {
             ..counted
         });
         let method_calls = method_calls.collect();
+        let mut latencies = LatencySums::default();
+        for range in snapshot.latencies {
+            latencies.add(LatencyRange {
+                method: index(range.method),
+                ..range
+            });
+        }
         let allocations = (!self.sites.is_empty()).then_some(taker.allocations);
         Profile {
             header: snapshot.header,
             methods,
             threads,
             method_calls,
-            sampling: None,
+            latencies: latencies.finish(),
             allocations,
-            gc_pauses: None,
-            jit: None,
-            locks: None,
+            ..Profile::default()
         }
     }
 
@@ -175,6 +180,7 @@ mod tests {
             header: Header::default(),
             threads: vec![tree(nodes), tree(vec![node(None, 5, 4, 0)])],
             method_calls: Vec::new(),
+            latencies: Vec::new(),
         });
         let [first, second] = &profile.threads[..] else {
             panic!("two threads expected");
@@ -233,6 +239,7 @@ mod tests {
                     since_ns: None,
                 })
                 .to_vec(),
+            latencies: Vec::new(),
         };
         let profile = symbols.profile(snapshot);
         let indexes: Vec<u32> = profile.threads[0].nodes.iter().map(|n| n.method).collect();

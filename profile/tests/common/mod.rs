@@ -3,8 +3,8 @@
 
 use loadhook_profile::format::{Format, Options};
 use loadhook_profile::{
-    Allocations, Amount, Clock, Frame, GcPauses, Header, Method, Node, ProbeCosts, Profile, Seen,
-    Site, ThreadKind, ThreadTree, Timing,
+    Allocations, Amount, Clock, Frame, GcPauses, Header, LatencyRange, Method, Node, ProbeCosts,
+    Profile, Seen, Site, ThreadKind, ThreadTree, Timing,
 };
 
 /// A profile written in a text format.
@@ -18,6 +18,42 @@ pub(crate) fn text(format: Format, profile: &Profile, options: &Options<'_>) -> 
 
 /// A millisecond in nanoseconds.
 pub(crate) const MS: u64 = 1_000_000;
+
+/// [`small`] with each call timed. Durations of three methods are known, of the second those of a part of the calls.
+pub(crate) fn measured() -> Profile {
+    let mut profile = small();
+    profile.header.timing = Timing::Exact;
+    for node in profile
+        .threads
+        .iter_mut()
+        .flat_map(|thread| &mut thread.nodes)
+    {
+        node.timed = node.calls;
+        node.variance = 0.0;
+    }
+    let numbers = || 0..LatencyRange::COUNT;
+    let range = |(method, longest_ns, calls): (u32, u64, u64)| {
+        let range = |range| LatencyRange {
+            method,
+            range,
+            calls,
+        };
+        numbers()
+            .map(range)
+            .find(|range| range.longest_ns() >= longest_ns)
+            .expect("there is a range for each duration")
+    };
+    let calls = [
+        (1, MS, 900),
+        (1, 8 * MS, 115),
+        (1, 30 * MS, 5),
+        (6, 10_000, 7_000),
+        (6, 20_000, 1_000),
+        (10, 50 * MS, 10),
+    ];
+    profile.latencies = calls.map(range).to_vec();
+    profile
+}
 
 /// The profile of a shop that serves requests. It has overloads, a class of two loaders, direct and
 /// mutual recursion, estimated times, a full tree, and names with characters that are special in

@@ -180,6 +180,7 @@ pub(crate) fn shop() -> Profile {
         }),
         allocations: None,
         gc_pauses: None,
+        latencies: Vec::new(),
         jit: None,
         locks: None,
     }

@@ -26,6 +26,9 @@ loadhook agent: -agentpath:PATH/libloadhook_agent.so=OPTION,OPTION...
                             little cheaper than adaptive
   timing=none               record no calls and no times; only with alloc= or
                             locks=
+  latencies=true            also count timed calls by their durations, for
+                            percentiles (timing=exact, which is then the
+                            default, or adaptive): about 15 ns more a call
   clock=wall|cpu            with timing=adaptive or exact: time calls by elapsed
                             time (wall, default) or by processor time of the
                             thread (cpu); with timing=sampled, wall samples

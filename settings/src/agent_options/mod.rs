@@ -78,6 +78,8 @@ pub struct AgentOptions {
     pub all: bool,
     /// The recording of calls, if the user chose one; see [`AgentOptions::timing`].
     pub call_timing: Option<CallTiming>,
+    /// True if timed calls are also counted by their durations, for percentiles.
+    pub latencies: bool,
     /// Clock used to time calls.
     pub clock: Clock,
     /// The processor time that probes may take, if the user gave a limit; see
@@ -132,6 +134,7 @@ impl Default for AgentOptions {
             exclude: Vec::new(),
             all: false,
             call_timing: None,
+            latencies: false,
             clock: Clock::Wall,
             budget: None,
             sampler: Sampler::default(),
@@ -189,6 +192,11 @@ pub enum Conflict {
     /// The sampler's engine records the work of the JIT compiler.
     #[error("jit=true needs timing=sampled (the default), and no sampler=safepoint")]
     JitWithoutSampler,
+    /// Durations where calls are not timed.
+    #[error(
+        "latencies=true needs timing=exact (its default) or adaptive: the other timings do not time calls"
+    )]
+    LatenciesWithoutTimes,
     /// A budget where no probe can be taken away.
     #[error(
         "budget= needs timing=sampled, adaptive or exact: with the other timings no method can lose its probes"
@@ -199,11 +207,12 @@ pub enum Conflict {
 impl AgentOptions {
     /// Returns the timing of calls; `None` if they are not recorded.
     ///
-    /// By default calls are counted, and times come from samples. Calls that lead to allocations
+    /// By default calls are counted, and times come from samples. Durations need calls that are timed. Calls that lead to allocations
     /// are only known if each call is followed: they are at least counted.
     pub fn timing(&self) -> Option<Timing> {
         match self.call_timing {
             Some(CallTiming::Record(timing)) => Some(timing),
+            None if self.latencies => Some(Timing::Exact),
             Some(CallTiming::None) | None if self.alloc_context => Some(Timing::Count),
             Some(CallTiming::None) => None,
             None => Some(Timing::Sampled),
@@ -213,7 +222,7 @@ impl AgentOptions {
     /// Returns whether there are no times only because the calls that lead to allocations are
     /// recorded, which users may not expect.
     pub fn context_drops_times(&self) -> bool {
-        self.call_timing.is_none() && self.alloc_context
+        self.call_timing.is_none() && self.alloc_context && !self.latencies
     }
 
     /// Returns the processor time that the agent may take, in percent of the program's own; `None`
@@ -280,6 +289,9 @@ impl AgentOptions {
             return Err(Conflict::NoneWithoutSamples);
         } else if self.has_sampler_options() {
             return Err(Conflict::SamplerWithoutSamples);
+        }
+        if self.latencies && !matches!(self.timing(), Some(Timing::Adaptive | Timing::Exact)) {
+            return Err(Conflict::LatenciesWithoutTimes);
         }
         if self.jit && (!self.samples() || self.sampler == Sampler::Safepoint) {
             return Err(Conflict::JitWithoutSampler);

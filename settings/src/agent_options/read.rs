@@ -88,6 +88,7 @@ impl AgentOptions {
             "include-file" => self.include_files.push(list::unescaped(value)),
             "all" => self.all = boolean(key, value)?,
             "timing" => self.call_timing = Some(parsed(key, value)?),
+            "latencies" => self.latencies = boolean(key, value)?,
             "clock" => self.clock = clock(key, value)?,
             "budget" => self.budget = Some(parsed(key, value)?),
             "sampler" => self.sampler = parsed(key, value)?,

@@ -131,6 +131,22 @@ fn faults_are_named() {
     assert_eq!("help".parse::<AgentOptions>(), Err(OptionsError::Help));
 }
 
+/// Durations need calls that are timed. Without a timing, every call is.
+#[test]
+fn durations_take_exact_timing() {
+    assert_eq!(options("latencies=true").timing(), Some(Timing::Exact));
+    let adaptive = options("latencies=true,timing=adaptive");
+    assert_eq!(adaptive.timing(), Some(Timing::Adaptive));
+    assert_eq!(options("latencies=true").budget_percent(), None);
+    for timing in ["sampled", "count", "none,alloc=exact"] {
+        let fault = fault(&format!("latencies=true,timing={timing}"));
+        assert!(
+            fault.starts_with("latencies=true needs timing=exact"),
+            "{fault}"
+        );
+    }
+}
+
 /// The help text and the reader know the same options.
 #[test]
 fn help_lists_the_options() {
@@ -141,7 +157,7 @@ fn help_lists_the_options() {
     });
     let mut keys: Vec<&str> = keys.collect();
     keys.dedup();
-    assert_eq!(keys.len(), 24, "{keys:?}");
+    assert_eq!(keys.len(), 25, "{keys:?}");
     for key in keys {
         let fault = fault(&format!("{key}=,x=y"));
         assert!(fault.contains(&format!("option {key} has no value")));

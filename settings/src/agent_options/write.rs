@@ -83,6 +83,7 @@ impl fmt::Display for AgentOptions {
             items.add("snapshot-every", interval)?;
         }
         items.add_if("all", self.all)?;
+        items.add_if("latencies", self.latencies)?;
         items.add_if("alloc-context", self.alloc_context)?;
         items.add_if("locks", self.locks)?;
         items.add_if("explain", self.explain)?;

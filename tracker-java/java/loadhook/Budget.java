@@ -14,6 +14,8 @@ final class Budget {
     private static final AtomicInteger LEFT = new AtomicInteger(1000000);
     /** The bytes that the paths of virtual threads hold. */
     private static final AtomicLong VIRTUAL = new AtomicLong();
+    /** The bytes that {@link Latencies} hold. */
+    private static final AtomicLong LATENCIES = new AtomicLong();
     /** The memory that {@link #keep} reserves; nothing else refers to it. */
     private static byte[] kept;
 
@@ -78,6 +80,18 @@ final class Budget {
     }
 
     /**
+     * Counts bytes of {@link Latencies}; negative ones are given back. Returns false, and counts nothing, if all threads
+     * together would hold more than a sixteenth of the heap.
+     */
+    static boolean holdLatencies(long bytes) {
+        if (LATENCIES.getAndAdd(bytes) + bytes <= RUNTIME.maxMemory() >> 4 || bytes <= 0) {
+            return true;
+        }
+        LATENCIES.getAndAdd(-bytes);
+        return false;
+    }
+
+    /**
      * Reserves heap for the end of a program. Even the thread that ends the JVM
      * needs some heap, and by then it may be full. The reserve has the size of
      * a G1 region, at least {@code least} bytes and at most 32 MB. Nothing is
@@ -109,6 +123,7 @@ final class Budget {
     /** Forgets what was held, when the agent has left. */
     static void forget() {
         VIRTUAL.getAndAdd(-VIRTUAL.get());
+        LATENCIES.getAndAdd(-LATENCIES.get());
         release();
     }
 

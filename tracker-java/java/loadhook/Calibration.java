@@ -109,6 +109,7 @@ final class Calibration {
      */
     private long probes(int mode) {
         Path path = new Path(mode, 4, 4, 1);
+        path.latencies = new Latencies(false);
         long nanos = timeProbes(path);
         boolean whole = path.calls(Tree.STRIDE) == BATCHES * TURNS;
         if (whole && mode == Timing.EXACT) {
@@ -202,6 +203,7 @@ final class Calibration {
      */
     static void rehearsePaths() {
         Path path = new Path(Timing.EXACT, 2, 1, 1);
+        path.latencies = new Latencies(false);
         for (int method = 0; method < 20; method++) {
             path.enter(method);
         }

@@ -3,7 +3,8 @@ package loadhook;
 import java.lang.ref.WeakReference;
 
 /**
- * Counts calls by method alone, for code that has no probe but {@link Tracker#count}.
+ * Counts calls by method alone, for code that has no probe but {@link Tracker#count}. Also keeps, for each platform
+ * thread, the timed calls of paths by their durations.
  *
  * The counts are exact without atomic operations, because each platform thread has its own. A virtual thread counts on its
  * carrier: it cannot be moved between the load and the store of an increment. Calls for which a thread has no room, and those
@@ -130,10 +131,7 @@ final class Counters {
             return;
         }
         Thread carrier = Carrier.current();
-        MethodCalls counts = chained(carrier);
-        if (counts == null) {
-            counts = register(thread, carrier);
-        }
+        MethodCalls counts = ofCarrier(thread, carrier);
         if (counts == null || !counts.count(method) && !(makePlace(thread, counts, method) && counts.count(method))) {
             countInSum(thread, method);
         } else if ((counts.misses++ & 15) == 0) {
@@ -219,6 +217,12 @@ final class Counters {
         if (!counted) {
             Threads.overflowed();
         }
+    }
+
+    /** Finds or makes the counts of the current thread's carrier; null if there is no room. */
+    static MethodCalls ofCarrier(Thread thread, Thread carrier) {
+        MethodCalls counts = chained(carrier);
+        return counts == null ? register(thread, carrier) : counts;
     }
 
     private static MethodCalls register(Thread thread, Thread carrier) {

@@ -98,6 +98,7 @@ public final class Exact extends Tracker {
 
     /** Returns whether the agent uses these probes. */
     static boolean isUsed() {
-        return Timing.mode == Timing.EXACT && !Timing.interpreted && Timing.isAgents && Clock.kind == Clock.WALL;
+        return Timing.mode == Timing.EXACT && !Timing.interpreted && Timing.isAgents && Clock.kind == Clock.WALL
+                && !Latencies.areCounted;
     }
 }

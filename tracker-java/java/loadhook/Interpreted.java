@@ -176,7 +176,7 @@ public class Interpreted extends Tracker {
      * clock, because reading that clock costs more than these probes save.
      */
     static boolean isUsed() {
-        return Timing.interpreted && Timing.isAgents && Clock.kind == Clock.WALL;
+        return Timing.interpreted && Timing.isAgents && Clock.kind == Clock.WALL && !Latencies.areCounted;
     }
 
     /** Sets the path that the next probe finds; for {@link Calibration}. */

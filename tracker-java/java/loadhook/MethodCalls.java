@@ -28,6 +28,8 @@ final class MethodCalls {
     long[] calls;
     /** The calls of other ids, 512 to a page; null if there are none. */
     private long[][] pages;
+    /** The timed calls by their durations, for paths; null if there are none. They are also in the trees. */
+    Latencies latencies;
 
     /**
      * The thread that counts here. The reference is weak, because the end of a
@@ -46,6 +48,7 @@ final class MethodCalls {
     void clear() {
         calls[0] = NOBODY;
         pages = null;
+        latencies = null;
         for (int at = FIRST; at < calls.length; at++) {
             calls[at] = 0;
         }
@@ -86,6 +89,18 @@ final class MethodCalls {
         // No method may be called below: a StackOverflowError would leave the update half done.
         in[at]++;
         return true;
+    }
+
+    /** The timed calls by their durations; null if there is no room. */
+    Latencies latencies() {
+        if (latencies == null) {
+            try {
+                latencies = new Latencies(true);
+            } catch (OutOfMemoryError error) {
+                return null;
+            }
+        }
+        return latencies;
     }
 
     /** The calls of a method. */
@@ -162,6 +177,7 @@ final class MethodCalls {
             other.calls = mine;
         }
         move(other.calls, calls, FIRST);
+        takeLatencies(other);
         if (other.pages == null) {
             return;
         }
@@ -171,6 +187,19 @@ final class MethodCalls {
             other.pages = few;
         }
         takePages(other);
+    }
+
+    private void takeLatencies(MethodCalls other) {
+        Latencies theirs = other.latencies;
+        if (theirs != null && latencies == null) {
+            // No call and no jump may stand here: an exception between would lose them or add them twice.
+            latencies = theirs;
+            other.latencies = null;
+        } else if (theirs != null) {
+            latencies.take(theirs);
+            other.latencies = null;
+            Budget.holdLatencies(-theirs.held());
+        }
     }
 
     private void takePages(MethodCalls other) {
@@ -206,6 +235,12 @@ final class MethodCalls {
         for (int method = 0; method < end; method++) {
             calls[FIRST + method] += other.of(method);
         }
+        if (other.latencies != null) {
+            if (latencies == null) {
+                latencies = new Latencies(false);
+            }
+            latencies.add(other.latencies);
+        }
     }
 
     /** The platform thread that counts here, or null if it has ended and was collected. */
@@ -215,7 +250,7 @@ final class MethodCalls {
     }
 
     long bytes() {
-        long bytes = 80 + 8L * calls.length;
+        long bytes = 88 + 8L * calls.length + (latencies == null ? 0 : latencies.bytes());
         long[][] pages = this.pages;
         if (pages != null) {
             bytes += 8L * pages.length;

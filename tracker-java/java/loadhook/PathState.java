@@ -75,6 +75,9 @@ class PathState extends AllocatingTree {
      */
     int exactly;
 
+    /** The thread's calls by duration. Null until one is counted, and always on the path of a virtual thread. */
+    Latencies latencies;
+
     /** The last tick that was given to a node, see {@link UnwindingPath#attribute}; 0 if there was none. */
     int seen;
     /** The clock's reading when the tick {@link #seen} was given. */
@@ -228,11 +231,12 @@ class PathState extends AllocatingTree {
         marked = 0;
         beyond = 0;
         seen = 0;
+        latencies = null;
     }
 
     @Override
     long bytes() {
         int[] marks = this.marks;
-        return super.bytes() + 232 + 16L * back.length + weights.length + (marks == null ? 0 : 4L * marks.length);
+        return super.bytes() + 240 + 16L * back.length + weights.length + (marks == null ? 0 : 4L * marks.length);
     }
 }

@@ -8,6 +8,7 @@ final class Snapshot {
     private static final int END = 4;
     static final int CPU = 5;
     static final int CALLS = 6;
+    static final int LATENCIES = 7;
     private static final int VERSION = 2;
     private static final int HEADER_WORDS = 11;
     private static final int NODE_WORDS = 11;
@@ -25,6 +26,9 @@ final class Snapshot {
     private boolean ended;
     /** The next method whose calls are to be written. */
     private int method;
+    /** The calls by duration, and the next row of it; null if no call was timed. */
+    private final Latencies latencies;
+    private int row;
     private int section;
     /** The tree of the section that is being written; null before the THREAD record. */
     private TreeReader reader;
@@ -37,6 +41,8 @@ final class Snapshot {
      */
     Snapshot(Path[] paths, MethodCalls calls) {
         this.calls = calls;
+        latencies = calls.latencies;
+        row = latencies == null ? 0 : latencies.last();
         int platform = 0;
         for (int at = 0; at < paths.length; at++) {
             platform += paths[at].virtual ? 0 : 1;
@@ -99,6 +105,12 @@ final class Snapshot {
                 buffer[at + 2] = count;
                 at += CALLS_WORDS;
             }
+        }
+        for (; row != 0; row = latencies.before(row)) {
+            if (at + Latencies.RECORD_WORDS > buffer.length) {
+                return at;
+            }
+            at += latencies.write(row, buffer, at);
         }
         while (section < sections.length) {
             if (reader == null) {

@@ -239,6 +239,11 @@ public class Tracker {
         isOff = false;
     }
 
+    /** Counts timed calls by their durations, too. Called after {@link #configure}, before the first probe. */
+    static void countDurations() {
+        Latencies.begin();
+    }
+
     /**
      * Counts the calls of the current thread, the main thread, at less cost. The agent calls it once, at the JVM's
      * start.
@@ -257,6 +262,7 @@ public class Tracker {
         snapshot = null;
         sums = null;
         lostAllocations = 0;
+        Latencies.areCounted = false;
         Threads.forget();
         Counters.forget();
         Budget.forget();

@@ -44,7 +44,9 @@ class UnwindingPath extends PathState {
         int from = node(back[depth - 1]);
         if (isTimed(frame)) {
             int weight = weight(depth, node);
-            if (weight == 1) {
+            if (weight == 1 && Latencies.areCounted) {
+                bookMeasured(node, from, now - stamps[depth]);
+            } else if (weight == 1) {
                 book(node, from, now - stamps[depth]);
             } else if (weight != 0) {
                 book(node, from, now - stamps[depth], weight, began(frame), now);
@@ -61,6 +63,40 @@ class UnwindingPath extends PathState {
         rows[node + WORK] -= CALL;
         this.marked = marked;
         this.depth = depth - 1;
+    }
+
+    /** Books a timed call of weight 1, and counts it by its duration. */
+    private void bookMeasured(int node, int from, long nanos) {
+        Latencies latencies = this.latencies == null ? meetLatencies() : this.latencies;
+        int place = latencies == null ? -1 : latencies.place(rows[node + METHOD], Buckets.of(nanos));
+        int[] calls = latencies == null ? null : latencies.words;
+        book(node, from, nanos);
+        // No method may be called below: a StackOverflowError would leave the update half done.
+        if (place >= 0) {
+            calls[place]++;
+        }
+    }
+
+    /** Finds where the current thread counts calls by duration; null if there is no room. */
+    private Latencies meetLatencies() {
+        Thread current = Thread.currentThread();
+        if (Lock.holder == current) {
+            // The end of a thread takes the lock, and then ends its calls. The lock cannot be taken twice.
+            return null;
+        }
+        long thread = owner;
+        Interpreted.leave(this);
+        owner = NOBODY;
+        try {
+            MethodCalls counts = Counters.ofCarrier(current, Carrier.current());
+            Latencies met = counts == null ? null : counts.latencies();
+            if (!virtual) {
+                latencies = met;
+            }
+            return met;
+        } finally {
+            owner = thread;
+        }
     }
 
     /**

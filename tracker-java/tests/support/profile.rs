@@ -13,6 +13,8 @@ pub struct Profile {
     pub threads: Vec<Thread>,
     /// Number of calls of methods that were counted by method alone.
     pub counted: BTreeMap<String, i64>,
+    /// Timed calls of methods by the numbers of their ranges of durations.
+    pub durations: BTreeMap<String, BTreeMap<i64, i64>>,
     pub expected: BTreeMap<String, u64>,
 }
 
@@ -72,6 +74,13 @@ impl Profile {
                 6 => {
                     let method = &methods[usize::try_from(words[1])?];
                     *profile.counted.entry(method.clone()).or_default() += words[2];
+                }
+                7 => {
+                    let method = &methods[usize::try_from(words[1])?];
+                    let ranges = profile.durations.entry(method.clone()).or_default();
+                    for word in &words[3..] {
+                        *ranges.entry(word % 1024).or_default() += word / 1024;
+                    }
                 }
                 _ => ended = true,
             }

@@ -27,3 +27,4 @@ pub(super) const LOADHOOK_LOCK_WAITS: u32 = 1008;
 pub(super) const LOADHOOK_GC_PAUSES: u32 = 1010;
 pub(super) const LOADHOOK_COMPILED: u32 = 1011;
 pub(super) const LOADHOOK_INLINED: u32 = 1012;
+pub(super) const LOADHOOK_LATENCIES: u32 = 1013;

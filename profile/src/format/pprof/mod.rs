@@ -22,6 +22,10 @@
 //! | 1006, once if calls were counted without callers | 1 method, 2 calls, 3 the time + 1 from which on it was only counted, absent if no method has one |
 //! | 1007, once if waits for locks were recorded | calling contexts, 3 to 6 as in field 1003 |
 //! | 1008, with it | of waits 1 kind (0 monitor, 1 lock, 2 `Object.wait`, 3 other parks), 2 thread, 3 class, 4 calling context + 1, 5 name of the holder + 1, 6 its calling context + 1, 7 number, 8 ns |
+//! | 1010, once if pauses of the garbage collector were recorded | a list as JSON, with the names of [`crate::GcPauses`] |
+//! | 1011, once if the JIT compiler was observed | of compiled methods 1 method, 2 compilations, 3 discarded, 4 bytes of code, 5 bytes of the newest code |
+//! | 1012, with it | of inlined methods 1 compiled method, 2 inlined method, 3 depth, 4 calls |
+//! | 1013, once if calls were timed | of ranges of durations 1 method, 2 number of the range, 3 calls, see [`crate::LatencyRange`] |
 //!
 //! So a written profile can be read back without loss. A file that another tool has rewritten may
 //! have lost these fields; it is refused.

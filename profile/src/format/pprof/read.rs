@@ -10,8 +10,8 @@ use super::fields::{self, COMMENT_PREFIX};
 use super::protobuf::{Fields, Head, Stream, Value, unpack, varint};
 use super::{allocations, locks};
 use crate::model::{
-    Header, InlinedMethod, JitCode, JitMethod, Method, MethodCalls, Node, Profile, ThreadKind,
-    ThreadTree, Waiting,
+    Header, InlinedMethod, JitCode, JitMethod, LatencyRange, LatencySums, Method, MethodCalls,
+    Node, Profile, ThreadKind, ThreadTree, Waiting,
 };
 
 /// The maximum size of Loadhook's own fields and the strings, in bytes: about forty million nodes.
@@ -39,7 +39,7 @@ pub fn can_begin(head: &[u8]) -> bool {
     let first = || Stream::new(head).head().ok().flatten();
     let is_known = |field| {
         (fields::SAMPLE_TYPE..=fields::DEFAULT_SAMPLE_TYPE).contains(&field)
-            || (fields::LOADHOOK_HEADER..=fields::LOADHOOK_INLINED).contains(&field)
+            || (fields::LOADHOOK_HEADER..=fields::LOADHOOK_LATENCIES).contains(&field)
     };
     head.starts_with(&GZIP) || first().is_some_and(|(field, _)| is_known(field))
 }
@@ -87,6 +87,10 @@ fn read_within(bytes: &[u8], most: u64) -> Result<Profile, ReadError> {
         locks: locks.map(read_locks).transpose()?,
         gc_pauses: pauses.transpose().map_err(no_pauses)?,
         jit: parts.jit(methods.len())?,
+        latencies: match &parts.latencies {
+            Some(ranges) => self::latencies(ranges, methods.len())?,
+            None => Vec::new(),
+        },
         threads,
         methods,
     })
@@ -110,6 +114,7 @@ struct Parts {
     gc_pauses: Option<Vec<u8>>,
     compiled: Option<Vec<u8>>,
     inlined: Option<Vec<u8>>,
+    latencies: Option<Vec<u8>>,
 }
 
 impl Parts {
@@ -159,6 +164,7 @@ impl Parts {
                 fields::LOADHOOK_GC_PAUSES => parts.gc_pauses = Some(take()?),
                 fields::LOADHOOK_COMPILED => parts.compiled = Some(take()?),
                 fields::LOADHOOK_INLINED => parts.inlined = Some(take()?),
+                fields::LOADHOOK_LATENCIES => parts.latencies = Some(take()?),
                 _ => file.skip(len)?,
             }
         }
@@ -293,6 +299,28 @@ fn method_calls(bytes: &[u8], methods: usize) -> Result<Vec<MethodCalls>, ReadEr
         })
     };
     message.rows(1).map(counted).collect()
+}
+
+/// Reads ranges of durations. `methods` is the number of methods in the profile.
+fn latencies(bytes: &[u8], methods: usize) -> Result<Vec<LatencyRange>, ReadError> {
+    let message: Message<'_, 3> = Message::read(bytes)?;
+    let mut sums = LatencySums::default();
+    for row in message.rows(1) {
+        let [method, range, calls] = row?;
+        if method >= methods as u64 {
+            return Err(ReadError::Damaged("a method is missing"));
+        }
+        let method = narrow(method)?;
+        let range = u16::try_from(range).ok();
+        let range = range.filter(|range| *range < LatencyRange::COUNT);
+        let range = range.ok_or(ReadError::Damaged("an unknown range of durations"))?;
+        sums.add(LatencyRange {
+            method,
+            range,
+            calls,
+        });
+    }
+    Ok(sums.finish())
 }
 
 fn thread(strings: &Strings, bytes: &[u8], methods: usize) -> Result<ThreadTree, ReadError> {

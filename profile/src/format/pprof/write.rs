@@ -11,7 +11,7 @@ use crate::analysis::method_names::names;
 use crate::format::notes::FEW_NOTES;
 use crate::format::table::sampled;
 use crate::model::{
-    JitCode, Method, MethodCalls, Node, Profile, Seen, ThreadTree, Timing, Waiting,
+    JitCode, LatencyRange, Method, MethodCalls, Node, Profile, Seen, ThreadTree, Timing, Waiting,
 };
 
 /// Writes `profile` as gzipped pprof.
@@ -41,6 +41,7 @@ pub fn write(profile: &Profile, out: impl Write) -> io::Result<()> {
     if let Some(code) = &profile.jit {
         file.jit(code);
     }
+    file.latencies(&profile.latencies);
     file.finish()
 }
 
@@ -320,6 +321,20 @@ impl<W: Write> File<W> {
             own.packed(2, inlined().map(|of| of.method.into()));
             own.packed(3, inlined().map(|of| of.depth.into()));
             own.packed(4, inlined().map(|of| of.calls));
+        });
+    }
+}
+
+impl<W: Write> File<W> {
+    /// Writes the durations of calls in Loadhook's own columns.
+    fn latencies(&mut self, ranges: &[LatencyRange]) {
+        if ranges.is_empty() {
+            return;
+        }
+        self.writer.message(fields::LOADHOOK_LATENCIES, |own| {
+            own.packed(1, ranges.iter().map(|range| range.method.into()));
+            own.packed(2, ranges.iter().map(|range| range.range.into()));
+            own.packed(3, ranges.iter().map(|range| range.calls));
         });
     }
 }

@@ -15,6 +15,7 @@ fn stream() -> Vec<i64> {
     words.extend([3, 1, 4, 1, 1, 1, 1, 0, 0, 0, 0]);
     words.extend([5, 1_234]);
     words.extend([6, 4, 99]);
+    words.extend([7, 4, 2, 1024 * 5 + 3, 1024 * 2 + 655]);
     words.push(4);
     words
 }
@@ -74,6 +75,12 @@ fn every_field_arrives() {
         calls: 99,
     };
     assert_eq!(snapshot.method_calls, [counted]);
+    let range = |range, calls| LatencyRange {
+        method: 4,
+        range,
+        calls,
+    };
+    assert_eq!(snapshot.latencies, [range(3, 5), range(655, 2)]);
 }
 
 #[test]
@@ -129,6 +136,11 @@ fn bad_words_are_placed() {
         (55, -1),
         (57, -1), // counted method
         (58, -1), // its calls
+        (60, -1), // measured method
+        (61, -1), // number of ranges
+        (61, 657),
+        (62, -1),         // calls of a range
+        (63, 1024 + 656), // an unknown range
     ];
     for (position, value) in cases {
         let mut words = stream();
@@ -145,7 +157,7 @@ fn bad_words_are_placed() {
     words.push(4);
     let error = decode(&words).expect_err("words follow the end of the stream");
     assert_eq!(error.position, words.len() as u64 - 1);
-    insta::assert_snapshot!(error, @"bad snapshot: a word after the end record at word 60 (value 4)");
+    insta::assert_snapshot!(error, @"bad snapshot: a word after the end record at word 65 (value 4)");
 }
 
 proptest! {
@@ -170,7 +182,7 @@ proptest! {
     }
 
     #[test]
-    fn one_changed_word_never_panics(at in 0usize..59, value: i64) {
+    fn one_changed_word_never_panics(at in 0usize..64, value: i64) {
         let mut words = stream();
         words[at] = value;
         let _ = decode(&words);

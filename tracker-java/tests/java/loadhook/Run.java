@@ -36,6 +36,9 @@ public final class Run {
     public static void main(String[] args) throws Exception {
         letThreadsWait();
         Tracker.configure(Integer.parseInt(args[0]), 0, Integer.parseInt(args[1]));
+        if (Boolean.getBoolean("durations")) {
+            Tracker.countDurations();
+        }
         if (Timing.mode == Timing.ADAPTIVE) {
             Thread ticker = new Thread(Run::tick);
             ticker.setDaemon(true);
@@ -73,7 +76,8 @@ public final class Run {
     private static void print(long[] buffer, int words, PrintWriter out) {
         for (int at = 0; at < words;) {
             int kind = (int) buffer[at];
-            int length = kind == 1 ? 11 : kind == 2 ? 4 + (int) (buffer[at + 3] + 7) / 8 : kind == 3 ? 11 : kind == 6 ? 3 : 1;
+            int length = kind == 1 ? 11 : kind == 2 ? 4 + (int) (buffer[at + 3] + 7) / 8 : kind == 3 ? 11 : kind == 6 ? 3
+                    : kind == 7 ? 3 + (int) buffer[at + 2] : 1;
             out.print("record " + kind);
             for (int word = 1; word < length; word++) {
                 out.print(" " + buffer[at + word]);
