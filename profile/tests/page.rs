@@ -31,6 +31,23 @@ fn the_script_runs() {
 }
 
 #[test]
+fn percentiles_have_a_column_and_a_table() {
+    let script = r#"
+        show('methods');
+        const press = (title) => [...document.querySelectorAll('#columns button')].find((b) => b.textContent.startsWith(title)).click();
+        const cells = (row) => [...row.children].map((cell) => cell.textContent).join(' | ');
+        press('p99');
+        const seen = [...document.querySelectorAll('#columns tr, #rows tr')].slice(0, 5).map(cells);
+        document.querySelectorAll('#rows tr')[2].click();
+        seen.push(...[...document.querySelectorAll('#details-figures table:last-child tr')].map(cells));
+        seen.push(...[...document.querySelectorAll('#remarks li')].map((item) => item.textContent));
+        chooseThread(0);
+        seen.push([...document.querySelectorAll('#columns button')].some((b) => b.textContent.startsWith('p99')));
+        return seen.join('\n');"#;
+    insta::assert_snapshot!(run(&page(&common::measured()), script));
+}
+
+#[test]
 fn nothing_comes_from_outside() {
     let page = page(&common::small());
     // The exported picture may refer to a pattern within itself, so this reference is allowed.

@@ -30,7 +30,7 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "MEASURE")]
     pub(super) show: Option<Measure>,
 
-    /// Sort methods by self, total, calls, mean or name [default: self];
+    /// Sort methods by self, total, calls, mean, p99 or name [default: self];
     /// allocations by bytes, objects or name [default: bytes]
     #[arg(long)]
     pub(super) sort: Option<SortWord>,
@@ -64,6 +64,12 @@ pub(crate) struct ReportArgs {
     /// a profile of run --timing sampled
     #[arg(long, conflicts_with_all = ["diff", "sort", "explain", "show"])]
     pub(super) waiting: bool,
+
+    /// Show how long calls last, instead of the time of methods: 50, 90, 99 and 99.9 % of a
+    /// method's calls last at most so long, and the longest. Needs a profile of
+    /// run --latencies
+    #[arg(long, conflicts_with_all = ["diff", "waiting", "explain", "show"])]
+    pub(super) latencies: bool,
 
     /// Write to this file instead of standard output; missing folders are created
     #[arg(short, long, value_name = "FILE")]

@@ -51,6 +51,7 @@ impl ReportArgs {
             ),
             ("--explain", self.explain, &[Table]),
             ("--waiting", self.waiting, &[Table]),
+            ("--latencies", self.latencies, &[Table]),
         ] {
             if is_given && !formats.contains(&self.format) {
                 let formats: Vec<&str> = formats.iter().map(|format| format.as_str()).collect();
@@ -128,7 +129,11 @@ impl ReportArgs {
                 measures.any(|measure| measure == Measure::Time)
             }
         };
-        if matches!(sort, Sort::Total | Sort::Mean) && !has_times {
+        let is_shown = self.latencies || self.diff || self.format != Format::Table;
+        if *sort == Sort::P99 && !is_shown {
+            bail!("--sort {word}: the table of methods has no such column; add --latencies");
+        }
+        if matches!(sort, Sort::Total | Sort::Mean | Sort::P99) && !has_times {
             bail!(
                 "--sort {word}: allocations can be sorted by bytes, objects or name, locks by calls"
             );
@@ -164,6 +169,30 @@ impl ReportArgs {
             ),
             _ => Ok(()),
         }
+    }
+
+    /// Refuses `--latencies` and `--sort p99` for profiles without durations of calls.
+    pub(super) fn refuse_latencies_without_durations(&self, profiles: &[Profile]) -> Result<()> {
+        let is_sorted = matches!(
+            &self.sort,
+            Some(SortWord {
+                sort: Sort::P99,
+                ..
+            })
+        );
+        let option = match (self.latencies, is_sorted) {
+            (true, _) => "--latencies",
+            (false, true) => "--sort p99",
+            (false, false) => return Ok(()),
+        };
+        let mut pairs = self.all_files().zip(profiles);
+        if let Some((file, _)) = pairs.find(|(_, profile)| profile.latencies.is_empty()) {
+            bail!(
+                "{}: {option}: this profile has no durations of calls; run again with --latencies",
+                file.display()
+            );
+        }
+        Ok(())
     }
 
     /// Warns of options that match nothing in these profiles.

@@ -5,7 +5,9 @@ use std::io::{self, Write};
 use anyhow::{Context, Result, bail};
 use loadhook_profile::analysis::diff;
 use loadhook_profile::format::diff as diff_format;
-use loadhook_profile::format::{Explain, Format, Options, Sort, difference_page, write_waiting};
+use loadhook_profile::format::{
+    Explain, Format, Options, Sort, difference_page, write_latencies, write_waiting,
+};
 use loadhook_profile::{Measure, Method, Profile};
 use loadhook_text::terminal::columns;
 
@@ -39,6 +41,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     let measure = args.measure(&profiles)?;
     args.refuse_orders_without_values(measure, &profiles)?;
     args.refuse_waiting_without_samples(&profiles)?;
+    args.refuse_latencies_without_durations(&profiles)?;
     if let Some(threads) = &threads {
         threads.check(&profiles)?;
     }
@@ -97,6 +100,8 @@ fn write(args: &ReportArgs, profiles: &[Profile], options: &Options<'_>) -> Resu
     };
     let written = if args.waiting {
         write_waiting(profile, options, &mut bytes)
+    } else if args.latencies {
+        write_latencies(profile, options, &mut bytes)
     } else {
         args.format.write(profile, options, &mut bytes)
     };

@@ -39,7 +39,11 @@ impl Model {
 
 /// The values of methods in the last intervals.
 #[derive(Default)]
-pub(super) struct History(HashMap<String, Recent>);
+pub(super) struct History {
+    methods: HashMap<String, Recent>,
+    /// Set if any interval had durations of calls. The table then keeps its column for them.
+    has_latencies: bool,
+}
 
 /// The values of a method in the last intervals, the oldest first.
 #[derive(Default)]
@@ -57,7 +61,9 @@ impl History {
             recent: Vec::new(),
             command,
         };
-        for recent in self.0.values_mut() {
+        self.has_latencies |= model.picture.has_latencies;
+        model.picture.has_latencies = self.has_latencies;
+        for recent in self.methods.values_mut() {
             recent.push(0.0);
         }
         let picture = &model.picture;
@@ -67,7 +73,7 @@ impl History {
             let Some(name) = picture.names.get(figures.method as usize) else {
                 continue;
             };
-            if let Some(recent) = self.0.get_mut(name) {
+            if let Some(recent) = self.methods.get_mut(name) {
                 if recent.are_calls != are_calls {
                     *recent = Recent::default();
                     recent.push(0.0);
@@ -78,14 +84,15 @@ impl History {
                 }
             } else if latest > 0.0 {
                 let values = VecDeque::from([latest]);
-                self.0.insert(name.clone(), Recent { are_calls, values });
+                self.methods
+                    .insert(name.clone(), Recent { are_calls, values });
             }
         }
-        self.0
+        self.methods
             .retain(|_, recent| recent.values.iter().any(|value| *value > 0.0));
         let recent = picture.methods.iter().map(|figures| {
             let name = picture.names.get(figures.method as usize);
-            let recent = name.and_then(|name| self.0.get(name));
+            let recent = name.and_then(|name| self.methods.get(name));
             recent.map_or(Vec::new(), |recent| recent.values.iter().copied().collect())
         });
         model.recent = recent.collect();
@@ -123,6 +130,7 @@ mod tests {
                 self_ns: Some(*self_ns),
                 total_ns: None,
                 mean_ns: None,
+                p99_ns: None,
             };
         Picture {
             duration_ns: 2e9,
@@ -157,6 +165,6 @@ mod tests {
         for _ in 0..REMEMBERED {
             next(&[]);
         }
-        assert!(history.0.is_empty());
+        assert!(history.methods.is_empty());
     }
 }

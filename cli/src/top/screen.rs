@@ -253,7 +253,7 @@ fn foot(buffer: &mut Buffer, session: &Session, facts: &Facts) {
     }
 }
 
-const HELP: [(&str, &str); 17] = [
+const HELP: [(&str, &str); 18] = [
     ("1 2 3 4, Tab", "methods, threads, call tree, allocations"),
     (
         "arrows, j k",
@@ -278,6 +278,10 @@ const HELP: [(&str, &str); 17] = [
     ("self %", "share of the running time, without callees"),
     ("total %", "share of the running time, with callees"),
     ("mean", "mean time of a call, with callees"),
+    (
+        "p99",
+        "99 % of the calls last at most so long, – if not all are timed",
+    ),
     ("last", "calls/s (or self %) of the last intervals, as bars"),
     ("CPU %", "100 is one processor"),
 ];

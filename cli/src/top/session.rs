@@ -283,6 +283,7 @@ mod tests {
             self_ns: Some(*self_ns),
             total_ns: Some(*self_ns),
             mean_ns: None,
+            p99_ns: None,
         };
         let call = |callee| Calls {
             caller: Some(0),

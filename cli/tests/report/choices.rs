@@ -43,7 +43,11 @@ fn tables_sort_by_every_key() {
     let name = |row: &Value| format!("{}.{}", row["class"].as_str().unwrap(), row["method"]);
     assert!(names.is_sorted_by_key(name));
     let wrong = report(&["a.pb.gz", "--sort", "cost"]);
-    wrong.expect(2, "", &["expected one of self, total, calls, mean, name"]);
+    wrong.expect(
+        2,
+        "",
+        &["expected one of self, total, calls, mean, p99, name"],
+    );
 }
 
 #[test]
@@ -173,6 +177,11 @@ fn options_without_effect_are_refused() {
         1,
         "",
         &["error: --waiting has no effect on --format tree; it works with table"],
+    );
+    report(&["a.pb.gz", "--latencies", "--format", "json"]).expect(
+        1,
+        "",
+        &["error: --latencies has no effect on --format json; it works with table"],
     );
     report(&["--diff", "a.pb.gz", "b.pb.gz", "--explain"]).expect(
         1,

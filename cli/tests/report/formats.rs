@@ -91,7 +91,7 @@ fn the_json_is_as_documented() {
         ("estimated", &is_flag),
     ];
     for method in json["methods"].as_array().expect("the value is an array") {
-        let more: [Check<'_>; 9] = [
+        let more: [Check<'_>; 10] = [
             ("loader", &|v| v == "app"),
             ("loaders", &|v| v == 1),
             ("file", &is_text_or_null),
@@ -101,7 +101,19 @@ fn the_json_is_as_documented() {
             ("self_error_ns", &is_number),
             ("total_error_ns", &is_number),
             ("total_is_bound", &|v| v == false),
+            ("latency", &|v| v["calls"] == method["calls"]),
         ];
+        check(
+            &method["latency"],
+            &[
+                ("calls", &is_number),
+                ("p50_ns", &is_number),
+                ("p90_ns", &is_number),
+                ("p99_ns", &is_number),
+                ("p999_ns", &is_number),
+                ("max_ns", &is_number),
+            ],
+        );
         check(method, &[&named[..], &more].concat());
         assert!(method["self_ns"].as_u64() <= method["total_ns"].as_u64());
     }

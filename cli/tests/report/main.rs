@@ -29,11 +29,7 @@ fn profiles() -> &'static TempDir {
         let excluding = ["--exclude", "shop.Gone"];
         let alone = "--timing=none";
         for (file, options, program) in [
-            (
-                "a.pb.gz",
-                &["--timing=exact", "--explain"][..],
-                &["serve"][..],
-            ),
+            ("a.pb.gz", &["--latencies", "--explain"][..], &["serve"][..]),
             ("b.pb.gz", &["--timing=exact"], &["exit", "0"]),
             ("counts.pb.gz", &["--timing=count"], &["serve"]),
             ("made.pb.gz", &["--alloc=exact", alone], &["serve"]),

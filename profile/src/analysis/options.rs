@@ -70,17 +70,20 @@ pub enum Sort {
     Calls,
     /// By mean time of a call (`mean`).
     Mean,
+    /// By the time below which 99 % of the calls last (`p99`).
+    P99,
     /// By name (`name`).
     Name,
 }
 
 impl Sort {
     /// All orders.
-    pub const ALL: [Sort; 5] = [
+    pub const ALL: [Sort; 6] = [
         Sort::SelfTime,
         Sort::Total,
         Sort::Calls,
         Sort::Mean,
+        Sort::P99,
         Sort::Name,
     ];
 
@@ -91,6 +94,7 @@ impl Sort {
             Sort::Total => "total",
             Sort::Calls => "calls",
             Sort::Mean => "mean",
+            Sort::P99 => "p99",
             Sort::Name => "name",
         }
     }

@@ -17,6 +17,8 @@ pub struct Picture {
     pub duration_ns: f64,
     /// Set if times come from samples. Counts in trees are then samples.
     pub is_sampled: bool,
+    /// Set if durations of calls are known.
+    pub has_latencies: bool,
     /// The time of all methods, which is 100 %; calls if nothing was timed.
     pub whole: f64,
     /// Number of samples of running threads.
@@ -50,6 +52,8 @@ pub struct MethodFigures {
     pub total_ns: Option<f64>,
     /// The mean time of a call with callees.
     pub mean_ns: Option<f64>,
+    /// The time below which 99 % of the calls last, with callees; `None` if not all calls are timed.
+    pub p99_ns: Option<f64>,
 }
 
 /// A method in one calling context.
@@ -120,6 +124,10 @@ impl Picture {
             self_ns: row.known_own(),
             total_ns: row.some_total(),
             mean_ns: row.mean(),
+            p99_ns: view.latencies.get(&row.method).and_then(|latency| {
+                let is_of_all = latency.calls >= row.count;
+                is_of_all.then_some(latency.p99())
+            }),
         });
         let whole = view.overlaid();
         let calls = edges(&whole).into_iter().map(|edge| Calls {
@@ -131,6 +139,7 @@ impl Picture {
         Picture {
             duration_ns: profile.header.duration_ns as f64,
             is_sampled: view.is_sampled(),
+            has_latencies: !profile.latencies.is_empty(),
             whole: view.whole,
             samples: profile.sampling.map_or(0, |sampling| sampling.samples),
             definitions: profile.methods.clone(),

@@ -12,6 +12,7 @@ use loadhook_text::units::Quantity;
 use super::allocation_tree::{AllocationNode, allocation_trees, weights};
 use super::figures::{Figure, figures};
 use super::focus::focus;
+use super::latencies::{Latency, latencies};
 use super::measure::Measure;
 use super::method_names::names;
 use super::method_rows::{Row, add_tree};
@@ -46,6 +47,9 @@ pub(crate) struct View<'p> {
     /// Calls that were counted without their callers, and that the options keep. They are of all
     /// threads and all callers together.
     pub(crate) method_calls: Vec<MethodCalls>,
+    /// The durations of methods' calls, as far as the options keep the methods. They are of all threads and all callers
+    /// together.
+    pub(crate) latencies: HashMap<u32, Latency>,
     /// The methods that were only counted from some moment on, in any thread; see
     /// [`MethodCalls::since_ns`]. Empty in a view of objects and bytes.
     pub(crate) counted_since: HashMap<u32, u64>,
@@ -95,12 +99,15 @@ impl<'p> View<'p> {
         let waited = only_waited(profile);
         let focused = view.focused(options);
         if options.thread.is_none() {
-            let is_kept = |counted: &&MethodCalls| {
-                let is_focused = |focused: &Vec<bool>| focused[counted.method as usize];
+            let is_kept = |method: u32| {
+                let is_focused = |focused: &Vec<bool>| focused[method as usize];
                 focused.as_ref().is_none_or(is_focused)
             };
-            let kept = profile.method_calls.iter().filter(is_kept);
+            let counted = profile.method_calls.iter();
+            let kept = counted.filter(|counted| is_kept(counted.method));
             view.method_calls = kept.copied().collect();
+            view.latencies = latencies(profile);
+            view.latencies.retain(|method, _| is_kept(*method));
         }
         if view.counts_only() {
             view.whole += view.counted() as f64;
@@ -153,6 +160,7 @@ impl<'p> View<'p> {
             whole: 0.0,
             waiting: Waiting::default(),
             method_calls: Vec::new(),
+            latencies: HashMap::new(),
             counted_since: HashMap::new(),
         }
     }
@@ -330,6 +338,7 @@ impl<'p> View<'p> {
             Sort::Total => row.total,
             Sort::Calls => row.count as f64,
             Sort::Mean => row.mean().unwrap_or(0.0),
+            Sort::P99 => self.latencies.get(&row.method).map_or(-1.0, Latency::p99),
             Sort::Name => 0.0,
         };
         rows.sort_by(|a, b| {

@@ -21,3 +21,15 @@ pub(super) fn counted_only(first_ns: u64) -> String {
         units::time(first_ns as f64)
     )
 }
+
+/// The mark before a number of calls whose durations are known, if the method has other calls.
+pub(super) const FEWER: &str = "†";
+
+/// The explanation of this mark, with the numbers of one of these methods.
+pub(super) fn fewer(known: u64, all: u64) -> String {
+    format!(
+        "{FEWER} percentiles of a part of the calls, of the first such method {} of {}: the others had not ended, were not timed, or found too little heap",
+        units::count(known),
+        units::count(all)
+    )
+}

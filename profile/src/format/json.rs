@@ -10,6 +10,7 @@ use super::{frames_json, locks_json};
 use crate::analysis::allocation_places::chosen_sites;
 use crate::analysis::gc_pauses::{ordered, sum};
 use crate::analysis::jit;
+use crate::analysis::latencies::Latency;
 use crate::analysis::measure::Measure;
 use crate::analysis::method_names::names;
 use crate::analysis::method_rows::Row;
@@ -238,6 +239,8 @@ struct JsonMethod<'a> {
     total_is_bound: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     counted_since_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    latency: Option<serde_json::Value>,
 }
 
 #[derive(Serialize)]
@@ -288,6 +291,19 @@ impl JsonWaiting {
     }
 }
 
+/// The durations of a method's calls.
+pub(super) fn latency(latency: &Latency) -> serde_json::Value {
+    let [p50, p90, p99, p999, max] = latency.percentiles.map(whole);
+    json!({
+        "calls": latency.calls,
+        "p50_ns": p50,
+        "p90_ns": p90,
+        "p99_ns": p99,
+        "p999_ns": p999,
+        "max_ns": max,
+    })
+}
+
 /// A number of nanoseconds, objects or bytes, rounded to a whole number.
 fn whole(ns: f64) -> u64 {
     ns.round() as u64
@@ -329,6 +345,7 @@ impl Serialize for Methods<'_, '_> {
                 total_error_ns: row.some_total().map(|_| whole(row.total_error())),
                 total_is_bound: row.total_is_bound,
                 counted_since_ns: row.counted_since_ns,
+                latency: self.0.latencies.get(&row.method).map(latency),
             }
         }))
     }

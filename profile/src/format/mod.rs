@@ -21,7 +21,7 @@ mod words;
 
 pub use html::{difference_page, fill_page, live_page, page_data};
 pub use output::Format;
-pub use table::write_waiting;
+pub use table::{write_latencies, write_waiting};
 pub use words::UnknownWord;
 
 pub use crate::analysis::options::{Explain, Options, Sort};

@@ -15,6 +15,12 @@ const BARS: Column = Column {
     width: 8,
 };
 
+/// The column of the durations below which 99 % of the calls last.
+const P99: Column = Column {
+    title: "p99",
+    width: 8,
+};
+
 const METHODS: [Column; 5] = [
     Column {
         title: "calls/s",
@@ -35,6 +41,12 @@ const METHODS: [Column; 5] = [
     BARS,
 ];
 
+/// The columns if calls are counted by their durations. The tree has the column that they lack.
+const TIMED_METHODS: [Column; 5] = {
+    let [calls, own, _, mean, bars] = METHODS;
+    [calls, own, mean, P99, bars]
+};
+
 /// The column of self times, by which methods are sorted at first.
 pub(in crate::top) const SELF: usize = 1;
 
@@ -45,11 +57,12 @@ impl Methods<'_> {
 
     fn value(&self, row: usize, column: usize) -> Option<f64> {
         let figures = self.at(row)?;
-        match column {
-            0 => Some(self.0.per_second(figures.calls? as f64)),
-            1 => Some(self.0.percent(figures.self_ns?)),
-            2 => Some(self.0.percent(figures.total_ns?)),
-            3 => figures.mean_ns,
+        match (column, self.0.picture.has_latencies) {
+            (0, _) => Some(self.0.per_second(figures.calls? as f64)),
+            (1, _) => Some(self.0.percent(figures.self_ns?)),
+            (2, false) => Some(self.0.percent(figures.total_ns?)),
+            (2, true) | (3, false) => figures.mean_ns,
+            (3, true) => figures.p99_ns,
             _ => Some(self.0.recent.get(row)?.iter().sum()),
         }
     }
@@ -57,7 +70,11 @@ impl Methods<'_> {
 
 impl Rows for Methods<'_> {
     fn columns(&self) -> &'static [Column] {
-        &METHODS
+        if self.0.picture.has_latencies {
+            &TIMED_METHODS
+        } else {
+            &METHODS
+        }
     }
 
     fn title(&self) -> String {
@@ -78,14 +95,15 @@ impl Rows for Methods<'_> {
     }
 
     fn cell(&self, row: usize, column: usize) -> String {
-        match column {
-            0 => known(self.value(row, 0), rate),
-            3 => known(self.value(row, 3), time),
-            4 => bars(
+        let value = self.value(row, column);
+        match (column, self.0.picture.has_latencies) {
+            (0, _) => known(value, rate),
+            (3, _) | (2, true) => known(value, time),
+            (4, _) => bars(
                 self.0.recent.get(row).map_or(&[], Vec::as_slice),
                 BARS.width,
             ),
-            column => known(self.value(row, column), percent),
+            _ => known(value, percent),
         }
     }
 

@@ -17,6 +17,7 @@ fn model() -> Model {
         self_ns: Some(self_ns),
         total_ns: Some(2.0 * self_ns),
         mean_ns,
+        p99_ns: mean_ns.map(|ns| 2.0 * ns),
     };
     let thread = |name: &str, kind, running, parked_ns| ThreadFigures {
         name: name.to_owned(),
@@ -41,6 +42,7 @@ fn model() -> Model {
     let picture = Picture {
         duration_ns: 1e9,
         is_sampled: true,
+        has_latencies: false,
         whole: 1e9,
         samples: 1000,
         definitions: Vec::new(),
@@ -88,19 +90,22 @@ fn facts() -> Facts {
 
 /// Returns the screen after these keys, as text.
 fn screen(keys: &str, size: (u16, u16), facts: &Facts) -> String {
-    let model = model();
+    screen_of(&model(), keys, size, facts)
+}
+
+fn screen_of(model: &Model, keys: &str, size: (u16, u16), facts: &Facts) -> String {
     let mut session = Session::new();
-    session.arrange(&model);
+    session.arrange(model);
     for char in keys.chars() {
         let code = if char == '\n' {
             KeyCode::Enter
         } else {
             KeyCode::Char(char)
         };
-        session.key(KeyEvent::from(code), &model);
+        session.key(KeyEvent::from(code), model);
     }
     let mut buffer = Buffer::empty(Rect::new(0, 0, size.0, size.1));
-    draw(&mut buffer, &mut session, &model, facts);
+    draw(&mut buffer, &mut session, model, facts);
     let mut text = String::new();
     for y in 0..size.1 {
         let mut line = String::new();
@@ -115,6 +120,22 @@ fn screen(keys: &str, size: (u16, u16), facts: &Facts) -> String {
         text.push('\n');
     }
     text
+}
+
+#[test]
+fn timed_calls_have_a_percentile() {
+    let mut model = model();
+    model.picture.is_sampled = false;
+    model.picture.has_latencies = true;
+    let text = screen_of(&model, "", (80, 12), &facts());
+    let expected = "
+    calls/s ▼self %      mean      p99     last  method
+  1,234,567    45.0    365 ns   730 ns       ██  com.…";
+    assert!(text.contains(expected), "{text}");
+    assert!(
+        text.contains("          –    12.5         –        –       █▅  com.example.Shop.serve\n"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -219,6 +240,7 @@ fn a_hundred_thousand_methods_can_be_shown() {
         self_ns: Some(0.0),
         total_ns: None,
         mean_ns: None,
+        p99_ns: None,
     };
     let name = |method| format!("com.example.generated.Type{method}.call");
     let picture = Picture {

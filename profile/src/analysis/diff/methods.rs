@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use super::judgement::{Judgement, Plan, Values, judge, judge_alone};
 use super::sides::{Sides, headers, numbers, sides};
+use crate::analysis::latencies::Latency;
 use crate::analysis::merge::MergeError;
 use crate::analysis::method_matching::{Key, Matching};
 use crate::analysis::method_names::names;
@@ -72,6 +73,8 @@ pub struct Cost {
     /// Set when `total_ns` is an upper bound: in a recursion, calls of the method may have run
     /// inside each other.
     pub total_is_bound: bool,
+    /// The durations of the calls, as far as they are known.
+    pub latency: Option<Latency>,
 }
 
 impl Default for Cost {
@@ -87,6 +90,7 @@ impl Default for Cost {
             self_error_ns: 0.0,
             total_error_ns: 0.0,
             total_is_bound: false,
+            latency: None,
         }
     }
 }
@@ -144,9 +148,8 @@ pub fn compare(profiles: [&[Profile]; 2], options: &Options<'_>) -> Result<Compa
     // The later side comes first, because its files and lines are shown.
     for side in [1, 0] {
         for (run, profile) in sides[side].iter().enumerate().rev() {
-            for row in
-                View::of_calls_without(&left_out[side][run], profile, options).rows(Sort::SelfTime)
-            {
+            let view = View::of_calls_without(&left_out[side][run], profile, options);
+            for row in view.rows(Sort::SelfTime) {
                 let method = &profile.methods[row.method as usize];
                 let place = *places.entry(matching.key(method)).or_insert_with(|| {
                     changes.push(Change {
@@ -163,7 +166,10 @@ pub fn compare(profiles: [&[Profile]; 2], options: &Options<'_>) -> Result<Compa
                     0 => &mut change.before,
                     _ => &mut change.after,
                 };
-                costs[run] = cost(&row);
+                costs[run] = Cost {
+                    latency: view.latencies.get(&row.method).copied(),
+                    ..cost(&row)
+                };
             }
         }
     }
@@ -296,6 +302,7 @@ fn cost(row: &Row) -> Cost {
         self_error_ns: row.own_error(),
         total_error_ns: row.total_error(),
         total_is_bound: row.total_is_bound,
+        latency: None,
     }
 }
 
@@ -306,6 +313,7 @@ pub(crate) enum Quantity {
     Total,
     Calls,
     Mean,
+    P99,
 }
 
 impl Quantity {
@@ -316,6 +324,7 @@ impl Quantity {
             Sort::Total => Quantity::Total,
             Sort::Calls => Quantity::Calls,
             Sort::Mean => Quantity::Mean,
+            Sort::P99 => Quantity::P99,
         }
     }
 
@@ -325,6 +334,7 @@ impl Quantity {
             Quantity::Total => "total",
             Quantity::Calls => "calls",
             Quantity::Mean => "mean",
+            Quantity::P99 => "p99",
         }
     }
 
@@ -335,6 +345,7 @@ impl Quantity {
             Quantity::Calls => cost.is_counted.then_some(cost.calls as f64),
             // A method that is not called has no mean.
             Quantity::Mean => cost.mean_ns.filter(|_| cost.calls > 0),
+            Quantity::P99 => cost.latency.map(|latency| latency.p99()),
         }
     }
 
@@ -345,6 +356,8 @@ impl Quantity {
             Quantity::Total => cost.total_error_ns,
             Quantity::Calls => 0.0,
             Quantity::Mean => cost.total_error_ns / cost.timed_calls.max(1) as f64,
+            // The end of a range stands for all durations in it.
+            Quantity::P99 => cost.latency.map_or(0.0, |latency| latency.p99() / 16.0),
         }
     }
 }

@@ -10,7 +10,8 @@ use super::{groups, sentences};
 use crate::analysis::diff::Verdict;
 use crate::analysis::diff::methods::{Change, Comparison, Cost, Quantity};
 use crate::analysis::options::Options;
-use crate::format::bounds::mark;
+use crate::format::bounds::{FEWER, mark};
+use crate::format::json::latency;
 use crate::format::notes::{measured, write_sentences};
 use crate::format::table::columns::{Column, fitted, text_table};
 use crate::model::Timing;
@@ -94,6 +95,10 @@ fn mark_of(quantity: Quantity, cost: &Cost) -> &'static str {
         Quantity::Total => mark(cost.total_is_bound, is_partial),
         Quantity::Calls => "",
         Quantity::Mean => mark(cost.total_is_bound, false),
+        Quantity::P99 => match cost.latency {
+            Some(latency) if latency.calls < cost.calls => FEWER,
+            _ => "",
+        },
     }
 }
 
@@ -106,8 +111,8 @@ fn of_several_runs(
     let changes = &comparison.changes;
     let quantity = comparison.quantity;
     let small = match quantity {
-        // A mean is no part of a total, so it has no percentage.
-        Quantity::Mean => 0.0,
+        // Means and percentiles are no parts of a total, so they have no percentage.
+        Quantity::Mean | Quantity::P99 => 0.0,
         _ => SMALL * larger(&comparison.whole),
     };
     let shown: Vec<&Change> = changes
@@ -292,6 +297,7 @@ pub fn write_json(
             "self_error_ns": cost.self_ns.map(|_| whole(cost.self_error_ns)),
             "total_error_ns": cost.total_ns.map(|_| whole(cost.total_error_ns)),
             "total_is_bound": cost.total_is_bound,
+            "latency": cost.latency.as_ref().map(latency),
         })
     };
     let method = |change: &Change| {

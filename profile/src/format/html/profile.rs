@@ -89,6 +89,7 @@ fn data(view: &View<'_>, options: &Options<'_>) -> Value {
         "sampled": view.is_sampled(),
         "samplingFacts": sampling_facts(view),
         "methodCalls": method_calls(view),
+        "latencies": latencies(view),
         "measure": view.measure.as_str(),
         "sort": options.sort.as_str(),
         "whole": view.whole.round(),
@@ -154,6 +155,19 @@ fn method_calls(view: &View<'_>) -> Vec<(u32, u64, Option<u64>)> {
     counted
         .map(|counted| (counted.method, counted.calls, counted.since_ns))
         .collect()
+}
+
+/// The methods with durations of calls: the method, the number of calls, and the percentiles in nanoseconds.
+fn latencies(view: &View<'_>) -> Vec<(u32, u64, [u64; 5])> {
+    let all = view.latencies.iter();
+    let mut all: Vec<_> = all
+        .map(|(method, latency)| {
+            let percentiles = latency.percentiles.map(|ns| ns.round() as u64);
+            (*method, latency.calls, percentiles)
+        })
+        .collect();
+    all.sort_unstable();
+    all
 }
 
 /// The threads, and how many nodes they lack.

@@ -194,7 +194,7 @@ function rowOf(method) {
   return data.table.byMethod.get(method);
 }
 
-/** Calls that were counted without their callers, and waiting: parts of the row that no tree has. */
+/** Calls that were counted without their callers, durations, and waiting: parts of the row that no tree has. */
 function addCounted(rows) {
   const rowFor = (method) => {
     // The times of this method are not known.
@@ -216,6 +216,11 @@ function addCounted(rows) {
       row.since = since;
       row.now.partial = true;
     }
+  }
+  // Durations of calls are of all threads together.
+  for (const [method, calls, percentiles] of (threadChosen < 0 && data.latencies) || []) {
+    const row = rows.get(method);
+    if (row) row.latency = { calls, percentiles, isPartial: calls < row.now.calls };
   }
   for (const thread of chosenThreads()) {
     for (const [method, ns] of thread.waiting) {

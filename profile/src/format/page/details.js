@@ -4,6 +4,10 @@
 let detailed = -1;
 let detailedNode = -1; // the node from which the details were opened
 
+/** The titles of a method's percentiles, in their order. */
+const PERCENTILES = ["p50", "p90", "p99", "p99.9", "max"];
+const P99 = 2;
+
 const FIGURES = [
   ...(counts ? [] : [
     { title: "total", value: (cost) => cost.total, text: totalText, error: (cost) => errorPercent(cost.totalError, cost.total), isPart: true },
@@ -39,6 +43,17 @@ function figures(costs, ofType) {
     table([title, "before", "after", "change"], (one) => [figure({ ...one, isPart: false }, before), figure({ ...one, isPart: false }, now), change(one, now, before)]));
 }
 
+/** The durations below which most calls of a method last. */
+function latencyFigures({ latency, now }) {
+  if (!latency) return [];
+  const { calls, percentiles, isPartial } = latency;
+  const all = isPartial ? `† ${grouped.format(calls)} of ${counted(now.calls, "call", "calls")}` : counted(calls, "call", "calls");
+  return [element("table", { class: "figures" },
+    element("thead", {}, element("tr", {}, element("th", { scope: "col", text: "" }), element("th", { scope: "col", text: all }))),
+    element("tbody", {}, ...PERCENTILES.map((title, at) =>
+      element("tr", {}, element("th", { scope: "row", text: title }), element("td", { text: time(percentiles[at]) })))))];
+}
+
 function details(method, node = -1) {
   detailed = method;
   detailedNode = node;
@@ -60,7 +75,7 @@ function details(method, node = -1) {
   if (node !== -1 && !graph.isCallers) {
     lines.unshift({ title: "this frame", now: costShown(graph, node), before: difference ? graph.costBefore(node) : null });
   }
-  $("details-figures").replaceChildren(...(lines.length ? figures(lines, isType(method)) : []));
+  $("details-figures").replaceChildren(...(lines.length ? figures(lines, isType(method)) : []), ...(row ? latencyFigures(row) : []));
   $("zoom-here").hidden = node === -1;
   $("zoom-here").onclick = () => { if (view !== "flame") show("flame"); zoomTo(node); };
   $("callers-graph").onclick = () => showCallers(method);

@@ -42,7 +42,7 @@ fn rows<'p>(
         let sorted = match options.sort {
             Sort::Name => name(a).cmp(&name(b)),
             Sort::Calls => objects.then(bytes),
-            Sort::SelfTime | Sort::Total | Sort::Mean => bytes.then(objects),
+            Sort::SelfTime | Sort::Total | Sort::Mean | Sort::P99 => bytes.then(objects),
         };
         sorted.then_with(|| (a.method, a.line, a.type_name).cmp(&(b.method, b.line, b.type_name)))
     });

@@ -4,6 +4,7 @@ pub(crate) mod allocations;
 pub(crate) mod columns;
 mod gc_pauses;
 mod jit;
+mod latencies;
 mod locks;
 pub(crate) mod methods;
 pub(crate) mod not_instrumented;
@@ -11,5 +12,6 @@ mod report;
 pub(crate) mod sampled;
 mod waiting;
 
+pub use latencies::write_latencies;
 pub(super) use report::write;
 pub use waiting::write_waiting;

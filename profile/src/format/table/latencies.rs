@@ -1,0 +1,90 @@
+//! The table of durations of calls.
+
+use std::io::{self, Write};
+
+use loadhook_text::units;
+use loadhook_text::width::joined;
+
+use super::columns::{Column, fitted, text_table};
+use super::methods::{nothing, program};
+use crate::analysis::latencies::Latency;
+use crate::analysis::method_rows::Row;
+use crate::analysis::options::Options;
+use crate::analysis::view::View;
+use crate::format::bounds::{FEWER, fewer};
+use crate::format::notes::{measured, write_sentences};
+use crate::model::Profile;
+
+/// The titles of [`Latency::percentiles`], and the order in which columns are dropped if there is no room.
+const COLUMNS: [(&str, u8); 5] = [("p50", 0), ("p90", 2), ("p99", 0), ("p99.9", 1), ("max", 0)];
+
+/// Writes the durations below which most calls of a method last: see `docs/user/profiles.md`.
+///
+/// # Errors
+///
+/// Fails if writing to `out` fails.
+pub fn write_latencies(
+    profile: &Profile,
+    options: &Options<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let view = View::of_calls(profile, options);
+    program(profile, options, out)?;
+    let rows: Vec<(Row, Latency)> = view
+        .rows(options.sort)
+        .into_iter()
+        .filter_map(|row| Some((row, *view.latencies.get(&row.method)?)))
+        .collect();
+    if rows.is_empty() {
+        return writeln!(out, "{}", no_rows(&view, options));
+    }
+    let facts = [
+        units::time(profile.header.duration_ns as f64),
+        measured(&profile.header),
+        units::counted(rows.len() as u64, "method", "methods"),
+    ];
+    writeln!(out, "{}\n", joined(&facts, options.width))?;
+    let shown = &rows[..rows.len().min(options.top.unwrap_or(usize::MAX))];
+    let calls = |(row, latency): &(Row, Latency)| {
+        let mark = if is_partial(row, latency) { FEWER } else { "" };
+        format!("{mark}{}", units::count(latency.calls))
+    };
+    let mut columns = vec![Column::new("calls", 0, shown.iter().map(calls).collect())];
+    for (at, (title, spare)) in COLUMNS.into_iter().enumerate() {
+        let cells = shown.iter();
+        let cells = cells.map(|(_, latency)| units::time(latency.percentiles[at]));
+        columns.push(Column::new(title, spare, cells.collect()));
+    }
+    let names: Vec<String> = shown
+        .iter()
+        .map(|(row, _)| view.shown(row.method))
+        .collect();
+    let columns = fitted(columns, &names, options.width);
+    text_table(&columns, "method", &names, options.width, out)?;
+    let left = (rows.len() - shown.len()) as u64;
+    if left > 0 {
+        let methods = units::counted(left, "more method", "more methods");
+        writeln!(out, "      {methods}")?;
+    }
+    let mut remarks = vec![
+        "50, 90, 99 and 99.9 % of the calls last at most so long, callees and their probes included; figures are a sixteenth too long at most".to_owned(),
+    ];
+    let partial = shown.iter().find(|(row, latency)| is_partial(row, latency));
+    remarks.extend(partial.map(|(row, latency)| fewer(latency.calls, row.count)));
+    writeln!(out)?;
+    write_sentences(remarks, options.width, out)
+}
+
+/// Returns whether the durations of some calls are missing.
+fn is_partial(row: &Row, latency: &Latency) -> bool {
+    latency.calls < row.count
+}
+
+/// The line in place of a table that would have no row.
+fn no_rows(view: &View<'_>, options: &Options<'_>) -> &'static str {
+    if options.thread.is_some() {
+        "Durations of calls are of all threads together; leave out --thread"
+    } else {
+        nothing(view, options)
+    }
+}
