@@ -17,10 +17,9 @@ const STAND_INS: [(&str, &str); 2] = [
 ];
 
 /// Annotations and constants, whose classes nothing needs at run time.
-const LEFT_OUT: [&str; 5] = [
+const LEFT_OUT: [&str; 4] = [
     "loadhook/Guarded",
     "loadhook/Inlined",
-    "loadhook/Lasting",
     "loadhook/OutOfLine",
     "loadhook/Version",
 ];

@@ -117,8 +117,8 @@ fn begin(
     let options = agent.options();
     let configured = tracker.configure(jni, options);
     configured.map_err(|_| NotBegun::NotConfigured)?;
-    if !current.is_null() && options.rewrites() && options.timing == Some(Timing::Sampled) {
-        tracker.begin_main(jni);
+    if !current.is_null() && options.only_counts() {
+        tracker.thread_starts(jni, current);
     }
     ticker::start(options);
     if options.counts_allocations() {
@@ -363,6 +363,11 @@ pub(crate) fn thread_end(agent: &'static Agent, jni: Jni<'_>, thread: Local<'_>)
 
 /// Handles `ThreadStart`.
 pub(crate) fn platform_thread_start(agent: &'static Agent, jni: Jni<'_>, thread: Local<'_>) {
+    if let Some(tracker) = agent.tracker.get()
+        && agent.options().only_counts()
+    {
+        tracker.thread_starts(jni, thread);
+    }
     if let Some(sampler) = &agent.sampler {
         sampler.thread_starts(&agent.instrumentation, &agent.own_threads, jni, thread);
     }

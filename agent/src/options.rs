@@ -77,6 +77,11 @@ impl Options {
     pub(crate) fn rewrites(&self) -> bool {
         self.settings.instruments()
     }
+
+    /// Returns whether the probes that time calls in other modes only count them.
+    pub(crate) fn only_counts(&self) -> bool {
+        self.rewrites() && self.timing == Some(Timing::Sampled)
+    }
 }
 
 /// The maximum size of a file of patterns, in bytes.

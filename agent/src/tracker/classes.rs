@@ -65,9 +65,6 @@ fn boot_name(name: &str) -> Option<String> {
         "loadhook/Inlined" => {
             return Some("jdk/internal/vm/annotation/ForceInline".to_owned());
         }
-        "loadhook/Lasting" => {
-            return Some("jdk/internal/vm/annotation/Stable".to_owned());
-        }
         _ => {}
     }
     let rest = name.strip_prefix("loadhook/")?;

@@ -17,11 +17,11 @@ const BUFFER_WORDS: i32 = 1 << 13;
 pub(crate) struct TrackerClient {
     configure: StaticMethod,
     count_durations: StaticMethod,
-    begin_main: StaticMethod,
     begin_snapshot: StaticMethod,
     snapshot: StaticMethod,
     sum_up_methods: StaticMethod,
     method_sums: StaticMethod,
+    thread_start: StaticMethod,
     thread_end: StaticMethod,
     bind: StaticMethod,
     link_parks: StaticMethod,
@@ -82,11 +82,11 @@ impl TrackerClient {
         Ok(TrackerClient {
             configure: jni.static_method(class, c"configure", c"(III)V")?,
             count_durations: jni.static_method(class, c"countDurations", c"()V")?,
-            begin_main: jni.static_method(class, c"beginMain", c"()V")?,
             begin_snapshot: jni.static_method(class, c"beginSnapshot", c"()Z")?,
             snapshot: jni.static_method(class, c"snapshot", c"([J)I")?,
             sum_up_methods: jni.static_method(class, c"sumUpMethods", c"()Z")?,
             method_sums: jni.static_method(class, c"methodSums", c"([J)I")?,
+            thread_start: jni.static_method(class, c"threadStart", c"(Ljava/lang/Thread;)V")?,
             thread_end: jni.static_method(class, c"threadEnd", c"(Ljava/lang/Thread;)V")?,
             leave: jni.static_method(class, c"leave", c"()V")?,
             bind: jni.static_method(class, c"bind", c"()V")?,
@@ -114,13 +114,6 @@ impl TrackerClient {
             jni.call_void(self.count_durations, &[])?;
         }
         Ok(())
-    }
-
-    /// Counts the calls of the current thread, which must be the main thread, at less cost. Called once, at the JVM's
-    /// start.
-    pub(crate) fn begin_main(&self, jni: Jni<'_>) {
-        // If this fails, the thread's calls are counted like those of other threads.
-        let _ = jni.call_void(self.begin_main, &[]);
     }
 
     /// The number of allocations that the last snapshot lacks.
@@ -170,6 +163,12 @@ impl TrackerClient {
     pub(crate) fn take_latencies(&self, jni: Jni<'_>) -> Result<String, JniError> {
         let text = jni.call_object(self.take_latencies, &[])?;
         jni.text(text)
+    }
+
+    /// Prepares the counting of a platform thread that begins, or of the main thread at the JVM's start.
+    pub(crate) fn thread_starts(&self, jni: Jni<'_>, thread: Local<'_>) {
+        // If this fails, the thread's first call is counted more slowly, and those of other threads cost a little more.
+        let _ = jni.call_void(self.thread_start, &[Argument::Object(thread)]);
     }
 
     /// Merges the call tree of a thread that is about to end.

@@ -19,22 +19,6 @@ final class Counters {
     /** The arrays of {@link MethodCalls} by thread id, for the probe. No element is null. */
     static final long[][] CACHE = new long[SLOTS][];
 
-    /**
-     * The main thread, if an agent takes samples. The JIT takes the thread and its array for constants, which saves
-     * half of the cost of counting there. Only one thread can have this. The main thread exists as long as the program,
-     * so the reference keeps nothing in memory.
-     */
-    @Lasting
-    static Thread main;
-    /**
-     * The array of {@link #main}. The field's type is not an array, for the reason in {@link Lasting}. Calls of methods
-     * without a place in it are counted in the array that is found by the thread's id.
-     */
-    @Lasting
-    static Object mainCalls;
-    /** The calls whose array is {@link #mainCalls}. */
-    private static MethodCalls ofMain = new MethodCalls(0);
-
     /** Ids for which a thread's array has room at first, and at most. */
     private static final int FEW = 1 << 10;
     private static final int MANY = 1 << 16;
@@ -43,8 +27,6 @@ final class Counters {
      * roughly: the heap's size is shifted right by this.
      */
     private static final int SHARE_OF_HEAP = 4;
-    /** The share of the heap that the main thread's array may take, as a shift like {@link #SHARE_OF_HEAP}. */
-    private static final int SHARE_OF_MAIN = 8;
     private static final int MOST_POOLED = 64;
     private static final long MOST_MEMORY = Runtime.getRuntime().maxMemory();
 
@@ -59,7 +41,7 @@ final class Counters {
     private static MethodCalls pool;
     private static int pooled;
     /** The calls of ended threads, and of threads for whose own arrays there was no room. */
-    private static MethodCalls sum = new MethodCalls(2 * FEW);
+    private static MethodCalls sum = newSum();
 
     static {
         // Local variables: until a class is initialised, the interpreter resolves its static fields anew at each access, which
@@ -83,38 +65,34 @@ final class Counters {
         new MethodCalls(1).count(0);
     }
 
-    /** Gives the current thread, which is the main thread, an array of its own. Called once, before the first probe. */
-    static void beginMain() {
-        // An array of twice the size would take a whole region of a small heap of G1.
-        int ids = MANY >> 1;
-        while (8L * ids > MOST_MEMORY >> SHARE_OF_MAIN) {
-            ids >>= 1;
-        }
-        if (Budget.hasRoom(8L * ids)) {
-            ofMain = new MethodCalls(ids);
-            ofMain.calls[0] = MethodCalls.MAIN;
-            isUsed = true;
-            mainCalls = ofMain.calls;
-            main = Thread.currentThread();
-        }
+    /** A sum without calls. It has places for all methods of a stripe, so that a thread's end needs no memory. */
+    private static MethodCalls newSum() {
+        return new MethodCalls(Math.max(2 * FEW, Stripes.LENGTH));
     }
 
     /**
-     * Counts the main thread's calls in its array again, for an agent that is attached after the first has left. Code
-     * that the JIT compiled has that array as a constant, so no other array can take its place.
+     * Prepares the counting of a thread that begins. If its first probe did this, the JIT would see the rare path taken,
+     * and would compile a call for it into each probe. After a call nothing is known that was loaded before.
      */
-    static void resumeMain() {
-        ofMain.calls[0] = MethodCalls.MAIN;
-        isUsed = true;
+    static void begin(Thread thread) {
+        if (!Ids.isVirtual(thread) && !Threads.isOurs(thread) && chained(thread) == null) {
+            register(Thread.currentThread(), thread);
+        }
     }
 
     private static int slot(long id) {
         return (int) id & SLOTS - 1;
     }
 
-    /** Counts a call of a virtual thread, or one for which the cache does not have the thread's array or a place in it. */
+    /** Counts a call for which the current thread has no stripe, or no array with a place in the cache. */
     static void countOnCarrier(int method) {
-        long id = Ids.of(Carrier.current());
+        Thread carrier = Carrier.current();
+        long id = Ids.of(carrier);
+        int stripe = (int) id & Stripes.MASK;
+        if (method < Stripes.LENGTH && Stripes.OWNERS[stripe] == carrier) {
+            Stripes.CALLS[(stripe << Stripes.BITS) + method]++;
+            return;
+        }
         int at = method + MethodCalls.FIRST;
         long[] calls = CACHE[(int) id & SLOTS - 1];
         if (at < calls.length && calls[0] == id) {
@@ -161,7 +139,7 @@ final class Counters {
      * room.
      */
     private static boolean makePlace(Thread thread, MethodCalls counts, int method) {
-        int ids = 2 * counts.ids();
+        int ids = Math.max(FEW, 2 * counts.ids());
         while (ids <= method && ids < MANY) {
             ids <<= 1;
         }
@@ -263,8 +241,9 @@ final class Counters {
         long id = Ids.of(carrier);
         int chain = (int) id & chains.length - 1;
         MethodCalls counts = pool;
+        int stripe = Stripes.take(carrier);
         if (counts == null) {
-            counts = new MethodCalls(FEW);
+            counts = new MethodCalls(stripe < 0 ? FEW : 0);
         } else {
             pool = counts.next;
             pooled--;
@@ -274,6 +253,7 @@ final class Counters {
         counts.thread = weakly;
         counts.held = Ids.areKnown() ? null : carrier;
         counts.calls[0] = owner;
+        counts.stripe = stripe;
         counts.next = chains[chain];
         chains[chain] = counts;
         live++;
@@ -377,8 +357,8 @@ final class Counters {
             sweepAt = 64;
             pool = null;
             pooled = 0;
-            sum = new MethodCalls(2 * FEW);
-            ofMain.clear();
+            sum = newSum();
+            Stripes.clear();
             for (int slot = 0; slot < SLOTS; slot++) {
                 CACHE[slot] = NOBODYS;
             }
@@ -403,9 +383,9 @@ final class Counters {
         MethodCalls own = chained(carrier);
         if (own != null) {
             own.calls[0] = MethodCalls.NOBODY;
-        }
-        if (carrier == main) {
-            ofMain.calls[0] = MethodCalls.NOBODY;
+            if (own.stripe >= 0) {
+                Stripes.OWNERS[own.stripe] = null;
+            }
         }
     }
 
@@ -414,9 +394,9 @@ final class Counters {
         MethodCalls own = chained(carrier);
         if (own != null) {
             own.calls[0] = Ids.owner(carrier);
-        }
-        if (carrier == main) {
-            ofMain.calls[0] = MethodCalls.MAIN;
+            if (own.stripe >= 0) {
+                Stripes.OWNERS[own.stripe] = carrier;
+            }
         }
     }
 
@@ -439,7 +419,7 @@ final class Counters {
 
     private static MethodCalls added() {
         sweep(Carrier.current());
-        int end = Math.max(sum.end(), ofMain.end());
+        int end = sum.end();
         for (int chain = 0; chain < chains.length; chain++) {
             for (MethodCalls counts = chains[chain]; counts != null; counts = counts.next) {
                 end = Math.max(end, counts.end());
@@ -447,7 +427,6 @@ final class Counters {
         }
         MethodCalls all = new MethodCalls(end);
         all.add(sum);
-        all.add(ofMain);
         for (int chain = 0; chain < chains.length; chain++) {
             for (MethodCalls counts = chains[chain]; counts != null; counts = counts.next) {
                 all.add(counts);
@@ -464,7 +443,7 @@ final class Counters {
         if (!isUsed) {
             return 0;
         }
-        long bytes = 4L * (SLOTS + chains.length) + sum.bytes() + ofMain.bytes();
+        long bytes = 4L * (SLOTS + chains.length) + sum.bytes() + Stripes.bytes();
         Thread current = Thread.currentThread();
         long ticket = 0;
         try {

@@ -12,9 +12,6 @@ final class MethodCalls {
     /** Value of an array's first element that is no thread's id. */
     static final long NOBODY = -1;
 
-    /** Value of the first element of the main thread's own array, see {@link Counters#main}. No thread has this id. */
-    static final long MAIN = 0;
-
     /** Elements before the calls of the method 0. */
     static final int FIRST = 1;
 
@@ -41,18 +38,10 @@ final class MethodCalls {
     long id;
     /** The next element of the registry's chain, or of the pool. */
     MethodCalls next;
+    /** The thread's stripe in {@link Stripes}, or -1. */
+    int stripe = -1;
     /** The number of times that the cache of {@link Counters} did not have these calls. */
     int misses;
-
-    /** Drops all calls, and counts for no thread from now on. */
-    void clear() {
-        calls[0] = NOBODY;
-        pages = null;
-        latencies = null;
-        for (int at = FIRST; at < calls.length; at++) {
-            calls[at] = 0;
-        }
-    }
 
     /** Makes room for the ids below {@code ids}. */
     MethodCalls(int ids) {
@@ -71,6 +60,9 @@ final class MethodCalls {
         int ids = calls.length - FIRST;
         while (ids > 0 && calls[ids - 1 + FIRST] == 0) {
             ids--;
+        }
+        if (stripe >= 0) {
+            ids = Stripes.end(stripe, ids);
         }
         return pages == null ? ids : Math.max(ids, pages.length << PAGE_BITS);
     }
@@ -107,8 +99,11 @@ final class MethodCalls {
     long of(int method) {
         long[] calls = this.calls;
         long[] page = page(method);
-        long paged = page == null ? 0 : page[method & PAGE - 1];
-        return method < calls.length - FIRST ? paged + calls[FIRST + method] : paged;
+        long sum = page == null ? 0 : page[method & PAGE - 1];
+        if (stripe >= 0) {
+            sum += Stripes.of(stripe, method);
+        }
+        return method < calls.length - FIRST ? sum + calls[FIRST + method] : sum;
     }
 
     private long[] page(int method) {
@@ -164,8 +159,9 @@ final class MethodCalls {
 
     /**
      * Moves all calls of another object into this one, and leaves the other
-     * without calls. Nothing is allocated: this object gets the longer of the
-     * two arrays. If an exception interrupts this method, it can be called again.
+     * without calls and without a stripe. Nothing is allocated: this object, which
+     * has places for the methods of a stripe, gets the longer of the two
+     * arrays. If an exception interrupts this method, it can be called again.
      */
     void take(MethodCalls other) {
         other.calls[0] = NOBODY;
@@ -178,6 +174,12 @@ final class MethodCalls {
         }
         move(other.calls, calls, FIRST);
         takeLatencies(other);
+        if (other.stripe >= 0) {
+            int stripe = other.stripe;
+            Stripes.move(stripe, calls);
+            other.stripe = -1;
+            Stripes.release(stripe);
+        }
         if (other.pages == null) {
             return;
         }

@@ -46,15 +46,15 @@ public class Tracker {
         // The current thread, and not its carrier: the JIT loads the current thread once for a whole compiled method, but
         // the carrier at each probe. A virtual thread has no array, so its calls are counted by countOnCarrier.
         Thread thread = Thread.currentThread();
-        int at = method + MethodCalls.FIRST;
-        if (thread == Counters.main && at < ((long[]) Counters.mainCalls).length) {
-            long[] calls = (long[]) Counters.mainCalls;
-            if (calls[0] == MethodCalls.MAIN) {
-                calls[at]++;
+        long id = Ids.of(thread);
+        if (method < Stripes.LENGTH) {
+            int stripe = (int) id & Stripes.MASK;
+            if (Stripes.OWNERS[stripe] == thread) {
+                Stripes.CALLS[(stripe << Stripes.BITS) + method]++;
                 return;
             }
         } else {
-            long id = Ids.of(thread);
+            int at = method + MethodCalls.FIRST;
             long[] calls = Counters.CACHE[(int) id & Counters.SLOTS - 1];
             // The longer index is compared first, so the JIT needs no other compare with the length.
             if (at < calls.length && calls[0] == id) {
@@ -232,9 +232,6 @@ public class Tracker {
         }
         Calibration.rehearseSnapshot();
         Counters.rehearse();
-        if (Counters.main != null) {
-            Counters.resumeMain();
-        }
         Budget.limit(maxNodes);
         isOff = false;
     }
@@ -242,14 +239,6 @@ public class Tracker {
     /** Counts timed calls by their durations, too. Called after {@link #configure}, before the first probe. */
     static void countDurations() {
         Latencies.begin();
-    }
-
-    /**
-     * Counts the calls of the current thread, the main thread, at less cost. The agent calls it once, at the JVM's
-     * start.
-     */
-    static void beginMain() {
-        Counters.beginMain();
     }
 
     /** Ends the run: probes that may still run do nothing from now on, and all that was counted is dropped. */
@@ -274,6 +263,11 @@ public class Tracker {
 
     /** A thread's processor time, -1 if the VM does not know it. The agent implements it. */
     static native long cpuNanos(Thread thread);
+
+    /** Called when a platform thread begins, if all that probes do is to count. */
+    static void threadStart(Thread thread) {
+        Counters.begin(thread);
+    }
 
     /**
      * Called when a thread is about to end, or has ended. Its tree is merged

@@ -1,0 +1,126 @@
+package loadhook;
+
+/**
+ * The calls that threads count where it costs least: in one array, which has a stripe for each of several threads.
+ *
+ * The JIT takes the arrays for constants. It also knows the id of a method, so it needs no compare with an array's length.
+ * All that a probe loads is the thread's id and the stripe's owner. The owners are in an array of their own, whose type is
+ * not that of the calls. So the JIT sees that no increment changes an owner, and loads it once for several probes.
+ *
+ * A stripe has the calls of the first methods, by their ids. A thread without a stripe, and calls of later methods, are
+ * counted in the thread's own array.
+ */
+final class Stripes {
+    /** The number of stripes, as a power of two. */
+    private static final int MANY = 5;
+    /** The length of a stripe, as a power of two, where memory is no matter, and the least one. */
+    private static final int LONGEST = 13;
+    private static final int SHORTEST = 9;
+    /** The share of the largest possible heap that the array may take, as a shift. */
+    private static final int SHARE_OF_HEAP = 8;
+    /** The elements that the header of an array takes at most. */
+    private static final int HEADER = 3;
+
+    /** The elements from the beginning of a stripe to that of the next one, as a power of two. */
+    static final int BITS;
+    /**
+     * The number of elements in use; 0 if there are no stripes. A few are not used, so that the array and its header
+     * together have the size of a power of two: else G1 would take a whole region of its heap for the header.
+     */
+    static final int LENGTH;
+    /** The number of stripes less one. A thread's id, cut by this mask, is the only stripe that the thread can have. */
+    static final int MASK;
+    static final long[] CALLS;
+    /** The thread whose probes count in a stripe; null if there is none. */
+    static final Thread[] OWNERS;
+    /** The stripes that threads have, also while a thread's probes do not count. */
+    private static final boolean[] TAKEN;
+
+    static {
+        int bits = LONGEST;
+        while (8L << bits + MANY > Runtime.getRuntime().maxMemory() >> SHARE_OF_HEAP) {
+            bits--;
+        }
+        // Other timings count with paths. The few methods that lost their probes there would not be worth the memory.
+        long[] calls = Timing.mode == Timing.SAMPLED && bits >= SHORTEST ? made((1 << bits + MANY) - HEADER) : null;
+        boolean are = calls != null;
+        BITS = bits;
+        LENGTH = are ? (1 << bits) - HEADER : 0;
+        MASK = are ? (1 << MANY) - 1 : 0;
+        CALLS = are ? calls : new long[1];
+        OWNERS = new Thread[MASK + 1];
+        TAKEN = new boolean[MASK + 1];
+    }
+
+    /** Returns null without memory. If this class failed to initialise, probes would throw into the program. */
+    private static long[] made(int length) {
+        try {
+            return Budget.hasRoom(8L * length) ? new long[length] : null;
+        } catch (OutOfMemoryError error) {
+            return null;
+        }
+    }
+
+    private Stripes() {
+    }
+
+    /**
+     * Gives a thread its stripe. The caller holds the registry's lock.
+     *
+     * @return the stripe, or -1 if another thread has it, or there are no stripes
+     */
+    static int take(Thread thread) {
+        int stripe = (int) Ids.of(thread) & MASK;
+        if (LENGTH == 0 || TAKEN[stripe]) {
+            return -1;
+        }
+        TAKEN[stripe] = true;
+        OWNERS[stripe] = thread;
+        return stripe;
+    }
+
+    /** The calls of a method in a stripe. */
+    static long of(int stripe, int method) {
+        return method < LENGTH ? CALLS[(stripe << BITS) + method] : 0;
+    }
+
+    /** An id that is greater than every id with calls in a stripe; at least {@code least}. */
+    static int end(int stripe, int least) {
+        int end = LENGTH;
+        while (end > least && of(stripe, end - 1) == 0) {
+            end--;
+        }
+        return Math.max(end, least);
+    }
+
+    /** Moves the calls of a stripe, whose thread has ended, to an array with places for all its methods. */
+    static void move(int stripe, long[] to) {
+        OWNERS[stripe] = null;
+        for (int method = 0; method < LENGTH; method++) {
+            int at = (stripe << BITS) + method;
+            to[MethodCalls.FIRST + method] += CALLS[at];
+            CALLS[at] = 0;
+        }
+    }
+
+    /** Makes a stripe without calls free for another thread. */
+    static void release(int stripe) {
+        TAKEN[stripe] = false;
+    }
+
+    /** Drops all calls, and takes the stripes from their threads. */
+    static void clear() {
+        for (int stripe = 0; stripe <= MASK; stripe++) {
+            OWNERS[stripe] = null;
+            TAKEN[stripe] = false;
+        }
+        for (int at = 0; at < CALLS.length; at++) {
+            CALLS[at] = 0;
+        }
+    }
+
+    /** The bytes of all stripes. */
+    static long bytes() {
+        return 16 + 8L * CALLS.length;
+    }
+}
