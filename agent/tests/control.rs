@@ -1,19 +1,19 @@
 //! Orders to an agent in a running program.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use loadhook_profile::Profile;
 use loadhook_settings::attach::DETACH;
-use loadhook_settings::control::{self, Reply, Request, folder, socket_name};
-use rustix::process::geteuid;
+use loadhook_settings::control::{Reply, Request};
 use tempfile::TempDir;
 
 mod support;
 use support::attach::{Running, attach, load};
+use support::orders::{Connection, exclude, include, socket};
 use support::{java_agent, read};
 
 on_jdks!(changes_keep_counts_exact: on_17 17, on_25 25);
@@ -38,53 +38,6 @@ const OTHERS: [&str; 6] = [
 
 /// The number of times that classes are included and excluded again.
 const ROUNDS: u64 = 30;
-
-/// A connection to an agent.
-struct Connection(BufReader<UnixStream>);
-
-impl Connection {
-    fn new(program: &Running) -> Result<Connection> {
-        let stream = UnixStream::connect(socket(program))?;
-        Ok(Connection(BufReader::new(stream)))
-    }
-
-    fn line(&mut self, line: &str) -> Result<Reply> {
-        writeln!(self.0.get_ref(), "{line}")?;
-        let mut reply = String::new();
-        self.0.read_line(&mut reply)?;
-        reply.parse().with_context(|| format!("{line}: {reply:?}"))
-    }
-
-    fn ask(&mut self, request: &Request) -> Result<Reply> {
-        match self.line(&request.to_string())? {
-            Reply::Error(error) => bail!("{request}: {error}"),
-            reply => Ok(reply),
-        }
-    }
-
-    /// Changes the choice of methods, and returns the number of changed classes.
-    fn change(&mut self, request: &Request) -> Result<u64> {
-        match self.ask(request)? {
-            Reply::Changed(changed) => {
-                ensure!(changed.figures.refused == 0, "{changed:?}");
-                Ok(changed.figures.classes)
-            }
-            other => bail!("{other}"),
-        }
-    }
-}
-
-fn socket(program: &Running) -> PathBuf {
-    folder(geteuid().as_raw()).join(socket_name(program.child.id()))
-}
-
-fn include(pattern: &str) -> Request {
-    Request::Include(control::patterns(pattern).expect("patterns"))
-}
-
-fn exclude(pattern: &str) -> Request {
-    Request::Exclude(control::patterns(pattern).expect("patterns"))
-}
 
 /// The calls of a method of the class that is changed.
 fn calls(profile: &Profile, name: &str) -> u64 {

@@ -4,7 +4,11 @@
 use anyhow::{Result, ensure};
 use loadhook_profile::Profile;
 
-use support::{Finished, Program, java_agent};
+use loadhook_settings::control::Request;
+use support::attach::Running;
+use support::orders::Connection;
+use support::{Finished, Program, agent, compiled, java_agent, read};
+use tempfile::TempDir;
 
 mod support;
 
@@ -180,29 +184,27 @@ fn early_classes_are_named(feature: u32) -> Result<()> {
 
 on_each_jdk!(early_classes_are_named);
 
+/// The number of allocated objects of a type in the methods of a class.
+fn allocated(profile: &Profile, class: &str, type_name: &str) -> Option<f64> {
+    let allocations = profile.allocations.as_ref()?;
+    let sites = allocations.sites.iter().filter(|site| {
+        let frame = site.frame.map(|at| allocations.frames[at as usize]);
+        let method = frame.map(|frame| &profile.methods[frame.method as usize]);
+        method.is_some_and(|method| &*method.class == class) && &*site.type_name == type_name
+    });
+    Some(sites.map(|site| site.allocated.objects).sum())
+}
+
 /// Allocation sites in hidden classes are counted.
 fn allocations_are_counted(feature: u32) -> Result<()> {
     let program = hidden(feature, &["allocations"]).options("alloc=exact");
     let run = same_as_plain(&program)?;
-    let allocations = run
-        .profile
-        .allocations
-        .as_ref()
-        .expect("allocations are counted");
-    let of = |class: &str, type_name: &str| {
-        let sites = allocations.sites.iter().filter(|site| {
-            let frame = site.frame.map(|at| allocations.frames[at as usize]);
-            let method = frame.map(|frame| &run.profile.methods[frame.method as usize]);
-            method.is_some_and(|method| &*method.class == class) && &*site.type_name == type_name
-        });
-        sites.map(|site| site.allocated.objects).sum::<f64>()
-    };
     for (class, type_name, objects) in [
         ("Making", "int[]", 60.0),
         ("Making", "Making", 60.0),
         ("Alone", "Alone", 30.0),
     ] {
-        let found = of(class, type_name);
+        let found = allocated(&run.profile, class, type_name).expect("allocations are counted");
         ensure!(
             (found - objects).abs() < 0.1,
             "{}: {class} makes {objects} {type_name}, not {found}",
@@ -213,6 +215,56 @@ fn allocations_are_counted(feature: u32) -> Result<()> {
 }
 
 on_each_jdk!(allocations_are_counted);
+
+/// Probes of hidden classes stay in a pause, and count nothing. A hidden class that is defined in the pause is counted
+/// after it.
+fn pauses_hold_for_hidden_classes(feature: u32) -> Result<()> {
+    let options = match feature {
+        11 => "timing=count",
+        17 => "timing=sampled,budget=none",
+        21 => "timing=exact",
+        _ => "timing=adaptive,budget=none,alloc=exact",
+    };
+    let folder = TempDir::new()?;
+    let file = folder.path().join("profile.pb.gz");
+    let option = format!(
+        "-agentpath:{}={options},include=Counted,include=Making,all=true,control=true,quiet=true,file={}",
+        agent()?.display(),
+        file.display()
+    );
+    let mut program = Running::start(feature, "Hidden", &[&option, "-Xcheck:jni"])?;
+    program.answer()?;
+    let mut orders = Connection::new(&program)?;
+    program.order("define")?;
+    program.order("call 7")?;
+    orders.ask(&Request::Pause)?;
+    program.order("call 5")?;
+    program.order("define")?;
+    program.order("call 5")?;
+    orders.ask(&Request::Resume)?;
+    program.order("call 3")?;
+    orders.ask(&Request::Pause)?;
+    program.order("call 2")?;
+    program.end()?;
+    let profile = read(&file)?;
+    // One hidden class and the ordinary one, then two hidden classes and the ordinary one.
+    let expected = 2 * 7 + 3 * 3;
+    for (class, method) in [("Counted", "run"), ("Counted", "step"), ("Making", "make")] {
+        let found = calls(&profile, class, method);
+        ensure!(found == (expected, 1), "{class}.{method}: {found:?}");
+    }
+    if let Some(made) = allocated(&profile, "Making", "Making") {
+        ensure!((made - expected as f64).abs() < 0.1, "{made}");
+    }
+    let notes = &profile.header.notes;
+    ensure!(
+        !notes.iter().any(|note| note.contains("hidden classes")),
+        "{notes:?}"
+    );
+    Ok(())
+}
+
+on_each_jdk!(pauses_hold_for_hidden_classes);
 
 /// The array with the bytes of an instrumented class is not counted as an allocation of the program.
 fn arrays_of_the_agent_are_not_counted(feature: u32) -> Result<()> {

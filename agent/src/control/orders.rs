@@ -103,6 +103,7 @@ fn change(
     check_size(old, &new)?;
     let (include, exclude) = patterns(&new);
     let figures = if agent.pauses.replace_filter(&new) {
+        agent.hidden_classes.pause(&agent.instrumentation, new);
         AttachFigures::default()
     } else {
         replace_watched(agent, jni, new)?
@@ -150,9 +151,10 @@ fn pause(agent: &'static Agent, jni: Jni<'_>) -> Result<Reply, String> {
     }
     let filter = filter(agent);
     let (include, exclude) = patterns(&filter);
-    if !agent.pauses.begin(filter) {
+    if !agent.pauses.begin(filter.clone()) {
         return Err("the agent is paused already; the order resume ends the pause".to_owned());
     }
+    pause_hidden_classes(agent, jni, filter);
     // Samples stop first, because they would show a program that is changed.
     if let Some(sampler) = &agent.sampler {
         sampler.pause(&agent.instrumentation, jni);
@@ -187,7 +189,19 @@ fn resume(agent: &'static Agent, jni: Jni<'_>) -> Result<Reply, String> {
     }))
 }
 
+/// Begins a pause of the hidden classes. `filter` is the choice of methods for the time after it.
+fn pause_hidden_classes(agent: &Agent, jni: Jni<'_>, filter: Filter) {
+    agent.hidden_classes.pause(&agent.instrumentation, filter);
+    if let Some(tracker) = agent.tracker.get() {
+        tracker.pause(jni, true);
+    }
+}
+
 fn end_pause(agent: &'static Agent, jni: Jni<'_>) {
+    agent.hidden_classes.resume();
+    if let Some(tracker) = agent.tracker.get() {
+        tracker.pause(jni, false);
+    }
     if let Some(sampler) = &agent.sampler {
         sampler.resume(&agent.instrumentation, jni);
     }

@@ -10,9 +10,10 @@
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::{BuildHasher, RandomState};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
+use loadhook_instrument::Traced;
 use loadhook_rewrite::ClassFile;
 use loadhook_rewrite::symbol::java_name;
 use loadhook_settings::Filter;
@@ -20,6 +21,7 @@ use loadhook_settings::Filter;
 use super::hidden_names::plain_name;
 use super::instrumentation::Instrumentation;
 use super::loaders::Origin;
+use super::watch::Watch;
 use crate::jvm::class_definers::{self as definers, Definer, Function};
 use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::{Jvmti, MethodKey};
@@ -61,6 +63,9 @@ pub(crate) struct HiddenClasses {
     is_active: AtomicBool,
     /// True if the agent was attached to a running program.
     is_attached: AtomicBool,
+    /// During a pause, the choice of methods for the time after it. A hidden class that is defined in the pause cannot
+    /// get its probes later.
+    after_pause: Mutex<Option<Arc<Watch>>>,
     /// The hashes of loader and bytes of the classes that the hook got.
     given: Mutex<HashSet<u64>>,
     hasher: RandomState,
@@ -226,6 +231,23 @@ impl HiddenClasses {
         self.give_up();
     }
 
+    /// Begins a pause, or changes the choice of methods for the time after it.
+    pub(crate) fn pause(&self, instrumentation: &Instrumentation, filter: Filter) {
+        let watch = Watch::new(filter, Traced::none(), instrumentation.hook.options());
+        *lock(&self.after_pause) = Some(Arc::new(watch));
+    }
+
+    /// Ends a pause.
+    pub(crate) fn resume(&self) {
+        *lock(&self.after_pause) = None;
+    }
+
+    /// The choice of methods of the hidden classes that are defined now.
+    fn watch(&self, instrumentation: &Instrumentation) -> Arc<Watch> {
+        let after_pause = lock(&self.after_pause).clone();
+        after_pause.unwrap_or_else(|| instrumentation.hook.watch())
+    }
+
     fn reason_if_attached(&self) -> Option<&'static str> {
         self.is_attached.load(Ordering::Relaxed).then_some(ATTACHED)
     }
@@ -272,13 +294,14 @@ impl HiddenClasses {
     ) -> Option<(Local<'f>, i32)> {
         // The JVM refuses a malformed class with an error of its own.
         let class = ClassFile::parse(bytes).ok()?;
-        let origin = wanted_origin(instrumentation, jni, loader, class.name())?;
+        let watch = self.watch(instrumentation);
+        let origin = wanted_origin(instrumentation, &watch, jni, loader, class.name())?;
         if !self.is_within_limit(origin, bytes) {
             self.note_not_instrumented(TOO_MANY, class.name());
             return None;
         }
         let hook = &instrumentation.hook;
-        let instrumented = hook.instrument(origin, bytes, |len| Some(vec![0; len]))?;
+        let instrumented = hook.instrument_hidden(&watch, origin, bytes)?;
         let has_room =
             reserve.is_some_and(|reserve| reserve.has_room_for_array(jni, instrumented.len()));
         IS_ALLOCATING.set(true);
@@ -340,17 +363,18 @@ fn class_origin(
     name: &[u8],
 ) -> Option<Origin> {
     let loader = instrumentation.jvmti.class_loader(jni, class).ok()?;
-    wanted_origin(instrumentation, jni, loader, name)
+    let watch = instrumentation.hook.watch();
+    wanted_origin(instrumentation, &watch, jni, loader, name)
 }
 
 /// The origin of a hidden class; `None` if it is not to be instrumented.
 fn wanted_origin(
     instrumentation: &Instrumentation,
+    watch: &Watch,
     jni: Jni<'_>,
     loader: Local<'_>,
     name: &[u8],
 ) -> Option<Origin> {
-    let watch = instrumentation.hook.watch();
     if !watch.filter.class_name(name) {
         return None;
     }

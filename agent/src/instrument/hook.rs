@@ -93,6 +93,10 @@ impl Hook {
         let _ = self.owner.set(owner);
     }
 
+    fn owner(&self) -> &'static str {
+        self.owner.get_or_init(|| tracker::NAME)
+    }
+
     pub(crate) fn options(&self) -> &Options {
         &self.options
     }
@@ -125,16 +129,41 @@ impl Hook {
         bytes: &[u8],
         allocate: impl FnOnce(usize) -> Option<B>,
     ) -> Option<B> {
-        let watch = self.watch();
+        self.instrument_by(&self.watch(), self.owner(), origin, bytes, allocate)
+    }
+
+    /// Instruments a hidden class by a choice of methods. See [`instrument`](Self::instrument).
+    pub(super) fn instrument_hidden(
+        &self,
+        watch: &Watch,
+        origin: Origin,
+        bytes: &[u8],
+    ) -> Option<Vec<u8>> {
+        // Only orders begin pauses.
+        let owner = if self.options.settings.control {
+            tracker::PAUSABLE
+        } else {
+            self.owner()
+        };
+        self.instrument_by(watch, owner, origin, bytes, |len| Some(vec![0; len]))
+    }
+
+    fn instrument_by<B: AsMut<[u8]>>(
+        &self,
+        watch: &Watch,
+        owner: &str,
+        origin: Origin,
+        bytes: &[u8],
+        allocate: impl FnOnce(usize) -> Option<B>,
+    ) -> Option<B> {
         if !watch.wants(origin) {
             return None;
         }
         let result = catch_unwind(AssertUnwindSafe(|| {
-            let owner = self.owner.get_or_init(|| tracker::NAME);
             let mut ids = ClassIds {
                 registry: &self.registry,
                 levels: &self.levels,
-                watch: &watch,
+                watch,
                 origin,
                 entry: None,
                 is_new: false,

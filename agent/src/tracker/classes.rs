@@ -15,6 +15,9 @@ const INTERPRETED_COUNT: &str = "java/lang/$LoadhookInterpretedCount";
 /// The class that probes call if every call is timed by the wall clock.
 const EXACT: &str = "java/lang/$LoadhookExact";
 
+/// The class that the probes of hidden classes call if there may be pauses.
+pub(crate) const PAUSABLE: &str = "java/lang/$LoadhookPausable";
+
 /// The internal name of the class that probes call in a JVM with this value of `java.vm.info`.
 ///
 /// Only [`NAME`] counts calls by their durations.
@@ -44,11 +47,11 @@ pub(crate) fn is_trackers(class: &str) -> bool {
         .is_some_and(|name| name.starts_with("$Loadhook"))
 }
 
-/// Returns whether a method of the tracker is a part of the inlined counting probe: `Tracker.count`, or a method that
-/// it calls to identify its thread. `class` is the class's name with dots.
+/// Returns whether a method of the tracker is a part of the inlined counting probe: `Tracker.count`, `Pausable.count`,
+/// or a method that they call to identify their thread. `class` is the class's name with dots.
 pub(crate) fn is_count_probe(class: &str, method: &str) -> bool {
     match class.strip_prefix("java.lang.$Loadhook") {
-        Some("") => method == "count",
+        Some("" | "Pausable") => method == "count",
         Some("Carrier") => method == "current",
         Some("Ids") => method == "of",
         _ => false,

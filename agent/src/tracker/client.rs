@@ -17,6 +17,7 @@ const BUFFER_WORDS: i32 = 1 << 13;
 pub(crate) struct TrackerClient {
     configure: StaticMethod,
     count_durations: StaticMethod,
+    pause: StaticMethod,
     begin_snapshot: StaticMethod,
     snapshot: StaticMethod,
     sum_up_methods: StaticMethod,
@@ -82,6 +83,7 @@ impl TrackerClient {
         Ok(TrackerClient {
             configure: jni.static_method(class, c"configure", c"(III)V")?,
             count_durations: jni.static_method(class, c"countDurations", c"()V")?,
+            pause: jni.static_method(class, c"pause", c"(I)V")?,
             begin_snapshot: jni.static_method(class, c"beginSnapshot", c"()Z")?,
             snapshot: jni.static_method(class, c"snapshot", c"([J)I")?,
             sum_up_methods: jni.static_method(class, c"sumUpMethods", c"()Z")?,
@@ -114,6 +116,12 @@ impl TrackerClient {
             jni.call_void(self.count_durations, &[])?;
         }
         Ok(())
+    }
+
+    /// Begins or ends a pause of the probes in hidden classes.
+    pub(crate) fn pause(&self, jni: Jni<'_>, begins: bool) {
+        // If this fails, these probes go on as before.
+        let _ = jni.call_void(self.pause, &[Argument::Int(begins.into())]);
     }
 
     /// The number of allocations that the last snapshot lacks.

@@ -11,4 +11,4 @@ pub(crate) mod ticker;
 
 #[cfg(test)]
 pub(crate) use self::classes::classes;
-pub(crate) use self::classes::{NAME, is_count_probe, is_trackers, owner};
+pub(crate) use self::classes::{NAME, PAUSABLE, is_count_probe, is_trackers, owner};

@@ -20,6 +20,7 @@ use tempfile::TempDir;
 
 pub(crate) mod attach;
 pub(crate) mod marks;
+pub(crate) mod orders;
 
 /// The values of the agent's option `timing`.
 pub(crate) const TIMINGS: [&str; 4] = ["adaptive", "exact", "count", "sampled"];

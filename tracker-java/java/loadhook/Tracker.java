@@ -233,12 +233,18 @@ public class Tracker {
         Calibration.rehearseSnapshot();
         Counters.rehearse();
         Budget.limit(maxNodes);
+        Pausable.isPaused = false;
         isOff = false;
     }
 
     /** Counts timed calls by their durations, too. Called after {@link #configure}, before the first probe. */
     static void countDurations() {
         Latencies.begin();
+    }
+
+    /** Begins a pause of the probes in hidden classes, or ends it if {@code begins} is 0. */
+    static void pause(int begins) {
+        Pausable.isPaused = begins != 0;
     }
 
     /** Ends the run: probes that may still run do nothing from now on, and all that was counted is dropped. */
