@@ -304,20 +304,19 @@ fn begin_instrumenting(
     figures
 }
 
-/// Handles `ClassFileLoadHook` of a class that is loaded already and is about to be redefined.
-pub(crate) fn class_redefinition(agent: &'static Agent) {
-    agent.instrumentation.redefinitions.note();
-}
-
-/// Handles `ClassFileLoadHook`.
+/// Handles `ClassFileLoadHook`. `is_loaded` is true if the class is loaded already and is about to be redefined.
 pub(crate) fn class_file_load(
     agent: &'static Agent,
     jni: Jni<'_>,
     loader: Local<'_>,
     name: &[u8],
+    is_loaded: bool,
     bytes: &[u8],
 ) -> Option<VmBuffer> {
-    let mut instrumented = instrumented(agent, jni, loader, name, bytes);
+    if is_loaded {
+        agent.instrumentation.redefinitions.note();
+    }
+    let mut instrumented = instrumented(agent, jni, loader, name, is_loaded, bytes);
     if name == lock_support::NAME && monitor_events::probes_parks(agent) {
         let bytes = match &mut instrumented {
             Some(class) => class.as_mut(),
@@ -336,6 +335,7 @@ fn instrumented(
     jni: Jni<'_>,
     loader: Local<'_>,
     name: &[u8],
+    is_loaded: bool,
     bytes: &[u8],
 ) -> Option<VmBuffer> {
     let watch = agent.instrumentation.hook.watch();
@@ -345,6 +345,12 @@ fn instrumented(
     let origin = agent.instrumentation.origin(jni, loader, name);
     agent.instrumentation.forget_unloaded(jni);
     let allocate = |len| agent.jvmti.allocate(len);
+    if !is_loaded && watch.wants(origin) {
+        agent
+            .instrumentation
+            .under_way
+            .note(origin.loader, name, bytes);
+    }
     agent
         .instrumentation
         .hook

@@ -8,10 +8,12 @@ use tempfile::TempDir;
 
 mod support;
 use support::attach::{Answer, Running, attach, load};
-use support::read;
+use support::orders::{Connection, exclude, include};
+use support::{java_agent, read};
 
-on_jdks!(two_at_the_same_moment a_full_heap: on_17 17);
-on_jdks!(the_program_shuts_down: on_25 25);
+on_jdks!(two_at_the_same_moment a_full_heap classes_are_unloaded_meanwhile: on_17 17);
+on_jdks!(another_agent_changes_classes_meanwhile: on_21 21);
+on_jdks!(the_program_shuts_down a_class_is_being_loaded: on_25 25);
 
 /// If two tools attach at the same moment, one watches, and the other one is refused.
 fn two_at_the_same_moment(feature: u32) -> Result<()> {
@@ -47,9 +49,10 @@ fn two_at_the_same_moment(feature: u32) -> Result<()> {
     program.end()
 }
 
-/// If the heap has no room, the agent refuses. The program goes on, and can be watched later.
+/// If the heap has no room, the agent refuses. The program goes on, and can be watched later. An agent that watches
+/// when the heap fills up can still leave.
 fn a_full_heap(feature: u32) -> Result<()> {
-    let jvm = ["-Xmx48m", "-XX:+UseSerialGC"];
+    let jvm = ["-Xmx1g", "-XX:+UseSerialGC"];
     let mut program = Running::start(feature, "Attached", &jvm)?;
     program.answer()?;
     program.order("fill")?;
@@ -74,8 +77,68 @@ fn a_full_heap(feature: u32) -> Result<()> {
     let folder = TempDir::new()?;
     let answer = attach(&program, "include=Attached$Work,all=true", &folder)?;
     program.order("call 10")?;
+    program.order("fill")?;
     ensure!(load(&program.child, DETACH)? == 0);
     read(&answer.wait_until_left()?)?;
+    program.order("free")?;
+    ensure!(program.order("probes")? == "none");
+    program.end()
+}
+
+/// Classes are unloaded all the time, also between the moment at which the JVM lists them and the one at which they are
+/// changed. The agent keeps none of them in memory.
+fn classes_are_unloaded_meanwhile(feature: u32) -> Result<()> {
+    let mut program = Running::start(feature, "Attached", &["-XX:+UseSerialGC"])?;
+    program.answer()?;
+    program.order("load 4")?;
+    program.order("collect")?;
+    let folder = TempDir::new()?;
+    let options = "include=Attached**,all=true,control=true,budget=none";
+    let answer = attach(&program, options, &folder)?;
+    let mut agent = Connection::new(&program)?;
+    let mut changed = 0;
+    for _ in 0..2 {
+        changed += agent.change(&exclude("Attached$Loaded"))?;
+        changed += agent.change(&include("Attached$Loaded"))?;
+    }
+    ensure!(changed > 0);
+    ensure!(load(&program.child, DETACH)? == 0);
+    read(&answer.wait_until_left()?)?;
+    program.order("stop")?;
+    ensure!(program.order("probes")? == "none");
+    ensure!(program.order("loaders")? == "none");
+    program.end()
+}
+
+/// Another agent retransforms a class again and again while an agent comes and leaves.
+fn another_agent_changes_classes_meanwhile(feature: u32) -> Result<()> {
+    let folder = TempDir::new()?;
+    let jar = java_agent("Attached", folder.path())?;
+    let java_agent = format!("-javaagent:{}", jar.display());
+    let mut program = Running::start(feature, "Attached", &[&java_agent])?;
+    program.answer()?;
+    program.order("retransform")?;
+    for _ in 0..3 {
+        let answer = attach(&program, "include=Attached$Work,all=true", &folder)?;
+        program.order("call 100")?;
+        ensure!(load(&program.child, DETACH)? == 0);
+        read(&answer.wait_until_left()?)?;
+    }
+    program.order("stop")?;
+    ensure!(program.order("probes")? == "none");
+    program.end()
+}
+
+/// A class has its probes when the agent leaves, but the JVM lists it only when its superclass is loaded.
+fn a_class_is_being_loaded(feature: u32) -> Result<()> {
+    let mut program = Running::start(feature, "Attached", &[])?;
+    program.answer()?;
+    let folder = TempDir::new()?;
+    let answer = attach(&program, "include=Attached**,all=true", &folder)?;
+    program.order("slow")?;
+    ensure!(load(&program.child, DETACH)? == 0);
+    read(&answer.wait_until_left()?)?;
+    ensure!(program.order("probes")? == "none");
     program.end()
 }
 

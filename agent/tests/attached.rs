@@ -158,6 +158,7 @@ fn leaves_while_classes_load(feature: u32) -> Result<()> {
         ensure!(calls(&profile) == expected(100), "{:?}", calls(&profile));
     }
     program.order("stop")?;
+    ensure!(program.order("probes")? == "none");
     program.end()
 }
 

@@ -3,6 +3,7 @@
 use super::hook::Hook;
 use super::loaders::{Loaders, Origin};
 use super::redefinitions::Redefinitions;
+use super::under_way::UnderWay;
 use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::Jvmti;
 use crate::jvm::reference::Local;
@@ -14,6 +15,7 @@ pub(crate) struct Instrumentation {
     pub(crate) hook: Hook,
     pub(crate) loaders: Loaders,
     pub(crate) redefinitions: Redefinitions,
+    pub(crate) under_way: UnderWay,
 }
 
 impl Instrumentation {
@@ -23,6 +25,7 @@ impl Instrumentation {
             hook: Hook::new(options),
             loaders: Loaders::default(),
             redefinitions: Redefinitions::new(),
+            under_way: UnderWay::default(),
         }
     }
 

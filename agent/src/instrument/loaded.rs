@@ -7,14 +7,16 @@ use std::time::Duration;
 use loadhook_settings::attach::AttachFigures;
 use thiserror::Error;
 
+use super::instrumentation::Instrumentation;
 use super::pace::Pace;
 use super::retransform;
+use super::under_way::Awaited;
 use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::Jvmti;
 use crate::jvm::reference::{Global, Local};
 
 /// The wait before looking for classes again. The JVM lists a class only when it is defined, some time after the hook
-/// has given it probes. That time is far shorter than this wait, unless Java code has to load the superclass first.
+/// has given it probes.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// The number of looks for classes.
@@ -31,25 +33,29 @@ pub(super) struct Looks {
 #[error("the JVM has no memory to list its classes; try again later")]
 pub(crate) struct NotListed;
 
-/// Retransforms the loaded classes that `is_meant` accepts, each once. Ends early if `goes_on` returns false.
+/// Retransforms the loaded classes that `is_meant` accepts, each once. Waits for the classes that were given to the
+/// hook before, and that the JVM does not list yet. Ends early if `goes_on` returns false.
 ///
 /// # Errors
 /// If the JVM has listed no classes at any look.
 pub(super) fn change(
-    jvmti: Jvmti,
+    instrumentation: &Instrumentation,
     jni: Jni<'_>,
     looks: Looks,
     is_meant: &dyn Fn(Jni<'_>, Local<'_>) -> bool,
     goes_on: &dyn Fn() -> bool,
 ) -> Result<AttachFigures, NotListed> {
+    let jvmti = instrumentation.jvmti;
     let mut pace = Pace::running();
     let mut done = Done::default();
-    let (mut all, mut refused, mut empty_looks) = (0, 0, 0);
+    let mut awaited = instrumentation.under_way.awaited();
+    let (mut all, mut refused, mut looked, mut empty_looks) = (0, 0, 0, 0);
     let mut is_listed = false;
-    for look in 0..looks.most {
-        if look > 0 {
+    while looked < looks.most && empty_looks < looks.empty || awaited.has_any() {
+        if looked > 0 {
             thread::sleep(LOOK_AGAIN);
         }
+        looked += 1;
         if !goes_on() {
             // The JVM ends.
             is_listed = true;
@@ -57,8 +63,11 @@ pub(super) fn change(
         }
         let new = jni.framed(|jni| {
             jni.ensure_local_capacity();
-            let classes = jvmti.loaded_classes(jni).ok()?.into_iter();
-            let meant = classes.filter(|class| is_meant(jni, *class));
+            let classes = jvmti.loaded_classes(jni).ok()?;
+            if awaited.has_any() {
+                find(&mut awaited, instrumentation, jni, &classes);
+            }
+            let meant = classes.into_iter().filter(|class| is_meant(jni, *class));
             let new = meant.filter_map(|class| done.add(jvmti, jni, class));
             Some(new.collect::<Vec<Global>>())
         });
@@ -67,9 +76,6 @@ pub(super) fn change(
         let new = new.unwrap_or_default();
         if new.is_empty() {
             empty_looks += 1;
-            if empty_looks == looks.empty {
-                break;
-            }
         } else {
             empty_looks = 0;
             all += new.len();
@@ -81,6 +87,29 @@ pub(super) fn change(
         Ok(pace.figures(all - refused, refused))
     } else {
         Err(NotListed)
+    }
+}
+
+/// Removes the listed classes from those that are waited for.
+fn find(
+    awaited: &mut Awaited,
+    instrumentation: &Instrumentation,
+    jni: Jni<'_>,
+    classes: &[Local<'_>],
+) {
+    let jvmti = instrumentation.jvmti;
+    for class in classes {
+        let signature = jvmti.class_signature(*class).unwrap_or_default();
+        let name = signature.strip_prefix(b"L");
+        if let Some(name) = name.and_then(|name| name.strip_suffix(b";")) {
+            awaited.note_listed(name, || {
+                let loader = jni.framed(|jni| {
+                    let loader = jvmti.class_loader(jni, *class).ok()?;
+                    Some(instrumentation.origin(jni, loader, name).loader)
+                });
+                loader.flatten()
+            });
+        }
     }
 }
 

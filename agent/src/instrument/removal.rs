@@ -31,7 +31,7 @@ pub(crate) fn remove_probes(instrumentation: &Instrumentation, jni: Jni<'_>) -> 
         empty: EMPTY_LOOKS,
     };
     let has_probes = |jni: Jni<'_>, class: Local<'_>| with_probes.has(instrumentation, jni, class);
-    let changed = loaded::change(instrumentation.jvmti, jni, looks, &has_probes, &|| true);
+    let changed = loaded::change(instrumentation, jni, looks, &has_probes, &|| true);
     changed.map_or(with_probes.names.len() as u64, |figures| figures.refused)
 }
 

@@ -66,7 +66,7 @@ impl Watch {
 
     /// Returns whether classes of this origin may be instrumented. Classes of the JDK may be only
     /// if a pattern includes some.
-    pub(super) fn wants(&self, origin: Origin) -> bool {
+    pub(crate) fn wants(&self, origin: Origin) -> bool {
         self.watches(origin) || self.traced.methods.included().len() > 0
     }
 

@@ -36,7 +36,7 @@ pub(crate) fn replace_filters(
     let differs = |jni: Jni<'_>, class: Local<'_>| {
         differs(instrumentation, hidden_classes, jni, class, [&old, &new])
     };
-    let changed = loaded::change(instrumentation.jvmti, jni, LOOKS, &differs, goes_on);
+    let changed = loaded::change(instrumentation, jni, LOOKS, &differs, goes_on);
     if changed.is_err() {
         let traced = old.traced.clone();
         instrumentation

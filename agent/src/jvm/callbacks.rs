@@ -416,11 +416,9 @@ unsafe extern "system" fn class_file_load_hook(
             (std::slice::from_raw_parts(data, len), name)
         };
         let name = name.unwrap_or_default();
-        if !class_being_redefined.is_null() {
-            events::class_redefinition(agent);
-        }
         let loader = Local::new(loader);
-        if let Some(buffer) = events::class_file_load(agent, jni, loader, name, bytes) {
+        let is_loaded = !class_being_redefined.is_null();
+        if let Some(buffer) = events::class_file_load(agent, jni, loader, name, is_loaded, bytes) {
             let (start, len) = buffer.into_raw();
             // SAFETY: the pointers are the JVM's. They are set last, after everything that can fail.
             unsafe {

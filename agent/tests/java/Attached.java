@@ -1,6 +1,8 @@
 import java.io.BufferedReader;
 import java.io.InputStream;
 import java.io.InputStreamReader;
+import java.lang.instrument.Instrumentation;
+import java.lang.ref.WeakReference;
 import java.lang.reflect.Field;
 import java.util.ArrayList;
 import java.util.List;
@@ -11,6 +13,14 @@ public class Attached {
     static volatile boolean loads;
     static volatile long sink;
     static final List<byte[]> kept = new ArrayList<>();
+    static final List<WeakReference<ClassLoader>> loaders = new ArrayList<>();
+    /** Objects of classes that were loaded last. */
+    static Object[] last = new Object[0];
+    static Instrumentation instrumentation;
+
+    public static void premain(String options, Instrumentation given) {
+        instrumentation = given;
+    }
 
     public static void main(String[] args) throws Exception {
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
@@ -24,6 +34,18 @@ public class Attached {
                 case "load":
                     load(Integer.parseInt(words[1]));
                     break;
+                case "collect":
+                    run(System::gc);
+                    break;
+                case "retransform":
+                    run(() -> instrumentation.retransformClasses(Work.class));
+                    break;
+                case "slow":
+                    slow();
+                    break;
+                case "loaders":
+                    System.out.println(hasLoaders() ? "some" : "none");
+                    continue;
                 case "stop":
                     loads = false;
                     break;
@@ -46,14 +68,16 @@ public class Attached {
         }
     }
 
-    /** Fills the heap but for less than 64 KB. */
+    /** Fills the heap but for less than 64 KB. The arrays are long at first, so that a large heap is full soon. */
     static void fill() {
-        try {
-            while (true) {
-                kept.add(new byte[1 << 16]);
+        for (int length = 1 << 22; length >= 1 << 16; length >>= 1) {
+            try {
+                while (true) {
+                    kept.add(new byte[length]);
+                }
+            } catch (OutOfMemoryError full) {
+                // The heap stays full until the order "free".
             }
-        } catch (OutOfMemoryError full) {
-            // The heap stays full until the order "free".
         }
     }
 
@@ -68,6 +92,28 @@ public class Attached {
             }
         }));
         new Thread(() -> System.exit(0)).start();
+    }
+
+    /** An action that may fail. */
+    interface Action {
+        void run() throws Exception;
+    }
+
+    /** Repeats an action in a thread of its own until {@link #loads} is false. */
+    static void run(Action action) {
+        loads = true;
+        Thread thread = new Thread(() -> {
+            try {
+                while (loads) {
+                    action.run();
+                    Thread.sleep(1);
+                }
+            } catch (Exception error) {
+                throw new IllegalStateException(error);
+            }
+        });
+        thread.setDaemon(true);
+        thread.start();
     }
 
     /** Calls the methods from three threads, one of them this one. */
@@ -110,6 +156,12 @@ public class Attached {
         Field off = field(tracker, "isOff");
         off.set(null, false);
         call(100);
+        if (slow != null) {
+            slow.join();
+        }
+        for (Object loaded : last) {
+            loaded.hashCode();
+        }
         boolean some = field(Class.forName("java.lang.$LoadhookCounters"), "live").getInt(null) > 0
                 || field(Class.forName("java.lang.$LoadhookThreads"), "live").getInt(null) > 0;
         off.set(null, true);
@@ -124,19 +176,19 @@ public class Attached {
 
     /** Loads copies of a class in several threads until {@link #loads} is false. Waits until each has loaded one. */
     static void load(int threads) throws Exception {
-        byte[] bytes;
-        try (InputStream in = Attached.class.getResourceAsStream("Attached$Loaded.class")) {
-            bytes = in.readAllBytes();
-        }
+        byte[] bytes = bytes("Attached$Loaded");
         loads = true;
+        Object[] objects = new Object[threads];
+        last = objects;
         CountDownLatch begun = new CountDownLatch(threads);
         for (int at = 0; at < threads; at++) {
+            int number = at;
             Thread thread = new Thread(() -> {
                 boolean isFirst = true;
                 while (loads) {
                     try {
-                        Class<?> loaded = new Definer().define(bytes);
-                        sink += ((Runnable) loaded.getDeclaredConstructor().newInstance()).hashCode();
+                        objects[number] = new Definer().define(bytes);
+                        sink += objects[number].hashCode();
                         Thread.sleep(20);
                     } catch (ReflectiveOperationException | InterruptedException error) {
                         throw new IllegalStateException(error);
@@ -154,8 +206,74 @@ public class Attached {
     }
 
     static class Definer extends ClassLoader {
-        Class<?> define(byte[] bytes) {
-            return defineClass("Attached$Loaded", bytes, 0, bytes.length);
+        Definer() {
+            synchronized (loaders) {
+                loaders.add(new WeakReference<>(this));
+            }
+        }
+
+        Object define(byte[] bytes) throws ReflectiveOperationException {
+            return defineClass(null, bytes, 0, bytes.length).getDeclaredConstructor().newInstance();
+        }
+    }
+
+    /** Returns whether a class loader of {@link #load} is still in memory. Objects of its classes are forgotten. */
+    static boolean hasLoaders() throws Exception {
+        last = new Object[0];
+        for (int at = 0; at < 100; at++) {
+            System.gc();
+            synchronized (loaders) {
+                loaders.removeIf(loader -> loader.get() == null);
+                if (loaders.isEmpty()) {
+                    return false;
+                }
+            }
+            Thread.sleep(10);
+        }
+        return true;
+    }
+
+    static Thread slow;
+
+    /** Loads a class in a thread, and returns when its superclass is being loaded, which takes a while. */
+    static void slow() throws Exception {
+        byte[] bytes = bytes("Attached$Slow");
+        CountDownLatch begun = new CountDownLatch(1);
+        Definer loader = new Definer() {
+            @Override
+            protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
+                if (name.equals("Attached$Loaded")) {
+                    begun.countDown();
+                    try {
+                        Thread.sleep(300);
+                    } catch (InterruptedException error) {
+                        throw new IllegalStateException(error);
+                    }
+                }
+                return super.loadClass(name, resolve);
+            }
+        };
+        slow = new Thread(() -> {
+            try {
+                last = new Object[] {loader.define(bytes)};
+            } catch (ReflectiveOperationException error) {
+                throw new IllegalStateException(error);
+            }
+        });
+        slow.start();
+        begun.await();
+    }
+
+    static byte[] bytes(String name) throws Exception {
+        try (InputStream in = Attached.class.getResourceAsStream(name + ".class")) {
+            return in.readAllBytes();
+        }
+    }
+
+    public static class Slow extends Loaded {
+        @Override
+        public int hashCode() {
+            return 2 * super.hashCode();
         }
     }
 
