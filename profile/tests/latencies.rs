@@ -6,7 +6,7 @@ use common::{measured, small, text};
 use loadhook_profile::Timing;
 use loadhook_profile::analysis::picture::Picture;
 use loadhook_profile::format::{Format, Options, page_data, write_latencies};
-use loadhook_profile::{MethodCalls, Profile};
+use loadhook_profile::{LatencyRange, Method, MethodCalls, Profile, merge, since};
 use serde_json::{Value, json};
 
 fn table(profile: &Profile, options: &Options<'_>) -> String {
@@ -26,21 +26,58 @@ fn latency<'v>(json: &'v Value, name: &str) -> &'v Value {
     &method.expect("the method is in the list")["latency"]
 }
 
+/// The cells of the row of a method.
+fn cells<'t>(table: &'t str, name: &str) -> Vec<&'t str> {
+    let row = table.lines().find(|line| line.ends_with(name));
+    row.unwrap_or_default()
+        .split("  ")
+        .map(str::trim)
+        .filter(|cell| !cell.is_empty())
+        .collect()
+}
+
 #[test]
-fn tables() {
-    insta::assert_snapshot!(table(&measured(), &Options::default()));
+fn tables_have_a_row_for_each_method() {
+    let text = table(&measured(), &Options::default());
+    let handle = cells(&text, "Server.handle");
+    assert_eq!(
+        handle[..6],
+        [
+            "1,020", "1.02 ms", "8.13 ms", "8.13 ms", "30.4 ms", "30.4 ms"
+        ],
+        "{text}"
+    );
+    assert_eq!(
+        cells(&text, "DiscountTableLookup.find")[0],
+        "†8,000",
+        "{text}"
+    );
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let words = words.join(" ");
+    assert!(
+        words.contains(
+            "† percentiles of a part of the calls, of the first such method 8,000 of 9,000:"
+        ),
+        "{text}"
+    );
     let narrow = Options {
         width: 80,
         top: Some(2),
         ..Options::default()
     };
-    insta::assert_snapshot!(table(&measured(), &narrow));
+    let text = table(&measured(), &narrow);
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
+    assert!(text.contains("1 more method\n"), "{text}");
     let one = |name: &str| name.starts_with("main");
     let thread = Options {
         thread: Some(&one),
         ..Options::default()
     };
-    insta::assert_snapshot!(table(&measured(), &thread));
+    let text = table(&measured(), &thread);
+    assert!(text.ends_with("leave out --thread\n"), "{text}");
 }
 
 #[test]
@@ -93,4 +130,38 @@ fn the_live_view_shows_percentiles_of_all_calls_only() {
     assert!(picture.has_latencies);
     assert_eq!(p99("Server.handle"), Some(8_126_444.0));
     assert_eq!(p99("DiscountTableLookup.find"), None);
+}
+
+fn ranges(method: u32, counts: &[(u16, u64)]) -> Vec<LatencyRange> {
+    let range = |(range, calls): &(u16, u64)| LatencyRange {
+        method,
+        range: *range,
+        calls: *calls,
+    };
+    counts.iter().map(range).collect()
+}
+
+#[test]
+fn profiles_are_added_and_subtracted() {
+    let profile = |names: &[&str], latencies: Vec<LatencyRange>| Profile {
+        methods: names
+            .iter()
+            .map(|name| Method::new("a.A", name, "()V"))
+            .collect(),
+        latencies,
+        ..Profile::default()
+    };
+    let one = profile(
+        &["a", "b"],
+        [ranges(0, &[(3, 1), (9, 2)]), ranges(1, &[(4, 1)])].concat(),
+    );
+    let other = profile(
+        &["b", "a"],
+        [ranges(0, &[(4, 5)]), ranges(1, &[(2, 1), (3, 1)])].concat(),
+    );
+    let sum = merge(&[one.clone(), other.clone()]).expect("the profiles can be merged");
+    let a = ranges(0, &[(2, 1), (3, 2), (9, 2)]);
+    assert_eq!(sum.latencies, [a, ranges(1, &[(4, 6)])].concat());
+    assert_eq!(since(&other, &sum).latencies, one.latencies);
+    assert_eq!(since(&sum, &sum).latencies, []);
 }

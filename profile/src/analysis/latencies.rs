@@ -102,7 +102,6 @@ pub(super) fn since(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Method;
 
     fn ranges(method: u32, counts: &[(u16, u64)]) -> Vec<LatencyRange> {
         let range = |(range, calls): &(u16, u64)| LatencyRange {
@@ -133,33 +132,5 @@ mod tests {
             Latency::of(&ranges(0, &[(9, 1)]), 14.0).percentiles,
             [0.0; 5]
         );
-    }
-
-    #[test]
-    fn profiles_are_added_and_subtracted() {
-        let profile = |names: &[&str], latencies: Vec<LatencyRange>| Profile {
-            methods: names
-                .iter()
-                .map(|name| Method::new("a.A", name, "()V"))
-                .collect(),
-            latencies,
-            ..Profile::default()
-        };
-        let one = profile(
-            &["a", "b"],
-            [ranges(0, &[(3, 1), (9, 2)]), ranges(1, &[(4, 1)])].concat(),
-        );
-        let other = profile(
-            &["b", "a"],
-            [ranges(0, &[(4, 5)]), ranges(1, &[(2, 1), (3, 1)])].concat(),
-        );
-        let sum = crate::merge(&[one.clone(), other.clone()]).expect("the profiles can be merged");
-        let a = ranges(0, &[(2, 1), (3, 2), (9, 2)]);
-        assert_eq!(sum.latencies, [a, ranges(1, &[(4, 6)])].concat());
-        let rest = crate::since(&other, &sum);
-        assert_eq!(rest.latencies, one.latencies);
-        assert_eq!(crate::since(&sum, &sum).latencies, []);
-        let known = latencies(&sum);
-        assert_eq!((known[&0].calls, known[&1].calls), (5, 6));
     }
 }
