@@ -4,8 +4,12 @@
 //! distinguishes it from other objects of the same hash. No lock is held while the JVM is called,
 //! because a thread that is suspended there would keep the lock.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
+use std::iter::once;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use loadhook_profile::NumberMap;
 
 use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::Jvmti;
@@ -19,19 +23,19 @@ const FIRST_SWEEP: usize = 256;
 /// A table of objects with a value each.
 pub(crate) struct WeakValues<T> {
     table: Mutex<Table<T>>,
+    /// Threads that hold copies of weak references. The number grows only under the lock of the table.
+    readers: AtomicUsize,
 }
 
 struct Table<T> {
     /// Weak references and values, by identity hash.
-    entries: HashMap<i32, Vec<(Weak, T)>>,
+    entries: NumberMap<i32, Vec<(Weak, T)>>,
     len: usize,
     /// Number of entries that were ever added.
     added: u64,
     /// Number of entries at which the table is swept.
     sweep_at: usize,
     is_sweeping: bool,
-    /// Threads that hold copies of weak references.
-    readers: usize,
     /// References to be deleted when there is no reader.
     to_delete: Vec<Weak>,
 }
@@ -92,14 +96,14 @@ impl<T> Default for WeakValues<T> {
     fn default() -> Self {
         WeakValues {
             table: Mutex::new(Table {
-                entries: HashMap::new(),
+                entries: NumberMap::default(),
                 len: 0,
                 added: 0,
                 sweep_at: FIRST_SWEEP,
                 is_sweeping: false,
-                readers: 0,
                 to_delete: Vec::new(),
             }),
+            readers: AtomicUsize::new(0),
         }
     }
 }
@@ -114,7 +118,7 @@ struct Reader<'v, T> {
 impl<'v, T> Reader<'v, T> {
     /// Counts a reader in the table of `values`, which the caller has locked.
     fn new(values: &'v WeakValues<T>, table: &mut Table<T>, sweeps: bool) -> Self {
-        table.readers += 1;
+        values.readers.fetch_add(1, Ordering::Relaxed);
         table.is_sweeping |= sweeps;
         Reader { values, sweeps }
     }
@@ -122,11 +126,10 @@ impl<'v, T> Reader<'v, T> {
 
 impl<T> Drop for Reader<'_, T> {
     fn drop(&mut self) {
-        let mut table = lock(&self.values.table);
-        table.readers -= 1;
         if self.sweeps {
-            table.is_sweeping = false;
+            lock(&self.values.table).is_sweeping = false;
         }
+        self.values.readers.fetch_sub(1, Ordering::Release);
     }
 }
 
@@ -149,19 +152,20 @@ impl<T: Copy> WeakValues<T> {
 
     /// The value of an object, if it has one, and the number of entries that were ever added.
     fn find<O: Objects>(&self, objects: &O, object: O::Object, hash: i32) -> (Option<T>, u64) {
-        let (candidates, added, _reader) = {
+        let (first, others, added, _reader) = {
             let mut table = lock(&self.table);
-            let Some(same_hash) = table.entries.get(&hash) else {
+            let same_hash = table.entries.get(&hash);
+            let Some((first, others)) = same_hash.and_then(|all| all.split_first()) else {
                 return (None, table.added);
             };
-            let candidates = same_hash.clone();
+            // Mostly there are no others, and no memory is needed for them.
+            let (first, others) = (*first, others.to_vec());
             let reader = Reader::new(self, &mut table, false);
-            (candidates, table.added, reader)
+            (first, others, table.added, reader)
         };
-        let entry = candidates
-            .iter()
-            .find(|(weak, _)| objects.leads_to(*weak, object));
-        (entry.map(|(_, value)| *value), added)
+        let mut candidates = once(first).chain(others);
+        let entry = candidates.find(|(weak, _)| objects.leads_to(*weak, object));
+        (entry.map(|(_, value)| value), added)
     }
 
     /// The value of an object, if it has one.
@@ -248,7 +252,7 @@ impl<T: Copy> WeakValues<T> {
         drop(reader);
         let to_delete = {
             let mut table = lock(&self.table);
-            match table.readers {
+            match self.readers.load(Ordering::Acquire) {
                 0 => std::mem::take(&mut table.to_delete),
                 _ => Vec::new(),
             }
@@ -263,6 +267,7 @@ impl<T: Copy> WeakValues<T> {
 #[cfg(test)]
 mod tests {
     use std::cell::{Cell, RefCell};
+    use std::collections::HashMap;
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     use super::*;
