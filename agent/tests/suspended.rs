@@ -10,7 +10,7 @@ mod support;
 use support::{Finished, Program, edges, finish};
 
 on_each_jdk!(the_program_ends counting_goes_on_afterwards an_abandoned_lock_is_released);
-on_jdks!(really_suspended really_stopped suspended_tagging: on_11 11, on_17 17);
+on_jdks!(really_suspended really_stopped suspended_recording: on_11 11, on_17 17);
 
 fn program(feature: u32, mode: &str) -> Program {
     Program::new(feature, "Suspended")
@@ -105,10 +105,10 @@ fn really_stopped(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Threads are suspended for ever while they tag an object. Other threads can still allocate, and
+/// Threads are suspended for ever while they record an object. Other threads can still allocate, and
 /// liveness scans still work.
-fn suspended_tagging(feature: u32) -> Result<()> {
-    let run = Program::new(feature, "SuspendedTagging")
+fn suspended_recording(feature: u32) -> Result<()> {
+    let run = Program::new(feature, "SuspendedRecording")
         .options("alloc=live=exact,snapshot-every=100ms")
         .run()?;
     let allocations = run.printed("works\n", 0)?.profile.allocations.as_ref();

@@ -8,8 +8,8 @@ use std::ptr::{null, null_mut};
 use crate::jvmti::{Env, Jvmti, MethodKey, Result, check};
 use crate::reference::{Local, Reference};
 use crate::sys::{
-    FILTER_TAGGED, FILTER_UNTAGGED, HeapCallbacks, Int, JvmtiError, Long, Object, ReferenceInfo,
-    StackLocal, VISIT_ABORT, VISIT_OBJECTS, Value, jvmti, reference,
+    FILTER_TAGGED, HeapCallbacks, Int, JvmtiError, Long, Object, ReferenceInfo, StackLocal,
+    VISIT_ABORT, VISIT_OBJECTS, Value, jvmti, reference,
 };
 
 /// A local variable on the stack of a thread, or a JNI local reference.
@@ -135,14 +135,6 @@ impl Jvmti {
         // SAFETY: `count_object` expects a pointer to a `u64`, as `objects` is.
         unsafe { self.iterate(0, count_object, (&raw mut objects).cast()) }?;
         Ok(objects)
-    }
-
-    /// The tags of the objects in the heap. Dead objects that no collection has removed are among them.
-    pub fn tags(self) -> Result<Vec<Long>> {
-        let mut tags: Vec<Long> = Vec::new();
-        // SAFETY: `note_tag` expects a pointer to a `Vec<Long>`, as `tags` is.
-        unsafe { self.iterate(FILTER_UNTAGGED, note_tag, (&raw mut tags).cast()) }?;
-        Ok(tags)
     }
 
     /// Gives each object without a tag a tag that `next` makes. Returns these objects, each with
@@ -302,19 +294,6 @@ unsafe extern "system" fn tag_object(
             size,
         });
     }
-    VISIT_OBJECTS
-}
-
-unsafe extern "system" fn note_tag(
-    _class_tag: Long,
-    _size: Long,
-    tag: *mut Long,
-    _length: Int,
-    tags: *mut c_void,
-) -> Int {
-    // SAFETY: `tags` points to the vector of [`Jvmti::tags`], and `tag` is the
-    // JVM's cell for the tag.
-    unsafe { (*tags.cast::<Vec<Long>>()).push(*tag) };
     VISIT_OBJECTS
 }
 

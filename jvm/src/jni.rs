@@ -182,7 +182,11 @@ impl<'e> Jni<'e> {
         // SAFETY: the reference is valid on this thread.
         let weak =
             unsafe { self.function::<F>(jni::NEW_WEAK_GLOBAL_REF)(self.env, object.object()) };
-        self.local(weak).map(|weak| Weak::new(weak.object()))
+        if weak.is_null() {
+            // The JVM throws an error if it has no memory.
+            return Err(self.caught().unwrap_or(JniError::Refused));
+        }
+        Ok(Weak::new(weak))
     }
 
     /// Deletes a weak reference. No copy of it may be used later.

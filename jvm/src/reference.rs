@@ -78,7 +78,7 @@ impl Global {
 /// A weak global reference: it is valid on every thread and does not keep its object alive.
 ///
 /// It compares and hashes as a reference; [`Jni::is_same`](crate::jni::Jni::is_same) compares objects.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Weak(Object);
 
 // SAFETY: weak global references may be used on every thread.

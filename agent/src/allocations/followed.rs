@@ -1,7 +1,11 @@
-//! Objects that are followed until they are dead. Each has a tag in the JVM.
+//! Objects that are followed until they are dead.
 
 use super::exact_objects::ExactObjects;
-use super::sampled_objects::{LiveRecord, MOST, SampledObjects};
+use super::weak_records::{LiveRecord, WeakRecords};
+use crate::jvm::reference::Weak;
+
+/// The maximum number of samples that are followed at a time. Their records take some 70 MB.
+const MOST_SAMPLES: usize = 1 << 20;
 
 /// The followed objects.
 #[derive(Debug)]
@@ -9,18 +13,24 @@ pub(super) enum Followed {
     /// No objects are followed.
     Nothing,
     /// Sampled objects are followed.
-    Samples(SampledObjects),
+    Samples(WeakRecords<LiveRecord>),
     /// All objects are followed.
     All(Box<ExactObjects>),
 }
 
 impl Followed {
-    /// Adds an object and returns its tag; `None` if there is no room for it.
-    pub(super) fn put(&mut self, record: LiveRecord) -> Option<i64> {
+    /// Adds an object. Returns whether there was room.
+    pub(super) fn put(&mut self, weak: Weak, record: LiveRecord) -> bool {
         match self {
-            Followed::Nothing => None,
-            Followed::Samples(samples) => samples.put(record),
-            Followed::All(objects) => objects.put(record),
+            Followed::Nothing => false,
+            Followed::Samples(samples) => {
+                let has_room = samples.len() < MOST_SAMPLES;
+                if has_room {
+                    samples.put(weak, record);
+                }
+                has_room
+            }
+            Followed::All(objects) => objects.put(weak, record),
         }
     }
 
@@ -37,26 +47,26 @@ impl Followed {
     pub(super) fn most(&self) -> usize {
         match self {
             Followed::Nothing => 0,
-            Followed::Samples(_) => MOST,
+            Followed::Samples(_) => MOST_SAMPLES,
             Followed::All(objects) => objects.most(),
         }
     }
 
-    /// The tags of all objects.
-    pub(super) fn tags(&self) -> Vec<i64> {
+    /// The references to all objects, in the order in which the objects were added.
+    pub(super) fn references(&self) -> Vec<Weak> {
         match self {
             Followed::Nothing => Vec::new(),
-            Followed::Samples(samples) => samples.tags().collect(),
-            Followed::All(objects) => objects.tags().collect(),
+            Followed::Samples(samples) => samples.references(),
+            Followed::All(objects) => objects.references(),
         }
     }
 
-    /// Removes the object of this tag, which is dead, and returns its owner.
-    pub(super) fn take(&mut self, tag: i64) -> Option<u32> {
+    /// Removes objects that are gone, as [`WeakRecords::bury`] says. Calls `bury` with the owner of each.
+    pub(super) fn bury(&mut self, gone: &[bool], mut bury: impl FnMut(u32)) {
         match self {
-            Followed::Nothing => None,
-            Followed::Samples(samples) => Some(samples.take(tag)?.owner),
-            Followed::All(objects) => objects.take(tag),
+            Followed::Nothing => {}
+            Followed::Samples(samples) => samples.bury(gone, |sample| bury(sample.owner)),
+            Followed::All(objects) => objects.bury(gone, bury),
         }
     }
 
@@ -64,7 +74,7 @@ impl Followed {
     pub(super) fn all(&self) -> Vec<LiveRecord> {
         match self {
             Followed::Nothing => Vec::new(),
-            Followed::Samples(samples) => samples.all().collect(),
+            Followed::Samples(samples) => samples.all().copied().collect(),
             Followed::All(objects) => objects.all(),
         }
     }

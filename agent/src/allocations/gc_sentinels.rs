@@ -2,7 +2,7 @@
 //! objects.
 //!
 //! The events of ZGC and Shenandoah report pauses, not collections. If ZGC has generations, most
-//! collections keep the tags of dead objects. So now and then the agent makes an object that
+//! collections keep weak references to dead objects. So now and then the agent makes an object that
 //! nothing refers to. When a collection has removed this sentinel, every older object that still
 //! exists was found alive.
 //!

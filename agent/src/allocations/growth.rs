@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::estimate::Estimate;
 use super::sample_snapshot::{Leaf, SampleSnapshot};
-use super::sampled_objects::LiveRecord;
+use super::weak_records::LiveRecord;
 
 /// The maximum number of sites in a note.
 const MOST_GROWING: usize = 10;

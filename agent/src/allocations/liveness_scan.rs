@@ -58,53 +58,45 @@ impl Samples {
         }
     }
 
-    /// Removes the followed objects that are no longer in the heap. Returns whether the heap walk
-    /// succeeded.
+    /// Removes the followed objects that are no longer in the heap.
     ///
     /// The event `ObjectFree` is not used. From JDK 17 on, the JVM posts it from a thread that a
     /// collection may stop. At its end, and whenever the event is enabled, the JVM waits for that
     /// thread in a state in which no collection can start. So all of them could wait for each other
     /// for ever.
-    pub(super) fn scan(&self, jvmti: Jvmti, _scanning: &MutexGuard<'_, ()>) -> bool {
+    pub(super) fn scan(&self, jni: Jni<'_>, _scanning: &MutexGuard<'_, ()>) {
         let now = self.collections.load(Ordering::Relaxed);
-        let (mut gone, mut unfinished) = {
-            let tables = self.lock();
-            (tables.followed.tags(), tables.unfinished.clone())
-        };
-        let Ok(mut living) = jvmti.tags() else {
-            return false;
-        };
-        unfinished.sort_unstable();
-        living.sort_unstable();
-        let is_there = |tag: &i64| {
-            living
-                .binary_search(tag)
-                .or_else(|_| unfinished.binary_search(tag))
-        };
-        gone.retain(|tag| is_there(tag).is_err());
-        let mut tables = self.lock();
-        let SampleTables {
-            followed,
-            owners,
-            schedule,
-            ..
-        } = &mut *tables;
-        for tag in gone {
-            if let Some(owner) = followed.take(tag) {
-                owners.release(owner);
+        // Objects are only added meanwhile, behind these.
+        let references = self.lock().followed.references();
+        let gone: Vec<bool> = references.iter().map(|weak| jni.is_gone(*weak)).collect();
+        {
+            let mut tables = self.lock();
+            let SampleTables {
+                followed,
+                owners,
+                schedule,
+                ..
+            } = &mut *tables;
+            followed.bury(&gone, |owner| owners.release(owner));
+            schedule.scanned(followed.len(), followed.most(), now);
+            let is_full = followed.len() >= followed.most();
+            self.is_full.store(is_full, Ordering::Relaxed);
+        }
+        for (weak, is_gone) in references.into_iter().zip(gone) {
+            if is_gone {
+                jni.delete_weak(weak);
             }
         }
-        schedule.scanned(followed.len(), followed.most(), now);
-        true
     }
 
     /// Scans. Waits for a scan of another thread while `goes_on` returns true,
-    /// but not for ever. Returns whether the scan succeeded.
-    pub(super) fn scan_in_time(&self, jvmti: Jvmti, goes_on: impl Fn() -> bool) -> bool {
+    /// but not for ever. Returns whether it has scanned.
+    pub(super) fn scan_in_time(&self, jni: Jni<'_>, goes_on: impl Fn() -> bool) -> bool {
         let end = Instant::now() + LONGEST_WAIT;
         loop {
             if let Some(scanning) = try_lock(&self.scanning) {
-                return self.scan(jvmti, &scanning);
+                self.scan(jni, &scanning);
+                return true;
             }
             if Instant::now() >= end || !goes_on() {
                 return false;

@@ -4,13 +4,13 @@ use std::sync::atomic::Ordering;
 
 use super::owners::VIRTUAL;
 use super::sample_tables::{DEPTH, EventSource};
-use super::samples::{Sample, Samples, THREAD_STATE, ThreadState};
+use super::samples::{Sample, Samples, Stack, THREAD_STATE, ThreadState};
 use crate::frames::resolve;
 use crate::instrument::instrumentation::Instrumentation;
 use crate::instrument::weak_values::JvmObjects;
 use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::Jvmti;
-use crate::jvm::reference::Local;
+use crate::jvm::reference::{Local, Weak};
 use crate::locks::try_lock;
 use crate::tracker::heap_reserve::HeapReserve;
 
@@ -46,9 +46,86 @@ impl Samples {
         let Ok(size) = u64::try_from(event.size) else {
             return;
         };
+        // Most objects that the JVM makes itself are not for instrumented classes.
+        let stack =
+            matches!(self.source, EventSource::Vm { .. }).then(|| self.stack(instrumentation, jni));
+        if let Some(Stack {
+            frames,
+            is_deeper: false,
+        }) = &stack
+            && !self.lock().stacks.has_chosen(frames)
+        {
+            return;
+        }
+        let Some(type_number) = self.type_number(jvmti, jni, event.class) else {
+            return;
+        };
+        let sample = Sample {
+            owner: self.owner(jni, event.thread),
+            type_number,
+            estimate: self.estimate(size),
+            weak: self.weak(jni, event.object),
+        };
+        let is_followed = self.add_with_stack(instrumentation, jni, sample, stack);
+        if let Some(weak) = sample.weak
+            && !is_followed
+        {
+            jni.delete_weak(weak);
+        }
+        if self.scan_is_due.swap(false, Ordering::Relaxed)
+            && let Some(scanning) = try_lock(&self.scanning)
+        {
+            self.scan(jni, &scanning);
+        }
+        if self.follows && !self.collects_in_one_stop() && size <= MOST_BEFORE_SENTINEL {
+            let now = self.collections.load(Ordering::Relaxed);
+            if self.last_sentinel.fetch_max(now, Ordering::Relaxed) < now {
+                self.make_sentinel(jni, now);
+            }
+        }
+    }
+
+    /// A reference to a new object; `None` if objects are not followed, or if there is no room. It is made before the
+    /// object is added, because no lock is held while the JVM is called.
+    fn weak(&self, jni: Jni<'_>, object: Local<'_>) -> Option<Weak> {
+        let has_room = self.follows && !self.is_full.load(Ordering::Relaxed);
+        has_room.then(|| jni.weak(object).ok()).flatten()
+    }
+
+    /// Adds a sample of the calling thread, whose stack is `stack` if it is known yet. Returns whether its object is
+    /// followed.
+    fn add_with_stack(
+        &self,
+        instrumentation: &Instrumentation,
+        jni: Jni<'_>,
+        sample: Sample,
+        stack: Option<Stack>,
+    ) -> bool {
+        let redefinitions = &instrumentation.redefinitions;
+        let keys = self.keys.get().filter(|_| stack.is_none());
+        let key = keys.and_then(|keys| keys.key(jni, self.depth));
+        if let Some(key) = &key
+            && let Some(is_followed) = self.add_by_key(sample, key, redefinitions.version())
+        {
+            return is_followed;
+        }
+        let stack = stack.unwrap_or_else(|| self.stack(instrumentation, jni));
+        let is_followed = self.add(sample, &stack);
+        if let Some(key) = &key
+            && !stack.is_deeper
+        {
+            self.note_key(key, &stack, redefinitions.is_any());
+        }
+        is_followed
+    }
+
+    /// The stack of the calling thread, after all its frames were defined.
+    fn stack(&self, instrumentation: &Instrumentation, jni: Jni<'_>) -> Stack {
         // With fewer frames than usual, nobody asks for the others.
         let wants_all = self.depth == DEPTH;
-        let mut frames = jvmti.stack_trace(self.depth + usize::from(wants_all));
+        let mut frames = instrumentation
+            .jvmti
+            .stack_trace(self.depth + usize::from(wants_all));
         let is_deeper = frames.len() > self.depth;
         frames.truncate(self.depth);
         // The methods are on the stack, so their classes are loaded.
@@ -61,41 +138,7 @@ impl Samples {
                 self.forget_unloaded(instrumentation, jni);
             }
         }
-        // Most objects that the JVM makes itself are not for instrumented classes.
-        if matches!(self.source, EventSource::Vm { .. })
-            && !is_deeper
-            && !self.lock().stacks.has_chosen(&frames)
-        {
-            return;
-        }
-        let Some(type_number) = self.type_number(jvmti, jni, event.class) else {
-            return;
-        };
-        let owner = self.owner(jni, event.thread);
-        let sample = Sample {
-            owner,
-            frames: &frames,
-            is_deeper,
-            type_number,
-            estimate: self.estimate(size),
-        };
-        // No lock is held while the JVM sets the tag, since the thread may be suspended there for
-        // ever. An object without a tag counts as dead.
-        if let Some(tag) = self.add(sample) {
-            let _ = jvmti.set_tag(event.object, tag);
-            self.lock().unfinished.retain(|other| *other != tag);
-        }
-        if self.scan_is_due.swap(false, Ordering::Relaxed)
-            && let Some(scanning) = try_lock(&self.scanning)
-        {
-            self.scan(jvmti, &scanning);
-        }
-        if self.follows && !self.collects_in_one_stop() && size <= MOST_BEFORE_SENTINEL {
-            let now = self.collections.load(Ordering::Relaxed);
-            if self.last_sentinel.fetch_max(now, Ordering::Relaxed) < now {
-                self.make_sentinel(jni, now);
-            }
-        }
+        Stack { frames, is_deeper }
     }
 
     /// The number of the type of an object with this class.

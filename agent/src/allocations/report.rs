@@ -80,7 +80,7 @@ impl Samples {
         } else {
             self.sentinels.judged(jni)
         };
-        let was_scanned = !self.follows || goes_on() && self.scan_in_time(jvmti, &goes_on);
+        let was_scanned = !self.follows || goes_on() && self.scan_in_time(jni, &goes_on);
         goes_on().then(|| SampleSnapshot {
             was_scanned,
             is_late: self.follows && !in_one_stop && !can_ask,

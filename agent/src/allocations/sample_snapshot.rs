@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::estimate::Estimate;
 use super::owners::{Owners, Site};
 use super::sample_tables::{EventSource, SampleTables};
-use super::sampled_objects::LiveRecord;
 use super::stacks::{Node, SourceLine};
+use super::weak_records::LiveRecord;
 use crate::frames::symbol::{CopyLoaders, Symbol};
 use crate::instrument::loaders::Loader;
 

@@ -40,8 +40,6 @@ pub(super) struct SampleTables {
     pub(super) followed: Followed,
     /// Number of objects that are not followed, because there was no room.
     pub(super) missed: u64,
-    /// Tags that are being set. An object without its tag would look dead to a liveness scan.
-    pub(super) unfinished: Vec<i64>,
     pub(super) schedule: ScanSchedule,
     /// Number of samples without a site, since there was no room for it.
     pub(super) without_site: u64,
@@ -60,7 +58,6 @@ impl SampleTables {
             type_numbers: HashMap::new(),
             followed,
             missed: 0,
-            unfinished: Vec::new(),
             schedule: ScanSchedule::default(),
             without_site: 0,
             without_type: 0,
@@ -120,6 +117,11 @@ impl SampleTables {
             (
                 self.without_type,
                 "samples are shown as (other types), since the table of types was full",
+            ),
+            (
+                u64::from(stacks.keys.are_wrong),
+                "stack differed from an earlier one with the same return addresses; some objects may be shown at \
+                 wrong places",
             ),
             (
                 self.missed,

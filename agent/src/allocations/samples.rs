@@ -13,12 +13,14 @@ use super::gc_sentinels::GcSentinels;
 use super::growth::Growth;
 use super::owners::Site;
 use super::sample_tables::{DEPTH, EventSource, OTHER_TYPES, SampleTables};
-use super::sampled_objects::{LiveRecord, SampledObjects};
+use super::stacks::Collections;
+use super::weak_records::{LiveRecord, WeakRecords};
 use crate::frames::resolve::UnloadableClasses;
 use crate::instrument::weak_values::WeakValues;
 use crate::jvm::jvmti::{self, Jvmti};
 use crate::jvm::jvmti_stacks::StackFrame;
-use crate::jvm::reference::Global;
+use crate::jvm::reference::{Global, Weak};
+use crate::jvm::sampling::{StackKey, StackKeys};
 use crate::jvm::sys::{Capabilities, capability};
 use crate::locks::lock;
 use crate::options::Options;
@@ -55,7 +57,7 @@ pub(crate) struct Samples {
     pub(super) shutdown_hook: OnceLock<Global>,
     /// Set when a liveness scan is due.
     pub(super) scan_is_due: AtomicBool,
-    /// Serialises liveness scans, because tags are reused.
+    /// Serialises liveness scans: each judges the objects that it has found.
     pub(super) scanning: Mutex<()>,
     /// Classes with frames in the stacks.
     pub(super) classes: UnloadableClasses,
@@ -63,7 +65,11 @@ pub(crate) struct Samples {
     pub(super) types: WeakValues<Option<u32>>,
     /// Maximum number of frames of a stack.
     pub(super) depth: usize,
+    /// Makes keys of stacks, if all objects are recorded and this JVM has the structures for it.
+    pub(super) keys: OnceLock<StackKeys>,
     tables: Mutex<SampleTables>,
+    /// True if there is no room for further objects.
+    pub(super) is_full: AtomicBool,
     /// The live objects of the first snapshot.
     pub(super) growth: OnceLock<Growth>,
 }
@@ -87,15 +93,21 @@ thread_local! {
 
 /// A sample of an allocation.
 #[derive(Clone, Copy)]
-pub(super) struct Sample<'s> {
+pub(super) struct Sample {
     /// Number of the thread's owner.
     pub(super) owner: u32,
-    /// The innermost frames of the stack, innermost first.
-    pub(super) frames: &'s [StackFrame],
-    /// True if the stack has further frames.
-    pub(super) is_deeper: bool,
     pub(super) type_number: u32,
     pub(super) estimate: Estimate,
+    /// A reference to the object; `None` if the object cannot be followed.
+    pub(super) weak: Option<Weak>,
+}
+
+/// The innermost frames of a stack.
+pub(super) struct Stack {
+    /// The frames, innermost first.
+    pub(super) frames: Vec<StackFrame>,
+    /// True if the stack has further frames.
+    pub(super) is_deeper: bool,
 }
 
 impl Samples {
@@ -114,7 +126,7 @@ impl Samples {
             }
             AllocationMode::Live { interval } => (
                 EventSource::Sampled(interval),
-                Followed::Samples(SampledObjects::default()),
+                Followed::Samples(WeakRecords::default()),
             ),
             AllocationMode::LiveExact => (
                 EventSource::All,
@@ -135,10 +147,7 @@ impl Samples {
             capability::CAN_GET_LINE_NUMBERS,
         ];
         if follows {
-            needed.extend([
-                capability::CAN_TAG_OBJECTS,
-                capability::CAN_GENERATE_GARBAGE_COLLECTION_EVENTS,
-            ]);
+            needed.push(capability::CAN_GENERATE_GARBAGE_COLLECTION_EVENTS);
         }
         jvmti.add_capabilities(Capabilities::of(&needed))?;
         match source {
@@ -174,7 +183,9 @@ impl Samples {
             classes: UnloadableClasses::default(),
             types: WeakValues::default(),
             depth: DEPTH,
+            keys: OnceLock::new(),
             tables: Mutex::new(SampleTables::new(followed)),
+            is_full: AtomicBool::new(false),
             growth: OnceLock::new(),
         }
     }
@@ -237,58 +248,86 @@ impl Samples {
         }
     }
 
-    /// Adds a sample. Returns the tag for its object if the object is to be followed.
-    pub(super) fn add(&self, sample: Sample<'_>) -> Option<i64> {
-        let born = self.collections.load(Ordering::Relaxed);
+    /// Adds a sample whose stack has a known key. Returns whether its object is followed; `None` if the frames are
+    /// needed.
+    pub(super) fn add_by_key(&self, sample: Sample, key: &StackKey, version: u32) -> Option<bool> {
         let mut tables = self.lock();
-        let most = tables.stacks.limits().others;
+        let collections = self.collections.load(Ordering::Relaxed);
+        let node = tables.stacks.node_of_key(key, version, collections)?;
+        Some(self.add_at(&mut tables, node, sample))
+    }
+
+    /// Notes the key of a stack that was added.
+    pub(super) fn note_key(&self, key: &StackKey, stack: &Stack, are_redefined: bool) {
+        let mut tables = self.lock();
+        let collections = Collections {
+            ended: self.collections.load(Ordering::Relaxed),
+            are_all_known: self.collects_in_one_stop(),
+        };
+        let stacks = &mut tables.stacks;
+        stacks.note_key(key, &stack.frames, are_redefined, collections);
+    }
+
+    /// Adds a sample. Returns whether its object is followed.
+    pub(super) fn add(&self, sample: Sample, stack: &Stack) -> bool {
+        let mut tables = self.lock();
+        let stacks = &mut tables.stacks;
         let node = match self.source {
             EventSource::Vm { callers } => {
-                let stacks = &mut tables.stacks;
-                let node = stacks.node_of_chosen(sample.frames, sample.is_deeper, callers)?;
-                Some(node)
+                match stacks.node_of_chosen(&stack.frames, stack.is_deeper, callers) {
+                    None => return false,
+                    found => found,
+                }
             }
-            _ => tables.stacks.node(sample.frames, sample.is_deeper),
+            _ => stacks.node(&stack.frames, stack.is_deeper),
         };
+        self.add_at(&mut tables, node, sample)
+    }
+
+    /// Adds a sample at a node of the stacks. Returns whether its object is followed.
+    fn add_at(&self, tables: &mut SampleTables, node: Option<u32>, sample: Sample) -> bool {
+        let born = self.collections.load(Ordering::Relaxed);
+        let most = tables.stacks.limits().others;
         let type_number = sample.type_number;
         tables.without_type += u64::from(type_number == OTHER_TYPES);
-        let mut site = Site { node, type_number };
+        let site = Site { node, type_number };
         let SampleTables {
             owners,
             followed,
-            unfinished,
             schedule,
             ..
-        } = &mut *tables;
+        } = tables;
         if !owners.add(sample.owner, site, sample.estimate, most) {
-            site = Site {
+            let other = Site {
                 node: None,
                 type_number: OTHER_TYPES,
             };
-            owners.add(sample.owner, site, sample.estimate, usize::MAX);
+            owners.add(sample.owner, other, sample.estimate, usize::MAX);
             tables.without_site += 1;
-            return None;
+            return false;
         }
         if !self.follows {
-            return None;
+            return false;
         }
         if schedule.is_due(followed.len(), born) {
             self.scan_is_due.store(true, Ordering::Relaxed);
         }
-        let tag = followed.put(LiveRecord {
+        let record = LiveRecord {
             owner: sample.owner,
             site,
             born,
             estimate: sample.estimate,
-        });
-        match tag {
-            Some(tag) => {
-                owners.hold(sample.owner);
-                unfinished.push(tag);
+        };
+        let is_followed = sample.weak.is_some_and(|weak| followed.put(weak, record));
+        if is_followed {
+            owners.hold(sample.owner);
+            if followed.len() >= followed.most() {
+                self.is_full.store(true, Ordering::Relaxed);
             }
-            None => tables.missed += 1,
+        } else {
+            tables.missed += 1;
         }
-        tag
+        is_followed
     }
 }
 
@@ -301,10 +340,13 @@ mod tests {
 
     #[test]
     fn samples_without_room_are_counted_and_noted() {
-        let frames = [StackFrame {
-            method: MethodKey::unknown(1),
-            location: 0,
-        }];
+        let stack = Stack {
+            frames: vec![StackFrame {
+                method: MethodKey::unknown(1),
+                location: 0,
+            }],
+            is_deeper: false,
+        };
         for (source, sample) in [
             (EventSource::All, "samples"),
             (
@@ -319,13 +361,13 @@ mod tests {
             });
             for descriptor in ["La/A;", "La/B;", "La/C;"] {
                 let type_number = samples.lock().type_number(descriptor.as_bytes(), 2);
-                samples.add(Sample {
+                let sample = Sample {
                     owner: VIRTUAL,
-                    frames: &frames,
-                    is_deeper: false,
                     type_number,
                     estimate: Estimate::exactly(1, 16),
-                });
+                    weak: None,
+                };
+                samples.add(sample, &stack);
             }
             let tables = samples.lock();
             let (_, owner) = tables

@@ -4,10 +4,12 @@ use std::collections::HashMap;
 
 use loadhook_profile::NumberMap;
 
+use super::known_keys::KnownKeys;
 use super::known_stacks::KnownStacks;
 use crate::frames::numbers::{Numbers, NumbersOfNumbers};
 use crate::frames::symbol::{CopyLoaders, ResolvedFrame, Symbol};
 use crate::jvm::jvmti_stacks::StackFrame;
+use crate::jvm::sampling::StackKey;
 
 /// Limits of the tables. Samples beyond them lose their callers or their methods.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +43,17 @@ struct FrameLine {
     at: SourceLine,
     /// The version of the lines of methods from which it is.
     version: u32,
+    /// True if the class of the method is never unloaded.
+    is_lasting: bool,
+}
+
+/// The collections so far.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Collections {
+    /// Number of collections that have ended.
+    pub(super) ended: u32,
+    /// True if the JVM tells the end of every collection that may unload classes.
+    pub(super) are_all_known: bool,
 }
 
 /// Stands for callers beyond the depth that is recorded.
@@ -84,6 +97,8 @@ pub(super) struct Stacks {
     nodes: NumbersOfNumbers<Node>,
     /// The stacks whose methods are all known and that had room in the tree.
     known: KnownStacks,
+    /// The same stacks by their keys.
+    pub(super) keys: KnownKeys,
     /// Number of samples whose stacks were deeper than the recorded frames.
     pub(super) cut: u64,
     /// Number of samples without callers, since there was no room for them.
@@ -107,6 +122,7 @@ impl Stacks {
             unloadable: HashMap::new(),
             nodes: NumbersOfNumbers::default(),
             known: KnownStacks::default(),
+            keys: KnownKeys::default(),
             cut: 0,
             without_callers: 0,
             unnamed: 0,
@@ -132,10 +148,7 @@ impl Stacks {
 
     /// The frames that are not known yet, or whose lines are of an older version, each once.
     pub(super) fn unknown(&mut self, frames: &[StackFrame], version: u32) -> Vec<StackFrame> {
-        if version > self.version {
-            self.version = version;
-            self.known.clear();
-        }
+        self.renew(version);
         let mut unknown = Vec::new();
         if self.known.contains(frames) {
             return unknown;
@@ -151,6 +164,51 @@ impl Stacks {
             }
         }
         unknown
+    }
+
+    /// Forgets all stacks if methods may have other lines since `version`.
+    fn renew(&mut self, version: u32) {
+        if version > self.version {
+            self.version = version;
+            self.known.clear();
+            self.keys.clear();
+        }
+    }
+
+    /// The node of the stacks with a key; `None` if the frames are needed.
+    pub(super) fn node_of_key(
+        &mut self,
+        key: &StackKey,
+        version: u32,
+        collections: u32,
+    ) -> Option<Option<u32>> {
+        self.renew(version);
+        self.keys.node(key, collections)
+    }
+
+    /// Notes the key of a stack, if the stack is known as a whole. After classes were redefined, the JVM may free old
+    /// methods of any class.
+    pub(super) fn note_key(
+        &mut self,
+        key: &StackKey,
+        frames: &[StackFrame],
+        are_redefined: bool,
+        collections: Collections,
+    ) {
+        let Some(node) = self.known.node(frames) else {
+            return;
+        };
+        let is_lasting =
+            |frame: &StackFrame| self.lines.get(frame).is_some_and(|line| line.is_lasting);
+        let is_lasting = !key.has_interpreted() || !are_redefined && frames.iter().all(is_lasting);
+        let Collections {
+            ended,
+            are_all_known,
+        } = collections;
+        if is_lasting || are_all_known {
+            let holds_at = (!is_lasting).then_some(ended);
+            self.keys.add(key, node, holds_at, ended);
+        }
     }
 
     /// Defines the method of a frame. A known frame keeps its method, and gets the line of the new version.
@@ -186,8 +244,12 @@ impl Stacks {
             }
         }
         let line = resolved.line;
-        let at = SourceLine { symbol, line };
-        self.lines.insert(frame, FrameLine { at, version });
+        let line = FrameLine {
+            at: SourceLine { symbol, line },
+            version,
+            is_lasting: resolved.class.is_none(),
+        };
+        self.lines.insert(frame, line);
     }
 
     /// Forgets the frames of a class that is unloaded.
@@ -302,196 +364,4 @@ impl Stacks {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::jvm::jvmti::MethodKey;
-
-    fn frame(method: usize) -> StackFrame {
-        StackFrame {
-            method: MethodKey::unknown(method),
-            location: 0,
-        }
-    }
-
-    fn stacks(nodes: usize, others: usize) -> Stacks {
-        let mut stacks = Stacks::new(StackLimits { nodes, others });
-        for method in 1..10 {
-            let symbol = Symbol::artificial(&format!("m{method}"));
-            stacks.define(frame(method), resolved(symbol, Some(method as u32)), 0);
-        }
-        stacks
-    }
-
-    fn resolved(symbol: Symbol, line: Option<u32>) -> ResolvedFrame {
-        ResolvedFrame {
-            symbol,
-            line,
-            loader: 0,
-            class: None,
-        }
-    }
-
-    /// Outermost first.
-    fn path(stacks: &Stacks, node: Option<u32>) -> Vec<String> {
-        let mut path = Vec::new();
-        let mut at = node;
-        while let Some(node) = at.map(|at| stacks.nodes()[at as usize]) {
-            path.push(stacks.symbols()[node.at.symbol as usize].class.to_string());
-            at = node.parent;
-        }
-        path.reverse();
-        path
-    }
-
-    #[test]
-    fn stacks_share_their_callers() {
-        let mut stacks = stacks(100, 100);
-        let one = stacks.node(&[frame(3), frame(2), frame(1)], false);
-        let two = stacks.node(&[frame(4), frame(2), frame(1)], false);
-        assert_eq!(path(&stacks, one), ["m1", "m2", "m3"]);
-        assert_eq!(path(&stacks, two), ["m1", "m2", "m4"]);
-        assert_eq!(stacks.nodes().len(), 4);
-        assert_eq!(stacks.node(&[frame(3), frame(2), frame(1)], false), one);
-        let cut = stacks.node(&[frame(3), frame(2)], true);
-        assert_eq!(path(&stacks, cut), ["(deeper)", "m2", "m3"]);
-        assert_eq!(stacks.cut, 1);
-        assert_eq!(stacks.node(&[], false), None);
-    }
-
-    #[test]
-    fn without_room_a_site_has_no_callers() {
-        let mut stacks = stacks(2, 100);
-        let deep = stacks.node(&[frame(3), frame(2), frame(1)], false);
-        assert_eq!(path(&stacks, deep), ["m3"]);
-        assert_eq!(stacks.without_callers, 1);
-        let known = stacks.node(&[frame(2), frame(1)], false);
-        assert_eq!(path(&stacks, known), ["m1", "m2"]);
-    }
-
-    #[test]
-    fn callers_that_are_not_chosen_are_left_out() {
-        let mut stacks = stacks(100, 100);
-        for method in [11, 12, 13] {
-            let symbol = Symbol {
-                is_chosen: true,
-                ..Symbol::artificial(&format!("c{method}"))
-            };
-            stacks.define(frame(method), resolved(symbol, Some(method as u32)), 0);
-        }
-        let frames = [1, 12, 2, 11, 3, 13, 12, 11, 4].map(frame);
-        let deep = stacks.node_of_chosen(&frames, false, true);
-        assert_eq!(path(&stacks, deep), ["c11", "c12"]);
-        let lines = stacks.nodes().iter().map(|node| node.at.line);
-        assert_eq!(lines.collect::<Vec<_>>(), [None, Some(12)]);
-        let alone = stacks.node_of_chosen(&frames, false, false);
-        assert_eq!(path(&stacks, alone), ["c12"]);
-        let others = [frame(1), frame(4)];
-        assert_eq!(stacks.node_of_chosen(&others, false, true), None);
-        // Beyond the recorded frames there may be chosen ones.
-        let deep = stacks.node_of_chosen(&others, true, false);
-        assert_eq!(path(&stacks, deep), ["(deeper)"]);
-        assert_eq!(stacks.node_of_chosen(&others, true, true), deep);
-        let deep = stacks.node_of_chosen(&frames, true, true);
-        assert_eq!(path(&stacks, deep), ["(deeper)", "c11", "c12"]);
-        assert_eq!(stacks.cut, 3);
-        assert_eq!(stacks.node_of_chosen(&frames, true, false), alone);
-        assert_eq!(stacks.cut, 3, "callers that are not asked for are not cut");
-    }
-
-    #[test]
-    fn callers_without_room_may_be_chosen() {
-        let mut stacks = stacks(100, 4);
-        assert!(!stacks.has_chosen(&[frame(1)]));
-        assert!(stacks.has_chosen(&[frame(1), frame(9)]));
-        for (frames, is_deeper, with_callers, expected) in [
-            (&[1, 9, 1][..], false, true, &["(other methods)"][..]),
-            (&[9, 8], true, true, &["(deeper)", "(other methods)"]),
-            (&[9, 8], true, false, &["(other methods)"]),
-        ] {
-            let frames: Vec<StackFrame> = frames.iter().copied().map(frame).collect();
-            let node = stacks.node_of_chosen(&frames, is_deeper, with_callers);
-            assert_eq!(path(&stacks, node), expected, "{frames:?}");
-        }
-        assert_eq!(stacks.unnamed, 3);
-        assert_eq!(stacks.node_of_chosen(&[frame(1)], false, true), None);
-        assert_eq!(stacks.unnamed, 3);
-    }
-
-    #[test]
-    fn lines_have_a_limit() {
-        let mut stacks = stacks(100, 4);
-        assert!(stacks.unknown(&[frame(9)], 0).len() <= 1);
-        let node = stacks.node(&[frame(9), frame(1)], false);
-        assert_eq!(path(&stacks, node), ["m1", "(other methods)"]);
-        assert_eq!(stacks.unnamed, 1);
-        let mut stacks = Stacks::new(StackLimits::DEFAULT);
-        assert_eq!(
-            stacks.unknown(&[frame(1), frame(2), frame(1)], 0),
-            [frame(1), frame(2)]
-        );
-        stacks.define(frame(1), resolved(Symbol::artificial("m1"), None), 0);
-        assert_eq!(stacks.unknown(&[frame(1), frame(2)], 0), [frame(2)]);
-    }
-
-    /// After a class is redefined, its methods have other lines at the same places.
-    #[test]
-    fn lines_are_renewed_after_redefinitions() {
-        let mut stacks = stacks(100, 9);
-        let line = |stacks: &Stacks, node: Option<u32>| {
-            node.and_then(|node| stacks.nodes()[node as usize].at.line)
-        };
-        let frames = [frame(2), frame(1)];
-        let old = stacks.node(&frames, false);
-        assert_eq!(line(&stacks, old), Some(2));
-        assert!(stacks.unknown(&frames, 0).is_empty());
-        assert_eq!(stacks.unknown(&frames, 7), frames);
-        let symbols = stacks.symbols().len();
-        let other = Symbol::artificial("a class with other lines");
-        stacks.define(frame(2), resolved(other, Some(20)), 7);
-        let new = stacks.node(&frames, false);
-        assert_eq!(line(&stacks, new), Some(20));
-        assert_eq!(path(&stacks, new), path(&stacks, old));
-        assert_eq!(stacks.symbols().len(), symbols);
-        assert!(!stacks.known.contains(&frames), "a line is old");
-        assert_eq!(stacks.unknown(&frames, 7), [frame(1)]);
-        stacks.define(frame(1), resolved(Symbol::artificial("m1"), Some(10)), 7);
-        let new = stacks.node(&frames, false);
-        assert_eq!(line(&stacks, new), Some(20));
-        assert!(stacks.known.contains(&frames));
-        // A slower thread does not bring back the lines of an older version.
-        assert!(stacks.unknown(&frames, 6).is_empty());
-        stacks.define(frame(2), resolved(Symbol::artificial("m2"), Some(2)), 6);
-        assert_eq!(stacks.node(&frames, false), new);
-    }
-
-    /// After a class is unloaded, only its names are kept.
-    #[test]
-    fn copies_of_a_method_share_a_symbol() {
-        let mut stacks = Stacks::new(StackLimits::DEFAULT);
-        for class in 0..1000 {
-            for at in 0..3 {
-                let method = 10 + 2 * class as usize + at / 2;
-                let frame = StackFrame {
-                    location: at as i64,
-                    ..frame(method)
-                };
-                let symbol = Symbol::artificial(["run", "run", "step"][at]);
-                let resolved = ResolvedFrame {
-                    loader: 7 + class,
-                    class: Some(class),
-                    ..resolved(symbol, Some(1))
-                };
-                stacks.define(frame, resolved, 0);
-            }
-            if class >= 10 {
-                stacks.forget(class);
-            }
-        }
-        assert_eq!((stacks.lines.len(), stacks.unloadable.len()), (30, 10));
-        let copies: Vec<_> = stacks.copies[2..]
-            .iter()
-            .map(|c| (c.first, c.loaders))
-            .collect();
-        assert_eq!(copies, [(7, 1000), (7, 1000)]);
-    }
-}
+mod tests;

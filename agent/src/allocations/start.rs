@@ -3,6 +3,7 @@
 use std::ffi::c_int;
 use std::sync::atomic::Ordering;
 
+use super::followed::Followed;
 use super::sample_tables::EventSource;
 use super::samples::Samples;
 use crate::instrument::weak_values::JvmObjects;
@@ -10,6 +11,7 @@ use crate::jvm::jni::{Jni, JniError};
 use crate::jvm::jni_calls::Argument;
 use crate::jvm::jvmti::{self, Jvmti};
 use crate::jvm::reference::Global;
+use crate::jvm::sampling::StackKeys;
 use crate::jvm::sys::event;
 use crate::threads::fields::ThreadFields;
 
@@ -36,6 +38,11 @@ impl Samples {
         if let Some(Ok(object)) = object {
             let _ = self.object_class.set(object);
         }
+        if self.source == EventSource::All
+            && let Some(Some(keys)) = jni.framed(|jni| StackKeys::find(jvmti, jni))
+        {
+            let _ = self.keys.set(keys);
+        }
         let notify = |event, enable| jvmti.notify(event, enable);
         let collect = || jvmti.collect_garbage();
         self.enable(notify, collect, has_concurrent_collector)?;
@@ -60,6 +67,10 @@ impl Samples {
             jni.delete_global(*object);
         }
         self.sentinels.release(jni);
+        let followed = std::mem::replace(&mut self.lock().followed, Followed::Nothing);
+        for weak in followed.references() {
+            jni.delete_weak(weak);
+        }
         self.classes.release(jvmti, jni);
         self.types.release(&JvmObjects { jvmti, jni });
     }
@@ -145,8 +156,7 @@ mod tests {
     use std::cell::{Cell, RefCell};
     use std::collections::HashSet;
 
-    use super::super::followed::Followed;
-    use super::super::sampled_objects::SampledObjects;
+    use super::super::weak_records::WeakRecords;
     use super::*;
 
     #[test]
@@ -155,7 +165,7 @@ mod tests {
         let vm = EventSource::Vm { callers: true };
         for (source, calls) in [(EventSource::All, 3), (vm, 1)] {
             let followed = match source {
-                EventSource::All => Followed::Samples(SampledObjects::default()),
+                EventSource::All => Followed::Samples(WeakRecords::default()),
                 _ => Followed::Nothing,
             };
             let samples = Samples::new(source, followed);

@@ -32,6 +32,11 @@ impl Redefinitions {
         self.note_at(self.now());
     }
 
+    /// Returns whether any class was redefined, or is about to be.
+    pub(crate) fn is_any(&self) -> bool {
+        self.last.load(Ordering::Relaxed) > 0
+    }
+
     /// The version of the lines of all methods. It grows after redefinitions, the last time when all of them are done.
     /// While many follow each other, it grows every few seconds only, because lines are then asked for again.
     pub(crate) fn version(&self) -> u32 {

@@ -16,6 +16,7 @@ use support::{agent, compiled, finish};
 
 mod files;
 mod monitors;
+mod sites;
 
 /// The command that runs `Hprof` for some milliseconds with these options.
 fn command(feature: u32, folder: &Path, options: &str, millis: u32) -> Result<Command> {

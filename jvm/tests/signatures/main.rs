@@ -59,7 +59,6 @@ const CALLED_BY_THE_JVM: &[(&str, &str)] = &[
     ("object_free", "jvmtiEventObjectFree"),
     ("single_step", "jvmtiEventSingleStep"),
     ("agent_thread", "jvmtiStartFunction"),
-    ("note_tag", "jvmtiHeapIterationCallback"),
     ("tag_object", "jvmtiHeapIterationCallback"),
     ("count_object", "jvmtiHeapIterationCallback"),
     ("heap_reference", "jvmtiHeapReferenceCallback"),

@@ -12,7 +12,7 @@ const MAX_HEAPS: usize = 8;
 
 /// The maximum number of steps from a segment of the code cache to the first
 /// segment of its block.
-const MAX_STEPS: usize = 4096;
+pub(super) const MAX_STEPS: usize = 4096;
 
 /// The largest frame, in words.
 const MAX_FRAME: i32 = 1 << 17;
@@ -29,11 +29,42 @@ pub(super) struct CodeCache {
 
 /// A heap of the code cache: reserved memory, which does not move.
 #[derive(Clone, Copy)]
-struct Heap {
+pub(super) struct Heap {
     low: usize,
     high: usize,
+    /// The address of the word with the end of the part that is in use.
+    pub(super) committed: usize,
     segments: usize,
     log2_segment_size: u32,
+}
+
+impl Heap {
+    pub(super) fn contains(&self, pc: usize) -> bool {
+        self.low <= pc && pc < self.high
+    }
+
+    /// The start of the block that contains `pc`, in at most `most` steps. The heap has a byte for each of its segments:
+    /// the number of segments to go back towards the first segment of the block, which has 0.
+    pub(super) fn block(
+        &self,
+        pc: usize,
+        most: usize,
+        byte: impl Fn(usize) -> Option<u8>,
+    ) -> Option<usize> {
+        const FREE: u8 = 0xff;
+        if !self.contains(pc) {
+            return None;
+        }
+        let mut segment = (pc - self.low) >> self.log2_segment_size;
+        for _ in 0..most {
+            match byte(self.segments + segment)? {
+                FREE => return None,
+                0 => return Some(self.low + (segment << self.log2_segment_size)),
+                back => segment = segment.checked_sub(usize::from(back))?,
+            }
+        }
+        None
+    }
 }
 
 /// Fields of a code blob's header that the walker needs.
@@ -67,7 +98,7 @@ impl CodeCache {
         (low != 0 && low < high).then_some((low, high))
     }
 
-    fn heaps(&self) -> &[Heap] {
+    pub(super) fn heaps(&self) -> &[Heap] {
         if let Some(heaps) = self.heaps.get() {
             return heaps;
         }
@@ -86,6 +117,7 @@ impl CodeCache {
             Some(Heap {
                 low: memory.word(descriptor + offsets.heap_low)?,
                 high: memory.word(descriptor + offsets.heap_high)?,
+                committed: descriptor + offsets.heap_committed,
                 segments: memory.word(descriptor + offsets.segment_map)?,
                 log2_segment_size: u32::try_from(
                     memory.int(descriptor + offsets.log2_segment_size)?,
@@ -103,9 +135,9 @@ impl CodeCache {
             return Some(Header::default());
         }
         let mut heaps = self.heaps().iter();
-        let (heap, block) = heaps.find_map(|heap| Some((heap, self.block(heap, pc)?)))?;
-        // The blob begins behind the header, at a multiple of 8.
-        let blob = (block + self.offsets.block_used + 8) & !7;
+        let (heap, block) = heaps
+            .find_map(|heap| Some((heap, heap.block(pc, MAX_STEPS, |at| self.memory.byte(at))?)))?;
+        let blob = self.offsets.blob_of(block);
         let size = self.memory.int(blob + self.offsets.frame_size)?;
         if !(0..MAX_FRAME).contains(&size) {
             return None;
@@ -126,24 +158,6 @@ impl CodeCache {
             frame_size,
             orig_pc: if is_in_frame { orig_pc as u32 } else { 0 },
         })
-    }
-
-    /// The start of the block that contains `pc`. The heap has a byte for each of its segments: the number of
-    /// segments to go back towards the first segment of the block, which has 0.
-    fn block(&self, heap: &Heap, pc: usize) -> Option<usize> {
-        const FREE: u8 = 0xff;
-        if pc < heap.low || pc >= heap.high {
-            return None;
-        }
-        let mut segment = (pc - heap.low) >> heap.log2_segment_size;
-        for _ in 0..MAX_STEPS {
-            match self.memory.byte(heap.segments + segment)? {
-                FREE => return None,
-                0 => return Some(heap.low + (segment << heap.log2_segment_size)),
-                back => segment = segment.checked_sub(usize::from(back))?,
-            }
-        }
-        None
     }
 }
 

@@ -27,6 +27,7 @@ mod sample;
 mod self_check;
 mod shared;
 mod signals;
+mod stack_key;
 mod thread_stack;
 mod threads;
 mod timers;
@@ -43,5 +44,6 @@ pub(crate) use sample::{
     ClockSource, MethodNumber, NotAsync, RawSample, SampleFrame, SampleSink, SamplingSettings,
     StackEnd, StubKind, ThreadNumber, Trust,
 };
+pub(crate) use stack_key::{StackKey, StackKeys};
 pub(crate) use timers::thread_clock_ns;
 pub(crate) use vm_structs::static_field;

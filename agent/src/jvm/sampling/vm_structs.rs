@@ -28,6 +28,22 @@ pub(super) struct VmStructs {
     pub(super) code: CodeOffsets,
     /// The bytecode of methods; `None` if this JVM does not export its place.
     pub(super) bytecode: Option<BytecodeOffsets>,
+    /// For keys of stacks; `None` if this JVM does not export all of them.
+    pub(super) keys: Option<KeyOffsets>,
+}
+
+/// Places that keys of stacks need beside the others.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KeyOffsets {
+    /// `CodeBlob::_name`.
+    pub(super) name: usize,
+    /// `nmethod::_compile_id` and `_entry_bci`. Methods compiled from their beginning and from a loop are numbered apart.
+    pub(super) compile_id: usize,
+    pub(super) entry_bci: usize,
+    /// `nmethod::_stub_offset`: the end of the instructions, in bytes from the start of the blob.
+    pub(super) stub: usize,
+    /// The address of `StubRoutines::_call_stub_return_address`.
+    pub(super) call_stub_return: usize,
 }
 
 /// Offsets of the words of a `JavaFrameAnchor`.
@@ -53,6 +69,8 @@ pub(super) struct CodeOffsets {
     /// `CodeHeap::_memory._low`, `_memory._high_boundary` and `_segmap._low`.
     pub(super) heap_low: usize,
     pub(super) heap_high: usize,
+    /// `CodeHeap::_memory._high`: the end of the part that is in use.
+    pub(super) heap_committed: usize,
     pub(super) segment_map: usize,
     /// `CodeHeap::_log2_segment_size`.
     pub(super) log2_segment_size: usize,
@@ -64,6 +82,13 @@ pub(super) struct CodeOffsets {
     pub(super) frame_size: usize,
     /// `nmethod::_orig_pc_offset`. The field counts bytes from the stack pointer.
     pub(super) orig_pc: usize,
+}
+
+impl CodeOffsets {
+    /// The code blob in a block. It begins behind the block's header, at a multiple of 8.
+    pub(super) fn blob_of(&self, block: usize) -> usize {
+        (block + self.block_used + 8) & !7
+    }
 }
 
 impl VmStructs {
@@ -107,6 +132,7 @@ impl VmStructs {
                 array_data: exported.offset("GrowableArray<int>", "_data")?,
                 heap_low: memory + low,
                 heap_high: memory + exported.offset("VirtualSpace", "_high_boundary")?,
+                heap_committed: memory + exported.offset("VirtualSpace", "_high")?,
                 segment_map: exported.offset("CodeHeap", "_segmap")? + low,
                 log2_segment_size: exported.offset("CodeHeap", "_log2_segment_size")?,
                 block_length: exported.offset("HeapBlock::Header", "_length")?,
@@ -115,8 +141,22 @@ impl VmStructs {
                 orig_pc: exported.offset("nmethod", "_orig_pc_offset")?,
             },
             bytecode: bytecode(&library, &exported),
+            keys: keys(&exported),
         })
     }
+}
+
+/// Places for keys of stacks; `None` if not all are exported.
+fn keys(exported: &Exported) -> Option<KeyOffsets> {
+    Some(KeyOffsets {
+        name: exported.offset("CodeBlob", "_name").ok()?,
+        compile_id: exported.offset("nmethod", "_compile_id").ok()?,
+        entry_bci: exported.offset("nmethod", "_entry_bci").ok()?,
+        stub: exported.offset("nmethod", "_stub_offset").ok()?,
+        call_stub_return: exported
+            .address("StubRoutines", "_call_stub_return_address")
+            .ok()?,
+    })
 }
 
 /// The place of the bytecode of methods; `None` if it is not exported.

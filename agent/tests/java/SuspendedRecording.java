@@ -1,5 +1,5 @@
 /** Suspends threads that only allocate, at any point, and never resumes them. */
-public final class SuspendedTagging {
+public final class SuspendedRecording {
     static volatile Object sink;
 
     @SuppressWarnings({"deprecation", "removal"})

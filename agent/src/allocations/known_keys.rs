@@ -1,0 +1,149 @@
+//! The nodes of stacks by their [keys](StackKey), which spare the JVM the decoding of the frames.
+//!
+//! A key is believed after two stacks with it have had the same node, and is checked again and again. If the nodes of
+//! two stacks with the same key differ, keys are not what they are expected to be on this JVM, and no key is used any more.
+
+use loadhook_profile::NumberMap;
+
+use crate::jvm::sampling::StackKey;
+
+/// One in this many stacks is decoded although its key is known.
+const CHECKED: u32 = 128;
+
+/// Limit of the memory of the keys, in words: some 32 MB.
+const MOST: usize = 1 << 22;
+
+/// The memory that a key takes beside its words, as a number of words.
+const ENTRY: usize = 8;
+
+/// What is known of the stacks with a key.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    node: Option<u32>,
+    /// The number of collections that had ended when the key was added, if a later collection may give its words
+    /// another meaning.
+    holds_at: Option<u32>,
+    /// True after two stacks.
+    is_confirmed: bool,
+}
+
+impl Known {
+    fn holds(&self, collections: u32) -> bool {
+        self.holds_at.is_none_or(|at| at == collections)
+    }
+}
+
+/// Keys and nodes.
+#[derive(Default)]
+pub(super) struct KnownKeys {
+    nodes: NumberMap<Box<[u64]>, Known>,
+    /// The memory of all keys, in words.
+    size: usize,
+    asked: u32,
+    /// True after the nodes of two stacks with the same key differed.
+    pub(super) are_wrong: bool,
+}
+
+impl KnownKeys {
+    /// The node of the stacks with this key, after so many collections; `None` if the stack is to be decoded.
+    pub(super) fn node(&mut self, key: &StackKey, collections: u32) -> Option<Option<u32>> {
+        self.asked = self.asked.wrapping_add(1);
+        if self.asked.is_multiple_of(CHECKED) {
+            return None;
+        }
+        let known = self.nodes.get(key.words())?;
+        (known.is_confirmed && known.holds(collections)).then_some(known.node)
+    }
+
+    /// Notes the node of a stack that was decoded after so many collections. `holds_at` is this number if a later
+    /// collection may give the words of the key another meaning.
+    pub(super) fn add(
+        &mut self,
+        key: &StackKey,
+        node: Option<u32>,
+        holds_at: Option<u32>,
+        collections: u32,
+    ) {
+        if self.are_wrong {
+            return;
+        }
+        if let Some(known) = self.nodes.get_mut(key.words()) {
+            let is_same = known.node == node;
+            if !is_same && known.holds(collections) {
+                self.clear();
+                self.are_wrong = true;
+            } else {
+                *known = Known {
+                    node,
+                    holds_at,
+                    is_confirmed: is_same,
+                };
+            }
+            return;
+        }
+        let size = key.words().len() + ENTRY;
+        if self.size + size > MOST {
+            self.clear();
+        }
+        self.size += size;
+        let known = Known {
+            node,
+            holds_at,
+            is_confirmed: false,
+        };
+        self.nodes.insert(key.words().into(), known);
+    }
+
+    /// Forgets all keys.
+    pub(super) fn clear(&mut self) {
+        self.nodes = NumberMap::default();
+        self.size = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_believed_after_two_equal_stacks() {
+        let mut keys = KnownKeys::default();
+        let key = StackKey::of(&[1, 2], false);
+        assert_eq!(keys.node(&key, 5), None);
+        keys.add(&key, Some(7), None, 5);
+        assert_eq!(keys.node(&key, 5), None);
+        keys.add(&key, Some(7), None, 5);
+        assert_eq!(keys.node(&key, 6), Some(Some(7)));
+        let decoded = (0..10 * CHECKED).filter(|_| keys.node(&key, 5).is_none());
+        assert_eq!(decoded.count(), 10);
+        keys.add(&key, Some(8), None, 5);
+        assert!(keys.are_wrong);
+        keys.add(&key, Some(8), None, 5);
+        assert!(keys.nodes.is_empty(), "no key is used any more");
+    }
+
+    #[test]
+    fn after_a_collection_a_key_may_mean_another_stack() {
+        let mut keys = KnownKeys::default();
+        let key = StackKey::of(&[1, 2], true);
+        for _ in 0..2 {
+            keys.add(&key, Some(7), Some(5), 5);
+        }
+        assert_eq!(keys.node(&key, 5), Some(Some(7)));
+        assert_eq!(keys.node(&key, 6), None);
+        keys.add(&key, Some(8), Some(6), 6);
+        assert!(!keys.are_wrong);
+        assert_eq!(keys.node(&key, 6), None);
+        keys.add(&key, Some(8), Some(6), 6);
+        assert_eq!(keys.node(&key, 6), Some(Some(8)));
+    }
+
+    #[test]
+    fn keys_have_a_limit() {
+        let mut keys = KnownKeys::default();
+        keys.add(&StackKey::of(&[1], false), Some(7), None, 0);
+        keys.size = MOST - ENTRY;
+        keys.add(&StackKey::of(&[2], false), Some(7), None, 0);
+        assert_eq!((keys.nodes.len(), keys.size), (1, 1 + ENTRY));
+    }
+}

@@ -1,0 +1,79 @@
+//! Records of followed objects, with weak references of JNI to the objects.
+//!
+//! A tag of JVM TI would tell the same, but making and dropping one takes five times as long.
+
+use super::estimate::Estimate;
+use super::owners::Site;
+use crate::jvm::reference::Weak;
+
+/// An object that is not known to be dead, or several objects with the same properties.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct LiveRecord {
+    /// The number of the owner that made the object.
+    pub(super) owner: u32,
+    pub(super) site: Site,
+    /// Number of collections that had ended when the object was made.
+    pub(super) born: u32,
+    /// The number of objects that it stands for.
+    pub(super) estimate: Estimate,
+}
+
+/// Records of objects with references to the objects.
+#[derive(Debug)]
+pub(super) struct WeakRecords<R>(Vec<(Weak, R)>);
+
+impl<R> Default for WeakRecords<R> {
+    fn default() -> Self {
+        WeakRecords(Vec::new())
+    }
+}
+
+impl<R> WeakRecords<R> {
+    pub(super) fn put(&mut self, weak: Weak, record: R) {
+        self.0.push((weak, record));
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = &R> {
+        self.0.iter().map(|(_, record)| record)
+    }
+
+    pub(super) fn references(&self) -> Vec<Weak> {
+        self.0.iter().map(|(weak, _)| *weak).collect()
+    }
+
+    /// Removes the records of objects that are gone, and calls `bury` with each. `gone` tells it of each object, in the
+    /// order in which they were added, and may leave out the last ones.
+    pub(super) fn bury(&mut self, gone: &[bool], mut bury: impl FnMut(&R)) {
+        let mut gone = gone.iter();
+        self.0.retain(|(_, record)| {
+            let is_gone = gone.next().is_some_and(|is_gone| *is_gone);
+            if is_gone {
+                bury(record);
+            }
+            !is_gone
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_of_gone_objects_are_removed() {
+        let mut records = WeakRecords::default();
+        for number in 1..=5 {
+            records.put(Weak::unknown(number), number);
+        }
+        let mut dead = Vec::new();
+        records.bury(&[true, false, true, false], |record| dead.push(*record));
+        assert_eq!(dead, [1, 3]);
+        let left: Vec<usize> = records.all().copied().collect();
+        assert_eq!(left, [2, 4, 5], "the last was added later");
+        assert_eq!(records.references(), [2, 4, 5].map(Weak::unknown));
+    }
+}

@@ -1,0 +1,311 @@
+//! Keys of the stack of the calling thread, in an event of JVM TI. Equal keys mean equal frames.
+//!
+//! JVM TI decodes each frame, which takes a tenth of a microsecond or more. A key only names the code of each frame and
+//! the place in it: for compiled code the return address with the number of the compilation, for the interpreter the
+//! method with the address of its bytecode. So the frames need to be decoded only once for each key.
+//!
+//! Nothing outside of three kinds of memory is read: the thread's own stack, its `JavaThread`, and the part of the code
+//! cache that is in use. So an unexpected stack only ends the walk, and there is no key.
+
+use std::ffi::CStr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::code_cache::{CodeCache, Heap, MAX_STEPS};
+use super::memory::SafeMemory;
+use super::vm_structs::{KeyOffsets, VmStructs};
+use crate::jvm::jni::Jni;
+use crate::jvm::jvmti::Jvmti;
+use crate::jvm::reference::Local;
+
+const WORD: usize = size_of::<usize>();
+
+/// The interpreter's frame, in words below the frame pointer.
+const SENDER_SP: usize = 1;
+const METHOD: usize = 3;
+const BCP: usize = 8;
+
+/// The largest distance of `JavaThread`'s JNI environment from its start.
+const MAX_ENVIRONMENT: usize = 1 << 14;
+
+/// The largest frame, in bytes.
+const MAX_FRAME: usize = 1 << 20;
+
+/// A key of a stack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StackKey {
+    words: Vec<u64>,
+    has_interpreted: bool,
+}
+
+impl StackKey {
+    /// The words by which keys are compared.
+    pub(crate) fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    /// Returns whether the key names an interpreted method. When the class of the method is unloaded, the JVM may give
+    /// its address to another method. So the key holds as long as the class is loaded. A compilation has a number that
+    /// no other has.
+    pub(crate) fn has_interpreted(&self) -> bool {
+        self.has_interpreted
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of(words: &[u64], has_interpreted: bool) -> Self {
+        StackKey {
+            words: words.to_vec(),
+            has_interpreted,
+        }
+    }
+}
+
+/// Makes keys of stacks.
+pub(crate) struct StackKeys {
+    structs: VmStructs,
+    offsets: KeyOffsets,
+    heaps: Vec<Heap>,
+    /// Offset of the JNI environment in `JavaThread`.
+    environment: usize,
+    /// Addresses of the names of code: of compiled methods, of wrappers of native ones, and of the interpreter.
+    names: [AtomicUsize; NAMES.len()],
+    /// Addresses of names of other code.
+    others: [AtomicUsize; OTHERS],
+    memory: SafeMemory,
+}
+
+/// The names of code that keys are made of, in the order of [`StackKeys::names`].
+const NAMES: [&CStr; 3] = [c"nmethod", c"native nmethod", c"Interpreter"];
+
+/// The number of names of other code that are remembered. A JVM has some hundred, of which programs meet a few.
+const OTHERS: usize = 64;
+
+/// The index of the interpreter's name.
+const INTERPRETER: usize = 2;
+
+/// A place on the stack.
+#[derive(Clone, Copy)]
+struct Place {
+    pc: usize,
+    sp: usize,
+    fp: usize,
+}
+
+/// The step of a walk.
+enum Step {
+    To(Place),
+    /// The stack has no further frames.
+    End,
+}
+
+impl StackKeys {
+    /// Finds the places of the JVM's structures, at `VMInit` or later, in a thread of Java. `None` if this JVM does not
+    /// have them where they are expected.
+    pub(crate) fn find(jvmti: Jvmti, jni: Jni<'_>) -> Option<StackKeys> {
+        if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+            return None;
+        }
+        let structs = VmStructs::read().ok()?;
+        let cache = CodeCache::new(SafeMemory::open()?, structs.code);
+        let heaps = cache.heaps().to_vec();
+        Some(StackKeys {
+            structs,
+            offsets: structs.keys?,
+            heaps,
+            environment: environment_offset(jvmti, jni)?,
+            names: [const { AtomicUsize::new(0) }; NAMES.len()],
+            others: [const { AtomicUsize::new(0) }; OTHERS],
+            memory: SafeMemory::open()?,
+        })
+    }
+
+    /// The key of the calling thread's stack, with at least `most` frames of Java, or all. `None` if the stack cannot be
+    /// followed so far. The thread must be in an event of JVM TI or in a native method.
+    pub(crate) fn key(&self, jni: Jni<'_>, most: usize) -> Option<StackKey> {
+        let thread = jni.env.expose_provenance().checked_sub(self.environment)?;
+        let here = 0_usize;
+        // SAFETY: `find` has found the distance of the environment from the start of the `JavaThread`, whose fields these
+        // are. The thread is the calling one.
+        let field = |offset: usize| unsafe { word_at(thread.wrapping_add(offset)) };
+        let stack = OwnStack {
+            low: std::ptr::from_ref(&here).expose_provenance(),
+            high: field(self.structs.stack_base),
+        };
+        if stack.high.wrapping_sub(stack.low) > field(self.structs.stack_size) {
+            return None;
+        }
+        let anchor = self.structs.anchor;
+        let mut at = stack.anchor(field(anchor.sp), field(anchor.pc), field(anchor.fp))?;
+        let mut key = StackKey {
+            words: Vec::with_capacity(2 * most.min(16)),
+            has_interpreted: false,
+        };
+        // Between two frames of Java there is at most one of a stub.
+        for _ in 0..2 * most + 2 {
+            match self.step(&stack, at, &mut key)? {
+                Step::To(next) if next.sp > at.sp => at = next,
+                Step::To(_) => return None,
+                Step::End => return Some(key),
+            }
+            if key.words.len() >= 2 * most {
+                return Some(key);
+            }
+        }
+        None
+    }
+
+    /// Adds the frame at a place to the key, and goes to the caller's.
+    fn step(&self, stack: &OwnStack, at: Place, key: &mut StackKey) -> Option<Step> {
+        if at.pc == self.call_stub_return() {
+            return self.leave_call_stub(stack, at.fp);
+        }
+        let blob = self.blob(at.pc)?;
+        // SAFETY: the blob is in use, because the calling thread's stack leads into it.
+        let name = unsafe { word_at(blob.wrapping_add(self.offsets.name)) };
+        let kind = self.kind(name);
+        if kind == Some(INTERPRETER) {
+            let method = stack.word(at.fp.checked_sub(METHOD * WORD)?)?;
+            let bcp = stack.word(at.fp.checked_sub(BCP * WORD)?)?;
+            key.words.extend([method as u64, bcp as u64]);
+            key.has_interpreted = true;
+            return Some(Step::To(Place {
+                pc: stack.word(at.fp.checked_add(WORD)?)?,
+                sp: stack.word(at.fp.checked_sub(SENDER_SP * WORD)?)?,
+                fp: stack.word(at.fp)?,
+            }));
+        }
+        // SAFETY: as above; these are numbers of 4 bytes in the header of code.
+        let int = |offset: usize| unsafe { int_at(blob.wrapping_add(offset)) };
+        if kind.is_some() {
+            // Behind the instructions lie the handlers to which a deoptimised frame returns, wherever it was.
+            let instructions_end =
+                blob.checked_add(usize::try_from(int(self.offsets.stub)).ok()?)?;
+            if at.pc >= instructions_end {
+                return None;
+            }
+            let number = u64::from(int(self.offsets.compile_id).cast_unsigned());
+            let entry = u64::from(int(self.offsets.entry_bci).cast_unsigned());
+            key.words.extend([at.pc as u64, entry << 32 | number]);
+        }
+        let size = usize::try_from(int(self.structs.code.frame_size)).ok()?;
+        let size = size.checked_mul(WORD).filter(|size| *size < MAX_FRAME)?;
+        let caller_sp = at.sp.checked_add(size)?;
+        Some(Step::To(Place {
+            pc: stack.word(caller_sp.checked_sub(WORD)?)?,
+            sp: caller_sp,
+            fp: stack.word(caller_sp.checked_sub(2 * WORD)?)?,
+        }))
+    }
+
+    /// Goes from the stub by which the JVM called Java to the Java frame that had called the JVM.
+    fn leave_call_stub(&self, stack: &OwnStack, fp: usize) -> Option<Step> {
+        let wrapper = stack.word(fp.checked_sub(self.structs.call_wrapper)?)?;
+        let anchor = self.structs.wrapper_anchor;
+        let word = |offset: usize| stack.word(wrapper.checked_add(offset)?);
+        let (sp, pc, fp) = (word(anchor.sp)?, word(anchor.pc)?, word(anchor.fp)?);
+        if sp == 0 {
+            return Some(Step::End);
+        }
+        Some(Step::To(stack.anchor(sp, pc, fp)?))
+    }
+
+    /// The address to which a method returns that the JVM has called.
+    fn call_stub_return(&self) -> usize {
+        // SAFETY: HotSpot exports the address of this static field.
+        unsafe { word_at(self.offsets.call_stub_return) }
+    }
+
+    /// The code blob that contains an address; `None` if the address is not in a part of the code cache in use.
+    fn blob(&self, pc: usize) -> Option<usize> {
+        let heap = self.heaps.iter().find(|heap| heap.contains(pc))?;
+        // SAFETY: the descriptors of the heaps live as long as the JVM.
+        let committed = unsafe { word_at(heap.committed) };
+        if pc >= committed {
+            return None;
+        }
+        let block = heap.block(pc, MAX_STEPS, |address| {
+            // SAFETY: the map has a byte for each segment of the heap that is committed.
+            Some(unsafe { std::ptr::with_exposed_provenance::<u8>(address).read_volatile() })
+        })?;
+        Some(self.structs.code.blob_of(block))
+    }
+
+    /// The index of the name of code in [`NAMES`]; `None` for other code.
+    fn kind(&self, name: usize) -> Option<usize> {
+        let known = |index: &usize| self.names[*index].load(Ordering::Relaxed) == name;
+        let other = &self.others[name / WORD % OTHERS];
+        if name == 0 || other.load(Ordering::Relaxed) == name {
+            return None;
+        }
+        (0..NAMES.len()).find(known).or_else(|| {
+            // Each name is a constant of the JVM, so it is read once.
+            let is_it = |expected: &&CStr| {
+                let expected = expected.to_bytes_with_nul();
+                let mut text = vec![0; expected.len()];
+                self.memory.read(name, &mut text) && text == expected
+            };
+            let index = NAMES.iter().position(is_it);
+            index
+                .map_or(other, |index| &self.names[index])
+                .store(name, Ordering::Relaxed);
+            index
+        })
+    }
+}
+
+/// The offset of the JNI environment in `JavaThread`. The calling thread's own `JavaThread` is the last that begins
+/// before its environment.
+fn environment_offset(jvmti: Jvmti, jni: Jni<'_>) -> Option<usize> {
+    let class = jni.find_class(c"java/lang/Thread").ok()?;
+    let eetop = jni.field(class, c"eetop", c"J").ok()?;
+    let environment = jni.env.expose_provenance();
+    let offset = |thread: Local<'_>| {
+        let java_thread = jni.long_field(thread, eetop).ok()? as usize;
+        environment.checked_sub(java_thread)
+    };
+    jni.ensure_local_capacity();
+    let threads = jvmti.threads(jni).ok()?;
+    let nearest = threads.into_iter().filter_map(offset).min()?;
+    (nearest < MAX_ENVIRONMENT).then_some(nearest)
+}
+
+/// The calling thread's stack, from an address below all frames of Java to its end.
+struct OwnStack {
+    low: usize,
+    high: usize,
+}
+
+impl OwnStack {
+    /// The word at an address; `None` outside of the stack.
+    fn word(&self, address: usize) -> Option<usize> {
+        let is_inside = address >= self.low
+            && address.checked_add(WORD)? <= self.high
+            && address.is_multiple_of(WORD);
+        // SAFETY: the calling thread's stack is mapped from here to its end.
+        is_inside.then(|| unsafe { word_at(address) })
+    }
+
+    /// The place that an anchor names. If the JVM did not note its code, the address lies below the stack pointer.
+    fn anchor(&self, sp: usize, pc: usize, fp: usize) -> Option<Place> {
+        let noted = (pc != 0).then_some(pc);
+        let pc = noted.or_else(|| self.word(sp.checked_sub(WORD)?))?;
+        Some(Place { pc, sp, fp })
+    }
+}
+
+/// The word at an address.
+///
+/// # Safety
+/// The word must be readable.
+unsafe fn word_at(address: usize) -> usize {
+    // SAFETY: the caller's promise.
+    unsafe { std::ptr::with_exposed_provenance::<usize>(address).read_volatile() }
+}
+
+/// The `int` at an address.
+///
+/// # Safety
+/// The `int` must be readable.
+unsafe fn int_at(address: usize) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { std::ptr::with_exposed_provenance::<i32>(address).read_volatile() }
+}

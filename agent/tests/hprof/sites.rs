@@ -1,0 +1,75 @@
+//! SITES: all objects, each at the place that made it.
+
+use std::collections::HashMap;
+
+use anyhow::{Result, ensure};
+
+use super::{command_of, contents, run_in, sites};
+use crate::on_jdks;
+
+/// The number of threads that the program starts.
+const THREADS: u64 = 2_000;
+
+/// Objects count for their callers while code is interpreted, compiled and compiled anew, while classes are unloaded,
+/// when the heap is full, and in threads that end at once.
+fn objects_count_for_their_callers(feature: u32) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let options = "heap=sites,depth=3,cutoff=0,lineno=n";
+    let mut command = command_of("HprofSites", feature, folder.path(), options)?;
+    command
+        .arg(THREADS.to_string())
+        .env("JDK_JAVA_OPTIONS", "-Xmx64m -XX:+UseSerialGC");
+    let (file, _) = run_in(&folder, command, options)?;
+    let contents = contents(&file)?;
+    let mut found: HashMap<String, [u64; 2]> = HashMap::new();
+    for row in sites(&contents)? {
+        let methods = contents.traces[&row.trace].frames.iter().map(|frame| {
+            let class = frame.class.rsplit(['$', '.']).next().unwrap_or_default();
+            format!(" {class}.{}", frame.method)
+        });
+        let place = methods.fold(row.class.clone(), |place, method| place + &method);
+        let sums = found.entry(place).or_default();
+        sums[0] += row.allocated.objects.unwrap_or(0);
+        sums[1] += row.live.objects.unwrap_or(0);
+    }
+    let item = "HprofSites$Item";
+    let made = [
+        ("HprofSites.make HprofSites.first HprofSites.main", 20_000),
+        ("HprofSites.make HprofSites.second HprofSites.main", 30_000),
+        ("Maker.make HprofSites.virtual HprofSites.main", 10_000),
+        ("Maker.make Maker.make HprofSites.virtual", 10_000),
+        ("Maker.make Maker.make Maker.make", 20_000),
+        ("OtherMaker.make HprofSites.virtual HprofSites.main", 5_000),
+    ];
+    let total = |start: &str| -> [u64; 2] {
+        let rows = found.iter().filter(|(place, _)| place.starts_with(start));
+        rows.fold([0, 0], |sum, (_, [all, live])| {
+            [sum[0] + all, sum[1] + live]
+        })
+    };
+    for (place, expected) in made {
+        let found = total(&format!("{item} {place}"))[0];
+        ensure!(
+            found == expected,
+            "JDK {feature}: {place}: {found} {expected}"
+        );
+    }
+    let copies = total("HprofSites$Clonable Object.clone Clonable.copy");
+    for (place, expected) in [
+        ("HprofSites$Clonable HprofSites.keep", [7_000, 7_000]),
+        ("HprofSites$OfReflection ", [6_000, 1]),
+        ("HprofSites$OfThread ", [THREADS, 1]),
+        ("java.lang.Thread[] Leaving.run", [6_000, 0]),
+    ] {
+        let found = total(place);
+        ensure!(
+            found[0] == expected[0] && found[1] <= expected[1],
+            "JDK {feature}: {place}: {found:?} {expected:?}"
+        );
+    }
+    let all = total("HprofSites$Clonable ")[0];
+    ensure!(all == 13_001 && copies[0] <= 6_000, "{all} {copies:?}");
+    Ok(())
+}
+
+on_jdks!(objects_count_for_their_callers: on_11 11, on_17 17, on_25 25);

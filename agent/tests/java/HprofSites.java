@@ -1,0 +1,146 @@
+import java.io.InputStream;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Makes known numbers of objects where stacks are hard to follow, and where little else goes on as usual. */
+public final class HprofSites {
+    static class Item {
+        long value;
+    }
+
+    static final class OfReflection {
+        OfReflection() {}
+    }
+
+    static final class OfThread {}
+
+    static final class Clonable implements Cloneable {
+        Object next;
+
+        Object copy() throws CloneNotSupportedException {
+            return clone();
+        }
+    }
+
+    /** The compiler takes it for the only one, until another is loaded. */
+    static class Maker {
+        Object make(int depth) {
+            return depth > 0 ? make(depth - 1) : new Item();
+        }
+    }
+
+    static final class OtherMaker extends Maker {
+        @Override
+        Object make(int depth) {
+            return new Item();
+        }
+    }
+
+    /** A class of many loaders, which are dropped. */
+    public static final class Leaving implements Runnable {
+        @Override
+        public void run() {
+            for (int at = 0; at < 100; at++) {
+                sink = new Thread[at & 3];
+            }
+        }
+    }
+
+    static final class Loader extends ClassLoader {
+        Runnable leaving() throws Exception {
+            try (InputStream in = HprofSites.class.getResourceAsStream("HprofSites$Leaving.class")) {
+                byte[] bytes = in.readAllBytes();
+                Class<?> made = defineClass("HprofSites$Leaving", bytes, 0, bytes.length);
+                return (Runnable) made.getConstructor().newInstance();
+            }
+        }
+    }
+
+    public static volatile Object sink;
+    /** A chain, because JDK 11 does not report objects after an array too large for the thread's buffer. */
+    static Clonable kept;
+
+    static Object make() {
+        return new Item();
+    }
+
+    static void first(int count) {
+        for (int at = 0; at < count; at++) {
+            sink = make();
+        }
+    }
+
+    static void second(int count) {
+        for (int at = 0; at < count; at++) {
+            sink = make();
+        }
+    }
+
+    static void virtual(Maker maker, int count) {
+        for (int at = 0; at < count; at++) {
+            sink = maker.make(at & 3);
+        }
+    }
+
+    static void keep(int count) {
+        for (int at = 0; at < count; at++) {
+            Clonable made = new Clonable();
+            made.next = kept;
+            kept = made;
+        }
+    }
+
+    /** Fills the heap until it is full, and drops everything. */
+    static void fill() {
+        List<Object> full = new ArrayList<>();
+        try {
+            while (true) {
+                full.add(new long[1 << 17]);
+            }
+        } catch (OutOfMemoryError expected) {
+            full.clear();
+        }
+    }
+
+    static void unload(int loaders) throws Exception {
+        for (int at = 0; at < loaders; at++) {
+            new Loader().leaving().run();
+            if (at % 20 == 19) {
+                System.gc();
+            }
+        }
+    }
+
+    static void threads(int count) throws InterruptedException {
+        Thread[] some = new Thread[20];
+        for (int at = 0; at < count; at += some.length) {
+            for (int of = 0; of < some.length; of++) {
+                some[of] = new Thread(() -> sink = new OfThread());
+                some[of].start();
+            }
+            for (Thread thread : some) {
+                thread.join();
+            }
+        }
+    }
+
+    public static void main(String[] args) throws Exception {
+        int threads = Integer.parseInt(args[0]);
+        for (int round = 0; round < 10; round++) {
+            first(2_000);
+            second(3_000);
+            virtual(new Maker(), 4_000);
+        }
+        virtual(new OtherMaker(), 5_000);
+        Clonable clonable = new Clonable();
+        for (int at = 0; at < 6_000; at++) {
+            sink = clonable.copy();
+            sink = OfReflection.class.getDeclaredConstructor().newInstance();
+        }
+        unload(60);
+        keep(7_000);
+        fill();
+        threads(threads);
+        System.out.println("done");
+    }
+}
