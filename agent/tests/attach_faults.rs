@@ -113,7 +113,7 @@ fn classes_are_unloaded_meanwhile(feature: u32) -> Result<()> {
 /// Another agent retransforms a class again and again while an agent comes and leaves.
 fn another_agent_changes_classes_meanwhile(feature: u32) -> Result<()> {
     let folder = TempDir::new()?;
-    let jar = java_agent("Attached", folder.path())?;
+    let jar = java_agent("Attached")?;
     let java_agent = format!("-javaagent:{}", jar.display());
     let mut program = Running::start(feature, "Attached", &[&java_agent])?;
     program.answer()?;

@@ -7,7 +7,7 @@ use loadhook_profile::Profile;
 use loadhook_settings::control::Request;
 use support::attach::Running;
 use support::orders::Connection;
-use support::{Finished, Program, agent, compiled, java_agent, read};
+use support::{Finished, Program, agent, java_agent, read};
 use tempfile::TempDir;
 
 mod support;
