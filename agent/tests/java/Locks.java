@@ -105,7 +105,8 @@ public final class Locks {
                 Thread.sleep(1);
             }
         }
-        Thread.sleep(20);
+        // The agent asks for the holder of a lock when a thread has waited for a while.
+        Thread.sleep(100);
         return threads;
     }
 

@@ -49,6 +49,7 @@ final class Worker {
         escaped = null;
         notifyAll();
         long left = limit;
+        boolean waited = false;
         while (task != null) {
             if (left <= 0) {
                 return stop();
@@ -56,9 +57,12 @@ final class Worker {
             wait(left / 1_000_000 + 1);
             long elapsed = System.nanoTime() - began;
             left = limit - elapsed;
-            if (left <= 0 && thread.getState() == Thread.State.RUNNABLE && elapsed < ELAPSED * limit) {
-                left = limit - (processorTime() - used);
+            boolean waits = thread.getState() != Thread.State.RUNNABLE;
+            if (left <= 0 && elapsed < ELAPSED * limit && !(waits && waited)) {
+                // A thread that has just done its task may wait for this object, but only for a moment.
+                left = waits ? 1 : limit - (processorTime() - used);
             }
+            waited = waits;
         }
         return End.DONE;
     }
