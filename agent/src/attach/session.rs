@@ -12,9 +12,9 @@ use super::answer::{self, Answer};
 use super::watch;
 use crate::agent::Agent;
 use crate::instrument::removal;
+use crate::jvm::entry;
 use crate::jvm::jni::Jni;
 use crate::jvm::sys::event;
-use crate::jvm::{allocator, entry};
 use crate::load::LoadError;
 use crate::locks::{lock, wait};
 use crate::{diagnostics, events};
@@ -228,7 +228,6 @@ fn leave(agent: &'static Agent, jni: Jni<'_>, remaining_threads: usize) {
         agent.release(jni);
         withdrawn.free();
     }
-    allocator::give_back();
     let is_told = answer::write(&AnswerLine::Left);
     answer::end(is_told);
     set(Phase::Free);

@@ -3,7 +3,6 @@
 //! All `unsafe` code of the agent is in this folder.
 #![allow(unsafe_code)]
 
-pub(crate) mod allocator;
 pub mod callbacks;
 pub(crate) mod class_definers;
 pub(crate) mod entry;
