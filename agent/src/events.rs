@@ -338,6 +338,12 @@ fn instrumented(
     is_loaded: bool,
     bytes: &[u8],
 ) -> Option<VmBuffer> {
+    let takes_orders = agent.options().settings.control;
+    // An order may change the choice of methods while the class is being loaded. So the class is noted first, and the
+    // choice is read after it: either the order waits for the class, or the class gets the new choice.
+    if !is_loaded && takes_orders {
+        agent.instrumentation.note_under_way(loader, name, bytes);
+    }
     let watch = agent.instrumentation.hook.watch();
     if !name.is_empty() && !watch.may_name(name) {
         return None;
@@ -345,11 +351,9 @@ fn instrumented(
     let origin = agent.instrumentation.origin(jni, loader, name);
     agent.instrumentation.forget_unloaded(jni);
     let allocate = |len| agent.jvmti.allocate(len);
-    if !is_loaded && watch.wants(origin) {
-        agent
-            .instrumentation
-            .under_way
-            .note(origin.loader, name, bytes);
+    // Without orders, only an agent that leaves looks for classes, and only for those with probes.
+    if !is_loaded && !takes_orders && watch.wants(origin) {
+        agent.instrumentation.note_under_way(loader, name, bytes);
     }
     agent
         .instrumentation

@@ -3,7 +3,9 @@
 use std::thread;
 
 use anyhow::{Context, Result, ensure};
+use loadhook_profile::Profile;
 use loadhook_settings::attach::{AnswerLine, DETACH, Refusal};
+use loadhook_settings::control::Request;
 use tempfile::TempDir;
 
 mod support;
@@ -14,6 +16,7 @@ use support::{java_agent, read};
 on_jdks!(two_at_the_same_moment a_full_heap classes_are_unloaded_meanwhile: on_17 17);
 on_jdks!(another_agent_changes_classes_meanwhile: on_21 21);
 on_jdks!(the_program_shuts_down a_class_is_being_loaded: on_25 25);
+on_jdks!(a_class_is_included_while_it_is_loaded a_pause_ends_while_a_class_is_loaded: on_17 17, on_25 25);
 
 /// If two tools attach at the same moment, one watches, and the other one is refused.
 fn two_at_the_same_moment(feature: u32) -> Result<()> {
@@ -135,6 +138,56 @@ fn a_class_is_being_loaded(feature: u32) -> Result<()> {
     ensure!(load(&program.child, DETACH)? == 0);
     read(&answer.wait_until_left()?)?;
     ensure!(program.order("probes")? == "none");
+    program.end()
+}
+
+/// The calls of `Attached$Slow.hashCode`.
+fn calls_of_slow(profile: &Profile) -> u64 {
+    let of_methods = profile.method_calls.iter().map(|it| (it.method, it.calls));
+    let nodes = profile.threads.iter().flat_map(|thread| &thread.nodes);
+    let all = of_methods.chain(nodes.map(|node| (node.method, node.calls)));
+    let is_it = |method: u32| {
+        let method = profile.methods.get(method as usize);
+        method.is_some_and(|it| &*it.class == "Attached$Slow" && &*it.name == "hashCode")
+    };
+    all.filter(|(method, _)| is_it(*method))
+        .map(|it| it.1)
+        .sum()
+}
+
+/// The choice of methods did not name a class when it was given to the hook. It gets its probes although the JVM lists
+/// it only when its superclass is loaded.
+fn a_class_is_included_while_it_is_loaded(feature: u32) -> Result<()> {
+    let mut program = Running::start(feature, "Attached", &[])?;
+    program.answer()?;
+    let folder = TempDir::new()?;
+    let options = "include=Attached$Work,all=true,control=true,budget=none";
+    let answer = attach(&program, options, &folder)?;
+    let mut agent = Connection::new(&program)?;
+    program.order("slow")?;
+    ensure!(agent.change(&include("Attached$Slow"))? == 1);
+    program.order("hash 7")?;
+    ensure!(load(&program.child, DETACH)? == 0);
+    let counted = calls_of_slow(&read(&answer.wait_until_left()?)?);
+    ensure!(counted == 7, "{counted}");
+    program.end()
+}
+
+/// In a pause no class is chosen. A class that is being loaded when the pause ends has its probes after it.
+fn a_pause_ends_while_a_class_is_loaded(feature: u32) -> Result<()> {
+    let mut program = Running::start(feature, "Attached", &[])?;
+    program.answer()?;
+    let folder = TempDir::new()?;
+    let options = "include=Attached$Slow,all=true,control=true,budget=none";
+    let answer = attach(&program, options, &folder)?;
+    let mut agent = Connection::new(&program)?;
+    agent.change(&Request::Pause)?;
+    program.order("slow")?;
+    ensure!(agent.change(&Request::Resume)? == 1);
+    program.order("hash 7")?;
+    ensure!(load(&program.child, DETACH)? == 0);
+    let counted = calls_of_slow(&read(&answer.wait_until_left()?)?);
+    ensure!(counted == 7, "{counted}");
     program.end()
 }
 

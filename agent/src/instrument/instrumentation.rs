@@ -3,7 +3,7 @@
 use super::hook::Hook;
 use super::loaders::{Loaders, Origin};
 use super::redefinitions::Redefinitions;
-use super::under_way::UnderWay;
+use super::under_way::{LoaderHash, UnderWay};
 use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::Jvmti;
 use crate::jvm::reference::Local;
@@ -15,7 +15,7 @@ pub(crate) struct Instrumentation {
     pub(crate) hook: Hook,
     pub(crate) loaders: Loaders,
     pub(crate) redefinitions: Redefinitions,
-    pub(crate) under_way: UnderWay,
+    pub(super) under_way: UnderWay,
 }
 
 impl Instrumentation {
@@ -32,6 +32,12 @@ impl Instrumentation {
     /// The origin of a class of this internal name.
     pub(crate) fn origin(&self, jni: Jni<'_>, loader: Local<'_>, name: &[u8]) -> Origin {
         self.loaders.origin(self.jvmti, jni, loader, name)
+    }
+
+    /// Notes a class that is being loaded. See [`UnderWay::note`].
+    pub(crate) fn note_under_way(&self, loader: Local<'_>, name: &[u8], bytes: &[u8]) {
+        let loader = LoaderHash::of(self.jvmti, loader);
+        self.under_way.note(loader, name, bytes);
     }
 
     /// Forgets the classes of collected loaders.

@@ -10,7 +10,7 @@ use thiserror::Error;
 use super::instrumentation::Instrumentation;
 use super::pace::Pace;
 use super::retransform;
-use super::under_way::Awaited;
+use super::under_way::{Awaited, LoaderHash};
 use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::Jvmti;
 use crate::jvm::reference::{Global, Local};
@@ -65,7 +65,7 @@ pub(super) fn change(
             jni.ensure_local_capacity();
             let classes = jvmti.loaded_classes(jni).ok()?;
             if awaited.has_any() {
-                find(&mut awaited, instrumentation, jni, &classes);
+                find(&mut awaited, jvmti, jni, &classes);
             }
             let meant = classes.into_iter().filter(|class| is_meant(jni, *class));
             let new = meant.filter_map(|class| done.add(jvmti, jni, class));
@@ -91,13 +91,7 @@ pub(super) fn change(
 }
 
 /// Removes the listed classes from those that are waited for.
-fn find(
-    awaited: &mut Awaited,
-    instrumentation: &Instrumentation,
-    jni: Jni<'_>,
-    classes: &[Local<'_>],
-) {
-    let jvmti = instrumentation.jvmti;
+fn find(awaited: &mut Awaited, jvmti: Jvmti, jni: Jni<'_>, classes: &[Local<'_>]) {
     for class in classes {
         let signature = jvmti.class_signature(*class).unwrap_or_default();
         let name = signature.strip_prefix(b"L");
@@ -105,7 +99,7 @@ fn find(
             awaited.note_listed(name, || {
                 let loader = jni.framed(|jni| {
                     let loader = jvmti.class_loader(jni, *class).ok()?;
-                    Some(instrumentation.origin(jni, loader, name).loader)
+                    Some(LoaderHash::of(jvmti, loader))
                 });
                 loader.flatten()
             });

@@ -1,15 +1,16 @@
-//! Classes that were given to the hook, which may have given them probes, and that the JVM may not list yet.
+//! Classes that were given to the hook, and that the JVM may not list yet.
 //!
 //! The JVM lists a class when it is defined. Between the hook and that moment it loads the superclass, for which Java
-//! code of a class loader may take any time. So whoever changes all classes with probes must wait for these classes.
+//! code of a class loader may take any time. So whoever changes classes must wait for these classes.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use loadhook_rewrite::ClassFile;
 
-use super::loaders::Loader;
+use crate::jvm::jvmti::Jvmti;
+use crate::jvm::reference::Local;
 use crate::locks::lock;
 
 /// The time for which a class is waited for. A class may never come, because its definition can fail, or because it was
@@ -19,19 +20,34 @@ const LONGEST: Duration = Duration::from_secs(1);
 /// The maximum number of classes that are remembered.
 const MOST: usize = 1 << 14;
 
+/// The identity hash code of a class loader; 0 for the boot loader. Two loaders rarely have the same one. Then a class
+/// may be waited for too short a time.
+///
+/// A [`Loader`](super::loaders::Loader) would keep data about each loader, also about those that load no class with
+/// probes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LoaderHash(i32);
+
+impl LoaderHash {
+    pub(crate) fn of(jvmti: Jvmti, loader: Local<'_>) -> Self {
+        // JVM TI has no hash code of null.
+        let is_boot = loader.is_null();
+        LoaderHash(if is_boot { 0 } else { jvmti.hash_code(loader) })
+    }
+}
+
 /// A class that was given to the hook.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Given {
     at: Instant,
-    loader: Loader,
+    loader: LoaderHash,
     /// The internal name.
     name: Box<[u8]>,
 }
 
-impl Given {
-    fn is_awaited(&self) -> bool {
-        self.at.elapsed() < LONGEST
-    }
+/// Returns whether a class that was given to the hook at a moment is still waited for.
+fn is_awaited(at: Instant) -> bool {
+    at.elapsed() < LONGEST
 }
 
 /// The classes that were given to the hook lately, the oldest first.
@@ -42,7 +58,7 @@ impl UnderWay {
     /// Notes a class that is being loaded, before the hook reads the choice of methods. So a class that is noted after
     /// the choice was replaced gets its probes by the new choice. `name` is its internal name, or empty if the program
     /// has not told the JVM a name.
-    pub(crate) fn note(&self, loader: Loader, name: &[u8], bytes: &[u8]) {
+    pub(crate) fn note(&self, loader: LoaderHash, name: &[u8], bytes: &[u8]) {
         let name: Box<[u8]> = if name.is_empty() {
             // The JVM refuses a malformed class.
             let Ok(class) = ClassFile::parse(bytes) else {
@@ -53,7 +69,7 @@ impl UnderWay {
             name.into()
         };
         let mut given = lock(&self.0);
-        while given.len() >= MOST || given.front().is_some_and(|first| !first.is_awaited()) {
+        while given.len() >= MOST || given.front().is_some_and(|first| !is_awaited(first.at)) {
             given.pop_front();
         }
         given.push_back(Given {
@@ -65,28 +81,41 @@ impl UnderWay {
 
     /// The classes that are waited for from now on.
     pub(super) fn awaited(&self) -> Awaited {
-        Awaited(lock(&self.0).iter().cloned().collect())
+        let mut awaited = Awaited::default();
+        for given in lock(&self.0).iter().filter(|given| is_awaited(given.at)) {
+            let of_name = awaited.0.entry(given.name.clone()).or_default();
+            of_name.push((given.at, given.loader));
+        }
+        awaited
     }
 }
 
-/// Classes that the JVM has not listed since they were given to the hook.
-pub(super) struct Awaited(Vec<Given>);
+/// Classes that the JVM has not listed since they were given to the hook: by internal name, when this was and their
+/// loaders.
+#[derive(Default)]
+pub(super) struct Awaited(HashMap<Box<[u8]>, Vec<(Instant, LoaderHash)>>);
 
 impl Awaited {
     /// Notes that the JVM has listed a class of this internal name. `loader` returns its loader, and is called only if
     /// the class may be an awaited one.
-    pub(super) fn note_listed(&mut self, name: &[u8], loader: impl FnOnce() -> Option<Loader>) {
-        if self.0.iter().any(|given| *given.name == *name)
-            && let Some(loader) = loader()
-        {
-            self.0
-                .retain(|given| given.loader != loader || *given.name != *name);
+    pub(super) fn note_listed(&mut self, name: &[u8], loader: impl FnOnce() -> Option<LoaderHash>) {
+        let Some(of_name) = self.0.get_mut(name) else {
+            return;
+        };
+        if let Some(loader) = loader() {
+            of_name.retain(|(_, awaited)| *awaited != loader);
+        }
+        if of_name.is_empty() {
+            self.0.remove(name);
         }
     }
 
     /// Returns whether any class is still waited for.
     pub(super) fn has_any(&mut self) -> bool {
-        self.0.retain(Given::is_awaited);
+        self.0.retain(|_, of_name| {
+            of_name.retain(|(at, _)| is_awaited(*at));
+            !of_name.is_empty()
+        });
         !self.0.is_empty()
     }
 }
@@ -95,19 +124,17 @@ impl Awaited {
 mod tests {
     use super::*;
 
-    fn loader(number: u32) -> Loader {
-        Loader { number, kind: 3 }
-    }
-
     #[test]
     fn a_class_is_awaited_until_its_loader_has_it() {
         let under_way = UnderWay::default();
-        under_way.note(loader(3), b"a/B", b"");
+        under_way.note(LoaderHash(3), b"a/B", b"");
+        under_way.note(LoaderHash(5), b"a/B", b"");
         let mut awaited = under_way.awaited();
         awaited.note_listed(b"a/C", || panic!("the name differs"));
-        awaited.note_listed(b"a/B", || Some(loader(4)));
+        awaited.note_listed(b"a/B", || Some(LoaderHash(4)));
+        awaited.note_listed(b"a/B", || Some(LoaderHash(5)));
         assert!(awaited.has_any());
-        awaited.note_listed(b"a/B", || Some(loader(3)));
+        awaited.note_listed(b"a/B", || Some(LoaderHash(3)));
         assert!(!awaited.has_any());
     }
 
@@ -115,24 +142,26 @@ mod tests {
     fn a_class_without_a_name_is_found_by_its_own() {
         let under_way = UnderWay::default();
         let bytes = include_bytes!("../../../rewrite/doc/Greeter.class");
-        under_way.note(loader(3), b"", bytes);
-        under_way.note(loader(3), b"", b"no class");
+        under_way.note(LoaderHash(3), b"", bytes);
+        under_way.note(LoaderHash(3), b"", b"no class");
         let mut awaited = under_way.awaited();
-        awaited.note_listed(b"Greeter", || Some(loader(3)));
+        awaited.note_listed(b"Greeter", || Some(LoaderHash(3)));
         assert!(!awaited.has_any());
     }
 
     #[test]
     fn a_class_that_never_comes_is_given_up() {
-        let under_way = UnderWay::default();
         let at = Instant::now().checked_sub(LONGEST).expect("a past moment");
-        let name = b"a/B"[..].into();
-        let loader = loader(3);
+        let name: Box<[u8]> = b"a/B"[..].into();
+        let loader = LoaderHash(3);
+        let mut awaited = Awaited(HashMap::from([(name.clone(), vec![(at, loader)])]));
+        assert!(!awaited.has_any());
+        let under_way = UnderWay::default();
         lock(&under_way.0).push_back(Given { at, loader, name });
         assert!(!under_way.awaited().has_any());
         for _ in 0..MOST + 5 {
             under_way.note(loader, b"a/C", b"");
         }
-        assert_eq!(under_way.awaited().0.len(), MOST);
+        assert_eq!(lock(&under_way.0).len(), MOST);
     }
 }

@@ -43,6 +43,9 @@ public class Attached {
                 case "slow":
                     slow();
                     break;
+                case "hash":
+                    hash(Integer.parseInt(words[1]));
+                    break;
                 case "loaders":
                     System.out.println(hasLoaders() ? "some" : "none");
                     continue;
@@ -156,16 +159,23 @@ public class Attached {
         Field off = field(tracker, "isOff");
         off.set(null, false);
         call(100);
-        if (slow != null) {
-            slow.join();
-        }
-        for (Object loaded : last) {
-            loaded.hashCode();
-        }
+        hash(1);
         boolean some = field(Class.forName("java.lang.$LoadhookCounters"), "live").getInt(null) > 0
                 || field(Class.forName("java.lang.$LoadhookThreads"), "live").getInt(null) > 0;
         off.set(null, true);
         return some;
+    }
+
+    /** Calls {@code hashCode} of the objects whose classes were loaded last. */
+    static void hash(int times) throws Exception {
+        if (slow != null) {
+            slow.join();
+        }
+        for (Object loaded : last) {
+            for (int at = 0; at < times; at++) {
+                sink += loaded.hashCode();
+            }
+        }
     }
 
     private static Field field(Class<?> in, String name) throws Exception {
