@@ -3,29 +3,26 @@
 //! The hook takes bytes and an allocator and does not depend on JVM TI: JVMPI's `CLASS_LOAD_HOOK` with its `malloc_f`
 //! uses it, too.
 
-use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use loadhook_instrument::{Ids, Instrumented, NotInstrumented, Traced};
+use loadhook_instrument::{Ids, Instrumented, Traced};
 use loadhook_profile::Header;
 use loadhook_rewrite::class::Member;
-use loadhook_rewrite::{ClassFile, Site, symbol};
+use loadhook_rewrite::{ClassFile, Site};
 use loadhook_settings::Filter;
 
 use super::exclusions;
 use super::levels::Levels;
 use super::loaders::Origin;
 use super::registry::{Entry, Registry, Symbol};
+use super::tally::{self, Tally};
 use super::watch::Watch;
 use crate::locks::lock;
 use crate::options::Options;
 use crate::tracker::array_kinds::{KIND_BITS, array_kind};
 use crate::{diagnostics, tracker};
-
-/// The maximum number of methods that `explain` lists.
-const MOST_EXPLAINED: usize = 100_000;
 
 /// Instruments classes. Many threads use it at once.
 pub(crate) struct Hook {
@@ -38,40 +35,6 @@ pub(crate) struct Hook {
     /// at this moment keeps the old choice.
     watch: Mutex<Arc<Watch>>,
     tally: Mutex<Tally>,
-}
-
-/// Numbers of instrumented and other methods.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Tally {
-    pub(crate) classes: u64,
-    pub(crate) instrumented: u64,
-    /// Number of methods that are not instrumented, by reason.
-    pub(crate) skipped: BTreeMap<&'static str, u64>,
-    /// The methods that are not instrumented, each as `reason: class.method descriptor`. Empty
-    /// without `explain`.
-    pub(crate) explained: Vec<String>,
-    /// Number of methods that `explained` has no room for.
-    pub(crate) unexplained: u64,
-}
-
-impl Tally {
-    fn explain(&mut self, names: Vec<String>) {
-        let room = MOST_EXPLAINED.saturating_sub(self.explained.len());
-        self.unexplained += names.len().saturating_sub(room) as u64;
-        self.explained.extend(names.into_iter().take(room));
-    }
-
-    /// The methods that are not instrumented, one on each line, and a last line if there are more.
-    pub(crate) fn into_explained(self) -> Vec<String> {
-        let mut lines = self.explained;
-        if self.unexplained > 0 {
-            lines.push(format!(
-                "{} more methods were not instrumented; they are not listed",
-                self.unexplained
-            ));
-        }
-        lines
-    }
 }
 
 impl Hook {
@@ -205,7 +168,7 @@ impl Hook {
 
     fn count<B>(&self, bytes: &[u8], result: &Instrumented<B>) {
         let explained = if self.options.settings.explain {
-            explain(result.not_instrumented(), bytes)
+            tally::explain(result.not_instrumented(), bytes)
         } else {
             Vec::new()
         };
@@ -239,34 +202,6 @@ impl Hook {
     fn unmatched(&self) -> Vec<String> {
         self.watch().instrumenter.unmatched()
     }
-}
-
-/// The methods of a class that are not instrumented, as `reason: class.method`.
-fn explain<'r>(
-    not_instrumented: impl Iterator<Item = NotInstrumented<'r>>,
-    bytes: &[u8],
-) -> Vec<String> {
-    let mut names = Vec::new();
-    let mut not_instrumented = not_instrumented.peekable();
-    if not_instrumented.peek().is_none() {
-        return names;
-    }
-    let Ok(class) = ClassFile::parse(bytes) else {
-        return names;
-    };
-    let methods: Vec<_> = class.methods().collect();
-    for it in not_instrumented {
-        if let Some(method) = methods.get(usize::from(it.method)) {
-            names.push(format!(
-                "{}: {}.{}{}",
-                it.word(),
-                symbol::java_name(class.name()),
-                symbol::text(method.name()),
-                symbol::text(method.descriptor()),
-            ));
-        }
-    }
-    names
 }
 
 /// Gives ids to the methods of one class.
@@ -482,23 +417,5 @@ mod tests {
         });
         assert!(none.is_none());
         assert_eq!(hook.unmatched(), ["not.There"], "after the panic");
-    }
-
-    #[test]
-    fn a_list_that_is_cut_says_so() {
-        let names = |count: usize| vec![String::new(); count];
-        let mut tally = Tally::default();
-        tally.explain(names(MOST_EXPLAINED - 1));
-        tally.explain(names(1));
-        assert_eq!(tally.clone().into_explained().len(), MOST_EXPLAINED);
-        tally.explain(names(2));
-        tally.explain(names(5));
-        let lines = tally.into_explained();
-        let last = lines.last().map(String::as_str);
-        assert_eq!(
-            last,
-            Some("7 more methods were not instrumented; they are not listed")
-        );
-        assert_eq!(lines.len(), MOST_EXPLAINED + 1);
     }
 }

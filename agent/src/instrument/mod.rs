@@ -19,6 +19,7 @@ pub(crate) mod redefinitions;
 pub(crate) mod registry;
 pub(crate) mod removal;
 pub(crate) mod retransform;
+mod tally;
 mod under_way;
 mod values;
 pub(crate) mod watch;
