@@ -379,7 +379,7 @@ fn wanted_origin(
         return None;
     }
     let origin = instrumentation.origin(jni, loader, name);
-    let is_wanted = watch.wants(origin) && is_of_program(&watch.filter, origin, name);
+    let is_wanted = watch.watches(origin) && is_of_program(&watch.filter, origin, name);
     is_wanted.then_some(origin)
 }
 

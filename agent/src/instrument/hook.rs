@@ -92,10 +92,14 @@ impl Hook {
         bytes: &[u8],
         allocate: impl FnOnce(usize) -> Option<B>,
     ) -> Option<B> {
-        self.instrument_by(&self.watch(), self.owner(), origin, bytes, allocate)
+        let owner = self.owner();
+        self.instrument_by(&self.watch(), owner, origin, false, bytes, allocate)
     }
 
     /// Instruments a hidden class by a choice of methods. See [`instrument`](Self::instrument).
+    ///
+    /// The class gets no probes of traced methods, because they would stay when the trace ends: the JVM cannot change
+    /// the class. A later trace of other methods would show its calls.
     pub(super) fn instrument_hidden(
         &self,
         watch: &Watch,
@@ -108,7 +112,8 @@ impl Hook {
         } else {
             self.owner()
         };
-        self.instrument_by(watch, owner, origin, bytes, |len| Some(vec![0; len]))
+        let allocate = |len| Some(vec![0; len]);
+        self.instrument_by(watch, owner, origin, true, bytes, allocate)
     }
 
     fn instrument_by<B: AsMut<[u8]>>(
@@ -116,6 +121,7 @@ impl Hook {
         watch: &Watch,
         owner: &str,
         origin: Origin,
+        is_hidden: bool,
         bytes: &[u8],
         allocate: impl FnOnce(usize) -> Option<B>,
     ) -> Option<B> {
@@ -128,6 +134,7 @@ impl Hook {
                 levels: &self.levels,
                 watch,
                 origin,
+                is_hidden,
                 entry: None,
                 is_new: false,
                 counted_constructors: None,
@@ -210,6 +217,7 @@ struct ClassIds<'h> {
     levels: &'h Levels,
     watch: &'h Watch,
     origin: Origin,
+    is_hidden: bool,
     /// The class in the registry, set once the class is known to be selected.
     entry: Option<Entry>,
     /// True if neither the class nor a copy of it has ids yet.
@@ -266,7 +274,7 @@ impl Ids for ClassIds<'_> {
     }
 
     fn traces(&self, method: &Member<'_, '_>) -> bool {
-        !exclusions::records_traces(method.class().name())
+        !self.is_hidden && !exclusions::records_traces(method.class().name())
     }
 
     fn traced(&mut self, id: u32, method: &Member<'_, '_>) {
@@ -288,6 +296,8 @@ impl Ids for ClassIds<'_> {
 
 #[cfg(test)]
 mod tests {
+    use loadhook_settings::Pattern;
+
     use super::*;
     use crate::instrument::loaders::Loader;
     use crate::options;
@@ -393,6 +403,29 @@ mod tests {
         let constructors = &hook.levels.constructors;
         assert!(constructors.are_called("some.Parent00003"));
         assert!(!constructors.are_called("some.Parent02999"));
+    }
+
+    /// The JVM could not take the probes of a trace out of a hidden class.
+    #[test]
+    fn hidden_classes_are_not_traced() {
+        let hook = Hook::new(options::for_test("file=unused"));
+        let patterns = Pattern::parse_list("Greeter").expect("a pattern");
+        let traced = Traced {
+            methods: Filter::of(patterns, Vec::new()),
+            values: false,
+        };
+        let greeter = include_bytes!("../../../rewrite/doc/Greeter.class");
+        let origin = Origin {
+            loader: Loader { number: 3, kind: 3 },
+            is_jdk: false,
+        };
+        let before = hook.instrument_hidden(&hook.watch(), origin, greeter);
+        hook.replace_watch(Filter::new(), traced);
+        let watch = hook.watch();
+        let hidden = hook.instrument_hidden(&watch, origin, greeter);
+        assert!(hidden.is_some() && hidden == before && !watch.has_traced());
+        let ordinary = hook.instrument(origin, greeter, |len| Some(vec![0; len]));
+        assert!(ordinary.is_some() && watch.has_traced());
     }
 
     /// A pattern counts as matched already while the class is being instrumented, and also if that
