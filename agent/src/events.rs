@@ -375,6 +375,7 @@ pub(crate) fn thread_end(agent: &'static Agent, jni: Jni<'_>, thread: Local<'_>)
 pub(crate) fn platform_thread_start(agent: &'static Agent, jni: Jni<'_>, thread: Local<'_>) {
     if let Some(tracker) = agent.tracker.get()
         && agent.options().only_counts()
+        && !agent.own_threads.contains(jni, thread)
     {
         tracker.thread_starts(jni, thread);
     }

@@ -67,15 +67,16 @@ final class Counters {
 
     /** A sum without calls. It has places for all methods of a stripe, so that a thread's end needs no memory. */
     private static MethodCalls newSum() {
-        return new MethodCalls(Math.max(2 * FEW, Stripes.LENGTH));
+        return new MethodCalls(Stripes.LENGTH > 2 * FEW ? Stripes.LENGTH : 2 * FEW);
     }
 
     /**
      * Prepares the counting of a thread that begins. If its first probe did this, the JIT would see the rare path taken,
-     * and would compile a call for it into each probe. After a call nothing is known that was loaded before.
+     * and would compile a call for it into each probe. After a call nothing is known that was loaded before. A thread for
+     * which there is no stripe would gain nothing, and gets its array at its first call.
      */
     static void begin(Thread thread) {
-        if (!Ids.isVirtual(thread) && !Threads.isOurs(thread) && chained(thread) == null) {
+        if (!Ids.isVirtual(thread) && !Threads.isOurs(thread) && Stripes.free(thread) >= 0 && chained(thread) == null) {
             register(Thread.currentThread(), thread);
         }
     }
@@ -110,6 +111,12 @@ final class Counters {
         }
         Thread carrier = Carrier.current();
         MethodCalls counts = ofCarrier(thread, carrier);
+        if (counts != null && counts.stripe >= 0 && method < Stripes.LENGTH) {
+            Stripes.CALLS[(counts.stripe << Stripes.BITS) + method]++;
+            // A StackOverflowError may have kept comeBack from writing this.
+            Stripes.OWNERS[counts.stripe] = carrier;
+            return;
+        }
         if (counts == null || !counts.count(method) && !(makePlace(thread, counts, method) && counts.count(method))) {
             countInSum(thread, method);
         } else if ((counts.misses++ & 15) == 0) {
@@ -139,7 +146,7 @@ final class Counters {
      * room.
      */
     private static boolean makePlace(Thread thread, MethodCalls counts, int method) {
-        int ids = Math.max(FEW, 2 * counts.ids());
+        int ids = counts.ids() < FEW ? FEW : 2 * counts.ids();
         while (ids <= method && ids < MANY) {
             ids <<= 1;
         }
@@ -241,7 +248,7 @@ final class Counters {
         long id = Ids.of(carrier);
         int chain = (int) id & chains.length - 1;
         MethodCalls counts = pool;
-        int stripe = Stripes.take(carrier);
+        int stripe = Stripes.free(carrier);
         if (counts == null) {
             counts = new MethodCalls(stripe < 0 ? FEW : 0);
         } else {
@@ -253,9 +260,14 @@ final class Counters {
         counts.thread = weakly;
         counts.held = Ids.areKnown() ? null : carrier;
         counts.calls[0] = owner;
-        counts.stripe = stripe;
         counts.next = chains[chain];
+        // No method may be called from here on: a stripe whose counts are in no chain would lose its calls.
+        counts.stripe = stripe;
         chains[chain] = counts;
+        if (stripe >= 0) {
+            Stripes.TAKEN[stripe] = true;
+            Stripes.OWNERS[stripe] = carrier;
+        }
         live++;
         isUsed = true;
         return counts;
@@ -351,17 +363,18 @@ final class Counters {
         long ticket = 0;
         try {
             ticket = Lock.take(current);
-            chains = new MethodCalls[64];
+            Stripes.clear();
+            for (int slot = 0; slot < SLOTS; slot++) {
+                CACHE[slot] = NOBODYS;
+            }
             live = 0;
             isUsed = false;
             sweepAt = 64;
             pool = null;
             pooled = 0;
-            sum = newSum();
-            Stripes.clear();
-            for (int slot = 0; slot < SLOTS; slot++) {
-                CACHE[slot] = NOBODYS;
-            }
+            // The heap may be full, so nothing large is allocated.
+            sum.clear();
+            chains = new MethodCalls[64];
         } finally {
             if (ticket != 0) {
                 Lock.holder = null;

@@ -43,6 +43,16 @@ final class MethodCalls {
     /** The number of times that the cache of {@link Counters} did not have these calls. */
     int misses;
 
+    /** Drops all calls, and counts for no thread from now on. */
+    void clear() {
+        calls[0] = NOBODY;
+        pages = null;
+        latencies = null;
+        for (int at = FIRST; at < calls.length; at++) {
+            calls[at] = 0;
+        }
+    }
+
     /** Makes room for the ids below {@code ids}. */
     MethodCalls(int ids) {
         calls = new long[FIRST + ids];

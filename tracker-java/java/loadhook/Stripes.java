@@ -34,7 +34,7 @@ final class Stripes {
     /** The thread whose probes count in a stripe; null if there is none. */
     static final Thread[] OWNERS;
     /** The stripes that threads have, also while a thread's probes do not count. */
-    private static final boolean[] TAKEN;
+    static final boolean[] TAKEN;
 
     static {
         int bits = LONGEST;
@@ -64,19 +64,10 @@ final class Stripes {
     private Stripes() {
     }
 
-    /**
-     * Gives a thread its stripe. The caller holds the registry's lock.
-     *
-     * @return the stripe, or -1 if another thread has it, or there are no stripes
-     */
-    static int take(Thread thread) {
+    /** The stripe that a thread can have; -1 if another thread has it, or there are no stripes. */
+    static int free(Thread thread) {
         int stripe = (int) Ids.of(thread) & MASK;
-        if (LENGTH == 0 || TAKEN[stripe]) {
-            return -1;
-        }
-        TAKEN[stripe] = true;
-        OWNERS[stripe] = thread;
-        return stripe;
+        return LENGTH == 0 || TAKEN[stripe] ? -1 : stripe;
     }
 
     /** The calls of a method in a stripe. */
