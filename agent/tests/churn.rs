@@ -114,13 +114,13 @@ impl Churned {
             self.name
         );
         let heap = self.profile.header.tracker_bytes;
-        // With samples, the main thread has an array of at most a 256th of the heap.
-        let main = if self.profile.header.timing == Timing::Sampled {
+        // With samples, the stripes in which threads count take at most a 256th of the heap.
+        let stripes = if self.profile.header.timing == Timing::Sampled {
             (48 << 20) / 256
         } else {
             0
         };
-        let expected = 100_000 + main + 400 * most as u64;
+        let expected = 100_000 + stripes + 400 * most as u64;
         ensure!(
             heap < expected,
             "{}: less than {expected} bytes of heap expected for the tracker, {heap} found",
