@@ -69,7 +69,13 @@ fn name(files: &[PathBuf], profiles: &[Profile], whole: Option<&Path>, page: Opt
         say!("{what}: {} ({picture})", report::shown(file));
     };
     if let [first] = files {
-        return one("profile", whole.unwrap_or(first));
+        let file = whole.unwrap_or(first);
+        one("profile", file);
+        if profiles.iter().any(|profile| !profile.latencies.is_empty()) {
+            let file = report::word(file);
+            say!("percentiles: loadhook report {file} --latencies");
+        }
+        return;
     }
     say!(
         "profiles of {} JVMs (the table above shows them together):",
