@@ -153,7 +153,7 @@ fn deliver_alone(jni: Jni<'_>) {
     // Read at once: while profilers are told of the freed objects, the program makes others, and another collection may
     // take them away.
     let is_told = count > 0 && layer::wanted(event::GC_FINISH) != 0;
-    let gc_info = is_told.then(|| info(jni));
+    let mut figures = is_told.then(|| info(jni));
     for id in &freed {
         if let Some(to) = definitions::unloaded(*id) {
             layer::send(
@@ -167,18 +167,18 @@ fn deliver_alone(jni: Jni<'_>) {
     let mut freed = Some(freed);
     for _ in 0..count {
         let env = layer::id(jni);
-        layer::send(
-            layer::wanted(event::GC_START),
-            event::GC_START,
-            env,
-            NO_DATA,
-        );
+        let started = layer::wanted(event::GC_START);
+        layer::send(started, event::GC_START, env, NO_DATA);
         for id in freed.take().unwrap_or_default() {
             let to = layer::wanted(event::OBJECT_FREE);
             layer::send(to, event::OBJECT_FREE, env, layer::object_data(id));
         }
-        let to = layer::wanted(event::GC_FINISH);
-        if let Some(gc_info) = gc_info {
+        // Profilers take a lock in `GC_START` and release it in `GC_FINISH`, so `GC_FINISH` goes to all who got
+        // `GC_START`, and to none who began to want both since.
+        let to = layer::wanted_after(event::GC_FINISH, event::GC_START, started);
+        if to != 0 {
+            // There are no figures yet if the first profiler has just enabled `GC_FINISH`.
+            let gc_info = *figures.get_or_insert_with(|| info(jni));
             layer::send(to, event::GC_FINISH, env, Data { gc_info });
         }
     }
