@@ -390,8 +390,6 @@ pub mod reference {
 
 /// `JVMTI_HEAP_FILTER_TAGGED`: only objects without a tag are shown.
 pub const FILTER_TAGGED: Int = 0x4;
-/// `JVMTI_HEAP_FILTER_UNTAGGED`: only objects with a tag are shown.
-pub const FILTER_UNTAGGED: Int = 0x8;
 /// `JVMTI_VISIT_OBJECTS`: the walk goes on and follows the references of the object.
 pub const VISIT_OBJECTS: Int = 0x100;
 /// `JVMTI_VISIT_ABORT`: the walk ends.

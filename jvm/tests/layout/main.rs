@@ -7,10 +7,10 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use loadhook_jvm::sys::{
-    Callbacks, Capabilities, FILTER_TAGGED, FILTER_UNTAGGED, FrameInfo, HeapCallbacks,
-    JNI_VERSION_10, JVMTI_ERROR_NOT_AVAILABLE, JVMTI_VERSION_11, LineNumberEntry, MonitorUsage,
-    StackInfo, StackLocal, THREAD_NORM_PRIORITY, VISIT_ABORT, VISIT_OBJECTS, Value, capability,
-    event, invoke, jvmti,
+    Callbacks, Capabilities, FILTER_TAGGED, FrameInfo, HeapCallbacks, JNI_VERSION_10,
+    JVMTI_ERROR_NOT_AVAILABLE, JVMTI_VERSION_11, LineNumberEntry, MonitorUsage, StackInfo,
+    StackLocal, THREAD_NORM_PRIORITY, VISIT_ABORT, VISIT_OBJECTS, Value, capability, event, invoke,
+    jvmti,
 };
 use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::process;
@@ -156,7 +156,6 @@ fn probe(feature: u32) -> String {
     }
     for (name, ours) in [
         ("JVMTI_HEAP_FILTER_TAGGED", FILTER_TAGGED),
-        ("JVMTI_HEAP_FILTER_UNTAGGED", FILTER_UNTAGGED),
         ("JVMTI_VISIT_OBJECTS", VISIT_OBJECTS),
         ("JVMTI_VISIT_ABORT", VISIT_ABORT),
     ] {
