@@ -7,8 +7,11 @@ use loadhook_profile::NumberMap;
 
 use crate::jvm::sampling::StackKey;
 
-/// One in this many stacks is decoded although its key is known.
-const CHECKED: u32 = 128;
+/// The smallest step from one stack that is decoded although its key may be known to the next one.
+const LEAST_STEP: u32 = 64;
+
+/// The number of steps to choose from. So one in some 128 stacks is decoded.
+const STEPS: u32 = 128;
 
 /// Limit of the memory of the keys, in words: some 32 MB.
 const MOST: usize = 1 << 22;
@@ -33,13 +36,46 @@ impl Known {
     }
 }
 
+/// Chooses the stacks that are decoded although their keys may be known. The steps between them are random. If they
+/// were all equal, some stacks of a program with a regular pattern would never be chosen.
+struct Checks {
+    /// The state of a xorshift generator.
+    random: u32,
+    /// The number of stacks up to the next that is chosen.
+    left: u32,
+}
+
+impl Default for Checks {
+    fn default() -> Self {
+        Checks {
+            random: 0x9e37_79b9,
+            left: LEAST_STEP,
+        }
+    }
+}
+
+impl Checks {
+    /// Returns whether the next stack is chosen.
+    fn is_next_chosen(&mut self) -> bool {
+        self.left -= 1;
+        if self.left > 0 {
+            return false;
+        }
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 17;
+        self.random ^= self.random << 5;
+        self.left = LEAST_STEP + self.random % STEPS;
+        true
+    }
+}
+
 /// Keys and nodes.
 #[derive(Default)]
 pub(super) struct KnownKeys {
     nodes: NumberMap<Box<[u64]>, Known>,
     /// The memory of all keys, in words.
     size: usize,
-    asked: u32,
+    checks: Checks,
     /// True after the nodes of two stacks with the same key differed.
     pub(super) are_wrong: bool,
 }
@@ -47,8 +83,7 @@ pub(super) struct KnownKeys {
 impl KnownKeys {
     /// The node of the stacks with this key, after so many collections; `None` if the stack is to be decoded.
     pub(super) fn node(&mut self, key: &StackKey, collections: u32) -> Option<Option<u32>> {
-        self.asked = self.asked.wrapping_add(1);
-        if self.asked.is_multiple_of(CHECKED) {
+        if self.checks.is_next_chosen() {
             return None;
         }
         let known = self.nodes.get(key.words())?;
@@ -114,12 +149,36 @@ mod tests {
         assert_eq!(keys.node(&key, 5), None);
         keys.add(&key, Some(7), None, 5);
         assert_eq!(keys.node(&key, 6), Some(Some(7)));
-        let decoded = (0..10 * CHECKED).filter(|_| keys.node(&key, 5).is_none());
-        assert_eq!(decoded.count(), 10);
         keys.add(&key, Some(8), None, 5);
         assert!(keys.are_wrong);
         keys.add(&key, Some(8), None, 5);
         assert!(keys.nodes.is_empty(), "no key is used any more");
+    }
+
+    /// Whatever the period of a program, each of its stacks is decoded now and then.
+    #[test]
+    fn stacks_are_decoded_at_random() {
+        for period in [1, 2, 100, 127, 128, 256] {
+            let mut keys = KnownKeys::default();
+            let known: Vec<StackKey> = (0..period)
+                .map(|word| StackKey::of(&[word], false))
+                .collect();
+            for key in known.iter().chain(&known) {
+                keys.add(key, Some(7), None, 5);
+            }
+            let mut decoded = vec![0_u32; known.len()];
+            let asked = 1_usize << 20;
+            for number in 0..asked {
+                let at = number % known.len();
+                decoded[at] += u32::from(keys.node(&known[at], 5).is_none());
+            }
+            assert!(
+                decoded.iter().all(|count| *count > 0),
+                "{period} {decoded:?}"
+            );
+            let all: u32 = decoded.iter().sum();
+            assert!((8_000..8_400).contains(&all), "{period} {all}");
+        }
     }
 
     #[test]
