@@ -161,7 +161,7 @@ impl StackKeys {
         let blob = self.blob(at.pc)?;
         // SAFETY: the blob is in use, because the calling thread's stack leads into it.
         let name = unsafe { word_at(blob.wrapping_add(self.offsets.name)) };
-        let kind = self.kind(name);
+        let kind = self.kind(name)?;
         if kind == Some(INTERPRETER) {
             let method = stack.word(at.fp.checked_sub(METHOD * WORD)?)?;
             let bcp = stack.word(at.fp.checked_sub(BCP * WORD)?)?;
@@ -229,26 +229,36 @@ impl StackKeys {
         Some(self.structs.code.blob_of(block))
     }
 
-    /// The index of the name of code in [`NAMES`]; `None` for other code.
-    fn kind(&self, name: usize) -> Option<usize> {
-        let known = |index: &usize| self.names[*index].load(Ordering::Relaxed) == name;
-        let other = &self.others[name / WORD % OTHERS];
-        if name == 0 || other.load(Ordering::Relaxed) == name {
+    /// The index of the name of code in [`NAMES`]; `None` inside for other code, and `None` if the name cannot be read.
+    fn kind(&self, name: usize) -> Option<Option<usize>> {
+        if name == 0 {
             return None;
         }
-        (0..NAMES.len()).find(known).or_else(|| {
-            // Each name is a constant of the JVM, so it is read once.
-            let is_it = |expected: &&CStr| {
-                let expected = expected.to_bytes_with_nul();
-                let mut text = vec![0; expected.len()];
-                self.memory.read(name, &mut text) && text == expected
-            };
-            let index = NAMES.iter().position(is_it);
-            index
-                .map_or(other, |index| &self.names[index])
-                .store(name, Ordering::Relaxed);
-            index
-        })
+        let other = &self.others[name / WORD % OTHERS];
+        if other.load(Ordering::Relaxed) == name {
+            return Some(None);
+        }
+        let known = |index: &usize| self.names[*index].load(Ordering::Relaxed) == name;
+        if let Some(index) = (0..NAMES.len()).find(known) {
+            return Some(Some(index));
+        }
+        // Each name is a constant of the JVM, so it is read once.
+        let mut is_readable = true;
+        for (index, expected) in NAMES.iter().enumerate() {
+            let expected = expected.to_bytes_with_nul();
+            let mut text = vec![0; expected.len()];
+            if !self.memory.read(name, &mut text) {
+                is_readable = false;
+            } else if text == expected {
+                self.names[index].store(name, Ordering::Relaxed);
+                return Some(Some(index));
+            }
+        }
+        if !is_readable {
+            return None;
+        }
+        other.store(name, Ordering::Relaxed);
+        Some(None)
     }
 }
 
