@@ -103,7 +103,7 @@ impl Samples {
     ) -> bool {
         let redefinitions = &instrumentation.redefinitions;
         let keys = self.keys.get().filter(|_| stack.is_none());
-        let key = keys.and_then(|keys| keys.key(jni, self.depth));
+        let key = keys.and_then(|keys| keys.key(jni, self.asked_depth()));
         if let Some(key) = &key
             && let Some(is_followed) = self.add_by_key(sample, key, redefinitions.version())
         {
@@ -119,13 +119,17 @@ impl Samples {
         is_followed
     }
 
+    /// The number of frames that are asked for. One more than [`Samples::depth`] shows whether the stack is deeper.
+    /// With fewer frames than usual, nobody asks for the others. A key has as many frames, or a stack of exactly
+    /// [`Samples::depth`] frames and a deeper one could have the same key.
+    fn asked_depth(&self) -> usize {
+        let wants_all = self.depth == DEPTH;
+        self.depth + usize::from(wants_all)
+    }
+
     /// The stack of the calling thread, after all its frames were defined.
     fn stack(&self, instrumentation: &Instrumentation, jni: Jni<'_>) -> Stack {
-        // With fewer frames than usual, nobody asks for the others.
-        let wants_all = self.depth == DEPTH;
-        let mut frames = instrumentation
-            .jvmti
-            .stack_trace(self.depth + usize::from(wants_all));
+        let mut frames = instrumentation.jvmti.stack_trace(self.asked_depth());
         let is_deeper = frames.len() > self.depth;
         frames.truncate(self.depth);
         // The methods are on the stack, so their classes are loaded.
