@@ -29,13 +29,14 @@ impl KnownStacks {
         self.nodes.get(frames).copied()
     }
 
-    /// Adds a stack that is not known, unless there is no room.
+    /// Adds a stack that is not known. If there is no room, all others are forgotten first.
     pub(super) fn add(&mut self, frames: &[StackFrame], node: Option<u32>) {
-        let size = self.size + frames.len() + ENTRY;
-        if size <= MOST {
-            self.size = size;
-            self.nodes.insert(frames.into(), node);
+        let size = frames.len() + ENTRY;
+        if self.size + size > MOST {
+            self.clear();
         }
+        self.size += size;
+        self.nodes.insert(frames.into(), node);
     }
 
     /// Forgets all stacks.
@@ -62,11 +63,8 @@ mod tests {
         assert_eq!(known.size, 2 + 3 + 2 * ENTRY);
         known.size = MOST - ENTRY;
         known.add(&frames[..1], Some(9));
-        assert_eq!(known.node(&frames[..2]), Some(Some(7)));
-        assert_eq!(known.node(&frames[..1]), None);
-        known.clear();
-        assert!(!known.contains(&frames));
-        known.add(&frames[..1], Some(9));
-        assert!(known.contains(&frames[..1]));
+        assert!(!known.contains(&frames[..2]) && !known.contains(&frames));
+        assert_eq!(known.node(&frames[..1]), Some(Some(9)));
+        assert_eq!(known.size, 1 + ENTRY);
     }
 }
