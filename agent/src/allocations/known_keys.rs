@@ -13,6 +13,10 @@ const LEAST_STEP: u32 = 64;
 /// The number of steps to choose from. So one in some 128 stacks is decoded.
 const STEPS: u32 = 128;
 
+/// The note, after its number, that keys are not what they are expected to be.
+pub(super) const DIFFERED: &str = "stack differed from an earlier one with the same return addresses; some objects may \
+     be shown at wrong places";
+
 /// Limit of the memory of the keys, in words: some 32 MB.
 const MOST: usize = 1 << 22;
 

@@ -102,7 +102,8 @@ impl Samples {
         stack: Option<Stack>,
     ) -> bool {
         let redefinitions = &instrumentation.redefinitions;
-        let keys = self.keys.get().filter(|_| stack.is_none());
+        let uses_keys = stack.is_none() && !self.keys_are_wrong.load(Ordering::Relaxed);
+        let keys = self.keys.get().filter(|_| uses_keys);
         let key = keys.and_then(|keys| keys.key(jni, self.asked_depth()));
         if let Some(key) = &key
             && let Some(is_followed) = self.add_by_key(sample, key, redefinitions.version())

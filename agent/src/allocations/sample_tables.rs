@@ -6,6 +6,7 @@ use std::sync::Arc;
 use loadhook_text::count;
 
 use super::followed::Followed;
+use super::known_keys::DIFFERED;
 use super::owners::Owners;
 use super::scan_schedule::ScanSchedule;
 use super::stacks::{StackLimits, Stacks};
@@ -118,11 +119,7 @@ impl SampleTables {
                 self.without_type,
                 "samples are shown as (other types), since the table of types was full",
             ),
-            (
-                u64::from(stacks.keys.are_wrong),
-                "stack differed from an earlier one with the same return addresses; some objects may be shown at \
-                 wrong places",
-            ),
+            (u64::from(stacks.keys.are_wrong), DIFFERED),
             (
                 self.missed,
                 "objects were not followed, since the table of objects was full",

@@ -11,10 +11,12 @@ use super::exact_objects::{ExactObjects, ObjectLimits};
 use super::followed::Followed;
 use super::gc_sentinels::GcSentinels;
 use super::growth::Growth;
+use super::known_keys::DIFFERED;
 use super::owners::Site;
 use super::sample_tables::{DEPTH, EventSource, OTHER_TYPES, SampleTables};
 use super::stacks::Collections;
 use super::weak_records::{LiveRecord, WeakRecords};
+use crate::diagnostics;
 use crate::frames::resolve::UnloadableClasses;
 use crate::instrument::weak_values::WeakValues;
 use crate::jvm::jvmti::{self, Jvmti};
@@ -67,6 +69,8 @@ pub(crate) struct Samples {
     pub(super) depth: usize,
     /// Makes keys of stacks, if all objects are recorded and this JVM has the structures for it.
     pub(super) keys: OnceLock<StackKeys>,
+    /// True after keys have turned out to be wrong. So no thread makes another one.
+    pub(super) keys_are_wrong: AtomicBool,
     tables: Mutex<SampleTables>,
     /// True if there is no room for further objects.
     pub(super) is_full: AtomicBool,
@@ -184,6 +188,7 @@ impl Samples {
             types: WeakValues::default(),
             depth: DEPTH,
             keys: OnceLock::new(),
+            keys_are_wrong: AtomicBool::new(false),
             tables: Mutex::new(SampleTables::new(followed)),
             is_full: AtomicBool::new(false),
             growth: OnceLock::new(),
@@ -266,6 +271,12 @@ impl Samples {
         };
         let stacks = &mut tables.stacks;
         stacks.note_key(key, &stack.frames, are_redefined, collections);
+        let are_wrong = stacks.keys.are_wrong;
+        drop(tables);
+        if are_wrong && !self.keys_are_wrong.swap(true, Ordering::Relaxed) {
+            // A file of HPROF has no notes.
+            diagnostics::once(&format!("1 {DIFFERED}"));
+        }
     }
 
     /// Adds a sample. Returns whether its object is followed.
