@@ -274,6 +274,10 @@ fn begin_instrumenting(
         ));
         return AttachFigures::default();
     }
+    // An attached agent, and one whose hook is enabled later, knows nothing of the redefinitions before.
+    if !selects_none && !agent.hidden_classes.is_attached() {
+        agent.instrumentation.redefinitions.begin_to_see_all();
+    }
     // If calls are only counted, the calls of a virtual thread count for its carrier, so its end does not matter. A JVM
     // without this event has no virtual threads.
     if options.timing != Some(Timing::Sampled) || options.counts_allocations() {

@@ -104,7 +104,9 @@ impl Samples {
         let redefinitions = &instrumentation.redefinitions;
         let uses_keys = stack.is_none() && !self.keys_are_wrong.load(Ordering::Relaxed);
         let keys = self.keys.get().filter(|_| uses_keys);
-        let key = keys.and_then(|keys| keys.key(jni, self.asked_depth()));
+        // After a class was redefined, an old key may name another interpreted method.
+        let with_interpreted = redefinitions.are_excluded();
+        let key = keys.and_then(|keys| keys.key(jni, self.asked_depth(), with_interpreted));
         if let Some(key) = &key
             && let Some(is_followed) = self.add_by_key(sample, key, redefinitions.version())
         {
@@ -115,7 +117,7 @@ impl Samples {
         if let Some(key) = &key
             && !stack.is_deeper
         {
-            self.note_key(key, &stack, redefinitions.is_any());
+            self.note_key(key, &stack);
         }
         is_followed
     }

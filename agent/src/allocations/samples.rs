@@ -263,14 +263,14 @@ impl Samples {
     }
 
     /// Notes the key of a stack that was added.
-    pub(super) fn note_key(&self, key: &StackKey, stack: &Stack, are_redefined: bool) {
+    pub(super) fn note_key(&self, key: &StackKey, stack: &Stack) {
         let mut tables = self.lock();
         let collections = Collections {
             ended: self.collections.load(Ordering::Relaxed),
             are_all_known: self.collects_in_one_stop(),
         };
         let stacks = &mut tables.stacks;
-        stacks.note_key(key, &stack.frames, are_redefined, collections);
+        stacks.note_key(key, &stack.frames, collections);
         let are_wrong = stacks.keys.are_wrong;
         drop(tables);
         if are_wrong && !self.keys_are_wrong.swap(true, Ordering::Relaxed) {

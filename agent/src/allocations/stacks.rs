@@ -186,13 +186,12 @@ impl Stacks {
         self.keys.node(key, collections)
     }
 
-    /// Notes the key of a stack, if the stack is known as a whole. After classes were redefined, the JVM may free old
-    /// methods of any class.
+    /// Notes the key of a stack, if the stack is known as a whole. A key with an interpreted method holds until a
+    /// collection that may unload the class of the method. After a redefinition, no such key may be noted or asked for.
     pub(super) fn note_key(
         &mut self,
         key: &StackKey,
         frames: &[StackFrame],
-        are_redefined: bool,
         collections: Collections,
     ) {
         let Some(node) = self.known.node(frames) else {
@@ -200,7 +199,7 @@ impl Stacks {
         };
         let is_lasting =
             |frame: &StackFrame| self.lines.get(frame).is_some_and(|line| line.is_lasting);
-        let is_lasting = !key.has_interpreted() || !are_redefined && frames.iter().all(is_lasting);
+        let is_lasting = !key.has_interpreted() || frames.iter().all(is_lasting);
         let Collections {
             ended,
             are_all_known,

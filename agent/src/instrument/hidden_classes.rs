@@ -231,6 +231,11 @@ impl HiddenClasses {
         self.give_up();
     }
 
+    /// Returns whether the agent was attached to a running program.
+    pub(crate) fn is_attached(&self) -> bool {
+        self.is_attached.load(Ordering::Relaxed)
+    }
+
     /// Begins a pause, or changes the choice of methods for the time after it.
     pub(crate) fn pause(&self, instrumentation: &Instrumentation, filter: Filter) {
         let watch = Watch::new(filter, Traced::none(), instrumentation.hook.options());
@@ -249,7 +254,7 @@ impl HiddenClasses {
     }
 
     fn reason_if_attached(&self) -> Option<&'static str> {
-        self.is_attached.load(Ordering::Relaxed).then_some(ATTACHED)
+        self.is_attached().then_some(ATTACHED)
     }
 
     fn note_not_instrumented(&self, reason: &'static str, name: &[u8]) {

@@ -3,7 +3,7 @@
 //! A method keeps its id when its class is redefined, but its code may be new: with probes, an offset in the code leads
 //! to another line.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Instant;
 
 /// Seconds after which a redefinition is done. The hook sees it before it happens: the JVM checks the new code first,
@@ -16,6 +16,8 @@ pub(crate) struct Redefinitions {
     /// The time of the last redefinition that the hook has seen; 0 before the first one.
     last: AtomicU32,
     version: AtomicU32,
+    /// True if the hook has been enabled since the start of the program, so that it sees every redefinition.
+    are_all_seen: AtomicBool,
 }
 
 impl Redefinitions {
@@ -24,7 +26,13 @@ impl Redefinitions {
             began: Instant::now(),
             last: AtomicU32::new(0),
             version: AtomicU32::new(DONE_AFTER),
+            are_all_seen: AtomicBool::new(false),
         }
+    }
+
+    /// Notes that the hook is enabled at the start of the program, and stays enabled.
+    pub(crate) fn begin_to_see_all(&self) {
+        self.are_all_seen.store(true, Ordering::Relaxed);
     }
 
     /// Notes that a class is about to be redefined.
@@ -32,9 +40,9 @@ impl Redefinitions {
         self.note_at(self.now());
     }
 
-    /// Returns whether any class was redefined, or is about to be.
-    pub(crate) fn is_any(&self) -> bool {
-        self.last.load(Ordering::Relaxed) > 0
+    /// Returns whether it is certain that no class was redefined, or is about to be.
+    pub(crate) fn are_excluded(&self) -> bool {
+        self.are_all_seen.load(Ordering::Relaxed) && self.last.load(Ordering::Relaxed) == 0
     }
 
     /// The version of the lines of all methods. It grows after redefinitions, the last time when all of them are done.
@@ -73,6 +81,16 @@ impl Redefinitions {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn redefinitions_are_excluded_while_the_hook_sees_none() {
+        let redefinitions = Redefinitions::new();
+        assert!(!redefinitions.are_excluded(), "the hook may be disabled");
+        redefinitions.begin_to_see_all();
+        assert!(redefinitions.are_excluded());
+        redefinitions.note();
+        assert!(!redefinitions.are_excluded());
+    }
 
     #[test]
     fn versions_grow_until_redefinitions_are_done() {

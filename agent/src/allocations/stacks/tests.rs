@@ -209,7 +209,7 @@ fn a_key_holds_as_long_as_its_methods() {
         let frames = [frame(method)];
         let node = stacks.node(&frames, false);
         for _ in 0..2 {
-            stacks.note_key(&key(method), &frames, false, collections(are_all_known));
+            stacks.note_key(&key(method), &frames, collections(are_all_known));
         }
         assert_eq!(stacks.node_of_key(&key(method), 0, 3), Some(node));
         let later = stacks.node_of_key(&key(method), 0, 4);
@@ -218,7 +218,7 @@ fn a_key_holds_as_long_as_its_methods() {
     // A class may be unloaded in a collection of which the JVM tells nothing.
     let other = StackKey::of(&[20, 20], true);
     for _ in 0..2 {
-        stacks.note_key(&other, &[frame(20)], false, collections(false));
+        stacks.note_key(&other, &[frame(20)], collections(false));
     }
     assert_eq!(stacks.node_of_key(&other, 0, 3), None);
     assert_eq!(

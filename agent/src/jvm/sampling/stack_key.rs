@@ -43,9 +43,9 @@ impl StackKey {
         &self.words
     }
 
-    /// Returns whether the key names an interpreted method. When the class of the method is unloaded, the JVM may give
-    /// its address to another method. So the key holds as long as the class is loaded. A compilation has a number that
-    /// no other has.
+    /// Returns whether the key names an interpreted method, by its address. When the class of the method is unloaded,
+    /// or after it was redefined, the JVM frees the method and may give its address to another one. So the key holds as
+    /// long as the class is loaded and no class is redefined. A compilation has a number that no other has.
     pub(crate) fn has_interpreted(&self) -> bool {
         self.has_interpreted
     }
@@ -119,8 +119,14 @@ impl StackKeys {
     }
 
     /// The key of the calling thread's stack, with at least `most` frames of Java, or all. `None` if the stack cannot be
-    /// followed so far. The thread must be in an event of JVM TI or in a native method.
-    pub(crate) fn key(&self, jni: Jni<'_>, most: usize) -> Option<StackKey> {
+    /// followed so far, or if a frame on the way is interpreted and `with_interpreted` is false. The thread must be in
+    /// an event of JVM TI or in a native method.
+    pub(crate) fn key(
+        &self,
+        jni: Jni<'_>,
+        most: usize,
+        with_interpreted: bool,
+    ) -> Option<StackKey> {
         let thread = jni.env.expose_provenance().checked_sub(self.environment)?;
         let here = 0_usize;
         // SAFETY: `find` has found the distance of the environment from the start of the `JavaThread`, whose fields these
@@ -145,6 +151,9 @@ impl StackKeys {
                 Step::To(next) if next.sp > at.sp => at = next,
                 Step::To(_) => return None,
                 Step::End => return Some(key),
+            }
+            if key.has_interpreted && !with_interpreted {
+                return None;
             }
             if key.words.len() >= 2 * most {
                 return Some(key);
