@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use anyhow::{Result, ensure};
 
-use super::{command_of, contents, run_in, sites};
+use super::{command_of, contents, run_in, sites, text};
 use crate::on_jdks;
+use crate::support::java_agent;
 
 /// The number of threads that the program starts.
 const THREADS: u64 = 2_000;
@@ -13,13 +14,27 @@ const THREADS: u64 = 2_000;
 /// Objects count for their callers while code is interpreted, compiled and compiled anew, while classes are unloaded,
 /// when the heap is full, and in threads that end at once.
 fn objects_count_for_their_callers(feature: u32) -> Result<()> {
+    check(feature, "")
+}
+
+/// The JVM frees old methods of classes that are redefined, and may give their addresses to others.
+fn objects_count_after_redefinitions(feature: u32) -> Result<()> {
+    let jar = java_agent("HprofSites")?;
+    check(feature, &format!("-javaagent:{}", jar.display()))
+}
+
+/// Runs the program with a further option of the JVM, and checks where its objects count.
+fn check(feature: u32, option: &str) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let options = "heap=sites,depth=3,cutoff=0,lineno=n";
     let mut command = command_of("HprofSites", feature, folder.path(), options)?;
-    command
-        .arg(THREADS.to_string())
-        .env("JDK_JAVA_OPTIONS", "-Xmx64m -XX:+UseSerialGC");
-    let (file, _) = run_in(&folder, command, options)?;
+    command.arg(THREADS.to_string()).env(
+        "JDK_JAVA_OPTIONS",
+        format!("-Xmx64m -XX:+UseSerialGC {option}"),
+    );
+    let (file, output) = run_in(&folder, command, options)?;
+    let said = text(&output.stderr);
+    ensure!(!said.contains("differed"), "JDK {feature}: {said}");
     let contents = contents(&file)?;
     let mut found: HashMap<String, [u64; 2]> = HashMap::new();
     for row in sites(&contents)? {
@@ -60,6 +75,7 @@ fn objects_count_for_their_callers(feature: u32) -> Result<()> {
         ("HprofSites$OfReflection ", [6_000, 1]),
         ("HprofSites$OfThread ", [THREADS, 1]),
         ("java.lang.Thread[] Leaving.run", [6_000, 0]),
+        ("java.lang.Thread[] Passing.run", [6_000, 0]),
     ] {
         let found = total(place);
         ensure!(
@@ -72,4 +88,5 @@ fn objects_count_for_their_callers(feature: u32) -> Result<()> {
     Ok(())
 }
 
-on_jdks!(objects_count_for_their_callers: on_11 11, on_17 17, on_25 25);
+on_jdks!(objects_count_for_their_callers: on_11 11, on_21 21, on_25 25);
+on_jdks!(objects_count_after_redefinitions: on_17 17);

@@ -1,4 +1,5 @@
 import java.io.InputStream;
+import java.lang.instrument.Instrumentation;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -46,17 +47,29 @@ public final class HprofSites {
         }
     }
 
+    /** Has the same shape, so that its methods may get the addresses of the other's. */
+    public static final class Passing implements Runnable {
+        @Override
+        public void run() {
+            for (int at = 0; at < 100; at++) {
+                sink = new Thread[at & 3];
+            }
+        }
+    }
+
     static final class Loader extends ClassLoader {
-        Runnable leaving() throws Exception {
-            try (InputStream in = HprofSites.class.getResourceAsStream("HprofSites$Leaving.class")) {
+        Runnable make(String name) throws Exception {
+            try (InputStream in = HprofSites.class.getResourceAsStream(name + ".class")) {
                 byte[] bytes = in.readAllBytes();
-                Class<?> made = defineClass("HprofSites$Leaving", bytes, 0, bytes.length);
+                Class<?> made = defineClass(name, bytes, 0, bytes.length);
                 return (Runnable) made.getConstructor().newInstance();
             }
         }
     }
 
     public static volatile Object sink;
+    /** Null unless the program is its own Java agent. */
+    static Instrumentation instrumentation;
     /** A chain, because JDK 11 does not report objects after an array too large for the thread's buffer. */
     static Clonable kept;
 
@@ -102,12 +115,21 @@ public final class HprofSites {
         }
     }
 
-    static void unload(int loaders) throws Exception {
-        for (int at = 0; at < loaders; at++) {
-            new Loader().leaving().run();
-            if (at % 20 == 19) {
-                System.gc();
+    static void unload(int rounds) throws Exception {
+        for (int round = 0; round < rounds; round++) {
+            String name = round % 2 == 0 ? "HprofSites$Leaving" : "HprofSites$Passing";
+            for (int at = 0; at < 20; at++) {
+                new Loader().make(name).run();
             }
+            System.gc();
+        }
+    }
+
+    /** Has the JVM replace the methods, and free the old ones that do not run. */
+    static void redefine() throws Exception {
+        if (instrumentation != null) {
+            instrumentation.retransformClasses(HprofSites.class, Maker.class);
+            System.gc();
         }
     }
 
@@ -124,12 +146,19 @@ public final class HprofSites {
         }
     }
 
+    public static void premain(String args, Instrumentation given) {
+        instrumentation = given;
+    }
+
     public static void main(String[] args) throws Exception {
         int threads = Integer.parseInt(args[0]);
         for (int round = 0; round < 10; round++) {
             first(2_000);
             second(3_000);
             virtual(new Maker(), 4_000);
+            if (round % 3 == 2) {
+                redefine();
+            }
         }
         virtual(new OtherMaker(), 5_000);
         Clonable clonable = new Clonable();
@@ -137,7 +166,7 @@ public final class HprofSites {
             sink = clonable.copy();
             sink = OfReflection.class.getDeclaredConstructor().newInstance();
         }
-        unload(60);
+        unload(6);
         keep(7_000);
         fill();
         threads(threads);
