@@ -13,6 +13,14 @@ final class Buckets {
     static final int GROUPS = 44 - PART_BITS + 1;
     static final int COUNT = GROUPS * PARTS;
 
+    /** The bits of a double's fraction. */
+    private static final int FRACTION_BITS = 52;
+    /**
+     * A double's exponent and the first {@link #PART_BITS} bits of its fraction, as one number, are larger by this than the
+     * bucket. The exponent contains a bias of 1023.
+     */
+    private static final int MORE = (1023 + PART_BITS - 1) * PARTS;
+
     private Buckets() {
     }
 
@@ -20,8 +28,10 @@ final class Buckets {
         if (nanos < PARTS) {
             return nanos < 0 ? 0 : (int) nanos;
         }
-        int shift = 63 - PART_BITS - Long.numberOfLeadingZeros(nanos);
-        int bucket = shift * PARTS + (int) (nanos >> shift);
+        // The exponent is the power of two, and the first bits of the fraction are the part of it. Durations below 2^53 are
+        // converted exactly, and longer ones are in the last bucket. Probes call this method, so it must not call methods
+        // of the JDK that can have probes: doubleToRawLongBits is native, but Long.numberOfLeadingZeros is not.
+        int bucket = (int) (Double.doubleToRawLongBits(nanos) >>> FRACTION_BITS - PART_BITS) - MORE;
         return bucket < COUNT ? bucket : COUNT - 1;
     }
 

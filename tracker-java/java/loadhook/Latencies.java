@@ -116,7 +116,7 @@ final class Latencies {
         if (end + more <= length) {
             return true;
         }
-        int longer = Math.max(2 * length, 1024);
+        int longer = length < 512 ? 1024 : 2 * length;
         if (longer < length || !Budget.hasRoom(4L * longer) || isHeld && !Budget.holdLatencies(4L * (longer - length))) {
             return false;
         }
@@ -134,7 +134,7 @@ final class Latencies {
     }
 
     private boolean lengthenIndex() {
-        int length = Math.max(2 * index.length, 32);
+        int length = index.length < 16 ? 32 : 2 * index.length;
         if (!Budget.hasRoom(4L * length)) {
             return false;
         }
