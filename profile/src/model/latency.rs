@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 /// The calls of a method whose durations are in one range.
 ///
 /// A range spans a sixteenth of its lower bound at most. The durations below 16 ns have a range each, and so has each
-/// sixteenth of a power of two above, up to 2⁴⁴ ns.
+/// sixteenth of a power of two above, up to 2⁵⁰ ns, which is thirteen days.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LatencyRange {
     /// Index into [`Profile::methods`](super::Profile::methods).
@@ -21,7 +21,7 @@ const PARTS: u16 = 16;
 
 impl LatencyRange {
     /// The number of ranges. The tracker has the same.
-    pub const COUNT: u16 = 41 * PARTS;
+    pub const COUNT: u16 = 47 * PARTS;
 
     /// The longest duration of the range, in nanoseconds. Longer calls than those of all ranges are in the last one.
     pub fn longest_ns(&self) -> u64 {
@@ -81,7 +81,7 @@ mod tests {
                 "{range}"
             );
         }
-        assert_eq!(longest(LatencyRange::COUNT - 1), (1 << 44) - 1);
-        assert_eq!(longest(u16::MAX), (1 << 44) - 1);
+        assert_eq!(longest(LatencyRange::COUNT - 1), (1 << 50) - 1);
+        assert_eq!(longest(u16::MAX), (1 << 50) - 1);
     }
 }

@@ -9,8 +9,8 @@ final class Buckets {
     /** Buckets for each power of two, and for the durations below 16 ns. */
     static final int PARTS = 16;
     static final int PART_BITS = 4;
-    /** Groups of {@link #PARTS} buckets, for durations up to 2^44 ns, which is almost five hours. */
-    static final int GROUPS = 44 - PART_BITS + 1;
+    /** Groups of {@link #PARTS} buckets, for durations below 2^50 ns, which is thirteen days. */
+    static final int GROUPS = 50 - PART_BITS + 1;
     static final int COUNT = GROUPS * PARTS;
 
     /** The bits of a double's fraction. */

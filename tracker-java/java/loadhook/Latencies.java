@@ -4,7 +4,7 @@ package loadhook;
  * Timed calls by method and duration: those that one platform thread has counted, or a sum over threads.
  *
  * One array has everything. A method has a row, and a row refers to a page for each group of {@link Buckets} that has
- * calls, so that a method takes some 400 bytes instead of the 2.6 KB of all buckets. Rows and pages are made when a call
+ * calls, so that a method takes some 400 bytes instead of the 3 KB of all buckets. Rows and pages are made when a call
  * needs them. Nothing moves inside the array, and a row is complete before anything refers to it, so other threads may
  * read while the owner counts. Virtual threads count in the object of their carrier, see {@link Counters}.
  */

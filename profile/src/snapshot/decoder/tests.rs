@@ -15,7 +15,7 @@ fn stream() -> Vec<i64> {
     words.extend([3, 1, 4, 1, 1, 1, 1, 0, 0, 0, 0]);
     words.extend([5, 1_234]);
     words.extend([6, 4, 99]);
-    words.extend([7, 4, 2, 1024 * 5 + 3, 1024 * 2 + 655]);
+    words.extend([7, 4, 2, 1024 * 5 + 3, 1024 * 2 + 751]);
     words.push(4);
     words
 }
@@ -80,7 +80,7 @@ fn every_field_arrives() {
         range,
         calls,
     };
-    assert_eq!(snapshot.latencies, [range(3, 5), range(655, 2)]);
+    assert_eq!(snapshot.latencies, [range(3, 5), range(751, 2)]);
 }
 
 #[test]
@@ -138,9 +138,9 @@ fn bad_words_are_placed() {
         (58, -1), // its calls
         (60, -1), // measured method
         (61, -1), // number of ranges
-        (61, 657),
+        (61, 753),
         (62, -1),         // calls of a range
-        (63, 1024 + 656), // an unknown range
+        (63, 1024 + 752), // an unknown range
     ];
     for (position, value) in cases {
         let mut words = stream();

@@ -33,9 +33,9 @@ public final class Durations {
 
     private static void buckets() {
         int last = 0;
-        for (long nanos = 0; nanos > -1 && nanos < 1L << 46; nanos += 1 + nanos / 50) {
+        for (long nanos = 0; nanos > -1 && nanos < 1L << 56; nanos += 1 + nanos / 50) {
             int bucket = Buckets.of(nanos);
-            if (bucket < last || bucket >= Buckets.COUNT || nanos < 1L << 44 && Buckets.last(bucket) < nanos
+            if (bucket < last || bucket >= Buckets.COUNT || nanos < 1L << 50 && Buckets.last(bucket) < nanos
                     || Buckets.last(bucket) > nanos + nanos / 16) {
                 throw new AssertionError(nanos + " ns in bucket " + bucket);
             }
