@@ -96,6 +96,9 @@ final class MethodCalls {
     /** The timed calls by their durations; null if there is no room. */
     Latencies latencies() {
         if (latencies == null) {
+            if (!Budget.hasRoomForPath()) {
+                return null;
+            }
             try {
                 latencies = new Latencies(true);
             } catch (OutOfMemoryError error) {
