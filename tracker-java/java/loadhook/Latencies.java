@@ -39,7 +39,7 @@ final class Latencies {
     /** The length of {@link #words} that is in use. */
     private int end = 1;
     /** True if the memory counts against the limit of {@link Budget}. */
-    private final boolean isHeld;
+    private boolean isHeld;
 
     Latencies(boolean isHeld) {
         this.isHeld = isHeld;
@@ -231,8 +231,15 @@ final class Latencies {
         return 48 + 4L * words.length + 4L * index.length;
     }
 
-    /** The bytes that count against the limit of {@link Budget}. */
-    long held() {
-        return isHeld ? 4L * (words.length - NOTHING.length) : 0;
+    /**
+     * Gives the memory back to the limit of {@link Budget}, if that was not done before. The object keeps its calls, which
+     * another one can {@link #take} then, even if all memory of the limit was in use.
+     */
+    void giveBack() {
+        if (isHeld) {
+            // First, so that no exception makes a second attempt give the memory back again.
+            isHeld = false;
+            Budget.holdLatencies(4L * (NOTHING.length - words.length));
+        }
     }
 }

@@ -211,9 +211,9 @@ final class MethodCalls {
             latencies = theirs;
             other.latencies = null;
         } else if (theirs != null) {
+            theirs.giveBack();
             latencies.take(theirs);
             other.latencies = null;
-            Budget.holdLatencies(-theirs.held());
         }
     }
 

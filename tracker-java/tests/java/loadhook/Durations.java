@@ -27,6 +27,12 @@ public final class Durations {
         is(0, calls(one, 7, 3));
         is(3, calls(sum, 1999, Buckets.of(1999)));
         is(3 * (Integer.MAX_VALUE + 5L), calls(sum, 7, 3));
+        one.giveBack();
+        one.giveBack();
+        long most = Runtime.getRuntime().maxMemory() >> 4;
+        if (!Budget.holdLatencies(most) || Budget.holdLatencies(1)) {
+            throw new AssertionError("the memory was not given back, or twice");
+        }
         System.out.println("counted");
         System.exit(0);
     }
