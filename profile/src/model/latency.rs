@@ -1,7 +1,5 @@
 //! Calls by their durations.
 
-use std::collections::BTreeMap;
-
 /// The calls of a method whose durations are in one range.
 ///
 /// A range spans a sixteenth of its lower bound at most. The durations below 16 ns have a range each, and so has each
@@ -36,25 +34,37 @@ impl LatencyRange {
 
 /// Adds up ranges of durations, by method and range.
 #[derive(Default)]
-pub(crate) struct LatencySums(BTreeMap<(u32, u16), u64>);
+pub(crate) struct LatencySums(Vec<LatencyRange>);
 
 impl LatencySums {
     /// Adds calls.
     pub(crate) fn add(&mut self, range: LatencyRange) {
-        let sum = self.0.entry((range.method, range.range)).or_default();
-        *sum = sum.saturating_add(range.calls);
+        if range.calls > 0 {
+            self.0.push(range);
+        }
     }
 
     /// The ranges with calls, as in [`Profile::latencies`](super::Profile::latencies).
     pub(crate) fn finish(self) -> Vec<LatencyRange> {
-        let all = self.0.into_iter().filter(|(_, calls)| *calls > 0);
-        all.map(|((method, range), calls)| LatencyRange {
-            method,
-            range,
-            calls,
-        })
-        .collect()
+        let LatencySums(mut ranges) = self;
+        // The ranges of one profile usually are in order.
+        if !ranges.is_sorted_by_key(order) {
+            ranges.sort_unstable_by_key(order);
+        }
+        ranges.dedup_by(|range, before| {
+            let is_same = order(range) == order(before);
+            if is_same {
+                before.calls = before.calls.saturating_add(range.calls);
+            }
+            is_same
+        });
+        ranges
     }
+}
+
+/// The order of ranges in a profile.
+fn order(range: &LatencyRange) -> (u32, u16) {
+    (range.method, range.range)
 }
 
 #[cfg(test)]
@@ -83,5 +93,31 @@ mod tests {
         }
         assert_eq!(longest(LatencyRange::COUNT - 1), (1 << 50) - 1);
         assert_eq!(longest(u16::MAX), (1 << 50) - 1);
+    }
+
+    #[test]
+    fn ranges_are_sorted_and_added_up() {
+        let sum = |ranges: &[(u32, u16, u64)]| {
+            let mut sums = LatencySums::default();
+            for (method, range, calls) in ranges {
+                sums.add(LatencyRange {
+                    method: *method,
+                    range: *range,
+                    calls: *calls,
+                });
+            }
+            let ranges = sums.finish().into_iter();
+            let ranges = ranges.map(|range| (range.method, range.range, range.calls));
+            ranges.collect::<Vec<_>>()
+        };
+        assert!(sum(&[]).is_empty());
+        assert_eq!(
+            sum(&[(1, 2, 3), (0, 9, 1), (1, 2, 4), (0, 8, 0), (0, 9, u64::MAX)]),
+            [(0, 9, u64::MAX), (1, 2, 7)]
+        );
+        assert_eq!(
+            sum(&[(0, 1, 2), (0, 1, 3), (0, 2, 1)]),
+            [(0, 1, 5), (0, 2, 1)]
+        );
     }
 }
