@@ -95,28 +95,51 @@ fn json_has_percentiles() {
     );
 }
 
-/// The first calls of a method are timed in any case. They are not shown if a later call is not.
+/// The first calls of a method are timed in any case. They are not shown if too many later calls are not.
 #[test]
 fn methods_that_are_partly_timed_have_none() {
+    for timing in [Timing::Exact, Timing::Adaptive] {
+        let mut profile = measured();
+        profile.header.timing = timing;
+        // 11 of 1,020 calls are more than 1 %.
+        profile.threads[1].nodes[1].timed -= 11;
+        let find = profile.latencies[3].method;
+        profile.method_calls = vec![MethodCalls {
+            method: 10,
+            calls: 9,
+            since_ns: Some(5),
+        }];
+        let json = json_of(&profile, &Options::default());
+        for (name, is_shown) in [
+            ("handle", false),
+            ("find", true),
+            ("lambda$main$0;odd", false),
+        ] {
+            assert_eq!(latency(&json, name).is_object(), is_shown, "{name}");
+        }
+        let data = page_data(&profile, &Options::default());
+        assert_eq!(data[0]["latencies"][0][0], find);
+    }
+}
+
+/// Calls under way when the profile is written are not timed.
+#[test]
+fn a_few_calls_may_be_untimed() {
     let mut profile = measured();
     profile.header.timing = Timing::Adaptive;
-    profile.threads[1].nodes[1].timed -= 1;
-    let find = profile.latencies[3].method;
+    profile.threads[1].nodes[1].timed -= 10;
     profile.method_calls = vec![MethodCalls {
         method: 10,
-        calls: 1,
+        calls: 8,
         since_ns: Some(5),
     }];
     let json = json_of(&profile, &Options::default());
-    for (name, is_shown) in [
-        ("handle", false),
-        ("find", true),
-        ("lambda$main$0;odd", false),
-    ] {
-        assert_eq!(latency(&json, name).is_object(), is_shown, "{name}");
-    }
-    let data = page_data(&profile, &Options::default());
-    assert_eq!(data[0]["latencies"][0][0], find);
+    assert!(latency(&json, "handle").is_object());
+    assert!(latency(&json, "lambda$main$0;odd").is_object());
+    let text = table(&profile, &Options::default());
+    assert_eq!(cells(&text, "Server.handle")[0], "1,020", "{text}");
+    // 10 of 18 calls are timed.
+    assert_eq!(cells(&text, "lambda$main$0;odd")[0], "†10", "{text}");
 }
 
 #[test]

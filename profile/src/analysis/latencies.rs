@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::model::{LatencyRange, LatencySums, Profile, Timing};
+use crate::model::{LatencyRange, LatencySums, Profile};
 
 /// The durations of a method's calls, from entry to exit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -23,6 +23,13 @@ impl Latency {
         self.percentiles[2]
     }
 
+    /// Returns whether the percentiles are those of a part of the method's calls, which are `calls` in all: more than 1 %
+    /// are missing. A few always may be, because the durations and the calls of a running program are not read in the
+    /// same moment.
+    pub fn is_partial(&self, calls: u64) -> bool {
+        is_large_part(calls.saturating_sub(self.calls), calls)
+    }
+
     /// Computes the percentiles of ranges in their order. Each duration is less by `cost`.
     fn of(ranges: &[LatencyRange], cost: f64) -> Latency {
         let counts = ranges.iter().map(|range| range.calls);
@@ -41,24 +48,53 @@ impl Latency {
     }
 }
 
+/// Returns whether a part of a method's calls is more than 1 % of them.
+fn is_large_part(part: u64, calls: u64) -> bool {
+    part > calls / 100
+}
+
+/// The calls of a method that may be under way, and so not timed, without the method being left out.
+const HANDFUL: u64 = 8;
+
+/// All calls of a method, and those that are not timed.
+#[derive(Clone, Copy, Default)]
+struct Calls {
+    all: u64,
+    untimed: u64,
+}
+
+impl Calls {
+    fn add(&mut self, all: u64, untimed: u64) {
+        self.all = self.all.saturating_add(all);
+        self.untimed = self.untimed.saturating_add(untimed);
+    }
+}
+
 /// The durations of all methods that have some.
 ///
-/// In adaptive timing, methods are left out if a call of theirs is not timed. Their first calls are timed, and a sample
-/// of the later ones, so the durations of the timed ones are not those of all.
+/// A method is left out if more than a handful, and more than 1 %, of its calls are not timed. In adaptive timing, the
+/// first calls are timed, and a sample of the later ones. With a budget, a method that loses its probes has no timed
+/// calls from then on. In both cases the durations of the timed calls are not those of all.
 pub(crate) fn latencies(profile: &Profile) -> HashMap<u32, Latency> {
-    let cost = profile.header.probe.inside_ps as f64 / 1e3;
-    let mut is_left_out = vec![false; profile.methods.len()];
-    if profile.header.timing == Timing::Adaptive && !profile.latencies.is_empty() {
-        for node in profile.threads.iter().flat_map(|thread| &thread.nodes) {
-            is_left_out[node.method as usize] |= node.timed < node.calls;
-        }
-        for counted in &profile.method_calls {
-            is_left_out[counted.method as usize] |= counted.calls > 0;
-        }
+    if profile.latencies.is_empty() {
+        return HashMap::new();
     }
+    let cost = profile.header.probe.inside_ps as f64 / 1e3;
+    let mut calls = vec![Calls::default(); profile.methods.len()];
+    for node in profile.threads.iter().flat_map(|thread| &thread.nodes) {
+        let untimed = node.calls.saturating_sub(node.timed);
+        calls[node.method as usize].add(node.calls, untimed);
+    }
+    for counted in &profile.method_calls {
+        calls[counted.method as usize].add(counted.calls, counted.calls);
+    }
+    let is_left_out = |method: u32| {
+        let Calls { all, untimed } = calls[method as usize];
+        untimed > HANDFUL && is_large_part(untimed, all)
+    };
     let of_methods = profile.latencies.chunk_by(|a, b| a.method == b.method);
     of_methods
-        .filter(|ranges| !is_left_out[ranges[0].method as usize])
+        .filter(|ranges| !is_left_out(ranges[0].method))
         .map(|ranges| (ranges[0].method, Latency::of(ranges, cost)))
         .collect()
 }
@@ -110,6 +146,21 @@ mod tests {
             calls: *calls,
         };
         counts.iter().map(range).collect()
+    }
+
+    #[test]
+    fn one_call_in_a_hundred_may_be_missing() {
+        let is_partial = |known, calls| {
+            let latency = Latency {
+                calls: known,
+                ..Latency::default()
+            };
+            latency.is_partial(calls)
+        };
+        assert!(!is_partial(0, 0) && !is_partial(5, 5) && !is_partial(6, 5));
+        assert!(is_partial(4, 5) && is_partial(98, 99));
+        assert!(!is_partial(99, 100) && is_partial(98, 100));
+        assert!(is_partial(0, u64::MAX));
     }
 
     #[test]

@@ -96,7 +96,7 @@ fn mark_of(quantity: Quantity, cost: &Cost) -> &'static str {
         Quantity::Calls => "",
         Quantity::Mean => mark(cost.total_is_bound, false),
         Quantity::P99 => match cost.latency {
-            Some(latency) if latency.calls < cost.calls => FEWER,
+            Some(latency) if latency.is_partial(cost.calls) => FEWER,
             _ => "",
         },
     }

@@ -220,7 +220,7 @@ function addCounted(rows) {
   // Durations of calls are of all threads together.
   for (const [method, calls, percentiles] of (threadChosen < 0 && data.latencies) || []) {
     const row = rows.get(method);
-    if (row) row.latency = { calls, percentiles, isPartial: calls < row.now.calls };
+    if (row) row.latency = { calls, percentiles, isPartial: (row.now.calls - calls) * 100 > row.now.calls };
   }
   for (const thread of chosenThreads()) {
     for (const [method, ns] of thread.waiting) {

@@ -46,7 +46,11 @@ pub fn write_latencies(
     writeln!(out, "{}\n", joined(&facts, options.width))?;
     let shown = &rows[..rows.len().min(options.top.unwrap_or(usize::MAX))];
     let calls = |(row, latency): &(Row, Latency)| {
-        let mark = if is_partial(row, latency) { FEWER } else { "" };
+        let mark = if latency.is_partial(row.count) {
+            FEWER
+        } else {
+            ""
+        };
         format!("{mark}{}", units::count(latency.calls))
     };
     let mut columns = vec![Column::new("calls", 0, shown.iter().map(calls).collect())];
@@ -69,15 +73,12 @@ pub fn write_latencies(
     let mut remarks = vec![
         "50, 90, 99 and 99.9 % of the calls last at most so long, callees and their probes included; figures are a sixteenth too long at most".to_owned(),
     ];
-    let partial = shown.iter().find(|(row, latency)| is_partial(row, latency));
+    let partial = shown
+        .iter()
+        .find(|(row, latency)| latency.is_partial(row.count));
     remarks.extend(partial.map(|(row, latency)| fewer(latency.calls, row.count)));
     writeln!(out)?;
     write_sentences(remarks, options.width, out)
-}
-
-/// Returns whether the durations of some calls are missing.
-fn is_partial(row: &Row, latency: &Latency) -> bool {
-    latency.calls < row.count
 }
 
 /// The line in place of a table that would have no row.
