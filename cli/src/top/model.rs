@@ -131,6 +131,7 @@ mod tests {
                 total_ns: None,
                 mean_ns: None,
                 p99_ns: None,
+                p99_is_partial: false,
             };
         Picture {
             duration_ns: 2e9,

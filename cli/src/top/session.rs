@@ -284,6 +284,7 @@ mod tests {
             total_ns: Some(*self_ns),
             mean_ns: None,
             p99_ns: None,
+            p99_is_partial: false,
         };
         let call = |callee| Calls {
             caller: Some(0),

@@ -4,6 +4,7 @@ use loadhook_text::printable;
 
 use super::allocation_places::{place_name, places};
 use super::call_edges::edges;
+use super::latencies::Latency;
 use super::measure::Measure;
 use super::options::{Options, Sort};
 use super::tree::{Step, Tree};
@@ -52,8 +53,10 @@ pub struct MethodFigures {
     pub total_ns: Option<f64>,
     /// The mean time of a call with callees.
     pub mean_ns: Option<f64>,
-    /// The time below which 99 % of the calls last, with callees; `None` if not all calls are timed.
+    /// The time below which 99 % of the calls last, with callees; `None` if it is unknown.
     pub p99_ns: Option<f64>,
+    /// Set if `p99_ns` is that of a part of the calls, see [`Latency::is_partial`].
+    pub p99_is_partial: bool,
 }
 
 /// A method in one calling context.
@@ -118,16 +121,17 @@ impl Picture {
         let options = Options::default();
         let view = View::of_calls(profile, &options);
         let rows = view.rows(Sort::SelfTime);
-        let methods = rows.iter().map(|row| MethodFigures {
-            method: row.method,
-            calls: row.known_calls(),
-            self_ns: row.known_own(),
-            total_ns: row.some_total(),
-            mean_ns: row.mean(),
-            p99_ns: view.latencies.get(&row.method).and_then(|latency| {
-                let is_of_all = latency.calls >= row.count;
-                is_of_all.then_some(latency.p99())
-            }),
+        let methods = rows.iter().map(|row| {
+            let latency = view.latencies.get(&row.method);
+            MethodFigures {
+                method: row.method,
+                calls: row.known_calls(),
+                self_ns: row.known_own(),
+                total_ns: row.some_total(),
+                mean_ns: row.mean(),
+                p99_ns: latency.map(Latency::p99),
+                p99_is_partial: latency.is_some_and(|latency| latency.is_partial(row.count)),
+            }
         });
         let whole = view.overlaid();
         let calls = edges(&whole).into_iter().map(|edge| Calls {

@@ -98,6 +98,9 @@ impl Rows for Methods<'_> {
         let value = self.value(row, column);
         match (column, self.0.picture.has_latencies) {
             (0, _) => known(value, rate),
+            (3, true) if self.at(row).is_some_and(|it| it.p99_is_partial) => {
+                known(value, |ns| format!("†{}", time(ns)))
+            }
             (3, _) | (2, true) => known(value, time),
             (4, _) => bars(
                 self.0.recent.get(row).map_or(&[], Vec::as_slice),

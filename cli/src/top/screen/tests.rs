@@ -18,6 +18,7 @@ fn model() -> Model {
         total_ns: Some(2.0 * self_ns),
         mean_ns,
         p99_ns: mean_ns.map(|ns| 2.0 * ns),
+        p99_is_partial: false,
     };
     let thread = |name: &str, kind, running, parked_ns| ThreadFigures {
         name: name.to_owned(),
@@ -136,6 +137,11 @@ fn timed_calls_have_a_percentile() {
         text.contains("          –    12.5         –        –       █▅  com.example.Shop.serve\n"),
         "{text}"
     );
+    for figures in &mut model.picture.methods {
+        figures.p99_is_partial = true;
+    }
+    let text = screen_of(&model, "", (80, 12), &facts());
+    assert!(text.contains("    365 ns  †730 ns       ██"), "{text}");
 }
 
 #[test]
@@ -241,6 +247,7 @@ fn a_hundred_thousand_methods_can_be_shown() {
         total_ns: None,
         mean_ns: None,
         p99_ns: None,
+        p99_is_partial: false,
     };
     let name = |method| format!("com.example.generated.Type{method}.call");
     let picture = Picture {
