@@ -122,6 +122,29 @@ fn methods_that_are_partly_timed_have_none() {
     }
 }
 
+#[test]
+fn tables_without_rows_say_why() {
+    let mut profile = measured();
+    for node in profile.threads.iter_mut().flat_map(|t| &mut t.nodes) {
+        node.timed = 0;
+    }
+    for (timing, remedy) in [
+        (Timing::Adaptive, "--timing exact"),
+        (Timing::Exact, "--budget none"),
+    ] {
+        profile.header.timing = timing;
+        let text = table(&profile, &Options::default());
+        let line = format!("No method had all its calls timed; run again with {remedy}\n");
+        assert!(text.ends_with(&line), "{text}");
+    }
+    profile.threads.clear();
+    let text = table(&profile, &Options::default());
+    assert!(
+        text.ends_with("No instrumented method was called\n"),
+        "{text}"
+    );
+}
+
 /// Calls under way when the profile is written are not timed.
 #[test]
 fn a_few_calls_may_be_untimed() {

@@ -13,7 +13,7 @@ use crate::analysis::options::Options;
 use crate::analysis::view::View;
 use crate::format::bounds::{FEWER, fewer};
 use crate::format::notes::{measured, write_sentences};
-use crate::model::Profile;
+use crate::model::{Profile, Timing};
 
 /// The titles of [`Latency::percentiles`], and the order in which columns are dropped if there is no room.
 const COLUMNS: [(&str, u8); 5] = [("p50", 0), ("p90", 2), ("p99", 0), ("p99.9", 1), ("max", 0)];
@@ -30,13 +30,13 @@ pub fn write_latencies(
 ) -> io::Result<()> {
     let view = View::of_calls(profile, options);
     program(profile, options, out)?;
-    let rows: Vec<(Row, Latency)> = view
-        .rows(options.sort)
-        .into_iter()
-        .filter_map(|row| Some((row, *view.latencies.get(&row.method)?)))
+    let called = view.rows(options.sort);
+    let rows: Vec<(Row, Latency)> = called
+        .iter()
+        .filter_map(|row| Some((*row, *view.latencies.get(&row.method)?)))
         .collect();
     if rows.is_empty() {
-        return writeln!(out, "{}", no_rows(&view, options));
+        return writeln!(out, "{}", no_rows(&view, &called, options));
     }
     let facts = [
         units::time(profile.header.duration_ns as f64),
@@ -81,11 +81,22 @@ pub fn write_latencies(
     write_sentences(remarks, options.width, out)
 }
 
-/// The line in place of a table that would have no row.
-fn no_rows(view: &View<'_>, options: &Options<'_>) -> &'static str {
+/// The line in place of a table that would have no row. `called` has the methods that were called.
+fn no_rows(view: &View<'_>, called: &[Row], options: &Options<'_>) -> &'static str {
+    let ranges = &view.profile.latencies;
+    let has_ranges = |row: &Row| {
+        // With a focus, the rows of callers are there, too.
+        let method = &view.methods[row.method as usize];
+        let found = ranges.binary_search_by_key(&row.method, |range| range.method);
+        found.is_ok() && options.focus.is_none_or(|focus| focus(method))
+    };
     if options.thread.is_some() {
         "Durations of calls are of all threads together; leave out --thread"
-    } else {
+    } else if !called.iter().any(has_ranges) {
         nothing(view, options)
+    } else if view.profile.header.timing == Timing::Exact {
+        "No method had all its calls timed; run again with --budget none"
+    } else {
+        "No method had all its calls timed; run again with --timing exact"
     }
 }
