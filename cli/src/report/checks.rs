@@ -133,6 +133,11 @@ impl ReportArgs {
         if *sort == Sort::P99 && !is_shown {
             bail!("--sort {word}: the table of methods has no such column; add --latencies");
         }
+        if *sort == Sort::P99 && self.diff && self.format == Format::Html {
+            bail!(
+                "--sort {word}: a page of differences has no such column; it works with --format table or json"
+            );
+        }
         if matches!(sort, Sort::Total | Sort::Mean | Sort::P99) && !has_times {
             bail!(
                 "--sort {word}: allocations can be sorted by bytes, objects or name, locks by calls"

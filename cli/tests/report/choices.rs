@@ -183,6 +183,14 @@ fn options_without_effect_are_refused() {
         "",
         &["error: --latencies has no effect on --format json; it works with table"],
     );
+    report(&[
+        "--diff", "a.pb.gz", "b.pb.gz", "--sort", "p99", "--format", "html",
+    ])
+    .expect(
+        1,
+        "",
+        &["error: --sort p99: a page of differences has no such column; it works with --format table or json"],
+    );
     report(&["--diff", "a.pb.gz", "b.pb.gz", "--explain"]).expect(
         1,
         "",

@@ -45,7 +45,7 @@ const COLUMNS = [
   ...(difference ? [CHANGE_OF_CALLS] : []),
   ...(sampled && !difference ? SAMPLED : [{ title: COUNTED, value: ({ now }) => now.calls, cell: ({ now, since }) => (since === undefined ? "" : "‡") + grouped.format(now.calls) }]),
   ...(counts || difference || sampled ? [] : [{ title: "mean", minor: true, value: ({ now }) => meanOf(now) ?? 0, cell: ({ now }) => meanText(now) }]),
-  { title: "p99", minor: true, value: ({ latency }) => latency?.percentiles[P99] ?? -1, cell: ({ latency }) => (latency ? `${latency.isPartial ? "†" : ""}${time(latency.percentiles[P99])}` : "–"), when: (rows) => rows.some(({ latency }) => latency) },
+  ...(difference ? [] : [{ title: "p99", minor: true, value: ({ latency }) => latency?.percentiles[P99] ?? -1, cell: ({ latency }) => (latency ? `${latency.isPartial ? "†" : ""}${time(latency.percentiles[P99])}` : "–"), when: (rows) => rows.some(({ latency }) => latency) }]),
   { title: "method", value: ({ method }) => methods.name[method], cell: ({ method }) => element("td", {}, nameOf(method)) },
 ];
 
