@@ -4,8 +4,10 @@ mod common;
 
 use common::{measured, small, text};
 use loadhook_profile::Timing;
+use loadhook_profile::analysis::diff::methods::compare;
 use loadhook_profile::analysis::picture::Picture;
-use loadhook_profile::format::{Format, Options, page_data, write_latencies};
+use loadhook_profile::format::diff::methods::write;
+use loadhook_profile::format::{Format, Options, Sort, page_data, write_latencies};
 use loadhook_profile::{LatencyRange, Method, MethodCalls, Profile, merge, since};
 use serde_json::{Value, json};
 
@@ -179,6 +181,28 @@ fn the_live_view_marks_percentiles_of_a_part() {
     let (find, is_partial) = p99("DiscountTableLookup.find");
     assert!(find.is_some_and(|ns| ns > 0.0) && is_partial);
     assert_eq!(p99("Main.main"), (None, false));
+}
+
+#[test]
+fn differences_explain_their_marks() {
+    let profiles = [measured()];
+    let text = |sort| {
+        let options = Options {
+            sort,
+            ..Options::default()
+        };
+        let compared =
+            compare([&profiles, &profiles], &options).expect("the profile has one clock");
+        let mut out = Vec::new();
+        write(&compared, &options, &mut out).expect("writing to memory cannot fail");
+        String::from_utf8(out).expect("the text is UTF-8")
+    };
+    let by_p99 = text(Sort::P99);
+    let words: Vec<&str> = by_p99.split_whitespace().collect();
+    let line = "† percentiles of a part of the calls, of the first such method 8,000 of 9,000:";
+    assert!(words.join(" ").contains(line), "{by_p99}");
+    let by_total = text(Sort::Total);
+    assert!(!by_total.contains('†'), "{by_total}");
 }
 
 fn ranges(method: u32, counts: &[(u16, u64)]) -> Vec<LatencyRange> {

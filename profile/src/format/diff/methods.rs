@@ -10,7 +10,7 @@ use super::{groups, sentences};
 use crate::analysis::diff::Verdict;
 use crate::analysis::diff::methods::{Change, Comparison, Cost, Quantity};
 use crate::analysis::options::Options;
-use crate::format::bounds::{FEWER, mark};
+use crate::format::bounds::{FEWER, fewer, mark};
 use crate::format::json::latency;
 use crate::format::notes::{measured, write_sentences};
 use crate::format::table::columns::{Column, fitted, text_table};
@@ -34,17 +34,21 @@ pub fn write(
         return writeln!(out, "No instrumented method was called on either side");
     }
     head(comparison, options, out)?;
-    let left = if comparison.plan.is_tested() {
+    let shown = if comparison.plan.is_tested() {
         of_several_runs(comparison, options, out)?
     } else {
         of_single_runs(comparison, options, out)?
     };
+    let left = comparison.changes.len() - shown.len();
     if left > 0 {
         let methods = units::counted(left as u64, "more method", "more methods");
         writeln!(out, "      {methods}")?;
     }
     writeln!(out)?;
     write_sentences(&comparison.waiting, options.width, out)?;
+    if comparison.quantity == Quantity::P99 {
+        write_sentences(partial(&shown), options.width, out)?;
+    }
     let plan = &comparison.plan;
     if !plan.is_tested() && comparison.times().is_some() {
         let noise =
@@ -102,12 +106,24 @@ fn mark_of(quantity: Quantity, cost: &Cost) -> &'static str {
     }
 }
 
-/// Writes changes with their ratios; returns the number of methods that are not listed.
-fn of_several_runs(
-    comparison: &Comparison,
+/// The explanation of the mark of percentiles of a part of the calls, if a method has it.
+fn partial(shown: &[&Change]) -> Option<String> {
+    let mut costs = shown
+        .iter()
+        .flat_map(|change| change.before.iter().chain(&change.after));
+    costs.find_map(|cost| {
+        let latency = cost.latency?;
+        let is_partial = latency.is_partial(cost.calls);
+        is_partial.then(|| fewer(latency.calls, cost.calls))
+    })
+}
+
+/// Writes changes with their ratios; returns the changes that are listed.
+fn of_several_runs<'c>(
+    comparison: &'c Comparison,
     options: &Options<'_>,
     out: &mut dyn Write,
-) -> io::Result<usize> {
+) -> io::Result<Vec<&'c Change>> {
     let changes = &comparison.changes;
     let quantity = comparison.quantity;
     let small = match quantity {
@@ -156,7 +172,7 @@ fn of_several_runs(
     let verdicts: Vec<Verdict> = shown.iter().map(|c| c.judgement.verdict).collect();
     let columns = fitted(columns, &names, options.width);
     groups::write(&columns, "method", &names, &verdicts, options.width, out)?;
-    Ok(changes.len() - shown.len())
+    Ok(shown)
 }
 
 /// The calls of a side; `–` if a method's calls were not counted.
@@ -179,12 +195,12 @@ fn calls(side: &[Cost]) -> String {
     }
 }
 
-/// Writes calls, then times; returns the number of methods that are not listed.
-fn of_single_runs(
-    comparison: &Comparison,
+/// Writes calls, then times; returns the changes that are listed.
+fn of_single_runs<'c>(
+    comparison: &'c Comparison,
     options: &Options<'_>,
     out: &mut dyn Write,
-) -> io::Result<usize> {
+) -> io::Result<Vec<&'c Change>> {
     let all = &comparison.changes;
     let shown = &all[..all.len().min(options.top.unwrap_or(usize::MAX))];
     let cells = |cell: &dyn Fn(&Change) -> String| shown.iter().map(cell).collect::<Vec<_>>();
@@ -208,7 +224,7 @@ fn of_single_runs(
     let names: Vec<&str> = shown.iter().map(|change| &*change.name).collect();
     let columns = fitted(columns, &names, options.width);
     text_table(&columns, "method", &names, options.width, out)?;
-    Ok(all.len() - shown.len())
+    Ok(shown.iter().collect())
 }
 
 /// The difference of calls in percent. Times are not exact enough for a percentage.
