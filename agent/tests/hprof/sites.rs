@@ -70,12 +70,19 @@ fn check(feature: u32, option: &str) -> Result<()> {
         );
     }
     let copies = total("HprofSites$Clonable Object.clone Clonable.copy");
+    // JDK 11 does not report the objects of one loader, which follow an array too large for the thread's buffer.
+    let unreported = if feature == 11 { 100 } else { 0 };
+    for name in ["Leaving", "Passing"] {
+        let found = total(&format!("java.lang.Thread[] {name}.run"));
+        ensure!(
+            (6_000 - unreported..=6_000).contains(&found[0]) && found[1] == 0,
+            "JDK {feature}: {name}.run: {found:?}"
+        );
+    }
     for (place, expected) in [
         ("HprofSites$Clonable HprofSites.keep", [7_000, 7_000]),
         ("HprofSites$OfReflection ", [6_000, 1]),
         ("HprofSites$OfThread ", [THREADS, 1]),
-        ("java.lang.Thread[] Leaving.run", [6_000, 0]),
-        ("java.lang.Thread[] Passing.run", [6_000, 0]),
     ] {
         let found = total(place);
         ensure!(
