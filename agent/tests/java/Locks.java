@@ -106,7 +106,7 @@ public final class Locks {
             }
         }
         // The agent asks for the holder of a lock when a thread has waited for a while.
-        Thread.sleep(100);
+        Thread.sleep(400);
         return threads;
     }
 
