@@ -29,27 +29,22 @@ pub(crate) fn looping(feature: u32, options: &[&str]) -> Held {
     Held::wait(command.arg("watched.Looping"))
 }
 
-/// Returns the processor time of the thread that loops, in hundredths of a second (proc_pid_stat(5)).
-fn looped(pid: &str) -> u64 {
-    let threads = fs::read_dir(format!("/proc/{pid}/task")).expect("the process is alive");
+/// Returns the processor time of the thread that loops, in hundredths of a second (proc_pid_stat(5)); `None` before the
+/// thread has its name.
+fn looped(pid: &str) -> Option<u64> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
     let stats = threads.flatten().map(|thread| thread.path().join("stat"));
     let mut stats = stats.filter_map(|stat| fs::read_to_string(stat).ok());
-    let stat = stats.find(|stat| stat.contains(" (looping) "));
-    let stat = stat.expect("the thread is alive");
-    let ticks = stat
-        .rsplit(')')
-        .next()
-        .and_then(|rest| rest.split_whitespace().nth(11));
-    ticks
-        .and_then(|ticks| ticks.parse().ok())
-        .expect("a number")
+    let stat = stats.find(|stat| stat.contains(" (looping) "))?;
+    let after_name = stat.rsplit(')').next()?;
+    after_name.split_whitespace().nth(11)?.parse().ok()
 }
 
 /// Waits until the program has looped for another 0.1 s of processor time, however busy the machine is. `pid` is the
 /// JVM's process id, which differs from that of `jvm` if the JVM is in a container.
 pub(crate) fn works(jvm: &Held, pid: &str) {
-    let before = looped(pid);
-    until(&jvm.0, || looped(pid) >= before + 10);
+    let before = looped(pid).unwrap_or(0);
+    until(&jvm.0, || looped(pid) >= Some(before + 10));
 }
 
 /// Makes the command `loadhook attach PID -o p.pb.gz OPTION…`.
