@@ -23,7 +23,7 @@ const MOST: usize = 1 << 22;
 /// The memory that a key takes beside its words, as a number of words.
 const ENTRY: usize = 8;
 
-/// What is known of the stacks with a key.
+/// The node of the stacks with a key, and whether and how long to believe it.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     node: Option<u32>,

@@ -380,8 +380,13 @@ unsafe extern "system" fn object_alloc(
         class: Local::new(class),
         size,
     };
+    // The JVM tells of some objects after the method that made them has failed. The exception is the program's.
     // SAFETY: the JVM passes this thread's environment.
-    unsafe { on_event(env, |agent, jni| events::object_alloc(agent, jni, event)) }
+    unsafe {
+        on_event(env, |agent, jni| {
+            jni.without_exception(|| events::object_alloc(agent, jni, event));
+        })
+    }
 }
 
 unsafe extern "system" fn garbage_collection_start(_jvmti: *mut c_void) {
