@@ -1,5 +1,6 @@
 //! Compares the code with the map: the crates and their dependencies must be those listed in
 //! `docs/dev/architecture.md`, and the files of a crate must not use each other in circles.
+//! The documents are checked in `documents.rs`.
 //!
 //! The second test reads only Rust. The tracker's Java classes are one package and may use each
 //! other, and so may the scripts of a page, which are one program.
@@ -14,6 +15,7 @@ use loadhook_testkit::{paths, process};
 use serde_json::Value;
 
 mod circles;
+mod documents;
 mod modules;
 
 /// A crate of the workspace, from `cargo metadata`.
