@@ -64,6 +64,20 @@ impl Agent {
         self.instrumentation.hook.options()
     }
 
+    /// Returns whether the class-load hook is enabled while nothing is paused.
+    pub(crate) fn has_hook(&self) -> bool {
+        let selects_none = self.instrumentation.hook.watch().filter.selects_none();
+        (self.options().rewrites() && !selects_none) || self.sees_redefinitions()
+    }
+
+    /// Returns whether the class-load hook is enabled for allocations, also if it changes no class. It tells of
+    /// redefinitions, after which a [key](crate::jvm::sampling::StackKey) with an interpreted method may name another
+    /// one. An attached agent does not know the redefinitions before it came, so those of later do not help it.
+    pub(crate) fn sees_redefinitions(&self) -> bool {
+        let uses_keys = self.samples.as_ref().is_some_and(Samples::uses_keys);
+        uses_keys && !self.hidden_classes.is_attached()
+    }
+
     /// The parts that a profile is assembled from; `None` before `VMStart`.
     pub(crate) fn sources(&self) -> Option<Sources<'_>> {
         Some(Sources {

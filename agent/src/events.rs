@@ -14,11 +14,9 @@ use crate::control::thread::{self as control, Leave};
 use crate::instrument::pace::Pace;
 use crate::instrument::{hidden_classes, retransform};
 use crate::jvm::jni::Jni;
-use crate::jvm::jvmti::VmBuffer;
 use crate::jvm::reference::Local;
 use crate::jvm::sys::event;
 use crate::monitor_events::{self, MONITOR_EVENTS};
-use crate::monitors::lock_support;
 use crate::net::{Connection, commands};
 use crate::sampler::Sampler;
 use crate::snapshot::stream::Answer;
@@ -263,21 +261,27 @@ fn begin_instrumenting(
     {
         diagnostics::once(&format!("allocations are not sampled: {error}"));
     }
+    // Without the event, the JVM loads classes faster. An order that includes classes enables it.
+    let has_hook = agent.has_hook();
+    let enabled = if has_hook {
+        agent.jvmti.notify(event::CLASS_FILE_LOAD_HOOK, true)
+    } else {
+        Ok(())
+    };
+    // An attached agent, and one whose hook is enabled later, knows nothing of the redefinitions before.
+    if has_hook && enabled.is_ok() && !agent.hidden_classes.is_attached() {
+        agent.instrumentation.redefinitions.begin_to_see_all();
+    }
     if !options.rewrites() {
         return AttachFigures::default();
     }
-    // Without the event, the JVM loads classes faster. An order that includes classes enables it.
-    let selects_none = agent.instrumentation.hook.watch().filter.selects_none();
-    if !selects_none && let Err(error) = agent.jvmti.notify(event::CLASS_FILE_LOAD_HOOK, true) {
+    if let Err(error) = enabled {
         diagnostics::once(&format!(
             "the JVM offers no class-load hook ({error}); nothing is instrumented"
         ));
         return AttachFigures::default();
     }
-    // An attached agent, and one whose hook is enabled later, knows nothing of the redefinitions before.
-    if !selects_none && !agent.hidden_classes.is_attached() {
-        agent.instrumentation.redefinitions.begin_to_see_all();
-    }
+    let selects_none = agent.instrumentation.hook.watch().filter.selects_none();
     // If calls are only counted, the calls of a virtual thread count for its carrier, so its end does not matter. A JVM
     // without this event has no virtual threads.
     if options.timing != Some(Timing::Sampled) || options.counts_allocations() {
@@ -306,63 +310,6 @@ fn begin_instrumenting(
         diagnostics::once(&format!("{JVM_OBJECTS_NOT_COUNTED}: {error}"));
     }
     figures
-}
-
-/// Handles `ClassFileLoadHook`. `is_loaded` is true if the class is loaded already and is about to be redefined.
-pub(crate) fn class_file_load(
-    agent: &'static Agent,
-    jni: Jni<'_>,
-    loader: Local<'_>,
-    name: &[u8],
-    is_loaded: bool,
-    bytes: &[u8],
-) -> Option<VmBuffer> {
-    if is_loaded {
-        agent.instrumentation.redefinitions.note();
-    }
-    let mut instrumented = instrumented(agent, jni, loader, name, is_loaded, bytes);
-    if name == lock_support::NAME && monitor_events::probes_parks(agent) {
-        let bytes = match &mut instrumented {
-            Some(class) => class.as_mut(),
-            None => bytes,
-        };
-        if let Some(class) = lock_support::with_probes(agent.jvmti, bytes) {
-            return Some(class);
-        }
-    }
-    instrumented
-}
-
-/// A class with the probes that count and time calls; `None` if it has none.
-fn instrumented(
-    agent: &Agent,
-    jni: Jni<'_>,
-    loader: Local<'_>,
-    name: &[u8],
-    is_loaded: bool,
-    bytes: &[u8],
-) -> Option<VmBuffer> {
-    let takes_orders = agent.options().settings.control;
-    // An order may change the choice of methods while the class is being loaded. So the class is noted first, and the
-    // choice is read after it: either the order waits for the class, or the class gets the new choice.
-    if !is_loaded && takes_orders {
-        agent.instrumentation.note_under_way(loader, name, bytes);
-    }
-    let watch = agent.instrumentation.hook.watch();
-    if !name.is_empty() && !watch.may_name(name) {
-        return None;
-    }
-    let origin = agent.instrumentation.origin(jni, loader, name);
-    agent.instrumentation.forget_unloaded(jni);
-    let allocate = |len| agent.jvmti.allocate(len);
-    // Without orders, only an agent that leaves looks for classes, and only for those with probes.
-    if !is_loaded && !takes_orders && watch.wants(origin) {
-        agent.instrumentation.note_under_way(loader, name, bytes);
-    }
-    agent
-        .instrumentation
-        .hook
-        .instrument(origin, bytes, allocate)
 }
 
 /// Handles `VirtualThreadEnd`.

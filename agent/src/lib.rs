@@ -8,6 +8,7 @@ mod agent;
 mod allocations;
 mod attach;
 mod budget;
+mod class_load;
 mod control;
 mod diagnostics;
 mod end;

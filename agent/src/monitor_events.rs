@@ -37,7 +37,7 @@ pub(crate) fn begin(agent: &'static Agent, monitors: &Monitors, jni: Jni<'_>) {
     if let Some(tracker) = agent.tracker.get() {
         link(agent, tracker, jni);
     }
-    if !monitors.begin_parks(agent.jvmti, jni, has_hook(agent)) {
+    if !monitors.begin_parks(agent.jvmti, jni, agent.has_hook()) {
         parks_are_not_seen(option);
     }
 }
@@ -54,7 +54,7 @@ pub(crate) fn pause_changes(agent: &'static Agent, jni: Jni<'_>) {
         return;
     };
     // The choice of methods is empty in a pause, but the hook is needed afterwards.
-    let keeps_hook = agent.options().rewrites();
+    let keeps_hook = agent.options().rewrites() || agent.has_hook();
     let mut is_done = false;
     // The gate is released, because the end of the JVM waits for it, and transformers of other agents may run long.
     agent.gate.release_during(|| {
@@ -92,12 +92,6 @@ fn link(agent: &'static Agent, tracker: &'static TrackerClient, jni: Jni<'_>) {
             "waits for locks of java.util.concurrent are not seen: no thread can be started",
         );
     }
-}
-
-/// Returns whether the class file hook is enabled, because classes are instrumented.
-fn has_hook(agent: &Agent) -> bool {
-    let hook = &agent.instrumentation.hook;
-    hook.options().rewrites() && !hook.watch().filter.selects_none()
 }
 
 /// Handles `MonitorWait`.

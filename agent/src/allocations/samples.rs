@@ -210,6 +210,11 @@ impl Samples {
         });
     }
 
+    /// Returns whether stacks are known by their keys.
+    pub(crate) fn uses_keys(&self) -> bool {
+        self.keys.get().is_some()
+    }
+
     /// Returns whether the events are enabled.
     pub(crate) fn has_begun(&self) -> bool {
         self.has_begun.load(Ordering::Relaxed)

@@ -1,0 +1,68 @@
+//! The handler of the class-load hook.
+
+use crate::agent::Agent;
+use crate::jvm::jni::Jni;
+use crate::jvm::jvmti::VmBuffer;
+use crate::jvm::reference::Local;
+use crate::monitor_events;
+use crate::monitors::lock_support;
+
+/// Handles `ClassFileLoadHook`. `is_loaded` is true if the class is loaded already and is about to be redefined.
+pub(crate) fn class_file_load(
+    agent: &'static Agent,
+    jni: Jni<'_>,
+    loader: Local<'_>,
+    name: &[u8],
+    is_loaded: bool,
+    bytes: &[u8],
+) -> Option<VmBuffer> {
+    if is_loaded {
+        agent.instrumentation.redefinitions.note();
+    }
+    let mut class = None;
+    if agent.options().rewrites() {
+        class = instrumented(agent, jni, loader, name, is_loaded, bytes);
+    }
+    if name == lock_support::NAME && monitor_events::probes_parks(agent) {
+        let bytes = match &mut class {
+            Some(class) => class.as_mut(),
+            None => bytes,
+        };
+        if let Some(class) = lock_support::with_probes(agent.jvmti, bytes) {
+            return Some(class);
+        }
+    }
+    class
+}
+
+/// A class with the probes that count and time calls; `None` if it has none.
+fn instrumented(
+    agent: &Agent,
+    jni: Jni<'_>,
+    loader: Local<'_>,
+    name: &[u8],
+    is_loaded: bool,
+    bytes: &[u8],
+) -> Option<VmBuffer> {
+    let takes_orders = agent.options().settings.control;
+    // An order may change the choice of methods while the class is being loaded. So the class is noted first, and the
+    // choice is read after it: either the order waits for the class, or the class gets the new choice.
+    if !is_loaded && takes_orders {
+        agent.instrumentation.note_under_way(loader, name, bytes);
+    }
+    let watch = agent.instrumentation.hook.watch();
+    if !name.is_empty() && !watch.may_name(name) {
+        return None;
+    }
+    let origin = agent.instrumentation.origin(jni, loader, name);
+    agent.instrumentation.forget_unloaded(jni);
+    let allocate = |len| agent.jvmti.allocate(len);
+    // Without orders, only an agent that leaves looks for classes, and only for those with probes.
+    if !is_loaded && !takes_orders && watch.wants(origin) {
+        agent.instrumentation.note_under_way(loader, name, bytes);
+    }
+    agent
+        .instrumentation
+        .hook
+        .instrument(origin, bytes, allocate)
+}
