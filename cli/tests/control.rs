@@ -56,7 +56,7 @@ fn all_orders(folder: &Path, pid: &str) {
     again.expect(0, "", &[&now]);
     ctl(folder, pid, &["exclude", "other.**"]).expect(0, "", &["exclude other.**\n"]);
     let covered = ctl(folder, pid, &["include", "other.Class"]);
-    let note = "loadhook: note: other.** is excluded, and with it other.Class; ";
+    let note = "loadhook: note: other.Class stays excluded, because other.** is; ";
     covered.expect(0, "", &[note]);
     ctl(folder, pid, &["exclude", "other.Class"]).expect(
         0,

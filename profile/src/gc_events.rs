@@ -212,8 +212,8 @@ pub enum Fault {
 }
 
 impl HeapModel {
-    /// A model that drops a group with its last live object. [`Amounts::allocated`] then starts
-    /// again from 0. Its memory is bounded by the largest number of objects alive at a time.
+    /// Returns a model that drops a group with its last live object. [`Amounts::allocated`] then
+    /// starts again from 0. Its memory is bounded by the largest number of objects alive at a time.
     pub fn of_live_objects() -> Self {
         HeapModel {
             forgets: true,
@@ -221,22 +221,22 @@ impl HeapModel {
         }
     }
 
-    /// The number of live objects.
+    /// Returns the number of live objects.
     pub fn objects(&self) -> usize {
         self.objects.len() + self.covered.len()
     }
 
-    /// The number of live objects in an arena; `None` if there is no such arena.
+    /// Returns the number of live objects in an arena; `None` if there is no such arena.
     pub fn objects_in(&self, arena: ArenaId) -> Option<usize> {
         self.arenas.get(&arena).copied()
     }
 
-    /// The objects, in no order.
+    /// Returns the objects, in no order.
     pub fn ids(&self) -> impl Iterator<Item = ObjectId> {
         self.objects.keys().copied()
     }
 
-    /// The group of an object; `None` if it is not alive.
+    /// Returns the group of an object; `None` if it is not alive.
     pub fn group(&self, object: ObjectId) -> Option<ObjectGroup> {
         let first = self.covered.get(&object);
         let object = first.or_else(|| self.objects.get(&object))?;
@@ -250,8 +250,8 @@ impl HeapModel {
         object.map(|object| object.label = label).is_some()
     }
 
-    /// The number that [`set_label`](Self::set_label) gave an object; 0 if it gave none. `None` if the object is not
-    /// alive.
+    /// Returns the number that [`set_label`](Self::set_label) gave an object; 0 if it gave none. `None` if the object
+    /// is not alive.
     pub fn label(&self, object: ObjectId) -> Option<u32> {
         let first = self.covered.get(&object);
         let object = first.or_else(|| self.objects.get(&object))?;
@@ -293,7 +293,8 @@ impl HeapModel {
         applied.map_err(|fault| HeapError { position, fault })
     }
 
-    /// The sums of all groups with the same `key`: their arena, class or site, or several of these.
+    /// Returns the sums of all groups with the same `key`: their arena, class or site, or several
+    /// of these.
     pub fn amounts_by<K: Ord>(&self, key: impl Fn(ObjectGroup) -> K) -> BTreeMap<K, Amounts> {
         let mut sums = BTreeMap::<K, Amounts>::new();
         for (group, amounts) in &self.amounts {

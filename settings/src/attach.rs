@@ -20,14 +20,15 @@ use thiserror::Error;
 /// The text that makes the agent of a JVM write its profile and leave.
 pub const DETACH: &str = "detach";
 
-/// The reasons for which an agent does not attach or detach, by the number that loading it returns.
+/// The reason why an agent does not attach or detach, with the number that the JVM returns for
+/// loading the agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// The agent could not begin. The answer, or else the JVM's standard error, has the reason.
     Failed = 100,
-    /// There is no agent that could leave.
+    /// An agent shall leave, but the JVM has none.
     NotWatched = 101,
-    /// There is an agent already.
+    /// An agent shall attach, but the JVM already has one.
     Watched = 102,
 }
 
@@ -39,10 +40,10 @@ impl Refusal {
     }
 }
 
-/// Classes that were loaded before the agent, and the pauses in which the JVM changed them.
+/// Loaded classes that the JVM changed, and the pauses of the program that the changes took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AttachFigures {
-    /// Number of changed classes.
+    /// Number of classes that the JVM changed.
     pub classes: u64,
     /// Number of pauses.
     pub batches: u64,
@@ -57,7 +58,7 @@ pub struct AttachFigures {
 /// A line of the agent's answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AnswerLine {
-    /// All classes that were loaded before are changed.
+    /// All classes that were loaded before the agent have been changed.
     Attached(AttachFigures),
     /// A message that an agent otherwise prints on standard error.
     Note(String),
@@ -65,7 +66,7 @@ pub enum AnswerLine {
     Error(String),
     /// The name of the profile that was written, as the JVM sees it.
     Profile(String),
-    /// The last line: nothing of the agent is at work any more.
+    /// The last line: the agent has stopped all its work.
     Left,
 }
 

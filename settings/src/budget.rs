@@ -25,11 +25,11 @@ pub enum ProbeBudget {
 
 /// The error for a text that is not a [`ProbeBudget`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("expected a number of percent from 1 to {MOST}, or none")]
+#[error("expected a percentage from 1 to {MOST}, or the word `none`")]
 pub struct ProbeBudgetError;
 
 impl ProbeBudget {
-    /// Returns the budget of `percent` percent; `None` if that is out of bounds.
+    /// Returns the budget of `percent` percent; `None` if it is not from 1 to 10,000.
     pub fn from_percent(percent: u32) -> Option<ProbeBudget> {
         (1..=MOST)
             .contains(&percent)

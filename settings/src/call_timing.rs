@@ -10,7 +10,7 @@ use thiserror::Error;
 /// The way in which calls are recorded: the value of the options `timing=` and `--timing`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallTiming {
-    /// `sampled`, `adaptive`, `exact` or `count`: calls are counted, and timed in this way.
+    /// `sampled`, `adaptive`, `exact` or `count`: calls are recorded with this timing.
     Record(Timing),
     /// `none`: calls are not recorded.
     None,

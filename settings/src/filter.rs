@@ -56,7 +56,7 @@ impl Filter {
         }
     }
 
-    /// Returns whether nothing is selected, for all classes.
+    /// Returns whether the filter selects nothing at all.
     pub fn selects_none(&self) -> bool {
         self.selects_none
     }
@@ -81,8 +81,8 @@ impl Filter {
     }
 
     /// Returns a filter without the methods that this pattern names. An equal pattern to include is
-    /// removed; without the last pattern to include, nothing is selected. Otherwise an exclusion is
-    /// added, because another pattern to include may name the same methods.
+    /// removed; if it was the last one, nothing is selected. Otherwise an exclusion is added,
+    /// because another pattern to include may name the same methods.
     pub fn with_excluded(&self, pattern: Pattern) -> Filter {
         let mut filter = self.clone();
         if remove(&mut filter.include, &pattern) && filter.include.is_empty() {
@@ -93,7 +93,8 @@ impl Filter {
         filter
     }
 
-    /// Returns an exclusion that surely names classes of this pattern; `None` if there is none.
+    /// Returns an exclusion that surely names classes which `pattern` names too; `None` if there is
+    /// none.
     pub fn exclusion_of(&self, pattern: &Pattern) -> Option<&Pattern> {
         self.excluded().find(|exclusion| exclusion.covers(pattern))
     }
@@ -218,14 +219,14 @@ impl Filter {
     }
 }
 
-/// Adds a pattern that is not there yet.
+/// Adds a pattern, unless `patterns` already has it.
 fn add(patterns: &mut Vec<Tracked>, pattern: Pattern) {
     if !patterns.iter().any(|it| it.pattern == pattern) {
         patterns.push(pattern.into());
     }
 }
 
-/// Removes a pattern. Returns false if it is not there.
+/// Removes a pattern. Returns false if `patterns` does not have it.
 fn remove(patterns: &mut Vec<Tracked>, pattern: &Pattern) -> bool {
     let before = patterns.len();
     patterns.retain(|it| it.pattern != *pattern);

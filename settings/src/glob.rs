@@ -2,7 +2,7 @@
 
 use loadhook_rewrite::symbol::modified_utf8;
 
-/// A sequence of literal bytes, as class files have them, and wildcards.
+/// A sequence of wildcards and of literal bytes in modified UTF-8 (JVMS §4.4.7).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Glob(Vec<Part>);
 

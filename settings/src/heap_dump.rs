@@ -36,7 +36,7 @@ pub enum HeapDumpRequestError {
     #[error("an agent that is attached for a heap dump takes no other option than max-memory=")]
     OtherOptions,
     /// The value of `max-memory=` is not a number.
-    #[error("{0}: expected a number")]
+    #[error("{0}: expected a number of bytes")]
     NoNumber(String),
     /// An option is missing.
     #[error("{0} is missing")]
@@ -95,7 +95,7 @@ pub struct TagMemory {
 /// Last line of the answer: how the dump ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DumpOutcome {
-    /// The dump is complete, except for this number of arrays that were cut off.
+    /// The dump is complete, except for arrays that were cut off.
     Done {
         /// Number of arrays that did not fit into a record.
         cut: u64,
@@ -123,7 +123,7 @@ impl fmt::Display for DumpOutcome {
 }
 
 impl TagMemory {
-    /// Finds the line in an answer; `None` while it is not completely written.
+    /// Finds the line `counted` in an answer; `None` while the line is not completely written.
     pub fn find(answer: &str) -> Option<TagMemory> {
         let mut lines = answer.split_inclusive('\n');
         let line = lines.find_map(|line| line.strip_prefix("counted "))?;
@@ -138,7 +138,7 @@ impl TagMemory {
 }
 
 impl DumpOutcome {
-    /// Finds the last line in an answer.
+    /// Finds the line `done`, `refused` or `fault` in an answer.
     pub fn find(answer: &str) -> Option<DumpOutcome> {
         answer.lines().find_map(|line| {
             let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
@@ -177,7 +177,7 @@ mod tests {
         assert!(!HeapDumpRequest::is_meant("file=heap-dump=x,include=a"));
         assert_eq!(fault("heap-dump=x"), "max-memory=BYTES is missing");
         assert_eq!(fault("max-memory=1"), "heap-dump=FILE is missing");
-        assert_eq!(fault("max-memory=1k"), "max-memory=1k: expected a number");
+        assert_eq!(fault("max-memory=1k"), "max-memory=1k: expected a number of bytes");
     }
 
     #[test]

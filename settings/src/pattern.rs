@@ -167,8 +167,8 @@ impl Pattern {
         &self.text
     }
 
-    /// Returns whether the pattern names the class itself, and so all its methods.
-    /// With `any_part`, returns whether it may name the class or a method of it.
+    /// Returns whether the pattern names the class itself, and so all its methods. With `any_part`,
+    /// returns whether the pattern may name the class or one of its methods.
     pub(crate) fn names_class(&self, class: &ClassFile<'_>, any_part: bool) -> bool {
         match &self.subject {
             Subject::Annotation(glob) => {

@@ -103,7 +103,7 @@ pub fn simple_type_names<'t>(types: impl Iterator<Item = &'t str> + Clone) -> Ve
 /// Minimum number of columns for a name that is followed by the number of its loaders.
 const NARROWEST_IN_LOADERS: usize = 12;
 
-/// Shortens the name of a method, or of a place in one, to `width` columns of a terminal:
+/// Shortens the name of a method, or of a method with a line, to `width` columns of a terminal:
 /// `com.example.shop.web.Cart.add:21` becomes `com.…web.Cart.add:21`.
 ///
 /// Packages in the middle are removed first, then parameters, then the front of the name. The

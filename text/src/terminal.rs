@@ -1,4 +1,4 @@
-//! The terminal that a text is written to, and messages on it.
+//! The width of a terminal, and messages on standard error.
 
 use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
@@ -9,8 +9,8 @@ use unicode_width::UnicodeWidthStr;
 use crate::printable;
 use crate::width::folded;
 
-/// Returns the number of columns: the variable `COLUMNS`, otherwise those of the terminal `out`,
-/// otherwise `usual`.
+/// Returns the number of columns for a text: the environment variable `COLUMNS`, otherwise the
+/// width of the terminal `out`, otherwise `usual`.
 pub fn columns(out: impl AsFd, usual: usize) -> usize {
     let set = std::env::var("COLUMNS").ok();
     let set = set.and_then(|set| set.parse().ok());

@@ -21,7 +21,7 @@ pub(crate) fn tail(text: &str, width: usize) -> String {
     format!("…{}", reversed.chars().rev().collect::<String>())
 }
 
-/// Takes as many characters from the beginning as fit into `room` columns.
+/// Returns the first characters, as many as fit into `room` columns.
 pub(crate) fn fitting(chars: impl Iterator<Item = char>, mut room: usize) -> String {
     let fits = |char: &char| {
         let rest = room.checked_sub(char.width().unwrap_or(0));

@@ -88,7 +88,7 @@ impl<'a> Agent<'a> {
             Reply::Status(status) => status.namespace,
             Reply::Error(error) => bail!("{error}"),
             other => {
-                bail!("not a reply to the order status, so use the loadhook of the agent: {other}")
+                bail!("the agent's reply to the order status cannot be read; use a loadhook of the agent's version: {other}")
             }
         };
         if namespace.is_some_and(|namespace| jvm.pid_namespace() != Some(namespace)) {

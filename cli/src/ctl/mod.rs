@@ -96,7 +96,7 @@ pub(crate) fn run(args: &CtlArgs) -> Result<()> {
             Reply::Done => say!("loadhook: the agent has left process {}", args.pid),
             Reply::Error(error) => bail!("{error}"),
             other @ (Reply::Traced(_) | Reply::Latencies(_)) => {
-                bail!("not a reply to this order, so use the loadhook of the agent: {other}")
+                bail!("the agent's reply to this order cannot be read; use a loadhook of the agent's version: {other}")
             }
         }
     }

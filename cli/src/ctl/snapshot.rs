@@ -60,7 +60,7 @@ impl Snapshots {
             Reply::Done => {}
             Reply::Error(error) => return Ok(Snapshot::Refused(error)),
             other => bail!(
-                "not a reply to the order snapshot, so use the loadhook of the agent: {other}"
+                "the agent's reply to the order snapshot cannot be read; use a loadhook of the agent's version: {other}"
             ),
         }
         let mut profile = Vec::new();

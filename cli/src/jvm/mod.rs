@@ -315,7 +315,7 @@ impl Jvm {
             // Leave the file, since without it the JVM would print its stacks when it handles the
             // signal later.
             say!(
-                "loadhook: process {} has not reacted to SIGQUIT yet; the file {} stays in the folder of the process, or in /tmp, until it does",
+                "loadhook: process {} has not reacted to SIGQUIT yet; until it reacts, the file {} stays in its working folder or in /tmp",
                 self.process.pid,
                 trigger.name
             );

@@ -138,8 +138,8 @@ impl<'j> Live<'j> {
         }
     }
 
-    /// Tells a failure for good from one that may pass. If the JVM has not ended, an agent that was not reached may only
-    /// be busy. If the agent has left the JVM, the next call finds that out.
+    /// Classifies an error as final or passing. It is final if the JVM has ended. Otherwise the agent may only be busy;
+    /// if the agent has left the JVM, the next request fails and shows it.
     fn failure(&self, error: Error) -> Failure {
         if self.jvm.has_ended() {
             Failure::Gone(error)

@@ -80,7 +80,7 @@ fn publish(new: NewFolder, quiet: bool, progress: &Progress) -> Result<()> {
     if let Some(path) = foreign?.filter(|_| !quiet) {
         let path = path.display();
         say!(
-            "warning: {path} belonged to another user and now belongs to you, as do all other such files of the output; run loadhook as root to keep owners"
+            "warning: {path} belonged to another user; it and all files of other users in the output now belong to you; run loadhook as root to keep owners"
         );
     }
     Ok(())

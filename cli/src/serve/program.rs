@@ -134,7 +134,7 @@ impl Program {
                 inner.leave();
                 Said::done(format!("the agent has left process {}", self.jvm.pid()))
             }
-            Ok(other) => Said::refused(format!("not a reply to this order: {other}")),
+            Ok(other) => Said::refused(format!("the agent's reply to this order cannot be read; use a loadhook of the agent's version: {other}")),
             Err(Failure::Refused(reason)) => Said::refused(printable(&reason).into_owned()),
             Err(failure @ Failure::Gone(_)) => {
                 inner.fail(failure);
@@ -222,7 +222,8 @@ impl Inner {
         Ok(())
     }
 
-    /// Notes why there is no newer profile. If the agent is gone, ends the watching.
+    /// Notes why there is no newer profile. If the JVM has ended or the agent has left it, ends the
+    /// connection.
     fn fail(&mut self, failure: Failure) {
         match failure {
             Failure::Refused(reason) => self.problem = Some(printable(&reason).into_owned()),

@@ -141,7 +141,7 @@ impl<'j> Worker<'j> {
                 )
             }
             Reply::Error(error) => error,
-            other => format!("not a reply to this order: {other}"),
+            other => format!("the agent's reply to this order cannot be read; use a loadhook of the agent's version: {other}"),
         })
     }
 }

@@ -71,7 +71,7 @@ fn trace(
     match agent.ask(&Request::Trace(order.clone()))? {
         Reply::Changed(changed) => announce(pid, &changed),
         Reply::Error(error) => bail!("{error}"),
-        other => bail!("not a reply to the order trace: {other}"),
+        other => bail!("the agent's reply to the order trace cannot be read; use a loadhook of the agent's version: {other}"),
     }
     let deadline = args
         .duration
@@ -117,7 +117,7 @@ fn tell_end(jvm: &Jvm, failed: Result<Reply>, stop: &Noted) {
     }
     let reason = match failed {
         Ok(Reply::Error(error)) => error,
-        Ok(other) => format!("not a reply to the order traced: {other}"),
+        Ok(other) => format!("the agent's reply to the order traced cannot be read; use a loadhook of the agent's version: {other}"),
         Err(error) => format!("{error:#}"),
     };
     say!("loadhook: the trace of process {pid} ends: {reason}");

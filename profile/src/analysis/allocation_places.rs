@@ -30,7 +30,7 @@ pub(crate) struct Amounts {
     unsized_objects: [f64; 2],
 }
 
-/// The sites in the threads and methods that the options choose.
+/// Returns the sites in the threads and methods that the options choose.
 pub(crate) fn chosen_sites<'a>(
     profile: &'a Profile,
     allocations: &'a Allocations,
@@ -47,7 +47,7 @@ pub(crate) fn chosen_sites<'a>(
     })
 }
 
-/// The places that the options choose, in no particular order.
+/// Returns the places that the options choose, in no particular order.
 pub(crate) fn places<'p>(
     profile: &'p Profile,
     allocations: &'p Allocations,
@@ -56,7 +56,7 @@ pub(crate) fn places<'p>(
     places_of(allocations, chosen_sites(profile, allocations, options))
 }
 
-/// The places of some sites, in no particular order.
+/// Returns the places of some sites, in no particular order.
 pub(crate) fn places_of<'p>(
     allocations: &'p Allocations,
     sites: impl Iterator<Item = &'p Site>,
@@ -98,7 +98,8 @@ impl Amounts {
         }
     }
 
-    /// The amount under a measure: live objects for [`Measure::Live`], all objects otherwise.
+    /// Returns the amount under a measure: live objects for [`Measure::Live`], all objects
+    /// otherwise.
     pub(crate) fn of(&self, measure: Measure) -> Amount {
         match measure {
             Measure::Live => self.live,
@@ -106,7 +107,7 @@ impl Amounts {
         }
     }
 
-    /// The number of objects of unknown size.
+    /// Returns the number of objects of unknown size.
     pub(crate) fn unsized_objects(&self, measure: Measure) -> f64 {
         let [allocated, live] = self.unsized_objects;
         match measure {
@@ -117,18 +118,19 @@ impl Amounts {
 }
 
 impl Place<'_> {
-    /// The amount under a measure.
+    /// Returns the amount under a measure.
     pub(crate) fn amount(&self, measure: Measure) -> Amount {
         self.amounts.of(measure)
     }
 
-    /// The number of objects of unknown size.
+    /// Returns the number of objects of unknown size.
     pub(crate) fn unsized_objects(&self, measure: Measure) -> f64 {
         self.amounts.unsized_objects(measure)
     }
 }
 
-/// The sum of all places, and the number of objects of unknown size, which its bytes leave out.
+/// Returns the sum of all places, and the number of objects of unknown size, which its bytes leave
+/// out.
 pub(crate) fn total(places: &[Place<'_>], measure: Measure) -> (Amount, f64) {
     let mut sum = Amount::default();
     let amounts = places.iter().map(|place| place.amount(measure));
@@ -137,7 +139,7 @@ pub(crate) fn total(places: &[Place<'_>], measure: Measure) -> (Amount, f64) {
     (sum, unsized_objects.sum())
 }
 
-/// The name of a place on screen. `method` is the name of the place's method.
+/// Returns the name of a place on screen. `method` is the name of the place's method.
 pub(crate) fn place_name(method: Option<&str>, line: Option<u32>) -> String {
     let Some(method) = method else {
         return "the virtual machine".to_owned();

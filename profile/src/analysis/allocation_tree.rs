@@ -162,7 +162,7 @@ fn add(nodes: &mut Vec<AllocationNode>, paths: &mut Paths, path: &[u32], amount:
     }
 }
 
-/// The weights of a thread's nodes.
+/// Returns the weights of a thread's nodes.
 pub(crate) fn weights(nodes: &[AllocationNode]) -> Vec<Weight> {
     let mut weights: Vec<Weight> = nodes.iter().map(AllocationNode::own_weight).collect();
     // A method's own bytes are the difference between its bytes and its callees', so the errors of
@@ -188,7 +188,7 @@ pub(crate) fn weights(nodes: &[AllocationNode]) -> Vec<Weight> {
 }
 
 impl AllocationNode {
-    /// The node's weight without that of its callees.
+    /// Returns the node's weight without that of its callees.
     fn own_weight(&self) -> Weight {
         let is_unknown = self.sized_objects == 0;
         let is_estimated = self.bytes_variance > 0.0;

@@ -30,7 +30,7 @@ impl Edge {
 
 type Ends = (Option<u32>, u32);
 
-/// The edges of a tree, sorted by caller and callee.
+/// Returns the edges of a tree, sorted by caller and callee.
 pub(crate) fn edges(tree: &Tree) -> Vec<Edge> {
     let mut edges = BTreeMap::new();
     // The totals inside recursions: the key is the recursion and the edge.

@@ -2,7 +2,7 @@
 
 use crate::model::{GcPauses, Profile};
 
-/// All pauses together.
+/// Returns all pauses together.
 pub(crate) fn sum(pauses: &[GcPauses]) -> GcPauses {
     let mut sum = GcPauses::default();
     for some in pauses {
@@ -11,7 +11,7 @@ pub(crate) fn sum(pauses: &[GcPauses]) -> GcPauses {
     sum
 }
 
-/// The pauses by cause and collector, those with the most time first.
+/// Returns the pauses by cause and collector, those with the most time first.
 pub(crate) fn ordered(pauses: &[GcPauses]) -> Vec<&GcPauses> {
     let mut rows: Vec<&GcPauses> = pauses.iter().collect();
     rows.sort_by(|a, b| {
@@ -21,7 +21,7 @@ pub(crate) fn ordered(pauses: &[GcPauses]) -> Vec<&GcPauses> {
     rows
 }
 
-/// The pauses in several profiles; `None` if none of them has recorded any.
+/// Returns the pauses in several profiles; `None` if none of them has recorded any.
 pub(super) fn merged(profiles: &[&Profile]) -> Option<Vec<GcPauses>> {
     let mut recorded = profiles
         .iter()
@@ -36,8 +36,8 @@ pub(super) fn merged(profiles: &[&Profile]) -> Option<Vec<GcPauses>> {
     Some(sums)
 }
 
-/// The pauses between two profiles of one program. The longest pause is that of `later`, because nobody knows when it
-/// was.
+/// Returns the pauses between two profiles of one program. The longest pause is that of `later`, because nobody knows
+/// when it was.
 pub(super) fn since(earlier: &Profile, later: &Profile) -> Option<Vec<GcPauses>> {
     let mut between = later.gc_pauses.clone()?;
     for before in earlier.gc_pauses.iter().flatten() {
@@ -50,7 +50,7 @@ pub(super) fn since(earlier: &Profile, later: &Profile) -> Option<Vec<GcPauses>>
     Some(between)
 }
 
-/// The entry for the cause and the collector of other pauses.
+/// Returns the entry for the cause and the collector of other pauses.
 fn same<'p>(all: &'p mut [GcPauses], other: &GcPauses) -> Option<&'p mut GcPauses> {
     let is_it =
         |pauses: &&mut GcPauses| pauses.cause == other.cause && pauses.collector == other.collector;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::model::{InlinedMethod, JitCode, JitMethod, Profile};
 
-/// All compilations together; [`JitMethod::method`] and [`JitMethod::size`] are 0.
+/// Returns all compilations together; [`JitMethod::method`] and [`JitMethod::size`] are 0.
 pub(crate) fn sum(code: &JitCode) -> JitMethod {
     let mut sum = JitMethod::default();
     for method in &code.methods {
@@ -17,7 +17,7 @@ pub(crate) fn sum(code: &JitCode) -> JitMethod {
     }
 }
 
-/// The compiled methods, those with the most code first.
+/// Returns the compiled methods, those with the most code first.
 pub(crate) fn by_size(code: &JitCode) -> Vec<&JitMethod> {
     let mut methods: Vec<&JitMethod> = code.methods.iter().collect();
     methods.sort_by_key(|of| (std::cmp::Reverse((of.size, of.code_bytes)), of.method));
@@ -35,7 +35,7 @@ pub(crate) struct Inlining {
     pub(crate) depth: u32,
 }
 
-/// The inlined methods, those with the most calls first.
+/// Returns the inlined methods, those with the most calls first.
 pub(crate) fn inlinings(code: &JitCode) -> Vec<Inlining> {
     let mut found: BTreeMap<u32, (Inlining, Option<u32>)> = BTreeMap::new();
     let mut all: Vec<&InlinedMethod> = code.inlined.iter().collect();
@@ -58,7 +58,7 @@ pub(crate) fn inlinings(code: &JitCode) -> Vec<Inlining> {
     rows
 }
 
-/// The inlined methods of a compiled one: the number of places, and the largest depth.
+/// Returns the inlined methods of a compiled one: the number of places, and the largest depth.
 pub(crate) fn inlined_into(code: &JitCode) -> BTreeMap<u32, (u64, u32)> {
     let mut sums: BTreeMap<u32, (u64, u32)> = BTreeMap::new();
     for inlined in &code.inlined {
@@ -69,8 +69,8 @@ pub(crate) fn inlined_into(code: &JitCode) -> BTreeMap<u32, (u64, u32)> {
     sums
 }
 
-/// The work of several compilers; `None` if it was not recorded. `methods` gives the indexes of each profile's methods
-/// in the sum. The code of a method may differ between processes: its inlined methods are those of all of them.
+/// Returns the work of several compilers; `None` if it was not recorded. `methods` gives the indexes of each profile's
+/// methods in the sum. The code of a method may differ between processes: its inlined methods are those of all of them.
 pub(super) fn merged(profiles: &[&Profile], methods: &[Vec<u32>]) -> Option<JitCode> {
     let mut is_recorded = false;
     let mut codes: BTreeMap<u32, JitMethod> = BTreeMap::new();

@@ -18,7 +18,7 @@ impl Latency {
     /// The shares of calls that [`Latency::percentiles`] stand for, in thousandths. The last one is the longest call.
     pub const SHARES: [u64; 5] = [500, 900, 990, 999, 1000];
 
-    /// The time below which 99 % of the calls last.
+    /// Returns the time below which 99 % of the calls last.
     pub fn p99(&self) -> f64 {
         self.percentiles[2]
     }
@@ -70,7 +70,7 @@ impl Calls {
     }
 }
 
-/// The durations of all methods that have some.
+/// Returns the durations of all methods that have some.
 ///
 /// A method is left out if more than a handful, and more than 1 %, of its calls are not timed. In adaptive timing, the
 /// first calls are timed, and a sample of the later ones. With a budget, a method that loses its probes has no timed
@@ -99,7 +99,8 @@ pub(crate) fn latencies(profile: &Profile) -> HashMap<u32, Latency> {
         .collect()
 }
 
-/// The sum of several profiles. `methods` gives the indexes of each profile's methods in the sum.
+/// Returns the sum of several profiles. `methods` gives the indexes of each profile's methods in
+/// the sum.
 pub(super) fn merged(profiles: &[&Profile], methods: &[Vec<u32>]) -> Vec<LatencyRange> {
     let mut sum = LatencySums::default();
     for (profile, methods) in profiles.iter().zip(methods) {
@@ -113,7 +114,7 @@ pub(super) fn merged(profiles: &[&Profile], methods: &[Vec<u32>]) -> Vec<Latency
     sum.finish()
 }
 
-/// The part of `later` that is not in `earlier`. `methods` gives the methods of `earlier` in `later`.
+/// Returns the part of `later` that is not in `earlier`. `methods` gives the methods of `earlier` in `later`.
 pub(super) fn since(
     earlier: &Profile,
     later: &Profile,

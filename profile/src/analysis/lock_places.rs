@@ -33,7 +33,7 @@ impl WaitSum {
     }
 }
 
-/// The waits in the threads and methods that the options choose.
+/// Returns the waits in the threads and methods that the options choose.
 pub(crate) fn chosen_waits<'a>(
     profile: &'a Profile,
     locks: &'a Locks,
@@ -50,7 +50,7 @@ pub(crate) fn chosen_waits<'a>(
     })
 }
 
-/// The places of waits that the options choose, the longest first, or with [`Sort::Calls`] the most frequent.
+/// Returns the places of waits that the options choose, the longest first, or with [`Sort::Calls`] the most frequent.
 pub(crate) fn lock_places<'p>(
     profile: &'p Profile,
     locks: &'p Locks,

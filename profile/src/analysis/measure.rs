@@ -25,7 +25,7 @@ impl Measure {
         Measure::Contention,
     ];
 
-    /// The measure's name in options.
+    /// Returns the measure's name in options.
     pub fn as_str(self) -> &'static str {
         match self {
             Measure::Time => "time",
@@ -35,7 +35,8 @@ impl Measure {
         }
     }
 
-    /// The default measure of a profile: time if it has calls, allocations or locks otherwise.
+    /// Returns the default measure of a profile: time if it has calls, allocations or locks
+    /// otherwise.
     pub fn of(profile: &Profile) -> Measure {
         match &profile.allocations {
             _ if profile.has_calls() => Measure::Time,

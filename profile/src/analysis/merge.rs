@@ -73,7 +73,7 @@ pub fn merge(profiles: &[Profile]) -> Result<Profile, MergeError> {
     add(&all, |method| matching.key(method), Sort::Runs)
 }
 
-/// The runs to which the profiles belong: profiles of one process are parts of one run.
+/// Returns the runs to which the profiles belong: profiles of one process are parts of one run.
 pub(crate) fn runs(profiles: &[Profile]) -> Result<Vec<Cow<'_, Profile>>, MergeError> {
     let mut processes: Vec<Vec<&Profile>> = Vec::new();
     for profile in profiles {
@@ -187,7 +187,7 @@ fn add<'p>(
     Ok(merged)
 }
 
-/// A note that live objects are left out, if only some of the profiles recorded them.
+/// Returns a note that live objects are left out, if only some of the profiles recorded them.
 fn without_live(profiles: &[&Profile]) -> Option<String> {
     let allocations = || profiles.iter().filter_map(|p| p.allocations.as_ref());
     let live = allocations().filter(|a| a.live).count();
@@ -320,13 +320,13 @@ fn unmatched(first: &Profile, profiles: &[&Profile]) -> Vec<String> {
     patterns.filter(everywhere).cloned().collect()
 }
 
-/// The end of the measurement, in nanoseconds since 1970.
+/// Returns the end of the measurement, in nanoseconds since 1970.
 fn end(header: &Header) -> u128 {
     let start = u128::try_from(header.start_epoch_millis).unwrap_or(0);
     start * 1_000_000 + u128::from(header.duration_ns)
 }
 
-/// The mean costs of a probe, weighed by calls.
+/// Returns the mean costs of a probe, weighed by calls.
 fn costs(profiles: &[&Profile]) -> ProbeCosts {
     // One more call for each profile, so that profiles without calls have a mean too.
     let weights: Vec<f64> = profiles.iter().map(|p| p.calls() as f64 + 1.0).collect();
@@ -344,7 +344,7 @@ fn costs(profiles: &[&Profile]) -> ProbeCosts {
     }
 }
 
-/// The distinct texts of all headers.
+/// Returns the distinct texts of all headers.
 fn distinct(profiles: &[&Profile], texts: fn(&Header) -> &[String]) -> Vec<String> {
     let mut known = HashSet::new();
     let all = profiles.iter().flat_map(|profile| texts(&profile.header));
@@ -355,7 +355,8 @@ fn distinct(profiles: &[&Profile], texts: fn(&Header) -> &[String]) -> Vec<Strin
 mod tests {
     use super::*;
 
-    /// A part of a process: calls of `a.A` in one loader. `start` and the duration are in seconds.
+    /// Returns a part of a process: calls of `a.A` in one loader. `start` and the duration are in
+    /// seconds.
     fn part(process: &str, loader: &str, start: i64, seconds: u64) -> Profile {
         let method = Method {
             loader: loader.into(),

@@ -72,7 +72,7 @@ fn has_bytes(note: &str) -> bool {
     })
 }
 
-/// The command of each profile, in their order. Equal commands get numbers.
+/// Returns the command of each profile, in their order. Equal commands get numbers.
 fn owners(profiles: &[&Profile]) -> Vec<String> {
     let command = |profile: &&Profile| match profile.header.command.as_str() {
         "" => "profile".to_owned(),

@@ -6,8 +6,8 @@ use crate::model::Sampling;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct DifferentEngines;
 
-/// The circumstances of the samples of all profiles together. Distances between samples are means,
-/// weighed by the number of samples.
+/// Returns the circumstances of the samples of all profiles together. Distances between samples are
+/// means, weighed by the number of samples.
 pub(super) fn sum(
     mut parts: impl Iterator<Item = Sampling>,
 ) -> Result<Option<Sampling>, DifferentEngines> {

@@ -59,7 +59,7 @@ mod tests {
     use crate::merge;
     use crate::model::{Node, Profile, ThreadKind, ThreadTree};
 
-    /// A profile of these methods; the first has one call, the second two, and so on.
+    /// Returns a profile of these methods; the first has one call, the second two, and so on.
     fn profile(methods: &[(&str, &str)]) -> Profile {
         let methods: Vec<Method> = methods
             .iter()

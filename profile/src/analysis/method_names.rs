@@ -6,7 +6,7 @@ use loadhook_text::java::parameters;
 
 use crate::model::Method;
 
-/// One name for each method: `com.example.Service.handle`. Overloads get their parameters,
+/// Returns one name for each method: `com.example.Service.handle`. Overloads get their parameters,
 /// `handle(String, int[])`. A method that two loaders define gets its loader.
 pub(crate) fn names(methods: &[Method]) -> Vec<String> {
     let mut plain: HashMap<(&str, &str), u32> = HashMap::new();

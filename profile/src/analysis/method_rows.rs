@@ -46,7 +46,7 @@ pub(crate) struct Row {
 const MOSTLY: f64 = 0.5;
 
 impl Row {
-    /// The row of a method before anything is added to it.
+    /// Returns the row of a method before anything is added to it.
     pub(crate) fn empty(method: u32, is_sampled: bool) -> Row {
         Row {
             method,
@@ -56,7 +56,7 @@ impl Row {
         }
     }
 
-    /// `own`; `None` if it is unknown.
+    /// Returns `own`; `None` if it is unknown.
     pub(crate) fn known_own(&self) -> Option<f64> {
         (self.known_count > 0 || self.is_sampled).then_some(self.own)
     }
@@ -66,8 +66,8 @@ impl Row {
         (self.known_count > 0 || self.is_sampled || self.total > 0.0).then_some(self.total)
     }
 
-    /// The mean total time of a call, over the calls with known times; `None`
-    /// where no sample met the method.
+    /// Returns the mean total time of a call, over the calls with known times; `None` where no
+    /// sample met the method.
     ///
     /// Recursive calls count as calls, so an outermost call of a recursive method
     /// takes longer than this mean.
@@ -76,7 +76,7 @@ impl Row {
         is_known.then(|| self.known_total / self.known_count as f64)
     }
 
-    /// The count; `None` if calls were not counted.
+    /// Returns the count; `None` if calls were not counted.
     pub(crate) fn known_calls(&self) -> Option<u64> {
         self.is_counted.then_some(self.count)
     }
@@ -110,14 +110,14 @@ impl Row {
         self.known_count < self.count || self.counted_since_ns.is_some()
     }
 
-    /// Standard error of `own`.
+    /// Returns standard error of `own`.
     pub(crate) fn own_error(&self) -> f64 {
         (self.own_variance + self.once_variance)
             .sqrt()
             .hypot(self.own_cost_error)
     }
 
-    /// The lower end of the self time's interval: the estimate less two standard errors.
+    /// Returns the lower end of the self time's interval: the estimate less two standard errors.
     pub(crate) fn sure_own(&self) -> f64 {
         (self.own - 2.0 * self.own_error()).max(0.0)
     }
@@ -127,7 +127,7 @@ impl Row {
         self.is_estimated && self.own > 0.0 && self.own_error() > MOSTLY * self.own
     }
 
-    /// Standard error of `total`.
+    /// Returns standard error of `total`.
     pub(crate) fn total_error(&self) -> f64 {
         let once = if self.is_sampled {
             self.once_variance
@@ -194,8 +194,8 @@ pub(crate) fn add_tree(rows: &mut [Row], tree: &Tree) {
     }
 }
 
-/// For each entry, the nanoseconds for which threads waited in it and its
-/// callees; `None` if no thread waited.
+/// Returns, for each entry, the nanoseconds for which threads waited in it and its callees; `None`
+/// if no thread waited.
 pub(crate) fn waiting_below(tree: &Tree) -> Option<Vec<f64>> {
     let entries = &tree.entries;
     let own = |entry: &Entry| entry.weight.waiting.total_ns() as f64;

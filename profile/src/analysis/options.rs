@@ -40,7 +40,7 @@ pub enum Explain {
 }
 
 impl Default for Options<'_> {
-    /// All methods by self time, 100 columns, branches from 0.5 % on.
+    /// Returns all methods by self time, 100 columns, branches from 0.5 % on.
     fn default() -> Self {
         Options {
             measure: None,
@@ -87,7 +87,7 @@ impl Sort {
         Sort::Name,
     ];
 
-    /// The order's name in options.
+    /// Returns the order's name in options.
     pub fn as_str(self) -> &'static str {
         match self {
             Sort::SelfTime => "self",

@@ -116,7 +116,7 @@ pub struct PlaceFigures {
 }
 
 impl Picture {
-    /// The figures of a profile.
+    /// Returns the figures of a profile.
     pub fn of(profile: &Profile) -> Picture {
         let options = Options::default();
         let view = View::of_calls(profile, &options);

@@ -23,8 +23,8 @@ impl RecursiveTotal {
         self.goes_back |= weight.goes_back;
     }
 
-    /// The sum of all totals, and the sum for calls with known times. Both are at most the total of
-    /// `recursion`, the recursive node in `tree`.
+    /// Returns the sum of all totals, and the sum for calls with known times. Both are at most the
+    /// total of `recursion`, the recursive node in `tree`.
     pub(crate) fn within(&self, tree: &Tree, recursion: u32) -> (f64, f64) {
         let limit = tree.entries[recursion as usize].weight.total;
         (self.total.min(limit), self.known_total.min(limit))

@@ -60,7 +60,7 @@ pub fn since(earlier: &Profile, later: &Profile) -> Profile {
     between
 }
 
-/// For each method of `earlier`, its number in `later`.
+/// Returns, for each method of `earlier`, its number in `later`.
 fn numbers(earlier: &Profile, later: &Profile) -> Vec<Option<u32>> {
     let matching = Matching::of([&*earlier.methods, &*later.methods].into_iter());
     let keys = later.methods.iter().map(|method| matching.key(method));
@@ -211,7 +211,7 @@ fn numbers_of(node: &mut Node) -> [&mut u64; 6] {
     ]
 }
 
-/// The nodes with values, and the paths to them.
+/// Returns the nodes with values, and the paths to them.
 fn kept(nodes: &[Node]) -> Vec<Node> {
     let mut is_kept: Vec<bool> = Vec::with_capacity(nodes.len());
     for node in nodes {

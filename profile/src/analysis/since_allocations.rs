@@ -12,7 +12,7 @@ type FrameKey = (Option<u32>, u32, Option<u32>, Option<u16>);
 pub(super) struct Places(HashMap<FrameKey, u32>);
 
 impl Places {
-    /// The places of frames; `None` for those whose methods have no number.
+    /// Returns the places of frames; `None` for those whose methods have no number.
     pub(super) fn of(
         &mut self,
         frames: &[Frame],
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
     use crate::model::{Method, ThreadTree};
 
-    /// A profile with one site for each number of objects; the type's name is the number of the site.
+    /// Returns a profile with one site for each number of objects; the type's name is the number of the site.
     fn profile(methods: &[&str], thread: u64, objects: &[f64]) -> Profile {
         let frame = Frame {
             parent: None,

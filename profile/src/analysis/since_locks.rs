@@ -54,7 +54,7 @@ pub(super) fn since(
     })
 }
 
-/// The key of a wait, with the places of its frames in both profiles.
+/// Returns the key of a wait, with the places of its frames in both profiles.
 fn key(wait: &LockWait, thread: u32, places: &[Option<u32>]) -> WaitKey {
     let place = |frame: Option<u32>| frame.and_then(|frame| places[frame as usize]);
     let holder = wait.holder.clone().map(|holder| Holder {
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
     use crate::model::{Frame, Method, ThreadTree, WaitKind};
 
-    /// A profile with the waits of a thread, the first one for the class `0`. A thread without an id has ended.
+    /// Returns a profile with the waits of a thread, the first one for the class `0`. A thread without an id has ended.
     fn profile(thread: Option<u64>, waits: &[(u64, u64)]) -> Profile {
         let frame = Frame {
             parent: None,

@@ -33,7 +33,7 @@ pub struct Ratio {
     pub high: f64,
 }
 
-/// Two-sided p-value of the rank test of Mann and Whitney (Wilcoxon's rank-sum test).
+/// Returns two-sided p-value of the rank test of Mann and Whitney (Wilcoxon's rank-sum test).
 pub(crate) fn mann_whitney(a: &[f64], b: &[f64]) -> f64 {
     let ranks = doubled_ranks(a, b);
     let total = ranks.len();
@@ -78,7 +78,7 @@ fn doubled_ranks(a: &[f64], b: &[f64]) -> Vec<usize> {
     ranks
 }
 
-/// For each sum, the number of ways to choose `size` of the ranks that add up to it.
+/// Returns, for each sum, the number of ways to choose `size` of the ranks that add up to it.
 fn ways_by_sum(ranks: &[usize], size: usize) -> Vec<f64> {
     let most: usize = ranks.iter().sum();
     // Indexed by the number of chosen ranks, then by their sum.
@@ -94,8 +94,8 @@ fn ways_by_sum(ranks: &[usize], size: usize) -> Vec<f64> {
     ways.swap_remove(size)
 }
 
-/// The p-value by the normal approximation. The variance takes ties into account; half a rank is
-/// taken off the distance, because ranks are whole numbers.
+/// Returns the p-value by the normal approximation. The variance takes ties into account; half a
+/// rank is taken off the distance, because ranks are whole numbers.
 fn normal_p(doubled_ranks: &[usize], size: usize, distance: usize) -> f64 {
     let total = doubled_ranks.len() as f64;
     let size = size as f64;
@@ -111,7 +111,7 @@ fn normal_p(doubled_ranks: &[usize], size: usize, distance: usize) -> f64 {
     (2.0 * upper_tail(z)).min(1.0)
 }
 
-/// The probability of a standard normal value above `z` ≥ 0.
+/// Returns the probability of a standard normal value above `z` ≥ 0.
 fn upper_tail(z: f64) -> f64 {
     let density = (-0.5 * z * z).exp() / (2.0 * std::f64::consts::PI).sqrt();
     if z > 5.0 {
@@ -143,21 +143,22 @@ pub(crate) fn smallest_p(before: usize, after: usize) -> f64 {
     (2.0 / ways).min(1.0)
 }
 
-/// The maximum number of tested methods with which a single changed method passes the correction.
+/// Returns the maximum number of tested methods with which a single changed method passes the
+/// correction.
 pub(crate) fn most_tests(before: usize, after: usize) -> usize {
     // 0.05 / (0.05/6) must be 6, in spite of rounding errors.
     (LEVEL / smallest_p(before, after) + 1e-9) as usize
 }
 
-/// The number of runs of each side that allows this number of tests.
+/// Returns the number of runs of each side that allows this number of tests.
 pub(crate) fn runs_needed(tests: usize) -> usize {
     (1..)
         .find(|runs| most_tests(*runs, *runs) >= tests)
         .unwrap_or(usize::MAX)
 }
 
-/// The ratio of `after` to `before` with its interval; `None` without values. A pair of zeros has
-/// the ratio 1.
+/// Returns the ratio of `after` to `before` with its interval; `None` without values. A pair of
+/// zeros has the ratio 1.
 pub(crate) fn ratio(before: &[f64], after: &[f64]) -> Option<Ratio> {
     let mut ratios: Vec<f64> = Vec::with_capacity(before.len() * after.len());
     for b in before {
@@ -178,13 +179,13 @@ pub(crate) fn ratio(before: &[f64], after: &[f64]) -> Option<Ratio> {
     })
 }
 
-/// The confidence of an interval: at least 0.95 if there are enough runs, otherwise the highest
-/// possible.
+/// Returns the confidence of an interval: at least 0.95 if there are enough runs, otherwise the
+/// highest possible.
 pub(crate) fn confidence(before: usize, after: usize) -> f64 {
     outside(before, after).1
 }
 
-/// The number of ratios at each end outside of the interval, and its confidence.
+/// Returns the number of ratios at each end outside of the interval, and its confidence.
 fn outside(before: usize, after: usize) -> (usize, f64) {
     let pairs = before * after;
     if before + after > MOST_EXACT {
@@ -211,8 +212,8 @@ fn outside(before: usize, after: usize) -> (usize, f64) {
     (outside, confidence)
 }
 
-/// The q-values of p-values. A q-value is the false discovery rate at which its p-value passes the
-/// correction of Benjamini and Hochberg.
+/// Returns the q-values of p-values. A q-value is the false discovery rate at which its p-value
+/// passes the correction of Benjamini and Hochberg.
 pub(crate) fn adjusted(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|a, b| p[*a].total_cmp(&p[*b]));
@@ -225,7 +226,7 @@ pub(crate) fn adjusted(p: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// The middle value, or the mean of the middle two.
+/// Returns the middle value, or the mean of the middle two.
 pub(crate) fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

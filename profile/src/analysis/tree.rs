@@ -43,8 +43,8 @@ pub(crate) enum Step {
 }
 
 impl Entry {
-    /// The width of an entry in a graph without callees: its own weight, or its count if nothing
-    /// was timed.
+    /// Returns the width of an entry in a graph without callees: its own weight, or its count if
+    /// nothing was timed.
     pub(crate) fn size(&self, counts_only: bool) -> f64 {
         if counts_only {
             self.weight.count as f64
@@ -110,7 +110,7 @@ impl Tree {
         Tree::new(name, entries, counts_only)
     }
 
-    /// The callees of an entry, or the roots for `None`; the heaviest first.
+    /// Returns the callees of an entry, or the roots for `None`; the heaviest first.
     pub(crate) fn children(&self, parent: Option<u32>) -> impl Iterator<Item = u32> {
         let mut next = match parent {
             Some(parent) => self.links[parent as usize][0],
@@ -123,7 +123,7 @@ impl Tree {
         })
     }
 
-    /// The entries without callees.
+    /// Returns the entries without callees.
     pub(crate) fn leaves(&self) -> impl Iterator<Item = &Entry> {
         let pairs = self.entries.iter().zip(&self.links);
         pairs.filter_map(|(entry, [callee, _])| callee.is_none().then_some(entry))

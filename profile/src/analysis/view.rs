@@ -165,7 +165,7 @@ impl<'p> View<'p> {
         }
     }
 
-    /// The calls in [`View::method_calls`].
+    /// Returns the calls in [`View::method_calls`].
     pub(crate) fn counted(&self) -> u64 {
         let calls = self.method_calls.iter().map(|counted| counted.calls);
         calls.fold(0, u64::saturating_add)
@@ -207,14 +207,14 @@ impl<'p> View<'p> {
         self.trees.push(tree);
     }
 
-    /// A method's name for people, with the number of its loaders.
+    /// Returns a method's name for people, with the number of its loaders.
     pub(crate) fn shown(&self, method: u32) -> String {
         let loaders = self.methods[method as usize].loaders;
         format!("{}{}", self.names[method as usize], in_loaders(loaders))
     }
 
-    /// The number of threads. A tree of ended or virtual threads, or of merged profiles, can
-    /// stand for several: it is called a group.
+    /// Returns the number of threads. A tree of ended or virtual threads, or of merged profiles,
+    /// can stand for several: it is called a group.
     pub(crate) fn threads(&self) -> String {
         let trees = self.trees.len();
         let are_single = self.trees.iter().all(|tree| tree.id.is_some());
@@ -227,7 +227,7 @@ impl<'p> View<'p> {
         format!("{trees} {text}")
     }
 
-    /// The number of objects of unknown size.
+    /// Returns the number of objects of unknown size.
     pub(crate) fn unsized_objects(&self) -> f64 {
         match self.quantity {
             Quantity::Time => 0.0,
@@ -245,7 +245,7 @@ impl<'p> View<'p> {
         }
     }
 
-    /// The column title of counts.
+    /// Returns the column title of counts.
     pub(crate) fn count_title(&self) -> &'static str {
         match self.quantity {
             Quantity::Time if self.is_sampled() => "samples",
@@ -270,7 +270,7 @@ impl<'p> View<'p> {
         self.is_of_calls && self.profile.header.timing == Timing::Sampled
     }
 
-    /// `part` of the whole, in percent.
+    /// Returns `part` of the whole, in percent.
     pub(crate) fn percent(&self, part: f64) -> f64 {
         if self.whole > 0.0 {
             100.0 * part / self.whole
@@ -279,12 +279,12 @@ impl<'p> View<'p> {
         }
     }
 
-    /// All trees merged into one: nodes with the same path become one.
+    /// Returns all trees merged into one: nodes with the same path become one.
     pub(crate) fn overlaid(&self) -> Tree {
         Tree::overlaid(&self.trees, self.counts_only())
     }
 
-    /// The methods called, in all their contexts.
+    /// Returns the methods called, in all their contexts.
     pub(crate) fn rows(&self, sort: Sort) -> Vec<Row> {
         let mut rows = self.empty_rows();
         for tree in &self.trees {
@@ -301,7 +301,7 @@ impl<'p> View<'p> {
         rows
     }
 
-    /// For each tree in [`View::trees`], its methods in the order of their numbers.
+    /// Returns, for each tree in [`View::trees`], its methods in the order of their numbers.
     pub(crate) fn rows_by_tree(&self) -> Vec<Vec<Row>> {
         // One table serves all trees, because it is as long as the list of methods.
         let mut rows = self.empty_rows();
@@ -376,9 +376,8 @@ fn call_entries(thread: &ThreadTree, header: &Header) -> Vec<Entry> {
     nodes.map(entry).collect()
 }
 
-/// For each node, the number of samples that met it or a callee. The JVM's own
-/// threads are not sampled: their processor time is read, and counts as one
-/// sample.
+/// Returns, for each node, the number of samples that met it or a callee. The JVM's own threads are
+/// not sampled: their processor time is read, and counts as one sample.
 fn samples_below(nodes: &[Node]) -> Vec<u64> {
     let is_read = |node: &Node| node.timed == 0 && node.all_ns > node.child_ns;
     let own = |node: &Node| node.timed + u64::from(is_read(node));

@@ -58,7 +58,7 @@ pub(crate) fn only_waited(profile: &Profile) -> Vec<bool> {
     waited
 }
 
-/// The time of a thread's outermost calls.
+/// Returns the time of a thread's outermost calls.
 fn wall_ns(thread: &ThreadTree) -> f64 {
     let roots = thread.nodes.iter().filter(|node| node.parent.is_none());
     roots.map(|root| root.outermost_ns as f64).sum()
@@ -135,7 +135,7 @@ impl Waiting {
         (line, left_out)
     }
 
-    /// The line below a table; `None` if no thread was left out.
+    /// Returns the line below a table; `None` if no thread was left out.
     pub(crate) fn line(&self) -> Option<String> {
         let what = match (self.names.len(), self.are_single) {
             (0, _) => return None,

@@ -21,7 +21,7 @@ pub(crate) struct WaitingPlace {
     pub(crate) ns: f64,
 }
 
-/// The places of a view, the longest waiting first.
+/// Returns the places of a view, the longest waiting first.
 ///
 /// Threads wait in few methods of the JDK, such as `Unsafe.park`. So the
 /// innermost method of the program on the stack stands for the place. Methods of

@@ -31,8 +31,8 @@ pub(crate) struct Weight {
     pub(crate) total_cost_error: f64,
     /// Set when the weight was calculated from a sample.
     pub(crate) is_estimated: bool,
-    /// Set when calls of other nodes were timed but none of this one, or when no object's size is
-    /// known.
+    /// True if the weight is unknown: no call of this node was timed although calls of others were,
+    /// or the size of none of its objects is known.
     pub(crate) is_unknown: bool,
     /// The outermost recursive node at or above this one, as in [`Figure::recursion`].
     pub(crate) recursion: Option<u32>,
@@ -41,7 +41,8 @@ pub(crate) struct Weight {
 }
 
 impl Weight {
-    /// The weight of a node's calls, or of `samples` that met it or its callees.
+    /// Returns the weight of a node. Its count is the number of calls, or `samples`, the number of
+    /// samples that met the node or its callees.
     pub(crate) fn of_calls(node: &Node, figure: &Figure, samples: Option<u64>) -> Weight {
         Weight {
             count: samples.unwrap_or(node.calls),
@@ -62,24 +63,24 @@ impl Weight {
         }
     }
 
-    /// Standard error of `own`.
+    /// Returns standard error of `own`.
     pub(crate) fn own_error(&self) -> f64 {
         (self.own_variance + self.once_variance)
             .sqrt()
             .hypot(self.own_cost_error)
     }
 
-    /// Standard error of `total`.
+    /// Returns standard error of `total`.
     pub(crate) fn total_error(&self) -> f64 {
         self.total_variance.sqrt().hypot(self.total_cost_error)
     }
 
-    /// `own`; `None` if it is unknown.
+    /// Returns `own`; `None` if it is unknown.
     pub(crate) fn known_own(&self) -> Option<f64> {
         (!self.is_unknown).then_some(self.own)
     }
 
-    /// `total`; `None` if no part of it is known.
+    /// Returns `total`; `None` if no part of it is known.
     pub(crate) fn some_total(&self) -> Option<f64> {
         (!self.is_unknown || self.total > 0.0).then_some(self.total)
     }

@@ -23,7 +23,7 @@ pub(super) const UNSIZED: &str =
 /// The explanation of the mark `≥` before such bytes. It follows [`UNSIZED`].
 pub(super) const AT_LEAST: &str = "≥ lower bound: without the bytes of these";
 
-/// The lines below a table with percentages, if there are objects of unknown size.
+/// Returns the lines below a table with percentages, if there are objects of unknown size.
 pub(super) fn unsized_remarks(objects: f64) -> Vec<String> {
     if objects == 0.0 {
         return Vec::new();
@@ -35,7 +35,7 @@ pub(super) fn unsized_remarks(objects: f64) -> Vec<String> {
     ]
 }
 
-/// A [`total`] on screen; `about` marks estimates.
+/// Returns a [`total`] on screen; `about` marks estimates.
 pub(super) fn total_text((amount, unsized_objects): (Amount, f64), about: &str) -> String {
     let least = mark(false, unsized_objects > 0.0);
     let bytes = units::bytes(amount.bytes.unwrap_or(0.0).round() as u64);

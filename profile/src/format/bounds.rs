@@ -2,7 +2,7 @@
 
 use loadhook_text::units;
 
-/// The mark before an upper or a lower bound; empty for other numbers.
+/// Returns the mark before an upper or a lower bound; empty for other numbers.
 pub(super) fn mark(is_most: bool, is_least: bool) -> &'static str {
     match (is_most, is_least) {
         (true, _) => "≤",
@@ -14,7 +14,7 @@ pub(super) fn mark(is_most: bool, is_least: bool) -> &'static str {
 /// The mark before the calls of a method that was only counted from some moment on.
 pub(super) const COUNTED: &str = "‡";
 
-/// The explanation of this mark, if the first of these methods was only counted from this moment on.
+/// Returns the explanation of this mark, if the first of these methods was only counted from this moment on.
 pub(super) fn counted_only(first_ns: u64) -> String {
     format!(
         "{COUNTED} lost its timing probes while the program ran, the first method after {}: later calls are only counted, and their time is in their callers' self time",
@@ -25,7 +25,7 @@ pub(super) fn counted_only(first_ns: u64) -> String {
 /// The mark before a number of calls whose durations are known, if the method has other calls.
 pub(super) const FEWER: &str = "†";
 
-/// The explanation of this mark, with the numbers of one of these methods.
+/// Returns the explanation of this mark, with the numbers of one of these methods.
 pub(super) fn fewer(known: u64, all: u64) -> String {
     format!(
         "{FEWER} percentiles of a part of the calls, of the first such method {} of {}: the others had not ended, were not timed, or found too little heap",

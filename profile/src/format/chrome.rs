@@ -58,7 +58,7 @@ fn metadata(kind: &str, track: u32, name: &str) -> serde_json::Value {
     json!({ "ph": "M", "pid": 1, "tid": track, "name": kind, "args": { "name": name } })
 }
 
-/// The start and end of each entry, in whole nanoseconds. Perfetto drops events that
+/// Returns the start and end of each entry, in whole nanoseconds. Perfetto drops events that
 /// overlap, and rounding start and duration separately would make some overlap.
 fn spans(tree: &Tree, counts_only: bool) -> Vec<[u64; 2]> {
     let scale = if counts_only { 1e3 } else { 1.0 };

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::model::{Frame, Profile};
 
-/// A frame of a stack.
+/// Returns a frame of a stack.
 pub(super) fn frame(profile: &Profile, frame: &Frame) -> Value {
     let method = &profile.methods[frame.method as usize];
     json!({

@@ -5,7 +5,8 @@ use loadhook_text::units;
 use crate::analysis::gc_pauses::sum;
 use crate::model::{GcPauses, Profile};
 
-/// The sentences with number, time and share of all pauses; `None` if they were not recorded.
+/// Returns the sentences with number, time and share of all pauses; `None` if they were not
+/// recorded.
 pub(super) fn facts(profile: &Profile) -> Option<Vec<String>> {
     let pauses = profile.gc_pauses.as_ref()?;
     let all = sum(pauses);
@@ -28,12 +29,12 @@ pub(super) fn facts(profile: &Profile) -> Option<Vec<String>> {
     ])
 }
 
-/// The share of the elapsed time, in percent.
+/// Returns the share of the elapsed time, in percent.
 pub(super) fn share(ns: u64, elapsed_ns: u64) -> String {
     format!("{:.2} %", 100.0 * ns as f64 / (elapsed_ns as f64).max(1.0))
 }
 
-/// The cause in the JVM's words.
+/// Returns the cause in the JVM's words.
 pub(super) fn cause(pauses: &GcPauses) -> &str {
     if pauses.cause.is_empty() {
         "(not told)"

@@ -79,7 +79,8 @@ struct File<'v, 'p> {
     jit: Option<serde_json::Value>,
 }
 
-/// The work of the JIT compiler: the compiled methods, each with those that were inlined into it.
+/// Returns the work of the JIT compiler: the compiled methods, each with those that were inlined
+/// into it.
 fn jit_code(profile: &Profile, code: &JitCode, options: &Options<'_>) -> serde_json::Value {
     let named = |method: u32| {
         let method = &profile.methods[method as usize];
@@ -116,7 +117,7 @@ fn jit_code(profile: &Profile, code: &JitCode, options: &Options<'_>) -> serde_j
     })
 }
 
-/// The pauses of the garbage collector.
+/// Returns the pauses of the garbage collector.
 fn gc(pauses: &[GcPauses]) -> serde_json::Value {
     let all = sum(pauses);
     json!({
@@ -127,7 +128,7 @@ fn gc(pauses: &[GcPauses]) -> serde_json::Value {
     })
 }
 
-/// The allocation sites. The objects and bytes of samples are rounded estimates.
+/// Returns the allocation sites. The objects and bytes of samples are rounded estimates.
 fn allocations(
     profile: &Profile,
     allocations: &Allocations,
@@ -188,7 +189,7 @@ fn allocations(
     told
 }
 
-/// The way in which allocations were recorded.
+/// Returns the way in which allocations were recorded.
 pub(super) fn recording(recording: Recording) -> serde_json::Value {
     let interval = match recording.seen {
         Seen::Exact | Seen::All => None,
@@ -272,7 +273,7 @@ struct JsonWaiting {
 }
 
 impl JsonWaiting {
-    /// `None` if no thread waited there.
+    /// Returns `None` if no thread waited there.
     fn of(waiting: &Waiting) -> Option<JsonWaiting> {
         let Waiting {
             monitor_ns,
@@ -291,7 +292,7 @@ impl JsonWaiting {
     }
 }
 
-/// The durations of a method's calls.
+/// Returns the durations of a method's calls.
 pub(super) fn latency(latency: &Latency) -> serde_json::Value {
     let [p50, p90, p99, p999, max] = latency.percentiles.map(whole);
     json!({
@@ -304,7 +305,7 @@ pub(super) fn latency(latency: &Latency) -> serde_json::Value {
     })
 }
 
-/// A number of nanoseconds, objects or bytes, rounded to a whole number.
+/// Returns a number of nanoseconds, objects or bytes, rounded to a whole number.
 fn whole(ns: f64) -> u64 {
     ns.round() as u64
 }

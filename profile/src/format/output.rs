@@ -51,7 +51,7 @@ impl Format {
         Format::Hprof,
     ];
 
-    /// The format's name in options.
+    /// Returns the format's name in options.
     pub fn as_str(self) -> &'static str {
         match self {
             Format::Table => "table",

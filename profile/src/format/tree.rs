@@ -102,7 +102,8 @@ impl Line<'_> {
         view.shown(self.entry.method)
     }
 
-    /// The text after the name of a method that was only counted from some moment on; else empty.
+    /// Returns the text after the name of a method that was only counted from some moment on; else
+    /// empty.
     fn counted_only(&self, view: &View<'_>) -> String {
         let since = view.counted_since.get(&self.entry.method);
         since.map_or(String::new(), |ns| {
@@ -116,8 +117,8 @@ impl Line<'_> {
         self.branch.width() + self.name(view).width().min(NARROWEST_NAME) > room
     }
 
-    /// Branch and name in `room` columns. If the branch leaves too little for the name, the number
-    /// of its levels replaces it.
+    /// Returns branch and name in `room` columns. If the branch leaves too little for the name, the
+    /// number of its levels replaces it.
     fn fitted(&self, view: &View<'_>, room: usize) -> String {
         let branch = if self.is_too_deep(view, room) {
             Cow::Owned(format!("{}… ", self.depth - 1))
@@ -135,7 +136,7 @@ impl Line<'_> {
     }
 }
 
-/// The lines of the shown entries, callers before callees.
+/// Returns the lines of the shown entries, callers before callees.
 fn lines<'t>(tree: &'t Tree, shown: &[bool]) -> Vec<Line<'t>> {
     let is_shown = |at: &u32| shown[*at as usize];
     let waiting = waiting_below(tree);
@@ -171,10 +172,10 @@ fn lines<'t>(tree: &'t Tree, shown: &[bool]) -> Vec<Line<'t>> {
     lines
 }
 
-/// For each entry, the largest percentage on its line and on the lines below it.
-/// This percentage decides whether the entry is shown. A recursive method's total
-/// can be many times the weight below it, because its callees call nodes above
-/// it. If no time is known, the percentage is that of calls.
+/// Returns, for each entry, the largest percentage on its line and on the lines below it. This
+/// percentage decides whether the entry is shown. A recursive method's total can be many times the
+/// weight below it, because its callees call nodes above it. If no time is known, the percentage is
+/// that of calls.
 fn heaviest(view: &View<'_>, entries: &[Entry]) -> Vec<f64> {
     let calls: f64 = entries.iter().map(|entry| entry.weight.count as f64).sum();
     let own = |entry: &Entry| match entry.weight.some_total() {
@@ -191,8 +192,8 @@ fn heaviest(view: &View<'_>, entries: &[Entry]) -> Vec<f64> {
     heaviest
 }
 
-/// The branch lines before a name. `open` has an entry for the name and each of its callers:
-/// whether a sibling follows.
+/// Returns the branch lines before a name. `open` has an entry for the name and each of its
+/// callers: whether a sibling follows.
 fn branch(open: &[bool]) -> String {
     let mut text = String::new();
     let Some((own, callers)) = open.get(1..).and_then(<[bool]>::split_last) else {
@@ -205,8 +206,8 @@ fn branch(open: &[bool]) -> String {
     text
 }
 
-/// The columns of numbers before the tree. If there is no room, totals are dropped first, because
-/// the percentages contain the same information.
+/// Returns the columns of numbers before the tree. If there is no room, totals are dropped first,
+/// because the percentages contain the same information.
 fn columns(view: &View<'_>, lines: &[Line<'_>]) -> Vec<Column> {
     let cells = |cell: &dyn Fn(&Entry) -> String| {
         let cells = lines.iter().map(|line| cell(line.entry));

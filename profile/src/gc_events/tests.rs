@@ -130,13 +130,13 @@ impl Oracle {
 }
 
 impl HeapModel {
-    /// The number of objects for which the model's tables have room.
+    /// Returns the number of objects for which the model's tables have room.
     fn room(&self) -> usize {
         self.objects.capacity() + self.covered.capacity()
     }
 }
 
-/// Everything in the model except the number of events.
+/// Returns everything in the model except the number of events.
 fn state(heap: &HeapModel) -> impl PartialEq + std::fmt::Debug + use<> {
     let HeapModel {
         arenas,
@@ -255,7 +255,7 @@ fn impossible(heap: &HeapModel) -> Vec<(Event, Fault)> {
     all
 }
 
-/// A heap of one arena with objects of sizes 1, 2, 4… at these ids.
+/// Returns a heap of one arena with objects of sizes 1, 2, 4… at these ids.
 fn heap_with(ids: &[u64]) -> HeapModel {
     let arena = ArenaId(1);
     let mut heap = HeapModel::default();

@@ -17,7 +17,7 @@ pub struct Allocations {
 }
 
 impl Allocations {
-    /// The way in which the allocations were recorded.
+    /// Returns the way in which the allocations were recorded.
     pub(crate) fn recording(&self) -> Recording {
         Recording {
             seen: self.seen,
@@ -25,13 +25,13 @@ impl Allocations {
         }
     }
 
-    /// A site's frames, innermost first.
+    /// Returns a site's frames, innermost first.
     pub(crate) fn path(&self, site: &Site) -> impl Iterator<Item = &Frame> {
         path(&self.frames, site.frame)
     }
 }
 
-/// The frames of a calling context, innermost first.
+/// Returns the frames of a calling context, innermost first.
 pub(super) fn path(frames: &[Frame], innermost: Option<u32>) -> impl Iterator<Item = &Frame> {
     let frame = |at: u32| &frames[at as usize];
     std::iter::successors(innermost.map(frame), move |inner| inner.parent.map(frame))
@@ -47,7 +47,7 @@ pub(crate) struct Recording {
 }
 
 impl Recording {
-    /// The mode as the option `--alloc` names it.
+    /// Returns the mode as the option `--alloc` names it.
     pub(crate) fn mode(self) -> &'static str {
         match (self.seen, self.live) {
             (Seen::Exact, _) => "exact",

@@ -77,7 +77,7 @@ pub struct Node {
 }
 
 impl ThreadKind {
-    /// The name in files: `platform`, `virtual`, `ended`.
+    /// Returns the name in files: `platform`, `virtual`, `ended`.
     pub fn as_str(self) -> &'static str {
         match self {
             ThreadKind::Platform => "platform",

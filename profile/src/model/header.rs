@@ -95,7 +95,7 @@ pub struct ProbeCosts {
 }
 
 impl Header {
-    /// All notes, that of [`Header::not_ended`] first.
+    /// Returns all notes, that of [`Header::not_ended`] first.
     pub(crate) fn all_notes(&self) -> impl Iterator<Item = &str> {
         let not_ended = self.not_ended.then_some(NOT_ENDED);
         not_ended
@@ -105,7 +105,7 @@ impl Header {
 }
 
 impl Timing {
-    /// The word in options and files: `adaptive`, `exact`, `count`, `sampled`.
+    /// Returns the word in options and files: `adaptive`, `exact`, `count`, `sampled`.
     pub fn as_str(self) -> &'static str {
         match self {
             Timing::Adaptive => "adaptive",
@@ -117,7 +117,7 @@ impl Timing {
 }
 
 impl Clock {
-    /// The name in options and files: `wall`, `cpu`.
+    /// Returns the name in options and files: `wall`, `cpu`.
     pub fn as_str(self) -> &'static str {
         match self {
             Clock::Wall => "wall",

@@ -21,7 +21,8 @@ impl LatencyRange {
     /// The number of ranges. The tracker has the same.
     pub const COUNT: u16 = 47 * PARTS;
 
-    /// The longest duration of the range, in nanoseconds. Longer calls than those of all ranges are in the last one.
+    /// Returns the longest duration of the range, in nanoseconds. Longer calls than those of all ranges are in the last
+    /// one.
     pub fn longest_ns(&self) -> u64 {
         let range = self.range.min(LatencyRange::COUNT - 1);
         if range < 2 * PARTS {
@@ -44,7 +45,7 @@ impl LatencySums {
         }
     }
 
-    /// The ranges with calls, as in [`Profile::latencies`](super::Profile::latencies).
+    /// Returns the ranges with calls, as in [`Profile::latencies`](super::Profile::latencies).
     pub(crate) fn finish(self) -> Vec<LatencyRange> {
         let LatencySums(mut ranges) = self;
         // The ranges of one profile usually are in order.
@@ -62,7 +63,7 @@ impl LatencySums {
     }
 }
 
-/// The order of ranges in a profile.
+/// Returns the order of ranges in a profile.
 fn order(range: &LatencyRange) -> (u32, u16) {
     (range.method, range.range)
 }

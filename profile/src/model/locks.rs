@@ -65,7 +65,7 @@ impl WaitKind {
         WaitKind::Park,
     ];
 
-    /// The word for the kind in tables and files.
+    /// Returns the word for the kind in tables and files.
     pub fn as_str(self) -> &'static str {
         match self {
             WaitKind::Monitor => "monitor",
@@ -82,12 +82,12 @@ impl WaitKind {
 }
 
 impl Locks {
-    /// The frames of a calling context, innermost first.
+    /// Returns the frames of a calling context, innermost first.
     pub(crate) fn path(&self, innermost: Option<u32>) -> impl Iterator<Item = &Frame> {
         super::allocations::path(&self.frames, innermost)
     }
 
-    /// The contended waits.
+    /// Returns the contended waits.
     pub(crate) fn contentions(&self) -> impl Iterator<Item = &LockWait> {
         self.waits.iter().filter(|wait| wait.kind.is_contention())
     }
@@ -112,7 +112,7 @@ pub struct LocksBuilder {
 }
 
 impl LocksBuilder {
-    /// The number of a frame.
+    /// Returns the number of a frame.
     pub fn frame(&mut self, frame: Frame) -> u32 {
         let frames = &mut self.locks.frames;
         *self.frames.entry(frame).or_insert_with(|| {
@@ -121,7 +121,7 @@ impl LocksBuilder {
         })
     }
 
-    /// The number of the innermost frame of a stack of methods and lines, outermost first.
+    /// Returns the number of the innermost frame of a stack of methods and lines, outermost first.
     pub fn stack(&mut self, stack: impl Iterator<Item = (u32, Option<u32>)>) -> Option<u32> {
         let mut innermost = None;
         for (method, line) in stack {
@@ -176,7 +176,7 @@ impl LocksBuilder {
         }
     }
 
-    /// The locks.
+    /// Returns the locks.
     #[must_use]
     pub fn finish(self) -> Locks {
         self.locks

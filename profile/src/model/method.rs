@@ -23,7 +23,7 @@ pub struct Method {
 }
 
 impl Method {
-    /// A method of the bootstrap loader, without file and line.
+    /// Returns a method of the bootstrap loader, without file and line.
     pub fn new(class: &str, name: &str, descriptor: &str) -> Method {
         Method {
             loader: "".into(),
@@ -81,7 +81,7 @@ impl Method {
         Method::new("[unwalked]", "", "")
     }
 
-    /// The fields that identify the method across JVMs: loader, class, name, descriptor.
+    /// Returns the fields that identify the method across JVMs: loader, class, name, descriptor.
     pub fn key(&self) -> (&str, &str, &str, &str) {
         (&self.loader, &self.class, &self.name, &self.descriptor)
     }

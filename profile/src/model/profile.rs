@@ -43,7 +43,7 @@ impl Profile {
         !self.method_calls.is_empty() || self.threads.iter().any(|thread| !thread.nodes.is_empty())
     }
 
-    /// All calls in all threads.
+    /// Returns all calls in all threads.
     pub fn calls(&self) -> u64 {
         let nodes = self.threads.iter().flat_map(|thread| &thread.nodes);
         let of_nodes = nodes.map(|node| node.calls);

@@ -22,7 +22,8 @@ pub struct SampledNode {
     pub waiting: Waiting,
 }
 
-/// The calling-context tree of sampled stacks, parents first; recursion is folded as [`Node`] says.
+/// Returns the calling-context tree of sampled stacks, parents first; recursion is folded as
+/// [`Node`] says.
 ///
 /// In its nodes, `calls` is 0, and `timed` is the number of samples with the method innermost.
 /// `ticked_ns` and `ticked_variance` are the time of these samples and its variance. `variance` is
@@ -65,8 +66,8 @@ pub fn sampled_tree(stacks: &[SampledNode]) -> Vec<Node> {
     }
 }
 
-/// The first root, and for each stack its first child and its next sibling, in the order of the
-/// stacks.
+/// Returns the first root, and for each stack its first child and its next sibling, in the order of
+/// the stacks.
 fn linked(stacks: &[SampledNode]) -> (Option<u32>, Vec<[Option<u32>; 2]>) {
     let mut first = None;
     let mut links = vec![[None; 2]; stacks.len()];

@@ -77,7 +77,7 @@ pub struct Waiting {
 }
 
 impl Engine {
-    /// The name in options and files: `async`, `safepoint`.
+    /// Returns the name in options and files: `async`, `safepoint`.
     pub fn as_str(self) -> &'static str {
         match self {
             Engine::Async => "async",
@@ -90,7 +90,7 @@ impl Waiting {
     /// The names of the reasons, in the order of [`Waiting::parts`].
     pub const REASONS: [&str; 5] = ["monitor", "parked", "sleeping", "io", "other"];
 
-    /// The time of each reason.
+    /// Returns the time of each reason.
     pub fn parts(&self) -> [u64; 5] {
         [
             self.monitor_ns,
@@ -101,7 +101,7 @@ impl Waiting {
         ]
     }
 
-    /// Waiting of these times, in the order of [`Waiting::REASONS`].
+    /// Returns waiting of these times, in the order of [`Waiting::REASONS`].
     pub fn of_parts([monitor_ns, parked_ns, sleeping_ns, io_ns, other_ns]: [u64; 5]) -> Waiting {
         Waiting {
             monitor_ns,
@@ -112,7 +112,7 @@ impl Waiting {
         }
     }
 
-    /// The time of all reasons together.
+    /// Returns the time of all reasons together.
     pub fn total_ns(&self) -> u64 {
         self.parts().into_iter().fold(0, u64::saturating_add)
     }

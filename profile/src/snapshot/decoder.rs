@@ -108,7 +108,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// The snapshot, after its end record.
+    /// Returns the snapshot, after its end record.
     ///
     /// # Errors
     ///

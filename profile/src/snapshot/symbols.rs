@@ -39,7 +39,7 @@ impl Symbols {
         self.sites.insert(id, AllocationSite { type_name, ..site });
     }
 
-    /// The method of `id`, if defined.
+    /// Returns the method of `id`, if defined.
     pub fn get(&self, id: u32) -> Option<&Method> {
         self.methods.get(&id)
     }

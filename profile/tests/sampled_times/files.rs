@@ -88,7 +88,7 @@ fn other_tools_see_samples_and_calls() {
         assert_eq!((sample.stack.len(), sample.labels.len()), (1, 0));
         assert_eq!(sample.values[..3], [0, 0, 0]);
     }
-    insta::assert_snapshot!(file.comments.join("\n"), @"Loadhook 0.1.0: processor times from samples; 363 samples every 4.00 ms of processor time, async engine, 0.3 % of time in [unwalked], 12.0 ms of counting left out, 2 lost");
+    insta::assert_snapshot!(file.comments.join("\n"), @"Loadhook 0.1.0: processor times from samples; 363 samples every 4.00 ms of processor time, async engine, 0.3 % of time with incomplete stacks ([unwalked]), 12.0 ms of counting left out, 2 lost");
 }
 
 #[test]

@@ -32,7 +32,7 @@ pub const DEFAULT_BUDGET: u32 = 25;
 /// The value of [`DEFAULT_BUDGET`] for an agent that is attached to a running program.
 pub const ATTACHED_BUDGET: u32 = 10;
 
-/// The word instead of patterns that stands for no class.
+/// The word that the option `include` takes instead of patterns to select no class.
 pub const NONE: &str = "none";
 
 /// Greatest number that the option `max-nodes` takes.
@@ -76,7 +76,7 @@ pub struct AgentOptions {
     pub exclude: Vec<Pattern>,
     /// True if trivial methods are also instrumented.
     pub all: bool,
-    /// The recording of calls, if the user chose one; see [`AgentOptions::timing`].
+    /// The recording of calls, if the user chose one; [`AgentOptions::timing`] has the default.
     pub call_timing: Option<CallTiming>,
     /// True if timed calls are also counted by their durations, for percentiles.
     pub latencies: bool,
@@ -99,11 +99,11 @@ pub struct AgentOptions {
     pub locks: bool,
     /// Maximum number of call-tree nodes, from 1 to [`MAX_NODES`].
     pub max_nodes: u32,
-    /// Name of the profile; `%p` in its last part is the process id.
+    /// File name of the profile; `%p` after the last slash stands for the process id.
     pub file: String,
     /// Interval at which the profile is also written while the program runs.
     pub snapshot_every: Option<SnapshotInterval>,
-    /// True if the names of methods that are not instrumented are kept.
+    /// True if the profile also names the methods that are not instrumented.
     pub explain: bool,
     /// True if pauses of the garbage collector are recorded.
     pub gc: bool,
@@ -167,15 +167,15 @@ pub enum Conflict {
         "timing=none records nothing without alloc= and locks=; add one of them or choose another timing"
     )]
     NothingRecorded,
-    /// The calls that lead to allocations are known only if probes count allocations.
+    /// `alloc-context=true` without probes that count allocations.
     #[error("alloc-context=true needs alloc=exact")]
     ContextWithoutExact,
-    /// Samples know no calls that lead to an allocation.
+    /// `alloc-context=true` with samples, which do not show the calls that lead to an allocation.
     #[error(
         "alloc-context=true cannot be combined with timing=sampled, which records no callers; for both times and callers, use timing=adaptive"
     )]
     ContextWithSamples,
-    /// Without classes to instrument, only samples can be recorded.
+    /// `include=none` without samples: nothing would be recorded.
     #[error("include=none needs timing=sampled (the default)")]
     NoneWithoutSamples,
     /// `include=none` beside patterns.
@@ -189,15 +189,15 @@ pub enum Conflict {
     /// An option of the sampler without samples.
     #[error("sampler=, interval= and clock-source= need timing=sampled (the default)")]
     SamplerWithoutSamples,
-    /// The sampler's engine records the work of the JIT compiler.
-    #[error("jit=true needs timing=sampled (the default), and no sampler=safepoint")]
+    /// `jit=true` without the async engine, which records the work of the JIT compiler.
+    #[error("jit=true needs timing=sampled (the default) and cannot be combined with sampler=safepoint")]
     JitWithoutSampler,
-    /// Durations where calls are not timed.
+    /// `latencies=true` with a timing that times no calls.
     #[error(
         "latencies=true needs timing=exact (its default) or adaptive: the other timings do not time calls"
     )]
     LatenciesWithoutTimes,
-    /// A budget where no probe can be taken away.
+    /// `budget=` with a timing that never takes probes away.
     #[error(
         "budget= needs timing=sampled, adaptive or exact: with the other timings no method can lose its probes"
     )]
@@ -207,8 +207,9 @@ pub enum Conflict {
 impl AgentOptions {
     /// Returns the timing of calls; `None` if they are not recorded.
     ///
-    /// By default calls are counted, and times come from samples. Durations need calls that are timed. Calls that lead to allocations
-    /// are only known if each call is followed: they are at least counted.
+    /// By default calls are counted, and times come from samples. With [`latencies`](Self::latencies) the default is
+    /// exact timing, because durations need timed calls. With [`alloc_context`](Self::alloc_context) probes must follow
+    /// each call, so calls are at least counted.
     pub fn timing(&self) -> Option<Timing> {
         match self.call_timing {
             Some(CallTiming::Record(timing)) => Some(timing),
@@ -219,8 +220,8 @@ impl AgentOptions {
         }
     }
 
-    /// Returns whether there are no times only because the calls that lead to allocations are
-    /// recorded, which users may not expect.
+    /// Returns whether calls have no times only because of [`alloc_context`](Self::alloc_context).
+    /// Users may not expect this.
     pub fn context_drops_times(&self) -> bool {
         self.call_timing.is_none() && self.alloc_context && !self.latencies
     }
@@ -259,7 +260,7 @@ impl AgentOptions {
         self.alloc.is_some_and(AllocationMode::needs_probes)
     }
 
-    /// Returns whether classes are instrumented, or may be by an order.
+    /// Returns whether classes are instrumented, or may be after an order of `loadhook ctl`.
     pub fn instruments(&self) -> bool {
         self.timing().is_some() && (!self.include_none || self.control) || self.counts_allocations()
     }

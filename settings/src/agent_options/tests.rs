@@ -131,7 +131,7 @@ fn faults_are_named() {
     assert_eq!("help".parse::<AgentOptions>(), Err(OptionsError::Help));
 }
 
-/// Durations need calls that are timed. Without a timing, every call is.
+/// Durations need calls that are timed. If the user gives no timing, every call is timed.
 #[test]
 fn durations_take_exact_timing() {
     assert_eq!(options("latencies=true").timing(), Some(Timing::Exact));
@@ -189,7 +189,7 @@ fn samples_have_options_of_their_own() {
         ),
         (
             "jit=true,sampler=safepoint",
-            "jit=true needs timing=sampled (the default), and no sampler=safepoint",
+            "jit=true needs timing=sampled (the default) and cannot be combined with sampler=safepoint",
         ),
         (
             "alloc=exact,alloc-context=true,interval=5ms",
@@ -246,6 +246,6 @@ fn probes_of_timed_calls_have_a_budget() {
     }
     assert_eq!(
         fault("budget=0"),
-        "budget=0: expected a number of percent from 1 to 10000, or none"
+        "budget=0: expected a percentage from 1 to 10000, or the word `none`"
     );
 }

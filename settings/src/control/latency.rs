@@ -9,7 +9,7 @@ pub struct Latency {
     pub method: String,
     /// Number of calls.
     pub calls: u64,
-    /// The durations in nanoseconds below which 50 %, 90 %, 99 % and 99.9 % of the calls last, and the longest one.
+    /// Durations in nanoseconds that 50 %, 90 %, 99 % and 99.9 % of the calls do not exceed, then the longest duration.
     pub percentiles: [u64; 5],
 }
 
@@ -21,7 +21,7 @@ const SHARES: [u64; 5] = [500, 900, 990, 999, 1000];
 
 impl Latency {
     /// Computes the percentiles of a method's calls. `counts` has the durations of the calls, the
-    /// shortest first, each with the number of calls that last so long.
+    /// shortest first, each with its number of calls.
     pub fn of(method: String, counts: &[(u64, u64)]) -> Latency {
         let calls: u64 = counts.iter().map(|(_, calls)| calls).sum();
         let percentiles = SHARES.map(|share| {

@@ -17,7 +17,7 @@ pub fn notes_on_inclusion(old: &Filter, new: &Filter, included: &[Pattern]) -> V
         if let Some(exclusion) = new.exclusion_of(pattern) {
             let (pattern, exclusion) = (pattern.text(), exclusion.text());
             notes.push(format!(
-                "{exclusion} is excluded, and with it {pattern}; include {exclusion} to remove this exclusion, then exclude the rest"
+                "{pattern} stays excluded, because {exclusion} is; include {exclusion} to remove this exclusion, then exclude the other classes again"
             ));
         }
     }
@@ -39,7 +39,7 @@ mod tests {
                 Filter::none(),
                 "a.**",
                 "a.B",
-                Some("a.** is excluded, and with it a.B; "),
+                Some("a.B stays excluded, because a.** is; "),
             ),
             (
                 Filter::none(),

@@ -14,7 +14,7 @@ use crate::attach::AttachFigures;
 pub enum Reply {
     /// The reply to [`Request::Status`](super::Request::Status).
     Status(Status),
-    /// Other methods are watched from now on.
+    /// The choice of methods has changed.
     Changed(Changed),
     /// Calls of traced methods.
     Traced(Traced),
@@ -26,12 +26,12 @@ pub enum Reply {
     Error(String),
 }
 
-/// All that an agent watches.
+/// The state of an agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Status {
     /// The agent's version.
     pub agent: String,
-    /// Milliseconds since the agent has begun.
+    /// Milliseconds since the agent began to profile.
     pub watched_ms: u64,
     /// The timing of calls; `None` if they are not recorded.
     pub timing: Option<String>,
@@ -67,7 +67,7 @@ pub struct Changed {
 
 /// The error for a line that is not a [`Reply`].
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("not a reply of an agent, so use the loadhook of the agent: {0}")]
+#[error("the agent's reply cannot be read; use a loadhook of the agent's version: {0}")]
 pub struct ReplyError(String);
 
 /// Writes the line without its line break.

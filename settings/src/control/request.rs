@@ -14,23 +14,23 @@ use crate::pattern::{Pattern, PatternError};
 /// An order to an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Tell what is watched.
+    /// Reply with the agent's [`Status`](super::Status).
     Status,
-    /// Also instrument what these patterns name.
+    /// Also instrument the methods that these patterns name.
     Include(Vec<Pattern>),
-    /// Do not instrument what these patterns name.
+    /// Do not instrument the methods that these patterns name.
     Exclude(Vec<Pattern>),
     /// Write a profile of everything recorded so far to this file, an absolute path as the JVM sees it.
     Snapshot(String),
     /// Take no samples, and take all probes out, until [`Request::Resume`].
     Pause,
-    /// Watch again what was watched before the pause.
+    /// End the pause: sample and instrument as before.
     Resume,
     /// Record calls of methods, until [`Request::Untrace`] or the end of the connection.
     Trace(TraceOrder),
-    /// Tell the calls that were recorded since the last such request.
+    /// Reply with the calls that were recorded since the last [`Request::Traced`].
     Traced,
-    /// Tell how long the calls of the traced methods last.
+    /// Reply with the durations of the calls of the traced methods.
     Latencies,
     /// Record no calls any more.
     Untrace,
@@ -45,13 +45,13 @@ pub struct TraceOrder {
     pub patterns: Vec<Pattern>,
     /// The least duration of a call in nanoseconds.
     pub slower_ns: u64,
-    /// Set to record also the calls that an exception ends.
+    /// True to record also shorter calls if an exception ends them.
     pub thrown: bool,
-    /// The texts of values of calls; `None` to record no values.
+    /// The way in which arguments and results become texts; `None` to record no values.
     pub values: Option<ValueTexts>,
 }
 
-/// The texts of objects among the values of a recorded call.
+/// The way in which objects among the values of a recorded call become texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueTexts {
     /// Texts that need no code of the program.
@@ -61,7 +61,7 @@ pub enum ValueTexts {
 }
 
 impl ValueTexts {
-    /// The word for it.
+    /// Returns the value's word in orders.
     pub fn as_str(self) -> &'static str {
         match self {
             ValueTexts::Plain => "plain",
@@ -107,17 +107,17 @@ pub enum RequestError {
     /// The least duration of a call is missing, or not a number.
     #[error("the order trace needs the field slower_ns, a whole number of nanoseconds")]
     NoDuration,
-    /// There are no such texts of values.
-    #[error("the field values of the order trace is plain, call or null")]
+    /// The field `values` has a value that does not exist.
+    #[error("the field values of the order trace must be plain, call or null")]
     NoTexts,
     /// The pattern cannot be read.
     #[error(transparent)]
     Pattern(#[from] PatternError),
     /// The word that stands for no pattern.
-    #[error("{NONE} is no pattern here; exclude the patterns that the order status shows")]
+    #[error("{NONE} is no pattern here; to instrument nothing, exclude the patterns that the order status shows")]
     NoPattern,
     /// The file of a snapshot has no absolute path.
-    #[error("{0}: not an absolute path; send one, as the JVM sees it")]
+    #[error("{0}: not an absolute path; send the absolute path, as the JVM sees it")]
     RelativeFile(String),
     /// The order would change how calls are counted, which an agent cannot do.
     #[error(
@@ -324,7 +324,7 @@ mod tests {
             ),
             (
                 r#"{"version":1,"order":"trace","pattern":"a.B","slower_ns":1,"values":true}"#,
-                "the field values of the order trace is plain, call or null",
+                "the field values of the order trace must be plain, call or null",
             ),
             (
                 r#"{"version":1,"order":"timing"}"#,

@@ -7,11 +7,12 @@ use super::VERSION;
 /// The calls that were recorded since the last reply.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Traced {
-    /// The calls, in about the order in which they ended. The parts of a call come before it.
+    /// The calls, in about the order in which they ended. The parts of a call, which are the calls
+    /// inside it, come before the call.
     pub calls: Vec<TracedCall>,
     /// Number of calls that were not recorded, because there was no room.
     pub lost: u64,
-    /// Number of parts that were not recorded, for the same reason.
+    /// Number of parts that were not recorded, because there was no room.
     pub lost_parts: u64,
 }
 
@@ -26,8 +27,8 @@ pub struct TracedCall {
     pub duration_ns: u64,
     /// The id of the thread.
     pub thread: u64,
-    /// True if the call is recorded only because it may be a part of another call. It has neither
-    /// thread name nor stack.
+    /// True if the call is recorded only because it may be a part of another call. Such a call has
+    /// neither thread name nor stack.
     pub is_part: bool,
     /// The name of the thread. It is empty for most virtual threads.
     pub thread_name: String,
@@ -39,7 +40,7 @@ pub struct TracedCall {
     pub values: CallValues,
 }
 
-/// The values of a call as texts. Those that may be secrets are masked.
+/// The values of a call as texts. Texts that may be secrets are masked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallValues {
     /// The object on which the method was called; `None` for static methods and constructors.

@@ -11,7 +11,7 @@ pub use help::HPROF_HELP;
 /// The text before HPROF's options. It distinguishes them from our own options.
 pub const HPROF_PREFIX: &str = "hprof:";
 
-/// The environment variable whose options are appended.
+/// The environment variable whose options are appended to the agent's.
 pub const HPROF_VARIABLE: &str = "_JAVA_HPROF_OPTIONS";
 
 /// The end of the name of a text file.
@@ -30,11 +30,12 @@ fn default_file(binary: bool) -> String {
 /// The measurement of processor time: value of `cpu=`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HprofCpu {
-    /// `samples`: traces by the samples that met them.
+    /// `samples`: stack traces, ranked by their numbers of samples.
     Samples,
-    /// `times`: traces by exact calls and their processor time.
+    /// `times`: stack traces with exact numbers of calls, ranked by processor time.
     Times,
-    /// `old`: calls and times of each method by its callers, as a list in the form of JDK 1.1.
+    /// `old`: calls and time of each pair of callee and caller, in the format of `java -prof` of
+    /// JDK 1.1.
     Old,
 }
 
@@ -85,7 +86,7 @@ pub struct HprofOptions {
     pub cutoff: Cutoff,
     /// True if frames have their lines.
     pub lineno: bool,
-    /// True if traces of different threads are different traces.
+    /// True if equal stacks of different threads are different traces.
     pub thread: bool,
     /// True if a file of the same name is overwritten; otherwise the new one has the process id in its name.
     pub force: bool,

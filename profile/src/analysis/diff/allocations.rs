@@ -64,12 +64,12 @@ const NONE: Amount = Amount {
 };
 
 impl Change {
-    /// Method and line on screen, without control characters.
+    /// Returns method and line on screen, without control characters.
     pub fn place(&self) -> String {
         place_name(self.name.as_deref(), self.line)
     }
 
-    /// The value in each run of both sides.
+    /// Returns the value in each run of both sides.
     fn values(&self, value: fn(&Amount) -> Option<f64>) -> Values {
         let of = |side: &[Amount]| {
             let pair = |amount: &Amount| (amount.objects > 0.0, value(amount));
@@ -204,7 +204,8 @@ fn measure(options: &Options<'_>) -> Measure {
     }
 }
 
-/// The amount of a place. Its bytes are unknown if some of its objects have an unknown size.
+/// Returns the amount of a place. Its bytes are unknown if some of its objects have an unknown
+/// size.
 fn amount(place: &Place<'_>, measure: Measure) -> Amount {
     let amount = place.amount(measure);
     let is_known = place.unsized_objects(measure) == 0.0;
@@ -250,7 +251,7 @@ fn sort(changes: &mut [Change], sort: Sort, plan: &Plan) {
     });
 }
 
-/// The difference of the medians of both sides; `None` if the value is unknown in some run.
+/// Returns the difference of the medians of both sides; `None` if the value is unknown in some run.
 fn difference(change: &Change, value: fn(&Amount) -> Option<f64>) -> Option<f64> {
     let of = |side: &[Amount]| {
         let known: Option<Vec<f64>> = side.iter().map(value).collect();
@@ -259,7 +260,7 @@ fn difference(change: &Change, value: fn(&Amount) -> Option<f64>) -> Option<f64>
     Some((of(&change.after)? - of(&change.before)?).abs())
 }
 
-/// The mean size of the objects whose sizes are known.
+/// Returns the mean size of the objects whose sizes are known.
 fn mean_size(changes: &[Change]) -> f64 {
     let amounts = changes.iter().flat_map(|c| c.before.iter().chain(&c.after));
     let known = amounts.filter_map(|amount| Some((amount.objects, amount.bytes?)));

@@ -31,7 +31,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The number of the group in the table that lists the value.
+    /// Returns the number of the group in the table that lists the value.
     pub(crate) fn group(self) -> u8 {
         match self {
             Verdict::Changed => 0,
@@ -40,7 +40,7 @@ impl Verdict {
         }
     }
 
-    /// The verdict's name in JSON.
+    /// Returns the verdict's name in JSON.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Verdict::Changed => "changed",
@@ -70,7 +70,7 @@ pub struct Judgement {
 }
 
 impl Judgement {
-    /// The difference of the medians; 0 if a median is unknown.
+    /// Returns the difference of the medians; 0 if a median is unknown.
     pub(crate) fn size(&self) -> f64 {
         let [before, after] = [self.before, self.after].map(|side| side.unwrap_or(0.0));
         (after - before).abs()
@@ -100,7 +100,7 @@ impl Values {
         self.sides[side].iter().all(|(occurs, _)| !occurs)
     }
 
-    /// The sum of the values over all runs of both sides.
+    /// Returns the sum of the values over all runs of both sides.
     fn size(&self) -> f64 {
         self.known(0).iter().chain(&self.known(1)).sum()
     }
@@ -123,7 +123,8 @@ impl Plan {
         self.runs.iter().all(|runs| *runs > 1)
     }
 
-    /// The number of the group in which a value is listed. Without tests there is one group.
+    /// Returns the number of the group in which a value is listed. Without tests there is one
+    /// group.
     pub(crate) fn group(&self, judgement: &Judgement) -> u8 {
         if self.is_tested() {
             judgement.verdict.group()
@@ -132,12 +133,12 @@ impl Plan {
         }
     }
 
-    /// The smallest p-value that this number of runs can have.
+    /// Returns the smallest p-value that this number of runs can have.
     pub(crate) fn smallest_p(&self) -> f64 {
         smallest_p(self.runs[0], self.runs[1])
     }
 
-    /// The number of runs of each side that allows a test of every value worth testing.
+    /// Returns the number of runs of each side that allows a test of every value worth testing.
     pub(crate) fn runs_needed(&self) -> usize {
         runs_needed(self.worth_testing.max(1))
     }

@@ -78,7 +78,7 @@ pub struct Cost {
 }
 
 impl Default for Cost {
-    /// The cost of a method that is not called.
+    /// Returns the cost of a method that is not called.
     fn default() -> Self {
         Cost {
             calls: 0,
@@ -96,8 +96,8 @@ impl Default for Cost {
 }
 
 impl Change {
-    /// The difference between the median numbers of calls; negative if there are fewer calls on the
-    /// second side.
+    /// Returns the difference between the median numbers of calls; negative if there are fewer
+    /// calls on the second side.
     pub fn calls(&self) -> i128 {
         let median = |side: &[Cost]| {
             let mut calls: Vec<u64> = side.iter().map(|cost| cost.calls).collect();
@@ -206,7 +206,7 @@ pub fn compare(profiles: [&[Profile]; 2], options: &Options<'_>) -> Result<Compa
     })
 }
 
-/// The timing of all runs; an error if they cannot be compared.
+/// Returns the timing of all runs; an error if they cannot be compared.
 fn alike(sides: &Sides<'_>) -> Result<Timing, MergeError> {
     let mut headers = sides.iter().flatten().map(|profile| &profile.header);
     let Some(first) = headers.next() else {
@@ -349,7 +349,7 @@ impl Quantity {
         }
     }
 
-    /// The standard error of a quantity.
+    /// Returns the standard error of a quantity.
     pub(crate) fn error(self, cost: &Cost) -> f64 {
         match self {
             Quantity::SelfTime => cost.self_error_ns,

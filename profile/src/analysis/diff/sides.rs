@@ -14,12 +14,12 @@ pub(super) fn sides(profiles: [&[Profile]; 2]) -> Result<Sides<'_>, MergeError> 
     Ok([runs(before)?, runs(after)?])
 }
 
-/// The number of runs of each side.
+/// Returns the number of runs of each side.
 pub(super) fn numbers(sides: &Sides<'_>) -> [usize; 2] {
     sides.each_ref().map(Vec::len)
 }
 
-/// The headers of the runs of each side.
+/// Returns the headers of the runs of each side.
 pub(super) fn headers(sides: &Sides<'_>) -> [Vec<Header>; 2] {
     sides
         .each_ref()

@@ -7,8 +7,8 @@ use crate::model::{Header, Node, Timing};
 /// measurement.
 pub(super) const COST_ERROR: f64 = 0.1;
 
-/// The share of a node's time that is not recursive. It serves as an estimate of the share of its
-/// calls.
+/// Returns the share of a node's time that is not recursive. It serves as an estimate of the share
+/// of its calls.
 pub(super) fn share(node: &Node) -> f64 {
     match node.all_ns {
         0 => 1.0,

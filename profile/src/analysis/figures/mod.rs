@@ -53,7 +53,7 @@ use corrections::Corrections;
 
 use crate::model::{Clock, Header, Node, Timing};
 
-/// The figures of a tree, one for each node. All times are 0 in [`Timing::Count`].
+/// Returns the figures of a tree, one for each node. All times are 0 in [`Timing::Count`].
 ///
 /// # Panics
 ///
@@ -94,8 +94,8 @@ pub fn figures(nodes: &[Node], header: &Header) -> Vec<Figure> {
     figures
 }
 
-/// The number of a node's calls whose times are known. If no sample was drawn, the untimed calls
-/// have not returned yet. The wall clock knows their time so far, up to the last instant.
+/// Returns the number of a node's calls whose times are known. If no sample was drawn, the untimed
+/// calls have not returned yet. The wall clock knows their time so far, up to the last instant.
 fn timed_calls(node: &Node, clock: Clock) -> u64 {
     let is_sure = clock == Clock::Wall || node.variance > 0.0;
     match node.timed {
@@ -105,7 +105,7 @@ fn timed_calls(node: &Node, clock: Clock) -> u64 {
     }
 }
 
-/// For each node, its time in calls that went back to it or to a node above.
+/// Returns, for each node, its time in calls that went back to it or to a node above.
 fn back_ns(nodes: &[Node]) -> Vec<f64> {
     let mut back: Vec<f64> = nodes.iter().map(|node| node.child_ns as f64).collect();
     for node in nodes {

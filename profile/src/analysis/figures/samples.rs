@@ -10,7 +10,7 @@
 use super::figure::Figure;
 use crate::model::Node;
 
-/// The figures of a tree that [`sampled_tree`](crate::sampled_tree) made.
+/// Returns the figures of a tree that [`sampled_tree`](crate::sampled_tree) made.
 pub(super) fn figures(nodes: &[Node]) -> Vec<Figure> {
     let mut figures: Vec<Figure> = Vec::with_capacity(nodes.len());
     let mut below: Vec<u64> = nodes.iter().map(own).collect();
@@ -41,7 +41,7 @@ pub(super) fn figures(nodes: &[Node]) -> Vec<Figure> {
     figures
 }
 
-/// The running time of samples with this node innermost.
+/// Returns the running time of samples with this node innermost.
 fn own(node: &Node) -> u64 {
     node.all_ns.saturating_sub(node.child_ns)
 }

@@ -295,7 +295,7 @@ impl Settling {
         self.weight[at] + self.cost[at] * self.cost[at]
     }
 
-    /// The error of the self time that comes from the error of the cost.
+    /// Returns the error of the self time that comes from the error of the cost.
     fn cost_error(&self, at: usize) -> f64 {
         let rest = self.rest(at);
         if self.linked[at] && self.tick > 0.0 {
@@ -344,8 +344,8 @@ impl Settling {
     }
 }
 
-/// For each node that other nodes called back, the variance of `all`. The callers' times have the
-/// same errors, but the node's own rest does not.
+/// Returns, for each node that other nodes called back, the variance of `all`. The callers' times
+/// have the same errors, but the node's own rest does not.
 fn recursive(nodes: &[Node], back: &[f64], figures: &[Figure]) -> Vec<f64> {
     let own = |((node, back), figure): ((&Node, &f64), &Figure)| {
         let again = node.all_ns as f64 - node.outermost_ns as f64;

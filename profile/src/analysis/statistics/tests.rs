@@ -2,8 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The p-value by its definition: the share of all ways to distribute the values that are at least
-/// as one-sided.
+/// Returns the p-value by its definition: the share of all ways to distribute the values that are
+/// at least as one-sided.
 fn enumerated(a: &[f64], b: &[f64]) -> f64 {
     let all: Vec<f64> = a.iter().chain(b).copied().collect();
     let u = |chosen: u32| {
@@ -34,8 +34,8 @@ fn enumerated(a: &[f64], b: &[f64]) -> f64 {
     as_far.count() as f64 / distances.len() as f64
 }
 
-/// Two groups of values with the U statistic `u`. U is the number of pairs in which the value of
-/// the second group is the smaller one.
+/// Returns two groups of values with the U statistic `u`. U is the number of pairs in which the
+/// value of the second group is the smaller one.
 fn with_u(size: usize, other: usize, u: usize) -> (Vec<f64>, Vec<f64>) {
     let mut left = u;
     let mut a = Vec::new();

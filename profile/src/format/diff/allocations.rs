@@ -73,7 +73,7 @@ pub fn write(
     write_sentences(told, options.width, out)
 }
 
-/// The changes that the table lists.
+/// Returns the changes that the table lists.
 fn shown<'c>(comparison: &'c Comparison, options: &Options<'_>) -> Vec<&'c Change> {
     let small = if comparison.plan.is_tested() {
         SMALL * larger(&comparison.whole)
@@ -128,7 +128,7 @@ fn head(comparison: &Comparison, options: &Options<'_>, out: &mut dyn Write) -> 
     writeln!(out)
 }
 
-/// The columns for several runs: bytes, or objects, with their ratio.
+/// Returns the columns for several runs: bytes, or objects, with their ratio.
 fn ratios(comparison: &Comparison, shown: &[&Change]) -> Vec<Column> {
     let values = shown
         .iter()
@@ -181,12 +181,12 @@ impl Grown {
         Some(self.after? - self.before?)
     }
 
-    /// The difference with its sign and mark; `number` formats a size.
+    /// Returns the difference with its sign and mark; `number` formats a size.
     fn text(&self, number: impl Fn(f64) -> String) -> String {
         growth(self.size(), self.error, number)
     }
 
-    /// The difference in percent of the value before.
+    /// Returns the difference in percent of the value before.
     fn percent(&self) -> String {
         let Some((size, before)) = self.size().zip(self.before) else {
             return String::new();
@@ -195,7 +195,7 @@ impl Grown {
     }
 }
 
-/// The columns for single runs. Only exact values get a percentage.
+/// Returns the columns for single runs. Only exact values get a percentage.
 fn both_sides(comparison: &Comparison, shown: &[&Change]) -> Vec<Column> {
     let bytes_of = |change: &Change| Grown::of(change, |a| a.bytes, |a| a.bytes_variance);
     let objects_of =

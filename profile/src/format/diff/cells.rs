@@ -7,7 +7,7 @@ use crate::analysis::diff::Judgement;
 /// The share of the total below which unchanged values are counted, not listed.
 pub(super) const SMALL: f64 = 0.001;
 
-/// The larger of the two medians.
+/// Returns the larger of the two medians.
 pub(super) fn larger(judgement: &Judgement) -> f64 {
     let [before, after] = [judgement.before, judgement.after];
     before.unwrap_or(0.0).max(after.unwrap_or(0.0))
@@ -19,8 +19,8 @@ pub(super) fn is_listed(judgement: &Judgement, small: f64) -> bool {
     judgement.verdict.group() < 2 || larger(judgement) >= small
 }
 
-/// A difference with its sign; `number` formats a size. `~` marks a difference within twice its
-/// standard error.
+/// Returns a difference with its sign; `number` formats a size. `~` marks a difference within twice
+/// its standard error.
 pub(super) fn growth(size: Option<f64>, error: f64, number: impl Fn(f64) -> String) -> String {
     let Some(size) = size else {
         return UNKNOWN.to_owned();
@@ -30,7 +30,7 @@ pub(super) fn growth(size: Option<f64>, error: f64, number: impl Fn(f64) -> Stri
     format!("{mark}{}", signed(size, number(size.abs())))
 }
 
-/// A difference in percent; empty if the value before is 0.
+/// Returns a difference in percent; empty if the value before is 0.
 pub(super) fn percent(size: f64, before: f64) -> String {
     let percent = 100.0 * size / before;
     if percent.is_finite() {
@@ -40,7 +40,7 @@ pub(super) fn percent(size: f64, before: f64) -> String {
     }
 }
 
-/// `digits` with the sign of `value`.
+/// Returns `digits` with the sign of `value`.
 pub(super) fn signed(value: f64, digits: String) -> String {
     match value {
         0.0 => digits,

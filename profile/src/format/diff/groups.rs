@@ -41,7 +41,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// The columns with the ratio, its interval and the corrected p-value.
+/// Returns the columns with the ratio, its interval and the corrected p-value.
 pub(super) fn columns<'j>(
     judgements: impl Iterator<Item = &'j Judgement> + Clone,
     runs: [usize; 2],
@@ -69,8 +69,8 @@ pub(super) fn columns<'j>(
     ]
 }
 
-/// The title `96 % interval`. The percentage is rounded down, because the interval promises at
-/// least that.
+/// Returns the title `96 % interval`. The percentage is rounded down, because the interval promises
+/// at least that.
 pub(super) fn interval_title([before, after]: [usize; 2]) -> String {
     format!(
         "{:.0} % interval",
@@ -78,7 +78,7 @@ pub(super) fn interval_title([before, after]: [usize; 2]) -> String {
     )
 }
 
-/// A ratio with three digits, but at most two decimals.
+/// Returns a ratio with three digits, but at most two decimals.
 pub(super) fn number(ratio: f64) -> String {
     match ratio {
         _ if ratio.is_infinite() => "∞".to_owned(),

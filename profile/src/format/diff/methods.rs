@@ -80,7 +80,7 @@ fn head(comparison: &Comparison, options: &Options<'_>, out: &mut dyn Write) -> 
 }
 
 impl Comparison {
-    /// The times to show beside calls; `None` if nothing was timed.
+    /// Returns the times to show beside calls; `None` if nothing was timed.
     fn times(&self) -> Option<Quantity> {
         let mut headers = self.headers.iter().flatten();
         match self.quantity {
@@ -91,7 +91,7 @@ impl Comparison {
     }
 }
 
-/// The mark of a value that is an upper or lower bound.
+/// Returns the mark of a value that is an upper or lower bound.
 fn mark_of(quantity: Quantity, cost: &Cost) -> &'static str {
     let is_partial = cost.timed_calls < cost.calls;
     match quantity {
@@ -106,7 +106,7 @@ fn mark_of(quantity: Quantity, cost: &Cost) -> &'static str {
     }
 }
 
-/// The explanation of the mark of percentiles of a part of the calls, if a method has it.
+/// Returns the explanation of the mark of percentiles of a part of the calls, if a method has it.
 fn partial(shown: &[&Change]) -> Option<String> {
     let mut costs = shown
         .iter()
@@ -175,7 +175,7 @@ fn of_several_runs<'c>(
     Ok(shown)
 }
 
-/// The calls of a side; `–` if a method's calls were not counted.
+/// Returns the calls of a side; `–` if a method's calls were not counted.
 fn calls_of(change: &Change, side: &[Cost]) -> String {
     if change.is_counted() {
         calls(side)
@@ -184,7 +184,7 @@ fn calls_of(change: &Change, side: &[Cost]) -> String {
     }
 }
 
-/// The calls of runs: one number if all agree, else from the least to the most.
+/// Returns the calls of runs: one number if all agree, else from the least to the most.
 fn calls(side: &[Cost]) -> String {
     let calls = side.iter().map(|cost| cost.calls);
     match (calls.clone().min(), calls.max()) {
@@ -227,7 +227,7 @@ fn of_single_runs<'c>(
     Ok(shown.iter().collect())
 }
 
-/// The difference of calls in percent. Times are not exact enough for a percentage.
+/// Returns the difference of calls in percent. Times are not exact enough for a percentage.
 fn calls_percent(change: &Change) -> String {
     match change.judgement.verdict {
         Verdict::New => return "new".to_owned(),
@@ -246,7 +246,7 @@ fn calls_percent(change: &Change) -> String {
     percent(change.calls() as f64, before as f64)
 }
 
-/// The columns of times with their sampling error; for several runs, of the median times.
+/// Returns the columns of times with their sampling error; for several runs, of the median times.
 fn times(shown: &[Change], quantity: Quantity) -> Vec<Column> {
     let median = |side: &[Cost]| {
         let known: Vec<f64> = side

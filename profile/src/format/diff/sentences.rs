@@ -8,7 +8,7 @@ use loadhook_text::units;
 /// The command that compares several runs, for the sentences that recommend it.
 const HOW: &str = "loadhook report --diff BEFORE… -- AFTER…";
 
-/// The lines below a table that explain its tests; `things` are methods or places.
+/// Returns the lines below a table that explain its tests; `things` are methods or places.
 pub(super) fn below(plan: &Plan, headers: &[Vec<Header>; 2], things: &str) -> Vec<String> {
     let [before, after] = plan.runs;
     let mut told = Vec::new();
@@ -74,8 +74,8 @@ fn is_one_after_the_other(headers: &[Vec<Header>; 2]) -> bool {
     }
 }
 
-/// The line that says how all methods or places together changed. `what` names the value, `number`
-/// formats it.
+/// Returns the line that says how all methods or places together changed. `what` names the value,
+/// `number` formats it.
 pub(super) fn whole(
     judgement: &Judgement,
     plan: &Plan,
@@ -100,7 +100,7 @@ pub(super) fn whole(
     Some(told)
 }
 
-/// A number of runs in words: `5 runs`.
+/// Returns a number of runs in words: `5 runs`.
 pub(super) fn runs(count: usize) -> String {
     units::counted(count as u64, "run", "runs")
 }

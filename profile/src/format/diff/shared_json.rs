@@ -6,7 +6,7 @@ use crate::analysis::diff::{Judgement, Plan, Ratio};
 use crate::analysis::statistics::{LEVEL, confidence};
 use crate::model::{Header, Method};
 
-/// A comparison in JSON without its changes. `measure` and `compared` are the words for the compared values.
+/// Returns a comparison in JSON without its changes. `measure` and `compared` are the words for the compared values.
 pub(super) fn comparison(
     headers: &[Vec<Header>; 2],
     plan: &Plan,
@@ -25,7 +25,7 @@ pub(super) fn comparison(
     })
 }
 
-/// A change in JSON without its values; the names are null if no Java method was running.
+/// Returns a change in JSON without its values; the names are null if no Java method was running.
 pub(super) fn change(method: Option<&Method>, of: &Judgement) -> Value {
     let mut change = judgement(of);
     change["class"] = json!(method.map(|method| &*method.class));
@@ -35,7 +35,7 @@ pub(super) fn change(method: Option<&Method>, of: &Judgement) -> Value {
     change
 }
 
-/// A judgement in JSON; an infinite ratio is null.
+/// Returns a judgement in JSON; an infinite ratio is null.
 fn judgement(judgement: &Judgement) -> Value {
     let finite = |of: fn(&Ratio) -> f64| {
         let value = judgement.ratio.as_ref().map(of);
@@ -53,7 +53,7 @@ fn judgement(judgement: &Judgement) -> Value {
     })
 }
 
-/// The statistical test in JSON; null for single runs.
+/// Returns the statistical test in JSON; null for single runs.
 fn test(plan: &Plan) -> Value {
     if plan.is_tested() {
         json!({

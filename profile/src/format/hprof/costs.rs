@@ -107,8 +107,8 @@ fn is_java(method: &Method) -> bool {
     !method.descriptor.is_empty()
 }
 
-/// The method of a node and its line: of samples the line that they met, of calls the line at which the method's code
-/// begins, because probes do not know where their method was called.
+/// Returns the method of a node and its line: of samples the line that they met, of calls the line at which the
+/// method's code begins, because probes do not know where their method was called.
 fn place(profile: &Profile, kind: CostKind, node: &Node) -> Place {
     let line = match kind {
         CostKind::Samples => node.line,
@@ -119,7 +119,7 @@ fn place(profile: &Profile, kind: CostKind, node: &Node) -> Place {
     (node.method, line)
 }
 
-/// The nodes from a node to its root.
+/// Returns the nodes from a node to its root.
 fn path<'n>(nodes: &'n [Node], node: &'n Node) -> impl Iterator<Item = &'n Node> + use<'n> {
     let above = |node: &&'n Node| node.parent.map(|parent| &nodes[parent as usize]);
     iter::successors(Some(node), above)

@@ -14,7 +14,7 @@ pub struct Detail {
 }
 
 impl Default for Detail {
-    /// Whole stacks of each thread, with all rows.
+    /// Returns whole stacks of each thread, with all rows.
     fn default() -> Detail {
         Detail {
             depth: usize::MAX,

@@ -148,7 +148,7 @@ pub fn begin_binary<W: Write>(
     Ok(out)
 }
 
-/// The end of the profile, in milliseconds since 1970.
+/// Returns the end of the profile, in milliseconds since 1970.
 fn end_millis(profile: &Profile) -> i64 {
     let header = &profile.header;
     let ran = i64::try_from(header.duration_ns / 1_000_000).unwrap_or(0);

@@ -100,7 +100,7 @@ pub struct MonitorState {
     pub to_be_notified: Vec<u32>,
 }
 
-/// The traces and classes by the time that threads waited: for monitors, and in a table of its own for locks.
+/// Returns the traces and classes by the time that threads waited: for monitors, and in a table of its own for locks.
 pub(super) fn all_costs<'m>(
     monitors: &'m MonitorTables,
     options: &Options<'_>,

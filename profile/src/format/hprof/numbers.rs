@@ -14,7 +14,7 @@ pub struct Numbers {
 }
 
 impl Default for Numbers {
-    /// The first numbers of HPROF's files.
+    /// Returns the first numbers of HPROF's files.
     fn default() -> Numbers {
         Numbers {
             classes: 100_001,
@@ -27,13 +27,13 @@ impl Default for Numbers {
 }
 
 impl Numbers {
-    /// The serial number of the profile's thread at this index.
+    /// Returns the serial number of the profile's thread at this index.
     pub(super) fn thread(&self, index: usize) -> u32 {
         self.threads
             .saturating_add(u32::try_from(index).unwrap_or(u32::MAX))
     }
 
-    /// The index of the profile's thread with this serial number.
+    /// Returns the index of the profile's thread with this serial number.
     pub(super) fn thread_index(&self, serial: u32) -> Option<usize> {
         Some(serial.checked_sub(self.threads)? as usize)
     }

@@ -85,12 +85,12 @@ impl<'p> Traces<'p> {
         }
     }
 
-    /// The method of a place.
+    /// Returns the method of a place.
     pub(super) fn method(&self, index: u32) -> &'p Method {
         &self.profile.methods[index as usize]
     }
 
-    /// The traces that rows refer to.
+    /// Returns the traces that rows refer to.
     pub(super) fn used(&self) -> impl Iterator<Item = Trace<'_>> {
         let numbered = (self.first.traces..).zip(&self.used);
         numbered.map(|(serial, number)| {

@@ -28,7 +28,8 @@ struct Rows<'p> {
     methods: Vec<(i64, Option<u32>, Amounts)>,
 }
 
-/// The data of the tables. `view` shows the tree of the same allocations; its leaves are the types.
+/// Returns the data of the tables. `view` shows the tree of the same allocations; its leaves are
+/// the types.
 pub(super) fn data(
     profile: &Profile,
     allocations: &Allocations,
@@ -70,8 +71,8 @@ pub(super) fn data(
     })
 }
 
-/// All rows, and the number of threads whose rows are merged because there are too many. The
-/// threads that allocate the most keep their own rows.
+/// Returns all rows, and the number of threads whose rows are merged because there are too many.
+/// The threads that allocate the most keep their own rows.
 fn rows<'p>(
     profile: &'p Profile,
     allocations: &'p Allocations,
@@ -126,8 +127,8 @@ impl<'p> Rows<'p> {
     }
 }
 
-/// The allocations of each method and its callees. A site counts once for each method on its stack,
-/// also in a recursion.
+/// Returns the allocations of each method and its callees. A site counts once for each method on
+/// its stack, also in a recursion.
 fn with_callees(allocations: &Allocations, sites: &[&Site]) -> Vec<(Option<u32>, Amounts)> {
     let mut rows: Vec<(Option<u32>, Amounts)> = Vec::new();
     // The key is the method; the values are its row and the last site that was added to it.
@@ -153,7 +154,7 @@ fn with_callees(allocations: &Allocations, sites: &[&Site]) -> Vec<(Option<u32>,
     rows
 }
 
-/// The columns of allocated objects and, if objects were followed, of live objects.
+/// Returns the columns of allocated objects and, if objects were followed, of live objects.
 fn amounts(rows: &[&Amounts], with_live: bool) -> Value {
     let columns = |measure: Measure| {
         let of = |value: &dyn Fn(&Amounts) -> f64| column(rows.iter().map(|row| value(row)));
@@ -173,7 +174,7 @@ fn amounts(rows: &[&Amounts], with_live: bool) -> Value {
     told
 }
 
-/// A column of numbers; a single 0 if all are 0.
+/// Returns a column of numbers; a single 0 if all are 0.
 fn column(values: impl Iterator<Item = f64> + Clone) -> Value {
     if values.clone().all(|value| value == 0.0) {
         return json!(0);
@@ -181,7 +182,8 @@ fn column(values: impl Iterator<Item = f64> + Clone) -> Value {
     values.map(number).collect()
 }
 
-/// A number with at most three decimals. Estimates are fractions, and no view shows more digits.
+/// Returns a number with at most three decimals. Estimates are fractions, and no view shows more
+/// digits.
 fn number(value: f64) -> Value {
     let rounded = (value * 1000.0).round() / 1000.0;
     if rounded.fract() == 0.0 && rounded.abs() < 9e15 {

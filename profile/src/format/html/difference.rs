@@ -18,9 +18,9 @@ use crate::analysis::{MergeError, merge};
 use crate::model::{Method, Profile, Timing};
 use loadhook_text::printable;
 
-/// The page that shows how `after` differs from `before`, for [`Options::measure`]. It shows the
-/// mean of the runs of each side. Methods match as in [`merge`](crate::merge()), threads by name
-/// and kind.
+/// Returns the page that shows how `after` differs from `before`, for [`Options::measure`]. It
+/// shows the mean of the runs of each side. Methods match as in [`merge`](crate::merge()), threads
+/// by name and kind.
 ///
 /// # Errors
 ///
@@ -110,8 +110,8 @@ fn data(views: &[View<'_>; 2], runs: [usize; 2], options: &Options<'_>) -> Value
     })
 }
 
-/// The methods of both sides, each once, with their present file and line. For each side, the
-/// indexes of its own methods in this list.
+/// Returns the methods of both sides, each once, with their present file and line. For each side,
+/// the indexes of its own methods in this list.
 fn common<'v>(views: &'v [View<'_>; 2]) -> (Vec<Method>, [Vec<u32>; 2]) {
     let matching = Matching::of(views.iter().map(|view| &*view.methods));
     let mut all = Vec::new();

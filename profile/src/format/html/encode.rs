@@ -21,7 +21,7 @@ impl Numbers {
         self.push(value.round() as u64);
     }
 
-    /// The numbers as text in base64 (RFC 4648 §4), with padding.
+    /// Returns the numbers as text in base64 (RFC 4648 §4), with padding.
     pub(super) fn base64(&self) -> String {
         const LETTERS: &[u8; 64] =
             b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -123,7 +123,7 @@ impl Cost {
         }
     }
 
-    /// The width of a node in the graph.
+    /// Returns the width of a node in the graph.
     fn weight(&self, counts: bool) -> f64 {
         if counts {
             self.count
@@ -233,8 +233,8 @@ impl Sides {
 }
 
 impl Lane {
-    /// The lanes of a view, one for each thread. `folds` is false if the user named threads or
-    /// methods, which are then shown even if they only waited.
+    /// Returns the lanes of a view, one for each thread. `folds` is false if the user named threads
+    /// or methods, which are then shown even if they only waited.
     pub(super) fn all(view: &View<'_>, folds: bool) -> Vec<Lane> {
         let rows = view.rows_by_tree();
         let trees = view.trees.iter().zip(rows);
@@ -261,7 +261,7 @@ impl Lane {
         trees.map(lane).collect()
     }
 
-    /// The number of nodes of the lane.
+    /// Returns the number of nodes of the lane.
     pub(super) fn size(&self) -> usize {
         self.nodes.len()
     }

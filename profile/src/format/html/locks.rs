@@ -9,7 +9,7 @@ use crate::model::{Locks, Profile};
 /// Maximum number of rows. They take about 1 MB.
 const MOST_ROWS: usize = 10_000;
 
-/// The rows, the longest waits first.
+/// Returns the rows, the longest waits first.
 pub(super) fn data(profile: &Profile, locks: &Locks, options: &Options<'_>) -> Value {
     let place = |place: CodePlace| {
         let (method, line) = place.unzip();

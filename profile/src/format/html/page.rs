@@ -96,8 +96,8 @@ pub fn fill_page(page: &str, script: &str, data: &Value, out: &mut dyn Write) ->
     put(page, &pieces, out)
 }
 
-/// JSON inside a script element. There only an end tag or the start of a comment could end the data. Both contain `<`,
-/// which JSON has in strings only, where it can be escaped.
+/// Returns JSON inside a script element. There only an end tag or the start of a comment could end the data. Both
+/// contain `<`, which JSON has in strings only, where it can be escaped.
 fn in_script(data: &Value) -> String {
     data.to_string().replace('<', "\\u003c")
 }

@@ -32,7 +32,7 @@ pub(in crate::format) fn write(
     fill_profile_page(&page_data(profile, options), out)
 }
 
-/// The data of a page: a list with an entry for each measure of the profile.
+/// Returns the data of a page: a list with an entry for each measure of the profile.
 #[must_use]
 pub fn page_data(profile: &Profile, options: &Options<'_>) -> Value {
     let measures: Vec<Measure> = match options.measure {
@@ -55,7 +55,7 @@ pub fn page_data(profile: &Profile, options: &Options<'_>) -> Value {
         .collect()
 }
 
-/// The data of one measure.
+/// Returns the data of one measure.
 fn weighed(profile: &Profile, measure: Measure, options: &Options<'_>) -> Value {
     let options = Options {
         measure: Some(measure),
@@ -103,8 +103,8 @@ fn data(view: &View<'_>, options: &Options<'_>) -> Value {
     })
 }
 
-/// The pauses of the garbage collector, if they were recorded: sentences, and for each cause the cause, the collector,
-/// the number of pauses, and the nanoseconds of all and of the longest.
+/// Returns the pauses of the garbage collector, if they were recorded: sentences, and for each cause the cause, the
+/// collector, the number of pauses, and the nanoseconds of all and of the longest.
 fn gc(profile: &Profile) -> Option<Value> {
     let rows = ordered(profile.gc_pauses.as_deref()?).into_iter();
     let rows = rows.map(|row| {
@@ -157,7 +157,7 @@ fn method_calls(view: &View<'_>) -> Vec<(u32, u64, Option<u64>)> {
         .collect()
 }
 
-/// The methods with durations of calls: the method, the number of calls, and the percentiles in nanoseconds.
+/// Returns the methods with durations of calls: the method, the number of calls, and the percentiles in nanoseconds.
 fn latencies(view: &View<'_>) -> Vec<(u32, u64, [u64; 5])> {
     let all = view.latencies.iter();
     let mut all: Vec<_> = all
@@ -170,7 +170,7 @@ fn latencies(view: &View<'_>) -> Vec<(u32, u64, [u64; 5])> {
     all
 }
 
-/// The threads, and how many nodes they lack.
+/// Returns the threads, and how many nodes they lack.
 pub(super) fn threads(
     lanes: &[Lane],
     counts: bool,

@@ -19,7 +19,7 @@ const LIVE: u64 = 1;
 /// The flag for [`Seen::All`].
 const ALL: u64 = 2;
 
-/// Names and units of the values.
+/// Returns names and units of the values.
 pub(super) fn values(
     allocations: &Allocations,
 ) -> impl Iterator<Item = (&'static str, &'static str)> {

@@ -54,8 +54,8 @@ impl<'a, const N: usize> Message<'a, N> {
         Ok(message)
     }
 
-    /// The rows of the columns from field `first` on. They end at the first fault. Fields before
-    /// `first` read 0.
+    /// Returns the rows of the columns from field `first` on. They end at the first fault. Fields
+    /// before `first` read 0.
     pub(super) fn rows(&self, first: usize) -> impl Iterator<Item = Result<[u64; N], ReadError>> {
         let mut columns = self.columns;
         std::iter::from_fn(move || {
@@ -79,7 +79,8 @@ impl<'a, const N: usize> Message<'a, N> {
     }
 }
 
-/// The parent of the node `at`, which is `distance` nodes before it; a root has the distance 0.
+/// Returns the parent of the node `at`, which is `distance` nodes before it; a root has the
+/// distance 0.
 pub(super) fn parent(at: usize, distance: u64) -> Result<Option<u32>, ReadError> {
     let parent = match distance {
         0 => return Ok(None),

@@ -111,7 +111,7 @@ impl ThreadLabels {
     }
 }
 
-/// The distance of each node to its parent, which comes before the node; 0 for roots.
+/// Returns the distance of each node to its parent, which comes before the node; 0 for roots.
 pub(super) fn distances(parents: impl Iterator<Item = Option<u32>>) -> impl Iterator<Item = u64> {
     let distance =
         |(at, parent): (u64, Option<u32>)| parent.map_or(0, |parent| at - u64::from(parent));

@@ -117,7 +117,7 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
-/// The field number in a tag. Field numbers begin at 1, so zero bytes are no field.
+/// Returns the field number in a tag. Field numbers begin at 1, so zero bytes are no field.
 fn number_of_field(tag: u64) -> Result<u32, Malformed> {
     match u32::try_from(tag >> 3) {
         Ok(0) | Err(_) => Err(Malformed),
@@ -213,7 +213,7 @@ impl<R: BufRead> Stream<R> {
     }
 }
 
-/// The numbers of a packed field.
+/// Returns the numbers of a packed field.
 pub(super) fn unpack(mut bytes: &[u8]) -> Result<Vec<u64>, Malformed> {
     let mut values = Vec::new();
     while !bytes.is_empty() {

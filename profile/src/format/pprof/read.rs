@@ -414,7 +414,7 @@ mod tests {
     use super::*;
     use crate::format::pprof::protobuf::Writer;
 
-    /// A small profile, followed by a field of `len` bytes.
+    /// Returns a small profile, followed by a field of `len` bytes.
     fn file(field: u32, len: usize) -> Vec<u8> {
         let mut bytes = Vec::new();
         super::super::write(&Profile::default(), &mut bytes)

@@ -50,8 +50,8 @@ type ValueType = (&'static str, &'static str);
 
 const CALLS: ValueType = ("calls", "count");
 
-/// The values that calls and times have: `calls`, and `self` where they were timed. Samples have
-/// the calls last.
+/// Returns the values that calls and times have: `calls`, and `self` where they were timed. Samples
+/// have the calls last.
 fn call_values(profile: &Profile) -> &'static [ValueType] {
     match profile.header.timing {
         _ if !profile.has_calls() && (profile.allocations.is_some() || profile.locks.is_some()) => {
@@ -68,14 +68,14 @@ fn call_values(profile: &Profile) -> &'static [ValueType] {
     }
 }
 
-/// The values of allocations and locks, which come after those of calls.
+/// Returns the values of allocations and locks, which come after those of calls.
 fn other_values(profile: &Profile) -> impl Iterator<Item = ValueType> {
     let of_sites = profile.allocations.iter().flat_map(allocations::values);
     let of_locks = profile.locks.iter().flat_map(|_| locks::VALUES);
     of_sites.chain(of_locks)
 }
 
-/// The values of a node, as [`call_values`] names them.
+/// Returns the values of a node, as [`call_values`] names them.
 fn values_of(node: &Node, figure: &Figure, timing: Timing) -> Vec<u64> {
     let own = figure.self_ns.round() as u64;
     match timing {
@@ -390,7 +390,7 @@ fn comments(profile: &Profile) -> impl Iterator<Item = String> {
         .chain(more)
 }
 
-/// The totals that differ from the sum of the self times at and below the node.
+/// Returns the totals that differ from the sum of the self times at and below the node.
 fn unusual_totals(thread: &ThreadTree, figures: &[Figure]) -> HashMap<u32, u64> {
     let mut below: Vec<f64> = figures.iter().map(|figure| figure.self_ns).collect();
     for (at, node) in thread.nodes.iter().enumerate().rev() {

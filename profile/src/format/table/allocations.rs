@@ -21,8 +21,8 @@ use loadhook_text::width::joined;
 /// The error in percent of the bytes from which on it is shown.
 const NOTABLE_ERROR: f64 = 5.0;
 
-/// The chosen places. The default order is by `measure`, the largest first; the options can order
-/// by objects or names.
+/// Returns the chosen places. The default order is by `measure`, the largest first; the options can
+/// order by objects or names.
 fn rows<'p>(
     profile: &'p Profile,
     allocations: &'p Allocations,
@@ -186,7 +186,7 @@ fn columns(
     columns
 }
 
-/// The standard error of an amount's bytes, if it is large enough to be shown.
+/// Returns the standard error of an amount's bytes, if it is large enough to be shown.
 fn error(amount: Amount) -> String {
     let Some(bytes) = amount.bytes else {
         return String::new();

@@ -48,7 +48,7 @@ impl Column {
     }
 }
 
-/// The width of the columns, with the spaces after them.
+/// Returns the width of the columns, with the spaces after them.
 fn taken(columns: &[Column]) -> usize {
     columns.iter().map(|column| column.width() + 2).sum()
 }
@@ -70,12 +70,12 @@ fn leaving(room: usize, mut columns: Vec<Column>, width: usize) -> Vec<Column> {
     columns
 }
 
-/// The width that remains for the names after the columns.
+/// Returns the width that remains for the names after the columns.
 pub(crate) fn name_width(columns: &[Column], width: usize) -> usize {
     width.saturating_sub(taken(columns)).max(NARROWEST_NAME)
 }
 
-/// The columns that fit beside the names.
+/// Returns the columns that fit beside the names.
 pub(crate) fn fitted(columns: Vec<Column>, names: &[impl AsRef<str>], width: usize) -> Vec<Column> {
     leaving(longest(names).min(NARROW_NAME), columns, width)
 }
@@ -125,8 +125,8 @@ pub(crate) fn partly_grey(
     Ok(())
 }
 
-/// The columns that fit beside the types and the places in the code that allocate them; and the
-/// types, cut to their width.
+/// Returns the columns that fit beside the types and the places in the code that allocate them; and
+/// the types, cut to their width.
 pub(crate) fn with_types(
     columns: Vec<Column>,
     types: &[String],

@@ -81,7 +81,8 @@ pub fn write_latencies(
     write_sentences(remarks, options.width, out)
 }
 
-/// The line in place of a table that would have no row. `called` has the methods that were called.
+/// Returns the line in place of a table that would have no row. `called` has the methods that were
+/// called.
 fn no_rows(view: &View<'_>, called: &[Row], options: &Options<'_>) -> &'static str {
     let ranges = &view.profile.latencies;
     let has_ranges = |row: &Row| {

@@ -52,7 +52,7 @@ fn sum<'r>(rows: impl Iterator<Item = &'r LockPlace<'r>>) -> WaitSum {
     sum
 }
 
-/// The sums of all kinds of waits.
+/// Returns the sums of all kinds of waits.
 fn facts(contended: &[LockPlace<'_>], others: &[LockPlace<'_>]) -> Vec<String> {
     let told = |what: &str, sum: WaitSum| {
         let waits = units::counted(sum.count, "wait", "waits");
@@ -109,7 +109,7 @@ fn waited(
 /// A place where a lock was held, and the name of the thread.
 type HeldAt<'p> = (CodePlace, &'p str);
 
-/// The waits by holder, the longest first.
+/// Returns the waits by holder, the longest first.
 fn holders<'p>(rows: &[LockPlace<'p>]) -> Vec<(HeldAt<'p>, WaitSum)> {
     let mut sums: HashMap<HeldAt<'p>, WaitSum> = HashMap::new();
     for (holder, sum) in rows.iter().flat_map(|row| &row.holders) {

@@ -86,7 +86,8 @@ pub(super) fn write(
     write_sentences(remedy, options.width, out)
 }
 
-/// Returns the remark about rows that are mostly error. It names options that give better numbers.
+/// Returns the remark about rows whose self times are mostly error. It names options that give
+/// exact times. `method` is one of these methods.
 fn remedy(method: &Method) -> String {
     let package = match method.class.rsplit_once('.') {
         Some((package, _)) => format!("{package}.**"),
@@ -94,11 +95,11 @@ fn remedy(method: &Method) -> String {
     };
     let package = printable(&package).replace('\'', "'\\''");
     format!(
-        "self ± above 50 %: mostly error, ranked last; run with --timing exact --include '{package}' for exact values"
+        "rows whose self time has an error above 50 % are ranked last; run with --timing exact --include '{package}' for exact values"
     )
 }
 
-/// The line that replaces an empty table.
+/// Returns the line that replaces an empty table.
 pub(in crate::format) fn nothing(view: &View<'_>, options: &Options<'_>) -> &'static str {
     if view.has_nodes && (options.focus.is_some() || options.thread.is_some()) {
         "No methods match these filters"
@@ -151,7 +152,7 @@ fn head(view: &View<'_>, options: &Options<'_>, out: &mut dyn Write) -> io::Resu
     writeln!(out)
 }
 
-/// The number of calls, as far as they are known, and of the threads that are shown.
+/// Returns a text with the number of calls, if they were counted, and the number of shown threads.
 fn call_text(view: &View<'_>, calls: u64) -> String {
     let counted = units::counted(calls, "call", "calls");
     let threads = view.threads();
@@ -166,7 +167,8 @@ fn call_text(view: &View<'_>, calls: u64) -> String {
     }
 }
 
-/// Sentences that say how to read times that are summed over threads; empty for a single thread.
+/// Returns sentences that say how to read times that are summed over threads; empty for a single
+/// thread.
 pub(in crate::format) fn sum_over_threads(view: &View<'_>) -> Vec<String> {
     let header = &view.profile.header;
     if view.counts_only() || view.trees.len() < 2 {

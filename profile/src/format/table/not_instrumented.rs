@@ -17,8 +17,8 @@ const TRIVIAL: &str = "trivial";
 /// The maximum number of rows in the summary by class.
 const FEW_CLASSES: usize = 20;
 
-/// A sentence with the number of methods that were not instrumented, by reason; `None` if there
-/// are none.
+/// Returns a sentence with the number of methods that were not instrumented, by reason; `None` if
+/// there are none.
 pub(super) fn reasons(header: &Header) -> Option<String> {
     let reason = |(reason, methods): (&String, &u64)| {
         let remedy = match reason.as_str() {
@@ -135,7 +135,7 @@ fn by_class(header: &Header, options: &Options<'_>, out: &mut dyn Write) -> io::
     write_sentences([list], options.width, out)
 }
 
-/// The reason and the class in a line of [`Header::explained`].
+/// Returns the reason and the class in a line of [`Header::explained`].
 fn class_of(line: &str) -> Option<(&str, &str)> {
     let (reason, method) = line.split_once(": ")?;
     let (name, _) = method.split_once('(')?;

@@ -10,7 +10,7 @@ use loadhook_text::width::joined;
 /// shares, means and errors.
 pub(super) const WAITING_SPARE: u8 = 1;
 
-/// The lines above the table: the samples, and the time that they stand for.
+/// Returns the lines above the table: the samples, and the time that they stand for.
 pub(super) fn head(view: &View<'_>, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(sampling) = &view.profile.sampling {
@@ -20,7 +20,7 @@ pub(super) fn head(view: &View<'_>, width: usize) -> Vec<String> {
     lines
 }
 
-/// Sentences that say how to read times that are summed over threads.
+/// Returns sentences that say how to read times that are summed over threads.
 pub(in crate::format) fn times(view: &View<'_>) -> Vec<String> {
     let entries = view.trees.iter().flat_map(|tree| &tree.entries);
     let waiting: f64 = entries
@@ -38,8 +38,8 @@ pub(in crate::format) fn times(view: &View<'_>) -> Vec<String> {
     times
 }
 
-/// Sentences with the number of samples, their distance, and the share of
-/// incomplete ones.
+/// Returns facts about the samples: their number, the mean processor time between two samples of a
+/// thread, and the share of the time whose stacks are incomplete.
 pub(in crate::format) fn facts(sampling: &Sampling) -> Vec<String> {
     let samples = units::counted(sampling.samples, "sample", "samples");
     let engine = match sampling.engine {
@@ -54,7 +54,7 @@ pub(in crate::format) fn facts(sampling: &Sampling) -> Vec<String> {
         engine.to_owned(),
     ];
     let unwalked = 100.0 * sampling.unwalked_ns as f64 / (sampling.weight_ns as f64).max(1.0);
-    facts.push(format!("{unwalked:.1} % of time in [unwalked]"));
+    facts.push(format!("{unwalked:.1} % of time with incomplete stacks ([unwalked])"));
     if sampling.tracker_ns > 0 {
         let counting = units::time(sampling.tracker_ns as f64);
         facts.push(format!("{counting} of counting left out"));
@@ -65,7 +65,7 @@ pub(in crate::format) fn facts(sampling: &Sampling) -> Vec<String> {
     facts
 }
 
-/// The time for which threads waited; empty if they did not.
+/// Returns the time for which threads waited; empty if they did not.
 pub(in crate::format) fn waiting_text(ns: f64) -> String {
     if ns > 0.0 {
         units::time(ns)
@@ -74,7 +74,7 @@ pub(in crate::format) fn waiting_text(ns: f64) -> String {
     }
 }
 
-/// The remark that says where the numbers come from.
+/// Returns the remark that says where the numbers come from.
 pub(super) fn remark(view: &View<'_>, rows: &[Row]) -> Option<String> {
     let has_uncounted = rows.iter().any(|row| !row.is_counted);
     let calls = if view.profile.method_calls.is_empty() {

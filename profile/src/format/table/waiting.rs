@@ -68,7 +68,7 @@ pub fn write_waiting(
     Ok(())
 }
 
-/// The name of a method without the package of its class.
+/// Returns the name of a method without the package of its class.
 fn without_package(view: &View<'_>, method: u32) -> String {
     let name = &view.names[method as usize];
     let class = &view.methods[method as usize].class;
@@ -76,7 +76,7 @@ fn without_package(view: &View<'_>, method: u32) -> String {
     name.get(package..).unwrap_or(name).to_owned()
 }
 
-/// The line in place of a table that would have no row.
+/// Returns the line in place of a table that would have no row.
 fn no_waiting(view: &View<'_>, options: &Options<'_>) -> &'static str {
     let sampling = view.profile.sampling;
     if sampling.is_some_and(|sampling| sampling.wall_interval_ns == 0) {

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A header, two threads, three nodes.
+/// Returns a header, two threads, three nodes.
 fn stream() -> Vec<i64> {
     let mut words = vec![1, 2, 0, 1, 1_700_000_000_000, 5_000, 4096, 2, 10, 20, 30];
     words.extend([2, -1, 2, 0]);
