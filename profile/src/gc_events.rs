@@ -243,7 +243,8 @@ impl HeapModel {
         Some(object.group)
     }
 
-    /// Gives an object a number of the caller's, which it keeps when it moves. Returns false if it is not alive.
+    /// Gives an object a number that the caller chooses. The object keeps the number when it moves. Returns false if
+    /// the object is not alive.
     pub fn set_label(&mut self, object: ObjectId, label: u32) -> bool {
         let first = self.covered.get_mut(&object);
         let object = first.or_else(|| self.objects.get_mut(&object));

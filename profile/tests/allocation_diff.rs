@@ -167,7 +167,7 @@ fn objects_of_unknown_size_are_mentioned() {
         let note = "7 objects before and 5,010 after have unknown sizes: \
             their classes were unloaded, or the heap was full";
         let note = format!(
-            "\n{}\n≥ lower bound: without the bytes of these\n",
+            "\n{}\n≥ lower bound: without the bytes of these objects\n",
             folded(note, width)
         );
         assert!(table.contains(&note), "{table}");

@@ -159,7 +159,7 @@ fn everything_is_counted() {
 #[test]
 fn objects_of_unknown_size_are_in_no_total() {
     let few = "\n7 objects have unknown sizes: their classes were unloaded, or the heap was full\n\
-        ≥ lower bound: without the bytes of these; % is of the known bytes\n";
+        ≥ lower bound: without the bytes of these objects; % is of the known bytes\n";
     let profile = alone(allocations());
     let table = text(Format::Table, &profile, &Options::default());
     assert!(

@@ -58,7 +58,7 @@ fn tables_have_a_row_for_each_method() {
     let words = words.join(" ");
     assert!(
         words.contains(
-            "† percentiles of a part of the calls, of the first such method 8,000 of 9,000:"
+            "† percentiles of a part of the calls (8,000 of 9,000 for the first such method):"
         ),
         "{text}"
     );
@@ -199,7 +199,7 @@ fn differences_explain_their_marks() {
     };
     let by_p99 = text(Sort::P99);
     let words: Vec<&str> = by_p99.split_whitespace().collect();
-    let line = "† percentiles of a part of the calls, of the first such method 8,000 of 9,000:";
+    let line = "† percentiles of a part of the calls (8,000 of 9,000 for the first such method):";
     assert!(words.join(" ").contains(line), "{by_p99}");
     let by_total = text(Sort::Total);
     assert!(!by_total.contains('†'), "{by_total}");

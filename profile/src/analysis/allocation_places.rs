@@ -25,8 +25,8 @@ pub(crate) struct Amounts {
     live: Amount,
     /// The mean age of the live objects, in garbage collections survived.
     pub(crate) live_age: f64,
-    /// Numbers of objects of unknown size, which `bytes` leaves out: of all allocated objects, and
-    /// of the live ones.
+    /// How many objects have an unknown size, so that `bytes` leaves them out: of all allocated
+    /// objects, and of the live ones.
     unsized_objects: [f64; 2],
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn places<'p>(
     places_of(allocations, chosen_sites(profile, allocations, options))
 }
 
-/// Returns the places of some sites, in no particular order.
+/// Sums up sites by place and type. The places are in no particular order.
 pub(crate) fn places_of<'p>(
     allocations: &'p Allocations,
     sites: impl Iterator<Item = &'p Site>,
@@ -98,8 +98,7 @@ impl Amounts {
         }
     }
 
-    /// Returns the amount under a measure: live objects for [`Measure::Live`], all objects
-    /// otherwise.
+    /// Returns the amount for a measure: live objects for [`Measure::Live`], all objects otherwise.
     pub(crate) fn of(&self, measure: Measure) -> Amount {
         match measure {
             Measure::Live => self.live,
@@ -118,7 +117,7 @@ impl Amounts {
 }
 
 impl Place<'_> {
-    /// Returns the amount under a measure.
+    /// Returns the amount for a measure.
     pub(crate) fn amount(&self, measure: Measure) -> Amount {
         self.amounts.of(measure)
     }
@@ -129,8 +128,8 @@ impl Place<'_> {
     }
 }
 
-/// Returns the sum of all places, and the number of objects of unknown size, which its bytes leave
-/// out.
+/// Sums up the places. Returns the sum, and the number of objects of unknown size, whose bytes are
+/// not in the sum.
 pub(crate) fn total(places: &[Place<'_>], measure: Measure) -> (Amount, f64) {
     let mut sum = Amount::default();
     let amounts = places.iter().map(|place| place.amount(measure));

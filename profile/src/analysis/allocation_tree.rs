@@ -27,14 +27,14 @@ pub(crate) struct AllocationNode {
     pub(crate) method: u32,
     is_type: bool,
     objects: u64,
-    /// The objects whose size is known.
+    /// The number of objects whose size is known.
     sized_objects: u64,
     bytes: u64,
     bytes_variance: f64,
 }
 
-/// Makes the trees of all allocations, or with [`Measure::Live`] of those that are alive, or with
-/// [`Measure::Contention`] of contended locks.
+/// Makes the trees of all allocations, or with [`Measure::Live`] of the objects that are alive, or
+/// with [`Measure::Contention`] of contended locks.
 ///
 /// Recursion is folded, as it is in trees of calls.
 pub(crate) fn allocation_trees(profile: &Profile, measure: Measure) -> AllocationTrees {
@@ -50,7 +50,7 @@ pub(crate) fn allocation_trees(profile: &Profile, measure: Measure) -> Allocatio
 /// Trees while they grow.
 struct TreesBuilder<'p> {
     made: AllocationTrees,
-    /// The numbers of types among the methods.
+    /// For each type, its index in [`AllocationTrees::methods`].
     types: HashMap<&'p str, u32>,
     paths: Vec<Paths>,
 }

@@ -3,8 +3,8 @@
 use super::tree::Entry;
 use crate::model::Waiting;
 
-/// Keeps the paths through a focused method. Entries above it stay as its context: they have no own
-/// weight, and their total is that of the kept callees.
+/// Keeps the paths through focused methods. Entries above a focused method stay as its context:
+/// they have no own weight, and their total is the sum of the kept callees.
 pub(crate) fn focus(mut entries: Vec<Entry>, is_focused: &[bool]) -> Vec<Entry> {
     // Set for a focused method and everything below it.
     let mut is_inside = vec![false; entries.len()];

@@ -1,8 +1,8 @@
-//! Pauses of the garbage collector: their sums, and those of several profiles.
+//! Sums of pauses of the garbage collector, in one profile and over several.
 
 use crate::model::{GcPauses, Profile};
 
-/// Returns all pauses together.
+/// Adds up all pauses.
 pub(crate) fn sum(pauses: &[GcPauses]) -> GcPauses {
     let mut sum = GcPauses::default();
     for some in pauses {
@@ -21,7 +21,7 @@ pub(crate) fn ordered(pauses: &[GcPauses]) -> Vec<&GcPauses> {
     rows
 }
 
-/// Returns the pauses in several profiles; `None` if none of them has recorded any.
+/// Adds up the pauses of several profiles; `None` if no profile has recorded pauses.
 pub(super) fn merged(profiles: &[&Profile]) -> Option<Vec<GcPauses>> {
     let mut recorded = profiles
         .iter()
@@ -36,8 +36,8 @@ pub(super) fn merged(profiles: &[&Profile]) -> Option<Vec<GcPauses>> {
     Some(sums)
 }
 
-/// Returns the pauses between two profiles of one program. The longest pause is that of `later`, because nobody knows
-/// when it was.
+/// Returns the pauses between two profiles of one program. The longest pause is that of `later`, because a profile does
+/// not tell when its longest pause was.
 pub(super) fn since(earlier: &Profile, later: &Profile) -> Option<Vec<GcPauses>> {
     let mut between = later.gc_pauses.clone()?;
     for before in earlier.gc_pauses.iter().flatten() {
@@ -50,7 +50,7 @@ pub(super) fn since(earlier: &Profile, later: &Profile) -> Option<Vec<GcPauses>>
     Some(between)
 }
 
-/// Returns the entry for the cause and the collector of other pauses.
+/// Returns the entry in `all` with the cause and the collector of `other`.
 fn same<'p>(all: &'p mut [GcPauses], other: &GcPauses) -> Option<&'p mut GcPauses> {
     let is_it =
         |pauses: &&mut GcPauses| pauses.cause == other.cause && pauses.collector == other.collector;

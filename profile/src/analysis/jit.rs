@@ -1,10 +1,10 @@
-//! The work of the JIT compiler: its sums, and that of several profiles.
+//! Sums of the work of the JIT compiler, in one profile and over several.
 
 use std::collections::BTreeMap;
 
 use crate::model::{InlinedMethod, JitCode, JitMethod, Profile};
 
-/// Returns all compilations together; [`JitMethod::method`] and [`JitMethod::size`] are 0.
+/// Adds up all compilations. [`JitMethod::method`] and [`JitMethod::size`] of the sum are 0.
 pub(crate) fn sum(code: &JitCode) -> JitMethod {
     let mut sum = JitMethod::default();
     for method in &code.methods {
@@ -58,7 +58,8 @@ pub(crate) fn inlinings(code: &JitCode) -> Vec<Inlining> {
     rows
 }
 
-/// Returns the inlined methods of a compiled one: the number of places, and the largest depth.
+/// Returns, for each compiled method that others were inlined into, the number of places with an
+/// inlined call, and the largest depth.
 pub(crate) fn inlined_into(code: &JitCode) -> BTreeMap<u32, (u64, u32)> {
     let mut sums: BTreeMap<u32, (u64, u32)> = BTreeMap::new();
     for inlined in &code.inlined {
@@ -69,8 +70,9 @@ pub(crate) fn inlined_into(code: &JitCode) -> BTreeMap<u32, (u64, u32)> {
     sums
 }
 
-/// Returns the work of several compilers; `None` if it was not recorded. `methods` gives the indexes of each profile's
-/// methods in the sum. The code of a method may differ between processes: its inlined methods are those of all of them.
+/// Adds up the work of the JIT compilers of several profiles; `None` if no profile has recorded it. `methods` gives the
+/// indexes of each profile's methods in the sum. The code of a method may differ between processes, so the sum has the
+/// inlined methods of all processes.
 pub(super) fn merged(profiles: &[&Profile], methods: &[Vec<u32>]) -> Option<JitCode> {
     let mut is_recorded = false;
     let mut codes: BTreeMap<u32, JitMethod> = BTreeMap::new();

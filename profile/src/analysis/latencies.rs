@@ -1,4 +1,4 @@
-//! Durations below which most calls of a method last, and ranges of durations of several profiles.
+//! Percentiles of the durations of calls, and sums of ranges of durations over several profiles.
 
 use std::collections::HashMap;
 
@@ -9,8 +9,8 @@ use crate::model::{LatencyRange, LatencySums, Profile};
 pub struct Latency {
     /// The number of calls that the percentiles rest on.
     pub calls: u64,
-    /// The durations in nanoseconds below which [`Latency::SHARES`] of the calls last. They are a sixteenth too long at
-    /// most, and contain no cost of the method's own probes.
+    /// Durations in nanoseconds that [`Latency::SHARES`] of the calls do not exceed. Each is at most a sixteenth too
+    /// long, and contains no cost of the method's own probes.
     pub percentiles: [f64; 5],
 }
 
@@ -18,19 +18,19 @@ impl Latency {
     /// The shares of calls that [`Latency::percentiles`] stand for, in thousandths. The last one is the longest call.
     pub const SHARES: [u64; 5] = [500, 900, 990, 999, 1000];
 
-    /// Returns the time below which 99 % of the calls last.
+    /// Returns the duration that 99 % of the calls do not exceed, in nanoseconds.
     pub fn p99(&self) -> f64 {
         self.percentiles[2]
     }
 
-    /// Returns whether the percentiles are those of a part of the method's calls, which are `calls` in all: more than 1 %
-    /// are missing. A few always may be, because the durations and the calls of a running program are not read in the
-    /// same moment.
+    /// Returns whether the percentiles lack more than 1 % of the method's calls, whose number is `calls`. Up to 1 % may
+    /// always be missing, because the durations and the calls of a running program are not read in the same moment.
     pub fn is_partial(&self, calls: u64) -> bool {
         is_large_part(calls.saturating_sub(self.calls), calls)
     }
 
-    /// Computes the percentiles of ranges in their order. Each duration is less by `cost`.
+    /// Computes the percentiles from ranges, the shortest first. `cost` is subtracted from each
+    /// duration.
     fn of(ranges: &[LatencyRange], cost: f64) -> Latency {
         let counts = ranges.iter().map(|range| range.calls);
         let calls = counts.fold(0, u64::saturating_add);
@@ -53,7 +53,8 @@ fn is_large_part(part: u64, calls: u64) -> bool {
     part > calls / 100
 }
 
-/// The calls of a method that may be under way, and so not timed, without the method being left out.
+/// The number of untimed calls that a method may have without being left out. Calls that have not returned are not
+/// timed.
 const HANDFUL: u64 = 8;
 
 /// All calls of a method, and those that are not timed.
@@ -70,7 +71,7 @@ impl Calls {
     }
 }
 
-/// Returns the durations of all methods that have some.
+/// Returns the percentiles of all methods whose durations are known.
 ///
 /// A method is left out if more than a handful, and more than 1 %, of its calls are not timed. In adaptive timing, the
 /// first calls are timed, and a sample of the later ones. With a budget, a method that loses its probes has no timed
@@ -99,7 +100,7 @@ pub(crate) fn latencies(profile: &Profile) -> HashMap<u32, Latency> {
         .collect()
 }
 
-/// Returns the sum of several profiles. `methods` gives the indexes of each profile's methods in
+/// Adds up the ranges of several profiles. `methods` gives the indexes of each profile's methods in
 /// the sum.
 pub(super) fn merged(profiles: &[&Profile], methods: &[Vec<u32>]) -> Vec<LatencyRange> {
     let mut sum = LatencySums::default();
@@ -114,7 +115,7 @@ pub(super) fn merged(profiles: &[&Profile], methods: &[Vec<u32>]) -> Vec<Latency
     sum.finish()
 }
 
-/// Returns the part of `later` that is not in `earlier`. `methods` gives the methods of `earlier` in `later`.
+/// Returns the part of `later` that is not in `earlier`. `methods` maps the methods of `earlier` to those of `later`.
 pub(super) fn since(
     earlier: &Profile,
     later: &Profile,

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use super::options::{Options, Sort};
 use crate::model::{LockWait, Locks, Method, Profile, WaitKind};
 
-/// A method and a line; `None` if no Java method was running.
+/// A method, as an index into [`Profile::methods`], and its line; `None` if no Java method was
+/// running.
 pub(crate) type CodePlace = Option<(u32, Option<u32>)>;
 
 /// Waits of one kind at one place in the code, for objects of one class, in all threads and calling contexts.

@@ -12,7 +12,7 @@ pub enum Measure {
     Allocated,
     /// The bytes of the objects that are still alive.
     Live,
-    /// The time for which threads waited for monitors and locks that others had.
+    /// The time for which threads waited for monitors and locks that other threads held.
     Contention,
 }
 

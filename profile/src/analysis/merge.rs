@@ -73,7 +73,7 @@ pub fn merge(profiles: &[Profile]) -> Result<Profile, MergeError> {
     add(&all, |method| matching.key(method), Sort::Runs)
 }
 
-/// Returns the runs to which the profiles belong: profiles of one process are parts of one run.
+/// Groups the profiles into runs: profiles of one process are parts of one run.
 pub(crate) fn runs(profiles: &[Profile]) -> Result<Vec<Cow<'_, Profile>>, MergeError> {
     let mut processes: Vec<Vec<&Profile>> = Vec::new();
     for profile in profiles {

@@ -1,4 +1,4 @@
-//! The circumstances of the samples of several profiles.
+//! Merges the circumstances of the samples of several profiles.
 
 use crate::model::Sampling;
 
@@ -6,8 +6,8 @@ use crate::model::Sampling;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct DifferentEngines;
 
-/// Returns the circumstances of the samples of all profiles together. Distances between samples are
-/// means, weighed by the number of samples.
+/// Merges the circumstances of samples. The time between two samples is the mean, weighed by the
+/// number of samples.
 pub(super) fn sum(
     mut parts: impl Iterator<Item = Sampling>,
 ) -> Result<Option<Sampling>, DifferentEngines> {

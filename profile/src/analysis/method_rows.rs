@@ -66,8 +66,8 @@ impl Row {
         (self.known_count > 0 || self.is_sampled || self.total > 0.0).then_some(self.total)
     }
 
-    /// Returns the mean total time of a call, over the calls with known times; `None` where no
-    /// sample met the method.
+    /// Returns the mean total time of a call, over the calls with known times; `None` if no time is
+    /// known, or if no sample met the method.
     ///
     /// Recursive calls count as calls, so an outermost call of a recursive method
     /// takes longer than this mean.
@@ -81,8 +81,8 @@ impl Row {
         self.is_counted.then_some(self.count)
     }
 
-    /// Moves the count to `samples`: in a tree of samples it is a number of
-    /// samples. The number of calls is then unknown.
+    /// Moves the count to `samples`, because a tree of samples counts samples. The number of calls
+    /// is then unknown.
     pub(crate) fn count_samples(&mut self) {
         self.samples = std::mem::take(&mut self.count);
         self.known_count = 0;

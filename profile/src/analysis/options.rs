@@ -1,4 +1,4 @@
-//! The part of a profile that a report shows, and in what order.
+//! The options of a report: the part of the profile that it shows, and the order.
 
 use super::measure::Measure;
 use crate::model::Method;
@@ -23,7 +23,7 @@ pub struct Options<'a> {
     pub min_percent: f64,
     /// Lists, below a table, all notes and the methods that were not instrumented.
     pub explain: Explain,
-    /// Writes rows that are mostly error in grey, for a terminal.
+    /// Writes rows whose self times are mostly error in grey, for a terminal.
     pub grey: bool,
 }
 
@@ -70,7 +70,7 @@ pub enum Sort {
     Calls,
     /// By mean time of a call (`mean`).
     Mean,
-    /// By the time below which 99 % of the calls last (`p99`).
+    /// By the duration that 99 % of the calls do not exceed (`p99`).
     P99,
     /// By name (`name`).
     Name,

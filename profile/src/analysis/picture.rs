@@ -49,13 +49,14 @@ pub struct MethodFigures {
     pub calls: Option<u64>,
     /// The time in the method itself, in nanoseconds; `None` if it is unknown.
     pub self_ns: Option<f64>,
-    /// The time with callees.
+    /// The time with callees, in nanoseconds; `None` if it is unknown.
     pub total_ns: Option<f64>,
-    /// The mean time of a call with callees.
+    /// The mean time of a call with callees, in nanoseconds; `None` if it is unknown.
     pub mean_ns: Option<f64>,
-    /// The time below which 99 % of the calls last, with callees; `None` if it is unknown.
+    /// The duration, callees included, that 99 % of the calls do not exceed, in nanoseconds; `None`
+    /// if it is unknown.
     pub p99_ns: Option<f64>,
-    /// Set if `p99_ns` is that of a part of the calls, see [`Latency::is_partial`].
+    /// True if `p99_ns` is known for a part of the calls only, see [`Latency::is_partial`].
     pub p99_is_partial: bool,
 }
 
@@ -64,13 +65,13 @@ pub struct MethodFigures {
 pub struct Branch {
     /// Index into [`Picture::names`].
     pub method: u32,
-    /// The number of callers above.
+    /// The number of callers above this branch.
     pub depth: u32,
     /// Calls or samples.
     pub count: u64,
     /// The time in the method itself, or its calls if nothing was timed.
     pub own: f64,
-    /// The same with callees.
+    /// The same as `own`, callees included.
     pub total: f64,
 }
 
@@ -109,7 +110,7 @@ pub struct PlaceFigures {
     pub method: Option<u32>,
     /// Number of objects.
     pub objects: f64,
-    /// Their bytes; `None` if they are unknown.
+    /// The bytes of these objects; `None` if they are unknown.
     pub bytes: Option<f64>,
     /// The bytes of the objects that are alive; `None` if objects were not followed.
     pub live_bytes: Option<f64>,
@@ -232,7 +233,8 @@ mod tests {
     use crate::model::{MethodCalls, ThreadTree, sampled_tree};
     use crate::{SampledNode, Sampling};
 
-    /// Samples of `a.A.outer`, which calls `a.A.inner`, and a thread that only waits.
+    /// Returns a profile with samples of `a.A.outer`, which calls `a.A.inner`, and with a thread
+    /// that only waits.
     fn profile() -> Profile {
         let stack = |parent, method, self_ns| SampledNode {
             parent,

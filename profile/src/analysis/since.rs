@@ -88,7 +88,7 @@ fn thread_key(thread: &ThreadTree) -> ThreadKey<'_> {
     (thread.kind, thread.id, name)
 }
 
-/// The values of the earlier profile.
+/// The values of the earlier profile, which are subtracted.
 struct Before<'p> {
     /// For each thread of the earlier profile, its number in the later one; `None` if it has ended.
     threads: Vec<Option<u32>>,
@@ -173,7 +173,7 @@ fn add(sum: &mut Node, node: &Node) {
     sum.waiting.add(&node.waiting);
 }
 
-/// Subtracts the same amounts from both: as much of `debt` as `node` has.
+/// Subtracts the same amounts from `node` and from `debt`: as much of `debt` as `node` has.
 fn take(node: &mut Node, debt: &mut Node) {
     for (value, debt) in numbers_of(node).into_iter().zip(numbers_of(debt)) {
         let taken = (*value).min(*debt);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::model::{Allocations, Amount, Frame, Profile, Site};
 
-/// The caller's place, method, line and offset of a frame.
+/// The key of a frame: the number of its caller's place, then its method, line and offset.
 type FrameKey = (Option<u32>, u32, Option<u32>, Option<u16>);
 
 /// Numbers the places of frames, with their callers, in order of their first use.
@@ -12,7 +12,8 @@ type FrameKey = (Option<u32>, u32, Option<u32>, Option<u16>);
 pub(super) struct Places(HashMap<FrameKey, u32>);
 
 impl Places {
-    /// Returns the places of frames; `None` for those whose methods have no number.
+    /// Returns the number of each frame's place; `None` for a frame whose method `method` does not
+    /// know.
     pub(super) fn of(
         &mut self,
         frames: &[Frame],
@@ -85,7 +86,7 @@ pub(super) fn since(
     })
 }
 
-/// Subtracts the same amounts from both: as much of `debt` as `amount` has.
+/// Subtracts the same amounts from `amount` and from `debt`: as much of `debt` as `amount` has.
 fn take(amount: &mut Amount, debt: &mut Amount) {
     let mut both = vec![
         (&mut amount.objects, &mut debt.objects),

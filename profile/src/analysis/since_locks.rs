@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use super::since_allocations::Places;
 use crate::model::{Holder, LockWait, Locks, Profile, ThreadKind, WaitKey};
 
-/// Subtracts the waits of `earlier`. `methods` and `threads` have the numbers in `later` of its methods and threads;
-/// waits of threads that have ended meanwhile are subtracted from groups of ended threads.
+/// Subtracts the waits of `earlier`. `methods` and `threads` map the indexes in `earlier` to the indexes in `later`.
+/// Waits of threads that have ended meanwhile are subtracted from groups of ended threads.
 pub(super) fn since(
     earlier: &Profile,
     later: &Profile,
@@ -54,7 +54,8 @@ pub(super) fn since(
     })
 }
 
-/// Returns the key of a wait, with the places of its frames in both profiles.
+/// Returns the key of a wait. Its frames are replaced by `places`, which are the same in both
+/// profiles.
 fn key(wait: &LockWait, thread: u32, places: &[Option<u32>]) -> WaitKey {
     let place = |frame: Option<u32>| frame.and_then(|frame| places[frame as usize]);
     let holder = wait.holder.clone().map(|holder| Holder {

@@ -185,7 +185,7 @@ pub(crate) fn confidence(before: usize, after: usize) -> f64 {
     outside(before, after).1
 }
 
-/// Returns the number of ratios at each end outside of the interval, and its confidence.
+/// Returns the number of ratios outside of the interval at each end, and the interval's confidence.
 fn outside(before: usize, after: usize) -> (usize, f64) {
     let pairs = before * after;
     if before + after > MOST_EXACT {

@@ -43,8 +43,8 @@ pub(crate) enum Step {
 }
 
 impl Entry {
-    /// Returns the width of an entry in a graph without callees: its own weight, or its count if
-    /// nothing was timed.
+    /// Returns the part of an entry's width in a flame graph that its callees do not take: its own
+    /// weight, or its count if nothing was timed.
     pub(crate) fn size(&self, counts_only: bool) -> f64 {
         if counts_only {
             self.weight.count as f64

@@ -44,11 +44,11 @@ pub(crate) struct View<'p> {
     pub(crate) whole: f64,
     /// The threads that are left out because they only waited.
     pub(crate) waiting: Waiting,
-    /// Calls that were counted without their callers, and that the options keep. They are of all
-    /// threads and all callers together.
+    /// Calls that were counted without their callers, of the methods that the options keep. Each
+    /// entry has the calls of all threads and all callers together.
     pub(crate) method_calls: Vec<MethodCalls>,
-    /// The durations of methods' calls, as far as the options keep the methods. They are of all threads and all callers
-    /// together.
+    /// The durations of calls, of the methods that the options keep. Each entry has the calls of all threads and all
+    /// callers together.
     pub(crate) latencies: HashMap<u32, Latency>,
     /// The methods that were only counted from some moment on, in any thread; see
     /// [`MethodCalls::since_ns`]. Empty in a view of objects and bytes.
@@ -165,7 +165,7 @@ impl<'p> View<'p> {
         }
     }
 
-    /// Returns the calls in [`View::method_calls`].
+    /// Returns the sum of the calls in [`View::method_calls`].
     pub(crate) fn counted(&self) -> u64 {
         let calls = self.method_calls.iter().map(|counted| counted.calls);
         calls.fold(0, u64::saturating_add)
@@ -213,8 +213,8 @@ impl<'p> View<'p> {
         format!("{}{}", self.names[method as usize], in_loaders(loaders))
     }
 
-    /// Returns the number of threads. A tree of ended or virtual threads, or of merged profiles,
-    /// can stand for several: it is called a group.
+    /// Returns the number of threads with its noun. A tree of ended or virtual threads, or of
+    /// merged profiles, can stand for several threads, and is called a group.
     pub(crate) fn threads(&self) -> String {
         let trees = self.trees.len();
         let are_single = self.trees.iter().all(|tree| tree.id.is_some());
@@ -284,7 +284,7 @@ impl<'p> View<'p> {
         Tree::overlaid(&self.trees, self.counts_only())
     }
 
-    /// Returns the methods called, in all their contexts.
+    /// Returns a row for each method that was called or sampled, summed over all calling contexts.
     pub(crate) fn rows(&self, sort: Sort) -> Vec<Row> {
         let mut rows = self.empty_rows();
         for tree in &self.trees {

@@ -162,7 +162,7 @@ mod tests {
     use super::*;
     use crate::model::{Header, Node, ThreadKind};
 
-    /// Threads with these processor and wall times, in milliseconds.
+    /// Returns a profile of threads with these processor and wall times, in milliseconds.
     fn profile(threads: &[(Option<u64>, u64)]) -> Profile {
         let thread = |(cpu_ms, wall_ms): &(Option<u64>, u64)| ThreadTree {
             name: format!("cpu {cpu_ms:?} of {wall_ms}").into(),

@@ -8,7 +8,7 @@ use crate::model::{Method, Profile, Waiting};
 /// Beginnings of the names of the JDK's own classes, in which every program waits.
 const JDK: [&str; 4] = ["java.", "javax.", "jdk.", "sun."];
 
-/// A way to wait: threads waited for one reason in one method of the program.
+/// A place of waiting: one method of the program in which threads waited for one reason.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct WaitingPlace {
     /// The word for the reason.

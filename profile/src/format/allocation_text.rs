@@ -20,8 +20,9 @@ pub(super) fn describe(seen: Seen) -> String {
 pub(super) const UNSIZED: &str =
     "have unknown sizes: their classes were unloaded, or the heap was full";
 
-/// The explanation of the mark `≥` before such bytes. It follows [`UNSIZED`].
-pub(super) const AT_LEAST: &str = "≥ lower bound: without the bytes of these";
+/// The explanation of the mark `≥` before a number of bytes that lacks the bytes of such objects.
+/// It is shown after [`UNSIZED`].
+pub(super) const AT_LEAST: &str = "≥ lower bound: without the bytes of these objects";
 
 /// Returns the lines below a table with percentages, if there are objects of unknown size.
 pub(super) fn unsized_remarks(objects: f64) -> Vec<String> {
@@ -35,7 +36,7 @@ pub(super) fn unsized_remarks(objects: f64) -> Vec<String> {
     ]
 }
 
-/// Returns a [`total`] on screen; `about` marks estimates.
+/// Formats a [`total`] for the screen. `about` is written before each number, to mark estimates.
 pub(super) fn total_text((amount, unsized_objects): (Amount, f64), about: &str) -> String {
     let least = mark(false, unsized_objects > 0.0);
     let bytes = units::bytes(amount.bytes.unwrap_or(0.0).round() as u64);

@@ -14,7 +14,8 @@ pub(super) fn mark(is_most: bool, is_least: bool) -> &'static str {
 /// The mark before the calls of a method that was only counted from some moment on.
 pub(super) const COUNTED: &str = "‡";
 
-/// Returns the explanation of this mark, if the first of these methods was only counted from this moment on.
+/// Returns the explanation of [`COUNTED`]. `first_ns` is the time at which the first of the marked methods lost its
+/// timing probes.
 pub(super) fn counted_only(first_ns: u64) -> String {
     format!(
         "{COUNTED} lost its timing probes while the program ran, the first method after {}: later calls are only counted, and their time is in their callers' self time",
@@ -25,10 +26,11 @@ pub(super) fn counted_only(first_ns: u64) -> String {
 /// The mark before a number of calls whose durations are known, if the method has other calls.
 pub(super) const FEWER: &str = "†";
 
-/// Returns the explanation of this mark, with the numbers of one of these methods.
+/// Returns the explanation of [`FEWER`]. It has the numbers of one marked method: the durations of
+/// `known` of its `all` calls are known.
 pub(super) fn fewer(known: u64, all: u64) -> String {
     format!(
-        "{FEWER} percentiles of a part of the calls, of the first such method {} of {}: the others had not ended, were not timed, or found too little heap",
+        "{FEWER} percentiles of a part of the calls ({} of {} for the first such method): the others had not ended, were not timed, or found too little heap",
         units::count(known),
         units::count(all)
     )

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::model::{Frame, Profile};
 
-/// Returns a frame of a stack.
+/// Returns a frame of a stack as a JSON object.
 pub(super) fn frame(profile: &Profile, frame: &Frame) -> Value {
     let method = &profile.methods[frame.method as usize];
     json!({

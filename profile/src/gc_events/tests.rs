@@ -192,7 +192,7 @@ proptest! {
     }
 }
 
-/// Events that are invalid in this state, with their faults.
+/// Returns events that are invalid in this state of the heap, with their faults.
 fn impossible(heap: &HeapModel) -> Vec<(Event, Fault)> {
     let group = |arena| ObjectGroup {
         arena,

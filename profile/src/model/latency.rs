@@ -21,8 +21,8 @@ impl LatencyRange {
     /// The number of ranges. The tracker has the same.
     pub const COUNT: u16 = 47 * PARTS;
 
-    /// Returns the longest duration of the range, in nanoseconds. Longer calls than those of all ranges are in the last
-    /// one.
+    /// Returns the longest duration of the range, in nanoseconds. Calls that are longer than all ranges are counted in
+    /// the last range.
     pub fn longest_ns(&self) -> u64 {
         let range = self.range.min(LatencyRange::COUNT - 1);
         if range < 2 * PARTS {
@@ -63,7 +63,7 @@ impl LatencySums {
     }
 }
 
-/// Returns the order of ranges in a profile.
+/// Returns the key by which a profile sorts its ranges.
 fn order(range: &LatencyRange) -> (u32, u16) {
     (range.method, range.range)
 }

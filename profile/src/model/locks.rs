@@ -10,7 +10,7 @@ use super::allocations::Frame;
 pub struct Locks {
     /// The calling contexts of threads that waited and of those that held; callers come before their callees.
     pub frames: Vec<Frame>,
-    /// The waits. Those that differ only in number and time are one.
+    /// The waits. Waits that differ only in number and time are merged into one.
     pub waits: Vec<LockWait>,
 }
 
@@ -75,7 +75,7 @@ impl WaitKind {
         }
     }
 
-    /// Returns whether the thread waited for something that others had, and not for something that others do.
+    /// Returns whether the thread waited for something that another thread held, and not for an event.
     pub fn is_contention(self) -> bool {
         matches!(self, WaitKind::Monitor | WaitKind::Lock)
     }
@@ -112,7 +112,7 @@ pub struct LocksBuilder {
 }
 
 impl LocksBuilder {
-    /// Returns the number of a frame.
+    /// Returns the index of a frame in [`Locks::frames`], after adding the frame if it is new.
     pub fn frame(&mut self, frame: Frame) -> u32 {
         let frames = &mut self.locks.frames;
         *self.frames.entry(frame).or_insert_with(|| {
@@ -121,7 +121,8 @@ impl LocksBuilder {
         })
     }
 
-    /// Returns the number of the innermost frame of a stack of methods and lines, outermost first.
+    /// Adds a stack of methods and lines, outermost first. Returns the index of its innermost
+    /// frame.
     pub fn stack(&mut self, stack: impl Iterator<Item = (u32, Option<u32>)>) -> Option<u32> {
         let mut innermost = None;
         for (method, line) in stack {
@@ -151,7 +152,8 @@ impl LocksBuilder {
         }
     }
 
-    /// Adds all waits of other locks. `threads` and `methods` have their new numbers.
+    /// Adds all waits of `other`. `threads` and `methods` map the indexes in its profile to the new
+    /// ones.
     pub(crate) fn add_all(&mut self, other: &Locks, threads: &[u32], methods: &[u32]) {
         let mut places: Vec<u32> = Vec::with_capacity(other.frames.len());
         for frame in &other.frames {

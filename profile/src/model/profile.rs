@@ -19,8 +19,8 @@ pub struct Profile {
     pub methods: Vec<Method>,
     /// The threads, in no particular order.
     pub threads: Vec<ThreadTree>,
-    /// Calls that were counted without their callers; each method occurs at most once. They are in
-    /// no tree, so a method's calls are the sum of these and of its nodes' calls.
+    /// Calls that were counted without their callers; each method occurs at most once. These calls
+    /// are in no tree, so a method's calls are the sum of these and of its nodes' calls.
     pub method_calls: Vec<MethodCalls>,
     /// The timed calls by their durations, in the order of methods and ranges, each range at most once. They are also in
     /// the trees. In adaptive timing, they are of a part of the calls of most methods.
@@ -43,7 +43,7 @@ impl Profile {
         !self.method_calls.is_empty() || self.threads.iter().any(|thread| !thread.nodes.is_empty())
     }
 
-    /// Returns all calls in all threads.
+    /// Returns the number of all calls in all threads.
     pub fn calls(&self) -> u64 {
         let nodes = self.threads.iter().flat_map(|thread| &thread.nodes);
         let of_nodes = nodes.map(|node| node.calls);

@@ -101,7 +101,7 @@ impl Waiting {
         ]
     }
 
-    /// Returns waiting of these times, in the order of [`Waiting::REASONS`].
+    /// Makes a value from the time of each reason, in the order of [`Waiting::REASONS`].
     pub fn of_parts([monitor_ns, parked_ns, sleeping_ns, io_ns, other_ns]: [u64; 5]) -> Waiting {
         Waiting {
             monitor_ns,

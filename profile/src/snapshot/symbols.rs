@@ -33,7 +33,7 @@ impl Symbols {
         self.methods.insert(id, method);
     }
 
-    /// Defines `id` as an allocation site's, not a method's.
+    /// Defines `id` as the id of an allocation site, not of a method.
     pub fn define_site(&mut self, id: u32, site: AllocationSite) {
         let type_name = self.intern(site.type_name);
         self.sites.insert(id, AllocationSite { type_name, ..site });

@@ -64,7 +64,7 @@ const NONE: Amount = Amount {
 };
 
 impl Change {
-    /// Returns method and line on screen, without control characters.
+    /// Returns method and line as the screen shows them, without control characters.
     pub fn place(&self) -> String {
         place_name(self.name.as_deref(), self.line)
     }
@@ -81,10 +81,10 @@ impl Change {
     }
 }
 
-/// Compares the allocations of two sides place by place; with [`Measure::Live`], those of objects
-/// that are still alive. Methods match as in [`merge`](crate::merge); profiles of one process are
-/// one run. It compares bytes, or objects for [`Sort::Calls`]. If the size of an object is unknown,
-/// it counts with the mean size.
+/// Compares the allocations of two sides place by place; with [`Measure::Live`], only objects that
+/// are still alive. Methods match as in [`merge`](crate::merge). Profiles of one process are one
+/// run. The compared value is bytes, or objects with [`Sort::Calls`]. An object of unknown size
+/// counts with the mean size.
 ///
 /// # Errors
 ///

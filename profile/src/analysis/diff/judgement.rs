@@ -31,7 +31,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Returns the number of the group in the table that lists the value.
+    /// Returns the number of the table's group that lists values with this verdict.
     pub(crate) fn group(self) -> u8 {
         match self {
             Verdict::Changed => 0,

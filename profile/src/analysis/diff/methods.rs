@@ -54,15 +54,14 @@ pub struct Change {
 pub struct Cost {
     /// The exact number of calls; 0 if calls were not counted.
     pub calls: u64,
-    /// Set when the calls were counted. They were not if only samples met the
-    /// method.
+    /// True if the calls were counted; false if the method is known from samples only.
     pub is_counted: bool,
     /// Self time in nanoseconds; `None` if calls of other methods were timed, but
     /// none of this one.
     pub self_ns: Option<f64>,
     /// Total time in nanoseconds; `None` under the same condition as `self_ns`.
     pub total_ns: Option<f64>,
-    /// The calls with known times.
+    /// The number of calls whose times are known.
     pub timed_calls: u64,
     /// Mean total time of the calls with known times.
     pub mean_ns: Option<f64>,
@@ -206,7 +205,7 @@ pub fn compare(profiles: [&[Profile]; 2], options: &Options<'_>) -> Result<Compa
     })
 }
 
-/// Returns the timing of all runs; an error if they cannot be compared.
+/// Returns the timing of all runs, or an error if the runs cannot be compared.
 fn alike(sides: &Sides<'_>) -> Result<Timing, MergeError> {
     let mut headers = sides.iter().flatten().map(|profile| &profile.header);
     let Some(first) = headers.next() else {

@@ -8,7 +8,7 @@ use crate::model::{Header, Profile};
 /// The runs of both sides. Profiles of one process are one run.
 pub(super) type Sides<'p> = [Vec<Cow<'p, Profile>>; 2];
 
-/// Makes runs of the profiles of both sides.
+/// Groups the profiles of each side into runs.
 pub(super) fn sides(profiles: [&[Profile]; 2]) -> Result<Sides<'_>, MergeError> {
     let [before, after] = profiles;
     Ok([runs(before)?, runs(after)?])

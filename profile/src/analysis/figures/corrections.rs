@@ -7,8 +7,8 @@ use crate::model::{Header, Node, Timing};
 /// measurement.
 pub(super) const COST_ERROR: f64 = 0.1;
 
-/// Returns the share of a node's time that is not recursive. It serves as an estimate of the share
-/// of its calls.
+/// Returns the share of a node's time that is not recursive. It is an estimate of the share of the
+/// node's calls that are not recursive.
 pub(super) fn share(node: &Node) -> f64 {
     match node.all_ns {
         0 => 1.0,
@@ -19,7 +19,7 @@ pub(super) fn share(node: &Node) -> f64 {
 /// Each node's self time without probe costs; it can be negative.
 pub(super) struct Corrections {
     pub(super) own: Vec<f64>,
-    /// The cost that was taken off in each node.
+    /// The cost that was subtracted in each node.
     pub(super) cost: Vec<f64>,
 }
 

@@ -34,7 +34,7 @@ pub struct Figure {
     /// contains time that was spent elsewhere in the recursion.
     pub goes_back: bool,
     /// Set when calls of other nodes were timed, but none of this one. `self_ns` is then unknown
-    /// and reads 0, and `total_ns` is the known time of the callees.
+    /// and has the value 0, and `total_ns` is the known time of the callees.
     pub untimed: bool,
     /// The number of calls whose times are known. It is the number of all calls if times were estimated for those that
     /// were not timed, and under [`Timing::Count`].

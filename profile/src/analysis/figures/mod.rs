@@ -11,11 +11,10 @@
 //!           = outside + 2 · read · timed(c) / calls(c) − inside      adaptive
 //! ```
 //!
-//! `child(n)` contains `inside` once for each call of a callee. `more(c)` is the rest of a call's cost
-//! for the caller. In exact mode the rest is `outside`. In adaptive mode `outside` is the cost of an
-//! untimed call. A timed call also reads the clock twice, and a part of that is `inside`. `inside` is
-//! taken off for every call: each timed call stands for 1/probability calls and brings its `inside`
-//! along, although the untimed calls never spent it.
+//! `child(n)` contains `inside` once for each call of a callee. `more(c)` is the rest of a call's cost for the caller.
+//! In exact mode the rest is `outside`. In adaptive mode `outside` is the cost of an untimed call. A timed call also
+//! reads the clock twice, and a part of that is `inside`. `inside` is subtracted for every call: the measured time of a
+//! timed call, `inside` included, stands for 1/probability calls, although the untimed ones never spent `inside`.
 //!
 //! **Callers of recursive calls** are not in the tree, since recursion is folded. The share
 //! outermost/all of a node's calls is attributed to the parent. The other calls are spread over the
@@ -116,7 +115,8 @@ fn back_ns(nodes: &[Node]) -> Vec<f64> {
     back
 }
 
-/// Computes from `own` the totals, and self times that are never negative and add up.
+/// Computes from `own` the totals and the self times. No self time is negative, and their sum is
+/// the sum of the roots' totals.
 fn spread(nodes: &[Node], own: &[f64], figures: &mut [Figure]) {
     let mut own = own.to_vec();
     // Sums over the subtree: of own times, of positive own times, of uncorrected times.

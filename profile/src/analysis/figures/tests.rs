@@ -337,7 +337,7 @@ fn counted_calls_have_no_times() {
 }
 
 prop_compose! {
-    /// Any tree, consistent or not.
+    /// Generates any tree, consistent or not.
     fn any_nodes()(rows in proptest::collection::vec(
         (any::<u32>(), 1u64..1_000, 0u64..1_000, [0u64..1_000_000, 0..1_000_000, 0..1_000_000],
             [0u64..1_000_000, 0..1_000_000]),

@@ -77,8 +77,8 @@ const ROUNDS: usize = 4;
 const WIDER: f64 = 1.5;
 const SPARE: f64 = 2.0;
 
-/// The smallest self time, in ticks, that weighs a node's ticks. A node that no tick hit may still
-/// have run that long.
+/// The smallest self time, in ticks, from which the weight of a node's ticks is computed. A node
+/// that no tick hit may still have run that long.
 const LEAST: f64 = 0.125;
 
 /// Moves times between callers and callees in `own`, the corrected rest of each node, and
@@ -194,8 +194,8 @@ impl Settling {
         settling
     }
 
-    /// Gives the ticks of a node with unknown times, and those of its subtree, to its caller, whose
-    /// time contains them.
+    /// Moves the ticks of each node with unknown times, and of its subtree, to the node's caller.
+    /// The caller's time contains them.
     fn untimed_to_callers(&mut self, nodes: &[Node]) {
         let mut below = self.ticked.clone();
         for (at, node) in nodes.iter().enumerate().rev() {
@@ -295,7 +295,7 @@ impl Settling {
         self.weight[at] + self.cost[at] * self.cost[at]
     }
 
-    /// Returns the error of the self time that comes from the error of the cost.
+    /// Returns the part of the self time's error that comes from the error of the cost.
     fn cost_error(&self, at: usize) -> f64 {
         let rest = self.rest(at);
         if self.linked[at] && self.tick > 0.0 {

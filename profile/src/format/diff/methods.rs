@@ -106,7 +106,8 @@ fn mark_of(quantity: Quantity, cost: &Cost) -> &'static str {
     }
 }
 
-/// Returns the explanation of the mark of percentiles of a part of the calls, if a method has it.
+/// Returns the explanation of the mark at percentiles of a part of the calls; `None` if no listed
+/// method has the mark.
 fn partial(shown: &[&Change]) -> Option<String> {
     let mut costs = shown
         .iter()

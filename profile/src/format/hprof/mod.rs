@@ -1,5 +1,5 @@
 //! HPROF's formats, text and binary: processor time or samples by trace, and allocation sites, with the traces that
-//! they refer to.
+//! these tables refer to.
 
 mod binary;
 mod costs;

@@ -1,5 +1,5 @@
-//! Monitors: the numbers of `MONITOR TIME`, `PARK TIME` and `MONITOR DUMP`, and events of `Object.wait`. A profile has none of them,
-//! so they come beside it. Threads and methods are indexes into the profile.
+//! Monitors: the numbers of `MONITOR TIME`, `PARK TIME` and `MONITOR DUMP`, and events of `Object.wait`. A profile has
+//! no data about monitors, so this data is passed beside the profile. Threads and methods are indexes into the profile.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ use crate::model::WaitKind;
 /// The data about monitors.
 #[derive(Clone, Debug, Default)]
 pub struct MonitorTables {
-    /// The waiting to enter monitors and for locks of `java.util.concurrent`.
+    /// The waits to enter monitors, and the waits for locks of `java.util.concurrent`.
     pub contentions: Vec<Contention>,
     /// Events of `Object.wait`, in the order of time.
     pub waits: Vec<Waiting>,
@@ -26,7 +26,7 @@ pub struct MonitorTables {
     pub dump: MonitorDump,
 }
 
-/// The waiting of a thread at a trace for monitors or locks of a class.
+/// The waits of one thread at one trace for monitors or locks of one class.
 #[derive(Clone, Debug)]
 pub struct Contention {
     /// A monitor or a lock.
@@ -100,7 +100,7 @@ pub struct MonitorState {
     pub to_be_notified: Vec<u32>,
 }
 
-/// Returns the traces and classes by the time that threads waited: for monitors, and in a table of its own for locks.
+/// Returns the tables of traces and classes by the time that threads waited: one table for monitors, another for locks.
 pub(super) fn all_costs<'m>(
     monitors: &'m MonitorTables,
     options: &Options<'_>,
@@ -108,7 +108,7 @@ pub(super) fn all_costs<'m>(
 ) -> Vec<Costs<'m>> {
     let mut all = vec![costs(CostKind::Monitors, monitors, options, traces)];
     let parks = costs(CostKind::Parks, monitors, options, traces);
-    // HPROF had no such table, so readers may not expect it.
+    // HPROF had no table of parks. Readers may not expect it, so it is left out if it is empty.
     if !parks.rows.is_empty() {
         all.push(parks);
     }

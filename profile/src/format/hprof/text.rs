@@ -12,7 +12,7 @@ use super::sites::Sites;
 use super::traces::{Place, Traces};
 use crate::model::Amount;
 
-/// Returns `CPU SAMPLES`, `CPU TIME (ms)`, `MONITOR TIME` or `PARK TIME`.
+/// Returns the lines of `CPU SAMPLES`, `CPU TIME (ms)`, `MONITOR TIME` or `PARK TIME`.
 pub(super) fn cost_lines(costs: &Costs<'_>, date: &str, traces: &Traces<'_>) -> Vec<Line> {
     let total = match costs.kind {
         CostKind::Samples => costs.total as i64,

@@ -16,7 +16,7 @@ type Key = (Option<u32>, Vec<Place>);
 pub(super) struct Traces<'p> {
     profile: &'p Profile,
     pub(super) detail: Detail,
-    /// The numbers that are not used yet.
+    /// The first serial number of each kind that was free before these traces.
     pub(super) first: Numbers,
     numbers: HashMap<Key, u32>,
     all: Vec<Key>,
@@ -85,7 +85,7 @@ impl<'p> Traces<'p> {
         }
     }
 
-    /// Returns the method of a place.
+    /// Returns the profile's method at an index, which a [`Place`] has.
     pub(super) fn method(&self, index: u32) -> &'p Method {
         &self.profile.methods[index as usize]
     }

@@ -19,7 +19,7 @@ const MOST_ROWS: usize = 200_000;
 /// The thread number of rows that only the tables of all threads show.
 const NO_THREAD: i64 = -1;
 
-/// The rows of some threads.
+/// The rows of the tables, thread by thread.
 #[derive(Default)]
 struct Rows<'p> {
     /// Index into [`View::trees`], or [`NO_THREAD`].

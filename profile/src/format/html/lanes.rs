@@ -123,7 +123,7 @@ impl Cost {
         }
     }
 
-    /// Returns the width of a node in the graph.
+    /// Returns the width of a node in the flame graph.
     fn weight(&self, counts: bool) -> f64 {
         if counts {
             self.count

@@ -1,4 +1,4 @@
-//! The page's table of locks: where threads waited, and who had the locks.
+//! The page's table of locks: the places where threads waited, and the holders of the locks.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::model::{Locks, Profile};
 /// Maximum number of rows. They take about 1 MB.
 const MOST_ROWS: usize = 10_000;
 
-/// Returns the rows, the longest waits first.
+/// Returns the rows of the table, the longest waits first.
 pub(super) fn data(profile: &Profile, locks: &Locks, options: &Options<'_>) -> Value {
     let place = |place: CodePlace| {
         let (method, line) = place.unzip();

@@ -96,8 +96,8 @@ pub fn fill_page(page: &str, script: &str, data: &Value, out: &mut dyn Write) ->
     put(page, &pieces, out)
 }
 
-/// Returns JSON inside a script element. There only an end tag or the start of a comment could end the data. Both
-/// contain `<`, which JSON has in strings only, where it can be escaped.
+/// Returns JSON for the inside of a script element. Only an end tag or the start of a comment could end the data there.
+/// Both contain `<`, which JSON has only in strings, so it is escaped.
 fn in_script(data: &Value) -> String {
     data.to_string().replace('<', "\\u003c")
 }

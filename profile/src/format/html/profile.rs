@@ -103,8 +103,9 @@ fn data(view: &View<'_>, options: &Options<'_>) -> Value {
     })
 }
 
-/// Returns the pauses of the garbage collector, if they were recorded: sentences, and for each cause the cause, the
-/// collector, the number of pauses, and the nanoseconds of all and of the longest.
+/// Returns the pauses of the garbage collector, if they were recorded: sentences, and a row for each cause and
+/// collector. A row has the cause, the collector, the number of pauses, their nanoseconds, and the nanoseconds of the
+/// longest pause.
 fn gc(profile: &Profile) -> Option<Value> {
     let rows = ordered(profile.gc_pauses.as_deref()?).into_iter();
     let rows = rows.map(|row| {
@@ -124,8 +125,8 @@ pub(super) fn names_nothing(options: &Options<'_>) -> bool {
     options.thread.is_none() && options.focus.is_none()
 }
 
-/// Sentences that say how to read times that are summed over threads. The first list is for the sum
-/// without the threads that only waited, the second one for the sum over all threads.
+/// Returns sentences that say how to read times that are summed over threads. The first list is for
+/// the sum without the threads that only waited, the second one for the sum over all threads.
 fn sums(view: &View<'_>, options: &Options<'_>) -> [Vec<String>; 2] {
     let told = |view: &View<'_>| match view.quantity {
         _ if !view.is_of_calls() => Vec::new(),
@@ -141,15 +142,15 @@ fn sums(view: &View<'_>, options: &Options<'_>) -> [Vec<String>; 2] {
     [told(&working), all]
 }
 
-/// Sentences with the number of samples, their distance, and the share of
-/// incomplete ones.
+/// Returns facts about the samples: their number, the mean processor time between two samples of a
+/// thread, and the share of the time whose stacks are incomplete.
 pub(super) fn sampling_facts(view: &View<'_>) -> Vec<String> {
     let sampling = view.profile.sampling.iter();
     sampling.flat_map(sampled::facts).collect()
 }
 
-/// Methods whose calls were counted without their callers, each with the number of calls and the time
-/// from which on they were only counted.
+/// Returns the methods whose calls were counted without their callers, each with the number of calls and the time from
+/// which on they were only counted.
 fn method_calls(view: &View<'_>) -> Vec<(u32, u64, Option<u64>)> {
     let counted = view.method_calls.iter();
     counted
@@ -170,7 +171,7 @@ fn latencies(view: &View<'_>) -> Vec<(u32, u64, [u64; 5])> {
     all
 }
 
-/// Returns the threads, and how many nodes they lack.
+/// Returns the threads as JSON, and the number of nodes that are left out of their trees.
 pub(super) fn threads(
     lanes: &[Lane],
     counts: bool,

@@ -19,7 +19,7 @@ const LIVE: u64 = 1;
 /// The flag for [`Seen::All`].
 const ALL: u64 = 2;
 
-/// Returns names and units of the values.
+/// Returns the sample types of allocations: names and units.
 pub(super) fn values(
     allocations: &Allocations,
 ) -> impl Iterator<Item = (&'static str, &'static str)> {
@@ -33,8 +33,8 @@ pub(super) fn values(
 }
 
 impl<W: Write> File<W> {
-    /// Writes a sample for each site. `before` and `after` are the numbers of values around the
-    /// site's own; they are 0.
+    /// Writes a sample for each site. `before` and `after` are the numbers of values before and
+    /// after those of the site; all these values are 0.
     pub(super) fn sites(
         &mut self,
         profile: &Profile,

@@ -14,8 +14,8 @@ use crate::model::{Holder, LockWait, Locks, Profile, ThreadTree, WaitKind};
 pub(super) const VALUES: [(&str, &str); 2] = [("contentions", "count"), ("delay", "nanoseconds")];
 
 impl<W: Write> File<W> {
-    /// Writes a sample for each contended wait, and all waits in columns. `others` is the number of values in front of
-    /// the two; they are 0.
+    /// Writes a sample for each contended wait, and all waits in columns. `others` is the number of values before
+    /// [`VALUES`]; all of them are 0.
     pub(super) fn locks(
         &mut self,
         profile: &Profile,

@@ -45,13 +45,13 @@ pub fn write(profile: &Profile, out: impl Write) -> io::Result<()> {
     file.finish()
 }
 
-/// Name and unit of a value of samples.
+/// A sample type: name and unit of a value.
 type ValueType = (&'static str, &'static str);
 
 const CALLS: ValueType = ("calls", "count");
 
-/// Returns the values that calls and times have: `calls`, and `self` where they were timed. Samples
-/// have the calls last.
+/// Returns the sample types of calls and times: `calls`, and `self` if calls were timed. With
+/// sampled times, `calls` is the last one.
 fn call_values(profile: &Profile) -> &'static [ValueType] {
     match profile.header.timing {
         _ if !profile.has_calls() && (profile.allocations.is_some() || profile.locks.is_some()) => {
@@ -68,7 +68,7 @@ fn call_values(profile: &Profile) -> &'static [ValueType] {
     }
 }
 
-/// Returns the values of allocations and locks, which come after those of calls.
+/// Returns the sample types of allocations and locks, which come after those of calls.
 fn other_values(profile: &Profile) -> impl Iterator<Item = ValueType> {
     let of_sites = profile.allocations.iter().flat_map(allocations::values);
     let of_locks = profile.locks.iter().flat_map(|_| locks::VALUES);
@@ -339,7 +339,7 @@ impl<W: Write> File<W> {
     }
 }
 
-/// Facts for users of other tools, one in each line.
+/// Returns facts for users of other tools, one in each line.
 fn comments(profile: &Profile) -> impl Iterator<Item = String> {
     let header = &profile.header;
     let measured = match header.timing {

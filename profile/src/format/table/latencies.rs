@@ -18,7 +18,7 @@ use crate::model::{Profile, Timing};
 /// The titles of [`Latency::percentiles`], and the order in which columns are dropped if there is no room.
 const COLUMNS: [(&str, u8); 5] = [("p50", 0), ("p90", 2), ("p99", 0), ("p99.9", 1), ("max", 0)];
 
-/// Writes the durations below which most calls of a method last: see `docs/user/profiles.md`.
+/// Writes the percentiles of the durations of each method's calls: see `docs/user/profiles.md`.
 ///
 /// # Errors
 ///

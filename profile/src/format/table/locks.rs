@@ -1,4 +1,5 @@
-//! The tables of locks: where threads waited for those that others had, and who had them.
+//! The tables of locks: the places where threads waited for locks that other threads held, and the
+//! holders.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -14,7 +15,7 @@ use loadhook_text::printable;
 use loadhook_text::units;
 use loadhook_text::width::joined;
 
-/// Writes the tables.
+/// Writes both tables.
 pub(super) fn write(
     profile: &Profile,
     locks: &Locks,
@@ -52,7 +53,7 @@ fn sum<'r>(rows: impl Iterator<Item = &'r LockPlace<'r>>) -> WaitSum {
     sum
 }
 
-/// Returns the sums of all kinds of waits.
+/// Returns facts with the sums of the waits, for each kind of wait.
 fn facts(contended: &[LockPlace<'_>], others: &[LockPlace<'_>]) -> Vec<String> {
     let told = |what: &str, sum: WaitSum| {
         let waits = units::counted(sum.count, "wait", "waits");
@@ -63,7 +64,7 @@ fn facts(contended: &[LockPlace<'_>], others: &[LockPlace<'_>]) -> Vec<String> {
     let known: u64 = holders.map(|sum| sum.count).sum();
     let mut facts = vec![told("contention", whole)];
     if whole.count > 0 {
-        facts.push(format!("holder known of {}", units::count(known)));
+        facts.push(format!("holder known for {}", units::count(known)));
     }
     for (kind, what) in [
         (WaitKind::Notification, "not contended: Object.wait"),
@@ -77,7 +78,7 @@ fn facts(contended: &[LockPlace<'_>], others: &[LockPlace<'_>]) -> Vec<String> {
     facts
 }
 
-/// Writes where threads waited.
+/// Writes the table of the places where threads waited.
 fn waited(
     rows: &[LockPlace<'_>],
     whole: WaitSum,
@@ -120,7 +121,7 @@ fn holders<'p>(rows: &[LockPlace<'p>]) -> Vec<(HeldAt<'p>, WaitSum)> {
     holders
 }
 
-/// Writes who had the locks.
+/// Writes the table of the holders of locks.
 fn held(
     holders: &[(HeldAt<'_>, WaitSum)],
     methods: &[String],
