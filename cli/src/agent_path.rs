@@ -1,4 +1,5 @@
-//! Finds the libraries of the agent and of the JVMPI layer. `loadhook agent-path` prints the path of the agent's.
+//! Finds the libraries of the agent and of the JVMPI layer. `loadhook agent-path` prints the path of the agent's
+//! library.
 
 use std::env;
 use std::io::{self, Write};

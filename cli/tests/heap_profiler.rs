@@ -93,7 +93,7 @@ fn a_program_under_the_agent_has_the_objects_of_the_plain_one() {
             &[&["heap"], &path[..]].concat(),
         ));
         let said =
-            "one of the profiler's own objects, which are left out: --all shows what keeps it";
+            "one of the profiler's own objects, which are left out; add --all to show its path";
         refused.expect(1, "", &[said]);
         let way = shown(folder.path(), &[&path[..], &["--all"]].concat());
         assert!(way.out.contains("\nroot: "), "{}", way.out);

@@ -50,7 +50,7 @@ fn percentiles_have_a_column_and_a_table() {
         "†",
         "† 8,000 of 9,000 calls",
         "p99.9 | ",
-        "p99: 99 % of the calls last at most so long",
+        "p99: 99 % of the calls take at most this long",
     ] {
         assert!(seen.contains(part), "{part}: {seen}");
     }

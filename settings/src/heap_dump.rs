@@ -177,7 +177,10 @@ mod tests {
         assert!(!HeapDumpRequest::is_meant("file=heap-dump=x,include=a"));
         assert_eq!(fault("heap-dump=x"), "max-memory=BYTES is missing");
         assert_eq!(fault("max-memory=1"), "heap-dump=FILE is missing");
-        assert_eq!(fault("max-memory=1k"), "max-memory=1k: expected a number of bytes");
+        assert_eq!(
+            fault("max-memory=1k"),
+            "max-memory=1k: expected a number of bytes"
+        );
     }
 
     #[test]

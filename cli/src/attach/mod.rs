@@ -52,10 +52,10 @@ pub(crate) fn run(mut args: AttachArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Attaches an agent that changes no class by itself, for the time of `work`. The agent takes
-/// samples, because only an agent that takes samples may begin without a class to change. If this
-/// command is killed, the agent leaves by itself. Returns `None` if a signal comes before the agent
-/// is attached.
+/// Runs `work` while an agent is attached that changes no class by itself. The agent takes samples,
+/// because only an agent that takes samples may begin without a class to change. If this command is
+/// killed, the agent leaves by itself. Returns `None` if a signal comes before the agent is
+/// attached.
 pub(crate) fn during<T>(
     jvm: &Jvm,
     stop: &Noted,
@@ -68,7 +68,7 @@ pub(crate) fn during<T>(
     };
     let library = agent_path()?;
     jvm.check_loads_agents()?;
-    // Nobody has asked for the profile, so it is not taken.
+    // The user has not asked for a profile, so the agent's profile is not read.
     let Some(mut watch) = Watch::begin(jvm, &library, options, stop)? else {
         return Ok(None);
     };

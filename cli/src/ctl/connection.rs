@@ -88,7 +88,9 @@ impl<'a> Agent<'a> {
             Reply::Status(status) => status.namespace,
             Reply::Error(error) => bail!("{error}"),
             other => {
-                bail!("the agent's reply to the order status cannot be read; use a loadhook of the agent's version: {other}")
+                bail!(
+                    "unexpected reply to the order status; use a loadhook of the agent's version: {other}"
+                )
             }
         };
         if namespace.is_some_and(|namespace| jvm.pid_namespace() != Some(namespace)) {
@@ -126,7 +128,7 @@ impl<'a> Agent<'a> {
             if self.stop.is_some_and(|stop| stop.code().is_some())
                 && stopped.get_or_insert_with(Instant::now).elapsed() >= PATIENCE
             {
-                return Err(io::Error::other("it is not waited for after the signal"));
+                return Err(io::Error::other("a signal ended the wait"));
             }
             let new = self.rest.get(searched..).unwrap_or_default();
             if let Some(end) = new.iter().position(|byte| *byte == b'\n') {

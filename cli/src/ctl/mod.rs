@@ -51,7 +51,7 @@ enum Order {
     },
     /// Take no samples and take all probes out, until resume
     Pause,
-    /// Watch again what was watched before the pause
+    /// End the pause: sample and instrument as before
     Resume,
     /// Make the agent write its profile and leave the process
     Detach,
@@ -96,7 +96,9 @@ pub(crate) fn run(args: &CtlArgs) -> Result<()> {
             Reply::Done => say!("loadhook: the agent has left process {}", args.pid),
             Reply::Error(error) => bail!("{error}"),
             other @ (Reply::Traced(_) | Reply::Latencies(_)) => {
-                bail!("the agent's reply to this order cannot be read; use a loadhook of the agent's version: {other}")
+                bail!(
+                    "unexpected reply to this order; use a loadhook of the agent's version: {other}"
+                )
             }
         }
     }

@@ -60,7 +60,7 @@ impl Snapshots {
             Reply::Done => {}
             Reply::Error(error) => return Ok(Snapshot::Refused(error)),
             other => bail!(
-                "the agent's reply to the order snapshot cannot be read; use a loadhook of the agent's version: {other}"
+                "unexpected reply to the order snapshot; use a loadhook of the agent's version: {other}"
             ),
         }
         let mut profile = Vec::new();

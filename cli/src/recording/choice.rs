@@ -17,7 +17,7 @@ use crate::agent_path::utf8;
 use crate::input;
 use crate::output::say;
 
-/// Values of `--timing` with their help.
+/// Returns a parser for the values of `--timing`, with a help text for each value.
 fn call_timings() -> impl TypedValueParser<Value = CallTiming> {
     let values = CallTiming::ALL.map(|timing| {
         let help = match timing {
@@ -40,7 +40,7 @@ fn call_timings() -> impl TypedValueParser<Value = CallTiming> {
     PossibleValuesParser::new(values).try_map(|word| word.parse::<CallTiming>())
 }
 
-/// Values of `--clock` with their help.
+/// Returns a parser for the values of `--clock`, with a help text for each value.
 fn clocks() -> impl TypedValueParser<Value = Clock> {
     let values = [Clock::Wall, Clock::Cpu].map(|clock| {
         let help = match clock {
@@ -52,7 +52,7 @@ fn clocks() -> impl TypedValueParser<Value = Clock> {
     PossibleValuesParser::new(values).map(|word| parse_clock(&word).unwrap_or_default())
 }
 
-/// Values of `--sampler` with their help.
+/// Returns a parser for the values of `--sampler`, with a help text for each value.
 fn samplers() -> impl TypedValueParser<Value = Sampler> {
     let values = Sampler::ALL.map(|sampler| {
         let help = match sampler {
@@ -67,7 +67,7 @@ fn samplers() -> impl TypedValueParser<Value = Sampler> {
     PossibleValuesParser::new(values).try_map(|word| word.parse::<Sampler>())
 }
 
-/// Values of `--clock-source` with their help.
+/// Returns a parser for the values of `--clock-source`, with a help text for each value.
 fn clock_sources() -> impl TypedValueParser<Value = ClockSource> {
     let values = ClockSource::ALL.map(|source| {
         let help = match source {
@@ -111,9 +111,9 @@ pub(crate) struct ChoiceArgs {
     /// Also count timed calls by their durations, for the percentiles of loadhook
     /// report --latencies
     ///
-    /// Takes --timing exact if no timing is given. With adaptive, only the methods
-    /// whose calls are all timed have percentiles: those of long or few calls.
-    /// About 15 ns more for each timed call.
+    /// Without --timing, calls are timed exactly. With --timing adaptive, only the methods whose
+    /// calls are all timed have percentiles: methods with long or few calls. A timed call takes
+    /// about 15 ns more.
     #[arg(long)]
     latencies: bool,
 
@@ -124,11 +124,10 @@ pub(crate) struct ChoiceArgs {
     /// Processor time that Loadhook may take, in percent of what the program
     /// takes by itself, or none (default: 25 with --timing adaptive, else none)
     ///
-    /// Where Loadhook takes more, hot methods lose probes. With --timing adaptive
-    /// and exact, the calls of short ones are only counted from then on: their
-    /// counts stay exact, and their time is in the self time of their callers.
-    /// With --timing sampled, calls are no longer counted. If that is not enough
-    /// and a budget was given, Loadhook stops watching.
+    /// If Loadhook takes more, hot methods lose probes. With --timing adaptive and exact, the calls
+    /// of short methods are only counted from then on: the counts stay exact, and the time of these
+    /// calls is in the self time of their callers. With --timing sampled, calls are no longer
+    /// counted. If that is not enough and a budget was given, Loadhook stops watching.
     #[arg(long, value_name = "PERCENT")]
     budget: Option<ProbeBudget>,
 
@@ -167,7 +166,7 @@ pub(crate) struct ChoiceArgs {
     alloc_context: bool,
 
     /// Record how often and how long threads wait for monitors and for locks of
-    /// java.util.concurrent, where, and who has them meanwhile
+    /// java.util.concurrent, where, and which threads hold them meanwhile
     ///
     /// Object.wait and other parks are counted apart from contention. The time is
     /// elapsed time, also of virtual threads. Monitors and locks that are free cost
@@ -293,7 +292,8 @@ impl ChoiceArgs {
     }
 }
 
-/// The message about options that exclude each other, in the words of this command.
+/// Returns the error for options that exclude each other, in the words of this command: `--timing`,
+/// not `timing=`.
 pub(super) fn refused(conflict: Conflict) -> anyhow::Error {
     match conflict {
         Conflict::NothingRecorded => anyhow!(
@@ -320,7 +320,9 @@ pub(super) fn refused(conflict: Conflict) -> anyhow::Error {
             anyhow!("--sampler, --interval and --clock-source need --timing sampled (the default)")
         }
         Conflict::JitWithoutSampler => {
-            anyhow!("--jit needs --timing sampled (the default), and no --sampler safepoint")
+            anyhow!(
+                "--jit needs --timing sampled (the default) and cannot be combined with --sampler safepoint"
+            )
         }
     }
 }

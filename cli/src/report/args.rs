@@ -65,9 +65,9 @@ pub(crate) struct ReportArgs {
     #[arg(long, conflicts_with_all = ["diff", "sort", "explain", "show"])]
     pub(super) waiting: bool,
 
-    /// Show how long calls last, instead of the time of methods: 50, 90, 99 and 99.9 % of a
-    /// method's calls last at most so long, and the longest. Needs a profile of
-    /// run --latencies
+    /// Show how long calls take, instead of the time of methods: the durations that 50, 90, 99 and
+    /// 99.9 % of a method's calls do not exceed, and the longest. Needs a profile of run
+    /// --latencies
     #[arg(long, conflicts_with_all = ["diff", "waiting", "explain", "show"])]
     pub(super) latencies: bool,
 

@@ -12,9 +12,9 @@ pub(super) enum ProbeFamily {
     Timing,
     /// At method entry only, to count calls: much cheaper
     Count,
-    /// At every `new` and array creation, with the number of the site
+    /// At every `new` and array creation; the probe gets the number of the site
     Alloc,
-    /// At every new object and array, which is passed to the probe
+    /// At every `new` and array creation; the probe gets the new object or array
     Object,
 }
 

@@ -134,7 +134,9 @@ impl Program {
                 inner.leave();
                 Said::done(format!("the agent has left process {}", self.jvm.pid()))
             }
-            Ok(other) => Said::refused(format!("the agent's reply to this order cannot be read; use a loadhook of the agent's version: {other}")),
+            Ok(other) => Said::refused(format!(
+                "unexpected reply to this order; use a loadhook of the agent's version: {other}"
+            )),
             Err(Failure::Refused(reason)) => Said::refused(printable(&reason).into_owned()),
             Err(failure @ Failure::Gone(_)) => {
                 inner.fail(failure);

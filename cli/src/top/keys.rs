@@ -1,6 +1,7 @@
 //! Keys from the bytes that a terminal sends.
 //!
-//! crossterm's reader waits for the rest of an escape sequence, and with it the screen would stand still.
+//! crossterm's reader is not used: it waits for the rest of an escape sequence, and the screen would stand still
+//! meanwhile.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -9,16 +10,16 @@ const ESC: u8 = 0x1b;
 /// The longest escape sequence of a key.
 const LONGEST: usize = 32;
 
-/// Bytes that have come, and are no key yet.
+/// Bytes from the terminal that have not been taken as keys yet.
 #[derive(Default)]
 pub(super) struct Keys(Vec<u8>);
 
-/// The beginning of the bytes.
+/// The meaning of the first bytes.
 #[derive(Debug, PartialEq, Eq)]
 enum Begin {
-    /// This many bytes are this key.
+    /// The number of bytes that encode a key, and the key.
     Key(usize, KeyCode, KeyModifiers),
-    /// This many bytes are no key that is known.
+    /// The number of bytes of an unknown key.
     Unknown(usize),
     /// More bytes may come.
     Incomplete,
@@ -68,7 +69,7 @@ fn begin(bytes: &[u8]) -> Begin {
     }
 }
 
-/// A character in UTF-8.
+/// Reads a character in UTF-8 from the beginning of `bytes`.
 fn character(bytes: &[u8]) -> Begin {
     let first = bytes.get(..4).unwrap_or(bytes);
     let text = match str::from_utf8(first) {
@@ -85,7 +86,8 @@ fn character(bytes: &[u8]) -> Begin {
     }
 }
 
-/// An escape sequence: after `ESC [` parameters and a last byte, after `ESC O` one byte.
+/// Reads an escape sequence from the beginning of `bytes`: after `ESC [` parameters and a last
+/// byte, after `ESC O` one byte.
 fn sequence(bytes: &[u8]) -> Begin {
     let rest = bytes.get(2..).unwrap_or_default();
     let Some(end) = rest.iter().position(|byte| !(0x20..0x40).contains(byte)) else {

@@ -280,7 +280,7 @@ const HELP: [(&str, &str); 18] = [
     ("mean", "mean time of a call, with callees"),
     (
         "p99",
-        "99 % of the calls last at most so long, – if not all are timed",
+        "99 % of calls take at most this long, – if not all are timed",
     ),
     ("last", "calls/s (or self %) of the last intervals, as bars"),
     ("CPU %", "100 is one processor"),

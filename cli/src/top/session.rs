@@ -136,7 +136,8 @@ impl Session {
             .min(last.max(self.cursor.saturating_sub(height - 1)));
     }
 
-    /// Carries out a key on the screen. Returns the action if the key asks for more.
+    /// Changes the state of the screen for a key. Returns an action if the key changes more than
+    /// that.
     pub(super) fn key(&mut self, key: KeyEvent, model: &Model) -> Option<Action> {
         if key.modifiers.contains(KeyModifiers::CONTROL) {
             return match key.code {

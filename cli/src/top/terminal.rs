@@ -55,7 +55,7 @@ impl Screen {
             .map(drop)
     }
 
-    /// Waits for a key, at most so long. Fails if the terminal is gone.
+    /// Waits for a key, but not longer than `longest`. Fails if the terminal is gone.
     pub(super) fn key(&mut self, longest: Duration) -> io::Result<Option<KeyEvent>> {
         // Several keys may have been read at once, so those come before the wait.
         if let Some(key) = self.keys.next(false) {
@@ -114,8 +114,8 @@ impl Drop for Screen {
     }
 }
 
-/// Waits for input from the terminal, at most so long; a signal ends the wait. Returns whether there is some. Fails if
-/// the terminal is gone.
+/// Waits for input from the terminal, but not longer than `longest`; a signal ends the wait. Returns whether there is
+/// input. Fails if the terminal is gone.
 fn wait_for_input(longest: Duration) -> io::Result<bool> {
     let stdin = stdin();
     let mut waited = [PollFd::new(&stdin, PollFlags::IN)];

@@ -141,7 +141,9 @@ impl<'j> Worker<'j> {
                 )
             }
             Reply::Error(error) => error,
-            other => format!("the agent's reply to this order cannot be read; use a loadhook of the agent's version: {other}"),
+            other => format!(
+                "unexpected reply to this order; use a loadhook of the agent's version: {other}"
+            ),
         })
     }
 }

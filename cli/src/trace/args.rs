@@ -27,8 +27,8 @@ pub(crate) struct TraceArgs {
     #[arg(long)]
     pub(super) thrown: bool,
 
-    /// Also show this, arguments and result of each call; with call, by the toString of objects, which is the program's
-    /// code
+    /// Also show `this`, the arguments and the result of each call. With call, objects are shown by their toString,
+    /// which runs code of the program
     #[arg(
         long,
         value_enum,
@@ -47,7 +47,7 @@ pub(crate) struct TraceArgs {
     #[arg(long, value_name = "CALLS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) count: Option<u64>,
 
-    /// Lines to read, a JSON object for each call, or a file for ui.perfetto.dev and chrome://tracing
+    /// Output format: lines for people, one JSON object per call, or a file for ui.perfetto.dev and chrome://tracing
     #[arg(long, value_enum, default_value = "lines")]
     pub(super) format: Format,
 
@@ -56,7 +56,7 @@ pub(crate) struct TraceArgs {
     pub(super) output: Option<PathBuf>,
 }
 
-/// The texts of objects among the values of a call.
+/// The way in which objects among the values of a call are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Texts {
     /// Class and identity, and lengths of arrays

@@ -71,7 +71,9 @@ fn trace(
     match agent.ask(&Request::Trace(order.clone()))? {
         Reply::Changed(changed) => announce(pid, &changed),
         Reply::Error(error) => bail!("{error}"),
-        other => bail!("the agent's reply to the order trace cannot be read; use a loadhook of the agent's version: {other}"),
+        other => bail!(
+            "unexpected reply to the order trace; use a loadhook of the agent's version: {other}"
+        ),
     }
     let deadline = args
         .duration
@@ -108,7 +110,7 @@ fn trace(
     Ok(())
 }
 
-/// Tells why an agent records no more calls. Those until then are shown.
+/// Prints why the agent records no more calls. The calls until then have been shown.
 fn tell_end(jvm: &Jvm, failed: Result<Reply>, stop: &Noted) {
     let pid = jvm.pid();
     if ends(jvm, stop) {
@@ -117,13 +119,16 @@ fn tell_end(jvm: &Jvm, failed: Result<Reply>, stop: &Noted) {
     }
     let reason = match failed {
         Ok(Reply::Error(error)) => error,
-        Ok(other) => format!("the agent's reply to the order traced cannot be read; use a loadhook of the agent's version: {other}"),
+        Ok(other) => format!(
+            "unexpected reply to the order traced; use a loadhook of the agent's version: {other}"
+        ),
         Err(error) => format!("{error:#}"),
     };
     say!("loadhook: the trace of process {pid} ends: {reason}");
 }
 
-/// Returns whether the process ends, now or soon. At its end the agent leaves first. A signal ends the wait.
+/// Returns whether the process has ended or ends soon. The agent leaves before its process ends, so this function
+/// waits. A signal ends the wait.
 fn ends(jvm: &Jvm, stop: &Noted) -> bool {
     for _ in 0..50 {
         if jvm.has_ended() {

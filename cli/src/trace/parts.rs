@@ -4,10 +4,12 @@ use std::collections::VecDeque;
 
 use loadhook_settings::control::TracedCall;
 
-/// The maximum number of calls that are kept for calls which end later. Each call looks through them.
+/// The maximum number of calls that are kept because they may be inside a call that ends later. Each shown call
+/// searches all of them.
 const MOST: usize = 20_000;
 
-/// The time by which a call may come later than another thread's call that ended after it.
+/// The time in nanoseconds by which a call may arrive too late, that is, after another thread's
+/// call that ended later.
 const DISORDER_NS: u64 = 1_000_000_000;
 
 /// The calls that may be parts of calls which end later.
@@ -34,7 +36,7 @@ impl Parts {
         self.recent.push_back(call);
     }
 
-    /// The calls inside this one, in the order of their starts.
+    /// Returns the calls inside `call`, in the order of their starts.
     pub(super) fn of(&self, call: &TracedCall) -> Vec<Part> {
         let latest_first = self.recent.iter().rev();
         let may_be_inside =
@@ -43,7 +45,7 @@ impl Parts {
             it.thread == call.thread && it.start_ns >= call.start_ns && it.end_ns() <= call.end_ns()
         });
         let mut inside: Vec<&TracedCall> = inside.collect();
-        // The last one to end is the outermost of those that start at one time.
+        // Of calls that start at the same time, the last one to end is the outermost.
         inside.sort_by_key(|it| it.start_ns);
         let mut ends: Vec<u64> = Vec::new();
         let mut parts = Vec::new();

@@ -227,7 +227,7 @@ fn options_that_exclude_each_other_are_refused() {
         ),
         (
             vec!["--jit", "--sampler=safepoint"],
-            "--jit needs --timing sampled (the default), and no --sampler safepoint",
+            "--jit needs --timing sampled (the default) and cannot be combined with --sampler safepoint",
         ),
         (
             vec!["--budget=25", "--timing=count"],

@@ -36,9 +36,9 @@ loadhook agent: -agentpath:PATH/libloadhook_agent.so=OPTION,OPTION...
   budget=PERCENT|none       maximum processor time for the agent, in percent of
                             the program's own; none for no limit (default 25
                             with timing=adaptive, else none; for an attached
-                            agent 10, with timing=exact none); above it, hot
-                            methods lose probes, and if that does not help, the
-                            agent leaves
+                            agent 10, with timing=exact or count none); above
+                            it, hot methods lose probes, and if that does not
+                            help, the agent leaves
   sampler=auto|async|safepoint
                             for timing=sampled: sample threads where they are
                             (async), at the next safepoint (safepoint), or by
@@ -61,7 +61,7 @@ loadhook agent: -agentpath:PATH/libloadhook_agent.so=OPTION,OPTION...
                             timed, unless timing=adaptive or exact is given
   locks=true                record how often and how long threads wait for
                             monitors and for locks of java.util.concurrent, and
-                            who has them meanwhile
+                            which threads hold them meanwhile
   max-nodes=N               maximum number of call-tree nodes (default 1000000)
   file=FILE                 write the profile to FILE; %p in its name is the
                             process id (default loadhook-%p.pb.gz)

@@ -190,7 +190,9 @@ pub enum Conflict {
     #[error("sampler=, interval= and clock-source= need timing=sampled (the default)")]
     SamplerWithoutSamples,
     /// `jit=true` without the async engine, which records the work of the JIT compiler.
-    #[error("jit=true needs timing=sampled (the default) and cannot be combined with sampler=safepoint")]
+    #[error(
+        "jit=true needs timing=sampled (the default) and cannot be combined with sampler=safepoint"
+    )]
     JitWithoutSampler,
     /// `latencies=true` with a timing that times no calls.
     #[error(

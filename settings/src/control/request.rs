@@ -114,7 +114,9 @@ pub enum RequestError {
     #[error(transparent)]
     Pattern(#[from] PatternError),
     /// The word that stands for no pattern.
-    #[error("{NONE} is no pattern here; to instrument nothing, exclude the patterns that the order status shows")]
+    #[error(
+        "{NONE} is no pattern here; to instrument nothing, exclude the patterns that the order status shows"
+    )]
     NoPattern,
     /// The file of a snapshot has no absolute path.
     #[error("{0}: not an absolute path; send the absolute path, as the JVM sees it")]

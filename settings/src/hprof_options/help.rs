@@ -5,12 +5,13 @@ pub const HPROF_HELP: &str = "\
 loadhook agent with the options of HPROF:
 -agentpath:PATH/libloadhook_agent.so=hprof:OPTION=VALUE,OPTION=VALUE...
 
-  heap=dump|sites|all    all objects of the heap with their references; objects
-                         and bytes, allocated and alive, by trace and class; or
-                         both, the default if there is neither cpu= nor monitor=
-  cpu=samples|times|old  samples of running threads by trace; exact calls and
-                         processor time of each trace; or a list of callees and
-                         callers alone, in the form of JDK 1.1
+  heap=dump|sites|all    dump: all objects of the heap with their references;
+                         sites: objects and bytes, allocated and alive, by trace
+                         and class; all: both, the default if there is neither
+                         cpu= nor monitor=
+  cpu=samples|times|old  samples: samples of running threads by trace; times:
+                         exact calls and processor time of each trace; old: only
+                         a list of callees and callers, in the form of JDK 1.1
   monitor=y|n            time that threads waited for monitors and for locks of
                          java.util.concurrent, by trace and class; owners and
                          waiting threads at the end (default n)
@@ -20,8 +21,8 @@ loadhook agent with the options of HPROF:
   net=HOST:PORT          send the binary format to an address instead, and take
                          HPROF's commands from there: loadhook hprof listen PORT
   depth=N                frames of a trace (default 4)
-  interval=MS            with cpu=samples: milliseconds of processor time between
-                         two samples of a thread, 1 to 1000 (default 10)
+  interval=MS            with cpu=samples: milliseconds of processor time
+                         between two samples of a thread, 1 to 1000 (default 10)
   cutoff=SHARE           leave out rows below this share of the whole (default
                          0.0001)
   lineno=y|n             lines in traces (default y); only those of allocations

@@ -63,7 +63,7 @@ fn path_of(
     let Wanted { object, others } = find(wanted, graph, dominators)?;
     if graph.is_left_out(object) {
         bail!(
-            "{} {}: one of the profiler's own objects, which are left out: --all shows what keeps it",
+            "{} {}: one of the profiler's own objects, which are left out; add --all to show its path",
             id(graph.id(object)),
             printable(&graph.name(object))
         );

@@ -15,7 +15,7 @@ const BARS: Column = Column {
     width: 8,
 };
 
-/// The column of the durations below which 99 % of the calls last.
+/// The column of the durations that 99 % of the calls do not exceed.
 const P99: Column = Column {
     title: "p99",
     width: 8,
@@ -41,7 +41,8 @@ const METHODS: [Column; 5] = [
     BARS,
 ];
 
-/// The columns if calls are counted by their durations. The tree has the column that they lack.
+/// The columns if calls are counted by their durations. They lack the share with callees, which the
+/// tree shows.
 const TIMED_METHODS: [Column; 5] = {
     let [calls, own, _, mean, bars] = METHODS;
     [calls, own, mean, P99, bars]

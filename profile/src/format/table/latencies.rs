@@ -71,7 +71,7 @@ pub fn write_latencies(
         writeln!(out, "      {methods}")?;
     }
     let mut remarks = vec![
-        "50, 90, 99 and 99.9 % of the calls last at most so long, callees and their probes included; figures are a sixteenth too long at most".to_owned(),
+        "50, 90, 99 and 99.9 % of the calls take at most this long, callees and their probes included; figures are at most a sixteenth too long".to_owned(),
     ];
     let partial = shown
         .iter()

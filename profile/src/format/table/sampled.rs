@@ -54,7 +54,9 @@ pub(in crate::format) fn facts(sampling: &Sampling) -> Vec<String> {
         engine.to_owned(),
     ];
     let unwalked = 100.0 * sampling.unwalked_ns as f64 / (sampling.weight_ns as f64).max(1.0);
-    facts.push(format!("{unwalked:.1} % of time with incomplete stacks ([unwalked])"));
+    facts.push(format!(
+        "{unwalked:.1} % of time with incomplete stacks ([unwalked])"
+    ));
     if sampling.tracker_ns > 0 {
         let counting = units::time(sampling.tracker_ns as f64);
         facts.push(format!("{counting} of counting left out"));
