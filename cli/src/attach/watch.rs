@@ -76,7 +76,8 @@ impl<'a> Watch<'a> {
             watch.is_attached || stop.code().is_none()
         });
         watch.read();
-        // A process that ends as soon as the agent watches may not answer any more.
+        // If the process ends right after the agent has begun to watch, the JVM may not answer any
+        // more. So the answer is only checked if the agent does not watch.
         if !watch.is_attached {
             let pid = jvm.pid();
             let Some(answer) = answer? else {

@@ -60,7 +60,7 @@ fn files(argument: &OsStr) -> Vec<PathBuf> {
     paths.flat_map(with_jars).collect()
 }
 
-/// Returns a path, or the files of its folder if the path is a class path's `folder/*`.
+/// Returns the path itself; for `folder/*` of a class path, the files in that folder.
 fn with_jars(path: &Path) -> Vec<PathBuf> {
     if path.file_name() != Some(OsStr::new("*")) {
         return vec![path.to_owned()];

@@ -157,7 +157,7 @@ fn parse(bytes: &[u8]) -> Result<Option<(Head, usize)>, Fault> {
     Ok(Some((head, length)))
 }
 
-/// A reply of HTTP.
+/// An HTTP reply.
 pub(super) struct Reply {
     status: &'static str,
     content_type: &'static str,

@@ -16,7 +16,8 @@ pub(crate) struct LockPlace<'p> {
     pub(crate) class: &'p str,
     pub(crate) place: CodePlace,
     pub(crate) sum: WaitSum,
-    /// The waits by the place of the holder and the name of its thread, if these are known.
+    /// The sums of the waits whose holder is known. The key is the holder's place and the name of
+    /// its thread.
     pub(crate) holders: HashMap<(CodePlace, &'p str), WaitSum>,
 }
 

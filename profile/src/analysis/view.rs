@@ -301,9 +301,10 @@ impl<'p> View<'p> {
         rows
     }
 
-    /// Returns, for each tree in [`View::trees`], its methods in the order of their numbers.
+    /// Returns, for each tree in [`View::trees`], the rows of its methods, in the order of the
+    /// methods' numbers.
     pub(crate) fn rows_by_tree(&self) -> Vec<Vec<Row>> {
-        // One table serves all trees, because it is as long as the list of methods.
+        // One table is reused for all trees, because it has a row for every method of the profile.
         let mut rows = self.empty_rows();
         let rows_of = |tree: &Tree| {
             add_tree(&mut rows, tree);

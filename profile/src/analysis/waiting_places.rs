@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use super::view::View;
 use crate::model::{Method, Profile, Waiting};
 
-/// Beginnings of the names of the JDK's own classes, in which every program waits.
+/// Prefixes of the names of the JDK's classes. Threads of every program wait in methods of these
+/// classes.
 const JDK: [&str; 4] = ["java.", "javax.", "jdk.", "sun."];
 
 /// A place of waiting: one method of the program in which threads waited for one reason.

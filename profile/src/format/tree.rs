@@ -192,8 +192,8 @@ fn heaviest(view: &View<'_>, entries: &[Entry]) -> Vec<f64> {
     heaviest
 }
 
-/// Returns the branch lines before a name. `open` has an entry for the name and each of its
-/// callers: whether a sibling follows.
+/// Returns the branch lines before a name. `open` has an entry for each caller and, at its end, for
+/// the name itself: true if a sibling follows.
 fn branch(open: &[bool]) -> String {
     let mut text = String::new();
     let Some((own, callers)) = open.get(1..).and_then(<[bool]>::split_last) else {

@@ -22,8 +22,8 @@ pub struct Profile {
     /// Calls that were counted without their callers; each method occurs at most once. These calls
     /// are in no tree, so a method's calls are the sum of these and of its nodes' calls.
     pub method_calls: Vec<MethodCalls>,
-    /// The timed calls by their durations, in the order of methods and ranges, each range at most once. They are also in
-    /// the trees. In adaptive timing, they are of a part of the calls of most methods.
+    /// The timed calls by ranges of durations, sorted by method and range; each range of a method occurs at most once.
+    /// The trees contain these calls, too. In adaptive timing, most methods have only a part of their calls here.
     pub latencies: Vec<LatencyRange>,
     /// The circumstances of samples, if threads were sampled.
     pub sampling: Option<Sampling>,

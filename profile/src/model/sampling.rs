@@ -9,9 +9,9 @@ pub struct MethodCalls {
     pub method: u32,
     /// The exact number of calls.
     pub calls: u64,
-    /// The time, from the start on, at which the method lost its timing probes. Its calls before that
-    /// are in the trees, too; its later time is in the self time of its callers. `None` if it never had
-    /// such probes.
+    /// The time since the start, in nanoseconds, at which the method lost its timing probes. Calls before that time are
+    /// in the trees, too; the time of later calls is in the self time of their callers. `None` if the method never had
+    /// timing probes.
     pub since_ns: Option<u64>,
 }
 

@@ -88,7 +88,7 @@ pub struct HprofOptions {
     pub lineno: bool,
     /// True if equal stacks of different threads are different traces.
     pub thread: bool,
-    /// True if a file of the same name is overwritten; otherwise the new one has the process id in its name.
+    /// True if a file of the same name is overwritten; otherwise the new file gets the process id in its name.
     pub force: bool,
     /// True if the agent prints the name of the file that it has written.
     pub verbose: bool,

@@ -79,7 +79,7 @@ fn path_of(
     };
     let names = graph.reference_names(source.again()?, &path);
     source.check_unchanged()?;
-    // The first object has no object before it, so it has no name.
+    // The first object refers to no object before it, so no field name belongs to it.
     let names = [None].into_iter().chain(names?.into_iter().map(Some));
     let root = RootReason::read(graph.root(*root), source);
     let left_out = path.len().saturating_sub(most);

@@ -73,7 +73,8 @@ impl Rows for Threads<'_> {
         match column {
             0 => thread.running_ns.unwrap_or(-1.0),
             1 => thread.waiting.total_ns() as f64,
-            // The bytes of the state's name as a number: rows of the same state stand together.
+            // The bytes of the state's name as one number, so that rows of the same state stand
+            // together.
             _ => state(thread)
                 .bytes()
                 .fold(0.0, |sum, byte| 256.0 * sum + f64::from(byte)),

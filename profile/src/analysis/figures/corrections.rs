@@ -7,8 +7,8 @@ use crate::model::{Header, Node, Timing};
 /// measurement.
 pub(super) const COST_ERROR: f64 = 0.1;
 
-/// Returns the share of a node's time that is not recursive. It is an estimate of the share of the
-/// node's calls that are not recursive.
+/// Returns the share of a node's time that was spent in outermost calls. It is an estimate of the
+/// share of outermost calls among the node's calls.
 pub(super) fn share(node: &Node) -> f64 {
     match node.all_ns {
         0 => 1.0,

@@ -25,7 +25,7 @@ const CLASS_OBJECTS: u64 = 1 << 48;
 const TRACES_OF_ALLOCATIONS: u32 = 1;
 const SAMPLES: u32 = 2;
 
-/// The flag of [`AllocSites`] that are ordered by allocated bytes.
+/// The flag in [`AllocSites`] for sites that are ordered by allocated bytes.
 const BY_ALLOCATED: u16 = 2;
 
 /// The settings at the beginning of a stream.

@@ -24,7 +24,8 @@ pub(super) struct Costs<'p> {
 pub(super) struct Cost<'p> {
     /// Serial number of the trace.
     pub(super) trace: u32,
-    /// The class of the monitors that the trace waited for; `None` for samples and calls.
+    /// The class of the monitors or locks that threads waited for at this trace; `None` for samples
+    /// and calls.
     pub(super) class: Option<&'p str>,
     /// Samples, calls, or the number of times that a thread waited.
     pub(super) count: u64,

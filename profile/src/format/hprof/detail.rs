@@ -5,7 +5,7 @@
 pub struct Detail {
     /// Maximum number of frames of a trace.
     pub depth: usize,
-    /// The smallest share of the whole, between 0 and 1, of a row that is written.
+    /// The smallest share of the whole, from 0 to 1, that a row needs to be written.
     pub cutoff: f64,
     /// True if equal stacks of different threads are different traces.
     pub by_thread: bool,

@@ -33,8 +33,8 @@ pub fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
     read_within(bytes, MOST)
 }
 
-/// Returns whether a file that begins with `head` can be a profile: gzip data, or protobuf with a
-/// field of pprof's schema or of Loadhook's in front.
+/// Returns whether a file that begins with `head` can be a profile: gzip data, or protobuf whose
+/// first field belongs to pprof's schema or to Loadhook's own fields.
 pub fn can_begin(head: &[u8]) -> bool {
     let first = || Stream::new(head).head().ok().flatten();
     let is_known = |field| {

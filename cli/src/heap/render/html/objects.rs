@@ -197,7 +197,7 @@ struct Page<'g> {
     objects: Vec<u32>,
     places: HashMap<u32, usize>,
     words: Words,
-    /// For each root, the index of its line.
+    /// For each root, the index of the line about it in `words`.
     roots: HashMap<u32, usize>,
 }
 
