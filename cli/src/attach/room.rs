@@ -112,8 +112,8 @@ impl<'j> Room<'j> {
         (&self.answer).take(room).read_to_end(answer).map(drop)
     }
 
-    /// Returns whether the agent has removed the answer. The agent removes it if it has left, but
-    /// the disk has no room for its last line.
+    /// Returns whether the agent has removed the answer. The agent removes the answer if it leaves
+    /// while the disk has no room for the last line of the answer.
     pub(super) fn is_answer_removed(&self) -> bool {
         self.answer
             .metadata()

@@ -1,4 +1,4 @@
-//! Folders that are created for a file, and removed if it fails.
+//! Folders that are created for a file, and removed if the file is not written.
 
 use std::fs;
 use std::io;

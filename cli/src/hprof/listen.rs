@@ -56,7 +56,7 @@ pub(super) fn run(args: &ListenArgs) -> Result<()> {
     let address = listener.local_addr()?;
     say!("waiting for a program with the option hprof:net={address}");
     let (mut stream, from) = program(&listener)?;
-    // Otherwise a second program could connect, and would wait for ever.
+    // Stop listening. Otherwise a second program could connect, and would wait for ever.
     drop(listener);
     say!("{from} has connected");
     let stop = Arc::new(AtomicBool::new(false));

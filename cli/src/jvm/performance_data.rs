@@ -40,13 +40,14 @@ impl PerformanceData {
         None
     }
 
-    /// Returns whether the JVM accepts attach commands. The first of its capabilities says so.
+    /// Returns whether the JVM accepts attach commands. The first of the JVM's capabilities says
+    /// so.
     pub(super) fn accepts_commands(&self) -> bool {
         let capabilities = self.text("sun.rt.jvmCapabilities");
         capabilities.is_none_or(|capabilities| !capabilities.starts_with('0'))
     }
 
-    /// Returns the number of 4 bytes at an offset from an entry.
+    /// Reads a number of 4 bytes, at an offset from the beginning of an entry.
     fn number(&self, entry: usize, offset: usize) -> Option<usize> {
         let at = entry.checked_add(offset)?;
         let bytes = self.0.get(at..at.checked_add(4)?)?.try_into().ok()?;

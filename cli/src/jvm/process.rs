@@ -100,8 +100,8 @@ fn path(pid: u32, name: &str) -> PathBuf {
     PathBuf::from(format!("/proc/{pid}/{name}"))
 }
 
-/// Returns the user inside of the namespace with this map (user_namespaces(7)). Each line of the
-/// map has the first user inside, the first user outside, and the number of users.
+/// Returns the number of a user inside the user namespace with this map (user_namespaces(7)). Each
+/// line of the map has the first user inside, the first user outside, and the number of users.
 fn own_user(user: u32, map: &str) -> u32 {
     let inside = |line: &str| {
         let mut numbers = line.split_whitespace().map(str::parse::<u32>);

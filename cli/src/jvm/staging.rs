@@ -50,7 +50,7 @@ impl StagingDir {
         Ok(beside)
     }
 
-    /// Holds the folder as long as this value lives, so that no other command takes it for an
+    /// Locks the folder as long as this value lives, so that no other command takes it for an
     /// abandoned folder.
     pub(crate) fn hold(&self) -> io::Result<()> {
         Ok(self.open.try_lock()?)

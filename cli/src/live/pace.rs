@@ -40,7 +40,7 @@ impl Pace {
         self.begun_ns = self.read();
     }
 
-    /// Measures the cost of the profile that has come.
+    /// Measures the cost of the profile that has arrived.
     pub(super) fn end(&mut self) {
         let worked = self.begun_ns.zip(self.read());
         // Without the thread's clock, the elapsed time is an upper bound.

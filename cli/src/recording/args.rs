@@ -51,7 +51,7 @@ pub(crate) struct RecordingArgs {
 }
 
 impl RecordingArgs {
-    /// Adds the options that are not part of the choice, without the files that the agent writes.
+    /// Adds the other options to those of `choice`, without the files that the agent writes.
     ///
     /// # Errors
     /// If the options exclude each other.

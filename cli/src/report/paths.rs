@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-/// Returns a path, relative to the current folder if it is below it.
+/// Returns the path of a file as text, relative to the current folder if the file is below this
+/// folder.
 pub(crate) fn shown(file: &Path) -> String {
     let here = std::env::current_dir().unwrap_or_default();
     let short = file.strip_prefix(&here).unwrap_or(file);

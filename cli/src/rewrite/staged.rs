@@ -21,7 +21,7 @@ pub(super) struct Staged<'i> {
 }
 
 enum Waits {
-    /// The output in a temporary folder, which is beside the target.
+    /// The temporary folder beside the target that contains the output.
     File(TempDir),
     Folder(NewFolder),
 }

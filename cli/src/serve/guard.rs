@@ -1,8 +1,8 @@
 //! Refuses requests that do not come from the page itself.
 //!
-//! Any website can make a browser send requests to this machine, but no website knows the token. Besides, the header
-//! `Host` shows requests of a website whose name leads to this machine (DNS rebinding), and the header `Origin` those
-//! of other websites.
+//! Any website can make a browser send requests to this machine, but no website knows the token. Two headers are
+//! checked, too: `Host` reveals the requests of a website whose name leads to this machine (DNS rebinding), and
+//! `Origin` reveals those of other websites.
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -110,7 +110,7 @@ impl Row {
         self.known_count < self.count || self.counted_since_ns.is_some()
     }
 
-    /// Returns standard error of `own`.
+    /// Returns the standard error of `own`.
     pub(crate) fn own_error(&self) -> f64 {
         (self.own_variance + self.once_variance)
             .sqrt()
@@ -127,7 +127,7 @@ impl Row {
         self.is_estimated && self.own > 0.0 && self.own_error() > MOSTLY * self.own
     }
 
-    /// Returns standard error of `total`.
+    /// Returns the standard error of `total`.
     pub(crate) fn total_error(&self) -> f64 {
         let once = if self.is_sampled {
             self.once_variance

@@ -40,7 +40,7 @@ pub enum Explain {
 }
 
 impl Default for Options<'_> {
-    /// Returns all methods by self time, 100 columns, branches from 0.5 % on.
+    /// Returns options for all methods by self time, 100 columns, and branches from 0.5 % on.
     fn default() -> Self {
         Options {
             measure: None,

@@ -33,7 +33,7 @@ pub struct Ratio {
     pub high: f64,
 }
 
-/// Returns two-sided p-value of the rank test of Mann and Whitney (Wilcoxon's rank-sum test).
+/// Returns the two-sided p-value of the rank test of Mann and Whitney (Wilcoxon's rank-sum test).
 pub(crate) fn mann_whitney(a: &[f64], b: &[f64]) -> f64 {
     let ranks = doubled_ranks(a, b);
     let total = ranks.len();

@@ -63,14 +63,14 @@ impl Weight {
         }
     }
 
-    /// Returns standard error of `own`.
+    /// Returns the standard error of `own`.
     pub(crate) fn own_error(&self) -> f64 {
         (self.own_variance + self.once_variance)
             .sqrt()
             .hypot(self.own_cost_error)
     }
 
-    /// Returns standard error of `total`.
+    /// Returns the standard error of `total`.
     pub(crate) fn total_error(&self) -> f64 {
         self.total_variance.sqrt().hypot(self.total_cost_error)
     }

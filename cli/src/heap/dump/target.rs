@@ -123,7 +123,7 @@ impl DumpTarget {
 }
 
 /// Resolves a link to the target file. A link is refused if the process belongs to another user:
-/// that user may have made the link to have another file replaced.
+/// that user may have made the link so that the dump replaces another file.
 fn target(output: &Path, user: u32) -> Result<PathBuf> {
     if user == geteuid().as_raw() {
         return Ok(behind_links(output));

@@ -14,7 +14,7 @@ pub struct Detail {
 }
 
 impl Default for Detail {
-    /// Returns whole stacks of each thread, with all rows.
+    /// Returns options for whole stacks of each thread, with all rows.
     fn default() -> Detail {
         Detail {
             depth: usize::MAX,

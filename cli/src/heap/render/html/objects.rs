@@ -21,8 +21,8 @@ pub(super) const MOST_ROWS: usize = 20_000;
 const MOST_NAMED: usize = 100_000;
 /// Maximum number of objects with details.
 const MOST_DETAILS: usize = 10_000;
-/// The maximum number of objects that get details because of their retained size. The others are
-/// instances of classes.
+/// The maximum number of objects that get details because of their retained size. The other objects
+/// with details are instances of classes.
 const MOST_LARGEST: usize = 4_000;
 /// The maximum number of instances listed for a class; those with the largest retained sizes are
 /// listed.
