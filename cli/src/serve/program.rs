@@ -88,7 +88,8 @@ impl Program {
         }
     }
 
-    /// Returns the state of the watching and the newest profile; `None` if there is no profile yet.
+    /// Returns the state that the page shows, and the newest profile; `None` if there is no profile
+    /// yet.
     pub(super) fn newest(&self) -> (Value, Option<Arc<Newest>>) {
         let mut inner = self.lock();
         if let Err(failure) = inner.refresh() {

@@ -156,7 +156,7 @@ struct View<'a> {
     parts: Parts,
     events: ChromeEvents,
     latencies: Vec<Latency>,
-    /// The content of the file, if it is not for Chrome.
+    /// The content of the output file, if its format is not Chrome's.
     file: Vec<u8>,
     shown: u64,
     lost: u64,
@@ -177,7 +177,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Returns whether as many calls are shown as the user wants.
+    /// Returns whether the number of calls that `--count` allows has been shown.
     fn is_full(&self) -> bool {
         self.args.count.is_some_and(|count| self.shown >= count)
     }

@@ -79,8 +79,8 @@ struct File<'v, 'p> {
     jit: Option<serde_json::Value>,
 }
 
-/// Returns the work of the JIT compiler: the compiled methods, each with those that were inlined
-/// into it.
+/// Returns the work of the JIT compiler as JSON: the compiled methods, each with the methods that
+/// were inlined into it.
 fn jit_code(profile: &Profile, code: &JitCode, options: &Options<'_>) -> serde_json::Value {
     let named = |method: u32| {
         let method = &profile.methods[method as usize];
@@ -117,7 +117,7 @@ fn jit_code(profile: &Profile, code: &JitCode, options: &Options<'_>) -> serde_j
     })
 }
 
-/// Returns the pauses of the garbage collector.
+/// Returns the pauses of the garbage collector as JSON.
 fn gc(pauses: &[GcPauses]) -> serde_json::Value {
     let all = sum(pauses);
     json!({
@@ -128,7 +128,7 @@ fn gc(pauses: &[GcPauses]) -> serde_json::Value {
     })
 }
 
-/// Returns the allocation sites. The objects and bytes of samples are rounded estimates.
+/// Returns the allocation sites as JSON. The objects and bytes of samples are rounded estimates.
 fn allocations(
     profile: &Profile,
     allocations: &Allocations,
@@ -189,7 +189,7 @@ fn allocations(
     told
 }
 
-/// Returns the way in which allocations were recorded.
+/// Returns the way in which allocations were recorded, as JSON.
 pub(super) fn recording(recording: Recording) -> serde_json::Value {
     let interval = match recording.seen {
         Seen::Exact | Seen::All => None,
@@ -273,7 +273,7 @@ struct JsonWaiting {
 }
 
 impl JsonWaiting {
-    /// Returns `None` if no thread waited there.
+    /// Converts waiting times for the JSON; `None` if no thread waited.
     fn of(waiting: &Waiting) -> Option<JsonWaiting> {
         let Waiting {
             monitor_ns,
@@ -292,7 +292,7 @@ impl JsonWaiting {
     }
 }
 
-/// Returns the durations of a method's calls.
+/// Returns the durations of a method's calls as JSON.
 pub(super) fn latency(latency: &Latency) -> serde_json::Value {
     let [p50, p90, p99, p999, max] = latency.percentiles.map(whole);
     json!({

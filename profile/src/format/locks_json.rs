@@ -7,7 +7,7 @@ use crate::analysis::lock_places::chosen_waits;
 use crate::analysis::options::{Options, Sort};
 use crate::model::{Holder, LockWait, Locks, Profile};
 
-/// Returns the waits, the longest first, or with [`Sort::Calls`] the most frequent.
+/// Returns the waits as JSON, the longest first, or with [`Sort::Calls`] the most frequent.
 pub(super) fn locks(profile: &Profile, locks: &Locks, options: &Options<'_>) -> Value {
     let stack = |frame: Option<u32>| -> Vec<Value> {
         let frames = locks.path(frame);

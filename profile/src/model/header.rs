@@ -63,7 +63,7 @@ pub struct Header {
     /// Patterns that no class matched; those with `::`, that no method matched.
     pub unmatched: Vec<String>,
     /// Set if the program was still running when the profile was written. A program that was killed
-    /// leaves such a profile. Merged profiles have it if one of them has it.
+    /// leaves such a profile. A merged profile has this flag if one of its parts has the flag.
     pub not_ended: bool,
     /// Other facts for the user, one sentence each.
     pub notes: Vec<String>,

@@ -18,7 +18,7 @@ pub struct LatencyRange {
 const PARTS: u16 = 16;
 
 impl LatencyRange {
-    /// The number of ranges. The tracker has the same.
+    /// The number of ranges. The tracker uses the same ranges.
     pub const COUNT: u16 = 47 * PARTS;
 
     /// Returns the longest duration of the range, in nanoseconds. Calls that are longer than all ranges are counted in

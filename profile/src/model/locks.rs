@@ -152,8 +152,8 @@ impl LocksBuilder {
         }
     }
 
-    /// Adds all waits of `other`. `threads` and `methods` map the indexes in its profile to the new
-    /// ones.
+    /// Adds all waits of `other`. `threads` and `methods` map the indexes in the profile of `other`
+    /// to the new ones.
     pub(crate) fn add_all(&mut self, other: &Locks, threads: &[u32], methods: &[u32]) {
         let mut places: Vec<u32> = Vec::with_capacity(other.frames.len());
         for frame in &other.frames {

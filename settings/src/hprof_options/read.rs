@@ -21,7 +21,7 @@ const WITHOUT_EFFECT: &[&str] = &[
     "X",
 ];
 
-/// The words of options that exclude others.
+/// The given values of options that may exclude other options.
 #[derive(Default)]
 struct Words {
     heap: Option<Heap>,

@@ -29,7 +29,7 @@ pub(super) struct Traces<'p> {
 /// A trace that rows refer to.
 pub(super) struct Trace<'t> {
     pub(super) serial: u32,
-    /// Serial number of its thread; `None` if threads are not told apart.
+    /// Serial number of the trace's thread; `None` if threads are not told apart.
     pub(super) thread: Option<u32>,
     /// The frames, the innermost first.
     pub(super) frames: &'t [Place],

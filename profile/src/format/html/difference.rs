@@ -110,8 +110,8 @@ fn data(views: &[View<'_>; 2], runs: [usize; 2], options: &Options<'_>) -> Value
     })
 }
 
-/// Returns the methods of both sides, each once, with their present file and line. For each side,
-/// the indexes of its own methods in this list.
+/// Returns the methods of both sides, each once, with their present file and line. Also returns,
+/// for each side, the index in this list of each of its methods.
 fn common<'v>(views: &'v [View<'_>; 2]) -> (Vec<Method>, [Vec<u32>; 2]) {
     let matching = Matching::of(views.iter().map(|view| &*view.methods));
     let mut all = Vec::new();

@@ -54,8 +54,8 @@ impl<'a, const N: usize> Message<'a, N> {
         Ok(message)
     }
 
-    /// Returns the rows of the columns from field `first` on. They end at the first fault. Fields
-    /// before `first` read 0.
+    /// Returns the rows of the columns from field `first` on. The caller must stop at the first
+    /// error. Fields before `first` have the value 0.
     pub(super) fn rows(&self, first: usize) -> impl Iterator<Item = Result<[u64; N], ReadError>> {
         let mut columns = self.columns;
         std::iter::from_fn(move || {

@@ -19,7 +19,8 @@ pub(super) fn write_frames(own: &mut Writer, frames: &[Frame]) {
     own.packed(6, frames().map(|frame| more(frame.bci.map(u32::from))));
 }
 
-/// Reads these columns. `methods` is the number of methods in the profile.
+/// Reads the columns that [`write_frames`] has written. `methods` is the number of methods in the
+/// profile.
 pub(super) fn read_frames(
     message: &Message<'_, 6>,
     methods: usize,

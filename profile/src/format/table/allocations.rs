@@ -18,7 +18,7 @@ use loadhook_text::java::simple_type_names;
 use loadhook_text::units::{self, Quantity, UNKNOWN, Unit};
 use loadhook_text::width::joined;
 
-/// The error in percent of the bytes from which on it is shown.
+/// Only errors above this percentage of the bytes are shown.
 const NOTABLE_ERROR: f64 = 5.0;
 
 /// Returns the chosen places. The default order is by `measure`, the largest first; the options can

@@ -19,7 +19,7 @@ use loadhook_text::width::{joined, wrapped};
 /// The indent of the lines after the last method.
 const INDENT: &str = "      ";
 
-/// The error in percent of a time from which on it is shown.
+/// Only errors above this percentage of a time are shown.
 const NOTABLE_ERROR: f64 = 5.0;
 
 /// The title of the columns with standard errors.
@@ -258,7 +258,7 @@ fn known(time: Option<f64>, text: &dyn Fn(f64) -> String) -> String {
     }
 }
 
-/// Returns the column of a time, and that of its errors, if they have text.
+/// Returns the column of a time and the column of its errors. A column without text is left out.
 fn times(
     rows: &[Row],
     title: &str,
@@ -291,9 +291,8 @@ fn times(
     columns.into_iter().filter(Column::has_text)
 }
 
-/// The order in which columns are dropped if there is no room for all: the
-/// highest number goes first. Of two numbers, the second is that of the error's
-/// column.
+/// The order in which columns are dropped if there is no room for all: the highest number goes
+/// first. The second number of a pair belongs to the column of errors.
 struct Spares {
     share: u8,
     own: [u8; 2],
