@@ -146,7 +146,7 @@ fn orders_that_need_another_agent_are_refused() {
         (&["include", "a..b"], "error: bad pattern: "),
         (
             &["include", "none"],
-            "error: none is no pattern here; exclude the patterns ",
+            "error: none is no pattern here; to instrument nothing, exclude the patterns ",
         ),
     ] {
         ctl(folder.path(), "1", order).expect(1, "", &[said]);

@@ -315,7 +315,7 @@ impl Jvm {
             // Leave the file, since without it the JVM would print its stacks when it handles the
             // signal later.
             say!(
-                "loadhook: process {} has not reacted to SIGQUIT yet; until it reacts, the file {} stays in its working folder or in /tmp",
+                "loadhook: process {} has not reacted to SIGQUIT yet; the file {} stays in its working folder or in /tmp until a later loadhook command reaches the JVM",
                 self.process.pid,
                 trigger.name
             );

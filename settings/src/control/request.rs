@@ -314,7 +314,7 @@ mod tests {
             ),
             (
                 r#"{"version":1,"order":"include","pattern":"a.b,none"}"#,
-                "none is no pattern here; exclude the patterns",
+                "none is no pattern here; to instrument nothing, exclude the patterns",
             ),
             (
                 r#"{"version":1,"order":"snapshot","file":"x"}"#,
