@@ -1,4 +1,4 @@
-//! Rewriters and filters for many threads.
+//! Instruments classes on many threads, each with a rewriter and filters of its own.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -8,7 +8,7 @@ use loadhook_settings::Filter;
 use crate::not_instrumented::{NotInstrumented, SkipReason};
 use crate::selection::{Choice, ClassSelector, Ids, Selection};
 
-/// A rewriter of classes by one selection, for any number of threads at once.
+/// Rewrites classes by one selection, on any number of threads at once.
 #[derive(Debug)]
 pub struct Instrumenter {
     selection: Selection,
@@ -18,7 +18,8 @@ pub struct Instrumenter {
     unmatched: Mutex<Vec<String>>,
 }
 
-/// The rewriter and the filters of one thread. A worker is reused, with its buffers and caches.
+/// The rewriter and the filters for one thread at a time. Workers keep their buffers and caches from class to
+/// class.
 #[derive(Debug)]
 struct Worker {
     rewriter: Rewriter,
@@ -40,16 +41,16 @@ pub struct Instrumented<B> {
 }
 
 impl<B> Instrumented<B> {
-    /// Returns whether the rewriter did not instrument the method at this position. The id of such
-    /// a method is unused.
+    /// Returns whether the rewriter did not instrument the method at position `method` of the class. The id of
+    /// such a method is unused.
     pub fn is_left_alone(&self, method: u16) -> bool {
         let left_alone = &self.report.left_alone;
         let found = left_alone.binary_search_by_key(&method, |left| left.method);
         found.is_ok()
     }
 
-    /// Returns the selected methods without probes: the trivial methods, then those that the
-    /// rewriter did not instrument.
+    /// Returns the selected methods without probes: first the trivial methods, then those that the rewriter
+    /// refused.
     pub fn not_instrumented(&self) -> impl Iterator<Item = NotInstrumented<'_>> {
         let trivial = self.trivial.iter().map(|method| NotInstrumented {
             method: *method,
@@ -71,8 +72,8 @@ impl Instrumenter {
         }
     }
 
-    /// Instruments the class in `bytes` into a buffer from `allocate`. Its probes
-    /// call the class `owner`, an internal name.
+    /// Instruments the class in `bytes` into a buffer that `allocate` returns. The probes call the class `owner`,
+    /// an internal name.
     ///
     /// # Errors
     /// When the class cannot be read, or `owner` is not a class name.
@@ -134,9 +135,9 @@ impl Instrumenter {
         })
     }
 
-    /// Notes which patterns have matched. This is done at once, because a worker may be lost by a
-    /// panic, or busy when [`unmatched`](Instrumenter::unmatched) is called. `known` is the number
-    /// of patterns that were unmatched in the last call for this filter.
+    /// Records which patterns have matched. This happens at once, because the worker may be lost by a panic, or
+    /// busy when [`unmatched`](Instrumenter::unmatched) is called. `known` is the number of patterns that were
+    /// unmatched in the previous call for this filter.
     fn note_matched(&self, filter: &Filter, known: &mut usize) {
         let left = filter.unmatched().count();
         if left != *known {
@@ -229,7 +230,7 @@ mod tests {
         assert_eq!(result.not_instrumented().count(), 0);
     }
 
-    /// The third method of the class is trivial, so it is the one that is not instrumented.
+    /// The third method of the class is trivial, so it is the only one that is not instrumented.
     #[test]
     fn calls_of_trivial_methods_are_counted() {
         let mut selection = Selection::timing(Filter::new());

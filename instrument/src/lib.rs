@@ -1,11 +1,11 @@
 //! Instruments classes according to the user's settings. The agent and the offline rewriter share
 //! this crate.
 //!
-//! A [`Selection`] chooses methods by the user's patterns, and the probes that these methods get.
+//! A [`Selection`] has the user's patterns, which choose methods, and the probes that these methods get.
 //! Trivial methods are not timed, but their calls can be counted. An [`Instrumenter`] rewrites
 //! classes by one selection, on any number of threads, and records the patterns that matched
-//! nothing. The front end implements [`Ids`], which gives ids to methods and allocation sites, and
-//! excludes methods that no pattern may include. The result, [`Instrumented`], has the new class,
+//! nothing. The front end implements [`Ids`]: it gives ids to methods and allocation sites, and excludes methods
+//! that no pattern may include. The result, [`Instrumented`], has the new class,
 //! and a reason for each method without probes; [`NotInstrumented::word`] is the reason's name in
 //! profiles and summaries.
 //!

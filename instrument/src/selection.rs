@@ -28,7 +28,7 @@ pub struct Traced {
 }
 
 impl Traced {
-    /// No methods.
+    /// Traces no methods.
     pub fn none() -> Traced {
         Traced {
             methods: Filter::none(),
@@ -94,8 +94,8 @@ pub trait Ids {
     /// method after all, the id is unused.
     fn method(&mut self, method: &Member<'_, '_>) -> u32;
 
-    /// Returns whether the method of this id gets less than the selection says: [`CallProbes::Count`]
-    /// instead of [`CallProbes::Timing`], and no probe instead of [`CallProbes::Count`].
+    /// Returns whether the method of this id gets weaker probes than the selection says: [`CallProbes::Count`]
+    /// instead of [`CallProbes::Timing`], and none instead of [`CallProbes::Count`].
     fn is_lowered(&self, _id: u32) -> bool {
         false
     }
@@ -110,7 +110,7 @@ pub trait Ids {
         true
     }
 
-    /// Called for each method that gets [`Probes::trace`], with its id.
+    /// Notes the id of a method that gets [`Probes::trace`].
     fn traced(&mut self, _id: u32, _method: &Member<'_, '_>) {}
 
     /// Returns the id of an allocation site.
@@ -119,30 +119,30 @@ pub trait Ids {
     }
 }
 
-/// The selector for the methods of one class.
+/// Selects the methods of one class.
 pub(crate) struct ClassSelector<'a, I, F> {
     pub(crate) selection: &'a Selection,
-    /// The filter of this thread.
+    /// The filter of the current worker.
     pub(crate) filter: &'a mut Filter,
-    /// The filter of traced methods of this thread.
+    /// The filter of traced methods of the current worker.
     pub(crate) traced: &'a mut Filter,
     pub(crate) ids: &'a mut I,
     /// Called whenever patterns may have matched.
     pub(crate) after_matching: F,
     /// Positions of the trivial methods.
     pub(crate) trivial: Vec<u16>,
-    /// The choice of the class that is being rewritten.
+    /// The choice for the class that is being rewritten.
     pub(crate) of_class: Choice,
-    /// The choice of the method for which [`Selector::wants`] was called last.
+    /// The choice for the method for which [`Selector::wants`] was called last.
     pub(crate) of_method: Choice,
 }
 
-/// The filters that select a class or a method.
+/// Tells which filters select a class or a method.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Choice {
-    /// [`Selection::filter`] selects it.
+    /// True if [`Selection::filter`] selects it.
     watched: bool,
-    /// [`Selection::traced`] selects it.
+    /// True if [`Selection::traced`] selects it.
     traced: bool,
 }
 
@@ -189,7 +189,7 @@ impl<I: Ids, F: FnMut(&Filter)> Selector for ClassSelector<'_, I, F> {
 }
 
 impl<I: Ids, F> ClassSelector<'_, I, F> {
-    /// Sets the probes that count or time the calls of a method.
+    /// Chooses the probes that count or time the calls of a method.
     fn choose_call_probes(&mut self, method: &Member<'_, '_>, probes: &mut Probes) {
         match self.selection.calls {
             None => {}

@@ -1,8 +1,8 @@
 //! The tracker: the Java classes that the probes of an instrumented program call.
 //!
 //! The sources are in `java/loadhook`; build.rs compiles them for Java 8. `README.md` lists the
-//! folders and the classes. `docs/dev/tracker.md` explains how they count and time calls, and what
-//! snapshots contain. An agent defines them in the boot loader under names in `java.lang`:
+//! folders and the classes. `docs/dev/tracker.md` explains how the classes count and time calls, and what
+//! snapshots contain. An agent defines the classes in the boot loader under names in `java.lang`:
 //!
 //! ```
 //! let boot = |name: &str| {
@@ -23,7 +23,7 @@ pub use rename::{names, renamed};
 /// Internal names and bytes of the tracker's classes, superclasses first.
 pub const CLASSES: &[(&str, &[u8])] = CLASSES_HERE;
 
-/// The additional classes that a program without an agent needs: names and bytes, superclasses
+/// The additional classes that a program without an agent needs: their internal names and bytes, superclasses
 /// first.
 ///
 /// `loadhook/Part` is a template. The probes of each rewritten archive call a copy of it under a name of its own, in
@@ -31,9 +31,8 @@ pub const CLASSES: &[(&str, &[u8])] = CLASSES_HERE;
 /// `docs/dev/jars.md`. An agent must not define these classes.
 pub const OFFLINE_CLASSES: &[(&str, &[u8])] = OFFLINE_CLASSES_HERE;
 
-/// A program of its own, `loadhook.VerifyClasses`, which verifies rewritten classes with
-/// `java.lang.classfile`. It runs on JDK 24 and later; its source documents its input and output.
-/// Names and bytes, superclasses first.
+/// A program that verifies rewritten classes with `java.lang.classfile`, `loadhook.VerifyClasses`: internal names
+/// and bytes, superclasses first. It runs on JDK 24 and later. Its source documents its input and output.
 pub const VERIFY_CLASSES: &[(&str, &[u8])] = VERIFY_CLASSES_HERE;
 
 /// The name of the template in [`OFFLINE_CLASSES`].

@@ -1,14 +1,15 @@
 //! Renames classes inside a class file. build.rs uses it too.
 
-/// Returns a class file in which classes have the names that `rename` gives them.
+/// Returns the class file `class` with other class names. `rename` returns the new internal name of a class, or
+/// `None` if the class keeps its name.
 ///
-/// Constants of the pool that are the internal name of such a class, or a descriptor that contains one, are replaced;
-/// everything else is copied. That is enough for the tracker's own classes: they have no signatures of generic types with
-/// nested classes, and no strings that look like class names.
+/// Constants of the pool are replaced if they are the internal name of a renamed class, or a descriptor with one.
+/// Everything else is copied. That is enough for the tracker's own classes: they have no signatures of generic
+/// types with nested classes, and no strings that look like class names.
 ///
 /// # Panics
 ///
-/// When `class` is no class file.
+/// When `class` is not a class file.
 #[must_use]
 pub fn renamed(class: &[u8], rename: &dyn Fn(&str) -> Option<String>) -> Vec<u8> {
     let mut out = class[..10].to_vec();
@@ -30,11 +31,11 @@ pub fn renamed(class: &[u8], rename: &dyn Fn(&str) -> Option<String>) -> Vec<u8>
     out
 }
 
-/// The internal name of a class and that of its superclass.
+/// Returns the internal names of a class and of its superclass.
 ///
 /// # Panics
 ///
-/// When `class` is no class file, or that of `java.lang.Object`.
+/// When `class` is not a class file, or is that of `java.lang.Object`.
 #[must_use]
 pub fn names(class: &[u8]) -> (&str, &str) {
     let entries: Vec<Entry> = entries(class).collect();
@@ -53,7 +54,7 @@ pub fn names(class: &[u8]) -> (&str, &str) {
 
 const UTF8: u8 = 1;
 
-/// A constant of the pool: its number, and the offsets of its tag and its end.
+/// A constant of the pool: its index, and the offsets of its tag and its end.
 #[derive(Clone, Copy)]
 struct Entry {
     number: u16,
@@ -103,7 +104,7 @@ fn u2(class: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([class[at], class[at + 1]])
 }
 
-/// A name or descriptor with its class names replaced; `None` if there is none to replace.
+/// Returns a name or descriptor with its class names replaced; `None` if there is none to replace.
 fn replaced(text: &str, rename: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     if let Some(name) = rename(text) {
         return Some(name);

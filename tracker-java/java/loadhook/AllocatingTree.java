@@ -3,37 +3,38 @@ package loadhook;
 /**
  * A tree that also counts allocations. Below each node that allocated, each of
  * its allocation sites has a leaf.
- *
- * A leaf's row has the words of a node's row with other meanings: LAST is the
- * node above, and NEXT is {@link #LEAF}. WORK never contains a running call. In
- * a leaf's times, ALL holds the bytes of arrays; the bytes of objects follow
- * from their number. The words LAST and NEXT of other nodes never lead to a
- * leaf.
+ * A leaf's row has the same words as a node's row, but some have other meanings: LAST is the node above, NEXT is
+ * {@link #LEAF}, and WORK never contains a running call. In a leaf's times, ALL is the number of bytes if the
+ * site allocates arrays. For objects the bytes follow from their number. The words LAST and NEXT of other nodes
+ * never lead to a leaf.
  */
 class AllocatingTree extends TimedTree {
     /**
-     * The maximum length of the table of places. Such a table takes a quarter
-     * of a processor's first-level cache.
+     * The maximum length of {@link #places}. An array of that length takes a quarter of a processor's first-level
+     * cache.
      */
     private static final int MOST_PLACES = 2048;
     /**
-     * After a failed attempt to allocate a longer table: the number of leaves
-     * searched for before the next attempt.
+     * The number of leaves that are searched for after a failed attempt to lengthen {@link #places}, before the
+     * next attempt.
      */
     private static final int PATIENCE = 1 << 10;
-    /** The initial table of places, which is never written to. */
+    /** The initial {@link #places}, which is never written to. */
     private static final int[] NOWHERE = new int[1];
 
     /**
-     * The leaves used last. The key of a place is the site and the node above.
-     * An empty place holds the root, whose row never matches a site.
+     * The leaves used last. The index of a leaf is a hash of its site and the node above it. An empty element
+     * holds the root, whose row never matches a site.
      */
     private int[] places = NOWHERE;
-    /** The number of leaves that were not in {@link #places}, since the table was made. */
+    /**
+     * Number of leaves that were not found in {@link #places} since that array was made; negative after an
+     * attempt to lengthen it, which delays the next attempt.
+     */
     private int misses;
 
-    // State of {@link #allocDimension}: the number of arrays in the last
-    // counted dimension, and the length of each.
+    // For {@link #allocDimension}: the number of arrays in the dimension counted last, and the length of each of
+    // these arrays.
     private long arrays;
     private int length;
 
@@ -73,10 +74,7 @@ class AllocatingTree extends TimedTree {
         allocSlowly(from, site, bytes);
     }
 
-    /**
-     * Counts an allocation when the leaf is not in its place, or has no calls
-     * left of its last grant.
-     */
+    /** Counts an allocation whose leaf is not in {@link #places}, or has used up its last grant of calls. */
     private void allocSlowly(int from, int site, long bytes) {
         int leaf = place(from, site);
         if (leaf == ROOT) {
@@ -94,7 +92,10 @@ class AllocatingTree extends TimedTree {
         times[2 * leaf + ALL] += bytes;
     }
 
-    /** Counts one dimension of an array that has several. The dimensions come from the outermost on. */
+    /**
+     * Counts the arrays of one dimension of a multidimensional array. The dimensions come one after the other,
+     * the outermost first.
+     */
     final void allocDimension(int from, int length, int dimension, int siteAndKind) {
         int leaf = place(from, siteAndKind >>> ArraySizes.KIND_BITS);
         long arrays = 1;
@@ -122,7 +123,7 @@ class AllocatingTree extends TimedTree {
         return site ^ from;
     }
 
-    /** Finds or makes the leaf and puts it in its place; returns the root if there is no room for the leaf. */
+    /** Finds or makes a leaf and notes it in {@link #places}. Returns the root if there is no room for the leaf. */
     private int place(int from, int site) {
         int leaf = leaf(from, site);
         int[] places = this.places;
@@ -140,10 +141,7 @@ class AllocatingTree extends TimedTree {
         return leaf;
     }
 
-    /**
-     * Makes the table of places longer. A leaf that has no place is found by a
-     * search of the tree.
-     */
+    /** Makes {@link #places} longer. A leaf that is not in it is found by a search of the tree. */
     private void widen(int length) {
         // Delays the next attempt, in case this one finds no room.
         misses = -PATIENCE;
@@ -155,7 +153,7 @@ class AllocatingTree extends TimedTree {
             misses = 0;
             grown();
         } catch (OutOfMemoryError error) {
-            // There was no memory. The table stays as it was.
+            // There was no memory, so the array stays as it was.
         }
     }
 

@@ -1,6 +1,6 @@
 package loadhook;
 
-/** The sizes of arrays in bytes, as this virtual machine lays them out. The agent measures them at the start. */
+/** The sizes of arrays in bytes in this JVM. The agent measures them at the start. */
 final class ArraySizes {
     /**
      * Number of low bits, below the site's id, in which a probe passes the kind of the array. The kinds 0 to 3 are those of
@@ -11,8 +11,7 @@ final class ArraySizes {
     private static final int KINDS = 1 << KIND_BITS;
 
     /**
-     * For each kind of array: the bytes before the elements, plus (alignment -
-     * 1), which rounds the size up.
+     * For each kind of array: the bytes before its elements, plus (alignment - 1), which rounds the size up.
      */
     private static final int[] BASES = new int[KINDS];
     private static final int[] SHIFTS = new int[KINDS];
@@ -21,7 +20,7 @@ final class ArraySizes {
     private ArraySizes() {
     }
 
-    /** The bytes of an array whose kind is in the low bits of {@code kind}. */
+    /** Returns the size in bytes of an array of this length. The kind is in the low bits of {@code kind}. */
     static long of(int kind, int length) {
         return BASES[kind & KINDS - 1] + ((long) length << SHIFTS[kind & KINDS - 1]) & mask;
     }

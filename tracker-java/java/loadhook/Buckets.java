@@ -1,23 +1,23 @@
 package loadhook;
 
 /**
- * The ranges by which calls are counted by their durations. A range spans a sixteenth of its lower bound at most.
+ * The ranges of durations by which calls are counted. A range spans at most a sixteenth of its lower bound.
  *
  * Durations below 16 ns have a bucket each. Each power of two above has sixteen.
  */
 final class Buckets {
-    /** Buckets for each power of two, and for the durations below 16 ns. */
+    /** Number of buckets for each power of two, and for the durations below 16 ns together. */
     static final int PARTS = 16;
     static final int PART_BITS = 4;
-    /** Groups of {@link #PARTS} buckets, for durations below 2^50 ns, which is thirteen days. */
+    /** Number of groups of {@link #PARTS} buckets, for durations below 2^50 ns, which is thirteen days. */
     static final int GROUPS = 50 - PART_BITS + 1;
     static final int COUNT = GROUPS * PARTS;
 
-    /** The bits of a double's fraction. */
+    /** The number of bits of a double's fraction. */
     private static final int FRACTION_BITS = 52;
     /**
-     * A double's exponent and the first {@link #PART_BITS} bits of its fraction, as one number, are larger by this than the
-     * bucket. The exponent contains a bias of 1023.
+     * The difference between a bucket and the number that a double's exponent and the first {@link #PART_BITS}
+     * bits of its fraction form. The exponent contains a bias of 1023.
      */
     private static final int MORE = (1023 + PART_BITS - 1) * PARTS;
 
@@ -35,7 +35,7 @@ final class Buckets {
         return bucket < COUNT ? bucket : COUNT - 1;
     }
 
-    /** The largest duration of a bucket. */
+    /** Returns the largest duration of a bucket, in nanoseconds. */
     static long last(int bucket) {
         if (bucket < 2 * PARTS) {
             return bucket;

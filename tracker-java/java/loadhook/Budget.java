@@ -4,17 +4,17 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Limits the number of nodes, and keeps the tracker from taking heap that the program needs.
+ * Limits the number of nodes, and the heap that the tracker takes from the program.
  *
- * The tracker asks before it allocates: with {@code -XX:+ExitOnOutOfMemoryError} an OutOfMemoryError ends the JVM even if it
- * is caught.
+ * The tracker asks for room before it allocates. Catching the OutOfMemoryError would not do: with {@code
+ * -XX:+ExitOnOutOfMemoryError} the JVM ends nevertheless.
  */
 final class Budget {
     private static final Runtime RUNTIME = Runtime.getRuntime();
     private static final AtomicInteger LEFT = new AtomicInteger(1000000);
-    /** The bytes that the paths of virtual threads hold. */
+    /** The number of bytes that the paths of virtual threads hold. */
     private static final AtomicLong VIRTUAL = new AtomicLong();
-    /** The bytes that {@link Latencies} hold. */
+    /** The number of bytes that all {@link Latencies} hold. */
     private static final AtomicLong LATENCIES = new AtomicLong();
     /** The memory that {@link #keep} reserves; nothing else refers to it. */
     private static byte[] kept;
@@ -27,9 +27,8 @@ final class Budget {
     }
 
     /**
-     * Takes one node of the limit that all trees share, those of live threads
-     * and the merged ones. No monitor is used, because a virtual thread may be
-     * unmounted at one.
+     * Takes one node from the limit that all trees share, those of live threads and the merged ones. This code
+     * uses no monitor, because a virtual thread may be unmounted at one.
      */
     static boolean takeNode() {
         if (LEFT.getAndDecrement() > 0) {
@@ -66,10 +65,9 @@ final class Budget {
     }
 
     /**
-     * Returns whether the paths of virtual threads may take this many more
-     * bytes. Together they may hold an eighth of the heap. A limit by free heap
-     * would not do: a program may have as many virtual threads as its heap
-     * holds, and the later ones would get no path.
+     * Returns whether the paths of virtual threads may take this many more bytes. Together they may hold an
+     * eighth of the heap. A limit on free heap would not be enough: a program may have as many virtual threads as
+     * fit into its heap, and the later ones would get no path.
      */
     static boolean hasRoomForVirtual(long bytes) {
         return VIRTUAL.get() + bytes < RUNTIME.maxMemory() >> 3;
@@ -80,8 +78,8 @@ final class Budget {
     }
 
     /**
-     * Counts bytes of {@link Latencies}; negative ones are given back. Returns false, and counts nothing, if all threads
-     * together would hold more than a sixteenth of the heap.
+     * Adds the bytes of {@link Latencies} to their sum; a negative number gives bytes back. Returns false and
+     * adds nothing if the {@link Latencies} of all threads together would hold more than a sixteenth of the heap.
      */
     static boolean holdLatencies(long bytes) {
         if (LATENCIES.getAndAdd(bytes) + bytes <= RUNTIME.maxMemory() >> 4 || bytes <= 0) {
@@ -92,14 +90,13 @@ final class Budget {
     }
 
     /**
-     * Reserves heap for the end of a program. Even the thread that ends the JVM
-     * needs some heap, and by then it may be full. The reserve has the size of
-     * a G1 region, at least {@code least} bytes and at most 32 MB. Nothing is
-     * reserved if that is more than a fiftieth of the heap, or if little is
-     * free, because the program may need it.
+     * Reserves heap for the end of a program. Even the thread that ends the JVM needs some heap, and by then the
+     * heap may be full. The reserve has the size of a G1 region, at least {@code least} bytes and at most 32 MB.
+     * Nothing is reserved if that is more than a fiftieth of the heap, or if little heap is free, because the
+     * program may need that.
      *
-     * @param beside bytes of an array's header, if the array and its header
-     * together must fit into the size
+     * @param beside bytes of an array's header, if the array and its header together must fit into the size of
+     * the reserve
      */
     static void keep(int least, int beside) {
         long most = RUNTIME.maxMemory();
@@ -120,19 +117,19 @@ final class Budget {
         return free() > RUNTIME.maxMemory() >> 1;
     }
 
-    /** Forgets what was held, when the agent has left. */
+    /** Sets the sums of bytes to 0, when the agent has left. */
     static void forget() {
         VIRTUAL.getAndAdd(-VIRTUAL.get());
         LATENCIES.getAndAdd(-LATENCIES.get());
         release();
     }
 
-    /** Releases the reserve; the next collection frees it. */
+    /** Drops the reserve, so that the next collection frees it. */
     static void release() {
         kept = null;
     }
 
-    /** The free bytes of the heap. Garbage counts as used. */
+    /** Returns the number of free bytes of the heap. Garbage counts as used. */
     static long free() {
         return RUNTIME.maxMemory() - RUNTIME.totalMemory() + RUNTIME.freeMemory();
     }

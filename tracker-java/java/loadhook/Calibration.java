@@ -39,7 +39,7 @@ final class Calibration {
     static long outsidePicos;
     static long clockPicos;
 
-    /** True if the costs were measured in compiled rounds. */
+    /** True if {@link #insidePicos} and the other costs were measured in compiled rounds. */
     private static boolean compiled;
 
     private static long result;
@@ -51,7 +51,8 @@ final class Calibration {
     private long timed = Long.MAX_VALUE;
     private long inside = Long.MAX_VALUE;
     /**
-     * The shortest time that a batch of the last measurement booked for its calls. The measurement may turn out not to count.
+     * The shortest time that a batch of the last measurement booked for its calls. It may belong to a round that
+     * does not count.
      */
     private static long booked;
     private int rounds;
@@ -59,7 +60,7 @@ final class Calibration {
     private Calibration() {
     }
 
-    /** Measures for at most this many nanoseconds. An earlier result stays if it is smaller. */
+    /** Measures for at most this many nanoseconds. A smaller cost from an earlier measurement stays. */
     static void run(long nanos) {
         long end = System.nanoTime() + nanos;
         Calibration all = new Calibration();
@@ -103,9 +104,8 @@ final class Calibration {
     }
 
     /**
-     * Times a batch of probes as the program runs them, with the search for the path. The result is
-     * MAX_VALUE if another thread, whose path has the same slot in the cache, took that slot
-     * meanwhile.
+     * Times a batch of probes as the program runs them, including the search for the path. Returns MAX_VALUE if
+     * another thread, whose path has the same slot in the cache, took that slot meanwhile.
      */
     private long probes(int mode) {
         Path path = new Path(mode, 4, 4, 1);
@@ -122,9 +122,8 @@ final class Calibration {
     }
 
     /**
-     * Runs probes on a scratch path, which takes the current thread's slot in the cache. Returns
-     * the nanoseconds of a batch.
-     *
+     * Runs probes on a scratch path, which takes the current thread's slot in the cache. Returns the nanoseconds
+     * of a batch.
      * The current thread is marked as the reader of a snapshot. So if another thread takes the slot
      * meanwhile, the probes do nothing. Without the mark they would count as calls of the program.
      */
@@ -139,7 +138,7 @@ final class Calibration {
             }
             return batch(Exact.isUsed() ? EXACT_PROBES : PROBES, scratch);
         } finally {
-            // The path that was in the slot may have ended.
+            // The path that was in the slot may have ended, so it is not put back.
             Threads.CACHE[slot] = Threads.NOBODYS;
         }
     }
@@ -198,8 +197,8 @@ final class Calibration {
     }
 
     /**
-     * Runs all slow code of paths once, so that no class is loaded, initialised or linked later, when stack or heap may be
-     * exhausted. It takes a millisecond.
+     * Runs all slow code of paths once, in about a millisecond. So no class is loaded, initialised or linked
+     * later, when stack or heap may be exhausted.
      */
     static void rehearsePaths() {
         Path path = new Path(Timing.EXACT, 2, 1, 1);
@@ -237,8 +236,7 @@ final class Calibration {
     }
 
     /**
-     * Runs the slow code that every snapshot needs, for the reason that {@link #rehearsePaths}
-     * gives.
+     * Runs the slow code that every snapshot needs once, for the reason given at {@link #rehearsePaths}.
      */
     static void rehearseSnapshot() {
         Lock.backOff(0);
@@ -247,7 +245,7 @@ final class Calibration {
         snapshot.end();
     }
 
-    /** Derives the costs from that of a clock reading, by ratios measured in compiled rounds. */
+    /** Derives the costs from the cost of a clock reading, by ratios that were measured in compiled rounds. */
     private void guess() {
         clockPicos = least(clockPicos, clock);
         if (Timing.mode != Timing.COUNT) {
@@ -267,7 +265,8 @@ final class Calibration {
     }
 
     /**
-     * Runs the batches of a kind, whose probes use the path. Returns the shortest time of a batch in nanoseconds.
+     * Runs the batches of one kind, whose probes use {@code scratch}. Returns the shortest time of a batch in
+     * nanoseconds.
      */
     private static long batch(int kind, Path scratch) {
         long x = kind;
@@ -301,7 +300,7 @@ final class Calibration {
         return least;
     }
 
-    /** Multiplications, each of which needs the result of the previous one. */
+    /** Computes a chain of multiplications, each of which needs the result of the previous one. */
     private static long work(long x) {
         return ((((x * x + 1) * x + 3) * x + 5) * x + 7) * x + 9;
     }

@@ -3,9 +3,8 @@ package loadhook;
 /** The platform thread under the current thread: a virtual thread's carrier, or the thread itself. */
 final class Carrier {
     /**
-     * True if the JDK can tell a virtual thread's carrier. From JDK 19 on it
-     * can, but only classes of {@code java.lang} may ask. Without an agent the
-     * tracker is not such a class.
+     * True if the JDK provides a virtual thread's carrier. JDK 19 and later do, but only to classes of {@code
+     * java.lang}. Without an agent the tracker is not such a class.
      */
     private static final boolean KNOWN = isKnown();
 
@@ -13,8 +12,8 @@ final class Carrier {
     }
 
     /**
-     * The carrier of the current thread; the current thread itself, even a
-     * virtual one, if the carrier is unknown.
+     * Returns the carrier of the current thread. If the carrier is unknown, returns the current thread itself,
+     * even a virtual one.
      */
     static Thread current() {
         return KNOWN ? JavaThread.currentCarrierThread() : Thread.currentThread();

@@ -5,7 +5,7 @@ final class Clock {
     static final int WALL = 0;
     static final int CPU = 1;
 
-    /** Set once, before the first call is timed. */
+    /** The clock's kind. It is set once, before the first call is timed. */
     static int kind = WALL;
 
     /** The CPU clock; null with an agent, which has a native method for it. */

@@ -3,23 +3,24 @@ package loadhook;
 import java.lang.ref.WeakReference;
 
 /**
- * Counts calls by method alone, for code that has no probe but {@link Tracker#count}. Also keeps, for each platform
- * thread, the timed calls of paths by their durations.
+ * Counts calls by method alone, for code that has no probe but {@link Tracker#count}. Also keeps the durations of
+ * calls that paths have timed, for each platform thread.
  *
  * The counts are exact without atomic operations, because each platform thread has its own. A virtual thread counts on its
  * carrier: it cannot be moved between the load and the store of an increment. Calls for which a thread has no room, and those
  * of virtual threads whose carrier is unknown, are counted in the sum of the ended threads, with the registry's lock held.
  *
- * The rules of {@link Threads} hold here, too: nothing relies on what a program can override, and JDK methods that may be
- * instrumented are called only while the thread is marked, by the lock or by its array's first element.
+ * The rules of {@link Threads} hold here, too. Nothing relies on methods that a program can override. JDK methods
+ * that may be instrumented are called only while the thread is marked, either by the lock or by the first element
+ * of its array.
  */
 final class Counters {
     static final int SLOTS = 4096;
 
-    /** The arrays of {@link MethodCalls} by thread id, for the probe. No element is null. */
+    /** The arrays of {@link MethodCalls} by thread id, which the probe reads. No element is null. */
     static final long[][] CACHE = new long[SLOTS][];
 
-    /** Ids for which a thread's array has room at first, and at most. */
+    /** Number of ids for which a thread's array has room at first, and at most. */
     private static final int FEW = 1 << 10;
     private static final int MANY = 1 << 16;
     /**
@@ -36,7 +37,7 @@ final class Counters {
     private static int live;
     /** True if any thread has counted a call. */
     private static boolean isUsed;
-    /** The number of live threads at which to look for threads that have ended. */
+    /** The number of live threads at which the next search for ended threads starts. */
     private static int sweepAt = 64;
     private static MethodCalls pool;
     private static int pooled;
@@ -57,23 +58,27 @@ final class Counters {
     }
 
     /**
-     * Initialises the classes in advance. A probe must not do it: an
-     * initialisation that fails at the end of the stack fails for good.
+     * Initialises the classes in advance. A probe must not do it: an initialisation that fails at the end of the
+     * stack fails for good.
      */
     static void rehearse() {
         Carrier.current();
         new MethodCalls(1).count(0);
     }
 
-    /** A sum without calls. It has places for all methods of a stripe, so that a thread's end needs no memory. */
+    /**
+     * Makes a sum without calls. It has places for all methods of a stripe, so that adding an ended thread needs
+     * no memory.
+     */
     private static MethodCalls newSum() {
         return new MethodCalls(Stripes.LENGTH > 2 * FEW ? Stripes.LENGTH : 2 * FEW);
     }
 
     /**
-     * Prepares the counting of a thread that begins. If its first probe did this, the JIT would see the rare path taken,
-     * and would compile a call for it into each probe. After a call nothing is known that was loaded before. A thread for
-     * which there is no stripe would gain nothing, and gets its array at its first call.
+     * Prepares the counting for a thread that begins. If its first probe did so, the JIT would see that this rare
+     * path is taken, and would compile a call for it into each probe; after that call, a probe must load
+     * everything again. A thread for which there is no stripe would gain nothing. It gets its array at its first
+     * call.
      */
     static void begin(Thread thread) {
         if (!Ids.isVirtual(thread) && !Threads.isOurs(thread) && Stripes.free(thread) >= 0 && chained(thread) == null) {
@@ -85,7 +90,7 @@ final class Counters {
         return (int) id & SLOTS - 1;
     }
 
-    /** Counts a call for which the current thread has no stripe, or no array with a place in the cache. */
+    /** Counts a call for which the current thread has no stripe, or for which its array has no place in the cache. */
     static void countOnCarrier(int method) {
         Thread carrier = Carrier.current();
         long id = Ids.of(carrier);
@@ -103,7 +108,7 @@ final class Counters {
         countSlowly(method);
     }
 
-    /** Counts a call for which the cache does not have the carrier's array, or the array has no place. */
+    /** Counts a call if the carrier's array is not in the cache, or has no place for the method. */
     static void countSlowly(int method) {
         Thread thread = Thread.currentThread();
         if (Threads.isOurs(thread) || Threads.isInside(thread) || !Threads.isComplete(thread)) {
@@ -113,7 +118,7 @@ final class Counters {
         MethodCalls counts = ofCarrier(thread, carrier);
         if (counts != null && counts.stripe >= 0 && method < Stripes.LENGTH) {
             Stripes.CALLS[(counts.stripe << Stripes.BITS) + method]++;
-            // A StackOverflowError may have kept comeBack from writing this.
+            // A StackOverflowError may have kept comeBack from writing the owner.
             Stripes.OWNERS[counts.stripe] = carrier;
             return;
         }
@@ -128,8 +133,8 @@ final class Counters {
     }
 
     /**
-     * Searches a platform thread's calls in its chain. Without the lock, the
-     * search may miss a thread that is there.
+     * Searches the chain of a platform thread for its calls; returns null if there are none. Without the lock,
+     * the search may miss a thread that is there.
      */
     private static MethodCalls chained(Thread carrier) {
         MethodCalls[] chains = Counters.chains;
@@ -182,7 +187,7 @@ final class Counters {
         }
     }
 
-    /** Counts a call of a thread that has no place for it. */
+    /** Counts a call for which the thread's array has no place. */
     private static void countInSum(Thread thread, int method) {
         boolean counted = false;
         long ticket = 0;
@@ -204,7 +209,7 @@ final class Counters {
         }
     }
 
-    /** Finds or makes the counts of the current thread's carrier; null if there is no room. */
+    /** Finds or makes the counts of the current thread's carrier. Returns null if there is no room. */
     static MethodCalls ofCarrier(Thread thread, Thread carrier) {
         MethodCalls counts = chained(carrier);
         return counts == null ? register(thread, carrier) : counts;
@@ -357,7 +362,7 @@ final class Counters {
         }
     }
 
-    /** Drops all counts, when the agent has left. */
+    /** Drops all counts. Called when the agent has left. */
     static void forget() {
         Thread current = Thread.currentThread();
         long ticket = 0;
@@ -385,10 +390,10 @@ final class Counters {
         }
     }
 
-    // The methods below are for snapshots.
+    // The methods below serve snapshots.
 
     /**
-     * Marks the current thread, which reads a snapshot or is in slow code of its path: its probes do
+     * Marks the current thread, which reads a snapshot or is in slow code of its path. The thread's probes do
      * nothing until {@link #comeBack}.
      */
     static void leave() {
@@ -413,7 +418,7 @@ final class Counters {
         }
     }
 
-    /** The calls of all threads so far; null if the lock is not available. */
+    /** Returns the calls of all threads so far, or null if the lock is not available. */
     static MethodCalls all() {
         Thread current = Thread.currentThread();
         long ticket = 0;
@@ -449,8 +454,8 @@ final class Counters {
     }
 
     /**
-     * The bytes of all counts; 0 if no thread has counted a call. If the lock
-     * is not available, only the bytes of the sum.
+     * Returns the bytes of all arrays of counts, 0 before the first counted call. If the lock is not available,
+     * returns only the bytes of the sum over ended threads.
      */
     static long bytes() {
         if (!isUsed) {

@@ -1,16 +1,16 @@
 package loadhook;
 
 /**
- * The processor time of threads. Compared with the wall time of a thread's calls, it shows how long
+ * The processor time of threads. The wall time of a thread's calls less its processor time is the time for which
  * the thread waited.
  *
- * Only the agent can read it. Every method here returns {@link #UNKNOWN} without an agent, and for virtual threads, whose
- * processor time the VM does not know.
+ * Only the agent can read it. Every method here returns {@link #UNKNOWN} if there is no agent. The same holds for
+ * virtual threads, whose processor time the JVM does not know.
  */
 final class CpuTime {
     static final long UNKNOWN = -1;
 
-    /** Set once, before the first probe. */
+    /** True if the agent can read processor times. Set once, before the first probe. */
     private static boolean readable;
 
     private CpuTime() {
@@ -32,7 +32,7 @@ final class CpuTime {
         }
     }
 
-    /** The processor time of a thread since it began, in nanoseconds. */
+    /** Returns the processor time of a thread since it began, in nanoseconds. */
     static long of(Thread thread) {
         if (!readable || thread == null || Ids.isVirtual(thread)) {
             return UNKNOWN;

@@ -3,14 +3,14 @@ package loadhook;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * The threads that record a traced call. Calls that they make meanwhile, of methods of the JDK and of {@code toString},
- * are not recorded: that would have no end.
+ * The threads that are recording a traced call. While a thread does so, it calls methods of the JDK and {@code
+ * toString}. These calls are not recorded, because their recording would make further such calls without end.
  */
 final class Describing {
     private static final int SLOTS = 256;
-    /** The number of slots that a thread may take. */
+    /** The number of slots among which a thread takes one. */
     private static final int NEAR = 4;
-    /** The ids of these threads, each in a slot near that of its id; 0 in the other slots. */
+    /** The ids of these threads. An id is in one of the slots near its own; other slots are 0. */
     private static final AtomicLong[] THREADS = new AtomicLong[SLOTS];
 
     static {
@@ -22,7 +22,7 @@ final class Describing {
     private Describing() {
     }
 
-    /** Returns whether the current thread records a call. */
+    /** Returns whether the current thread is recording a call. */
     static boolean isUnderWay() {
         long id = Ids.of(Thread.currentThread());
         for (int near = 0; id != 0 && near < NEAR; near++) {
@@ -33,7 +33,10 @@ final class Describing {
         return false;
     }
 
-    /** Marks the current thread. Returns its slot for {@link #end}; null if others have all slots near its id. */
+    /**
+     * Marks the current thread. Returns its slot for {@link #end}, or null if other threads have all slots near
+     * its id.
+     */
     static AtomicLong begin() {
         long id = Ids.of(Thread.currentThread());
         for (int near = 0; id != 0 && near < NEAR; near++) {

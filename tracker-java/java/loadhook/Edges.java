@@ -1,11 +1,11 @@
 package loadhook;
 
 /**
- * Maps a caller's node and a method to the node of the call. It is a hash table with open addressing; the two words of
- * an edge are side by side.
+ * Maps a caller's node and a method to the node of the call. The map is a hash table with open addressing. The
+ * two words of an edge are side by side.
  */
 final class Edges {
-    /** For each place the key and the node of an edge; the node is 0 if the place is free. */
+    /** Two words for each place: the key and the node of an edge. The node is 0 if the place is free. */
     long[] table;
     int count;
 
@@ -13,7 +13,7 @@ final class Edges {
         table = new long[2 * places];
     }
 
-    /** Makes a table of this many places, a power of two; null if the heap has no room for it. */
+    /** Makes a table of this many places, which is a power of two. Returns null if the heap has no room for it. */
     static Edges make(int places) {
         if (!Budget.hasRoom(16L * places)) {
             return null;
@@ -29,13 +29,13 @@ final class Edges {
         return (long) from << 32 | method;
     }
 
-    /** The node of an edge, or 0. */
+    /** Returns the node to which an edge leads, or 0 if the edge is unknown. */
     int node(long key) {
         long[] table = this.table;
         return (int) table[find(table, key) + 1];
     }
 
-    /** Index of the key in the table, or of the free place for it. */
+    /** Returns the index of the key in the table, or of the free place for the key. */
     static int find(long[] table, long key) {
         int mask = table.length - 1;
         int at = hash(key) << 1 & mask;

@@ -1,8 +1,8 @@
 package loadhook;
 
 /**
- * The paths of threads that have ended: they wait to be merged into {@link EndedThreads}, and small ones are pooled for new
- * threads. The caller of every method holds the registry's lock, see {@link Lock}.
+ * The paths of threads that have ended. They wait to be merged into {@link EndedThreads}; small ones are then
+ * pooled for new threads. The caller of every method here holds the registry's lock, see {@link Lock}.
  */
 final class EndedPaths {
     private static final int MOST_POOLED = 64;
@@ -10,7 +10,10 @@ final class EndedPaths {
     /** Empty paths for new threads, linked by {@link PathState#next}. */
     static Path pool;
     static int pooled;
-    /** Paths that ended while a snapshot read them, or while the heap was full; linked in the same way. */
+    /**
+     * Paths that ended while a snapshot read them, or while the heap was full. They are linked by {@link
+     * PathState#next}, too.
+     */
     static Path waiting;
     /** The path that is being merged. After a merge it is null, unless an exception interrupted the merge. */
     private static Path merging;
@@ -27,8 +30,8 @@ final class EndedPaths {
     }
 
     /**
-     * Merges the waiting paths. If the heap has no room, they wait for the next end of a thread or
-     * the next snapshot.
+     * Merges the waiting paths. If the heap has no room, the paths keep waiting until a thread ends or a snapshot
+     * begins.
      */
     static void merge() {
         try {

@@ -1,6 +1,6 @@
 package loadhook;
 
-/** The trees of ended threads, summed by the threads' names. Numbers in names are ignored. */
+/** The trees of ended threads, summed by the threads' names without the digits in them. */
 final class EndedThreads {
     private static final int MOST = 256;
     private static final String OTHERS = "(other threads)";
@@ -12,7 +12,7 @@ final class EndedThreads {
     private static int last;
     private static int[] map = new int[64];
 
-    /** The merge of the path that was prepared last; null when it is complete. */
+    /** The merge of the path that was prepared last. It is null once that path is added. */
     private static TreeMerge merge;
 
     private EndedThreads() {
@@ -30,7 +30,7 @@ final class EndedThreads {
         map = new int[64];
     }
 
-    /** Allocates everything that adding this path needs. The caller holds the registry's lock. */
+    /** Allocates everything that is needed to add this path. The caller holds the registry's lock. */
     static void prepare(Path path) {
         merge = null;
         if (!path.isEmpty()) {
@@ -45,8 +45,8 @@ final class EndedThreads {
     }
 
     /**
-     * Adds the prepared path. After an interruption by an exception, another
-     * call continues where the first one stopped.
+     * Adds the path that was prepared. If an exception interrupts this method, another call continues where the
+     * first one stopped.
      */
     static void add(Path path) {
         TreeMerge merge = EndedThreads.merge;
@@ -58,7 +58,8 @@ final class EndedThreads {
             merge.sum.adopt(path);
         } else {
             merge.run();
-            // The nodes that the merge has made in the sum still count against the limit. The path's other nodes do not.
+            // The nodes that the merge has made in the sum still count against the limit. The other nodes of the
+            // path are given back.
             Budget.giveBack(path.taken() - merge.made());
         }
         long cpu = CpuTime.sum(merge.sum.cpu, path.cpuSpent);
@@ -67,7 +68,7 @@ final class EndedThreads {
         EndedThreads.merge = null;
     }
 
-    /** The map for a {@link TreeMerge}; null if there is no room for one. */
+    /** Returns the map that a {@link TreeMerge} needs, or null if there is no room for it. */
     static int[] mapFor(TreeReader reader) {
         int nodes = reader.end / Tree.STRIDE;
         if (map.length < nodes) {

@@ -1,17 +1,17 @@
 package loadhook;
 
 /**
- * The probes that time every call by the wall clock, for a JVM with a compiler. The agent lets injected code call this
- * class instead of {@link Tracker}. The class inherits those probes that it does not define.
+ * The probes that time every call by the wall clock, for a JVM with a compiler. The agent lets injected code call
+ * this class instead of {@link Tracker}, from which it inherits the probes that it does not define.
  *
  * A clock reading waits for all loads before it, and what follows it waits for the reading. So {@link #enter} reads the
  * clock before it searches the node: the search then runs beside the method's first instructions. {@link Calibration}
  * measures what this adds to a call's time. {@link #exit} reads the clock after the search, whose result decides
  * whether it is needed.
  *
- * In both probes the frequent case is written out, and stores fewer words than {@link Path} does. All other cases go to
- * the {@link Path}. A frame of a path that times every call contains only the node, which is even. The frame of a call
- * that is only counted is odd.
+ * In both probes the frequent case is written out, and stores fewer words than {@link Path} does. All other cases
+ * go to the {@link Path}. On a path that times every call, the frame of a timed call is just the node, which is
+ * even. The frame of a call that is only counted is odd.
  */
 public final class Exact extends Tracker {
     private Exact() {

@@ -5,13 +5,13 @@ final class Frames {
     final int depth;
     final int[] nodes;
     final int[] callers;
-    /** The last tick before each frame. */
+    /** For each frame, the last tick before its beginning. */
     final int[] began;
     /** The starts and weights of timed frames; 0 for untimed frames. */
     final long[] starts;
     final int[] weights;
     private final int tick = Ticker.last();
-    /** The number of frames that add time: timed ones, and those with a tick. */
+    /** The number of frames that add time: timed frames, and frames during which a tick came. */
     int told;
 
     Frames(Path path) {
@@ -44,7 +44,7 @@ final class Frames {
         }
     }
 
-    /** The weight of a timed frame. Paths without an array of weights time every call. */
+    /** Returns the weight of a timed frame. Paths without an array of weights time every call, so the weight is 1. */
     private static int weight(byte[] drawn, int frame) {
         return drawn.length == 0 ? 1 : drawn[frame] & 0xFF;
     }
@@ -54,7 +54,7 @@ final class Frames {
         return weights[frame] != 0 || began[frame] != 0 && began[frame] != tick;
     }
 
-    /** Number of frames, from the outermost on, that are the same in both copies. */
+    /** Returns the number of frames, from the outermost on, that are the same in both copies. */
     int agree(Frames other) {
         int most = Math.min(depth, other.depth);
         int same = 0;

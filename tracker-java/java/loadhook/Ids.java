@@ -3,7 +3,7 @@ package loadhook;
 import java.lang.reflect.Field;
 
 /**
- * The ids of threads: never reused, never 0 once a thread is complete.
+ * The ids of threads. An id is never reused, and is not 0 once the thread's constructor has set it.
  *
  * A program can override {@code getId()}. From JDK 19 on, a final method is called instead. Earlier
  * JDKs lack it, so the field behind {@code getId()} is read. If the field cannot be read, as in a
@@ -24,7 +24,10 @@ final class Ids {
         return TID < 0 ? System.identityHashCode(thread) : Memory.UNSAFE.getLong(thread, TID);
     }
 
-    /** The id by which a probe recognises the owner of a path; 0, which is no id, if threads can share an id. */
+    /**
+     * Returns the id by which a probe recognises the owner of a path; 0, which is no thread's id, if threads can
+     * share an id.
+     */
     static long owner(Thread thread) {
         return areKnown() ? of(thread) : 0;
     }

@@ -3,14 +3,14 @@ package loadhook;
 /**
  * The probes for a JVM without a compiler ({@code -Xint}) that time every call by the wall clock. The agent lets
  * injected code call this class instead of {@link Tracker}, from which it inherits the probes that it does not define.
- * Where calls are only counted, injected code calls {@link InterpretedCount}.
+ * Where calls are only counted, injected code calls {@link InterpretedCount} instead.
  *
  * An interpreted call costs 10 to 100 ns, and a bytecode about 1 ns. So the frequent cases are written out here, with
- * calls for the thread and the clock only, and with few bytecodes: a value that is used once is in no variable. All
- * other cases go to the {@link Path}, which does the same in methods that a compiler inlines. A path is found by its
- * thread, because reading a thread's id would take a call.
+ * calls for the thread and the clock only, and with few bytecodes: a value that is used once is in no variable.
+ * All other cases go to {@link Path}, which does the same in methods that a compiler inlines. A thread's path is
+ * found by comparing threads, because reading a thread's id would take a call.
  *
- * A frame of a path that times every call is the node and nothing else.
+ * On a path that times every call, a frame is the node and nothing else.
  */
 public class Interpreted extends Tracker {
     /** The path of the thread that ran a probe last. At first it is a path of no thread. */
@@ -60,7 +60,7 @@ public class Interpreted extends Tracker {
     }
 
     /**
-     * Finds or makes the node of a call for which neither foreseen callee is the right one, on a path that times every call.
+     * Finds or makes the node of a call if both foreseen callees are wrong, on a path that times every call.
      * Returns the root if there is no room for the node.
      */
     private static int unforeseen(Path path, int method) {
@@ -86,7 +86,7 @@ public class Interpreted extends Tracker {
             }
             rows = path.rows;
         }
-        // The same as Tree.foresee.
+        // The same code as in Tree.foresee.
         if ((int) (path.times[(node << 1) + Tree.LINK] >> 32) == from) {
             if (last != Tree.ROOT) {
                 rows[last + Tree.NEXT] = node;
@@ -97,8 +97,8 @@ public class Interpreted extends Tracker {
     }
 
     /**
-     * Does what {@link Tracker#exit} does. Unusual cases go to the probe for
-     * constructors, which does the same for other methods.
+     * Does what {@link Tracker#exit} does. Unusual cases go to the probe for constructors, which does the same as
+     * {@code exit} for other methods.
      */
     public static void exit(int method) {
         Path path = recent;
@@ -166,14 +166,14 @@ public class Interpreted extends Tracker {
         }
     }
 
-    /** Forgets the last thread, when the agent has left. */
+    /** Forgets the path of the thread that ran a probe last, when the agent has left. */
     static void forget() {
         recent = Threads.NOBODYS;
     }
 
     /**
-     * Returns whether the agent uses these probes. It does not with the CPU
-     * clock, because reading that clock costs more than these probes save.
+     * Returns whether the agent uses these probes. With the CPU clock it does not, because reading that clock
+     * costs more than these probes save.
      */
     static boolean isUsed() {
         return Timing.interpreted && Timing.isAgents && Clock.kind == Clock.WALL && !Latencies.areCounted;
@@ -185,8 +185,8 @@ public class Interpreted extends Tracker {
     }
 
     /**
-     * Keeps the path's thread from finding the path here. Called before the path loses its owner: by the owner, or
-     * after the owner has ended.
+     * Removes the path from {@link #recent}, so that its thread no longer finds it there. Called before the path
+     * loses its owner, by the owner or after the owner has ended.
      */
     static void leave(PathState path) {
         if (recent == path) {
@@ -195,8 +195,8 @@ public class Interpreted extends Tracker {
     }
 
     /**
-     * Remembers the current thread's path, but only at some probes: two threads
-     * that run by turns would replace each other's path at every one.
+     * Puts the current thread's path into {@link #recent}, but only at some probes. If two threads run by turns,
+     * each would otherwise replace the other's path at every probe.
      */
     static void meet() {
         Path path = path();

@@ -1,10 +1,10 @@
 package loadhook;
 
 /**
- * The probes for a JVM without a compiler that only count calls. They find the path as those of {@link Interpreted} do,
- * and are written out for the same reason.
+ * The probes for a JVM without a compiler that only counts calls. They find the path as the probes of {@link
+ * Interpreted} do, and their frequent cases are written out for the same reason.
  *
- * Every frame of a path that only counts is odd.
+ * On a path that only counts, every frame is odd.
  */
 public final class InterpretedCount extends Interpreted {
     private InterpretedCount() {

@@ -12,7 +12,10 @@ abstract class JavaThread {
     /** Exists from JDK 19 on. */
     abstract boolean isVirtual();
 
-    /** Exists from JDK 19 on: the platform thread on which the current thread runs. Only {@code java.lang} may call it. */
+    /**
+     * Returns the platform thread on which the current thread runs. Exists from JDK 19 on; only {@code java.lang}
+     * may call it.
+     */
     static Thread currentCarrierThread() {
         return null;
     }

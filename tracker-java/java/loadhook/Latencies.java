@@ -1,26 +1,27 @@
 package loadhook;
 
 /**
- * Timed calls by method and duration: those that one platform thread has counted, or a sum over threads.
+ * Timed calls by method and duration: those of one platform thread, or a sum over threads.
  *
- * One array has everything. A method has a row, and a row refers to a page for each group of {@link Buckets} that has
- * calls, so that a method takes some 400 bytes instead of the 3 KB of all buckets. Rows and pages are made when a call
- * needs them. Nothing moves inside the array, and a row is complete before anything refers to it, so other threads may
- * read while the owner counts. Virtual threads count in the object of their carrier, see {@link Counters}.
+ * All of them are in one array. A method has a row. The row refers to a page for each group of {@link Buckets}
+ * that has calls, so that a method takes some 400 bytes instead of the 3 KB of all buckets. Rows and pages are
+ * made when a call needs them. Nothing moves inside the array, and a row is complete before anything refers to
+ * it, so other threads may read while the owner counts. Virtual threads count in the object of their carrier, see
+ * {@link Counters}.
  */
 final class Latencies {
     /**
-     * True if timed calls are counted here. The probes of {@link Exact} and {@link Interpreted} do not do it, so they are
-     * not used then.
+     * True if calls are also counted by their durations. The probes of {@link Exact} and {@link Interpreted} do
+     * not count them, so those probes are not used then.
      */
     static boolean areCounted;
 
-    /** The bits of a record's word that hold the bucket; the calls are above them. */
+    /** The number of low bits that hold the bucket in a word of a record; the number of calls is above them. */
     private static final int BUCKET_BITS = 10;
     /** The largest number of words of a record. */
     static final int RECORD_WORDS = 3 + Buckets.COUNT;
 
-    // The words of a row: the pages of all groups, 0 for those without calls, then these.
+    // The words of a row: the pages of all groups (0 for a group without calls), then the words below.
     private static final int METHOD = Buckets.GROUPS;
     /** The row that was made before this one; 0 if there is none. */
     private static final int BEFORE = Buckets.GROUPS + 1;
@@ -31,29 +32,32 @@ final class Latencies {
     /** Rows and pages. The first word is not used, because 0 stands for no row and no page. */
     int[] words = NOTHING;
 
-    /** A hash table of the rows, by method; 0 if a place is free. */
+    /** A hash table that leads from methods to rows; 0 if a place is free. */
     private int[] index = NOTHING;
     private int rows;
     /** The row that was made last. Volatile, so that a thread that reads it also reads the row. */
     private volatile int last;
-    /** The length of {@link #words} that is in use. */
+    /** The number of words of {@link #words} that are in use. */
     private int end = 1;
-    /** True if the memory counts against the limit of {@link Budget}. */
+    /** True if the memory of this object counts against the limit of {@link Budget}. */
     private boolean isHeld;
 
     Latencies(boolean isHeld) {
         this.isHeld = isHeld;
     }
 
-    /** Begins to count. Probes must not be the first to use these classes, see {@link Counters#rehearse}. */
+    /**
+     * Begins to count. The classes are used here first, because probes must not be the first to use them, see
+     * {@link Counters#rehearse}.
+     */
     static void begin() {
         new Latencies(false).place(0, Buckets.of(1000));
         areCounted = true;
     }
 
     /**
-     * Finds or makes the place of a bucket in {@link #words}; -1 if there is no room. A method whose bucket is full gets
-     * another row; readers add both up.
+     * Finds or makes the word that counts a bucket's calls, and returns its index in {@link #words}; -1 if there
+     * is no room. A method whose count is full gets another row; readers add both up.
      */
     int place(int method, int bucket) {
         int group = bucket >> Buckets.PART_BITS;
@@ -73,7 +77,7 @@ final class Latencies {
         return row != 0 ? row : makeRow(method);
     }
 
-    /** The place of a method in the index, or the free place for it. */
+    /** Returns the index of a method in the hash table, or of the free place for it. */
     private int find(int[] index, int method) {
         int mask = index.length - 1;
         int at = method * 0x9E3779B9 >>> 8 & mask;
@@ -83,7 +87,7 @@ final class Latencies {
         return at;
     }
 
-    /** Makes a row, which takes the place of an earlier row of the method in the index. Returns 0 if there is no room. */
+    /** Makes a row, which replaces an earlier row of the method in the hash table. Returns 0 if there is no room. */
     private int makeRow(int method) {
         if (!hasRoom(ROW + Buckets.PARTS) || 2 * (rows + 1) > index.length && !lengthenIndex()) {
             return 0;
@@ -153,7 +157,10 @@ final class Latencies {
         }
     }
 
-    /** Adds the calls of another object, whose thread may count meanwhile. Calls for which there is no room are left out. */
+    /**
+     * Adds the calls of another object, whose thread may be counting. Calls for which there is no room are left
+     * out.
+     */
     void add(Latencies other) {
         int row = other.last;
         int[] from = other.words;
@@ -178,7 +185,8 @@ final class Latencies {
                 int page = from[row + group];
                 for (int part = 0; page != 0 && part < Buckets.PARTS; part++) {
                     int calls = from[page + part];
-                    // First, so that no exception makes a second attempt add the calls again.
+                    // The count is cleared first, so that a second attempt after an exception does not add the
+                    // calls again.
                     from[page + part] = 0;
                     add(from[row + METHOD], group * Buckets.PARTS + part, calls);
                 }
@@ -199,17 +207,17 @@ final class Latencies {
         }
     }
 
-    /** The row that was made last; 0 if there is none. */
+    /** Returns the row that was made last; 0 if there is none. */
     int last() {
         return last;
     }
 
-    /** The row that was made before another one; 0 if there is none. */
+    /** Returns the row that was made before another one; 0 if there is none. */
     int before(int row) {
         return words[row + BEFORE];
     }
 
-    /** Writes a record of a row, see {@link Snapshot}. Returns the number of words. */
+    /** Writes the record of a row, see {@link Snapshot}. Returns the number of words. */
     int write(int row, long[] into, int at) {
         int[] words = this.words;
         int end = at + 3;
@@ -232,12 +240,12 @@ final class Latencies {
     }
 
     /**
-     * Gives the memory back to the limit of {@link Budget}, if that was not done before. The object keeps its calls, which
-     * another one can {@link #take} then, even if all memory of the limit was in use.
+     * Gives the memory back to the limit of {@link Budget}, once. The object keeps its calls. So another object
+     * can {@link #take} them, even if the limit was used up.
      */
     void giveBack() {
         if (isHeld) {
-            // First, so that no exception makes a second attempt give the memory back again.
+            // Cleared first, so that a second attempt after an exception does not give the memory back again.
             isHeld = false;
             Budget.holdLatencies(4L * (NOTHING.length - words.length));
         }

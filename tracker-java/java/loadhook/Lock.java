@@ -29,7 +29,7 @@ import java.util.concurrent.atomic.AtomicLong;
  * </pre>
  */
 final class Lock {
-    /** Attempts before the first pause: the lock is held for less than a microsecond most of the time. */
+    /** Attempts before the first pause. Most of the time the lock is held for less than a microsecond. */
     private static final int SPINS = 200;
     /**
      * The number of pauses before a thread continues without the lock. The first hundred only let
@@ -55,15 +55,15 @@ final class Lock {
      */
     private static volatile boolean stuck;
 
-    /** The way to pause; null with an agent, which has a native method for it. */
+    /** The way to pause. It is null with an agent, which has a native method for pausing. */
     static Backoff backoff;
 
     private Lock() {
     }
 
     /**
-     * Waits for the lock if necessary. Returns the ticket for giving it back, or 0 if the lock was
-     * not available in time.
+     * Takes the lock, and waits for it if necessary. Returns the ticket with which to give the lock back, or 0 if
+     * the lock was not available in time.
      */
     static long take(Thread thread) {
         int tries = 0;

@@ -10,7 +10,7 @@ final class Memory {
     private Memory() {
     }
 
-    /** Reads the int at an address outside the heap. */
+    /** Returns the int at an address outside the heap. */
     static int at(long address) {
         return UNSAFE.getInt(null, address);
     }

@@ -1,15 +1,18 @@
 package loadhook;
 
-/** The sum of other trees. It takes no nodes of the limit: the trees that it sums up have taken as many. */
+/** The sum of other trees. It takes no nodes from the limit, because the trees in the sum have taken as many. */
 final class MergedTree extends TimedTree {
     /**
      * The {@link CpuTime} of all added threads; unknown if the processor time of one of them is
      * unknown.
      */
     long cpu;
-    /** The time that the ticks of the added trees stand for, as far as they were added; see {@link TimedTree#given}. */
+    /**
+     * The nanoseconds for which the ticks of the added trees stand, without ticks that were not added; see {@link
+     * TimedTree#given}.
+     */
     long given;
-    /** The nanoseconds whose ticks do not count, including the whole time of trees whose ticks were not added. */
+    /** The nanoseconds whose ticks do not count. They include the whole time of trees whose ticks were not added. */
     long refused;
     /** True if the calls of an added tree have no times. */
     boolean isUntimed;
@@ -34,8 +37,8 @@ final class MergedTree extends TimedTree {
     }
 
     /**
-     * Takes over another tree, and its ticks if they count. If an exception interrupts this, it can
-     * be repeated.
+     * Takes over another tree, and its ticks unless most of them were refused. If an exception
+     * interrupts this method, it can be called again.
      */
     @Override
     void adopt(TimedTree other) {
@@ -51,7 +54,10 @@ final class MergedTree extends TimedTree {
         super.adopt(other);
     }
 
-    /** Stores the number of timed calls, which a path that times every call does not keep. Can be repeated. */
+    /**
+     * Stores the number of timed calls, which a path that times every call does not keep. This method can be
+     * called again after an exception.
+     */
     private static void keepTimed(TimedTree path) {
         TreeReader reader = new TreeReader(path);
         for (int node = STRIDE; node < reader.end; node += STRIDE) {

@@ -3,16 +3,17 @@ package loadhook;
 import java.lang.ref.WeakReference;
 
 /**
- * Calls of methods by their ids: the calls that one platform thread counted, or a sum over threads.
+ * Numbers of calls by the methods' ids: those of one platform thread, or a sum over threads.
  *
- * Most ids have a place in one array, so that a probe needs no more than an index. Ids that would make the array too large are
- * counted in pages, which are made as needed. An id can have calls in the array and in a page, since the array grows.
+ * Most ids have a place in one array, so that a probe needs only an index. Ids for which the array would become
+ * too large are counted in pages, which are made as needed. An id can have calls in a page and in the array,
+ * because the array grows.
  */
 final class MethodCalls {
-    /** Value of an array's first element that is no thread's id. */
+    /** Value of an array's first element if no thread counts in that array. */
     static final long NOBODY = -1;
 
-    /** Elements before the calls of the method 0. */
+    /** Number of elements before the calls of the method with the id 0. */
     static final int FIRST = 1;
 
     private static final int PAGE_BITS = 9;
@@ -23,9 +24,9 @@ final class MethodCalls {
      * here, or {@link #NOBODY}. The calls by id follow.
      */
     long[] calls;
-    /** The calls of other ids, 512 to a page; null if there are none. */
+    /** The calls of ids that have no place in the array, 512 to a page; null if there are none. */
     private long[][] pages;
-    /** The timed calls by their durations, for paths; null if there are none. They are also in the trees. */
+    /** The durations of timed calls, for paths; null if there are none. The trees count these calls, too. */
     Latencies latencies;
 
     /**
@@ -33,17 +34,17 @@ final class MethodCalls {
      * thread may not be reported.
      */
     WeakReference<Thread> thread;
-    /** The thread itself, if threads can share an id; else null. */
+    /** The thread itself if threads can share an id, otherwise null. */
     Thread held;
     long id;
     /** The next element of the registry's chain, or of the pool. */
     MethodCalls next;
     /** The thread's stripe in {@link Stripes}, or -1. */
     int stripe = -1;
-    /** The number of times that the cache of {@link Counters} did not have these calls. */
+    /** The number of times that these calls were not found in the cache of {@link Counters}. */
     int misses;
 
-    /** Drops all calls, and counts for no thread from now on. */
+    /** Drops all calls. No thread counts here from now on. */
     void clear() {
         calls[0] = NOBODY;
         pages = null;
@@ -53,18 +54,18 @@ final class MethodCalls {
         }
     }
 
-    /** Makes room for the ids below {@code ids}. */
+    /** Makes an object with room for the ids below {@code ids}. */
     MethodCalls(int ids) {
         calls = new long[FIRST + ids];
         calls[0] = NOBODY;
     }
 
-    /** Number of ids with a place in the array. */
+    /** Returns the number of ids with a place in the array. */
     int ids() {
         return calls.length - FIRST;
     }
 
-    /** An id that is greater than every id with calls. Without pages it is the smallest such id. */
+    /** Returns an id that is greater than every id with calls. Without pages it is the smallest such id. */
     int end() {
         long[] calls = this.calls;
         int ids = calls.length - FIRST;
@@ -77,7 +78,7 @@ final class MethodCalls {
         return pages == null ? ids : Math.max(ids, pages.length << PAGE_BITS);
     }
 
-    /** Counts a call if its method has a place. */
+    /** Counts a call if its method has a place. Returns whether the method has one. */
     boolean count(int method) {
         long[] in = calls;
         int at = FIRST + method;
@@ -93,7 +94,7 @@ final class MethodCalls {
         return true;
     }
 
-    /** The timed calls by their durations; null if there is no room. */
+    /** Returns the durations of timed calls, and makes the object for them if necessary; null if there is no room. */
     Latencies latencies() {
         if (latencies == null) {
             if (!Budget.hasRoomForPath()) {
@@ -108,7 +109,7 @@ final class MethodCalls {
         return latencies;
     }
 
-    /** The calls of a method. */
+    /** Returns the number of calls of a method. */
     long of(int method) {
         long[] calls = this.calls;
         long[] page = page(method);
@@ -171,10 +172,9 @@ final class MethodCalls {
     }
 
     /**
-     * Moves all calls of another object into this one, and leaves the other
-     * without calls and without a stripe. Nothing is allocated: this object, which
-     * has places for the methods of a stripe, gets the longer of the two
-     * arrays. If an exception interrupts this method, it can be called again.
+     * Moves all calls of another object into this one, and leaves the other without calls and without a stripe.
+     * This object has places for the methods of a stripe. Nothing is allocated: this object gets the longer of
+     * the two arrays. If an exception interrupts this method, it can be called again.
      */
     void take(MethodCalls other) {
         other.calls[0] = NOBODY;
@@ -207,7 +207,8 @@ final class MethodCalls {
     private void takeLatencies(MethodCalls other) {
         Latencies theirs = other.latencies;
         if (theirs != null && latencies == null) {
-            // No call and no jump may stand here: an exception between would lose them or add them twice.
+            // No call and no jump may stand here: an exception between would lose the latencies or add them
+            // twice.
             latencies = theirs;
             other.latencies = null;
         } else if (theirs != null) {
@@ -233,7 +234,7 @@ final class MethodCalls {
         other.pages = null;
     }
 
-    /** Moves calls to an array that is not shorter. */
+    /** Moves calls to an array that is at least as long. */
     private static void move(long[] from, long[] to, int first) {
         for (int at = first; at < from.length; at++) {
             to[at] += from[at];
@@ -242,8 +243,8 @@ final class MethodCalls {
     }
 
     /**
-     * Adds the calls of another object to those of ids below {@link #end}. The
-     * other object keeps its calls, and its thread may count meanwhile.
+     * Adds the calls of another object, as far as their ids are below {@link #end}. The other object keeps its
+     * calls, and its thread may be counting.
      */
     void add(MethodCalls other) {
         int end = Math.min(ids(), other.end());
@@ -258,7 +259,7 @@ final class MethodCalls {
         }
     }
 
-    /** The platform thread that counts here, or null if it has ended and was collected. */
+    /** Returns the platform thread that counts here, or null if it has ended and was collected. */
     Thread thread() {
         WeakReference<Thread> thread = this.thread;
         return thread == null ? null : thread.get();

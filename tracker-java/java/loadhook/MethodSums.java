@@ -3,27 +3,27 @@ package loadhook;
 /**
  * Calls and times by method, summed over the trees of all threads.
  *
- * The agent uses them to choose the methods that are only counted from then on. They are in no profile. The threads
- * keep running meanwhile, and calls that have not ended have no time yet. Trees without times are left out, because
- * their calls would make the mean time of a call too short. Under the CPU clock, the trees of virtual threads have no
- * times.
+ * The agent uses these sums to choose the methods whose calls are only counted from then on. The sums are in no
+ * profile. The threads keep running while they are summed up, and calls that have not ended have no time yet.
+ * Trees without times, such as those of virtual threads under the CPU clock, are left out: their calls would make
+ * the mean time of a call too short.
  */
 final class MethodSums {
-    /** Nodes that are read between two places where the VM can stop the thread. */
+    /** Number of words of the rows that are read between two places where the JVM can stop the thread. */
     private static final int PIECE = 4096 * Tree.STRIDE;
     private static final int WORDS = 3;
 
     /** Calls by method. */
     private long[] calls = new long[1024];
-    /** Nanoseconds of these calls, callees included. Each recursive call adds its own time. */
+    /** Nanoseconds of these calls, including the calls that they make. Each recursive call adds its own time. */
     private long[] nanos = new long[1024];
-    /** The next method to write. */
+    /** The next method that {@link #fill} writes. */
     private int method;
 
     private MethodSums() {
     }
 
-    /** Sums up; returns null if the heap has no room or the lock is not available. */
+    /** Sums up calls and times. Returns null if the heap has no room or the lock is not available. */
     static MethodSums make() {
         if (!Budget.hasRoom(1 << 20)) {
             return null;
@@ -61,8 +61,8 @@ final class MethodSums {
     }
 
     /**
-     * Adds some nodes. This is a separate method: the VM can stop a thread at the end of a method, but not inside such
-     * a loop.
+     * Adds some nodes. The code is in a separate method, because the JVM can stop a thread at the end of a
+     * method, but not inside such a loop.
      */
     @OutOfLine
     private boolean add(TreeReader reader, int from, int end) {
@@ -92,7 +92,10 @@ final class MethodSums {
         return true;
     }
 
-    /** Fills a buffer with the id, calls and nanoseconds of methods that were called; returns the number of words, 0 at the end. */
+    /**
+     * Fills a buffer with three words for each method with calls: id, calls, nanoseconds. Returns the number of
+     * words, 0 at the end.
+     */
     int fill(long[] buffer) {
         int at = 0;
         for (; method < calls.length && at + WORDS <= buffer.length; method++) {

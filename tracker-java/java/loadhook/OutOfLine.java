@@ -6,9 +6,9 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * Marks methods that the JIT must not inline, because programs run faster if their own code stays small. The agent
- * replaces this annotation by the JVM's own one, which works only in classes of the boot loader. Nothing needs this
- * class at run time, so build.rs leaves it out.
+ * Marks methods that the JIT must not inline, because programs run faster if their own code stays small. The
+ * agent replaces this annotation by the JVM's {@code DontInline}, which works only in classes of the boot loader.
+ * Nothing needs this class at run time, so build.rs leaves it out.
  */
 @Retention(RetentionPolicy.RUNTIME)
 @Target(ElementType.METHOD)

@@ -1,8 +1,9 @@
 package loadhook;
 
 /**
- * The path of a platform thread. Its padding keeps the next object in the heap, which may be another thread's path, out of
- * its cache line. The paths of virtual threads have no padding, because there are too many of them.
+ * The path of a platform thread. Padding at its end keeps the next object in the heap, which may be the path of
+ * another thread, out of its cache line. The paths of virtual threads have no padding, because there are too many
+ * of them.
  */
 final class PaddedPath extends Path {
     long pad0;

@@ -4,15 +4,15 @@ package loadhook;
  * The class that code injected into {@code java.util.concurrent.locks.LockSupport} calls, if an agent records waits. Its
  * methods take no lock and allocate nothing, because a thread that parks may hold any lock.
  *
- * <p>An error of ours would leave a lock of the program half taken, so errors are caught. A StackOverflowError at the
- * entry of a probe cannot be caught in it, but where the stack is as full as that, LockSupport has no room for its own
- * calls either. An exception that another thread throws into this one, as {@code Thread.stop} does, is the program's and
- * passes.
+ * <p>An error of the agent would leave a lock of the program half taken, so errors are caught. A
+ * StackOverflowError at the entry of a probe cannot be caught in the probe. But if the stack is that full,
+ * LockSupport has no room for its own calls either. An exception that another thread throws into this one, as
+ * {@code Thread.stop} does, belongs to the program and is not caught.
  */
 public final class Parks {
     /**
-     * True once the agent's functions can be called. A JVM does not find them while it attaches the agent. A call would
-     * then throw an error in a thread of the program.
+     * True once the agent's functions can be called. While a JVM attaches the agent, it does not find them yet,
+     * and a call would throw an error in a thread of the program.
      */
     private static volatile boolean isLinked;
 
@@ -31,29 +31,29 @@ public final class Parks {
         return isLinked;
     }
 
-    /** Called when a thread is about to park. The blocker is null if the method that parks has none. */
+    /** Called when a thread is about to park. The blocker is null if LockSupport's method takes none. */
     public static void enter(Object blocker, int method) {
         try {
             if (isLinked) {
                 parks(Thread.currentThread(), blocker);
             }
         } catch (VirtualMachineError | LinkageError notRecorded) {
-            // The program's thread parks all the same.
+            // The program's thread parks nevertheless.
         }
     }
 
-    /** Called when a thread no longer parks. A virtual thread may have another carrier then. */
+    /** Called when a thread has stopped parking. A virtual thread may then have another carrier than before. */
     public static void exit(int method) {
         try {
             if (isLinked) {
                 parked(Thread.currentThread());
             }
         } catch (VirtualMachineError | LinkageError notRecorded) {
-            // The wait is not in the profile.
+            // This wait will be missing from the profile.
         }
     }
 
-    /** Called in handlers of the methods that park, where nothing is to be done. */
+    /** Called at the beginning of exception handlers in the methods that park. There is nothing to do. */
     public static void caught(int method) {
     }
 

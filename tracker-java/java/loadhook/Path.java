@@ -7,9 +7,9 @@ package loadhook;
  * {@link PathState} contains the data. {@link UnwindingPath} ends calls, and repairs the path if an
  * exit probe is missing.
  *
- * A constructor is marked while it calls another constructor for the same object. The marked
- * constructor cannot catch an exception of that call. So if the called constructor ends by an
- * exception, the marked one ends too. And while a frame is marked, its own code runs no probe.
+ * A constructor is marked while it calls another constructor for the same object. The marked constructor cannot
+ * catch an exception of that call, so if an exception ends the called constructor, the marked one ends too. While
+ * a frame is marked, its own code runs no probe.
  */
 class Path extends UnwindingPath {
     /**
@@ -117,7 +117,10 @@ class Path extends UnwindingPath {
         }
     }
 
-    /** Ends a constructor. With a key, an exception ends it, and with it the constructors that called it for the same object. */
+    /**
+     * Ends a constructor. If there is a key, an exception ends the constructor, and with it the constructors that
+     * called it for the same object.
+     */
     final void ended(int method, int key) {
         if (isMarked()) {
             heal(method, true);
@@ -144,7 +147,7 @@ class Path extends UnwindingPath {
         allocDimension(node(back[depth]), length, dimension, siteAndKind);
     }
 
-    /** Enters a call for which neither foreseen callee is the right one, or whose frame finds no room. */
+    /** Enters a call if both foreseen callees are wrong, or if there is no room for the frame. */
     final void enterSlowly(int method) {
         if (beyond != 0) {
             enterBeyond();
@@ -177,8 +180,8 @@ class Path extends UnwindingPath {
     }
 
     /**
-     * Returns the callee if it is among the next siblings, otherwise the root.
-     * It is there if the code skipped some siblings this time.
+     * Returns the callee if it is among the next siblings, otherwise the root. The callee is there if the code
+     * skipped some siblings this time.
      */
     private int ahead(int from, int method) {
         int[] rows = this.rows;

@@ -11,18 +11,18 @@ import java.lang.ref.WeakReference;
  * word in {@code stamps}. A path that times every call needs no ticks, so each of its frames is just the node. Frame 0
  * is the root.
  *
- * Fields of subclasses are in this class too, so that all fields have the order in memory with
- * which performance was measured. Only the last ones in memory are in {@link UnwindingPath}.
+ * Fields of subclasses are in this class, too. So all fields have the order in memory with which performance was
+ * measured. Only the last fields in memory are in {@link UnwindingPath}.
  */
 class PathState extends AllocatingTree {
-    /** Value of {@link #owner} that is no thread's id. */
+    /** Value of {@link #owner} if no thread owns the path. */
     static final long NOBODY = -1;
 
     private static final byte[] NO_WEIGHTS = {};
 
     /**
-     * Half of the maximum number of frames. The maximum exceeds the depth of most stacks, and the
-     * counter in a row is large enough for it.
+     * Half of the maximum number of frames. The maximum exceeds the depth of most stacks, and fits into the
+     * counter of running calls in a row.
      */
     private static final int MOST_FRAMES = 1 << 20;
 
@@ -65,22 +65,28 @@ class PathState extends AllocatingTree {
      */
     long[] back;
 
-    /** For each timed frame, when it began; for a frame of the overflow, its method. As long as {@code back}. */
+    /**
+     * For each timed frame its beginning; for the frame of the overflow its method. The array is as long as
+     * {@code back}.
+     */
     long[] stamps;
-    /** For each timed frame its weight, if the path draws the calls to time; otherwise empty, since all weights are 1. */
+    /**
+     * For each timed frame its weight, if the path draws the calls that are timed. Otherwise the array is empty,
+     * because all weights are 1.
+     */
     byte[] weights;
     /**
-     * The depth below which an interpreted probe may enter a call and time it: there is room, and the path times every call.
-     * See {@link Interpreted}.
+     * The depth below which an interpreted probe may enter a call and time it, see {@link Interpreted}. Below it
+     * there is room. It is 0 if the path does not time every call.
      */
     int exactly;
 
     /** The thread's calls by duration. Null until one is counted, and always on the path of a virtual thread. */
     Latencies latencies;
 
-    /** The last tick that was given to a node, see {@link UnwindingPath#attribute}; 0 if there was none. */
+    /** The last tick that {@link UnwindingPath#attribute} gave to a node; 0 if there was none. */
     int seen;
-    /** The clock's reading when the tick {@link #seen} was given. */
+    /** The clock's reading when the tick {@link #seen} was given to a node. */
     long seenNanos;
 
     /**
@@ -89,7 +95,10 @@ class PathState extends AllocatingTree {
      */
     int beyond;
 
-    /** Three words for each marked frame, from the outermost on: its index, its key, and the key of the constructor called. */
+    /**
+     * Three words for each marked frame, from the outermost on: the frame's index, its key, and the key of the
+     * called constructor.
+     */
     int[] marks;
     /** Number of marked frames. */
     int marked;
@@ -102,7 +111,7 @@ class PathState extends AllocatingTree {
         setMode(mode);
     }
 
-    /** Sets the mode, and what follows from it and the length of the path. */
+    /** Sets the mode, and the fields that follow from it and from the length of the path. */
     final void setMode(int mode) {
         this.mode = mode;
         exactly = mode == Timing.EXACT ? back.length - 2 : 0;
@@ -112,7 +121,7 @@ class PathState extends AllocatingTree {
         return (int) frame & ~1;
     }
 
-    /** The last tick before the call; 0 on a path that times every call. */
+    /** Returns the last tick before the call of a frame; 0 on a path that times every call. */
     static int began(long frame) {
         return (int) (frame >> 32);
     }
@@ -121,7 +130,7 @@ class PathState extends AllocatingTree {
         return (frame & 1) == 0;
     }
 
-    /** The weight of a timed frame; 0 if the frame is that of the overflow. */
+    /** Returns the weight of a timed frame; 0 if the frame is that of the overflow. */
     final int weight(int frame, int node) {
         if (node == overflow) {
             return 0;
@@ -138,7 +147,7 @@ class PathState extends AllocatingTree {
         return marked != 0 && marks[3 * marked - 3] == depth;
     }
 
-    /** The path's thread, or null if it has ended and was collected. */
+    /** Returns the path's thread, or null if it has ended and was collected. */
     final Thread thread() {
         WeakReference<Thread> thread = this.thread;
         return thread == null ? null : thread.get();
@@ -148,7 +157,7 @@ class PathState extends AllocatingTree {
         return thread() == thread;
     }
 
-    /** The name of the path's thread; its last known name if the thread was collected. */
+    /** Returns the name of the path's thread, or its last known name if the thread was collected. */
     final String name() {
         Thread thread = thread();
         if (thread != null) {
@@ -157,7 +166,7 @@ class PathState extends AllocatingTree {
         return name;
     }
 
-    /** Returns whether the arrays have about the length of those of a new path. */
+    /** Returns whether the path's arrays are about as long as those of a new path. */
     final boolean isSmall() {
         int[] marks = this.marks;
         return rows.length <= 64 * STRIDE && back.length <= 256 && (marks == null || marks.length <= 256);
@@ -198,8 +207,7 @@ class PathState extends AllocatingTree {
     }
 
     /**
-     * Reports the number of bytes that a virtual thread's path holds to the
-     * budget. The number is 0 when the thread ends.
+     * Tells {@link Budget} how many bytes a virtual thread's path holds. The number is 0 when the thread ends.
      */
     final void tell(long bytes) {
         long more = bytes - reported;

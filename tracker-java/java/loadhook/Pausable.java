@@ -1,8 +1,9 @@
 package loadhook;
 
 /**
- * The probes of hidden classes in a program that takes orders. The JVM cannot change a hidden class, so an agent cannot
- * take these probes out for a pause. Instead, no call and no allocation is counted while {@link #isPaused} is true.
+ * The probes of hidden classes in a program that accepts orders of {@code loadhook ctl}. The JVM cannot change a
+ * hidden class, so an agent cannot take these probes out for a pause. Instead, no call and no allocation is
+ * counted while {@link #isPaused} is true.
  *
  * The probes at the end of a call are inherited and work during a pause, too: a call that was under way when the pause
  * began ends as usual. A call that began in the pause is unknown, and its end is ignored, with one exception: if a call
@@ -10,9 +11,9 @@ package loadhook;
  * inner call for that of the outer one. So the outer call, and the calls between the two, end too early: their times
  * are too short, and calls that they make later are in the tree below an outer caller. Numbers of calls stay exact.
  *
- * Without these probes more would be wrong. A call that ends in the pause would stay on the path until a call around it
- * ends. The outermost call of a task in a thread pool has none around it, so all later calls of the thread would become
- * its callees.
+ * If the probes at the end of a call did nothing either, more would be wrong. A call that ends during the pause
+ * would stay on the path until a call around it ends. The outermost call of a task in a thread pool has none
+ * around it, so all later calls of the thread would become its callees.
  */
 public final class Pausable extends Tracker {
     /** True during a pause. */

@@ -27,7 +27,7 @@ final class Section {
         return kind == LIVE ? TreeReader.of((Path) tree) : new TreeReader(tree);
     }
 
-    /** Writes the name in UTF-8 and returns the number of bytes. One char takes at most three bytes. */
+    /** Writes the name in UTF-8 and returns the number of bytes, which is at most three for each char. */
     int utf8(byte[] bytes) {
         int length = 0;
         for (int at = 0; at < name.length() && at < MOST_NAME; at++) {

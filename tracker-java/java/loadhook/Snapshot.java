@@ -24,9 +24,9 @@ final class Snapshot {
 
     private boolean headed;
     private boolean ended;
-    /** The next method whose calls are to be written. */
+    /** The next method whose number of calls is to be written. */
     private int method;
-    /** The calls by duration, and the next row of it; null if no call was timed. */
+    /** The durations of timed calls, and the next row to write; null if no call was timed. */
     private final Latencies latencies;
     private int row;
     private int section;
@@ -139,7 +139,7 @@ final class Snapshot {
         return at;
     }
 
-    /** The processor time of a path's thread, which may have ended. */
+    /** Returns the processor time of a path's thread, which may have ended. */
     private static long cpu(Path path) {
         return path.cpuSpent >= 0 ? path.cpuSpent : CpuTime.between(path.cpuBegan, CpuTime.of(path.thread()));
     }

@@ -1,6 +1,6 @@
 package loadhook;
 
-/** The depth of the thread's real stack, from a stack trace of the JVM. */
+/** Measures the depth of the current thread's real stack by a stack trace of the JVM. */
 final class Stack {
     /** The maximum number of frames in a stack trace, unless -XX:MaxJavaStackTraceDepth changes it. */
     private static final int KNOWN = 1024;
@@ -10,8 +10,8 @@ final class Stack {
     }
 
     /**
-     * Returns whether to compare the path with the stack. A stack trace takes up to a millisecond
-     * and about ten kilobytes; paths that need it are rare.
+     * Returns whether to compare a path of this depth with the stack. A stack trace takes up to a millisecond and
+     * about ten kilobytes. Paths that need one are rare.
      */
     static boolean isWorthALook(int depth) {
         return depth >= 256 && Budget.hasRoom(128 * KNOWN);
@@ -20,8 +20,7 @@ final class Stack {
     @Guarded
     static boolean isShallowerThan(int depth) {
         int frames = frames(0);
-        // If the trace does not grow together with the stack, it is cut off and
-        // does not show the depth.
+        // If the trace does not grow together with the stack, it is cut off and does not show the real depth.
         return frames < depth && frames(DEEPER) == frames + DEEPER;
     }
 

@@ -1,39 +1,44 @@
 package loadhook;
 
 /**
- * The calls that threads count where it costs least: in one array, which has a stripe for each of several threads.
+ * Counts calls where counting costs least: in one array, which has a stripe for each of several threads.
  *
- * The JIT takes the arrays for constants. It also knows the id of a method, so it needs no compare with an array's length.
- * All that a probe loads is the thread's id and the stripe's owner. The owners are in an array of their own, whose type is
- * not that of the calls. So the JIT sees that no increment changes an owner, and loads it once for several probes.
+ * The JIT takes the arrays for constants. It also knows the id of a method, so the probe needs no comparison with
+ * an array's length. A probe loads only the thread's id and the stripe's owner. The owners are in an array of
+ * their own, of another type than the counts. So the JIT sees that no increment changes an owner, and loads the
+ * owner once for several probes.
  *
  * A stripe has the calls of the first methods, by their ids. A thread without a stripe, and calls of later methods, are
  * counted in the thread's own array.
  */
 final class Stripes {
-    /** The number of stripes, as a power of two. */
+    /** Binary logarithm of the number of stripes. */
     private static final int MANY = 5;
-    /** The length of a stripe, as a power of two, where memory is no matter, and the least one. */
+    /** Binary logarithm of the length of a stripe: the greatest, for a large heap, and the smallest. */
     private static final int LONGEST = 13;
     private static final int SHORTEST = 9;
-    /** The share of the largest possible heap that the array may take, as a shift. */
+    /** The share of the largest possible heap that the array may take: the heap's size is shifted right by this. */
     private static final int SHARE_OF_HEAP = 8;
-    /** The elements that the header of an array takes at most. */
+    /** The number of elements whose memory the header of an array takes at most. */
     private static final int HEADER = 3;
 
-    /** The elements from the beginning of a stripe to that of the next one, as a power of two. */
+    /** Binary logarithm of the number of elements from the beginning of a stripe to the beginning of the next one. */
     static final int BITS;
     /**
-     * The number of elements in use; 0 if there are no stripes. A few are not used, so that the array and its header
-     * together have the size of a power of two: else G1 would take a whole region of its heap for the header.
+     * The number of elements of a stripe in use; 0 if there are no stripes. A few are not used, so that the array
+     * and its header together have the size of a power of two. Otherwise G1 would take a whole region of its heap
+     * for the header.
      */
     static final int LENGTH;
-    /** The number of stripes less one. A thread's id, cut by this mask, is the only stripe that the thread can have. */
+    /**
+     * The number of stripes less one. The low bits of a thread's id under this mask are the only stripe that the
+     * thread can have.
+     */
     static final int MASK;
     static final long[] CALLS;
-    /** The thread whose probes count in a stripe; null if there is none. */
+    /** The thread whose probes count in a stripe; null if no thread's do. */
     static final Thread[] OWNERS;
-    /** The stripes that threads have, also while a thread's probes do not count. */
+    /** True for each stripe that belongs to a thread, even while the thread's probes do not count. */
     static final boolean[] TAKEN;
 
     static {
@@ -41,7 +46,8 @@ final class Stripes {
         while (8L << bits + MANY > Runtime.getRuntime().maxMemory() >> SHARE_OF_HEAP) {
             bits--;
         }
-        // Other timings count with paths. The few methods that lost their probes there would not be worth the memory.
+        // Other timings count with paths. Few methods there lose their probes, so stripes would not be worth the
+        // memory.
         long[] calls = Timing.mode == Timing.SAMPLED && bits >= SHORTEST ? made((1 << bits + MANY) - HEADER) : null;
         boolean are = calls != null;
         BITS = bits;
@@ -52,7 +58,10 @@ final class Stripes {
         TAKEN = new boolean[MASK + 1];
     }
 
-    /** Returns null without memory. If this class failed to initialise, probes would throw into the program. */
+    /**
+     * Makes an array; returns null if there is no memory. If this class failed to initialise, probes would throw
+     * into the program.
+     */
     private static long[] made(int length) {
         try {
             return Budget.hasRoom(8L * length) ? new long[length] : null;
@@ -64,18 +73,18 @@ final class Stripes {
     private Stripes() {
     }
 
-    /** The stripe that a thread can have; -1 if another thread has it, or there are no stripes. */
+    /** Returns the stripe that a thread can have; -1 if another thread has that stripe, or there are no stripes. */
     static int free(Thread thread) {
         int stripe = (int) Ids.of(thread) & MASK;
         return LENGTH == 0 || TAKEN[stripe] ? -1 : stripe;
     }
 
-    /** The calls of a method in a stripe. */
+    /** Returns the number of calls of a method in a stripe. */
     static long of(int stripe, int method) {
         return method < LENGTH ? CALLS[(stripe << BITS) + method] : 0;
     }
 
-    /** An id that is greater than every id with calls in a stripe; at least {@code least}. */
+    /** Returns an id that is greater than every id with calls in a stripe, and at least {@code least}. */
     static int end(int stripe, int least) {
         int end = LENGTH;
         while (end > least && of(stripe, end - 1) == 0) {
@@ -84,7 +93,7 @@ final class Stripes {
         return Math.max(end, least);
     }
 
-    /** Moves the calls of a stripe, whose thread has ended, to an array with places for all its methods. */
+    /** Moves the calls of an ended thread's stripe to an array that has places for all methods of the stripe. */
     static void move(int stripe, long[] to) {
         OWNERS[stripe] = null;
         for (int method = 0; method < LENGTH; method++) {
@@ -110,7 +119,7 @@ final class Stripes {
         }
     }
 
-    /** The bytes of all stripes. */
+    /** Returns the number of bytes that all stripes take. */
     static long bytes() {
         return 16 + 8L * CALLS.length;
     }

@@ -6,8 +6,8 @@ import java.util.concurrent.atomic.AtomicLong;
 /**
  * Finds a thread's path, and keeps the paths of all threads.
  *
- * Nothing here calls a method that a program can override, or trusts thread locals, which a program can erase. A thread's id
- * leads to its slot in the cache and to its chain in the registry.
+ * Nothing here calls a method that a program can override. Nothing trusts thread locals, which a program can
+ * erase. A thread's id leads to its slot in the cache and to its chain in the registry.
  *
  * The JDK itself may be instrumented, except for the methods that the search for a path calls (the
  * agent's tests compute them). Around all other calls the thread is marked, so that probes in the
@@ -25,8 +25,8 @@ final class Threads {
     /** The size of a new path of a virtual thread, roughly. */
     private static final int VIRTUAL_BYTES = 1 << 10;
     /**
-     * Searches for ended threads are limited: the next one needs at least as
-     * many refused calls as there are live paths divided by this.
+     * Limits searches for ended threads: the next one needs at least as many refused calls as there are live
+     * paths divided by this.
      */
     private static final int PATIENCE = 32;
 
@@ -43,8 +43,8 @@ final class Threads {
     private static final AtomicLong UNTRACKED = new AtomicLong();
     private static final AtomicLong LOST = new AtomicLong();
     /**
-     * The seed of random numbers. It differs for two threads that begin at once. A test sets it, to
-     * get the same numbers in each run.
+     * The seed of random numbers. It differs for two threads that begin at the same time. A test sets it to get
+     * the same numbers in each run.
      */
     static long seed;
 
@@ -70,8 +70,8 @@ final class Threads {
     }
 
     /**
-     * Finds or makes the path of the current thread if the cache does not contain it; null if the
-     * thread may not have a path now.
+     * Finds or makes the path of the current thread, if the cache does not contain it. Returns null if the thread
+     * may not have a path now.
      */
     static Path find(Thread thread) {
         if (isOurs(thread)) {
@@ -91,14 +91,14 @@ final class Threads {
         return path;
     }
 
-    /** Counts a call that has no path, unless it is one of the tracker's own. */
+    /** Counts a call that has no path, unless the tracker itself made the call. */
     static void missed(Thread thread) {
         if (isMissed(thread)) {
             UNTRACKED.getAndIncrement();
         }
     }
 
-    /** Counts a call for which there was no room. */
+    /** Counts a call for which a path had no room. */
     static void overflowed() {
         UNTRACKED.getAndIncrement();
     }
@@ -115,21 +115,20 @@ final class Threads {
     }
 
     /**
-     * Returns whether the thread is running the tracker's own code. Probes that
-     * it meets then do not belong to the program. When the agent has left, no
-     * probe does anything.
+     * Returns whether the thread is running the tracker's own code, so that probes must do nothing. Also true
+     * when the agent has left, because no probe does anything then.
      */
     static boolean isOurs(Thread thread) {
         return Lock.holder == thread || reader == thread || Tracker.isOff;
     }
 
-    /** Returns whether a thread's path is in slow code of the tracker, which may call methods of the JDK. */
+    /** Returns whether a thread is in slow code of the tracker, which may call methods of the JDK. */
     static boolean isInside(Thread thread) {
         Path path = chained(thread);
         return path != null && path.owner == Path.NOBODY;
     }
 
-    /** Searches a thread's path in its chain. Without the lock, the search may miss a path. */
+    /** Searches a thread's chain for its path; null if not found. Without the lock, the search may miss a path. */
     private static Path chained(Thread thread) {
         Path[] chains = Threads.chains;
         long id = Ids.of(thread);
@@ -151,14 +150,14 @@ final class Threads {
         }
         Path path = register(thread, null);
         if (path == null) {
-            // Making a path takes long, so it happens without the lock. Virtual
-            // threads would queue for the lock.
+            // Making a path takes long, so it happens without the lock. Otherwise virtual threads would queue for
+            // the lock.
             Path made = make(Ids.isVirtual(thread));
             if (made != null) {
                 path = register(thread, made);
             }
         }
-        // A path that was found, and not made, has its start time already.
+        // Only a new path lacks its start time.
         if (path != null && path.cpuBegan == CpuTime.UNKNOWN) {
             path.cpuBegan = CpuTime.of(thread);
         }
@@ -166,8 +165,8 @@ final class Threads {
     }
 
     /**
-     * Returns the thread's path. If it has none, registers the new path {@code made}, or one of the
-     * pool if {@code made} is null. Returns null if the lock is not available.
+     * Returns the thread's path. If the thread has none, registers the new path {@code made} for it, or a path of
+     * the pool if {@code made} is null. Returns null if the lock is not available.
      */
     private static Path register(Thread thread, Path made) {
         long ticket = 0;
@@ -193,7 +192,7 @@ final class Threads {
     }
 
     /**
-     * Makes a path. Those of virtual threads begin small, because there are very many and they are
+     * Makes a path. The paths of virtual threads begin small, because there are very many of them and they are
      * shallow.
      */
     private static Path make(boolean virtual) {
@@ -208,12 +207,12 @@ final class Threads {
         }
     }
 
-    /** Returns whether the paths of virtual threads hold as much memory as they may. */
+    /** Returns whether the path would be a virtual thread's, and those hold as much memory as they may. */
     private static boolean isTooMany(boolean virtual) {
         return virtual && !Budget.hasRoomForVirtual(VIRTUAL_BYTES);
     }
 
-    /** Returns whether a thread has its id. A thread that attaches to the JVM runs its own constructor, with probes. */
+    /** Returns whether a thread has its id already. A thread that attaches runs its own constructor, with probes. */
     static boolean isComplete(Thread thread) {
         return Ids.of(thread) != 0;
     }
@@ -276,8 +275,8 @@ final class Threads {
     }
 
     /**
-     * Ends a thread's path. The thread itself or the JVM reports its end. Without the lock, the
-     * next search for ended threads finds it.
+     * Ends the path of a thread. The thread itself or the JVM reports its end. If the lock is not available, the
+     * next search for ended threads ends the path.
      */
     static void end(Thread thread) {
         Thread current = Thread.currentThread();
@@ -303,7 +302,7 @@ final class Threads {
         }
     }
 
-    /** Ends the paths of the threads that have ended. */
+    /** Ends the paths of all threads that have ended. */
     private static void sweep(Thread current) {
         for (int chain = 0; chain < chains.length; chain++) {
             for (Path path = chains[chain]; path != null;) {
@@ -343,7 +342,7 @@ final class Threads {
         }
     }
 
-    /** Drops all paths and trees, when the agent has left. */
+    /** Drops all paths and trees. Called when the agent has left. */
     static void forget() {
         Thread current = Thread.currentThread();
         long ticket = 0;
@@ -372,9 +371,9 @@ final class Threads {
         }
     }
 
-    // The methods below are for snapshots.
+    // The methods below serve snapshots.
 
-    /** Marks the current thread as the reader of a snapshot; returns its path, if it has one, for {@link #comeBack}. */
+    /** Marks the current thread as the reader of a snapshot. Returns its path, or null, for {@link #comeBack}. */
     static Path leave() {
         Thread thread = Thread.currentThread();
         reader = thread;
@@ -406,8 +405,8 @@ final class Threads {
     }
 
     /**
-     * The paths of live threads, and of ended threads that could not be merged. None of them is
-     * reused before {@link #endSnapshot}. Null if the lock is not available.
+     * Returns the paths of live threads, and those of ended threads that could not be merged; null if the lock is
+     * not available. None of these paths is reused before {@link #endSnapshot}.
      */
     static Path[] beginSnapshot() {
         Thread current = Thread.currentThread();
@@ -446,7 +445,7 @@ final class Threads {
     }
 
     static void endSnapshot() {
-        // Without the lock, the next thread that ends merges the waiting paths.
+        // Without the lock, the waiting paths are merged when the next thread ends.
         snapshot = false;
         Thread current = Thread.currentThread();
         long ticket = 0;
@@ -465,17 +464,17 @@ final class Threads {
         }
     }
 
-    /** The number of calls of threads whose paths found no room. */
+    /** Returns the number of calls for which there was no path, or no room in it. */
     static long untracked() {
         return UNTRACKED.get();
     }
 
-    /** The number of allocations of threads whose paths found no room. */
+    /** Returns the number of allocations for which there was no path. */
     static long lost() {
         return LOST.get();
     }
 
-    /** Memory that belongs to no thread. Without the lock, the pool is left out. */
+    /** Returns the number of bytes that belong to no thread. If the lock is not available, the pool is left out. */
     static long bytes() {
         long bytes = 4L * (SLOTS + chains.length);
         Thread current = Thread.currentThread();

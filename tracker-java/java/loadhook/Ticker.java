@@ -1,27 +1,26 @@
 package loadhook;
 
 /**
- * A coarse clock that all threads can read at the cost of a field: about every millisecond a thread writes down the time,
- * which is called a tick.
+ * A coarse clock that all threads can read at the cost of a field. About every millisecond a thread writes the
+ * time there. Such a time is called a tick.
  *
- * So the ticks between the beginning and the end of every call are known, whether the call is timed
- * or not. Ticks are independent of the program, so they measure every interval without bias, though
- * coarsely. The measure is the time from the last tick before its beginning to the last tick before
- * its end; its mean is the interval's length. That holds even if ticks are late or irregular.
- * Applied to the interval from a call's beginning to {@link #LIMIT} before its end, it estimates
- * the call's duration beyond the limit. A call shorter than the limit has no such interval.
+ * So the last tick before the beginning and before the end of every call is known, whether the call is timed or
+ * not. The time between these two ticks is a coarse measure of the call. It has no bias, because ticks are
+ * independent of the program: its mean is the length of the interval, even if ticks are late or irregular.
+ * Applied to the interval from a call's beginning to {@link #LIMIT} before its end, it estimates the call's
+ * duration beyond the limit. A call shorter than the limit has no such interval.
  */
 final class Ticker implements Runnable {
-    /** Where not all calls are timed, ticks measure the part of a call beyond this many nanoseconds. */
+    /** If not all calls are timed, ticks measure the part of a call beyond this many nanoseconds. */
     static final long LIMIT = 1 << 15;
 
-    /** Ticks count in units of 2^13 ns and are even, so that frames can use the lowest bit. */
+    /** Binary logarithm of the unit of ticks in nanoseconds. Ticks are even, so that frames can use the lowest bit. */
     private static final int SHIFT = 13;
 
     /**
-     * Address of the agent's ticks, outside the heap: the last tick, the one before, and the
-     * spread. The agent's thread does not belong to the VM. So it ticks even while the VM is
-     * stopped, and calls include that time. 0 without an agent.
+     * Address of the agent's ticks, outside the heap: the last tick, the one before, and the spread; 0 without an
+     * agent. The agent's thread does not belong to the JVM. So it ticks even while the JVM is stopped, and calls
+     * include that time.
      */
     private static final long ADDRESS = address();
 
@@ -33,16 +32,15 @@ final class Ticker implements Runnable {
     /** Without an agent: the tick before the last one. */
     private static int before;
     /**
-     * Moving means of the distances of ticks in milliseconds, of their squares and of their cubes.
-     * The initial values are those of distances from 0.5 to 1.5 ms.
+     * Moving means of the distances between ticks in milliseconds, of their squares and of their cubes. The
+     * initial values hold for distances from 0.5 to 1.5 ms.
      */
     private static double mean = 1;
     private static double square = 13 / 12.0;
     private static double cube = 1.25;
 
     /**
-     * Makes the next tick in a JVM without an agent. The caller waits for
-     * random times between ticks.
+     * Makes the next tick in a JVM without an agent. The caller waits for a random time between two ticks.
      */
     @Override
     public void run() {
@@ -61,7 +59,7 @@ final class Ticker implements Runnable {
         time = units == 0 ? 2 : units;
     }
 
-    /** Ends the ticks. Calls that begin from now on are timed without them. */
+    /** Ends the ticks. They do not measure calls that begin from now on. */
     static void stop() {
         time = 0;
     }
@@ -75,18 +73,16 @@ final class Ticker implements Runnable {
     }
 
     /**
-     * The last tick. It can be a late one if the write of another thread
-     * becomes visible late.
+     * Returns the last tick. It can be an earlier one if the write of another thread becomes visible late.
      */
     static int last() {
         return ADDRESS != 0 ? Memory.at(ADDRESS) : time;
     }
 
     /**
-     * The variance of a long interval that ticks measure. The interval's error
-     * is the difference of two ages. An age is the time from the last tick
-     * before a moment to that moment. Long distances between ticks weigh more,
-     * because more moments lie in them.
+     * Returns the variance of a long interval that ticks measure. The interval's error is the difference of two
+     * ages. An age is the time from the last tick before a moment to that moment. Long distances between ticks
+     * have more weight, because more moments lie in them.
      */
     private static double spread() {
         if (ADDRESS != 0) {
@@ -103,7 +99,10 @@ final class Ticker implements Runnable {
         return ADDRESS != 0 ? Memory.at(ADDRESS + 4) : before;
     }
 
-    /** Estimates the duration beyond the limit of a call that ends now; 0 if there were no ticks when it began. */
+    /**
+     * Estimates the part of a call beyond the limit, for a call that ends now; 0 if there were no ticks when it
+     * began.
+     */
     static long beyond(int began, long now) {
         int last = last();
         if (last == began || began == 0 || Clock.kind != Clock.WALL) {
@@ -116,8 +115,8 @@ final class Ticker implements Runnable {
     }
 
     /**
-     * The units between two ticks. The counter overflows after 9 hours, so a
-     * slightly negative difference counts as 0.
+     * Returns the units between two ticks. The counter overflows after 9 hours, so a slightly negative difference
+     * counts as 0.
      */
     static long units(int from, int to) {
         long units = to - from & 0xFFFFFFFFL;
@@ -128,7 +127,7 @@ final class Ticker implements Runnable {
         return units << SHIFT;
     }
 
-    /** The variance of an estimate by {@link #beyond}; it errs upwards. */
+    /** Returns the variance of an estimate by {@link #beyond}. If in doubt, it is too large. */
     static double variance(int began, long beyond, long now) {
         double distance = (long) (last() - before()) << SHIFT;
         if (beyond > distance) {
@@ -137,21 +136,20 @@ final class Ticker implements Runnable {
             // punctual.
             return spread();
         }
-        // There was one tick, which either hits the interval or not. The
-        // variance is the square of the estimate less the square of the
-        // interval. The interval is estimated as twice the part after the tick,
+        // There was one tick, which hits the interval by chance. The variance is the square of the estimate less
+        // the square of the interval. The length of the interval is estimated as twice the part after the tick,
         // because the tick divides it at random.
         long after = ((long) (lastBefore(now) - began) << SHIFT) - beyond;
         long unknown = beyond - 2 * after;
         return unknown < 0 ? 0 : (double) beyond * unknown;
     }
 
-    /** The nearest even number of units, so that the error is 0 on average. */
+    /** Returns the nearest even number of units, so that the error is 0 on average. */
     private static int units(long nanos) {
         return (int) (nanos + (1 << SHIFT) >> SHIFT) & ~1;
     }
 
-    /** The last unit whose ticks came, on average, before {@code now} less the limit. */
+    /** Returns the last unit whose ticks came, on average, before {@code now} less the limit. */
     private static int lastBefore(long now) {
         return (int) (now - LIMIT >> SHIFT);
     }

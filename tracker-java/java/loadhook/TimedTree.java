@@ -2,24 +2,26 @@ package loadhook;
 
 /** A tree that books the durations of calls. */
 class TimedTree extends Tree {
-    /** The unit for squares of nanoseconds. With it, a long is large enough for months. */
+    /**
+     * The number of square nanoseconds in a unit of {@link #ticks}' variances. With this unit, a long is large
+     * enough for months.
+     */
     static final double TICK_SQUARE = 1024;
 
     static final long[] NO_TICKS = {};
 
     /**
-     * The nanoseconds by which refused time may exceed given time, so that a thread that begins
-     * with short waits keeps its ticks.
+     * The nanoseconds by which refused time may exceed given time. So a thread that begins with short waits keeps
+     * its ticks.
      */
     private static final long REFUSED_AT_FIRST = 30000000;
 
     /**
-     * Two words for each node: its own time by ticks without its callees' time,
-     * and the variance of that time in units of {@link #TICK_SQUARE}. The array
-     * is made at the first tick.
+     * Two words for each node: the node's own time by ticks, without the time of its callees, and the variance of
+     * that time in units of {@link #TICK_SQUARE}. The array is made at the first tick.
      */
     long[] ticks = NO_TICKS;
-    /** True if ticks were lost because there was no room. The other ticks are then useless. */
+    /** True if ticks were lost because there was no room. Then the other ticks are useless. */
     private boolean tickless;
 
     private long seed;
@@ -29,7 +31,7 @@ class TimedTree extends Tree {
         this.seed = seed == 0 ? 1 : seed;
     }
 
-    /** The weight of the next timed call of a node. */
+    /** Returns the weight of the next timed call of a node. */
     final int weight(int node) {
         return period((int) times[2 * node + LINK]);
     }
@@ -48,8 +50,8 @@ class TimedTree extends Tree {
     }
 
     /**
-     * Counts a call, and grants the calls before the next timed one, which
-     * {@link #nextBlock} drew.
+     * Counts a call, and grants the calls that come before the next timed one. {@link #nextBlock} has drawn that
+     * one.
      */
     final void grantBlock(int node, long next) {
         grant(node, (int) (next >> 32));
@@ -58,7 +60,7 @@ class TimedTree extends Tree {
         times[at + LINK] = times[at + LINK] & 0xFFFFFFFF00000000L | next & 0xFFFFFFFFL;
     }
 
-    /** Draws a number from 0 to {@code period - 1} with equal probability. */
+    /** Returns a random number from 0 to {@code period - 1}. All of them have equal probability. */
     private int draw(int period) {
         long shuffled = Timing.shuffled(seed);
         seed = shuffled;
@@ -69,7 +71,7 @@ class TimedTree extends Tree {
     final void book(int node, int from, long nanos) {
         long[] times = this.times;
         int at = 2 * node;
-        // The clock of a thread may fail and go back.
+        // The clock of a thread may fail and go back, so a duration can be negative.
         long sample = nanos < 0 ? 0 : nanos;
         long timed = times[at + TIMED];
         long recent = times[at + RECENT];
@@ -88,7 +90,7 @@ class TimedTree extends Tree {
     final void book(int node, int from, long nanos, long weight, int began, long now) {
         long[] times = this.times;
         int at = 2 * node;
-        // A thread's clock may fail.
+        // The clock of a thread may fail and go back.
         long sample = Timing.sample(nanos < 0 ? 0 : nanos, weight, began);
         long beyond = weight == 1 ? 0 : Ticker.beyond(began, now);
         long estimate = weight * sample + beyond;
@@ -113,8 +115,8 @@ class TimedTree extends Tree {
     }
 
     /**
-     * Makes room for the ticks of all nodes. Returns false if there is none; the ticks are then
-     * lost for ever.
+     * Makes room for the ticks of all nodes. Returns false if there is no room. The ticks of this tree are then
+     * lost.
      */
     final boolean roomForTicks() {
         int length = rows.length / 2;
@@ -127,7 +129,7 @@ class TimedTree extends Tree {
                 grown();
                 return true;
             } catch (OutOfMemoryError error) {
-                // A failed allocation counts as no room.
+                // If the allocation fails, there is no room.
             }
         }
         loseTicks();
@@ -144,12 +146,12 @@ class TimedTree extends Tree {
         return tickless;
     }
 
-    /** The nanoseconds that the ticks stand for. */
+    /** Returns the nanoseconds for which the ticks stand. */
     long given() {
         return 0;
     }
 
-    /** The nanoseconds whose ticks do not count, see {@link UnwindingPath#attribute}. */
+    /** Returns the nanoseconds whose ticks do not count, see {@link UnwindingPath#attribute}. */
     long refused() {
         return 0;
     }
@@ -163,7 +165,7 @@ class TimedTree extends Tree {
         return refused > given + REFUSED_AT_FIRST;
     }
 
-    /** A node's own time by ticks; with {@code of} 1, its variance. */
+    /** Returns a node's own time by ticks; with {@code of} 1, the variance of that time. */
     final long ticks(int node, int of) {
         long[] ticks = this.ticks;
         return node / 2 < ticks.length ? ticks[node / 2 + of] : 0;
@@ -189,7 +191,7 @@ class TimedTree extends Tree {
         return super.bytes() + 8L * ticks.length;
     }
 
-    /** Books the duration by ticks of a call that was not timed. */
+    /** Books the duration, as estimated by ticks, of a call that was not timed. */
     final void bookTicks(int node, int from, int began, long now) {
         long beyond = Ticker.beyond(began, now);
         if (beyond != 0) {
@@ -210,9 +212,8 @@ class TimedTree extends Tree {
     /**
      * Adds the variance of a block of {@code weight} calls of which one was
      * timed: weight * (weight - 1) times the variance of one call. That variance
-     * is estimated by the squared difference from the mean so far. The duration
-     * of the previous call could not take the place of the mean: after a long
-     * call blocks are short, so the long call would count by half.
+     * The duration of the previous call could not replace the mean: after a long call blocks are short, so the
+     * long call would count by half.
      */
     private static long widened(long bits, long weight, double difference) {
         return widened(bits, (double) weight * (weight - 1) * difference * difference);

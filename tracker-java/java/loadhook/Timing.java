@@ -10,22 +10,18 @@ package loadhook;
  * - Each call of a block is timed with probability 1/period, and its duration
  *   does not depend on the draw. So the expectation of {@code period *
  *   duration} is the sum of the durations of the block's calls. This also holds
- *   for a block that the end of the program cuts short.
- * - The period of a block is fixed before the block's draw. So it may depend on
- *   everything that was measured before: the sum over all blocks keeps its
- *   expectation (the differences form a martingale).
+ * - The period of a block is fixed before the draw. So the period may depend on everything that was measured
+ *   before: the sum over all blocks keeps its expectation (the differences form a martingale).
  * - So neither slow first calls nor two kinds of calls add a bias when timing
  *   changes from all calls to 1 in N.
  *
- * Calls are drawn within blocks, not independently, so that the weights of
- * complete blocks add up to the number of calls. Calls of equal duration are
- * therefore estimated without error. The distance of two timed calls varies
+ * Calls are drawn within blocks, not independently, so that the weights of complete blocks add up to the number
+ * of calls. So calls of equal duration are estimated without error. The distance of two timed calls varies
  * between 1 and 2 * period - 1.
  *
- * The draw measures a call's duration up to a limit. {@link Ticker} measures
- * the rest for every call of a block of two or more calls, drawn or not, so the
- * rest needs no weight. So if a thread pauses in a short call, the pause is not
- * counted a hundred times.
+ * The draw measures a call's duration only up to a limit. {@link Ticker} measures the rest for every call of a
+ * block of two or more calls, drawn or not. So the rest needs no weight: if a thread pauses in a short call, the
+ * pause is not counted a hundred times.
  *
  * A block is never longer than an eighth of the calls before it, so the last,
  * incomplete block weighs little.
@@ -91,21 +87,21 @@ final class Timing {
     }
 
     /**
-     * The duration that enters the sum for each of the {@code weight} calls. It
-     * is cut at the limit if ticks measure the rest.
+     * Returns the duration that enters the sum for each of the {@code weight} calls. It is cut at the limit if
+     * ticks measure the rest.
      */
     static long sample(long nanos, long weight, int began) {
         return weight == 1 || began == 0 || nanos < Ticker.LIMIT || Clock.kind != Clock.WALL ? nanos : Ticker.LIMIT;
     }
 
-    /** Marsaglia's xorshift: the state is never 0. */
+    /** Returns the next state of Marsaglia's xorshift, which is never 0. */
     static long shuffled(long seed) {
         seed ^= seed << 13;
         seed ^= seed >>> 7;
         return seed ^ seed << 17;
     }
 
-    /** A moving mean over about 16 timed calls. It begins with the duration of the first one. */
+    /** Returns a moving mean over about 16 timed calls. It begins with the duration of the first one. */
     static long recent(long before, long timed, long nanos) {
         return timed == 0 ? nanos : before + (nanos - before >> 4);
     }

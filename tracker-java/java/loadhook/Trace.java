@@ -5,34 +5,35 @@ import java.util.concurrent.atomic.AtomicLong;
 /**
  * Records calls of traced methods, until the agent takes them.
  *
- * The method itself keeps the time of its entry, so nothing is remembered of calls under way. A call is recorded with
- * its stack if it is slow, or if an exception ends it and such calls are wanted. A call of at least a hundredth of the
- * limit is recorded without its stack, since it may be a part of a slow one. Any number of threads add to a
- * {@link TraceRing}, and one thread takes. A recorded call has the texts of its values, not the program's objects, so
- * that none of them lives longer than its call. {@link TracedLatencies} counts all calls.
+ * The traced method itself keeps the time of its entry, so nothing is stored here for calls under way. A call is
+ * recorded with its stack if it is slow, or if an exception ends it and such calls are wanted. A call of at least
+ * a hundredth of the limit is recorded without its stack, since it may be a part of a slow call. Any number of
+ * threads add to a {@link TraceRing}, and one thread takes from it. A recorded call has the texts of its values,
+ * not the program's objects, so that no object lives longer than the call. {@link TracedLatencies} counts all
+ * calls.
  */
 final class Trace {
     private static final int CALLS = 1 << 10;
     private static final int PARTS = 1 << 13;
-    /** The length of the text of calls, without their parts, at which no further call is added to it. */
+    /** The length of the text of calls, without their parts, at which no further call is added to the text. */
     private static final int LONG_TEXT = 1 << 17;
 
-    /** Calls that last at least so long are recorded. */
+    /** Calls of at least this many nanoseconds are recorded. */
     private static long least = Long.MAX_VALUE;
-    /** Calls that last at least so long are recorded with their stacks. */
+    /** Calls of at least this many nanoseconds are recorded with their stacks. */
     private static long slow = Long.MAX_VALUE;
     /** True if calls that an exception ends are recorded with their stacks, however long they last. */
     private static boolean takesThrown;
-    /** True if {@code toString} of the values of recorded calls is called. */
+    /** True if the agent may call {@code toString} of the values of recorded calls. */
     private static boolean callsToString;
 
-    /** The rings; null if nothing is traced. */
+    /** The recorded calls, and those that are only parts of other calls; null if nothing is traced. */
     private static volatile TraceRing calls;
     private static volatile TraceRing parts;
 
     /** The beginning of the trace, by {@link System#nanoTime}. */
     private static long begun;
-    /** The time of the clock {@link System#nanoTime} 0, in nanoseconds since 1970. */
+    /** The nanoseconds since 1970 at the moment when {@link System#nanoTime} was 0. */
     private static long epoch;
 
     private Trace() {
@@ -65,8 +66,8 @@ final class Trace {
     /**
      * Counts a call that ends now, and records it if it is long or failed.
      *
-     * Does nothing for a call that began before the trace. A method that was under way when an earlier trace ended
-     * still has the probes of that trace, and need not be one of those that are traced now.
+     * Does nothing for a call that began before the trace. A method that was under way when an earlier trace
+     * ended still has the probes of that trace, but may not be traced now.
      */
     static void left(int method, long start, Throwable thrown, Object values) {
         long end = System.nanoTime();
@@ -79,7 +80,7 @@ final class Trace {
         }
     }
 
-    /** Records a call, unless its thread makes it while it records another one. */
+    /** Records a call, unless the call was made in order to record another call. */
     @OutOfLine
     private static void ended(int method, long start, long end, Throwable thrown, Object values) {
         boolean isChosen = end - start >= slow || thrown != null && takesThrown;
@@ -106,7 +107,7 @@ final class Trace {
         }
     }
 
-    /** The oldest calls as text, which {@code agent/src/control/trace.rs} reads; empty if there are none. */
+    /** Returns the oldest calls as text, which {@code agent/src/control/trace.rs} reads; empty if there are none. */
     static String take() {
         TraceRing calls = Trace.calls;
         TraceRing parts = Trace.parts;
@@ -131,16 +132,16 @@ final class Trace {
     }
 
     /**
-     * Drops the calls that wait, because there is no memory for their text.
+     * Drops the calls that have not been taken, because there is no memory for their text.
      *
-     * @return the number of calls that were lost since the last time, these included
+     * @return the number of calls lost since the previous call of this method, the dropped ones included
      */
     static long drop(boolean areParts) {
         TraceRing ring = areParts ? parts : calls;
         if (ring == null) {
             return 0;
         }
-        // Bounded, because new calls come meanwhile.
+        // The loop is bounded, because new calls may come meanwhile.
         long before = ring.count();
         while (ring.taken() < before && ring.take() != null) {
             ring.lose(1);
@@ -149,9 +150,11 @@ final class Trace {
     }
 
     private static void write(TraceRing calls, TraceRing parts, StringBuilder text) {
-        // Parts end before the call to which they belong, so a call that is taken has all its parts taken before it.
+        // A part ends before the call to which it belongs. So if all parts are taken after the calls were
+        // counted, each of those calls has all its parts.
         long callsBefore = calls.count();
-        // Bounded by their number: if the text were the bound, many parts would keep all calls back.
+        // The loop is bounded by the number of parts. With a bound on the text, many parts would keep all calls
+        // back.
         long partsBefore = parts.count();
         while (parts.taken() < partsBefore) {
             TracedCall call = parts.take();

@@ -2,10 +2,13 @@ package loadhook;
 
 import java.util.concurrent.atomic.AtomicLong;
 
-/** Traced calls between the threads that end them and the one that takes them. If it is full, further calls are lost. */
+/**
+ * Passes traced calls from the threads that end them to the thread that takes them. While the ring is full, calls
+ * are lost.
+ */
 final class TraceRing {
     private final TracedCall[] slots;
-    /** The number of calls that were added, and those being added. */
+    /** The number of calls that were added or are being added. */
     private final AtomicLong next = new AtomicLong();
     private final AtomicLong lost = new AtomicLong();
     /** The number of calls that were taken. */
@@ -37,7 +40,7 @@ final class TraceRing {
         slots[(int) at & slots.length - 1] = call;
     }
 
-    /** The oldest call; null if there is none, or its thread has not put it into its slot yet. */
+    /** Takes the oldest call. Returns null if there is none, or if its thread has not put it into its slot yet. */
     TracedCall take() {
         int slot = (int) taken & slots.length - 1;
         TracedCall call = slots[slot];
@@ -45,7 +48,8 @@ final class TraceRing {
             slots[slot] = null;
             taken++;
         } else if (!hasRoom()) {
-            // Thread.stop ended the thread before it filled its slot. Otherwise the ring would not be full.
+            // Thread.stop ended the adding thread before it filled its slot. Otherwise the ring would not be
+            // full.
             lose(1);
             taken++;
         }
@@ -60,7 +64,7 @@ final class TraceRing {
         return next.get();
     }
 
-    /** The number of calls that were lost since the last time. */
+    /** Returns the number of calls that were lost since the previous call of this method. */
     long takeLost() {
         long lost = this.lost.get();
         this.lost.getAndAdd(-lost);

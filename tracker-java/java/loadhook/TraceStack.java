@@ -1,6 +1,6 @@
 package loadhook;
 
-/** The stack of a traced call. The JVM notes it fast, and finds its names when they are asked for. */
+/** The stack of a traced call. The JVM records it fast, and looks up the names in it only when they are read. */
 final class TraceStack extends Throwable {
     private static final long serialVersionUID = 1;
 

@@ -1,6 +1,6 @@
 package loadhook;
 
-/** A traced call that has ended. It has texts in place of the program's objects, so it keeps none of them in memory. */
+/** A traced call that has ended. It has texts instead of the program's objects, so it keeps no object in memory. */
 final class TracedCall {
     private final int method;
     private final long start;
@@ -15,7 +15,7 @@ final class TracedCall {
     /** The text of the values; null without a stack. */
     private final String values;
 
-    /** The call has ended in the current thread. */
+    /** Makes the record of a call that has ended in the current thread. */
     TracedCall(int method, long start, long end, Throwable thrown, TraceStack stack, String values) {
         Thread thread = Thread.currentThread();
         this.method = method;
@@ -28,7 +28,7 @@ final class TracedCall {
         this.values = values;
     }
 
-    /** Appends lines: the call, and its thread, exception, stack and values. */
+    /** Appends lines: one for the call, then those for its thread, exception, stack and values. */
     void write(StringBuilder text, long epoch) {
         text.append(stack == null ? "part " : "call ").append(method).append(' ').append(start + epoch);
         text.append(' ').append(end - start).append(' ').append(thread).append('\n');

@@ -5,11 +5,11 @@ import java.util.concurrent.atomic.AtomicLong;
 /**
  * Counts the calls of traced methods by their durations.
  *
- * A method has a row of {@link Buckets}. Threads add to a bucket atomically, so each call is counted. Rows and buckets are
- * made under the {@link Lock}.
+ * A method has a row of {@link Buckets}. Threads add to a bucket atomically, so no call is lost. A thread that
+ * makes a row or a bucket holds the {@link Lock}.
  */
 final class TracedLatencies {
-    /** The number of rows. The id of a method, cut to this many, is its row. */
+    /** The number of rows. The low bits of a method's id are the index of its row. */
     private static final int ROWS = 1 << 16;
 
     /** The rows; null if nothing is traced. */
@@ -45,7 +45,10 @@ final class TracedLatencies {
         }
     }
 
-    /** Makes a bucket, unless another thread has. Null without memory, and if the row belongs to another method. */
+    /**
+     * Makes a bucket, unless another thread has made it. Returns null without memory, and if the row belongs to
+     * another method.
+     */
     @OutOfLine
     private static AtomicLong make(TracedLatencyRow[] rows, int method, int bucket) {
         Thread thread = Thread.currentThread();
@@ -84,7 +87,10 @@ final class TracedLatencies {
         return row.method == method ? calls : null;
     }
 
-    /** Appends a line for each method: its id, and the largest duration and the number of calls of each bucket with calls. */
+    /**
+     * Appends a line for each method: its id, then for each bucket with calls the largest duration and the number
+     * of calls.
+     */
     static void write(StringBuilder text) {
         TracedLatencyRow[] rows = TracedLatencies.rows;
         for (int at = 0; rows != null && at < ROWS; at++) {

@@ -5,7 +5,7 @@ import java.util.concurrent.atomic.AtomicLong;
 /** The numbers of a traced method's calls by their durations. */
 final class TracedLatencyRow {
     final int method;
-    /** The calls in each bucket; null for buckets without calls. */
+    /** The number of calls in each bucket; null for buckets without calls. */
     final AtomicLong[] buckets = new AtomicLong[Buckets.COUNT];
 
     TracedLatencyRow(int method) {

@@ -1,20 +1,21 @@
 package loadhook;
 
 /**
- * A value of a traced call: {@code this}, an argument or the result, in a list with those after it.
+ * A value of a traced call: {@code this}, an argument or the result. Refers to the next value of the call.
  *
- * Values are not boxed: the methods of the JDK for that may be traced themselves, and would then box their own arguments.
+ * Values are not boxed. The JDK's methods for boxing may be traced themselves, and would then box their own
+ * arguments.
  */
 final class TracedValue {
     /** The number of characters after which a text is cut. */
     private static final int MOST = 80;
-    /** The length of the text of a call's values at which no further value is added to it. */
+    /** The length of the text of a call's values at which no further value is added to the text. */
     private static final int LONG_TEXT = 1 << 13;
 
     private final TracedValue next;
-    /** I, J, F, D or L, as in descriptors. */
+    /** The letter I, J, F, D or L, as in descriptors. */
     private final char kind;
-    /** The number, if the value is one. */
+    /** The bits of the number, if the value is a number. */
     private final long bits;
     private final Object object;
 
@@ -25,7 +26,10 @@ final class TracedValue {
         this.object = object;
     }
 
-    /** Puts a value in front of a list. Without memory the list is lost, so a list always begins with the first value. */
+    /**
+     * Puts a value in front of a list. Without memory returns the empty list, so other lists always begin with
+     * the first value.
+     */
     static Object before(char kind, long bits, Object object, Object list) {
         try {
             return new TracedValue(kind, bits, object, list);
@@ -35,9 +39,10 @@ final class TracedValue {
     }
 
     /**
-     * A line for each value of a list: a letter for its kind, then its text. See {@code values.rs} in the agent.
+     * Returns a line for each value of a list: a letter for its kind, then its text. See {@code values.rs} in the
+     * agent.
      *
-     * @param callsToString true to call {@code toString} of the objects whose text the JDK does not define
+     * @param callsToString true to call {@code toString} of objects whose text the JDK does not define
      */
     static String text(TracedValue list, boolean callsToString) {
         StringBuilder lines = new StringBuilder();
@@ -49,7 +54,7 @@ final class TracedValue {
         return lines.toString();
     }
 
-    /** The result of {@code toString}, which is code of the program. */
+    /** Returns the result of {@code toString}, which is code of the program. */
     private static String described(Object object) {
         try {
             String text = object.toString();
@@ -99,7 +104,7 @@ final class TracedValue {
         }
     }
 
-    /** The text of an object that tells all of it, and that only code of the JDK makes; null for other objects. */
+    /** Returns a text that shows an object completely and that only code of the JDK makes; null if there is none. */
     private static String plain(Object object) {
         if (object instanceof String) {
             return "";
@@ -112,7 +117,7 @@ final class TracedValue {
         return object instanceof Enum ? ((Enum<?>) object).name() : null;
     }
 
-    /** An array's type with its length, or an object's class with its identity. */
+    /** Returns an array's type with its length, or an object's class with its identity hash code. */
     private static String name(Object object) {
         Class<?> type = object.getClass();
         if (!type.isArray()) {
@@ -125,7 +130,10 @@ final class TracedValue {
         return element.substring(0, at) + '[' + length + ']' + element.substring(at);
     }
 
-    /** The beginning of a text, with an ellipsis if that is not all. No character of two chars is cut in two. */
+    /**
+     * Returns the beginning of a text, with an ellipsis if the text is longer. No character of two chars is cut
+     * in two.
+     */
     private static String cut(String text) {
         if (text.length() <= MOST) {
             return text;

@@ -12,7 +12,7 @@ public class Tracker {
     static long startNanos = System.nanoTime();
 
     /**
-     * True when the agent has left. Probes that are left in calls under way then do nothing.
+     * True when the agent has left. Probes of calls that are still under way then do nothing.
      */
     static volatile boolean isOff;
 
@@ -43,8 +43,9 @@ public class Tracker {
     /** Called at a method's entry instead of {@link #enter}: counts the call and nothing else. */
     @Inlined
     public static void count(int method) {
-        // The current thread, and not its carrier: the JIT loads the current thread once for a whole compiled method, but
-        // the carrier at each probe. A virtual thread has no array, so its calls are counted by countOnCarrier.
+        // The current thread is used, not its carrier: the JIT loads the current thread once for a whole compiled
+        // method, but the carrier at each probe. A virtual thread has no array, so countOnCarrier counts its
+        // calls.
         Thread thread = Thread.currentThread();
         long id = Ids.of(thread);
         if (method < Stripes.LENGTH) {
@@ -56,7 +57,7 @@ public class Tracker {
         } else {
             int at = method + MethodCalls.FIRST;
             long[] calls = Counters.CACHE[(int) id & Counters.SLOTS - 1];
-            // The longer index is compared first, so the JIT needs no other compare with the length.
+            // The longer index is compared with the length, so the JIT needs no other comparison.
             if (at < calls.length && calls[0] == id) {
                 calls[at]++;
                 return;
@@ -88,7 +89,7 @@ public class Tracker {
         }
     }
 
-    /** Called when the constructor that {@link #construct} announced has returned. */
+    /** Called when the constructor announced by {@link #construct} has returned. */
     @OutOfLine
     public static void constructed(int method) {
         Path path = path();
@@ -111,7 +112,8 @@ public class Tracker {
     }
 
     /**
-     * Called at the beginning of an exception handler of the method. All calls that the method made have ended then.
+     * Called at the beginning of an exception handler of the method. By then, all calls that the method made have
+     * ended.
      */
     @OutOfLine
     public static void caught(int method) {
@@ -121,7 +123,7 @@ public class Tracker {
         }
     }
 
-    /** Called at the entry of a traced method, which keeps the result in a local variable. */
+    /** Returns the time at the entry of a traced method, which keeps it in a local variable. */
     public static long traceEnter() {
         return System.nanoTime();
     }
@@ -163,14 +165,14 @@ public class Tracker {
         return TracedValue.before('L', 0, value, list);
     }
 
-    /** Does what the other method of this name does. The result of the call is in front of its arguments. */
+    /** Does what {@link #traceExit(long, int)} does, with the call's values, the result in front. */
     public static void traceExit(Object values, long start, int method) {
         if (!Describing.isUnderWay()) {
             Trace.left(method, start, null, values);
         }
     }
 
-    /** Does what the other method of this name does. */
+    /** Does what {@link #traceThrown(Throwable, long, int)} does, with the values of the call. */
     public static void traceThrown(Throwable thrown, Object values, long start, int method) {
         if (!Describing.isUnderWay()) {
             Trace.left(method, start, thrown, values);
@@ -187,7 +189,7 @@ public class Tracker {
         }
     }
 
-    /** Called after an array was allocated. The low bits after the site's id are the array's kind, see {@link ArraySizes}. */
+    /** Called after an array was allocated. Below the site's id, low bits hold its kind, see {@link ArraySizes}. */
     public static void allocArray(int length, int siteAndKind) {
         Path path = path();
         if (path != null) {
@@ -198,8 +200,8 @@ public class Tracker {
     }
 
     /**
-     * Called for each dimension of an array with several dimensions, after it was allocated. Dimensions are numbered
-     * from 0, the outermost first.
+     * Called for each dimension of a multidimensional array, after the array was allocated. Dimensions are
+     * numbered from 0, the outermost first.
      */
     @OutOfLine
     public static void allocDimension(int length, int dimension, int siteAndKind) {
@@ -212,14 +214,14 @@ public class Tracker {
     }
 
     /**
-     * Sets the options of an agent's whole time; called before its first probe.
+     * Sets the options that hold until the agent leaves. Called before the agent's first probe.
      *
-     * @param timing 0 adaptive, 1 exact, 2 count, 3 sampled: probes only count, and times come from samples
+     * @param timing 0 adaptive, 1 exact, 2 count, 3 sampled (probes only count, and times come from samples)
      * @param clock 0 wall, 1 the thread's processor time
      */
     public static void configure(int timing, int clock, int maxNodes) {
         if (isOff) {
-            // A probe that was under way when the last agent left may have counted something since.
+            // A probe that was under way when the last agent left may have counted since then.
             forget();
         }
         Clock.kind = clock;
@@ -237,7 +239,7 @@ public class Tracker {
         isOff = false;
     }
 
-    /** Counts timed calls by their durations, too. Called after {@link #configure}, before the first probe. */
+    /** Lets timed calls also be counted by their durations. Called after {@link #configure}, before the first probe. */
     static void countDurations() {
         Latencies.begin();
     }
@@ -247,7 +249,7 @@ public class Tracker {
         Pausable.isPaused = begins != 0;
     }
 
-    /** Ends the run: probes that may still run do nothing from now on, and all that was counted is dropped. */
+    /** Ends the run: probes that are still under way do nothing from now on, and all counts are dropped. */
     static synchronized void leave() {
         isOff = true;
         forget();
@@ -264,13 +266,13 @@ public class Tracker {
         Trace.forget();
     }
 
-    /** The current thread's processor time. The agent implements it. */
+    /** Returns the current thread's processor time in nanoseconds. The agent implements it. */
     static native long threadCpuNanos();
 
-    /** A thread's processor time, -1 if the VM does not know it. The agent implements it. */
+    /** Returns a thread's processor time in nanoseconds, -1 if the JVM does not know it. The agent implements it. */
     static native long cpuNanos(Thread thread);
 
-    /** Called when a platform thread begins, if all that probes do is to count. */
+    /** Called when a platform thread begins, if probes only count. */
     static void threadStart(Thread thread) {
         Counters.begin(thread);
     }
@@ -286,18 +288,16 @@ public class Tracker {
     }
 
     /**
-     * The address outside the heap to which the agent writes the last tick, the
-     * one before it, and the spread, see {@link Ticker}; 0 if the agent does
-     * not tick. Ticks are even ints in units of 2^13 ns. They are readings of
-     * {@link System#nanoTime}, of which {@code now} is the present one.
+     * Returns the address outside the heap to which the agent writes the last tick, the one before it, and the
+     * spread, see {@link Ticker}; 0 if the agent makes no ticks. Ticks are even ints in units of 2^13 ns. They
+     * are readings of {@link System#nanoTime}, whose present reading is {@code now}.
      */
     static native long tickAddress(long now);
 
     /**
-     * Lets other threads run for a moment. The pause gets longer with the
-     * number of earlier naps. The agent implements this method. It is native
-     * because native methods are never instrumented and do not unmount a
-     * virtual thread.
+     * Lets other threads run for a moment. The pause gets longer with the number {@code before} of earlier naps.
+     * The agent implements this method. It is native because native methods are never instrumented, and do not
+     * unmount a virtual thread.
      */
     static native void nap(int before);
 
@@ -312,14 +312,14 @@ public class Tracker {
 
     private static native void bindDefiner();
 
-    /** Links the agent's functions for threads that park, and returns whether that was possible. */
+    /** Links the agent's functions for threads that park. Returns whether that was possible. */
     static boolean linkParks() {
         return Parks.link();
     }
 
     /**
-     * Returns whether the agent writes its profile to that file. The trackers
-     * of rewritten archives in this JVM ask.
+     * Returns whether the agent writes its profile to that file. The trackers of rewritten archives in this JVM
+     * call this.
      */
     public static native boolean agentClaims(String file);
 
@@ -332,7 +332,7 @@ public class Tracker {
     /**
      * Begins a snapshot. An earlier one that was not read to its end is abandoned.
      *
-     * @return false if the thread that holds the registry's lock does not give it back
+     * @return false if another thread keeps the registry's lock
      */
     public static synchronized boolean beginSnapshot() {
         Path own = Threads.leave();
@@ -356,13 +356,13 @@ public class Tracker {
         // loop has to be compiled. A very short program gets none.
         Calibration.run(Math.min((System.nanoTime() - startNanos) / 10 - 20000000, 200000000));
         if (own != null) {
-            // The time of the calibration does not belong to the program.
+            // The program did not use the time of the calibration.
             long spent = CpuTime.between(cpu, CpuTime.of(Thread.currentThread()));
             own.cpuBegan = CpuTime.sum(own.cpuBegan, spent);
         }
     }
 
-    /** Number of allocations that the last snapshot lacks, because there was no room for their leaves. */
+    /** Returns the number of allocations that the last snapshot lacks, because there was no room for them. */
     public static synchronized long lostAllocations() {
         return lostAllocations;
     }
@@ -387,9 +387,10 @@ public class Tracker {
     }
 
     /**
-     * Sums up calls and times by method, for {@link #methodSums}. An unread snapshot is abandoned.
+     * Sums up calls and times by method, for {@link #methodSums}. A snapshot that was not read to its end is
+     * abandoned.
      *
-     * @return false if there is no room, or the thread that holds the registry's lock does not give it back
+     * @return false if there is no room, or if another thread keeps the registry's lock
      */
     static synchronized boolean sumUpMethods() {
         Path own = Threads.leave();
@@ -404,7 +405,7 @@ public class Tracker {
         }
     }
 
-    /** Fills a buffer with three words for each called method: id, calls, nanoseconds; returns the number of words, 0 at the end. */
+    /** Fills a buffer with id, calls and nanoseconds of called methods. Returns the number of words, 0 at the end. */
     static synchronized int methodSums(long[] buffer) {
         Path own = Threads.leave();
         Counters.leave();
@@ -421,7 +422,7 @@ public class Tracker {
     }
 
     /**
-     * Begins to record calls of traced methods.
+     * Starts recording calls of traced methods.
      *
      * @param slow the least duration of a call in nanoseconds
      * @param takesThrown 1 to record the calls that an exception ends, too, otherwise 0
@@ -431,12 +432,12 @@ public class Tracker {
         Trace.begin(slow, takesThrown != 0, callsToString != 0);
     }
 
-    /** Ends what {@link #beginTrace} has begun. Calls that were not taken are dropped. */
+    /** Ends what {@link #beginTrace} has begun, and drops the calls that were not taken. */
     static void endTrace() {
         Trace.forget();
     }
 
-    /** The oldest recorded calls as text; empty if there are none. */
+    /** Returns the oldest recorded calls as text; empty if there are none. */
     static synchronized String takeTraced() {
         Path own = Threads.leave();
         Counters.leave();
@@ -448,12 +449,12 @@ public class Tracker {
         }
     }
 
-    /** Drops recorded calls for which there is no memory, and returns how many were lost since the last time. */
+    /** Drops recorded calls for lack of memory. Returns how many were lost since the previous call. */
     static synchronized long dropTraced(int areParts) {
         return Trace.drop(areParts != 0);
     }
 
-    /** The durations of traced calls so far as text. */
+    /** Returns the durations of traced calls so far as text. */
     static synchronized String takeLatencies() {
         Path own = Threads.leave();
         Counters.leave();
@@ -483,7 +484,7 @@ public class Tracker {
             return made;
         } finally {
             if (made == null) {
-                // Otherwise the paths of threads that end would wait for ever.
+                // Without this, the paths of threads that end would wait for ever.
                 Threads.endSnapshot();
             }
         }

@@ -1,7 +1,8 @@
 package loadhook;
 
 /**
- * A calling-context tree that folds recursion: a method that is already on the way up to the root goes back to its node.
+ * A calling-context tree that folds recursion: a call of a method that is already among its callers leads to the
+ * node of that caller.
  *
  * A node is the offset of its row in {@code rows}; twice that is its offset in {@code times}. A row
  * contains only the words that every call needs, because trees of real programs are larger than a
@@ -20,14 +21,14 @@ class Tree {
     /** The child called last. Many calls repeat the previous one. */
     static final int LAST = 1;
     /**
-     * The sibling that was called after this node the last time, because code repeats itself; 0 if
-     * there is none.
+     * The sibling that was called after this node the last time, because code repeats itself; 0 if no sibling
+     * was.
      */
     static final int NEXT = 2;
     /**
-     * The number of running calls, in units of {@link #CALL}; two bits of the number of grants; in
-     * the lowest byte, the calls left of the last grant. Until the next grant, a call changes only
-     * this word.
+     * The number of running calls, in units of {@link #CALL}; two bits of the number of grants; in the lowest
+     * byte, the number of calls that are left of the last grant. Until the next grant, a call changes only this
+     * word.
      */
     static final int WORK = 3;
     static final int LEFT = 0xFF;
@@ -36,29 +37,26 @@ class Tree {
     static final int CALL = 4 * GRANT;
 
     /**
-     * The first of the eight words of a node's times: the number of calls
-     * granted, in units of {@link #CALL}. The lower bits
-     * are a copy of those of WORK right after the grant. They differ if a
-     * reader got one word from before a grant and the other from after it, see
-     * {@link TreeReader#calls}.
+     * The first of the eight words of a node's times: the number of calls granted, in units of {@link #CALL}. The
+     * lower bits are a copy of the lower bits of WORK right after the grant. The two differ if a reader got one
+     * word from before a grant and the other from after it, see {@link TreeReader#calls}.
      */
     static final int GRANTED = 0;
     /** The number of timed calls. On a path that times every call this is not kept, see {@link TreeReader#timed}. */
     static final int TIMED = 1;
     /** Weighted sum of the nanoseconds of all calls. */
     static final int ALL = 2;
-    /** The same sum for calls inside another call of the node. */
+    /** The weighted sum of the nanoseconds of calls inside another call of the node. */
     static final int NESTED = 3;
-    /** The same sum for the calls made from this node. */
+    /** The weighted sum of the nanoseconds of the calls made from this node. */
     static final int CHILD = 4;
     /** The variance of ALL, as the bits of a double. */
     static final int VARIANCE = 5;
-    /** A moving mean of the durations. */
+    /** A moving mean of the durations in nanoseconds. */
     static final int RECENT = 6;
     /**
-     * Upper half: the caller's node. Lower half: the block of the next timed
-     * call, that is its length and, in the lowest byte, the number of calls
-     * after the timed one.
+     * Upper half: the caller's node. Lower half: the block of the next timed call. A block is a length and, in
+     * the lowest byte, the number of calls after the timed one.
      */
     static final int LINK = 7;
 
@@ -72,18 +70,19 @@ class Tree {
     static final int LEAF = -1;
 
     /**
-     * The length up to which searching all rows is as fast as a hash table. The
-     * search needs no memory.
+     * The length of the rows up to which searching all of them is as fast as a hash table. The search needs no
+     * memory.
      */
     private static final int SMALL = 8 * STRIDE;
 
     /**
-     * Element {@code id & INNER.length - 1} is true if a node of a method with such an id has callees, in any tree.
-     * Only such methods can be above a node. Elements are only ever set, so threads need not agree on them.
+     * Element {@code id & INNER.length - 1} is true if a node of a method with such an id has callees, in any
+     * tree. Only such methods can be above a node. An element never becomes false again, so threads need not
+     * agree on it.
      */
     private static final boolean[] INNER = new boolean[1 << 15];
 
-    /** The maximum number of remembered edges to the overflow. */
+    /** The maximum number of edges that a tree remembers as leading to the overflow. */
     private static final int REMEMBERED = 4096;
 
     int[] rows;
@@ -100,12 +99,12 @@ class Tree {
      */
     volatile int end = STRIDE;
 
-    /** Edges to children, and remembered edges back to nodes higher up; null in a small tree. */
+    /** Edges to children, and remembered edges to nodes higher up; null in a small tree. */
     private Edges edges;
 
     /**
-     * Remembered edges to the overflow. A call along an edge that is not
-     * remembered searches up to the root.
+     * Remembered edges to the overflow. A call along an edge that is not remembered searches the nodes up to the
+     * root.
      */
     private long[] full;
 
@@ -120,7 +119,7 @@ class Tree {
         return (int) (times[2 * node + LINK] >> 32);
     }
 
-    /** The node for a call of a method from a node: a child, a node higher up, or the overflow. */
+    /** Returns the node for a call of a method from a node: a child, a node higher up, or the overflow. */
     final int callee(int from, int method) {
         int node = known(from, method);
         if (node == 0) {
@@ -143,8 +142,8 @@ class Tree {
     }
 
     /**
-     * Finds or makes a child, without a search higher up. For a sum of trees,
-     * in which recursion is already folded.
+     * Finds or makes a child, without a search of the nodes higher up. Serves sums of trees, in which recursion
+     * is already folded.
      */
     final int child(int from, int method) {
         int node = known(from, method);
@@ -157,7 +156,7 @@ class Tree {
         return leaf != 0 || isFull(from, site) ? leaf : make(from, site, true);
     }
 
-    /** The node that a known edge leads to, or 0. */
+    /** Returns the node to which a known edge leads, or 0. */
     final int known(int from, int method) {
         Edges edges = this.edges;
         if (edges != null) {
@@ -173,7 +172,7 @@ class Tree {
         return 0;
     }
 
-    /** The node for a call along an edge that is not known: a node higher up, a new child, or the overflow. */
+    /** Returns the node for a call along an unknown edge: a node higher up, a new child, or the overflow. */
     final int unknown(int from, int method) {
         if (isFull(from, method)) {
             return overflow();
@@ -197,8 +196,7 @@ class Tree {
     }
 
     private void remember(int from, int method, int node) {
-        // If there is no room to remember the edge, the next such call searches
-        // up again.
+        // If there is no room to remember the edge, the next such call searches the nodes higher up again.
         Edges edges = this.edges;
         if (edges != null && edges.room()) {
             long[] table = edges.table;
@@ -216,11 +214,10 @@ class Tree {
         return node != ROOT ? node : overflow();
     }
 
-    /** Makes a node; returns the root if there is no room. */
+    /** Makes a node, or a leaf if {@code leaf}. Returns the root if there is no room. */
     private int make(int from, int method, boolean leaf) {
         if (overflow != 0 && from == overflow || !roomForNode() || !roomForEdge()) {
-            // There may be room after a garbage collection, so nothing is
-            // remembered.
+            // There may be room after a garbage collection, so the edge is not remembered as one to the overflow.
             return ROOT;
         }
         if (!takesNode()) {
@@ -246,7 +243,7 @@ class Tree {
     }
 
     /**
-     * The node of calls that found no room. A row is always reserved for it, and it does not count
+     * Returns the node of calls that found no room. A row is always reserved for it, and it does not count
      * against the limit.
      */
     final int overflow() {
@@ -258,7 +255,7 @@ class Tree {
         return overflow;
     }
 
-    /** Takes one node of the limit; returns false if none is left. */
+    /** Takes one node from the limit; returns false if none is left. */
     boolean takesNode() {
         return Budget.takeNode();
     }
@@ -304,7 +301,7 @@ class Tree {
         return Budget.hasRoom(bytes);
     }
 
-    /** Hook for subclasses: an array has been replaced by a longer one. */
+    /** Called when an array was replaced by a longer one. A subclass can override this method. */
     void grown() {
     }
 
@@ -378,7 +375,7 @@ class Tree {
         return word / CALL;
     }
 
-    // The methods below are for sums of trees.
+    // The methods below serve sums of trees.
 
     final long calls(int node) {
         return granted(times[2 * node + GRANTED]) - (rows[node + WORK] & LEFT);
@@ -389,7 +386,7 @@ class Tree {
         return end == STRIDE && lost == 0;
     }
 
-    /** The number of nodes that the tree has taken from the limit. */
+    /** Returns the number of nodes that the tree has taken from the limit. */
     final int taken() {
         return end / STRIDE - 1 - (overflow == 0 ? 0 : 1);
     }
@@ -409,7 +406,7 @@ class Tree {
         other.end = STRIDE;
     }
 
-    /** Forgets all nodes, so that another thread can begin anew. The nodes stay taken from the limit. */
+    /** Forgets all nodes, so that another thread can use the tree. The nodes are not given back to the limit. */
     void clear() {
         Arrays.clear(rows, end);
         Arrays.clear(times, 2 * end);

@@ -1,9 +1,8 @@
 package loadhook;
 
 /**
- * Adds a tree to a sum, node by node. A StackOverflowError, or the exception of {@code
- * Thread.stop}, may interrupt this anywhere. The next run continues after the last added node, so
- * that no node is missing or added twice.
+ * Thread.stop}, may interrupt this anywhere. The next run continues after the last node that was added, so that
+ * no node is missing or added twice.
  *
  * If the ticks of most of the tree's time were refused, none of its ticks are added, and all its time is refused in the sum.
  * The sum keeps the ticks of other trees; whether they count depends on the whole time of the sum.
@@ -12,7 +11,7 @@ final class TreeMerge {
     final MergedTree sum;
     private final TreeReader source;
     /**
-     * For each node of the source, the node of the sum. Null if there was no room; all calls then
+     * For each node of the source, the node of the sum. Null if there was no room for this array; all calls then
      * count as overflow.
      */
     private final int[] map;
@@ -21,8 +20,8 @@ final class TreeMerge {
     private int next = Tree.STRIDE;
 
     /**
-     * Makes a merge. {@code map} has room for the source's nodes; no other merge may use it until
-     * all nodes are added.
+     * Makes a merge. {@code map} has room for the source's nodes. No other merge may use it until all nodes are
+     * added.
      */
     TreeMerge(MergedTree sum, TreeReader source, int[] map) {
         this.sum = sum;
@@ -85,7 +84,7 @@ final class TreeMerge {
         }
     }
 
-    /** Finds or makes the sum's node for a node of the source; returns the root if there is no room for a leaf. */
+    /** Finds or makes the node of the sum for a node of the source. Returns the root if there is no room for a leaf. */
     private int place(int node) {
         boolean leaf = source.isLeaf(node);
         if (map == null) {
@@ -101,7 +100,7 @@ final class TreeMerge {
         return place;
     }
 
-    /** Number of nodes that the merge has added to the sum. */
+    /** Returns the number of nodes that the merge has added to the sum. */
     int made() {
         return sum.taken() - nodesBefore;
     }

@@ -1,9 +1,9 @@
 package loadhook;
 
-/** Reads a tree at one moment. Running calls count with their time so far. */
+/** Reads a tree as it is at one moment. Running calls count with their time so far. */
 final class TreeReader {
     private static final int VALUES = 4;
-    /** The maximum number of attempts to read words that the thread changes meanwhile. */
+    /** The maximum number of attempts to read words while the thread changes them. */
     private static final int TRIES = 100;
 
     final int end;
@@ -15,18 +15,18 @@ final class TreeReader {
      * The nanoseconds whose ticks do not count. If the ticks of most of the time do not count, this is the whole time.
      */
     final long refused;
-    /** True if the tree's ticks do not count, since those of most of the time were refused. All ticks are then read as 0. */
+    /** True if the tree's ticks do not count, because most of them were refused. All ticks are then read as 0. */
     final boolean isMostlyRefused;
     private final TimedTree tree;
     private final int[] rows;
     private final long[] times;
 
-    // The nodes with running timed calls, and their TIMED, ALL, NESTED and CHILD, read while those
-    // calls were running.
+    // The nodes with running timed calls, and their words TIMED, ALL, NESTED and CHILD, read while those calls
+    // were running.
     private int[] nodes = new int[0];
     private long[] values;
     private int count;
-    /** A set of the nodes in {@link #nodes}, as bits. A node has one bit, which other nodes may share. */
+    /** A set of the nodes in {@link #nodes}, as bits. Several nodes may have the same bit. */
     private long taken;
 
     /** True if every call is timed as soon as it has ended. */
@@ -36,7 +36,7 @@ final class TreeReader {
     private final long[] words = new long[VALUES];
     private int chosen;
 
-    /** Reads a tree that no thread changes. */
+    /** Makes a reader for a tree that no thread changes. */
     TreeReader(TimedTree tree) {
         this.tree = tree;
         end = tree.end;
@@ -49,8 +49,8 @@ final class TreeReader {
         this.refused = isMostlyRefused ? given + refused : refused;
         int[] rows = tree.rows;
         long[] times = tree.times;
-        // A growing tree replaces one array after the other. Reading the
-        // volatile end makes the JVM read both again.
+        // A growing tree replaces one array after the other. Reading the volatile end makes the JVM read both
+        // arrays again.
         for (int tries = 0; tries < TRIES && tree.end != 0 && (rows != tree.rows || 2 * rows.length != times.length); tries++) {
             rows = tree.rows;
             times = tree.times;
@@ -59,7 +59,7 @@ final class TreeReader {
         this.times = times;
     }
 
-    /** Reads a path whose thread may keep running meanwhile. */
+    /** Makes a reader for a path whose thread may keep running meanwhile. */
     static TreeReader of(Path path) {
         TreeReader reader = new TreeReader(path);
         if (!Budget.hasRoom(256L * path.depth)) {
@@ -68,8 +68,8 @@ final class TreeReader {
         Frames before = new Frames(path);
         if (before.told != 0) {
             reader.take(before);
-            // Calls in both copies were running all the time between the two,
-            // so the values read between do not contain them.
+            // Calls in both copies ran all the time between the two, so the values read between do not contain
+            // these calls.
             int same = before.agree(new Frames(path));
             if (Clock.kind == Clock.WALL || path.isOf(Thread.currentThread())) {
                 reader.addUnderWay(before, same, Clock.now());
@@ -82,7 +82,7 @@ final class TreeReader {
         return rows[node + Tree.METHOD];
     }
 
-    /** Returns whether the node is an allocation site's. */
+    /** Returns whether the node belongs to an allocation site. */
     boolean isLeaf(int node) {
         return rows[node + Tree.NEXT] == Tree.LEAF;
     }
@@ -92,9 +92,9 @@ final class TreeReader {
     }
 
     /**
-     * The number of calls of a node. A grant changes two words in no reliable order, and the thread
-     * may be stopped between them. If one word is newer, the call that caused the grant is not
-     * counted yet, and no calls were left before it.
+     * Returns the number of calls of a node. A grant changes two words in no reliable order, and the thread may
+     * be stopped between them. If one word is newer, the call that caused the grant is not counted yet, and no
+     * calls were left before it.
      */
     long calls(int node) {
         long granted = 0;
@@ -124,9 +124,9 @@ final class TreeReader {
     }
 
     /**
-     * Chooses the node of {@link #now} and {@link #outermost}, and reads its times at one moment: a
-     * thread that books calls meanwhile makes the reader read again. If the thread is stopped while
-     * it books a call, that call may be in some of the times only.
+     * Chooses the node of {@link #now} and {@link #outermost}, and reads its times as they are at one moment. If
+     * the thread books calls meanwhile, they are read again. If the thread is stopped while it books a call, that
+     * call may be in some of the times only.
      */
     TreeReader choose(int node) {
         chosen = node;
@@ -139,13 +139,13 @@ final class TreeReader {
         return this;
     }
 
-    /** One of TIMED, ALL, NESTED and CHILD of the chosen node. */
+    /** Returns TIMED, ALL, NESTED or CHILD of the chosen node. */
     long now(int which) {
         return words[which - Tree.TIMED];
     }
 
     /**
-     * The nanoseconds of the chosen node's calls that were not inside another call of the node; 0
+     * Returns the nanoseconds of the chosen node's calls that were not inside another call of the node. Returns 0
      * for a leaf, whose ALL is bytes.
      */
     long outermost() {
@@ -208,8 +208,8 @@ final class TreeReader {
     }
 
     /**
-     * The number of a node's timed calls that have ended. A path that times every call does not count timed calls: all
-     * its calls are timed but those under way.
+     * Returns the number of a node's timed calls that have ended. A path that times every call does not count
+     * timed calls: they are all its calls but those under way.
      */
     private long timed(int node) {
         if (!isExact) {
@@ -218,7 +218,7 @@ final class TreeReader {
         return node == tree.overflow || isLeaf(node) ? 0 : Math.max(0, calls(node) - rows[node + Tree.WORK] / Tree.CALL);
     }
 
-    /** One of TIMED, ALL, NESTED and CHILD. */
+    /** Returns TIMED, ALL, NESTED or CHILD of a node. */
     long value(int node, int which) {
         int at = find(node);
         if (at < 0) {
@@ -228,14 +228,13 @@ final class TreeReader {
     }
 
     /**
-     * One of the two words of a node's ticks: the time, or its variance. See
-     * {@link TimedTree#ticks}.
+     * Returns one of the two words of a node's ticks: the time, or its variance. See {@link TimedTree#ticks}.
      */
     long ticks(int node, int of) {
         return isMostlyRefused ? 0 : tree.ticks(node, of);
     }
 
-    /** The variance of a node's own time by ticks, in ns², as the bits of a double. */
+    /** Returns the variance of a node's own time by ticks, in ns², as the bits of a double. */
     long tickVarianceBits(int node) {
         long squares = ticks(node, 1);
         return squares == 0 ? 0 : Double.doubleToRawLongBits(TimedTree.TICK_SQUARE * squares);
@@ -246,21 +245,24 @@ final class TreeReader {
         return tree.isTickless();
     }
 
-    /** The {@link #variance} as the bits of a double. Without a draw, no method of the JDK is called. */
+    /**
+     * Returns the {@link #variance} as the bits of a double. If no calls are drawn, this calls no method of the
+     * JDK.
+     */
     long varianceBits(int node) {
         return Tree.period((int) times[2 * node + Tree.LINK]) > 1 ? Double.doubleToRawLongBits(variance(node))
                 : times[2 * node + Tree.VARIANCE];
     }
 
-    /** The variance of ALL, including that of the draw from an incomplete block. */
+    /** Returns the variance of ALL, including the part for the incomplete block. */
     double variance(int node) {
         double variance = Double.longBitsToDouble(times[2 * node + Tree.VARIANCE]);
         int block = (int) times[2 * node + Tree.LINK];
         int period = Tree.period(block);
         if (period > 1) {
-            // The drawn call lies LEFT calls ahead. After it, {@code rest + 1} calls remain until the end of the block.
-            // So either some calls of this block are already counted, or some calls of the previous, about equally long
-            // block are not.
+            // The drawn call lies LEFT calls ahead. After it, {@code rest + 1} calls remain until the end of the
+            // block. So either some calls of this block are already counted, or some calls of the previous block,
+            // which is about as long, are not.
             long seen = period - 1 - Tree.rest(block) - left(node);
             if (seen < 0) {
                 seen += period;

@@ -10,8 +10,8 @@ package loadhook;
  */
 class UnwindingPath extends PathState {
     /**
-     * About a second, in {@link Ticker}'s units. A longer distance of ticks means that the machine
-     * was stopped.
+     * About a second, in {@link Ticker}'s units. A longer distance between two ticks means that the machine was
+     * stopped.
      */
     private static final int LONG_STOP = 1 << 17;
 
@@ -25,8 +25,8 @@ class UnwindingPath extends PathState {
     }
 
     /**
-     * Returns whether the end of a frame needs the clock, because the frame is timed or had a tick.
-     * The CPU clock is slow, so it is not read otherwise.
+     * Returns whether the clock must be read when a frame ends: if the frame is timed, or a tick came during the
+     * frame. The CPU clock is slow, so otherwise it is not read.
      */
     final boolean isClockNeeded(long frame) {
         return Clock.kind == Clock.WALL || isTimed(frame) || mode == Timing.ADAPTIVE && seen != Ticker.last();
@@ -65,7 +65,7 @@ class UnwindingPath extends PathState {
         this.depth = depth - 1;
     }
 
-    /** Books a timed call of weight 1, and counts it by its duration. */
+    /** Books a timed call of weight 1, and counts it in the bucket of its duration. */
     private void bookMeasured(int node, int from, long nanos) {
         Latencies latencies = this.latencies == null ? meetLatencies() : this.latencies;
         int place = latencies == null ? -1 : latencies.place(rows[node + METHOD], Buckets.of(nanos));
@@ -77,11 +77,15 @@ class UnwindingPath extends PathState {
         }
     }
 
-    /** Finds where the current thread counts calls by duration; null if there is no room. */
+    /**
+     * Finds the object in which the current thread counts calls by duration. Returns null if there is no room for
+     * one.
+     */
     private Latencies meetLatencies() {
         Thread current = Thread.currentThread();
         if (Lock.holder == current) {
-            // The end of a thread takes the lock, and then ends its calls. The lock cannot be taken twice.
+            // At a thread's end, the lock is taken before the thread's calls are ended. The lock cannot be taken
+            // twice.
             return null;
         }
         long thread = owner;
@@ -101,8 +105,7 @@ class UnwindingPath extends PathState {
 
     /**
      * Gives the time since the last processed tick to the nodes that were on
-     * top at each tick.
-     *
+     * Gives the time since the last processed tick to the nodes that were on top of the path at each tick.
      * Each frame contains the last tick before its beginning. At a tick, the
      * top frame is the uppermost of those that began before it. That frame is
      * still on the path, because the end of every frame first calls this
@@ -123,14 +126,14 @@ class UnwindingPath extends PathState {
         long nanos = wall ? Ticker.nanos(span) : now - seenNanos;
         double distance = Ticker.units(Ticker.before(), last);
         if (!wall && nanos < Ticker.nanos(span) / 2) {
-            // At the first call there is no earlier reading of the clock. So `nanos` is not the time between the ticks,
-            // and is not added.
+            // At the first call there is no earlier reading of the clock. So `nanos` is not the time between the
+            // ticks, and is not added.
             if (from != 0 && nanos > 0) {
                 refused += nanos;
             }
         } else if (from != 0 && span != 0 && nanos > 0 && distance < LONG_STOP && roomForTicks()) {
-            // If the whole machine was stopped before a tick, the tick is left
-            // out: the node on top did not take that time.
+            // If the whole machine was stopped before a tick, the tick is left out: the node on top did not use
+            // that time.
             long[] back = this.back;
             long[] ticks = this.ticks;
             int upTo = last;
@@ -179,9 +182,8 @@ class UnwindingPath extends PathState {
     }
 
     /**
-     * Ends all frames above the uppermost unmarked frame of a method, and, if
-     * {@code itself}, also that frame. Does nothing if the method has no
-     * unmarked frame.
+     * Ends all frames above the uppermost unmarked frame of a method. With {@code itself}, also ends that frame.
+     * Does nothing if the method has no unmarked frame.
      */
     final void heal(int method, boolean itself) {
         if (beyond != 0) {
@@ -206,7 +208,7 @@ class UnwindingPath extends PathState {
         }
     }
 
-    /** Ends all calls of a thread that ends inside them, by {@code System.exit}. */
+    /** Ends all calls under way of a thread that ends by {@code System.exit}. */
     final void finish() {
         if (beyond != 0) {
             beyond = 0;
@@ -248,11 +250,9 @@ class UnwindingPath extends PathState {
 
     /**
      * Keeps the outermost frame of each node and drops the others. Called when
-     * the path is deeper than the stack, so it holds frames of calls that have
-     * ended. Nothing shows which frames these are. But they accumulate only
-     * when an uninstrumented caller tries the same constructor again and again,
-     * so they have one node. Dropped frames add no time, because the moment of
-     * their end is unknown.
+     * the path is deeper than the stack, so that it has frames of calls that have ended. Nothing shows which
+     * frames these are. But they accumulate only if an uninstrumented caller tries the same constructor again and
+     * again, so they have the same node. Dropped frames add no time, because the moment of their end is unknown.
      */
     final void keepOneOfEach() {
         int[] rows = this.rows;

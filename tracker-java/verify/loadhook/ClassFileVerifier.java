@@ -14,12 +14,11 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * {@code java.lang.classfile.ClassFile.verify} (JDK 24 and later) over a class hierarchy given as data.
+ * Calls {@code java.lang.classfile.ClassFile.verify} (JDK 24 and later), with a class hierarchy given as data.
  *
- * It is called by reflection, so that the compiler of any JDK can compile this class. A class that
- * the hierarchy lacks is looked up in the running JDK. If that lacks it, too, the class counts as
- * an interface: the verifier allows assignments to interfaces, while an unknown class would end its
- * check of the method.
+ * The method is called by reflection, so that the compiler of any JDK can compile this class. A class that the
+ * hierarchy lacks is looked up in the running JDK. A class that the JDK lacks, too, counts as an interface: the
+ * verifier allows assignments to interfaces, while an unknown class would end its check of the method.
  */
 public final class ClassFileVerifier {
     private static final int JUDGED_FROM = 50;
@@ -27,7 +26,7 @@ public final class ClassFileVerifier {
     private final Object classFile;
     private final MethodHandle verify;
 
-    /** The direct superclasses by internal names, null for interfaces. */
+    /** Makes a verifier. {@code superclasses} has the direct superclasses by internal names, null for interfaces. */
     public ClassFileVerifier(Map<String, String> superclasses) {
         try {
             MethodHandles.Lookup lookup = MethodHandles.publicLookup();
@@ -80,12 +79,12 @@ public final class ClassFileVerifier {
         });
     }
 
-    /** Returns whether the verifier can judge a class; it cannot below version 50. */
+    /** Returns whether the verifier can judge a class, which needs version 50 or later. */
     public static boolean judges(byte[] bytes) {
         return bytes.length > 8 && ((bytes[6] & 0xff) << 8 | bytes[7] & 0xff) >= JUDGED_FROM;
     }
 
-    /** The verifier's messages; none if the class is valid. */
+    /** Returns the verifier's messages; none if the class is valid. */
     public List<String> verify(byte[] bytes) {
         List<String> messages = new ArrayList<>();
         try {
@@ -99,8 +98,8 @@ public final class ClassFileVerifier {
     }
 
     /**
-     * A class of version 50, as version 51. The old verifier, to which version 50 falls back if its
-     * frames are wrong, is not in this library, so wrong frames would go unnoticed.
+     * Returns the class with version 51 instead of 50. For version 50 this library would not report wrong frames:
+     * a JVM then falls back to the old verifier, which the library lacks.
      */
     private static byte[] judgeable(byte[] bytes) {
         if (bytes.length > 8 && bytes[6] == 0 && bytes[7] == 50) {

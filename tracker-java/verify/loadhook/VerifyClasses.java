@@ -25,12 +25,12 @@ import java.util.regex.Pattern;
  */
 public final class VerifyClasses implements Runnable {
     /**
-     * The maximum number of messages for a class. Further ones would only repeat, because a fault
-     * also shows at every later instruction.
+     * The maximum number of messages for a class. Further messages would only repeat these, because a fault also
+     * shows at every later instruction.
      */
     private static final int MESSAGES = 4;
 
-    /** The parts of a message that differ for the same fault in rewritten code: offsets, and indexes of constants. */
+    /** The parts of a message that can differ when a fault is in rewritten code: offsets, and indexes of constants. */
     private static final Pattern PLACE = Pattern.compile("[0-9]+|\n.*", Pattern.DOTALL);
 
     private final DataInputStream in;
@@ -51,14 +51,18 @@ public final class VerifyClasses implements Runnable {
             superclasses.put(name, superclass.isEmpty() ? null : superclass);
         }
         verifier = new ClassFileVerifier(superclasses);
-        // The JDK fills its names of types at the first fault, without a lock. Make a fault before threads share them:
-        // otherwise a message may have a number instead of a name, and differ from that of the original.
+        // The JDK fills its names of types at the first fault, without a lock. So make a fault before several
+        // threads share them. Otherwise a message may have a number instead of a name, and differ from the
+        // original's.
         if (verifier.verify(faultyClass()).isEmpty()) {
             throw new IllegalStateException("the verifier accepts a class with a fault");
         }
     }
 
-    /** {@code class A { static int f() }} with the code {@code fconst_0, ireturn}, which returns a float as an int. */
+    /**
+     * Returns {@code class A { static int f() }} with the code {@code fconst_0, ireturn}, which returns a float
+     * as an int.
+     */
     private static byte[] faultyClass() throws IOException {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         DataOutputStream file = new DataOutputStream(bytes);
@@ -157,7 +161,7 @@ public final class VerifyClasses implements Runnable {
         return bytes;
     }
 
-    /** The faults of the rewritten class that its original did not have. */
+    /** Returns the faults of the rewritten class that its original did not have. */
     private List<String> faults(byte[] before, byte[] after) {
         List<String> faults = new ArrayList<>(verifier.verify(after));
         if (faults.isEmpty() || before.length == 0) {
