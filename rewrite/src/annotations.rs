@@ -9,8 +9,8 @@ use crate::reader::Reader;
 /// from hostile input.
 const MAX_DEPTH: u32 = 64;
 
-/// The type descriptors of the annotations in a `RuntimeVisibleAnnotations`
-/// or `RuntimeInvisibleAnnotations` attribute.
+/// An iterator over the type descriptors of the annotations in a `RuntimeVisibleAnnotations` or
+/// `RuntimeInvisibleAnnotations` attribute.
 pub(crate) struct AnnotationTypes<'p, 'a> {
     pool: &'p ConstantPool<'a>,
     reader: Reader<'a>,
@@ -39,7 +39,7 @@ impl<'a> Iterator for AnnotationTypes<'_, 'a> {
     }
 }
 
-/// Passes over an `annotation` and returns its `type_index`.
+/// Skips an `annotation` and returns its `type_index`.
 pub(crate) fn skip_annotation(reader: &mut Reader<'_>, depth: u32) -> Result<CpIndex> {
     let type_index = reader.cp_index()?;
     for _ in 0..reader.u2()? {

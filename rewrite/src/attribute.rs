@@ -9,15 +9,14 @@ use crate::reader::Reader;
 pub struct Attribute<'a> {
     /// Index of the attribute's name, a `CONSTANT_Utf8`.
     pub name_index: CpIndex,
-    /// The offset in the class file of the attribute's first byte, which is that
-    /// of the name index.
+    /// The offset in the class file of the attribute's first byte, where its name index begins.
     pub offset: usize,
     /// The attribute's content: the bytes that follow `attribute_length`.
     pub info: &'a [u8],
 }
 
 impl<'a> Attribute<'a> {
-    /// A reader of [`Attribute::info`]. Errors name `structure`.
+    /// Returns a reader of [`Attribute::info`]. Errors name `structure`.
     #[inline]
     pub fn reader(&self, structure: Structure) -> Reader<'a> {
         Reader::new(self.info, self.offset + 6, structure)
@@ -47,7 +46,7 @@ fn read_attribute<'a>(reader: &mut Reader<'a>) -> Result<Attribute<'a>> {
     })
 }
 
-/// The attributes of a class, member or `Code`, in file order.
+/// An iterator over the attributes of a class, member or `Code`, in file order.
 #[derive(Clone, Debug)]
 pub struct Attributes<'a> {
     reader: Reader<'a>,
@@ -55,7 +54,7 @@ pub struct Attributes<'a> {
 }
 
 impl<'a> Attributes<'a> {
-    /// The attributes whose `attributes_count` lies at `offset` of the class file.
+    /// Returns the attributes whose `attributes_count` lies at `offset` of the class file.
     #[inline]
     pub(crate) fn at(class: &'a [u8], offset: usize, structure: Structure) -> Self {
         let rest = class.get(offset..).unwrap_or_default();
@@ -64,14 +63,14 @@ impl<'a> Attributes<'a> {
         Attributes { reader, left }
     }
 
-    /// The attributes whose `attributes_count` is at the position of the reader.
+    /// Returns the attributes whose `attributes_count` is at the position of the reader.
     #[inline]
     pub(crate) fn new(mut reader: Reader<'a>) -> Result<Self> {
         let left = reader.u2()?;
         Ok(Attributes { reader, left })
     }
 
-    /// The number of attributes that the iterator has not given yet.
+    /// Returns the number of attributes that the iterator has not returned yet.
     pub fn count_left(&self) -> u16 {
         self.left
     }

@@ -27,8 +27,8 @@ pub mod access {
 /// unreadable, because its lengths do not fit.
 const FIRST_MAJOR: u16 = 45;
 
-/// Offsets in the class file: of a field or method, and of the attributes of a method that are
-/// often needed. The offset of an absent attribute is 0.
+/// Offsets in the class file: of a field or method, and of those attributes of a method that are often needed.
+/// The offset of an absent attribute is 0.
 #[derive(Clone, Copy, Debug, Default)]
 struct Span {
     start: u32,
@@ -39,7 +39,7 @@ struct Span {
     invisible_annotations: u32,
 }
 
-/// Buffers for reading a class. They are kept from class to class.
+/// Buffers for reading a class. Their memory is reused for the next class.
 #[derive(Debug, Default)]
 pub(crate) struct Storage {
     pool_offsets: Vec<u32>,
@@ -49,8 +49,8 @@ pub(crate) struct Storage {
 
 /// A class file whose structure was read to the end.
 ///
-/// [`ClassFile::parse`] checks lengths and counts, the names of attributes, and
-/// the constants of class, superclass and interfaces. The content of attributes is read on demand.
+/// [`ClassFile::parse`] checks lengths and counts, the names of attributes, and the constants of class,
+/// superclass and interfaces. The content of attributes is read when it is asked for.
 #[derive(Debug)]
 pub struct ClassFile<'a> {
     bytes: &'a [u8],
@@ -140,34 +140,34 @@ impl<'a> ClassFile<'a> {
         }
     }
 
-    /// The whole class file.
+    /// Returns the whole class file.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// The constant pool.
+    /// Returns the constant pool.
     #[inline]
     pub fn pool(&self) -> &ConstantPool<'a> {
         &self.pool
     }
 
-    /// `major_version`: 45 for JDK 1.1 to 69 for JDK 25.
+    /// Returns `major_version` (JVMS §4.1): 45 for JDK 1.1 to 69 for JDK 25.
     #[inline]
     pub fn major_version(&self) -> u16 {
         self.major_version
     }
 
-    /// `minor_version`.
+    /// Returns `minor_version` (JVMS §4.1).
     pub fn minor_version(&self) -> u16 {
         self.minor_version
     }
 
-    /// `access_flags`, see [`access`].
+    /// Returns `access_flags`, see [`access`].
     pub fn access_flags(&self) -> u16 {
         self.access_flags
     }
 
-    /// The class's internal name, as modified UTF-8: `java/lang/Object`.
+    /// Returns the class's internal name, as modified UTF-8: `java/lang/Object`.
     pub fn name(&self) -> &'a [u8] {
         // Checked when the class was read.
         self.pool.class_name(self.this_class).unwrap_or_default()
@@ -181,13 +181,12 @@ impl<'a> ClassFile<'a> {
         self.super_class
     }
 
-    /// The superclass's internal name; `None` for `java/lang/Object` and for
-    /// modules.
+    /// Returns the superclass's internal name; `None` for `java/lang/Object` and for modules.
     pub fn super_name(&self) -> Option<&'a [u8]> {
         self.pool.class_name(self.super_class).ok()
     }
 
-    /// The constant-pool indexes of the direct superinterfaces.
+    /// Returns the constant-pool indexes of the direct superinterfaces.
     pub fn interfaces(&self) -> impl ExactSizeIterator<Item = CpIndex> + 'a {
         self.interfaces
             .as_chunks::<2>()
@@ -196,12 +195,12 @@ impl<'a> ClassFile<'a> {
             .map(|index| CpIndex::from_be_bytes(*index))
     }
 
-    /// The fields, in file order.
+    /// Returns the fields, in file order.
     pub fn fields(&self) -> impl ExactSizeIterator<Item = Member<'_, 'a>> {
         members(self, &self.fields, Structure::Field)
     }
 
-    /// The methods, in file order.
+    /// Returns the methods, in file order.
     pub fn methods(&self) -> impl ExactSizeIterator<Item = Member<'_, 'a>> {
         members(self, &self.methods, Structure::Method)
     }
@@ -217,14 +216,13 @@ impl<'a> ClassFile<'a> {
         })
     }
 
-    /// The attributes of the class itself.
+    /// Returns the attributes of the class itself.
     pub fn attributes(&self) -> Attributes<'a> {
         Attributes::at(self.bytes, self.attributes, Structure::Class)
     }
 
-    /// The types of the annotations on the class, the runtime-visible ones first,
-    /// as field descriptors: `Lcom/example/Timed;`. The iterator ends at the
-    /// first unreadable annotation.
+    /// Returns the types of the annotations on the class, as field descriptors: `Lcom/example/Timed;`. The
+    /// runtime-visible annotations come first. The iterator ends at the first unreadable annotation.
     pub fn annotation_types(&self) -> impl Iterator<Item = &'a [u8]> + '_ {
         [
             b"RuntimeVisibleAnnotations".as_slice(),
@@ -304,12 +302,12 @@ pub struct Member<'c, 'a> {
 }
 
 impl<'c, 'a> Member<'c, 'a> {
-    /// The class that declares the member.
+    /// Returns the class that declares the member.
     pub fn class(&self) -> &'c ClassFile<'a> {
         self.class
     }
 
-    /// The member's position among the class's fields or methods, from 0.
+    /// Returns the member's position among the class's fields or methods, from 0.
     #[inline]
     pub fn index(&self) -> u16 {
         self.index
@@ -324,13 +322,13 @@ impl<'c, 'a> Member<'c, 'a> {
         }
     }
 
-    /// `access_flags`, see [`access`].
+    /// Returns `access_flags`, see [`access`].
     #[inline]
     pub fn access_flags(&self) -> u16 {
         self.u2(0)
     }
 
-    /// The name, as modified UTF-8.
+    /// Returns the name, as modified UTF-8.
     #[inline]
     pub fn name(&self) -> &'a [u8] {
         // Checked when the class was read.
@@ -340,7 +338,7 @@ impl<'c, 'a> Member<'c, 'a> {
             .unwrap_or_default()
     }
 
-    /// The descriptor, as modified UTF-8: `(I[Ljava/lang/String;)V`.
+    /// Returns the descriptor, as modified UTF-8: `(I[Ljava/lang/String;)V`.
     #[inline]
     pub fn descriptor(&self) -> &'a [u8] {
         self.class
@@ -349,7 +347,7 @@ impl<'c, 'a> Member<'c, 'a> {
             .unwrap_or_default()
     }
 
-    /// The attributes of the member.
+    /// Returns the attributes of the member.
     pub fn attributes(&self) -> Attributes<'a> {
         let structure = (self.structure)(self.index);
         Attributes::at(self.class.bytes, self.span.attributes as usize, structure)
@@ -362,7 +360,7 @@ impl<'c, 'a> Member<'c, 'a> {
         self.span.code != 0
     }
 
-    /// The `Code` attribute; `None` if the member has none.
+    /// Returns the `Code` attribute; `None` if the member has none.
     ///
     /// # Errors
     /// When the attribute does not have the layout of JVMS §4.7.3.
@@ -374,9 +372,8 @@ impl<'c, 'a> Member<'c, 'a> {
         Code::parse(self.class.bytes, offset, Structure::Method(self.index)).map(Some)
     }
 
-    /// The types of the annotations on the method, the runtime-visible ones
-    /// first, as field descriptors: `Lcom/example/Timed;`. The iterator ends at
-    /// the first unreadable annotation.
+    /// Returns the types of the annotations on the method, as field descriptors: `Lcom/example/Timed;`. The
+    /// runtime-visible annotations come first. The iterator ends at the first unreadable annotation.
     pub fn annotation_types(&self) -> impl Iterator<Item = &'a [u8]> + 'c {
         let class = self.class;
         let structure = Structure::Method(self.index);
@@ -391,8 +388,7 @@ impl<'c, 'a> Member<'c, 'a> {
         .map_while(Result::ok)
     }
 
-    /// Returns whether the method is the constructor of `Object`, which every
-    /// other constructor reaches.
+    /// Returns whether the method is the constructor of `Object`, which every other constructor finally calls.
     #[inline]
     pub(crate) fn is_object_init(&self) -> bool {
         self.name() == b"<init>" && self.class.name() == b"java/lang/Object"

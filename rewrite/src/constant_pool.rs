@@ -25,7 +25,7 @@ pub mod tag {
     pub const PACKAGE: u8 = 20;
 }
 
-/// A constant. The indexes in it are those of the class file; they are not resolved.
+/// A constant. Its indexes are those of the class file; the constants to which they refer are not resolved.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[allow(missing_docs)]
 pub enum Constant<'a> {
@@ -86,18 +86,17 @@ pub enum Constant<'a> {
 #[derive(Clone, Debug)]
 pub struct ConstantPool<'a> {
     class: &'a [u8],
-    /// For each index, the offset in the class file of the constant's tag; 0 for
-    /// an index that is not usable.
+    /// For each index, the offset in the class file of the constant's tag; 0 for an unusable index.
     offsets: Vec<u32>,
     /// The offset in the class file of the first byte after the pool.
     end: usize,
 }
 
-/// The offset of `constant_pool_count`, after `magic` and the versions.
+/// The offset of `constant_pool_count` in a class file, after `magic` and the versions.
 const POOL_COUNT: usize = 8;
 
 impl<'a> ConstantPool<'a> {
-    /// Reads the pool of the class file `class`, of which the rest need not be there.
+    /// Reads the pool of the class file `class`. The bytes after the pool may be missing.
     ///
     /// # Errors
     /// When the pool is not readable.
@@ -105,8 +104,7 @@ impl<'a> ConstantPool<'a> {
         Self::read(class, Vec::new())
     }
 
-    /// Reads the pool of the class file `class`. The memory of `offsets` is
-    /// reused.
+    /// Reads the pool of the class file `class`. Reuses the memory of `offsets`.
     pub(crate) fn read(class: &'a [u8], mut offsets: Vec<u32>) -> Result<Self> {
         let count = match class.get(POOL_COUNT..POOL_COUNT + 2) {
             Some(&[high, low]) => u16::from_be_bytes([high, low]),
@@ -145,8 +143,7 @@ impl<'a> ConstantPool<'a> {
                 | tag::INVOKE_DYNAMIC => 5,
                 tag::CLASS | tag::STRING | tag::METHOD_TYPE | tag::MODULE | tag::PACKAGE => 3,
                 tag::LONG | tag::DOUBLE => {
-                    // The constant takes two indexes, the second of which is unusable (JVMS
-                    // §4.4.5).
+                    // The constant takes two indexes. The second one is unusable (JVMS §4.4.5).
                     offsets.push(0);
                     9
                 }
@@ -187,30 +184,30 @@ impl<'a> ConstantPool<'a> {
         self.offsets
     }
 
-    /// `constant_pool_count`: one more than the highest index.
+    /// Returns `constant_pool_count`, which is one more than the highest index.
     #[inline]
     pub fn count(&self) -> u16 {
         // The conversion loses nothing: `read` stops at a count of 16 bits.
         self.offsets.len() as u16
     }
 
-    /// All indexes of the pool, from 1 on, including the unusable ones.
+    /// Returns all indexes of the pool, from 1 on, including the unusable ones.
     pub fn indexes(&self) -> impl Iterator<Item = CpIndex> + use<> {
         (1..self.count()).map(CpIndex)
     }
 
-    /// The offset in the class file of the first byte after the pool.
+    /// Returns the offset in the class file of the first byte after the pool.
     #[inline]
     pub fn end(&self) -> usize {
         self.end
     }
 
-    /// The class file that the pool belongs to.
+    /// Returns the class file to which the pool belongs.
     pub fn class_bytes(&self) -> &'a [u8] {
         self.class
     }
 
-    /// The constant's tag, and all bytes of the class file after the tag.
+    /// Returns the constant's tag, and all bytes of the class file after the tag.
     #[inline]
     fn entry(&self, index: CpIndex) -> Result<(u8, &'a [u8])> {
         let offset = self.offsets.get(usize::from(index)).copied().unwrap_or(0) as usize;
@@ -251,11 +248,11 @@ impl<'a> ConstantPool<'a> {
         }
     }
 
-    /// The bytes of a `CONSTANT_Utf8`: modified UTF-8, not checked.
+    /// Returns the bytes of a `CONSTANT_Utf8`: modified UTF-8, not checked.
     ///
     /// # Errors
-    /// When the index is not that of such a constant. The same holds for the
-    /// other methods that name the constant they read.
+    /// When the constant at the index is of another kind, or there is none. The other methods that are named
+    /// after a constant fail in the same way.
     #[inline]
     pub fn utf8(&self, index: CpIndex) -> Result<&'a [u8]> {
         let (found, rest) = self.entry(index)?;
@@ -268,13 +265,13 @@ impl<'a> ConstantPool<'a> {
         }
     }
 
-    /// The internal name of a `CONSTANT_Class`.
+    /// Returns the internal name of a `CONSTANT_Class`.
     #[inline]
     pub fn class_name(&self, index: CpIndex) -> Result<&'a [u8]> {
         self.utf8(CpIndex::from_be_bytes(self.fixed(index, tag::CLASS)?))
     }
 
-    /// Name and descriptor of a `CONSTANT_NameAndType`.
+    /// Returns name and descriptor of a `CONSTANT_NameAndType`.
     #[inline]
     pub fn name_and_type(&self, index: CpIndex) -> Result<(&'a [u8], &'a [u8])> {
         let [a, b, c, d] = self.fixed(index, tag::NAME_AND_TYPE)?;
@@ -284,8 +281,8 @@ impl<'a> ConstantPool<'a> {
         ))
     }
 
-    /// Name and descriptor of a field, method, dynamic constant or dynamic call
-    /// site: of each constant that has a `NameAndType`.
+    /// Returns name and descriptor of a constant that refers to a `CONSTANT_NameAndType`: of a field, method,
+    /// dynamic constant or dynamic call site.
     pub fn member(&self, index: CpIndex) -> Result<(&'a [u8], &'a [u8])> {
         match self.get(index)? {
             Constant::Fieldref { name_and_type, .. }
@@ -297,14 +294,14 @@ impl<'a> ConstantPool<'a> {
         }
     }
 
-    /// The constant at `index`.
+    /// Returns the constant at `index`.
     ///
     /// # Errors
     /// When the index is 0, after the end of the pool, or the second index of a `Long` or
     /// `Double`.
     pub fn get(&self, index: CpIndex) -> Result<Constant<'a>> {
         let (tag, rest) = self.entry(index)?;
-        // `read` made sure that fixed-size entries lie within the class.
+        // `read` has checked that entries of fixed size lie within the class.
         let byte = |i: usize| rest.get(i).copied().unwrap_or(0);
         let u2 = |i: usize| u16::from_be_bytes([byte(i), byte(i + 1)]);
         let cp = |i: usize| CpIndex(u2(i));
@@ -375,13 +372,13 @@ fn eof(class: &[u8], offset: usize, needed: usize, structure: Structure) -> Erro
     )
 }
 
-/// The error that the constant pool has no index left: `constant_pool_count` is at most 65,535
-/// (JVMS §4.1).
+/// The error for a full constant pool, which has no index left: `constant_pool_count` is at most 65,535 (JVMS
+/// §4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PoolFull;
 
-/// Constants appended after an existing pool. Old constants keep their indexes,
-/// so attributes that hold indexes can be copied.
+/// Constants that are appended to an existing pool. Old constants keep their indexes, so attributes that contain
+/// indexes can be copied.
 #[derive(Debug, Default)]
 pub(crate) struct PoolAdditions {
     bytes: Vec<u8>,
@@ -389,7 +386,7 @@ pub(crate) struct PoolAdditions {
     count: u16,
 }
 
-/// A state of [`PoolAdditions`] to return to.
+/// A state of [`PoolAdditions`] that can be restored.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PoolMark {
     len: usize,
@@ -397,18 +394,18 @@ pub(crate) struct PoolMark {
 }
 
 impl PoolAdditions {
-    /// Begins after a pool whose `constant_pool_count` is `count`.
+    /// Begins additions to a pool whose `constant_pool_count` is `count`.
     pub(crate) fn reset(&mut self, count: u16) {
         self.bytes.clear();
         self.count = count;
     }
 
-    /// The appended `cp_info` structures.
+    /// Returns the appended `cp_info` structures.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The new `constant_pool_count`.
+    /// Returns the new `constant_pool_count`.
     pub(crate) fn count(&self) -> u16 {
         self.count
     }
@@ -438,8 +435,8 @@ impl PoolAdditions {
         Ok(index)
     }
 
-    /// Appends a `CONSTANT_Utf8`. `text` is modified UTF-8 of at most 65,535 bytes;
-    /// the callers limit their inputs to that.
+    /// Appends a `CONSTANT_Utf8`. `text` is modified UTF-8 of at most 65,535 bytes; callers must not pass longer
+    /// texts.
     pub(crate) fn utf8(&mut self, text: &[u8]) -> Result<CpIndex, PoolFull> {
         let len = u16::try_from(text.len()).map_err(|_| PoolFull)?;
         let index = self.next()?;
@@ -465,8 +462,8 @@ impl PoolAdditions {
         Ok(index)
     }
 
-    /// Appends a `CONSTANT_Methodref` on `class` with its name and type;
-    /// `descriptor` is a `CONSTANT_Utf8`.
+    /// Appends a `CONSTANT_Methodref` for a method of `class`, with its `CONSTANT_NameAndType`. `descriptor` is
+    /// the index of a `CONSTANT_Utf8`.
     pub(crate) fn method(
         &mut self,
         class: CpIndex,

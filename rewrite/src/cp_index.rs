@@ -22,13 +22,13 @@ impl CpIndex {
         self.0 == 0
     }
 
-    /// The two bytes of a class file that hold the index.
+    /// Returns the index as the two bytes that a class file contains.
     #[inline]
     pub const fn to_be_bytes(self) -> [u8; 2] {
         self.0.to_be_bytes()
     }
 
-    /// The index that these two bytes of a class file hold.
+    /// Returns the index that these two bytes of a class file contain.
     #[inline]
     pub const fn from_be_bytes(bytes: [u8; 2]) -> Self {
         CpIndex(u16::from_be_bytes(bytes))
@@ -42,7 +42,7 @@ impl From<CpIndex> for usize {
     }
 }
 
-/// The plain number; callers write `#{index}`.
+/// Prints the plain number. Callers write `#{index}`.
 impl fmt::Display for CpIndex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

@@ -1,6 +1,6 @@
 //! Descriptors (JVMS §4.3): the types and slots of parameters and results.
 
-/// The field types of the parameters of a method descriptor, as written there.
+/// Returns the field types of the parameters in a method descriptor, as the descriptor writes them.
 ///
 /// The iterator ends early at a malformed type; [`return_type`] returns `None`
 /// for such a descriptor.
@@ -28,7 +28,7 @@ impl<'a> Iterator for Parameters<'a> {
     }
 }
 
-/// Length in bytes of the field type at the beginning of `descriptor`.
+/// Returns the length in bytes of the field type at the beginning of `descriptor`; `None` if it is malformed.
 fn field_type_len(descriptor: &[u8]) -> Option<usize> {
     let dimensions = descriptor.iter().take_while(|&&b| b == b'[').count();
     match descriptor.get(dimensions)? {
@@ -41,8 +41,8 @@ fn field_type_len(descriptor: &[u8]) -> Option<usize> {
     }
 }
 
-/// The return type of a method descriptor: a field type, or `V`. `None` if the
-/// descriptor is malformed.
+/// Returns the return type in a method descriptor: a field type, or `V`. Returns `None` if the descriptor is
+/// malformed.
 pub fn return_type(descriptor: &[u8]) -> Option<&[u8]> {
     let mut parameters = parameters(descriptor);
     parameters.by_ref().for_each(drop);
@@ -53,8 +53,8 @@ pub fn return_type(descriptor: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// The number of local variable or operand-stack slots that a value of this
-/// field type takes (JVMS §2.6.1): 2 for `J` and `D`, 0 for `V`.
+/// Returns the number of local variable or operand-stack slots that a value of this field type takes (JVMS
+/// §2.6.1): 2 for `J` and `D`, 0 for `V`, otherwise 1.
 #[inline]
 pub fn slots(field_type: &[u8]) -> usize {
     match field_type.first() {

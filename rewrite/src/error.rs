@@ -27,15 +27,14 @@ struct Inner {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The bytes end before the structure does.
+    /// The bytes end inside a structure.
     UnexpectedEof {
         /// The number of bytes that the structure needs.
         needed: usize,
         /// The number of bytes that were left.
         left: usize,
     },
-    /// This number of bytes follows the end of the class, or of a structure whose
-    /// length is known.
+    /// This number of bytes follows the end of the class, or the end of a structure whose length is known.
     TrailingBytes(usize),
     /// The first four bytes are not `CAFEBABE` (JVMS §4.1).
     BadMagic(u32),
@@ -46,13 +45,11 @@ pub enum ErrorKind {
         /// `minor_version`.
         minor: u16,
     },
-    /// This number of bytes is more than the 32-bit lengths of a class file can
-    /// describe.
+    /// The class has this number of bytes, which the 32-bit lengths of a class file cannot describe.
     ClassTooLarge(usize),
     /// A `cp_info` tag that JVMS §4.4 does not define.
     BadConstantTag(u8),
-    /// An index that is 0, past the pool, or the second one of a `Long` or
-    /// `Double`.
+    /// An index that is 0, past the pool's end, or the second index of a `Long` or `Double`.
     BadConstantIndex(CpIndex),
     /// A constant with another tag than the structure needs.
     WrongConstant {
@@ -69,14 +66,13 @@ pub enum ErrorKind {
     BadCodeLength(u32),
     /// A `tableswitch` or `lookupswitch` with impossible bounds.
     BadSwitch,
-    /// The bytecode offset of a jump, handler or table entry, at which no
-    /// instruction begins.
+    /// The bytecode offset of a jump, handler or table entry. No instruction begins there.
     BadBytecodeOffset(i64),
     /// A `frame_type` in 128–246, reserved by JVMS §4.7.4.
     BadFrameType(u8),
     /// A verification type tag that JVMS §4.7.4 does not define.
     BadVerificationTag(u8),
-    /// Frames that do not fit the code they describe.
+    /// Frames that do not fit the code. The text tells what is wrong.
     BadFrame(&'static str),
     /// A `target_type` of a type annotation that cannot occur in `Code`
     /// (JVMS §4.7.20.1).
@@ -87,17 +83,15 @@ pub enum ErrorKind {
     AnnotationsTooDeep,
     /// A descriptor that does not follow JVMS §4.3.
     BadDescriptor,
-    /// Two attributes of a kind of which JVMS §4.7 allows only one.
+    /// A second attribute of this name, of which JVMS §4.7 allows only one.
     DuplicateAttribute(&'static str),
-    /// Code in which the types on the operand stack cannot be followed.
+    /// Code in which the types on the operand stack cannot be followed. The text tells why.
     BadOperandStack(&'static str),
-    /// A class whose types take more time or memory to follow than those of any
-    /// real class.
+    /// A class whose types take more time or memory to follow than the types of any real class.
     TooComplex,
-    /// A name in the options that no class or method can have. The text is the
-    /// name of the option.
+    /// A name in the options that no class or method can have. The text is the option's name.
     BadOption(&'static str),
-    /// The caller's allocator returned no buffer, or one of another length.
+    /// The caller's allocator returned no buffer, or a buffer of another length.
     Allocation {
         /// The requested length in bytes.
         len: usize,
@@ -130,17 +124,17 @@ impl Error {
         }))
     }
 
-    /// The kind of the fault.
+    /// Returns the kind of the fault.
     pub fn kind(&self) -> &ErrorKind {
         &self.0.kind
     }
 
-    /// The offset in the class file of the first wrong byte.
+    /// Returns the offset in the class file of the first wrong byte.
     pub fn offset(&self) -> usize {
         self.0.offset
     }
 
-    /// The structure that holds the fault.
+    /// Returns the structure that holds the fault.
     pub fn structure(&self) -> Structure {
         self.0.structure
     }

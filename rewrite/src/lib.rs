@@ -3,23 +3,22 @@
 //!
 //! # What the crate does
 //!
-//! A class comes in as bytes and goes out as bytes, in a buffer that the caller
-//! allocates: an agent's class-load hook takes it from the VM, an offline tool
-//! from a `Vec`. Probes are calls of static methods of one class, the *tracker*,
-//! which the caller writes and names in [`Options`]. A [`Selector`] chooses
-//! methods and probes, and gives out ids.
+//! A class comes in as bytes and goes out as bytes, in a buffer that the caller allocates: an agent's class-load
+//! hook allocates memory of the VM, an offline tool a `Vec`. Probes are calls of static methods of one class, the
+//! *tracker*, which the caller writes and names in [`Options`]. A [`Selector`] chooses methods and probes, and
+//! assigns ids.
 //!
-//! The output is valid whenever the input was. A method that cannot be
-//! instrumented stays as it was, and the [`Report`] has the [`Reason`].
+//! If the input is valid, so is the output. A method that cannot be instrumented stays unchanged, and the
+//! [`Report`] has the [`Reason`].
 //!
 //! The crate also reads class files ([`ClassFile`]) and prints them ([`text`]).
 //!
 //! # What the crate does not do
 //!
-//! It does no I/O, starts no thread, knows nothing of a JVM, and needs no class hierarchy, because
-//! it does not compute frames again. It moves the existing frames. If a widened jump needs a new
-//! frame, its types are those of the straight-line code before the jump. The crate does not change
-//! fields, add methods, or use more than one class at a time.
+//! It does no I/O, starts no thread, and knows nothing of a JVM. It needs no class hierarchy, because it moves
+//! the existing frames instead of computing frames again. If a widened jump needs a new frame, the types are
+//! those of the straight-line code before the jump. The crate does not change fields, add methods, or use more
+//! than one class at a time.
 //!
 //! # Example
 //!
@@ -84,31 +83,27 @@
 //! | object | at the beginning of `Object.<init>` | `init(Ljava/lang/Object;)V` |
 //! | | after every instruction that makes an array | `newArray(Ljava/lang/Object;)V` |
 //!
-//! The count probe is for trackers that only count calls. It has no counterpart at
-//! exits, so it also fits into methods whose code is too long for entry and exit
-//! probes.
+//! The count probe is for trackers that only count calls. There is no such probe at exits, so it also fits into
+//! methods whose code is too long for entry and exit probes.
 //!
-//! The `caught` probe exists because one exit has no probe: no handler may cover a
-//! constructor's call of `super(…)`, so if that call throws, the invocation has
-//! entered and never exits. A tracker that keeps a path of methods repairs it at
-//! the next `exit` or `caught` of an outer method: everything above that method's
-//! id on the path has ended. Where the called constructor is instrumented too, the
-//! tracker repairs the path at once: an `ended` with the key that the `construct`
-//! below it named reports the end of both. A key is a hash of class and
-//! descriptor. With [`CallShape::ClassAndMethod`], constructors have only `exit`.
+//! The `caught` probe exists because one exit has no probe: no handler may cover a constructor's call of
+//! `super(…)`, so if that call throws, the invocation has entered and never exits. A tracker that keeps a path of
+//! methods repairs the path at the next `exit` or `caught` of an outer method: everything above that method's id
+//! on the path has ended. If the called constructor is instrumented too, the tracker repairs the path at once.
+//! The called constructor reports its end by `ended` with its key, the `construct` before it named the same key,
+//! and so both constructors have ended. A key is a hash of class and descriptor. With
+//! [`CallShape::ClassAndMethod`], constructors have only `exit`.
 //!
 //! # What is never instrumented
 //!
-//! Some methods are recognised by annotations and bodies, see
-//! [`Reason::is_by_nature`]: intrinsic candidates, methods that change the current
-//! thread or that the VM hides, compiled lambda forms, `Object.finalize` and empty
-//! finalizers, and the tracker itself.
+//! Some methods are recognised by their annotations and bodies, see [`Reason::is_by_nature`]: intrinsic
+//! candidates, methods that change the current thread, methods that the VM hides, compiled lambda forms,
+//! `Object.finalize`, empty finalizers, and the tracker's own methods.
 //!
 //! # Speed
 //!
-//! A class without a change costs one walk through it and no allocation. Keep a
-//! [`Rewriter`] for each thread: its buffers are reused. The algorithm is described
-//! in `docs/dev/rewriter.md`.
+//! A class that needs no change costs one walk through it and no allocation. Keep a [`Rewriter`] for each thread,
+//! because its buffers are reused. `docs/dev/rewriter.md` describes the algorithm.
 #![forbid(unsafe_code)]
 
 mod annotations;

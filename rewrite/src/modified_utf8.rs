@@ -3,8 +3,8 @@
 
 use std::fmt::{self, Write};
 
-/// Maximum number of characters that [`short`] prints. Without a limit, the text of a class of 200
-/// KB that refers to one long constant very often would have gigabytes.
+/// Maximum number of characters that [`short`] prints. Without this limit, the text of a class of 200 KB could
+/// have gigabytes if the class refers to one long constant very often.
 const LONGEST: usize = 500;
 
 /// Decodes modified UTF-8 (JVMS §4.4.7). A lone surrogate, and each byte that
@@ -40,7 +40,7 @@ pub fn modified_utf8(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// Modified UTF-8 (JVMS §4.4.7) as text on one line, safe for a terminal.
+/// Prints modified UTF-8 (JVMS §4.4.7) as text on one line, safe for a terminal.
 ///
 /// Control characters, invisible formatting characters, lone surrogates and
 /// the backslash are escaped as in Java source. Bytes that are not modified
@@ -53,7 +53,7 @@ pub struct Display<'a> {
     longest: usize,
 }
 
-/// All of `bytes` as text.
+/// Returns all of `bytes` as printable text.
 pub fn display(bytes: &[u8]) -> Display<'_> {
     Display {
         bytes,
@@ -62,8 +62,8 @@ pub fn display(bytes: &[u8]) -> Display<'_> {
     }
 }
 
-/// `bytes` as text of at most 500 characters. A longer string is cut, and followed by its length in
-/// bytes and the hash of the whole string.
+/// Returns `bytes` as printable text of at most 500 characters. A longer string is cut, and followed by its
+/// length in bytes and a hash of the whole string.
 pub(crate) fn short(bytes: &[u8]) -> Display<'_> {
     Display {
         longest: LONGEST,
@@ -71,7 +71,7 @@ pub(crate) fn short(bytes: &[u8]) -> Display<'_> {
     }
 }
 
-/// Same as [`short`], between double quotes.
+/// Does the same as [`short`], and adds double quotes.
 pub(crate) fn quoted(bytes: &[u8]) -> Display<'_> {
     Display {
         quote: true,
@@ -137,7 +137,7 @@ enum Unit {
     Byte(u8),
 }
 
-/// The first character of `bytes`, and the bytes after it.
+/// Returns the first character of `bytes`, and the bytes after it.
 fn next(bytes: &[u8]) -> Option<(Unit, &[u8])> {
     let (&first, behind) = bytes.split_first()?;
     let Some((unit, len)) = code_unit(bytes) else {
@@ -154,7 +154,7 @@ fn next(bytes: &[u8]) -> Option<(Unit, &[u8])> {
     Some(pair.unwrap_or((Unit::Surrogate(unit), behind)))
 }
 
-/// The UTF-16 code unit that `bytes` begins with, and its length in bytes.
+/// Returns the UTF-16 code unit with which `bytes` begins, and its length in bytes.
 fn code_unit(bytes: &[u8]) -> Option<(u16, usize)> {
     let low = |byte: u8| (byte & 0xc0 == 0x80).then_some(u16::from(byte & 0x3f));
     match *bytes {
@@ -172,8 +172,8 @@ fn code_unit(bytes: &[u8]) -> Option<(u16, usize)> {
     }
 }
 
-/// The 64-bit FNV-1a hash of `bytes`. It is printed instead of a long value, to distinguish such
-/// values.
+/// Returns the 64-bit FNV-1a hash of `bytes`. It is printed instead of a long value, so that different values can
+/// be told apart.
 pub fn fnv_1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)

@@ -1,11 +1,11 @@
-//! Methods that never get a probe. They are recognised by their annotations and bodies instead of a
-//! list of names, so that a new JDK needs no new list.
+//! Recognises methods that must never get a probe. It goes by their annotations and bodies, not by a list of
+//! names, so that a new JDK needs no new list.
 
 use crate::class::Member;
 use crate::opcode::Opcode;
 use crate::outcome::Reason;
 
-/// The reason for which `method` must not be instrumented; `None` if it may be.
+/// Returns the reason why `method` must not be instrumented; `None` if it may be.
 #[inline]
 pub(crate) fn reason(method: &Member<'_, '_>) -> Option<Reason> {
     if method.has_annotations()
@@ -17,7 +17,7 @@ pub(crate) fn reason(method: &Member<'_, '_>) -> Option<Reason> {
         if method.class().name() == b"java/lang/Object" {
             return Some(Reason::ObjectFinalize);
         }
-        // HotSpot treats a `finalize` that only returns as no finalizer.
+        // HotSpot treats a `finalize` that only returns as if there were no finalizer.
         if let Ok(Some(code)) = method.code()
             && code.bytecode == [Opcode::Return.byte()]
         {

@@ -1,5 +1,4 @@
-//! The instruction set (JVMS §6.5): one table, from which everything else is
-//! derived.
+//! The instruction set (JVMS §6.5): one table, from which all functions and constants here are derived.
 
 /// The layout of an instruction's operands (JVMS §6.5, "Format").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,7 +9,7 @@ pub enum Operands {
     Byte,
     /// A signed short (`sipush`).
     Short,
-    /// A local variable index of one byte, two under `wide`.
+    /// A local variable index of one byte, or of two bytes after `wide`.
     Local,
     /// A constant-pool index of one byte (`ldc`).
     Constant1,
@@ -22,9 +21,9 @@ pub enum Operands {
     Branch2,
     /// A 32-bit jump offset.
     Branch4,
-    /// Padding, default, low, high, offsets.
+    /// Padding, default offset, low, high, jump offsets.
     TableSwitch,
-    /// Padding, default, count, pairs.
+    /// Padding, default offset, number of pairs, match-offset pairs.
     LookupSwitch,
     /// Constant-pool index, count, zero.
     InvokeInterface,
@@ -59,8 +58,8 @@ pub enum Effect {
     StoreN(u8, u8),
     /// `aaload`: pushes a value of the array's element type.
     ArrayElement,
-    /// Copies the top slots, and puts the copies below further slots. The numbers are those of the
-    /// copied slots and of the further slots: 1 and 1 for `dup_x1`.
+    /// Copies the top slots, and puts the copies below further slots. The first number is that of the copied
+    /// slots, the second that of the further slots: 1 and 1 for `dup_x1`.
     Duplicate(u8, u8),
     /// Exchanges the two top slots.
     Swap,
@@ -93,7 +92,7 @@ pub enum Effect {
     Throw,
     /// `checkcast`.
     CheckCast,
-    /// `wide`: the effect is that of the opcode it modifies.
+    /// `wide`: the effect is that of the opcode that it modifies.
     Wide,
 }
 
@@ -110,17 +109,17 @@ macro_rules! opcodes {
             /// Every opcode, in numeric order.
             pub const ALL: &'static [Opcode] = &[$(Opcode::$variant),*];
 
-            /// The mnemonic of JVMS §6.5.
+            /// Returns the mnemonic of JVMS §6.5.
             pub const fn mnemonic(self) -> &'static str {
                 match self { $(Opcode::$variant => $mnemonic),* }
             }
 
-            /// The layout of the operands.
+            /// Returns the layout of the operands.
             pub const fn operands(self) -> Operands {
                 match self { $(Opcode::$variant => Operands::$operands),* }
             }
 
-            /// The effect on local variables and operand stack.
+            /// Returns the effect on local variables and operand stack.
             pub const fn effect(self) -> Effect {
                 match self { $(Opcode::$variant => Effect::$effect $(($($argument),*))?),* }
             }
@@ -334,7 +333,7 @@ opcodes! {
 }
 
 impl Opcode {
-    /// The opcode of a byte; `None` for the 54 bytes that are not opcodes.
+    /// Returns the opcode of a byte; `None` for the 54 bytes that are not opcodes.
     #[inline]
     pub const fn from_byte(byte: u8) -> Option<Opcode> {
         if (byte as usize) < Opcode::ALL.len() {
@@ -344,13 +343,13 @@ impl Opcode {
         }
     }
 
-    /// The byte that stands for the opcode in code.
+    /// Returns the byte that stands for the opcode in code.
     #[inline]
     pub const fn byte(self) -> u8 {
         self as u8
     }
 
-    /// The conditional jump that is taken exactly when this one is not.
+    /// Returns the conditional jump that is taken exactly when this one is not.
     pub const fn inverted(self) -> Option<Opcode> {
         match self {
             Opcode::Ifnull => Some(Opcode::Ifnonnull),
@@ -363,7 +362,7 @@ impl Opcode {
         }
     }
 
-    /// Returns whether execution never continues with the next instruction.
+    /// Returns whether execution never continues with the next instruction in the code.
     pub const fn ends_block(self) -> bool {
         matches!(
             self.effect(),
@@ -376,12 +375,11 @@ impl Opcode {
     }
 }
 
-/// The kinds of instructions that layout treats differently. All but `Plain`
-/// are rare.
+/// The kinds of instructions that the layout treats differently. All kinds but `Plain` are rare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Kind {
-    /// Copied as it is, and no probe belongs to it.
+    /// An instruction that is copied as it is, and has no probe.
     Plain,
     Branch2,
     Branch4,
@@ -394,14 +392,14 @@ pub(crate) enum Kind {
     Invalid,
 }
 
-/// An instruction's kind and its length in bytes, 0 if the length varies.
+/// An instruction's kind, and its length in bytes: 0 if the length varies.
 #[derive(Clone, Copy)]
 pub(crate) struct Shape {
     pub(crate) kind: Kind,
     pub(crate) length: u8,
 }
 
-/// The shape of each byte, as one table of 512 bytes that stays in the cache.
+/// The shape of each opcode byte. The table has 512 bytes, so that it stays in the cache.
 pub(crate) static SHAPES: [Shape; 256] = {
     let mut shapes = [Shape {
         kind: Kind::Invalid,

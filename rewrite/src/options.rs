@@ -6,8 +6,8 @@ pub enum CallShape {
     /// `(I)V`: the method's id.
     #[default]
     Id,
-    /// `(II)V`: a class number, then the method's id, which the selector may count
-    /// from 0 in each class. The JDK's old `java_crw_demo` has this shape.
+    /// `(II)V`: the number of the class, then the method's id, which the selector may count from 0 in each class.
+    /// The JDK's old `java_crw_demo` has this shape.
     ClassAndMethod {
         /// The number of the class being rewritten.
         class: u32,
@@ -16,8 +16,8 @@ pub enum CallShape {
 
 /// The names of the tracker's static methods.
 ///
-/// Each method is `public static` and returns nothing. Its descriptor is given
-/// where it does not depend on [`CallShape`].
+/// Each method is `public static` and, except for `trace_enter` and `trace_value`, returns nothing. A descriptor
+/// is given for the methods whose arguments do not depend on [`CallShape`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MethodNames {
     /// At method entry: the id.
@@ -31,7 +31,7 @@ pub struct MethodNames {
     /// `Record` and `Enum` have no such probe. A key is a hash of class and descriptor: two
     /// constructors rarely have the same key, and no key is 0.
     pub construct: String,
-    /// After the call for which `construct` was called: the id.
+    /// After the call that `construct` announced: the id.
     pub constructed: String,
     /// Replaces `exit` where an exception leaves a constructor: `(II)V`, the id and the
     /// constructor's key. In a constructor with `construct` probes it also replaces
@@ -39,28 +39,28 @@ pub struct MethodNames {
     pub ended: String,
     /// At the beginning of each handler of the original method: the id.
     pub caught: String,
-    /// At the entry of a method whose calls are measured: `()J`. Returns the time, which the
+    /// At the entry of a method with [`Probes::trace`](crate::Probes::trace): `()J`. Returns the time, which the
     /// method keeps in a local variable.
     pub trace_enter: String,
-    /// Before a return of such a method: `(JI)V`, the time at its entry, and the id.
+    /// Before such a method returns: `(JI)V`, the time at its entry, and the id.
     pub trace_exit: String,
     /// When an exception leaves such a method: `(Ljava/lang/Throwable;JI)V`, the exception, the
     /// time at the method's entry, and the id.
     pub trace_thrown: String,
-    /// At the entry of such a method if [`Probes::values`](crate::Probes::values) is set: puts an argument in front of a
-    /// list, and returns the new list, which the method keeps in a local variable. An empty list is null. There are five
-    /// methods of this name, for example `(JLjava/lang/Object;)Ljava/lang/Object;`, for `int` and narrower types, `long`,
-    /// `float`, `double` and `Object`. Before a return, the result is put in front of the arguments. `trace_exit` is then
-    /// `(Ljava/lang/Object;JI)V` and `trace_thrown` `(Ljava/lang/Throwable;Ljava/lang/Object;JI)V`, with the list.
+    /// At the entry of such a method if [`Probes::values`](crate::Probes::values) is set: puts an argument in
+    /// front of a list, and returns the new list. The method keeps the list in a local variable; null is the
+    /// empty list. There are five methods of this name, for example `(JLjava/lang/Object;)Ljava/lang/Object;`:
+    /// for `int` and narrower types, `long`, `float`, `double` and `Object`. Before a return, the result is put
+    /// in front of the arguments. With values, `trace_exit` is `(Ljava/lang/Object;JI)V` and `trace_thrown` is
+    /// `(Ljava/lang/Throwable;Ljava/lang/Object;JI)V`; the added argument is the list.
     pub trace_value: String,
     /// After a `new`: `(I)V`, the id of the site.
     pub alloc: String,
     /// After a `newarray` or `anewarray`, or a `multianewarray` of one
     /// dimension: `(II)V`, the length and the id of the site.
     pub alloc_array: String,
-    /// After a `multianewarray` of more dimensions, once for each of them from the
-    /// outermost on: `(III)V`, the length, the number of the dimension from 0, and
-    /// the id of the site.
+    /// After a `multianewarray` of more dimensions, once for each dimension, the outermost first: `(III)V`, the
+    /// length, the number of the dimension from 0, and the id of the site.
     pub alloc_dimension: String,
     /// At the beginning of `Object.<init>`: `(Ljava/lang/Object;)V`, the object.
     pub init: String,
@@ -91,8 +91,8 @@ impl Default for MethodNames {
     }
 }
 
-/// The treatment of attributes of `Code` that this crate does not know. They may
-/// hold bytecode offsets, which would be wrong after rewriting.
+/// The treatment of attributes of `Code` that this crate does not know. They may contain bytecode offsets, which
+/// would be wrong after rewriting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum UnknownCodeAttributes {
     /// Do not instrument the method.
@@ -117,8 +117,8 @@ pub struct Options {
     /// its first argument: `(Ljava/lang/Object;I)V`. It is null in a static method, and in
     /// a constructor, whose object is not initialised yet. It needs [`CallShape::Id`].
     pub receiver: bool,
-    /// True if that argument is, in a static method, its first parameter instead of null. It stays
-    /// null if that parameter is no reference. It needs `receiver`.
+    /// True if the entry probe of a static method gets the first parameter as that argument. The argument stays
+    /// null if the parameter is not a reference. It needs `receiver`.
     pub static_parameter: bool,
     /// True if probes may make the code of a method longer than 8,000 bytes.
     /// HotSpot does not compile such a method unless
@@ -143,8 +143,8 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Checks that all names are names of classes and methods that can be called
-    /// (JVMS §4.2). The error is the name of the wrong option.
+    /// Checks that all names are names of classes and methods that can be called (JVMS §4.2). On failure, returns
+    /// the name of the wrong option.
     pub(crate) fn check(&self) -> Result<(), &'static str> {
         // U+0000 and characters of four bytes are encoded differently in modified UTF-8.
         let is_name = |name: &str, forbidden: &[char]| {

@@ -10,8 +10,7 @@ use crate::modified_utf8::display;
 /// The result of [`crate::Rewriter::rewrite`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome<B> {
-    /// The class needs no change: use the original. The caller's allocator was
-    /// not called.
+    /// The class needs no change: use the original. The caller's allocator was not called.
     Unchanged,
     /// The instrumented class, in the buffer that the caller's allocator
     /// returned.
@@ -22,8 +21,8 @@ pub enum Outcome<B> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// `@IntrinsicCandidate` or `@HotSpotIntrinsicCandidate`: compiled code
-    /// does not run the body, so its counts would be wrong.
+    /// `@IntrinsicCandidate` or `@HotSpotIntrinsicCandidate`: compiled code does not run the method's body, so
+    /// counts would be wrong.
     IntrinsicCandidate,
     /// `@ChangesCurrentThread`: the method enters on one thread and exits on
     /// another.
@@ -35,26 +34,25 @@ pub enum Reason {
     JvmtiHideEvents,
     /// `@Hidden`: the JVM leaves the method out of stack traces.
     Hidden,
-    /// `@Scoped`: before the JVM frees memory, it searches the top few frames of all threads for
-    /// such methods. The frames of probes would hide these methods.
+    /// `@Scoped`: before the JVM frees memory, it searches the top few frames of all threads for such methods.
+    /// Frames of probes on top would keep it from finding them.
     Scoped,
     /// A compiled `LambdaForm` of `java.lang.invoke`.
     LambdaForm,
     /// `Object.finalize`: if it had any code, every object would have a finalizer.
     ObjectFinalize,
-    /// An empty `finalize`, which the JVM does not treat as a finalizer. With a probe it would be
-    /// one.
+    /// An empty `finalize`, which the JVM does not treat as a finalizer. A probe would make it one.
     EmptyFinalize,
     /// A method of the tracker, whose probes would call the tracker again.
     Tracker,
     /// The code would exceed 65,535 bytes (JVMS §4.7.3).
     CodeTooLarge {
-        /// The length it would have, in bytes.
+        /// The length that the code would have, in bytes.
         len: u32,
     },
     /// The code would exceed 8,000 bytes, above which HotSpot does not compile it.
     HugeMethod {
-        /// The length it would have, in bytes.
+        /// The length that the code would have, in bytes.
         len: u32,
     },
     /// `max_stack` would exceed 65,535.
@@ -67,15 +65,14 @@ pub enum Reason {
     TooManyFrames,
     /// The constant pool has no index left for the constants of the probes.
     PoolFull,
-    /// An attribute of the code that this crate does not know, and that may hold
-    /// bytecode offsets.
+    /// An attribute of the code that this crate does not know, and that may contain bytecode offsets.
     UnknownAttribute(String),
     /// Code or tables that violate the specification.
     Unreadable(Error),
 }
 
 impl Reason {
-    /// A short, stable word for scripts and summaries.
+    /// Returns a short, stable word for scripts and summaries.
     pub fn word(&self) -> &'static str {
         match self {
             Reason::IntrinsicCandidate => "intrinsic-candidate",
@@ -100,8 +97,8 @@ impl Reason {
         }
     }
 
-    /// Returns whether the method must not be instrumented whatever its size, because its counts
-    /// would be wrong or the JVM would be harmed.
+    /// Returns whether the method must not be instrumented whatever its size, because its counts would be wrong
+    /// or the JVM would be harmed.
     pub fn is_by_nature(&self) -> bool {
         match self {
             Reason::IntrinsicCandidate
@@ -168,7 +165,7 @@ impl fmt::Display for Reason {
 pub struct LeftAlone {
     /// The method's position among the class's methods, from 0.
     pub method: u16,
-    /// The reason.
+    /// The reason why the method is not instrumented.
     pub reason: Reason,
 }
 
@@ -190,11 +187,10 @@ pub struct Report {
     pub with_code: u32,
     /// The number of methods that now have probes.
     pub instrumented: u32,
-    /// The selected methods that are not instrumented, in the order of the class.
-    /// `Object.<init>`, an intrinsic candidate, is among them even if it has an
-    /// object probe.
+    /// The selected methods that are not instrumented, in the order of the class. The intrinsic candidate
+    /// `Object.<init>` is among them even if it has an object probe.
     pub left_alone: Vec<LeftAlone>,
-    /// The constructors whose added handlers do not cover everything.
+    /// The constructors in which the added handlers do not cover all instructions.
     pub uncovered: Vec<Uncovered>,
 }
 
@@ -214,8 +210,8 @@ pub(crate) struct Fault {
     pub(crate) bci: Bci,
 }
 
-/// A method that cannot be planned. The caller turns a fault's bytecode offset
-/// into an offset in the class file.
+/// The reason why a method cannot be planned. The caller turns a fault's bytecode offset into an offset in the
+/// class file.
 #[derive(Clone, Debug)]
 pub(crate) enum Refusal {
     Fault(Fault),

@@ -5,10 +5,10 @@ use byteorder::{BigEndian, ByteOrder};
 use crate::cp_index::CpIndex;
 use crate::error::{Error, ErrorKind, Result, Structure};
 
-/// Reads big-endian values front to back from a slice and checks each access.
+/// Reads big-endian values from a slice, front to back, and checks each access.
 ///
-/// Every method that reads returns [`ErrorKind::UnexpectedEof`] if too few bytes are left. Offsets
-/// in errors count from the beginning of the class file, also in a reader confined to a part of it.
+/// Every method that reads returns [`ErrorKind::UnexpectedEof`] if too few bytes are left. Offsets in errors
+/// count from the beginning of the class file, even if the reader is confined to a part of it.
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
     bytes: &'a [u8],
@@ -18,7 +18,7 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// A reader of `bytes`, which are at offset `base` of the class file. Errors name `structure`.
+    /// Makes a reader of `bytes`, which are at offset `base` of the class file. Its errors name `structure`.
     pub fn new(bytes: &'a [u8], base: usize, structure: Structure) -> Self {
         Reader {
             bytes,
@@ -28,19 +28,19 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The offset in the class file of the next byte.
+    /// Returns the offset in the class file of the next byte.
     #[inline]
     pub fn offset(&self) -> usize {
         self.base + self.position
     }
 
-    /// The number of bytes left to read.
+    /// Returns the number of bytes left to read.
     #[inline]
     pub fn left(&self) -> usize {
         self.bytes.len() - self.position
     }
 
-    /// An error of this kind at the next byte.
+    /// Returns an error of this kind at the next byte.
     #[cold]
     pub fn error(&self, kind: ErrorKind) -> Error {
         Error::new(kind, self.offset(), self.structure)
@@ -109,7 +109,7 @@ impl<'a> Reader<'a> {
         self.take(len).map(|_| ())
     }
 
-    /// Returns a reader that is confined to the next `len` bytes, and skips them in this one.
+    /// Returns a reader that is confined to the next `len` bytes, and skips those bytes in this reader.
     #[inline]
     pub fn sub(&mut self, len: usize, structure: Structure) -> Result<Reader<'a>> {
         let base = self.offset();

@@ -1,4 +1,4 @@
-//! The rewriter: a class in, an instrumented class out.
+//! The rewriter: takes a class and returns an instrumented class.
 
 use crate::class::{ClassFile, Member, Storage};
 use crate::error::{Error, ErrorKind, Result, Structure};
@@ -9,9 +9,9 @@ use crate::outcome::{LeftAlone, Outcome, Reason, Report, Uncovered};
 use crate::probe::ProbeWriter;
 use crate::selector::{Probes, Selector};
 
-/// A part of the output: bytes of the original class up to `original_end`, then
-/// the planned bytes up to `planned_end`. In the planned bytes the next piece
-/// begins where this one ends, in the original class at `original_next`.
+/// A piece of the output: bytes of the original class up to `original_end`, then planned bytes up to
+/// `planned_end`. The next piece begins at `original_next` in the original class and at `planned_end` in the
+/// planned bytes.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     original_end: usize,
@@ -20,8 +20,8 @@ struct Piece {
     original_next: usize,
 }
 
-/// Instruments classes. Keep one for each thread and use it for many classes,
-/// since its buffers are reused.
+/// Instruments classes. Keep one rewriter for each thread and use it for many classes, because its buffers are
+/// reused.
 ///
 /// [`Rewriter::rewrite`] has two phases. *Plan* reads the class in place, calls the [`Selector`],
 /// and writes only the code of instrumented methods into a buffer of the rewriter. After that, the
@@ -30,8 +30,8 @@ struct Piece {
 #[derive(Debug, Default)]
 pub struct Rewriter {
     options: Options,
-    /// True if the options are known to be right. The check costs a fifteenth of the time of an
-    /// average class, so it runs once.
+    /// True if the options were checked. The check costs a fifteenth of the time of an average class, so it runs
+    /// once.
     options_are_checked: bool,
     storage: Storage,
     writer: ProbeWriter,
@@ -41,7 +41,7 @@ pub struct Rewriter {
     report: Report,
 }
 
-/// The methods that are planned.
+/// Tells which methods are planned.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
     /// The methods to which the selector gives probes.
@@ -59,19 +59,19 @@ impl Rewriter {
         }
     }
 
-    /// The options.
+    /// Returns the options.
     pub fn options(&self) -> &Options {
         &self.options
     }
 
-    /// The options, to change them between classes: the class number of
+    /// Returns the options, so that they can be changed between classes: the class number of
     /// [`CallShape::ClassAndMethod`](crate::CallShape), for example.
     pub fn options_mut(&mut self) -> &mut Options {
         self.options_are_checked = false;
         &mut self.options
     }
 
-    /// The report on the methods of the class that was rewritten last.
+    /// Returns the report on the methods of the class that was rewritten last.
     pub fn report(&self) -> &Report {
         &self.report
     }
@@ -101,9 +101,8 @@ impl Rewriter {
         self.run(class, selector, Mode::Instrument, allocate)
     }
 
-    /// Plans and emits every method of `class` without a probe. The result equals
-    /// `class` byte for byte, which makes this a test of the rewriter on any
-    /// class.
+    /// Plans and emits every method of `class` without a probe. The result equals `class` byte for byte, so this
+    /// tests the rewriter on any class.
     ///
     /// # Errors
     /// Fails as [`Rewriter::rewrite`] does.
@@ -146,8 +145,8 @@ impl Rewriter {
         outcome
     }
 
-    /// Fills `pieces` and `planned`. If the piece of the constant pool is the only one, the class
-    /// needs no change.
+    /// Fills `pieces` and `planned`. The class needs no change if the piece with the constant pool is the only
+    /// one.
     fn plan(&mut self, class: &ClassFile<'_>, selector: &mut dyn Selector, mode: Mode) {
         self.pieces.clear();
         self.planned.clear();
@@ -182,7 +181,7 @@ impl Rewriter {
         }
     }
 
-    /// Gets the probes of `method` from `selector`; `None` if there are none.
+    /// Gets the probes of `method` from `selector`; returns `None` if there are none.
     fn choose(
         &mut self,
         method: &Member<'_, '_>,
@@ -197,9 +196,9 @@ impl Rewriter {
         } else {
             never::reason(method)
         };
-        // `Object.<init>` counts as an intrinsic by its annotation, so its calls
-        // are not counted. But every other constructor contains its body when it
-        // is compiled, so an object probe in it works.
+        // `Object.<init>` counts as an intrinsic candidate by its annotation, so its calls are not counted. But
+        // when another constructor is compiled, it contains the body of `Object.<init>`, so an object probe there
+        // works.
         let only_objects = never.is_some() && method.is_object_init();
         if let Some(reason) = never {
             self.leave_alone(method.index(), reason);
@@ -266,8 +265,8 @@ impl Rewriter {
         self.report.left_alone.push(LeftAlone { method, reason });
     }
 
-    /// Writes the rewritten class: the original with the additions to the pool,
-    /// and with the planned `Code` attributes in place of the old ones.
+    /// Writes the rewritten class: the original with the additions to the pool, and with the planned `Code`
+    /// attributes instead of the old ones.
     fn emit<B: AsMut<[u8]>>(
         &self,
         class: &[u8],
@@ -301,8 +300,7 @@ impl Rewriter {
             (original, planned) = (piece.original_next, piece.planned_end);
         }
         out.put(bytes_between(class, original, class.len()));
-        // Bytes are left only if planner and emitter disagree. An error is then better than a wrong
-        // class.
+        // Bytes are left only if planner and emitter disagree. An error is then better than a wrong class.
         if !out.rest.is_empty() {
             return Err(no_buffer());
         }
@@ -338,7 +336,7 @@ mod tests {
     #[test]
     fn changed_options_are_checked_again() {
         let mut rewriter = Rewriter::new(Options::default());
-        // No bytes are no class. Wrong options are refused before wrong bytes.
+        // An empty slice is not a class. Wrong options must be refused before wrong bytes.
         let refused = |rewriter: &mut Rewriter| {
             let result = rewriter.copy(b"", |len| Some(vec![0; len]));
             matches!(result, Err(error) if matches!(error.kind(), ErrorKind::BadOption(_)))

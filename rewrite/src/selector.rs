@@ -20,19 +20,18 @@ pub struct Probes {
     /// probes. Unlike `timing` probes, they need no memory of the thread's calls: a local variable
     /// of the method keeps the start of the call.
     pub trace: Option<u32>,
-    /// Set if the probes of `trace` also pass `this`, the arguments and the result. A
-    /// constructor's `this` is not passed, because it is not initialised at the entry.
+    /// True if the probes of `trace` also pass `this`, the arguments and the result. A constructor's `this` is
+    /// not passed, because it is not initialised at the entry.
     pub values: bool,
-    /// Set for a probe at every instruction that allocates, with the id that
-    /// [`Selector::site`] gives. These probes do not touch the object.
+    /// True for a probe at every instruction that allocates, with the id that [`Selector::site`] returns. These
+    /// probes do not touch the object.
     pub allocations: bool,
-    /// Set for probes that pass the object: in `Object.<init>`, and after every
-    /// instruction that makes an array.
+    /// True for probes that pass the object: in `Object.<init>`, and after every instruction that makes an array.
     pub objects: bool,
 }
 
 impl Probes {
-    /// Returns whether no probe is to be inserted.
+    /// Returns whether there is no probe to insert.
     #[inline]
     pub fn is_none(&self) -> bool {
         let calls = [self.timing, self.count, self.trace];
@@ -43,11 +42,11 @@ impl Probes {
 /// The object or array that an instruction allocates. Names are modified UTF-8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Allocation<'a> {
-    /// `new`: the class.
+    /// `new`: the class's internal name.
     Object(&'a [u8]),
     /// `newarray`: the element type's code (JVMS table 6.5.newarray-A).
     PrimitiveArray(u8),
-    /// `anewarray`: the element class, or array type.
+    /// `anewarray`: the element class's internal name, or the descriptor of an array type.
     ReferenceArray(&'a [u8]),
     /// `multianewarray`: the descriptor of the array, and the number of dimensions
     /// for which arrays are allocated.
@@ -55,7 +54,7 @@ pub enum Allocation<'a> {
 }
 
 impl Allocation<'_> {
-    /// The type as Java writes it: `java.lang.String[][]`, `int[]`.
+    /// Returns the type in Java's notation: `java.lang.String[][]`, `int[]`.
     pub fn type_name(&self) -> String {
         match *self {
             Allocation::Object(class) => java_name(class),
@@ -80,7 +79,7 @@ impl Allocation<'_> {
     }
 }
 
-/// A field type (JVMS §4.3.2) as Java writes it.
+/// Returns a field type (JVMS §4.3.2) in Java's notation.
 fn java_type(field_type: &[u8]) -> String {
     let dimensions = field_type.iter().take_while(|&&b| b == b'[').count();
     let element = field_type.get(dimensions..).unwrap_or_default();
@@ -107,7 +106,7 @@ fn java_type(field_type: &[u8]) -> String {
 pub struct Site<'a> {
     /// The instruction's offset in the original code.
     pub bci: Bci,
-    /// The object or array that it allocates.
+    /// The object or array that the instruction allocates.
     pub allocation: Allocation<'a>,
 }
 
@@ -119,14 +118,14 @@ pub trait Selector {
         true
     }
 
-    /// Returns whether this method, which has code, is selected. A selected method
-    /// that must never have a probe (see [`crate::Reason::is_by_nature`]) is
-    /// reported as not instrumented, and [`Selector::method`] is not called for it.
+    /// Returns whether this method, which has code, is selected. If a selected method must never have a probe
+    /// (see [`crate::Reason::is_by_nature`]), it is reported as not instrumented, and [`Selector::method`] is not
+    /// called for it.
     fn wants(&mut self, _method: &Member<'_, '_>) -> bool {
         true
     }
 
-    /// Chooses the probes of a selected method, and gives out their ids.
+    /// Chooses the probes of a selected method, and assigns their ids.
     fn method(&mut self, method: &Member<'_, '_>) -> Probes;
 
     /// Returns the id of an allocation site in a method whose probes include
@@ -136,15 +135,15 @@ pub trait Selector {
     }
 }
 
-/// Selects the same probes for every method. Ids of methods and ids of sites are
-/// counted up from a base, independently of each other.
+/// Selects the same probes for every method. Ids of methods and ids of sites are counted up from the same base,
+/// independently of each other.
 #[derive(Clone, Debug)]
 pub struct Everything {
-    /// Set if methods get entry, exit and `caught` probes.
+    /// True if methods get entry, exit and `caught` probes.
     pub timing: bool,
-    /// Set if methods get probes that only count calls.
+    /// True if methods get probes that only count calls.
     pub counts: bool,
-    /// Set if methods get [`Probes::trace`].
+    /// True if methods get [`Probes::trace`].
     pub traces: bool,
     /// See [`Probes::values`].
     pub values: bool,
@@ -159,7 +158,7 @@ pub struct Everything {
 }
 
 impl Everything {
-    /// Entry, exit and `caught` probes with ids from `base` on.
+    /// Selects entry, exit and `caught` probes with ids from `base` on.
     pub fn timing(base: u32) -> Self {
         Everything {
             timing: true,
@@ -173,7 +172,7 @@ impl Everything {
         }
     }
 
-    /// Probes that only count calls, with ids from `base` on.
+    /// Selects probes that only count calls, with ids from `base` on.
     pub fn counts(base: u32) -> Self {
         Everything {
             timing: false,
@@ -182,7 +181,7 @@ impl Everything {
         }
     }
 
-    /// Probes that measure each call, with ids from `base` on.
+    /// Selects probes that measure each call, with ids from `base` on.
     pub fn traces(base: u32) -> Self {
         Everything {
             timing: false,
@@ -191,7 +190,7 @@ impl Everything {
         }
     }
 
-    /// Probes that measure each call and pass its values, with ids from `base` on.
+    /// Selects probes that measure each call and pass its values, with ids from `base` on.
     pub fn traces_with_values(base: u32) -> Self {
         Everything {
             values: true,
@@ -199,7 +198,7 @@ impl Everything {
         }
     }
 
-    /// Timing, allocation and object probes, with ids from `base` on.
+    /// Selects timing, allocation and object probes, with ids from `base` on.
     pub fn all(base: u32) -> Self {
         Everything {
             allocations: true,
@@ -235,9 +234,8 @@ impl Selector for Everything {
 }
 
 impl Member<'_, '_> {
-    /// Returns whether the method's code has no call, no jump backwards and at
-    /// most `most` instructions, as getters, setters and constants have. False for
-    /// a method without code, and for unreadable code.
+    /// Returns whether the method's code has no call, no jump backwards and at most `most` instructions, as that
+    /// of getters and setters. Returns false for a method without code, and for unreadable code.
     pub fn is_trivial(&self, most: usize) -> bool {
         let Ok(Some(code)) = self.code() else {
             return false;

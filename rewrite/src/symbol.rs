@@ -1,4 +1,4 @@
-//! Names, lines and source files, in the form in which a profile shows them.
+//! Names, lines and source files, as a profile shows them.
 
 use crate::class::{ClassFile, Member};
 use crate::code::{Bci, line_table};
@@ -6,27 +6,26 @@ use crate::error::Structure;
 
 pub use crate::modified_utf8::{modified_utf8, text};
 
-/// The Java name for an internal name in modified UTF-8: `com.example.Service`
-/// for `com/example/Service`.
+/// Returns the Java name for an internal name in modified UTF-8: `com.example.Service` for `com/example/Service`.
 pub fn java_name(internal: &[u8]) -> String {
     text(internal).replace('/', ".")
 }
 
-/// The line of a method's first instruction; `None` without a line table.
+/// Returns the line of a method's first instruction; `None` without a line table.
 pub fn first_line(method: &Member<'_, '_>) -> Option<u16> {
     let entries = lines(method)?.into_iter();
     entries.min_by_key(|entry| entry.0).map(|entry| entry.1)
 }
 
-/// The line of the instruction at this offset of a method's code; `None` if no
-/// entry of the line table is at or before it.
+/// Returns the line of the instruction at this offset of a method's code; `None` if no entry of the line table is
+/// at or before the offset.
 pub fn line_at(method: &Member<'_, '_>, bci: Bci) -> Option<u16> {
     let entries = lines(method)?.into_iter();
     let before = entries.filter(|entry| entry.0 <= bci);
     before.max_by_key(|entry| entry.0).map(|entry| entry.1)
 }
 
-/// The entries, offset and line, of a method's first line table.
+/// Returns the entries of a method's first line table, as offset and line.
 fn lines(method: &Member<'_, '_>) -> Option<Vec<(Bci, u16)>> {
     let pool = method.class().pool();
     let code = method.code().ok()??;
@@ -38,8 +37,7 @@ fn lines(method: &Member<'_, '_>) -> Option<Vec<(Bci, u16)>> {
     Some(entries.collect())
 }
 
-/// The name of the source file; `None` without a `SourceFile` attribute (JVMS
-/// §4.7.10).
+/// Returns the name of the source file; `None` without a `SourceFile` attribute (JVMS §4.7.10).
 pub fn source_file(class: &ClassFile<'_>) -> Option<String> {
     let pool = class.pool();
     let attribute = class

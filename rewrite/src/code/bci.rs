@@ -4,11 +4,11 @@ use std::fmt;
 
 use crate::error::ErrorKind;
 
-/// Offset of an instruction in the original code: the number of bytes from the first instruction of
-/// its method. The end of the code, `code_length`, is an offset too, because ranges end there.
+/// Offset in bytes of an instruction in the original code, from the first instruction of its method. The end of
+/// the code, `code_length`, is an offset too, because ranges end there.
 ///
-/// Offsets in rewritten code have another type, which is private to this crate. Only the relocation
-/// map makes one of a `Bci`. So code that writes an offset without relocating it does not compile.
+/// Offsets in rewritten code have another type, which is private to this crate. Only the relocation map converts
+/// a `Bci` into such an offset. So code that writes an offset without relocating it does not compile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct Bci(pub u16);
@@ -17,8 +17,7 @@ impl Bci {
     /// The method's first instruction.
     pub const START: Bci = Bci(0);
 
-    /// The offset of the byte at `index` of the code, which is at most 65,535
-    /// bytes long (JVMS §4.7.3).
+    /// Returns the offset of the byte at `index` of the code, which is at most 65,535 bytes long (JVMS §4.7.3).
     #[inline]
     pub(crate) fn from_index(index: usize) -> Self {
         debug_assert!(
@@ -28,13 +27,13 @@ impl Bci {
         Bci(index as u16)
     }
 
-    /// The index into the code's bytes.
+    /// Returns the index into the code's bytes.
     #[inline]
     pub fn index(self) -> usize {
         usize::from(self.0)
     }
 
-    /// The target of a jump by `offset` bytes from the instruction here.
+    /// Returns the target of a jump by `offset` bytes from the instruction at this offset.
     ///
     /// # Errors
     /// When the target exceeds the maximum length of code.

@@ -65,37 +65,37 @@ impl<'a> Code<'a> {
         })
     }
 
-    /// `code_length`.
+    /// Returns `code_length`.
     #[inline]
     pub fn len(&self) -> u16 {
         // Checked when the attribute was read.
         self.bytecode.len() as u16
     }
 
-    /// Always false: `code_length` is at least 1.
+    /// Returns false: `code_length` is at least 1.
     pub fn is_empty(&self) -> bool {
         self.bytecode.is_empty()
     }
 
-    /// The exception table, in the order in which the JVM searches it.
+    /// Returns the exception table, in the order in which the JVM searches it.
     #[inline]
     pub fn exception_table(&self) -> handlers::ExceptionTable<'a> {
         handlers::ExceptionTable::new(self.exception_table)
     }
 
-    /// The attributes of the code: debug tables, frames, type annotations.
+    /// Returns the attributes of the code: debug tables, frames, type annotations.
     #[inline]
     pub fn attributes(&self) -> Attributes<'a> {
         self.attributes.clone()
     }
 
-    /// The instructions, in code order. The iterator ends at the first
-    /// unreadable one, which it gives as an error.
+    /// Returns the instructions, in code order. The iterator ends at the first unreadable instruction, for which
+    /// it returns an error.
     pub fn instructions(&self) -> instructions::Instructions<'a> {
         instructions::Instructions::new(self.bytecode)
     }
 
-    /// An error at an instruction of this code.
+    /// Returns an error at an instruction of this code.
     #[cold]
     pub(crate) fn error(&self, kind: ErrorKind, bci: Bci) -> Error {
         Error::new(

@@ -1,5 +1,4 @@
-//! Labels of a constructor's instructions. A label says which handler may cover
-//! the instruction.
+//! Labels of a constructor's instructions. A label tells which handler may cover an instruction.
 //!
 //! No handler may cover the `invokespecial` that initialises `this`: whatever
 //! frame the handler has, JVMs throw a VerifyError. The frame of a handler that
@@ -12,8 +11,7 @@
 //! From version 50 on, the labels come from one walk through the code. At each
 //! frame the walk continues with the types of the frame, as the verifier does.
 //! For older versions the labels come from data flow, see `constructor_flow.rs`.
-//! The same holds for version 50 if the frames are wrong, since the JVM then
-//! falls back to the old verifier.
+//! The same holds for version 50 if the frames are wrong: the JVM then falls back to the old verifier.
 
 use crate::code::bci::Bci;
 use crate::code::frame_states::ExpandedFrame;
@@ -40,23 +38,23 @@ pub(crate) enum Label {
 pub(crate) struct Run {
     pub(crate) start: Bci,
     pub(crate) label: Label,
-    /// Set when an instruction of the run can throw. A run that cannot throw needs no handler, for
-    /// example the `aload_0` before most calls of `super`.
+    /// True if an instruction of the run can throw. A run that cannot throw needs no handler, for example the
+    /// `aload_0` before most calls of `super`.
     pub(crate) can_throw: bool,
 }
 
-/// The labels of all instructions of a constructor.
+/// The runs of equal labels of a constructor, which together contain all its instructions.
 #[derive(Debug, Default)]
 pub(crate) struct Runs {
     pub(crate) runs: Vec<Run>,
-    /// The calls that initialise `this`.
+    /// The calls that initialise `this`. They belong to no run.
     pub(crate) calls: Vec<Bci>,
     /// The number of instructions that no handler covers, besides `calls`.
     pub(crate) uncovered: u32,
 }
 
 impl Runs {
-    /// Adds the instruction at `bci`, which follows those added before.
+    /// Adds the instruction at `bci`, which follows the instructions added before.
     pub(crate) fn push(&mut self, bci: Bci, label: Label, can_throw: bool) {
         match self.runs.last_mut() {
             Some(last) if last.label == label => last.can_throw |= can_throw,
@@ -78,8 +76,8 @@ pub(crate) enum This {
     Mixed,
 }
 
-/// The labels of a constructor whose types cannot be followed. No handler covers any of its
-/// instructions, which is valid in every case.
+/// Labels a constructor whose types cannot be followed. No handler covers any of its instructions, which is
+/// always valid.
 pub(crate) fn unknown(method: &MethodBody<'_, '_>) -> Runs {
     let mut runs = Runs::default();
     runs.push(Bci::START, Label::Uncovered, true);
@@ -87,7 +85,7 @@ pub(crate) fn unknown(method: &MethodBody<'_, '_>) -> Runs {
     runs
 }
 
-/// The label of an instruction, from the state of `this` and the types before it.
+/// Returns the label of an instruction, from the state of `this` and the types before the instruction.
 pub(crate) fn label(this: This, state: &TypeState<'_>) -> Label {
     let local = match this {
         This::Uninitialised => state.locals.iter().position(|v| *v == V::UninitializedThis),
@@ -100,8 +98,7 @@ pub(crate) fn label(this: This, state: &TypeState<'_>) -> Label {
     }
 }
 
-/// Returns whether an instruction can throw. Jumps can: a thread may be stopped
-/// at them.
+/// Returns whether an instruction can throw. Jumps can, because a thread may be stopped at them.
 pub(crate) fn can_throw(opcode: Opcode) -> bool {
     match opcode.effect() {
         Effect::Plain(_, "") | Effect::Plain(_, "I" | "F" | "J" | "D") => !matches!(

@@ -21,19 +21,19 @@ struct Fact<'a> {
     state: TypeState<'a>,
 }
 
-/// Data flow over blocks, to a fixed point of the facts at their beginnings.
+/// Data flow over blocks: repeats until the facts at the beginnings of all blocks stay unchanged.
 struct Flow<'m, 'c, 'a> {
     method: &'m MethodBody<'c, 'a>,
     table: ExceptionTable<'a>,
-    /// For each index of the code, true if the range of a handler starts there.
+    /// For each offset of the code, true if the range of a handler starts there.
     range_starts: Vec<bool>,
     /// The facts at the beginning of each block.
     facts: BTreeMap<Bci, Fact<'a>>,
-    /// The blocks whose facts changed since they were walked.
+    /// The blocks whose facts have changed since they were walked last.
     waiting: Vec<Bci>,
-    /// The offsets that each subroutine returns to, by its first instruction.
+    /// For each subroutine, by its first instruction: the offsets to which the subroutine returns.
     returns: BTreeMap<Bci, Vec<Bci>>,
-    /// The facts at the `ret`s of each subroutine.
+    /// For each subroutine: the facts at its `ret`s.
     at_ret: BTreeMap<Bci, Fact<'a>>,
     work: &'m mut WorkBudget,
 }
@@ -137,10 +137,9 @@ impl<'a> Flow<'_, '_, 'a> {
         Ok(bci)
     }
 
-    /// Walks from a block's first instruction to the first one that does not
-    /// fall through, or up to the beginning of another block. `see` gets the
-    /// offset of each instruction, its label (`None` for the call that
-    /// initialises `this`) and whether it can throw.
+    /// Walks from a block's first instruction to the first instruction that does not fall through, or up to the
+    /// beginning of another block. `see` gets the offset of each instruction, its label (`None` for the call that
+    /// initialises `this`), and true if the instruction can throw.
     fn walk(
         &mut self,
         block: Bci,
@@ -227,8 +226,8 @@ impl<'a> Flow<'_, '_, 'a> {
         Ok(())
     }
 
-    /// Follows a `jsr` into the subroutine. Also continues at the instruction
-    /// after the `jsr`, with the facts at the subroutine's `ret`s.
+    /// Follows a `jsr` into the subroutine. Also continues after the `jsr`, with the facts at the subroutine's
+    /// `ret`s.
     fn subroutine(&mut self, jsr: &Instruction<'a>, fact: &Fact<'a>) -> Result<(), ErrorKind> {
         let next = jsr.end();
         let entry = self.jump(jsr.jump_target().unwrap_or(-1), fact)?;
@@ -263,9 +262,8 @@ impl<'a> Flow<'_, '_, 'a> {
     }
 }
 
-/// The part of a state that data flow needs: the slots that hold the
-/// uninitialised `this`, and those that hold return addresses. All others become
-/// `Top`, so that facts are small and soon stop changing.
+/// Returns the part of a state that data flow needs: the slots that hold the uninitialised `this`, and those that
+/// hold return addresses. All other slots become `Top`, so that facts are small and soon stop changing.
 fn essence<'a>(state: &TypeState<'a>) -> TypeState<'a> {
     let keep = |value: &V<'a>| match value {
         V::UninitializedThis | V::ReturnAddress(_) => *value,
@@ -281,8 +279,7 @@ fn essence<'a>(state: &TypeState<'a>) -> TypeState<'a> {
     }
 }
 
-/// Weakens `known` to what also holds in `other`. Returns whether `known`
-/// changed.
+/// Weakens `known` to the facts that also hold in `other`. Returns whether `known` changed.
 fn merge(known: &mut Fact<'_>, other: &Fact<'_>) -> Result<bool, ErrorKind> {
     let (a, b) = (&mut known.state, &other.state);
     if a.stack.len() != b.stack.len() {

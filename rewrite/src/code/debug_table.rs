@@ -1,5 +1,5 @@
-//! The layout that debuggers' tables share: a count, then entries of one
-//! length that begin with an offset.
+//! The common layout of the tables for debuggers: a count, then entries of one length. Each entry begins with an
+//! offset.
 
 use crate::error::{ErrorKind, Result};
 use crate::reader::Reader;
@@ -17,8 +17,8 @@ pub(crate) fn entries<'a, const N: usize>(mut reader: Reader<'a>) -> Result<&'a 
 
 /// Appends the table `info` to `out` and patches each entry with `relocate`.
 ///
-/// The table is first copied as a whole, which is faster than entry by entry. Most of a class's
-/// offsets are in such tables.
+/// The table is first copied as a whole, which is faster than entry by entry. Most of a class's bytecode offsets
+/// are in such tables.
 #[inline]
 pub(crate) fn copy_and_patch<const N: usize>(
     info: &[u8],

@@ -8,7 +8,7 @@ use crate::error::ErrorKind;
 use crate::opcode::Opcode;
 use crate::outcome::Fault;
 
-/// The bytes of a snippet.
+/// Returns the bytes of a snippet.
 #[inline]
 pub(crate) fn snippet_bytes(snippets: &[u8], snippet: Snippet) -> &[u8] {
     let start = snippet.start as usize;
@@ -57,8 +57,8 @@ pub(crate) fn write_code(
     Ok(())
 }
 
-/// Writes a jump that keeps its 16-bit offset. Like the functions for other instructions, returns
-/// the length of the old instruction.
+/// Writes a jump that keeps its 16-bit offset. Returns the length of the old instruction, as the functions for
+/// other instructions do.
 #[inline]
 fn write_branch2(
     code: &[u8],
@@ -77,8 +77,8 @@ fn write_branch2(
     Ok(3)
 }
 
-/// Writes a jump that was widened: `goto_w` or `jsr_w`, and before it, for a
-/// conditional jump, the inverted condition that jumps over it.
+/// Writes a jump that was widened to `goto_w` or `jsr_w`. For a conditional jump, first writes the inverted
+/// condition, which jumps over the `goto_w`.
 fn write_widened(
     code: &[u8],
     event: &Event,
@@ -148,8 +148,8 @@ fn write_switch(
     Ok(switch.byte_length())
 }
 
-/// Writes the 32-bit offset of a jump. `offset` is the old offset, counted from
-/// the instruction of `event`.
+/// Writes the 32-bit offset of a jump. `offset` is the old offset, counted from the instruction to which `event`
+/// belongs.
 fn write_offset4(
     event: &Event,
     offset: i32,

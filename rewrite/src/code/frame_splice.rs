@@ -1,5 +1,5 @@
-//! Frames of rewritten code. Old frames are patched: offsets move, and a frame
-//! keeps its form unless its delta outgrows that. New frames are spliced in.
+//! Frames of rewritten code. Old frames are patched: their offsets move, and a frame keeps its form unless its
+//! new delta does not fit into it. New frames are inserted between them.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use crate::error::ErrorKind;
 use crate::outcome::{Reason, Refusal};
 use crate::reader::Reader;
 
-/// A `full_frame` to splice in.
+/// A `full_frame` to insert.
 #[derive(Clone, Debug)]
 struct InsertedFrame {
     at: NewBci,
@@ -21,7 +21,7 @@ struct InsertedFrame {
     body: Range<usize>,
 }
 
-/// The frames to splice in, in the order of their offsets.
+/// The frames to insert, in the order of their offsets.
 #[derive(Debug, Default)]
 pub(crate) struct InsertedFrames {
     frames: Vec<InsertedFrame>,
@@ -34,8 +34,7 @@ impl InsertedFrames {
         self.bodies.clear();
     }
 
-    /// Adds a frame at `at`, after those added before; `write` appends its
-    /// body.
+    /// Adds a frame at `at`, which is after the frames added before. `write` appends the frame's body.
     pub(crate) fn push<E>(
         &mut self,
         at: NewBci,
@@ -53,9 +52,9 @@ impl InsertedFrames {
     }
 }
 
-/// The complete types of old frames, for those that are written in full.
+/// The complete types of old frames, for the old frames that are written in full.
 pub(crate) struct OldFrames<'s, 'a> {
-    /// The old frames, in order. It may be empty if no frame is inserted before an old one.
+    /// The old frames, in order. Empty if no frame is inserted before an old frame.
     pub(crate) states: &'s [ExpandedFrame<'a>],
     /// True if each old frame is written in full.
     pub(crate) all_in_full: bool,
@@ -98,10 +97,10 @@ fn copy_types(
     Ok(())
 }
 
-/// Appends the relocated attribute content to `out`, with the frames of `inserted` spliced in.
+/// Appends the relocated attribute content to `out`, with the frames of `inserted` between the old frames.
 ///
-/// An inserted frame has its own list of locals, so the old frame after it is written in full.
-/// `class` returns the `CONSTANT_Class` of a class.
+/// An inserted frame has its own list of locals, so the old frame after it is written in full. `class` returns
+/// the index of a class's `CONSTANT_Class`.
 pub(crate) fn relocate<'a>(
     reader: &mut Reader<'a>,
     format: FrameFormat,
@@ -197,8 +196,8 @@ struct Splice<'o> {
 }
 
 impl Splice<'_> {
-    /// Writes type and delta of a frame at `at`. The frame keeps its old form
-    /// unless the new delta does not fit into it.
+    /// Writes the type and delta of a frame at `at`. The frame keeps its old form unless the new delta does not
+    /// fit into that form.
     #[inline]
     fn begin(&mut self, frame_type: u8, at: NewBci) -> Result<(), ErrorKind> {
         let position = i64::from(at.offset());
@@ -207,7 +206,7 @@ impl Splice<'_> {
             FrameFormat::StackMap => position,
         };
         self.previous = position;
-        // The delta is negative for a second frame at one offset, and for a frame out of order.
+        // The delta is negative for a second frame at the same offset, and for a frame out of order.
         let delta = u16::try_from(delta).map_err(|_| ErrorKind::BadFrame("out of order"))?;
         self.last_delta = delta;
         let [high, low] = delta.to_be_bytes();

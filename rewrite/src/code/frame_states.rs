@@ -15,13 +15,13 @@ use crate::probe::trace::TraceLocals;
 pub(crate) struct ExpandedFrame<'a> {
     pub(crate) bci: Bci,
     pub(crate) state: TypeState<'a>,
-    /// The number of values in the list of locals, trailing `Top`s included.
-    /// Later frames chop from that list and append to it.
+    /// The number of values in the list of locals, including trailing `Top`s. Later frames remove values from
+    /// that list or append to it.
     pub(super) values: usize,
 }
 
 impl ExpandedFrame<'_> {
-    /// Adds the local variables of a trace after those of the method.
+    /// Adds the local variables of the trace probes after the method's own.
     pub(crate) fn add_trace(&mut self, locals: TraceLocals) {
         self.state.set_trace(locals);
     }
@@ -67,8 +67,7 @@ pub(crate) fn expand<'a>(
     Ok(states)
 }
 
-/// Turns a list of values into one of slots: the second slot of a `long` or
-/// `double` is `Top`.
+/// Converts a list of values into a list of slots: the second slot of a `long` or `double` is `Top`.
 fn spread<'a>(values: &[V<'a>]) -> Vec<V<'a>> {
     let mut slots = Vec::with_capacity(values.len());
     for &value in values {
@@ -80,7 +79,7 @@ fn spread<'a>(values: &[V<'a>]) -> Vec<V<'a>> {
     slots
 }
 
-/// Turns a list of slots into one of values: the reverse of [`spread`].
+/// Converts a list of slots into a list of values: the reverse of [`spread`].
 fn gather<'a>(slots: &[V<'a>]) -> Vec<V<'a>> {
     let mut values = Vec::with_capacity(slots.len());
     let mut slots = slots.iter();
@@ -94,8 +93,8 @@ fn gather<'a>(slots: &[V<'a>]) -> Vec<V<'a>> {
 }
 
 /// Appends the body of a `full_frame` for `state` to `out`, with relocated offsets of uninitialised
-/// objects. The body lists at least `values` locals, but no trailing `Top`s beyond them. `class`
-/// returns the `CONSTANT_Class` of a class.
+/// objects. The body lists at least `values` locals, but no further trailing `Top`s. `class` returns the index of
+/// a class's `CONSTANT_Class`.
 pub(crate) fn write_full_body<'a, E: From<ErrorKind>>(
     state: &TypeState<'a>,
     values: usize,

@@ -29,22 +29,21 @@ pub(crate) mod form {
 /// The two formats of frames, each an attribute of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameFormat {
-    /// `StackMapTable`: compressed frames, each at a delta from the one before
-    /// (JVMS §4.7.4).
+    /// `StackMapTable`: compressed frames, each at a delta from the previous frame (JVMS §4.7.4).
     StackMapTable,
     /// `StackMap` of CLDC 1.1: full frames at absolute offsets.
     StackMap,
 }
 
-/// One frame in the form of the attribute.
+/// One frame as the attribute stores it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawFrame<'a> {
     /// The instruction that the frame describes.
     pub bci: Bci,
     /// `frame_type`; 255 in a `StackMap`, which has only full frames.
     pub frame_type: u8,
-    /// The local variables that the frame lists: all of them in a full frame,
-    /// the added ones in an `append_frame`.
+    /// The local variables that the frame lists: all of them in a full frame, only the added ones in an
+    /// `append_frame`.
     pub locals: Vec<V<'a>>,
     /// The operand stack that the frame lists.
     pub stack: Vec<V<'a>>,
@@ -151,8 +150,7 @@ pub(super) fn read_head(reader: &mut Reader<'_>, format: FrameFormat) -> Result<
 #[derive(Debug)]
 pub(super) struct FrameOffsets {
     format: FrameFormat,
-    /// The offset of the frame before; -1 before the first, so that its delta
-    /// is its offset.
+    /// The offset of the previous frame; -1 before the first frame, so that the first delta is an offset.
     previous: i32,
 }
 

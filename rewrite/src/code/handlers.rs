@@ -16,7 +16,7 @@ pub struct ExceptionHandler {
     pub end_pc: Bci,
     /// The first instruction of the handler.
     pub handler_pc: Bci,
-    /// The `CONSTANT_Class` that is caught; [`CpIndex::NONE`] for everything.
+    /// Index of the `CONSTANT_Class` that is caught; [`CpIndex::NONE`] if everything is.
     pub catch_type: CpIndex,
 }
 
@@ -54,8 +54,7 @@ impl Iterator for ExceptionTable<'_> {
 
 impl ExactSizeIterator for ExceptionTable<'_> {}
 
-/// An added entry: a range of rewritten code, and the handler that was added
-/// for it.
+/// An added entry: a range of rewritten code, and the added handler that covers it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AddedHandler {
     pub(crate) start: NewBci,
@@ -63,12 +62,11 @@ pub(crate) struct AddedHandler {
     pub(crate) handler: NewBci,
 }
 
-/// Maximum number of instructions of a handler that [`only_rethrows`] examines. The handler of a
-/// `synchronized` block has five.
+/// Maximum number of instructions of a handler that [`only_rethrows`] examines. The handler of a `synchronized`
+/// block has five instructions.
 const LONGEST_CLEANUP: usize = 8;
 
-/// Returns whether a handler does nothing but leave monitors and rethrow, in
-/// straight-line code.
+/// Returns whether a handler only leaves monitors and rethrows, in straight-line code.
 ///
 /// Such a handler calls nothing, so it needs no `caught` probe. It must not have
 /// one either: if the probe's call overflowed the stack, the monitor would stay
@@ -104,7 +102,7 @@ struct Gap {
     end: NewBci,
 }
 
-/// Splits of old entries around probes.
+/// The pieces into which probes split old entries.
 ///
 /// An entry must not cover a probe at or after its own handler. Compilers make
 /// handlers that cover their own first instruction, which cannot throw. But a
@@ -119,8 +117,7 @@ struct Gap {
 #[derive(Debug, Default)]
 pub(crate) struct Splits {
     gaps: Vec<Gap>,
-    /// An element for each piece that is followed by another piece of the same entry: the index of
-    /// the old entry.
+    /// The index of the old entry for each piece that is followed by another piece of that entry.
     followed: Vec<u16>,
 }
 
@@ -150,15 +147,15 @@ impl Splits {
         }
     }
 
-    /// The new index of the first piece of the old entry `entry`.
+    /// Returns the new index of the first piece of the old entry `entry`.
     pub(crate) fn first_piece(&self, entry: u16) -> u16 {
         let before = self.followed.partition_point(|&followed| followed < entry);
         entry.saturating_add(before as u16)
     }
 }
 
-/// Appends the relocated table to `out`, and the added handlers after it, so that the JVM searches
-/// them last. Returns `None` if there are too many.
+/// Appends the relocated table to `out`, then the added handlers, so that the JVM searches those last. Returns
+/// `None` if the entries are too many.
 pub(crate) fn relocate(
     table: ExceptionTable<'_>,
     added: &[AddedHandler],
@@ -196,8 +193,7 @@ pub(crate) fn relocate(
             }
             start = gap.end;
         }
-        // The piece is not empty: the instruction of the probe, which follows the
-        // gap, belongs to it.
+        // The piece is not empty: it has the instruction that follows the gap, at which the probe was inserted.
         push(start, end, handler, entry.catch_type);
     }
     for entry in added {

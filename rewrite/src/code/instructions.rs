@@ -17,15 +17,15 @@ pub(crate) fn i4_at(code: &[u8], at: usize) -> Option<i32> {
     Some(i32::from_be_bytes(*bytes))
 }
 
-/// Length in bytes, 0 to 3, of the padding after a switch opcode at
-/// `position`: the operands begin at a multiple of four from the method's
-/// first instruction. `position` is an old offset or a new one.
+/// Returns the length in bytes, 0 to 3, of the padding after a switch opcode at `position`. The operands begin at
+/// a multiple of four from the method's first instruction. `position` is an offset in the old code or in the new
+/// code.
 #[inline]
 pub(crate) fn switch_padding(position: u32) -> u32 {
     3 - (position & 3)
 }
 
-/// The length in bytes of the instruction at `bci`.
+/// Returns the length in bytes of the instruction at `bci`.
 ///
 /// # Errors
 /// When no instruction begins there, or when it exceeds the end of the code.
@@ -74,11 +74,10 @@ pub struct Switch<'a> {
     pub default: i32,
     /// `low` of a `tableswitch`; `None` for `lookupswitch`.
     pub low: Option<i32>,
-    /// The offsets of a `tableswitch`, the match-offset pairs of a
-    /// `lookupswitch`.
+    /// The jump offsets of a `tableswitch`, or the match-offset pairs of a `lookupswitch`.
     cases: &'a [[u8; 4]],
     len: usize,
-    /// The index into the code of the operands, after the padding.
+    /// The index into the code where the operands begin, after the padding.
     pub(crate) operands_at: usize,
 }
 
@@ -117,13 +116,12 @@ impl<'a> Switch<'a> {
         })
     }
 
-    /// The length of the instruction in bytes, padding included.
+    /// Returns the length of the instruction in bytes, padding included.
     pub(crate) fn byte_length(&self) -> usize {
         self.len
     }
 
-    /// Keys and jump offsets, in code order. An offset is relative to the
-    /// switch.
+    /// Returns keys and jump offsets, in code order. A jump offset is relative to the switch.
     pub fn cases(&self) -> impl Iterator<Item = (i32, i32)> + '_ {
         let word = |i: usize| {
             self.cases
@@ -172,24 +170,23 @@ impl<'a> Instruction<'a> {
         })
     }
 
-    /// The offset after its last byte, which is that of the next instruction or `code_length`.
+    /// Returns the offset after the instruction: of the next instruction, or `code_length`.
     #[inline]
     pub fn end(&self) -> Bci {
         Bci::from_index(self.bci.index() + self.bytes.len())
     }
 
-    /// The unsigned byte at index `at` of the instruction's bytes; 0 past them.
+    /// Returns the unsigned byte at index `at` of the instruction's bytes; 0 past the end.
     pub fn u1(&self, at: usize) -> u8 {
         self.bytes.get(at).copied().unwrap_or(0)
     }
 
-    /// The unsigned 16-bit number at index `at` of the instruction's bytes; 0
-    /// past them.
+    /// Returns the unsigned 16-bit number at index `at` of the instruction's bytes; 0 past the end.
     pub fn u2(&self, at: usize) -> u16 {
         u2_at(self.bytes, at).unwrap_or(0)
     }
 
-    /// The opcode of the operation: for `wide`, the opcode that it modifies.
+    /// Returns the opcode of the operation: for `wide`, the opcode that it modifies.
     pub fn acting_opcode(&self) -> Opcode {
         match self.opcode {
             Opcode::Wide => Opcode::from_byte(self.u1(1)).unwrap_or(Opcode::Wide),
@@ -197,7 +194,7 @@ impl<'a> Instruction<'a> {
         }
     }
 
-    /// The slot of the local variable that the operand names.
+    /// Returns the slot of the local variable that the operand names.
     pub fn local(&self) -> u16 {
         match self.opcode {
             Opcode::Wide => self.u2(2),
@@ -205,7 +202,7 @@ impl<'a> Instruction<'a> {
         }
     }
 
-    /// The index of the constant that the operand names.
+    /// Returns the index of the constant that the operand names.
     pub fn constant(&self) -> CpIndex {
         CpIndex(match self.opcode.operands() {
             Operands::Constant1 => u16::from(self.u1(1)),
@@ -213,8 +210,7 @@ impl<'a> Instruction<'a> {
         })
     }
 
-    /// The offset that a jump instruction jumps to. In invalid code it may be negative or after
-    /// the end.
+    /// Returns the offset to which a jump instruction jumps. In invalid code it may be negative or past the end.
     pub fn jump_target(&self) -> Option<i64> {
         let offset = match self.opcode.operands() {
             Operands::Branch2 => i64::from(self.u2(1) as i16),
@@ -224,7 +220,7 @@ impl<'a> Instruction<'a> {
         Some(i64::from(self.bci) + offset)
     }
 
-    /// The decoded switch; `None` for any other instruction.
+    /// Returns the decoded switch; `None` for any other instruction.
     pub fn switch(&self) -> Option<Switch<'a>> {
         match self.opcode.operands() {
             Operands::TableSwitch | Operands::LookupSwitch => {
@@ -235,8 +231,8 @@ impl<'a> Instruction<'a> {
     }
 }
 
-/// The instructions of a method, in code order. The iterator ends at the first
-/// unreadable one, which it gives as an error.
+/// An iterator over the instructions of a method, in code order. It ends at the first unreadable instruction, for
+/// which it returns an error.
 #[derive(Clone, Debug)]
 pub struct Instructions<'a> {
     code: &'a [u8],
@@ -244,7 +240,7 @@ pub struct Instructions<'a> {
 }
 
 impl<'a> Instructions<'a> {
-    /// The instructions of this code.
+    /// Returns the instructions of this code.
     pub fn new(code: &'a [u8]) -> Self {
         Instructions { code, bci: 0 }
     }

@@ -11,7 +11,7 @@ use crate::error::ErrorKind;
 use crate::opcode::{Kind, Opcode, SHAPES, Shape};
 use crate::outcome::{Fault, Reason, Refusal};
 
-/// The probes of a method that do not depend on the instruction.
+/// The probes of a method whose bytes do not depend on the instruction at which they are inserted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct MethodProbes {
     /// The probe at the beginning of the method, which runs once in an invocation.
@@ -24,7 +24,7 @@ pub(crate) struct MethodProbes {
     pub(crate) thrown: Snippet,
     /// The probe after the calls that initialise `this`, in a constructor.
     pub(crate) constructed: Snippet,
-    /// True if allocating instructions get probes, which [`Sites`] makes.
+    /// True if allocating instructions get probes, which a [`Sites`] makes.
     pub(crate) sites: bool,
 }
 
@@ -37,8 +37,8 @@ pub(crate) trait Sites {
     fn new_array(&mut self, bci: Bci) -> Result<(Snippet, Snippet), Refusal>;
 }
 
-/// Maximum distance of a forward jump with a 16-bit offset. In code that is no longer than this,
-/// every jump reaches its target.
+/// Maximum distance in bytes of a forward jump with a 16-bit offset. In code of at most this length, every jump
+/// reaches its target.
 const REACH: u32 = i16::MAX as u32;
 
 /// Bytes that widening adds to a `goto` or `jsr`, which becomes `goto_w` or
@@ -48,13 +48,12 @@ const WIDENED_JUMP: i32 = 2;
 /// `goto_w`.
 const WIDENED_IF: i32 = 5;
 
-/// Fills `relocation` for `code` with `probes`. `handlers` are the first
-/// instructions of the exception handlers that get a `caught` probe; `calls`
-/// are the calls that initialise `this`, each with the probe before it. Both
-/// are in code order.
+/// Fills `relocation` for `code` with `probes`. `handlers` are the first instructions of the exception handlers
+/// that get a `caught` probe. `calls` are the calls that initialise `this`, each with the probe before the call.
+/// Both are in code order.
 ///
 /// This is the rewriter's innermost loop, and most instructions are
-/// [`Kind::Plain`]: those cost a table look-up and a store in the map.
+/// [`Kind::Plain`]: such an instruction costs a table look-up and a store in the map.
 #[inline]
 pub(crate) fn lay_out(
     code: &[u8],
@@ -127,9 +126,9 @@ struct Placing<'a> {
 }
 
 impl Placing<'_> {
-    /// Places the probe before the instruction, if its kind has one, and records the instruction if
-    /// its bytes depend on the layout. Sets `behind` to the probe after an allocation. Returns the
-    /// old length and the new one, in bytes.
+    /// Places the probe before the instruction, if there is one. Records the instruction if its bytes depend on
+    /// the layout. Sets `behind` to the probe after an allocation. Returns the instruction's old and new length
+    /// in bytes.
     #[inline(always)]
     fn place(
         &self,
@@ -181,8 +180,7 @@ impl Placing<'_> {
     }
 }
 
-/// The index into the code of the next element of `calls`, or `usize::MAX` if
-/// there is none.
+/// Returns the index into the code of the next element of `calls`, or `usize::MAX` if there is none.
 #[inline]
 fn index_of_next(calls: &std::slice::Iter<'_, (Bci, Snippet)>) -> usize {
     calls
@@ -219,7 +217,7 @@ fn insert(
     }
 }
 
-/// Records an old instruction at `position` whose bytes depend on the layout.
+/// Records an old instruction whose bytes depend on the layout, at its new `position`.
 #[inline]
 fn note(events: &mut Vec<Event>, bci: usize, kind: EventKind, len: u16, position: NewBci) {
     events.push(Event {
@@ -230,14 +228,14 @@ fn note(events: &mut Vec<Event>, bci: usize, kind: EventKind, len: u16, position
     });
 }
 
-/// The old target of the 16-bit jump at `bci`.
+/// Returns the old target of the 16-bit jump at `bci`.
 #[inline]
 pub(crate) fn branch2_target(code: &[u8], bci: Bci) -> Result<Bci, ErrorKind> {
     let offset = u2_at(code, bci.index() + 1).unwrap_or(0) as i16;
     bci.jump(i32::from(offset))
 }
 
-/// Bytes that widening adds to the 16-bit jump with this opcode.
+/// Returns the number of bytes that widening adds to the 16-bit jump with this opcode.
 fn widened_by(opcode: u8) -> i32 {
     if opcode == Opcode::Goto.byte() || opcode == Opcode::Jsr.byte() {
         WIDENED_JUMP
@@ -246,12 +244,11 @@ fn widened_by(opcode: u8) -> i32 {
     }
 }
 
-/// Widens the jumps that do not reach, in rounds, until all jumps reach.
+/// Widens, in rounds, the jumps that do not reach their targets, until all jumps reach.
 ///
-/// Widening a jump makes other jumps longer, or leaves their length (apart from
-/// switch padding), and a widened jump stays wide. So the rounds end. But each
-/// round may make only one more jump too long. So after [`EXACT_ROUNDS`] the
-/// jumps near the limit are also widened.
+/// Widening a jump makes other jumps longer, or leaves them as long as they were (apart from switch padding), and
+/// a widened jump stays wide. So the rounds end. But each round may make only one more jump too long. So after
+/// [`EXACT_ROUNDS`] rounds the jumps near the limit are also widened.
 fn widen(code: &[u8], relocation: &mut Relocation) -> Result<(), Refusal> {
     for round in 0u32.. {
         let margin = match round.checked_sub(EXACT_ROUNDS) {
@@ -284,7 +281,7 @@ fn widen(code: &[u8], relocation: &mut Relocation) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The offset that the 16-bit jump of `event` needs in the rewritten code.
+/// Returns the offset that the 16-bit jump of `event` needs in the rewritten code.
 fn new_offset(code: &[u8], event: &Event, relocation: &Relocation) -> Result<i64, Fault> {
     let fault = |kind| Fault {
         kind,
@@ -299,7 +296,7 @@ fn new_offset(code: &[u8], event: &Event, relocation: &Relocation) -> Result<i64
 /// Real code needs two.
 const EXACT_ROUNDS: u32 = 16;
 
-/// Stops the layout if the code exceeds the limit at `position`.
+/// Refuses the method if the code exceeds the limit at `position`.
 fn too_large(position: NewBci) -> Result<(), Refusal> {
     match position.offset() {
         ..=MAX_CODE_LENGTH => Ok(()),
@@ -307,8 +304,7 @@ fn too_large(position: NewBci) -> Result<(), Refusal> {
     }
 }
 
-/// Moves everything after newly widened jumps, and recomputes the padding of
-/// switches.
+/// Moves the code after newly widened jumps, and computes the padding of switches again.
 fn move_apart(code: &[u8], relocation: &mut Relocation) {
     let mut delta = 0;
     let mut from = 0;

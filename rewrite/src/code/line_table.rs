@@ -8,7 +8,7 @@ use crate::reader::Reader;
 
 const ENTRY: usize = 4;
 
-/// Reads the table: `start_pc` and `line_number` of each entry, in file order.
+/// Reads the table. Returns `start_pc` and `line_number` of each entry, in file order.
 ///
 /// # Errors
 /// When the length of the attribute does not match its count.
@@ -20,8 +20,8 @@ pub fn entries<'a>(reader: Reader<'a>) -> Result<impl Iterator<Item = (Bci, u16)
     }))
 }
 
-/// Appends the relocated table to `out`. A table that began at 0 begins at 0 again. Otherwise a
-/// stack trace through the entry probe would have no line.
+/// Appends the relocated table to `out`. An entry at offset 0 stays at 0. Otherwise a stack trace through the
+/// entry probe would have no line.
 #[inline]
 pub(crate) fn relocate(
     info: &[u8],

@@ -14,14 +14,14 @@ const ENTRY: usize = 10;
 /// One entry of a `LocalVariableTable` or a `LocalVariableTypeTable`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LocalVariable {
-    /// First instruction at which the variable has a value.
+    /// The first instruction at which the variable has a value.
     pub start_pc: Bci,
     /// Length in bytes of the code in which the variable has a value.
     pub length: u16,
     /// Index of the variable's name, a `CONSTANT_Utf8`.
     pub name_index: CpIndex,
-    /// Index of the variable's descriptor; in a `LocalVariableTypeTable`, of its
-    /// signature. Both are a `CONSTANT_Utf8`.
+    /// Index of the variable's descriptor, or in a `LocalVariableTypeTable` of its signature. Both are a
+    /// `CONSTANT_Utf8`.
     pub descriptor_index: CpIndex,
     /// The variable's slot in the frame's array of local variables.
     pub index: u16,
@@ -44,8 +44,7 @@ pub fn entries<'a>(reader: Reader<'a>) -> Result<impl Iterator<Item = LocalVaria
     )
 }
 
-/// The new `start_pc` and `length` of a range of `length` bytes from
-/// `start_pc`, as a debugger's table stores them.
+/// Returns the new `start_pc` and `length` of a range of `length` bytes from `start_pc`, for a debugger's table.
 #[inline]
 pub(crate) fn relocate_range(
     relocation: &Relocation,

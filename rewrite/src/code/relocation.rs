@@ -1,12 +1,10 @@
-//! The relocation map: the new offset of every instruction, and the events that
-//! moved them.
+//! The relocation map: the new offset of every instruction, and the events at which the code changes.
 //!
-//! If a probe was inserted at an instruction, its old offset has several new
-//! ones. A jump to the instruction must lead to the probe before it. A frame that
-//! names a `new` needs the instruction after the probe. A debug table begins at
-//! the method's first byte. [`Relocation`] has one method for each of these
-//! cases. It is also the only place that makes a [`NewBci`] from a [`Bci`], so no
-//! offset can be written without relocating it.
+//! If a probe was inserted at an instruction, the instruction's old offset corresponds to several new ones. A
+//! jump to the instruction must lead to the probe before it. A frame that refers to a `new` needs the offset of
+//! the instruction, after the probe. A debug table begins at the method's first byte. [`Relocation`] has one
+//! method for each of these cases. It is also the only type that makes a [`NewBci`] from a [`Bci`], so no offset
+//! can be written without relocating it.
 
 use std::cell::OnceCell;
 use std::ops::{Add, AddAssign, Range};
@@ -29,21 +27,21 @@ impl NewBci {
     /// Marks the old offsets at which no instruction begins.
     const NOWHERE: NewBci = NewBci(u32::MAX);
 
-    /// The distance in bytes from the first byte of the rewritten code. For the end of the code
-    /// this is the code's length.
+    /// Returns the distance in bytes from the first byte of the rewritten code; at the end of the code, the
+    /// code's length.
     #[inline]
     pub(crate) fn offset(self) -> u32 {
         self.0
     }
 
-    /// The offset that a jump instruction at `from` needs to reach this one.
+    /// Returns the offset that a jump instruction at `from` needs in order to reach `self`.
     #[inline]
     pub(crate) fn jump_offset(self, from: NewBci) -> i64 {
         i64::from(self.0) - i64::from(from.0)
     }
 
-    /// The two bytes of a table's entry. Tables are written only when the code
-    /// is known to be at most 65,535 bytes long.
+    /// Returns the two bytes for an entry of a table. Tables are written only when the code is known to be at
+    /// most 65,535 bytes long.
     #[inline]
     pub(crate) fn to_be_bytes(self) -> [u8; 2] {
         debug_assert!(
@@ -54,7 +52,7 @@ impl NewBci {
         (self.0 as u16).to_be_bytes()
     }
 
-    /// Moves the offset by `delta` bytes, to either side.
+    /// Moves the offset by `delta` bytes, forwards or backwards.
     #[inline]
     pub(crate) fn move_by(&mut self, delta: i32) {
         self.0 = self.0.wrapping_add_signed(delta);
@@ -96,7 +94,7 @@ pub(crate) enum EventKind {
     InsertAfter,
     /// A jump with a 16-bit offset.
     Branch2,
-    /// A jump whose 16-bit offset became one of 32 bits.
+    /// A jump whose 16-bit offset was widened to 32 bits.
     Widened,
     /// A jump with a 32-bit offset.
     Branch4,
@@ -119,9 +117,8 @@ pub(crate) struct Event {
 /// The map from old to new bytecode offsets, and the events in code order.
 #[derive(Debug)]
 pub(crate) struct Relocation {
-    /// For each old offset, the new position: before the probes of the
-    /// instruction there, and after the entry probe. The last element is the end
-    /// of the code.
+    /// For each old offset, the new position: before the probes of the instruction there, but after the entry
+    /// probe. The last element is the end of the code.
     pub(crate) map: Vec<NewBci>,
     pub(crate) events: Vec<Event>,
     /// The end of the entry probe: the position of the first old instruction.
@@ -143,8 +140,7 @@ impl Default for Relocation {
 }
 
 impl Relocation {
-    /// Begins a method whose old code has `code_length` bytes and whose entry
-    /// probe has `entry_len`.
+    /// Begins a method whose old code has `code_length` bytes and whose entry probe has `entry_len` bytes.
     #[inline]
     pub(crate) fn reset(&mut self, code_length: usize, entry_len: u32) {
         self.map.clear();
@@ -173,7 +169,7 @@ impl Relocation {
         self.entry_end != NewBci::START || self.events.iter().any(is_insert)
     }
 
-    /// The end of the rewritten code, where the added handlers begin.
+    /// Returns the end of the rewritten code, where the added handlers begin.
     #[inline]
     pub(crate) fn code_end(&self) -> NewBci {
         self.map.last().copied().unwrap_or(NewBci::START)
@@ -203,8 +199,8 @@ impl Relocation {
         ErrorKind::BadBytecodeOffset(i64::from(bci))
     }
 
-    /// The position of a jump target, handler or frame at `bci`: before the
-    /// probes of that instruction, but after the entry probe, which runs once.
+    /// Returns the position of a jump target, handler or frame at `bci`: before the probes of that instruction,
+    /// but after the entry probe, which runs once.
     #[inline]
     pub(crate) fn target(&self, bci: Bci) -> Result<NewBci, ErrorKind> {
         match self.lookup(bci) {
@@ -213,15 +209,14 @@ impl Relocation {
         }
     }
 
-    /// The new end of a range that ended before `bci`, which may be
-    /// `code_length`.
+    /// Returns the new end of a range that ended before `bci`, which may be `code_length`.
     #[inline]
     pub(crate) fn end(&self, bci: Bci) -> Result<NewBci, ErrorKind> {
         self.lookup(bci).ok_or_else(|| Self::nowhere(bci))
     }
 
-    /// The position of the instruction itself, after its probes: needed for
-    /// the `new` instructions that frames name, and for type annotations.
+    /// Returns the position of the instruction itself, after its probes. Frames that refer to a `new` need it,
+    /// and so do type annotations.
     pub(crate) fn instruction(&self, bci: Bci) -> Result<NewBci, ErrorKind> {
         let mut position = self.target(bci)?;
         let first = self.events.partition_point(|event| event.bci < bci);
@@ -241,9 +236,8 @@ impl Relocation {
         Ok(position)
     }
 
-    /// Returns the new offset for a debug table. 0 stays 0, so that the table covers the entry
-    /// probe. In such a table the JVM accepts an offset inside an instruction; the new offset is
-    /// then inside the same instruction.
+    /// Returns the new offset for a debug table. 0 stays 0, so that the table covers the entry probe. In a debug
+    /// table the JVM accepts an offset inside an instruction; the new offset is then inside the same instruction.
     #[inline]
     pub(crate) fn debug(&self, bci: Bci) -> Result<NewBci, ErrorKind> {
         if bci == Bci::START {
@@ -268,9 +262,9 @@ impl Relocation {
         }
     }
 
-    /// Returns two new offsets for an old offset inside an instruction: the offset that is right if
-    /// the instruction kept its length, and the offset of the instruction's last byte. The padding
-    /// of a switch may have shrunk; the first offset is then after the second.
+    /// Returns two new offsets for an old offset inside an instruction: the offset that is right if the
+    /// instruction kept its length, and the offset of the instruction's last byte. If the padding of a switch has
+    /// shrunk, the first offset may be after the second.
     #[cold]
     fn inside(&self, bci: Bci) -> Result<(NewBci, NewBci), ErrorKind> {
         let starts = self.starts.get_or_init(|| {

@@ -15,7 +15,7 @@ use crate::error::ErrorKind;
 use crate::opcode::{Effect, Opcode};
 use crate::probe::trace::TraceLocals;
 
-/// A method and its code, as far as the simulation needs them.
+/// A method and its code, as the simulation needs them.
 #[derive(Clone, Copy)]
 pub(crate) struct MethodBody<'c, 'a> {
     pub(crate) class: &'c ClassFile<'a>,
@@ -27,7 +27,7 @@ pub(crate) struct MethodBody<'c, 'a> {
     pub(crate) max_locals: u16,
 }
 
-/// The type of the list of a method's arguments in a trace.
+/// The type of the variable in which a traced method keeps the list of its arguments.
 pub(crate) const OBJECT: ClassRef<'static> = ClassRef {
     index: None,
     name: b"java/lang/Object",
@@ -37,9 +37,8 @@ pub(crate) const OBJECT: ClassRef<'static> = ClassRef {
 /// Maximum number of slots of a method's parameters, including `this` (JVMS §4.3.3).
 const MAX_PARAMETER_SLOTS: usize = 255;
 
-/// The types of local variables and operand stack, one element for each slot.
-/// Locals past the end of `locals` are `Top`: a method may declare more locals
-/// than it uses.
+/// The types of local variables and operand stack, one element for each slot. Locals past the end of `locals` are
+/// `Top`, because a method may declare more locals than it uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TypeState<'a> {
     pub(crate) locals: Vec<V<'a>>,
@@ -71,7 +70,7 @@ impl<'a> MethodBody<'_, 'a> {
         V::object(Some(self.class.this_class_index()), self.class.name())
     }
 
-    /// The state at the method's first instruction (JVMS §4.10.1.6).
+    /// Returns the state at the method's first instruction (JVMS §4.10.1.6).
     pub(crate) fn initial(&self) -> Result<TypeState<'a>> {
         let mut state = TypeState::default();
         if self.access_flags & access::STATIC == 0 {
@@ -97,7 +96,7 @@ impl<'a> MethodBody<'_, 'a> {
 }
 
 impl<'a> TypeState<'a> {
-    /// Sets the types of the local variables of a trace, which come after all others.
+    /// Sets the types of the local variables of trace probes, which come after all others.
     pub(crate) fn set_trace(&mut self, locals: TraceLocals) {
         self.locals.resize(usize::from(locals.start), V::Top);
         self.locals.extend([V::Long, V::Top]);
@@ -106,7 +105,7 @@ impl<'a> TypeState<'a> {
         }
     }
 
-    /// The classes among the types for which no constant is known.
+    /// Returns the classes among the types for which no constant is known.
     pub(crate) fn classes(&self) -> impl Iterator<Item = ClassRef<'a>> {
         let slots = self.locals.iter().chain(&self.stack);
         slots.filter_map(|slot| match slot {
@@ -206,7 +205,7 @@ impl<'a> TypeState<'a> {
         }
     }
 
-    /// Applies one instruction. Following jumps is left to the caller.
+    /// Applies one instruction. The caller follows jumps.
     pub(crate) fn step(
         &mut self,
         instruction: &Instruction<'a>,
@@ -228,9 +227,8 @@ impl<'a> TypeState<'a> {
             Effect::StoreN(kind, local) => self.store(kind, u16::from(local), method)?,
             Effect::ArrayElement => {
                 self.pop(1)?;
-                // Data flow forgets the array's type where paths join. An element
-                // of an unknown array is never the uninitialised `this`, so `Top`
-                // suffices.
+                // Data flow forgets the array's type where paths join. An element of an array is never the
+                // uninitialised `this`, so `Top` suffices.
                 let element = self.pop_one()?.element().unwrap_or(V::Top);
                 self.push(element, method)?;
             }
@@ -284,7 +282,7 @@ impl<'a> TypeState<'a> {
         Ok(Step::Ordinary)
     }
 
-    /// Copies the `count` top slots below `below` further slots.
+    /// Copies the `count` top slots, and puts the copies below `below` further slots.
     fn copy_top(&mut self, count: u8, below: u8, method: &MethodBody<'_, 'a>) -> Result<()> {
         if duplicate(&mut self.stack, usize::from(count), usize::from(below)).is_none() {
             return bad("empty");
@@ -295,7 +293,7 @@ impl<'a> TypeState<'a> {
         Ok(())
     }
 
-    /// Calls a method that has `receiver` slots below its arguments.
+    /// Applies the call of a method that has `receiver` slots below its arguments.
     fn invoke(
         &mut self,
         receiver: u8,
@@ -319,7 +317,7 @@ impl<'a> TypeState<'a> {
         Ok(step)
     }
 
-    /// Pushes the uninitialised object of the `new` at `bci`.
+    /// Pushes the uninitialised object that the `new` at `bci` makes.
     fn new_object(&mut self, bci: Bci, method: &MethodBody<'_, 'a>) -> Result<()> {
         let object = V::Uninitialized(bci);
         // An older object of the same instruction would have the same type, so
@@ -332,8 +330,8 @@ impl<'a> TypeState<'a> {
         self.push(object, method)
     }
 
-    /// Replaces the uninitialised `receiver`, whose constructor was called, by
-    /// an object of its class.
+    /// Replaces the uninitialised `receiver`, whose constructor was called, by an object of its class. Applies to
+    /// all its copies.
     fn initialise(&mut self, receiver: V<'a>, method: &MethodBody<'_, 'a>) -> Step {
         match receiver {
             V::UninitializedThis => {
@@ -354,7 +352,7 @@ impl<'a> TypeState<'a> {
     }
 }
 
-/// The class that the operand names.
+/// Returns the class to which the operand refers.
 fn class_constant<'a>(
     instruction: &Instruction<'_>,
     method: &MethodBody<'_, 'a>,
@@ -368,8 +366,7 @@ fn class_constant<'a>(
     })
 }
 
-/// Name and descriptor of the field, method or dynamic constant that the
-/// operand names.
+/// Returns name and descriptor of the field, method or dynamic constant to which the operand refers.
 fn member<'a>(
     instruction: &Instruction<'_>,
     method: &MethodBody<'_, 'a>,
@@ -378,7 +375,7 @@ fn member<'a>(
     member.map_err(|e| e.kind().clone())
 }
 
-/// The type of the value that `ldc`, `ldc_w` or `ldc2_w` pushes.
+/// Returns the type of the value that `ldc`, `ldc_w` or `ldc2_w` pushes.
 fn constant_type<'a>(instruction: &Instruction<'_>, method: &MethodBody<'_, 'a>) -> Result<V<'a>> {
     let constant = method.class.pool().get(instruction.constant());
     Ok(match constant.map_err(|e| e.kind().clone())? {
@@ -398,8 +395,7 @@ fn constant_type<'a>(instruction: &Instruction<'_>, method: &MethodBody<'_, 'a>)
     })
 }
 
-/// The descriptor of the array that `newarray` makes for this `atype` (JVMS
-/// table 6.5.newarray-A).
+/// Returns the descriptor of the array that `newarray` makes for this `atype` (JVMS table 6.5.newarray-A).
 fn primitive_array(atype: u8) -> Option<&'static [u8]> {
     Some(match atype {
         4 => b"[Z",
@@ -419,7 +415,7 @@ fn primitive_array(atype: u8) -> Option<&'static [u8]> {
 fn duplicate<T: Copy>(stack: &mut Vec<T>, count: usize, below: usize) -> Option<()> {
     let at = stack.len().checked_sub(count + below)?;
     for i in 0..count {
-        // Every copy made so far has moved the originals up by one.
+        // Every copy made so far has moved the originals by one slot.
         let copy = *stack.get(at + below + 2 * i)?;
         stack.insert(at + i, copy);
     }

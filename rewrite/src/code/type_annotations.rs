@@ -10,18 +10,17 @@ use crate::cp_index::CpIndex;
 use crate::error::{ErrorKind, Result, Structure};
 use crate::reader::Reader;
 
-/// The part of the code whose type is annotated (JVMS §4.7.20.1).
+/// The place in the code whose type is annotated (JVMS §4.7.20.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// A local or resource variable: `start_pc`, `length` and slot of each
-    /// range in which it has a value.
+    /// A local or resource variable: `start_pc`, `length` in bytes, and slot for each range in which the variable
+    /// has a value.
     LocalVariable(Vec<(Bci, u16, u16)>),
     /// An exception parameter, by the index of its entry in the exception table.
     Catch(u16),
     /// A `new`, `instanceof` or method reference at this offset.
     Offset(Bci),
-    /// A cast at this offset, or a call, and the index of the type in the cast
-    /// or of the type argument.
+    /// A cast or call at this offset, and the index of the type in the cast, or of the type argument in the call.
     TypeArgument(Bci, u8),
 }
 
@@ -30,7 +29,7 @@ pub enum Target {
 pub struct TypeAnnotation<'a> {
     /// `target_type` (JVMS table 4.7.20-B).
     pub target_type: u8,
-    /// The part of the code that contains the type.
+    /// The place in the code where the type is used.
     pub target: Target,
     /// `type_path`: kind and argument index of each step.
     pub path: &'a [u8],
@@ -71,8 +70,8 @@ pub fn entries<'a>(mut reader: Reader<'a>) -> Result<Vec<TypeAnnotation<'a>>> {
     Ok(annotations)
 }
 
-/// Appends the attribute content to `out`, with relocated offsets, and with new
-/// indexes into the exception table, which was relocated with `splits`.
+/// Appends the attribute content to `out`, with relocated offsets. Indexes into the exception table become those
+/// of the table that was relocated with `splits`.
 pub(crate) fn relocate(
     info: &[u8],
     relocation: &Relocation,

@@ -21,10 +21,10 @@ pub(crate) mod tag {
     pub(crate) const UNINITIALIZED: u8 = 8;
 }
 
-/// A class or array type, named without allocating.
+/// A class or array type. Making one allocates nothing.
 #[derive(Clone, Copy, Debug, Eq)]
 pub struct ClassRef<'a> {
-    /// The `CONSTANT_Class` from which the type came, if it came from one.
+    /// The `CONSTANT_Class` from which the type was read, or `None`.
     pub index: Option<CpIndex>,
     /// An internal name, or an array descriptor, in modified UTF-8.
     pub name: &'a [u8],
@@ -38,8 +38,8 @@ impl PartialEq for ClassRef<'_> {
     }
 }
 
-/// The type of a local variable or operand-stack slot. A `long` or `double`
-/// is followed by [`VerificationType::Top`] for its second slot.
+/// The type of a local variable or operand-stack slot. After a `long` or `double`, the second slot is
+/// [`VerificationType::Top`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VerificationType<'a> {
     /// A slot that holds nothing usable.
@@ -68,7 +68,7 @@ pub enum VerificationType<'a> {
 use VerificationType as V;
 
 impl<'a> VerificationType<'a> {
-    /// The type of a value of this field type (JVMS §4.3.2).
+    /// Returns the type of a value of this field type (JVMS §4.3.2); `None` if `field_type` is malformed.
     pub(crate) fn of_field_type(field_type: &'a [u8]) -> Option<Self> {
         Some(match field_type {
             [b'B' | b'C' | b'I' | b'S' | b'Z'] => V::Integer,
@@ -89,7 +89,7 @@ impl<'a> VerificationType<'a> {
         })
     }
 
-    /// The element type of this array type; `None` if it is no array.
+    /// Returns the element type of this array type; `None` if it is not an array type.
     pub(crate) fn element(self) -> Option<Self> {
         match self {
             V::Null => Some(V::Null),
@@ -143,14 +143,13 @@ impl ClassConstants {
         self.added.clear();
     }
 
-    /// Forgets the constants that the pool lost when it was rolled back to
-    /// `count`, its new `constant_pool_count`.
+    /// Forgets the constants that the pool lost when it was rolled back. `count` is the pool's
+    /// `constant_pool_count` after that.
     pub(crate) fn roll_back(&mut self, count: u16) {
         self.added.retain(|_, index| index.0 < count);
     }
 
-    /// Returns the index of a `CONSTANT_Class` for `class`, after appending it to `pool` if there
-    /// is none.
+    /// Returns the index of a `CONSTANT_Class` for `class`. If there is none yet, appends one to `pool`.
     pub(crate) fn index(
         &mut self,
         class: ClassRef<'_>,

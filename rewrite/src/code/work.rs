@@ -2,8 +2,8 @@
 
 use crate::error::ErrorKind;
 
-/// The work that may still be spent on following types in one class. The unit is the work of
-/// reading one verification type.
+/// The work that may still be spent on following types in one class. One unit is the work of reading one
+/// verification type.
 ///
 /// The whole budget corresponds to about a tenth of a second and 30 megabytes. Real classes use a
 /// thousandth of it. Only a class that was made to be slow uses it up.
@@ -12,7 +12,7 @@ pub(crate) struct WorkBudget {
     left: usize,
 }
 
-/// The cost of storing one verification type, compared to reading one.
+/// The cost of storing one verification type, in units of reading one.
 pub(crate) const STORED_TYPE: usize = 32;
 
 impl Default for WorkBudget {

@@ -11,8 +11,8 @@ use crate::outcome::Refusal;
 use crate::probe::ProbeWriter;
 
 impl MethodPlanner {
-    /// Appends `attributes_count` and the relocated attributes of the code to
-    /// `out`, with a `StackMapTable` if the added handlers need one.
+    /// Appends `attributes_count` and the relocated attributes of the code to `out`. Appends a `StackMapTable`,
+    /// too, if the added handlers need one and the code has none.
     pub(super) fn write_attributes(
         &mut self,
         method: &MethodBody<'_, '_>,
@@ -58,7 +58,7 @@ impl MethodPlanner {
     }
 }
 
-/// Appends an attribute whose content `write` appends.
+/// Appends an attribute. `write` appends its content.
 pub(super) fn write_attribute(
     name_index: CpIndex,
     out: &mut Vec<u8>,

@@ -1,9 +1,8 @@
 //! The probes around a constructor's call of another constructor.
 //!
-//! No handler may cover that call, so if it throws, the calling constructor ends without a probe.
-//! But the called constructor can report that an exception leaves it. Both reports contain the key
-//! of the called constructor. By this key the tracker recognises that both constructors ran for the
-//! same object.
+//! No handler may cover that call, so if it throws, the calling constructor ends without a probe. But the called
+//! constructor can report that an exception leaves it. This report and the probe before the call contain the key
+//! of the called constructor. By this key the tracker recognises that both constructors ran for the same object.
 
 use crate::code::Code;
 use crate::code::bci::Bci;
@@ -21,8 +20,7 @@ use crate::probe::timing::EndProbes;
 /// Classes whose constructors never throw, and that very many classes extend.
 const NEVER_THROWING: [&[u8]; 3] = [b"java/lang/Object", b"java/lang/Record", b"java/lang/Enum"];
 
-/// The calls in a constructor that initialise `this`, and the keys that their
-/// probes need.
+/// The calls in a constructor that initialise `this`, and the keys for the probes at these calls.
 pub(super) struct Construction {
     pub(super) runs: Runs,
     /// The calls of other constructors that may throw, each with the key of the
@@ -33,7 +31,7 @@ pub(super) struct Construction {
 }
 
 impl MethodPlanner {
-    /// Follows a constructor to the calls that initialise `this`.
+    /// Finds the calls of a constructor that initialise `this`.
     pub(super) fn construction(
         &mut self,
         method: &MethodBody<'_, '_>,
@@ -63,8 +61,8 @@ impl MethodPlanner {
         })
     }
 
-    /// Writes the probe before each call of another constructor, and returns the probe after such
-    /// calls. The returned probe is empty if there is no such call.
+    /// Writes the probe before each call of another constructor. Returns the probe after such calls, which is
+    /// empty if there is no such call.
     pub(super) fn write_construction(
         &mut self,
         construction: &Construction,
@@ -83,7 +81,7 @@ impl MethodPlanner {
     }
 }
 
-/// The probes that report the end of a method.
+/// Chooses the probes that report the end of a method.
 pub(super) fn end_probes(construction: Option<&Construction>, shape: CallShape) -> EndProbes {
     match (construction, shape) {
         (Some(construction), CallShape::Id) => EndProbes::Constructor {
@@ -94,8 +92,8 @@ pub(super) fn end_probes(construction: Option<&Construction>, shape: CallShape) 
     }
 }
 
-/// The key of a constructor: the FNV-1a hash of class and descriptor, folded to
-/// 16 bits, which `sipush` pushes without a constant. Never 0.
+/// Returns the key of a constructor: the FNV-1a hash of class and descriptor, folded to 16 bits so that `sipush`
+/// pushes it without a constant. It is never 0.
 fn key(class: &[u8], descriptor: &[u8]) -> i16 {
     let mut hash = 0x811c_9dc5_u32;
     for &byte in class.iter().chain(descriptor) {

@@ -21,7 +21,7 @@ use crate::probe::ProbeWriter;
 use crate::reader::Reader;
 
 impl MethodPlanner {
-    /// Computes the type states of the frames of `table`; none without a table.
+    /// Computes the type states of the frames of `table`; none if there is no table.
     pub(super) fn expand_frames<'a>(
         &mut self,
         method: &MethodBody<'_, 'a>,
@@ -38,12 +38,11 @@ impl MethodPlanner {
         expand(frames, &method.initial()?, &mut self.work)
     }
 
-    /// Appends the relocated frames of `table` to `out`, and adds the frames of
-    /// handlers and widened jumps if the VM reads this format in the class's
-    /// version.
+    /// Appends the relocated frames of `table` to `out`. Adds the frames of handlers and widened jumps if the VM
+    /// reads this format in the class's version.
     ///
-    /// A table that the VM does not read may be stale, and there may be several.
-    /// A table that cannot be relocated is copied as it is.
+    /// A table that the VM does not read may be stale, and there may be several. If such a table cannot be
+    /// relocated, it is copied as it is.
     pub(super) fn write_frames(
         &mut self,
         method: &MethodBody<'_, '_>,
@@ -179,8 +178,8 @@ impl MethodPlanner {
         Ok(())
     }
 
-    /// Inserts the frames of the added handlers. Of the method's own locals they hold at most the
-    /// uninitialised `this`; their stack holds the exception.
+    /// Inserts the frames of the added handlers. Of the method's own locals, these frames contain at most the
+    /// uninitialised `this`. Their stack contains the exception.
     fn frames_of_handlers(&mut self, writer: &mut ProbeWriter) -> Result<(), Refusal> {
         if self.blocks.is_empty() {
             return Ok(());
@@ -203,7 +202,7 @@ impl MethodPlanner {
             // The locals of a trace come after those of the method, so this order is that of the slots.
             let locals = [this, start];
             let last = locals.iter().flatten().map(|(local, _)| local).max();
-            // The `long` is one value of the list, so that of the next local follows it.
+            // The `long` is one value of the list, so the value of the next local comes right after it.
             let count = last.map_or(Some(0), |last| last.checked_add(1));
             let count = count.and_then(|count| count.checked_add(values.is_some().into()));
             let count = count.ok_or(ErrorKind::BadFrame("too many values"))?;
@@ -228,8 +227,7 @@ impl MethodPlanner {
     }
 }
 
-/// Inserts a frame with the types of `state` at the old offset `bci`, if the work
-/// budget allows that.
+/// Inserts a frame with the types of `state` at the old offset `bci`. Fails if the work budget is used up.
 fn insert_frame<'a>(
     bci: Bci,
     state: &TypeState<'a>,
@@ -256,8 +254,7 @@ fn class_index(
     Ok(shared.classes.index(class, &mut writer.pool)?)
 }
 
-/// Returns whether execution may continue after the 16-bit jump at `bci`, which is so for a
-/// conditional jump.
+/// Returns whether execution may continue after the 16-bit jump at `bci`. It may after a conditional jump.
 fn falls_through(code: &[u8], bci: Bci) -> bool {
     let opcode = code.get(bci.index()).copied();
     opcode

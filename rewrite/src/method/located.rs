@@ -1,4 +1,4 @@
-//! The attributes of the code being planned, found by name.
+//! Finds the attributes of the code that is being rewritten, by their names.
 
 use crate::class::ClassFile;
 use crate::code::Code;
@@ -11,7 +11,7 @@ use crate::outcome::{Reason, Refusal};
 /// First `major_version` whose `StackMapTable` the JVM reads (JVMS §4.10).
 pub(super) const FIRST_WITH_FRAMES: u16 = 50;
 
-/// The kinds of attributes of `Code`, all of which hold bytecode offsets.
+/// The kinds of attributes of `Code` that are relocated. All of them contain bytecode offsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TableKind {
     LineNumbers,
@@ -34,7 +34,7 @@ fn kind_of(name: &[u8]) -> TableKind {
     }
 }
 
-/// An attribute of the code being planned, by its offset in the class file.
+/// An attribute of the code that is being rewritten, by its place in the class file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LocatedTable {
     pub(super) kind: TableKind,
@@ -46,7 +46,7 @@ pub(super) struct LocatedTable {
 }
 
 impl LocatedTable {
-    /// The content of the attribute.
+    /// Returns the content of the attribute.
     pub(super) fn info<'a>(&self, class: &ClassFile<'a>) -> &'a [u8] {
         class
             .bytes()
@@ -81,7 +81,7 @@ pub(super) fn locate(
                 }
             }
         }
-        // The JVM accepts several attributes of a kind that it does not read.
+        // The JVM accepts several attributes of a kind if it does not read that kind.
         let is_read = kind == TableKind::Frames(FrameFormat::StackMapTable)
             && class.major_version() >= FIRST_WITH_FRAMES;
         if is_read && tables.iter().any(|table| table.kind == kind) {

@@ -1,4 +1,4 @@
-//! Planning one method: its rewritten `Code` attribute, appended to a buffer.
+//! Plans one method: appends its rewritten `Code` attribute to a buffer.
 
 mod attributes;
 mod construction;

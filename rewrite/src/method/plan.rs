@@ -1,5 +1,5 @@
-//! The steps of planning a method, in order: attributes, probes, layout,
-//! handlers, limits, and then the bytes.
+//! The steps of planning a method, in order: find attributes, write probes, lay out the code, add handlers, check
+//! limits, and write the bytes.
 
 use crate::class::{Member, access};
 use crate::code::emit::{snippet_bytes, write_code};
@@ -29,11 +29,11 @@ pub(crate) struct PlannedMethod {
     /// The number of instructions that no added handler covers, in a
     /// constructor; see [`crate::Uncovered`].
     pub(crate) uncovered: u32,
-    /// Set when a probe was inserted.
+    /// True if a probe was inserted.
     pub(crate) inserts: bool,
 }
 
-/// The head of the rewritten `Code` attribute.
+/// The values at the beginning of the rewritten `Code` attribute.
 struct Head {
     max_stack: u16,
     max_locals: u16,
@@ -89,7 +89,7 @@ impl MethodPlanner {
             max_locals: code.max_locals,
         };
         if probes.values {
-            // The parameters are loaded, so they must exist.
+            // The probe loads the parameters, so they must exist.
             method.initial()?;
         }
         let has_handler = probes.timing.is_some() || probes.trace.is_some();
@@ -192,7 +192,7 @@ impl MethodPlanner {
             }
         }
         if let (Some(id), Some(locals)) = (probes.trace, self.trace_locals) {
-            // These probes are inside the others, so that what they measure has the least of them.
+            // These probes are inside the other ones, so that they measure little of those.
             let (options, writer) = (context.options, &mut *context.writer);
             let written = writer.trace(id, locals, signature(member), options)?;
             method_probes.entry = writer.join(method_probes.entry, written.entry);
@@ -207,15 +207,15 @@ impl MethodPlanner {
         Ok(method_probes)
     }
 
-    /// The length in bytes of the rewritten code. It includes the added handlers, each of which
-    /// consists of the probe `thrown` and `athrow`.
+    /// Returns the length in bytes of the rewritten code, including the added handlers. Each of these is the
+    /// probe `thrown` and an `athrow`.
     fn code_length(&self, thrown: Snippet) -> u32 {
         let block_len = u32::from(thrown.len) + 1;
         self.relocation.code_end().offset() + block_len * self.blocks.len() as u32
     }
 
-    /// `max_stack` of the rewritten code. An added handler begins with the
-    /// exception as its only stack slot.
+    /// Returns `max_stack` of the rewritten code. When an added handler begins, the exception is its only stack
+    /// slot.
     fn max_stack(
         &self,
         code: &Code<'_>,
@@ -273,8 +273,9 @@ impl MethodPlanner {
     }
 }
 
-/// The instruction that pushes the receiver of a method at its beginning: null if there is none, or if it is not
-/// initialised yet. The options may ask for the first parameter of a static method instead.
+/// Returns the instruction that pushes the receiver at a method's beginning. It pushes null if the method is
+/// static, or the receiver is not initialised yet. With [`Options::static_parameter`] it pushes the first
+/// parameter of a static method.
 fn receiver(member: &Member<'_, '_>, options: &Options) -> Opcode {
     let is_static = member.access_flags() & access::STATIC != 0;
     let has_reference_first = || matches!(member.descriptor().get(1), Some(b'L' | b'['));
@@ -290,7 +291,8 @@ fn receiver(member: &Member<'_, '_>, options: &Options) -> Opcode {
     }
 }
 
-/// The values of a method at its beginning. A constructor's `this` is not initialised yet.
+/// Returns the values that a method gets and returns. The `this` of a constructor is not initialised yet, so it
+/// is not passed.
 fn signature<'a>(member: &Member<'_, 'a>) -> Signature<'a> {
     let has_this = member.access_flags() & access::STATIC == 0;
     Signature {
@@ -300,8 +302,8 @@ fn signature<'a>(member: &Member<'_, 'a>) -> Signature<'a> {
     }
 }
 
-/// Refuses code that would exceed the limit of class files or, unless the options allow that, the
-/// limit of HotSpot's compilers.
+/// Refuses code that would exceed the limit of class files. Also refuses code above the limit of HotSpot's
+/// compilers, unless the options allow it.
 fn check_length(code: &Code<'_>, code_length: u32, options: &Options) -> Result<(), Reason> {
     if code_length > MAX_CODE_LENGTH {
         return Err(Reason::CodeTooLarge { len: code_length });

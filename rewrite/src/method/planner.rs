@@ -1,5 +1,5 @@
-//! The planner of methods: its buffers, and the constants that the methods of a
-//! class share. Each file beside this one adds a step of planning.
+//! The planner of methods: its buffers, and the constants that the methods of a class share. Each other file of
+//! this folder adds a step of planning.
 
 use crate::code::bci::Bci;
 use crate::code::constructor::Label;
@@ -15,12 +15,11 @@ use crate::probe::ProbeWriter;
 use crate::probe::trace::TraceLocals;
 use crate::selector::Selector;
 
-/// Plans methods. The buffers are kept from method to method.
+/// Plans methods. Its buffers are reused for the next method.
 #[derive(Debug, Default)]
 pub(crate) struct MethodPlanner {
     pub(super) relocation: Relocation,
-    /// The first instructions of the handlers that get a `caught` probe, in code
-    /// order.
+    /// The first instructions of the handlers that get a `caught` probe, in code order.
     pub(super) handler_starts: Vec<Bci>,
     /// The calls of a constructor that initialise `this`, each with the probe
     /// before it.
@@ -38,7 +37,7 @@ pub(crate) struct MethodPlanner {
     /// The added handlers after the code, one for each label.
     pub(super) blocks: Vec<HandlerBlock>,
     pub(super) inserted: InsertedFrames,
-    /// The work left for following types in the methods of the class.
+    /// The work that is left for following types in the methods of the class.
     pub(super) work: WorkBudget,
     /// The constants that methods of the class share.
     pub(super) shared: SharedConstants,
@@ -55,8 +54,7 @@ pub(super) struct CoveredRange {
 /// The code of an added handler: the `thrown` probe, then `athrow`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HandlerBlock {
-    /// The label of the instructions that the handler covers; it determines the
-    /// handler's frame.
+    /// The label of the instructions that the handler covers. The label determines the handler's frame.
     pub(super) label: Label,
     pub(super) start: NewBci,
 }
@@ -70,13 +68,13 @@ pub(super) struct SharedConstants {
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SharedIndexes {
-    /// The name of the attribute.
+    /// The index of the name `StackMapTable`.
     pub(super) stack_map_table: Option<CpIndex>,
     /// The `CONSTANT_Class` of `java.lang.Throwable`.
     pub(super) throwable: Option<CpIndex>,
 }
 
-/// The inputs of planning from the rewriter: options, probes, and the caller's selector.
+/// The inputs of planning: options, the writer of probes, and the caller's selector.
 pub(crate) struct Context<'x> {
     pub(crate) options: &'x Options,
     pub(crate) writer: &'x mut ProbeWriter,
@@ -91,7 +89,7 @@ impl MethodPlanner {
         self.work = WorkBudget::default();
     }
 
-    /// The first attribute of this kind.
+    /// Returns the first attribute of this kind.
     #[inline]
     pub(super) fn table(&self, kind: TableKind) -> Option<LocatedTable> {
         self.tables.iter().copied().find(|table| table.kind == kind)

@@ -20,7 +20,7 @@ pub(super) struct SiteWriter<'x, 'y, 'c, 'a> {
     pub(super) context: &'x mut Context<'y>,
     /// The first local variable after those of the method and of other probes.
     pub(super) first_local: u16,
-    /// The number of local variables that the probes need from there on.
+    /// The number of local variables that the probes need from `first_local` on.
     pub(super) extra_locals: u16,
 }
 

@@ -1,9 +1,8 @@
-//! Probes that count allocations at their site. They do not use the object, so that escape analysis
-//! can still remove it.
+//! Probes that count allocations at the allocating instruction. They do not use the object, so that escape
+//! analysis can still remove it.
 //!
-//! The probes follow the instruction, so an allocation that throws is not counted.
-//! The lengths of an array are copied before the instruction, which consumes
-//! them.
+//! The probes follow the instruction, so an allocation that throws is not counted. The instruction consumes the
+//! lengths of an array, so they are copied before it.
 
 use crate::code::relocation::Snippet;
 use crate::constant_pool::PoolFull;
@@ -42,8 +41,8 @@ impl ProbeWriter {
         self.call(Call::AllocArray, options)
     }
 
-    /// Writes the probe before the creation of an array of several dimensions: it stores the
-    /// lengths in the local variables from `first_local` on.
+    /// Writes the probe before the creation of a multidimensional array: it stores the lengths in the local
+    /// variables from `first_local` on.
     pub(crate) fn keep_lengths(&mut self, dimensions: u8, first_local: u16) -> Snippet {
         let start = self.position();
         let locals = || (0..u16::from(dimensions)).map(|i| first_local + i);
@@ -56,8 +55,8 @@ impl ProbeWriter {
         self.finish(start)
     }
 
-    /// Writes the probe after the creation of an array of several dimensions: `iload length; push
-    /// dimension; push site; allocDimension` for each dimension, from the outermost on.
+    /// Writes the probe after the creation of a multidimensional array: `iload length; push dimension; push site;
+    /// allocDimension` for each dimension, the outermost first.
     pub(crate) fn dimensions_allocated(
         &mut self,
         dimensions: u8,

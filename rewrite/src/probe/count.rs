@@ -1,6 +1,6 @@
-//! The probe that only counts the calls of a method: one call at the method's entry. It has no
-//! handler, no exit and no local variable. So it can be put into constructors, whatever the state
-//! of `this`, and the JIT can inline it together with the method.
+//! The probe that only counts the calls of a method: one call of the tracker at the method's entry. It has no
+//! handler, no exit and no local variable. So constructors can have it, whatever the state of `this`, and the JIT
+//! can inline it together with the method.
 
 use crate::code::relocation::Snippet;
 use crate::constant_pool::PoolFull;

@@ -1,6 +1,5 @@
-//! Probes that pass the object itself, for tools that tag every object. They are
-//! in `Object.<init>`, which every constructor reaches, and after every
-//! instruction that makes an array.
+//! Probes that pass the object itself, for tools that tag every object. They are in `Object.<init>`, which every
+//! constructor finally calls, and after every instruction that makes an array.
 
 use crate::code::relocation::Snippet;
 use crate::constant_pool::PoolFull;

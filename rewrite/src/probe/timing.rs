@@ -6,8 +6,7 @@ use crate::opcode::Opcode;
 use crate::options::{CallShape, Options};
 use crate::probe::writer::{Call, ProbeWriter};
 
-/// The number of operand-stack slots that the arguments of the probe at a
-/// method's end take.
+/// Returns the number of operand-stack slots for the arguments of the probe at a method's end.
 pub(crate) fn argument_slots(options: &Options, end: EndProbes) -> u16 {
     match (options.call_shape, end) {
         (CallShape::Id, EndProbes::Exit) => 1,
@@ -33,13 +32,14 @@ pub(crate) struct TimingProbes {
     pub(crate) exit: Snippet,
     /// The probe in the added handlers, which an exception reaches when it leaves the method.
     pub(crate) thrown: Snippet,
-    /// `None` if the method has no handlers: the probe would cost constants.
+    /// The probe at the beginning of handlers. `None` if the method has no handlers, because the probe would cost
+    /// constants.
     pub(crate) caught: Option<Snippet>,
 }
 
 impl ProbeWriter {
-    /// Writes the probes of the method `id`. `receiver` is the instruction that pushes the
-    /// receiver, if the entry probe is to get it.
+    /// Writes the probes of the method `id`. `receiver` is the instruction that pushes the receiver; `None` if
+    /// the entry probe does not get it.
     #[inline]
     pub(crate) fn timing(
         &mut self,

@@ -1,9 +1,9 @@
-//! The probes that measure each call of a method. The time at the entry stays in a local variable of the method, so the
-//! tracker need not know which calls are under way. Every frame of the method lists that variable.
+//! The probes that measure each call of a method. A local variable of the method keeps the time of the entry, so
+//! the tracker need not know which calls are under way. Every frame of the method lists that variable.
 //!
-//! If the values are wanted, a second variable has the arguments, as a list that the tracker makes at the entry. They
-//! cannot be read at the end: the method may have assigned other values to its parameters, and in a handler the frame
-//! has none of them.
+//! If the values are wanted, a second variable keeps the arguments, as a list that the tracker makes at the
+//! entry. They cannot be read at the end: by then the method may have assigned other values to its parameters,
+//! and in a handler the frame has no parameters.
 
 use crate::code::relocation::Snippet;
 use crate::constant_pool::PoolFull;
@@ -12,12 +12,12 @@ use crate::opcode::Opcode;
 use crate::options::Options;
 use crate::probe::writer::{Call, ProbeWriter};
 
-/// `max_stack` of an added handler: the exception, and the arguments of its probe.
+/// Returns `max_stack` of an added handler: the exception, and the arguments of its probe.
 pub(crate) fn handler_stack(has_values: bool) -> u16 {
     5 + u16::from(has_values)
 }
 
-/// The local variables of the probes. They come after those of the method.
+/// The local variables of the trace probes. They come after the method's own.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TraceLocals {
     /// The time at the method's entry, a `long`.
@@ -27,7 +27,7 @@ pub(crate) struct TraceLocals {
 }
 
 impl TraceLocals {
-    /// The variables of a method that has `max_locals` of its own. `None` if there is no room.
+    /// Returns the variables for a method that has `max_locals` slots of its own; `None` if there is no room.
     pub(crate) fn new(max_locals: u16, has_values: bool) -> Option<TraceLocals> {
         let behind_start = max_locals.checked_add(2)?;
         Some(TraceLocals {
@@ -36,7 +36,7 @@ impl TraceLocals {
         })
     }
 
-    /// The first local variable behind these; `None` if there is none.
+    /// Returns the first local variable after these; `None` if there is none.
     pub(crate) fn end(self) -> Option<u16> {
         match self.values {
             Some(values) => values.checked_add(1),
@@ -45,17 +45,17 @@ impl TraceLocals {
     }
 }
 
-/// The values that a method gets and returns. Its parameters take at most 255 local variables.
+/// The values that a method gets and returns.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Signature<'a> {
     pub(crate) descriptor: &'a [u8],
-    /// True if the first local variable is an initialised `this`, which is a value then.
+    /// True if the first local variable is an initialised `this`, which then belongs to the values.
     pub(crate) passes_this: bool,
-    /// Number of the first parameter's local variable: 1 if there is a `this`.
+    /// The local variable of the first parameter: 1 if there is a `this`, otherwise 0.
     pub(crate) first: u16,
 }
 
-/// The probes of a method.
+/// The trace probes of a method.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TraceProbes {
     pub(crate) entry: Snippet,
@@ -65,7 +65,7 @@ pub(crate) struct TraceProbes {
 }
 
 impl ProbeWriter {
-    /// Writes the probes of the method `id`.
+    /// Writes the trace probes of the method `id`.
     pub(crate) fn trace(
         &mut self,
         id: u32,
@@ -78,7 +78,7 @@ impl ProbeWriter {
             if let Some(values) = locals.values {
                 writer.keep_arguments(signature, values, options)?;
             }
-            // The clock is read last, so that the duration has the least of the probe.
+            // The clock is read last, so that the duration has as little of the probe as possible.
             writer.call(Call::TraceEnter, options)?;
             writer.local(Opcode::Lstore, locals.start);
             Ok::<_, PoolFull>(())
@@ -104,7 +104,7 @@ impl ProbeWriter {
         })
     }
 
-    /// `lload start; push id`, and the first of `calls`, or the second if there are values.
+    /// Writes `lload start; push id`, then the first of `calls`, or the second one if there are values.
     fn end_trace(
         &mut self,
         id: u32,
@@ -118,8 +118,8 @@ impl ProbeWriter {
         self.call(call, options)
     }
 
-    /// Stores a list of the arguments, the first one in front: `load` for each, then `aconst_null`, which is the empty
-    /// list, and from the last one on a call that puts it in front of the list.
+    /// Stores a list of the arguments, with the first argument in front. Loads all arguments and then null, the
+    /// empty list. Then puts the arguments in front of the list by calls, from the last one on.
     fn keep_arguments(
         &mut self,
         signature: Signature<'_>,
@@ -166,7 +166,8 @@ impl ProbeWriter {
     }
 }
 
-/// The instructions that load and copy a value of this field type, and the call that puts it in front of a list.
+/// Returns the instructions that load and copy a value of this field type, and the call that puts the value in
+/// front of a list.
 fn of_type(field_type: &[u8]) -> (Opcode, Opcode, Call) {
     match field_type {
         [b'B' | b'C' | b'I' | b'S' | b'Z'] => (Opcode::Iload, Opcode::Dup, Call::TraceInt),

@@ -1,5 +1,5 @@
-//! The writer of probes: instructions that push arguments and call the tracker,
-//! and the constants that they need.
+//! Writes probes: instructions that push arguments and call the tracker, and the constants that these
+//! instructions need.
 
 use crate::code::relocation::Snippet;
 use crate::constant_pool::{PoolAdditions, PoolFull, PoolMark};
@@ -22,11 +22,11 @@ pub(super) enum Call {
     TraceEnter,
     TraceExit,
     TraceThrown,
-    /// The same with the arguments and the result.
+    /// `traceExit` with the arguments and the result.
     TraceExitWith,
-    /// The same with the arguments.
+    /// `traceThrown` with the arguments.
     TraceThrownWith,
-    /// Puts a value in front of a list of values.
+    /// `traceValue` for `int`: puts a value in front of a list of values.
     TraceInt,
     TraceLong,
     TraceFloat,
@@ -105,25 +105,24 @@ impl Call {
     }
 }
 
-/// The constants that probes refer to. Each is appended to the pool when a probe
-/// first needs it.
+/// The constants to which probes refer. Each is appended to the pool when a probe needs it for the first time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Constants {
     owner: Option<CpIndex>,
     calls: [Option<CpIndex>; CALLS],
-    /// The descriptor of all calls for which [`Call::takes_method`] holds.
+    /// The descriptor of all calls for which [`Call::takes_method`] returns true.
     method_descriptor: Option<CpIndex>,
     class_number: Option<CpIndex>,
 }
 
-/// A state of [`ProbeWriter`] to which it returns if a method is not instrumented.
+/// A state of [`ProbeWriter`] that is restored if a method is not instrumented.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProbeMark {
     pool: PoolMark,
     constants: Constants,
 }
 
-/// Writes injected sequences into a buffer of snippets.
+/// Writes injected instruction sequences into a buffer of snippets.
 #[derive(Debug, Default)]
 pub(crate) struct ProbeWriter {
     pub(crate) snippets: Vec<u8>,
@@ -141,8 +140,8 @@ impl ProbeWriter {
         self.constants = Constants::default();
     }
 
-    /// Begins a method and drops the snippets of the one before. Returns the state
-    /// to roll back to.
+    /// Begins a method and drops the snippets of the previous one. Returns the state to which
+    /// [`roll_back`](ProbeWriter::roll_back) can return.
     #[inline]
     pub(crate) fn begin_method(&mut self) -> ProbeMark {
         self.snippets.clear();
@@ -199,8 +198,8 @@ impl ProbeWriter {
         self.snippets.push(opcode.byte());
     }
 
-    /// Pushes an `int` with the shortest instruction. Only a value that does not fit into 16 bits
-    /// needs a constant.
+    /// Writes the shortest instruction that pushes an `int`. Only a value that does not fit into 16 bits needs a
+    /// constant.
     pub(super) fn push_int(&mut self, value: i32) -> Result<(), PoolFull> {
         match value {
             -1..=5 => {
@@ -237,7 +236,7 @@ impl ProbeWriter {
         }
     }
 
-    /// Pushes the arguments of a call for which [`Call::takes_method`] holds.
+    /// Writes instructions that push the arguments of a call for which [`Call::takes_method`] returns true.
     pub(super) fn push_method(&mut self, id: u32, options: &Options) -> Result<(), PoolFull> {
         self.needs_stack(1);
         if let CallShape::ClassAndMethod { class } = options.call_shape {
@@ -247,7 +246,7 @@ impl ProbeWriter {
         self.push_int(id as i32)
     }
 
-    /// Pushes the class number, whose constant all methods of the class share.
+    /// Writes the instruction that pushes the class number, whose constant all methods of the class share.
     fn push_class_number(&mut self, class: u32) -> Result<(), PoolFull> {
         let value = class as i32;
         if (-32768..=32767).contains(&value) {
@@ -273,7 +272,7 @@ impl ProbeWriter {
         Ok(())
     }
 
-    /// Appends the constants of a call, and returns its `CONSTANT_Methodref`.
+    /// Appends the constants of a call. Returns its `CONSTANT_Methodref`.
     fn append_call(&mut self, call: Call, options: &Options) -> Result<CpIndex, PoolFull> {
         let owner = match self.constants.owner {
             Some(owner) => owner,
@@ -293,7 +292,7 @@ impl ProbeWriter {
         Ok(index)
     }
 
-    /// Loads or stores a local variable.
+    /// Writes the instruction that loads or stores a local variable.
     pub(super) fn local(&mut self, opcode: Opcode, local: u16) {
         match u8::try_from(local) {
             Ok(short_local) => {
@@ -308,7 +307,7 @@ impl ProbeWriter {
         }
     }
 
-    /// Notes that a probe needs `slots` operand-stack slots.
+    /// Records that a probe needs `slots` operand-stack slots.
     pub(super) fn needs_stack(&mut self, slots: u16) {
         self.extra_stack = self.extra_stack.max(slots);
     }

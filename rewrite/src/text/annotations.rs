@@ -16,7 +16,7 @@ use crate::text::printer::{Printer, Stop};
 /// stack from hostile input.
 const MAX_DEPTH: u32 = 64;
 
-/// The name of a `target_type` (JVMS tables 4.7.20-A and 4.7.20-B).
+/// Returns the name of a `target_type` (JVMS tables 4.7.20-A and 4.7.20-B).
 fn target_name(target_type: u8) -> Option<&'static str> {
     Some(match target_type {
         0x00 => "class type parameter",
@@ -193,8 +193,8 @@ impl Printer<'_, '_> {
         Ok(())
     }
 
-    /// Prints the constant of a primitive `element_value`. The type's letter stands before the
-    /// value unless the value shows the type.
+    /// Prints the constant of a primitive `element_value`, after the letter of its type unless the value shows
+    /// the type.
     fn number(&mut self, tag: u8, index: CpIndex) -> Result<(), Stop> {
         match (tag, self.pool().get(index)) {
             (b'Z', Ok(Constant::Integer(0))) => self.write_str("false")?,

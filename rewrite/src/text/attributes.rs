@@ -1,5 +1,4 @@
-//! Attributes as text (JVMS §4.7): name and value on one line, or a line for
-//! each of many values.
+//! Attributes as text (JVMS §4.7): name and value on one line, or a line for each value if there are many.
 
 use std::fmt::{self, Write};
 
@@ -10,9 +9,8 @@ use crate::reader::Reader;
 use crate::text::flags::Flags;
 use crate::text::printer::{Printer, Stop};
 
-/// A function that prints the content of the attribute of this name; the name is printed already.
-/// It returns false for an unknown attribute, and for an attribute that belongs to another
-/// structure.
+/// A function that prints the content of the attribute of this name, after the name was printed. It returns false
+/// for an unknown attribute, and for an attribute that does not belong to the structure that is printed.
 pub(super) type PrintContent<'x, 'a> =
     fn(&mut Printer<'x, 'a>, &[u8], Reader<'a>) -> Result<bool, Stop>;
 
@@ -126,7 +124,7 @@ impl<'x, 'a> Printer<'x, 'a> {
         Ok(true)
     }
 
-    /// Prints a count, and as many values, one per line.
+    /// Prints a count, then that many values, one per line.
     fn list(
         &mut self,
         reader: &mut Reader<'a>,

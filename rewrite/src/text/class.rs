@@ -8,8 +8,8 @@ use crate::modified_utf8::{display, short};
 use crate::text::flags::Flags;
 use crate::text::printer::{Indexes, Printer};
 
-/// Returns whether `filter`, a name or a name with a descriptor, names `method`:
-/// `main` as well as `main([Ljava/lang/String;)V`.
+/// Returns whether `filter` is the name of `method`, with or without its descriptor: `main` or
+/// `main([Ljava/lang/String;)V`.
 pub fn names_method(filter: &str, method: &Member<'_, '_>) -> bool {
     let name = display(method.name()).to_string();
     let descriptor = filter.strip_prefix(&name);
@@ -107,8 +107,8 @@ impl<'a> Printer<'_, 'a> {
     ) -> fmt::Result {
         let (name, descriptor) = (member.name(), member.descriptor());
         let (name, descriptor) = (short(name), short(descriptor));
-        // A method's descriptor begins with a parenthesis, a field's does not, so
-        // a blank separates it from the name.
+        // A method's descriptor begins with a parenthesis. A field's descriptor does not, so a blank separates it
+        // from the name.
         let between = if word == "field" { " " } else { "" };
         self.line(format_args!("{word} {name}{between}{descriptor}"))?;
         let flags = Flags::new(member.access_flags(), words);

@@ -13,7 +13,7 @@ use crate::opcode::Operands;
 use crate::reader::Reader;
 use crate::text::printer::{Indexes, Printer, Stop};
 
-/// The element type of a `newarray` (JVMS table 6.5.newarray-A).
+/// Returns the element type of a `newarray` (JVMS table 6.5.newarray-A).
 fn array_type(code: u8) -> Option<&'static str> {
     Some(match code {
         4 => "boolean",
@@ -28,7 +28,7 @@ fn array_type(code: u8) -> Option<&'static str> {
     })
 }
 
-/// The name of a `frame_type` (JVMS §4.7.4).
+/// Returns the name of a `frame_type` (JVMS §4.7.4).
 fn frame_name(frame_type: u8) -> &'static str {
     match frame_type {
         0..=63 => "same_frame",
@@ -55,7 +55,7 @@ impl<'a> Printer<'_, 'a> {
             printer.line(format_args!(
                 "max_stack {max_stack}, max_locals {max_locals}"
             ))?;
-            // `code_length` has its own line, since it is an offset, which probes change.
+            // `code_length` has its own line, because probes change it like an offset.
             printer.write_str("code_length ")?;
             printer.offset(i64::from(code.len()))?;
             printer.end()?;

@@ -1,5 +1,4 @@
-//! Constants as text: their tags, their own content, and the values of the constants that they
-//! refer to (JVMS §4.4).
+//! Constants as text: their tags, their content, and the values of the constants to which they refer (JVMS §4.4).
 
 use std::fmt::{self, Display, Write};
 
@@ -7,7 +6,7 @@ use crate::constant_pool::{Constant, ConstantPool};
 use crate::cp_index::CpIndex;
 use crate::modified_utf8::{quoted, short};
 
-/// The name of a constant's tag (JVMS table 4.4-A).
+/// Returns the name of a constant's tag (JVMS table 4.4-A).
 pub(super) fn tag_name(constant: &Constant<'_>) -> &'static str {
     match constant {
         Constant::Utf8(_) => "Utf8",
@@ -50,13 +49,14 @@ impl fmt::Display for ReferenceKind {
     }
 }
 
-/// A constant that is printed as its value, with all its indexes resolved.
+/// A constant that prints its value, with all indexes resolved.
 pub(super) struct Resolved<'x, 'a> {
     pool: &'x ConstantPool<'a>,
     index: CpIndex,
 }
 
-/// The value of the constant at `index`. If the index is invalid, the fault in angle brackets.
+/// Returns the value of the constant at `index` for printing. If the index is invalid, the fault is printed in
+/// angle brackets.
 pub(super) fn resolved<'x, 'a>(pool: &'x ConstantPool<'a>, index: CpIndex) -> Resolved<'x, 'a> {
     Resolved { pool, index }
 }
@@ -113,8 +113,7 @@ impl fmt::Display for Resolved<'_, '_> {
             Indexes::MethodHandle(kind, reference) => {
                 write!(f, "{} ", ReferenceKind(kind))?;
                 match self.pool.get(reference) {
-                    // Other constants are not resolved further, since a method
-                    // handle could refer to itself.
+                    // Other constants are not resolved further, because a method handle could refer to itself.
                     Ok(other) => match indexes(&other) {
                         Indexes::Member(class, name_and_type) => {
                             self.member(class, name_and_type, f)
@@ -150,9 +149,9 @@ fn own_value(constant: &Constant<'_>, f: &mut fmt::Formatter<'_>) -> fmt::Result
     }
 }
 
-/// The indexes in a constant. They are indexes into the pool unless stated otherwise.
+/// The indexes in a constant. They are indexes into the pool unless another table is named.
 enum Indexes {
-    /// The constant has its value itself.
+    /// No index: the constant has its value itself.
     None,
     /// A `CONSTANT_Utf8`.
     Text(CpIndex),
@@ -205,8 +204,7 @@ fn indexes(constant: &Constant<'_>) -> Indexes {
     }
 }
 
-/// The content of a constant, with its indexes as numbers. `None` for a constant
-/// that has no index.
+/// Returns the content of a constant, with its indexes as numbers; `None` for a constant that has no index.
 pub(super) fn content(constant: &Constant<'_>) -> Option<String> {
     Some(match indexes(constant) {
         Indexes::None => return None,

@@ -1,9 +1,8 @@
-//! A class as text: the form of `loadhook inspect` and of the golden files.
+//! Prints a class as text, in the form of `loadhook inspect` and of the golden files.
 //!
-//! The text follows the order of the class file and has no times or paths, so
-//! that equal classes have equal texts. Bytecode offsets are absolute, and the
-//! words are those of the Java Virtual Machine Specification. An unreadable part
-//! becomes a line that begins with `error:`, and the rest follows.
+//! The text follows the order of the class file. It has no times or paths, so that equal classes have equal
+//! texts. Bytecode offsets are absolute, and the words are those of the Java Virtual Machine Specification. For
+//! an unreadable part there is a line that begins with `error:`; the text then continues after that part.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -37,8 +36,8 @@ pub use crate::modified_utf8::{Display, display, fnv_1a};
 pub use class::names_method;
 pub use printer::Line;
 
-/// Writes the text of `class` to `out`. With `method`, only the text of the
-/// methods that it names is written, see [`names_method`].
+/// Writes the text of `class` to `out`. If `method` is given, writes only the methods with that name, see
+/// [`names_method`].
 ///
 /// # Errors
 /// When writing to `out` fails. An unreadable part of the class is no error.
@@ -50,9 +49,9 @@ pub fn print(class: &ClassFile<'_>, method: Option<&str>, out: &mut impl Write) 
     Printer::new(class, Indexes::Shown, &mut output).class(method)
 }
 
-/// The text of `class` for comparison with that of another class. It has no
-/// constant pool and no indexes, only the values of constants. Bytecode offsets
-/// are marked, since one added instruction changes all offsets after it.
+/// Returns the text of `class` for comparison with the text of another class. It has no constant pool and no
+/// indexes, only the values of constants. Bytecode offsets are marked, because one added instruction changes all
+/// offsets after it.
 pub fn comparable(class: &ClassFile<'_>, method: Option<&str>) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut output = |line: &Line| {

@@ -1,4 +1,4 @@
-//! The printer of lines, and of the constants and offsets in them.
+//! Prints lines, and the constants and offsets in them.
 
 use std::fmt::{self, Write};
 use std::ops::Range;
@@ -16,26 +16,24 @@ use crate::text::constants;
 pub struct Line {
     /// The line, without its end.
     pub text: String,
-    /// The bytecode offsets in `text`, each by its range in bytes and its value.
-    /// They are the part of a line that changes when code moves.
+    /// The bytecode offsets in `text`, each with its range of bytes in `text` and its value. They are the part of
+    /// a line that changes when code moves.
     pub offsets: Vec<(Range<usize>, i64)>,
-    /// The number, from 1, of the class's `Code` attribute that the line belongs
-    /// to; 0 for none.
+    /// The number of the class's `Code` attribute to which the line belongs, from 1; 0 for no such attribute.
     pub code: usize,
     /// The offset of the instruction that the line shows, if it shows one.
     pub instruction: Option<Bci>,
 }
 
-/// The printing of constant-pool indexes.
+/// Tells whether constant-pool indexes are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Indexes {
     Shown,
-    /// Only the values of the constants are printed, so that two classes can be
-    /// compared.
+    /// Only the values of the constants are printed, so that two classes can be compared.
     Hidden,
 }
 
-/// The reason for which printing a structure ended early.
+/// The reason why printing a structure ended early.
 #[derive(Debug)]
 pub(super) enum Stop {
     /// The structure cannot be read any further.
@@ -56,8 +54,8 @@ impl From<fmt::Error> for Stop {
     }
 }
 
-/// Writes a class line by line. As a [`fmt::Write`] it appends to the current line, which
-/// [`Printer::end`] passes to the output.
+/// Prints a class line by line. As a [`fmt::Write`] it appends to the current line, which [`Printer::end`] passes
+/// to the output.
 pub(super) struct Printer<'x, 'a> {
     pub(super) class: &'x ClassFile<'a>,
     pub(super) indexes: Indexes,
@@ -98,7 +96,7 @@ impl<'x, 'a> Printer<'x, 'a> {
         self.class.pool()
     }
 
-    /// Ends the line.
+    /// Ends the line, and passes it to the output.
     pub(super) fn end(&mut self) -> fmt::Result {
         let end = self.line.text.trim_end_matches(' ').len();
         self.line.text.truncate(end);
@@ -153,8 +151,7 @@ impl<'x, 'a> Printer<'x, 'a> {
         self.line(format_args!("error: {error}"))
     }
 
-    /// Marks the line as that of the instruction at `bci`, and begins it with the
-    /// offset.
+    /// Marks the line as the one of the instruction at `bci`, and begins the line with that offset.
     pub(super) fn instruction(&mut self, bci: Bci) -> fmt::Result {
         self.line.instruction = Some(bci);
         let text = bci.to_string();

@@ -37,7 +37,7 @@ const NAMES: [&str; 18] = [
     "Signature",
 ];
 
-/// The index of the constant with this name. The names are the first constants of the pool.
+/// Returns the index of the constant with this name. The names are the first constants of the pool.
 fn n(name: &str) -> u16 {
     NAMES
         .iter()
@@ -80,7 +80,7 @@ fn attribute(name: &str, info: Vec<u8>) -> Vec<u8> {
     bytes!(u2: n(name), u4: info.len() as u32, raw: info)
 }
 
-/// A class of one field and one method with `code` and its tables.
+/// Returns a class with one field and one method, which has `code` and its tables.
 fn class_of(code: &[u8], code_attributes: &[Vec<u8>]) -> Vec<u8> {
     let handlers = bytes!(u2: 1, u2: 0, u2: 1, u2: 2, u2: SUPER);
     let code = bytes!(
@@ -107,7 +107,7 @@ fn class_of(code: &[u8], code_attributes: &[Vec<u8>]) -> Vec<u8> {
     )
 }
 
-/// A class with one of each construct.
+/// Returns a class with one of each construct.
 fn class() -> Vec<u8> {
     let code = bytes!(
         raw: [0xa7, 0, 3], // 0: goto 3

@@ -3,6 +3,7 @@ package loadhook;
 /**
  * A tree that also counts allocations. Below each node that allocated, each of
  * its allocation sites has a leaf.
+ *
  * A leaf's row has the same words as a node's row, but some have other meanings: LAST is the node above, NEXT is
  * {@link #LEAF}, and WORK never contains a running call. In a leaf's times, ALL is the number of bytes if the
  * site allocates arrays. For objects the bytes follow from their number. The words LAST and NEXT of other nodes

@@ -124,6 +124,7 @@ final class Calibration {
     /**
      * Runs probes on a scratch path, which takes the current thread's slot in the cache. Returns the nanoseconds
      * of a batch.
+     *
      * The current thread is marked as the reader of a snapshot. So if another thread takes the slot
      * meanwhile, the probes do nothing. Without the mark they would count as calls of the program.
      */

@@ -8,7 +8,7 @@ import java.lang.reflect.Field;
  */
 abstract class JavaUnsafe {
     /**
-     * The method in {@code sun.misc} throws a SecurityException unless the
+     * Returns the instance. The method in {@code sun.misc} throws a SecurityException unless the
      * caller is a class of the JDK.
      */
     static JavaUnsafe getUnsafe() {

@@ -64,7 +64,7 @@ final class Timing {
     }
 
     /**
-     * The period of the next block, a power of two.
+     * Returns the period of the next block, a power of two.
      *
      * Two clock readings and the bookkeeping take about 100 ns. For a node's first timed calls, the
      * limits keep that below 3 % of the calls' durations, or below 1 ns for each call. The more

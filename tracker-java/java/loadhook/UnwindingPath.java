@@ -105,7 +105,8 @@ class UnwindingPath extends PathState {
 
     /**
      * Gives the time since the last processed tick to the nodes that were on
-     * Gives the time since the last processed tick to the nodes that were on top of the path at each tick.
+     * top of the path at each tick.
+     *
      * Each frame contains the last tick before its beginning. At a tick, the
      * top frame is the uppermost of those that began before it. That frame is
      * still on the path, because the end of every frame first calls this
