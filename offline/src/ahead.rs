@@ -13,8 +13,8 @@ use crate::zip::{Archive, Entry};
 use crate::{BATCH, Error, Offline, is_class};
 use loadhook_text::printable_bytes;
 
-/// Index of the packages in several archives, which class loaders up to JDK 17 use. An index
-/// without the tracker's package hides the tracker. Without an index, class loading works, only
+/// Index of the packages in several archives, which class loaders up to JDK 17 use. If the index lacks the
+/// tracker's package, class loaders do not find the tracker. Without an index, class loading works, only slower.
 /// slower.
 pub(crate) const INDEX: &str = "META-INF/INDEX.LIST";
 
@@ -29,9 +29,8 @@ pub(crate) struct Ahead {
 }
 
 impl Offline<'_> {
-    /// Forecasts the changes, reading no more classes than needed. If the description of a module
-    /// cannot be read, the module's classes stay as they are: the module could not be made to read
-    /// the tracker.
+    /// Forecasts the changes, and reads no more classes than needed. If the description of a module cannot be
+    /// read, the module's classes stay as they are, because the module could not be changed to read the tracker.
     pub(crate) fn look_ahead<R: ReaderAt + Sync>(
         &mut self,
         name: &str,
@@ -69,8 +68,7 @@ impl Offline<'_> {
         let classes: Vec<(&Entry, &str)> = all()
             .filter(|(_, name)| is_class(name) && !is_module_info(name))
             .collect();
-        // The forecast uses a copy of the budget, because the classes are unpacked again later, and
-        // count then.
+        // The forecast uses a copy of the budget. The classes are unpacked again later, and then count.
         let mut budget = self.budget.clone();
         for (entry, _) in &classes {
             budget.take(self.unpacked(entry), name)?;

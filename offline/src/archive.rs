@@ -17,7 +17,7 @@ use crate::zip::{Archive, DEFLATED, Entry, Output, Packed, Spool};
 use crate::{BATCH, Error, Offline, is_archive, is_class};
 use loadhook_text::printable_bytes;
 
-/// Depth to which nested archives are rewritten. Libraries of an application are at depth two.
+/// Maximum depth at which nested archives are rewritten. Libraries of an application are at depth two.
 const DEEPEST: u32 = 4;
 
 /// The treatment of an entry.
@@ -31,12 +31,12 @@ enum Step {
     Drop,
 }
 
-/// An entry's number and name, and its treatment.
+/// An entry's number in the directory, its name, and its treatment.
 type Planned<'n> = (usize, &'n str, Step);
 
 impl Offline<'_> {
-    /// Rewrites an archive of `len` bytes into `out`; messages use `name`. Returns whether any
-    /// class changed. If none changed, the caller discards the content of `out`.
+    /// Rewrites an archive of `len` bytes into `out`. `name` names the archive in messages. Returns whether any
+    /// class changed. If no class changed, the caller discards the content of `out`.
     ///
     /// # Errors
     /// See [`Error`]; `out` is then incomplete.
@@ -224,7 +224,7 @@ impl Offline<'_> {
             .collect())
     }
 
-    /// Rewrites a nested archive; `None` if it stays as it was.
+    /// Rewrites a nested archive. Returns `None` if it stays unchanged.
     fn inside<R: ReaderAt + Sync, W>(
         &mut self,
         job: &Job<'_, R, W>,
@@ -285,8 +285,8 @@ impl Offline<'_> {
         let root = module_root(name);
         let is_rewritten = || job.ahead.modules.contains(root);
         let needs_ours = job.units.module(root, is_rewritten).is_some();
-        // A description that the tracker does not need may change, too: its hashes of other modules
-        // may have become wrong, see `module_info`. A signature that is kept forbids this.
+        // A description that needs no tracker may change, too: its hashes of other modules may have become wrong,
+        // see `module_info`. A signature that is kept forbids this.
         let is_free = !job.is_signed || self.plan.strip_signatures;
         if !needs_ours && (self.plan.tracker == Tracker::None || !is_free) {
             return Ok(None);
@@ -398,7 +398,7 @@ impl Offline<'_> {
     }
 }
 
-/// An archive being rewritten.
+/// The state of rewriting one archive.
 struct Job<'a, R, W> {
     archive: &'a Archive<R>,
     name: &'a str,
@@ -410,7 +410,7 @@ struct Job<'a, R, W> {
     output: Output<W>,
     depth: u32,
     changed: bool,
-    /// Fault of the manifest, which keeps the archive from being changed.
+    /// The fault because of which the manifest cannot be read. It keeps the archive from being changed.
     unreadable_manifest: Option<Error>,
 }
 

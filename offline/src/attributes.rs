@@ -20,7 +20,7 @@ pub(crate) struct Attributes {
 }
 
 impl Attributes {
-    /// Reads the attributes of a file or folder; links are followed.
+    /// Reads the attributes of a file or folder. If the path is a link, reads those of the link's target.
     pub(crate) fn of(path: &Path) -> io::Result<Attributes> {
         let metadata = fs::metadata(path)?;
         // Some file systems have no extended attributes.
@@ -35,8 +35,8 @@ impl Attributes {
         })
     }
 
-    /// Copies everything but the times to another file. Owner and extended attributes are copied as
-    /// far as the process is permitted to. Returns whether the other file then has the same owner.
+    /// Copies everything but the times to another file. Owner and extended attributes are copied as far as the
+    /// process is permitted to. Returns whether the other file then has the original's owner.
     pub(crate) fn give(&self, file: &File) -> io::Result<bool> {
         // The owner comes first, because changing it clears set-user-id bits.
         let now = self.give_owner(file)?;
@@ -113,13 +113,13 @@ impl FileState {
         Ok(metadata.as_ref().map(FileState::new))
     }
 
-    /// Returns whether both are states of one file.
+    /// Returns whether both are states of the same file.
     pub(crate) fn is_same_file(&self, other: &FileState) -> bool {
         (self.device, self.inode) == (other.device, other.inode)
     }
 }
 
-/// Turns "not found" into `None`: other programs may work in the same folder.
+/// Turns "not found" into `None`, because other programs may delete files in the same folder.
 pub(crate) fn unless_gone<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

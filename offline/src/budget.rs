@@ -1,18 +1,18 @@
-//! Limit of the bytes that an archive may unpack to: a small archive could
-//! otherwise take all time, memory or disk.
+//! Limits the bytes to which an archive may unpack. A small archive could otherwise take all time, memory or
+//! disk.
 
 use crate::Error;
 
-/// Maximum ratio of unpacked to packed bytes. Useful archives stay far below: classes are packed to
-/// a half or a third.
+/// Maximum ratio of unpacked to packed bytes. Useful archives stay far below this ratio: packed classes have a
+/// half or a third of their size.
 const MOST_RATIO: u64 = 100;
-/// Number of bytes that even a small archive may unpack to.
+/// Number of bytes to which even a small archive may unpack.
 const LEAST: u64 = 1 << 30;
-/// Number of bytes that count for each nested archive and for each root with a rewritten class,
-/// because the tracker is added to the root.
+/// Number of bytes taken from the budget for each nested archive, and for each class path root with a rewritten
+/// class. They stand for the tracker, which is added to such a root.
 pub(crate) const ROOT: u64 = 256 << 10;
 
-/// Number of bytes that an archive may still unpack to.
+/// Number of bytes to which an archive may still unpack.
 #[derive(Clone, Debug)]
 pub(crate) struct Budget {
     most: u64,
@@ -20,12 +20,12 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// Returns the budget of files that are not in an archive.
+    /// Returns the budget for files that are not in an archive.
     pub(crate) fn unlimited() -> Budget {
         Budget::new(u64::MAX)
     }
 
-    /// Returns the default budget of an archive of `len` bytes.
+    /// Returns the default budget for an archive of `len` bytes.
     pub(crate) fn usual(len: u64) -> Budget {
         Budget::new(len.saturating_mul(MOST_RATIO).max(LEAST))
     }

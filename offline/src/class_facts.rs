@@ -5,7 +5,7 @@ use loadhook_rewrite::code::Code;
 use loadhook_rewrite::constant_pool::Constant;
 use loadhook_rewrite::opcode::Opcode;
 
-/// The package of the tracker's classes; the packages of parts are below it.
+/// The package of the tracker's classes. The packages of parts are inside it.
 const PACKAGE: &[u8] = b"loadhook/";
 
 /// The agent's tracker, under its name in the boot loader.
@@ -18,7 +18,7 @@ pub(crate) struct Facts {
     pub(crate) name: Vec<u8>,
     /// The numbers of method ids and site ids that the class takes.
     pub(crate) ids: Ids,
-    /// The approximate number of bytes of the class's symbols.
+    /// The approximate number of bytes that the class adds to the symbols of its unit.
     pub(crate) symbols: u64,
     /// The relation of the class to trackers.
     pub(crate) tracker_use: TrackerUse,
@@ -35,7 +35,7 @@ pub(crate) enum TrackerUse {
     Tracker,
 }
 
-/// A number of method ids and a number of site ids; or the first ids of two ranges.
+/// Numbers of method ids and of site ids, or the first ids of two ranges.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ids {
     pub(crate) methods: u32,
@@ -53,7 +53,7 @@ impl Ids {
 }
 
 impl Facts {
-    /// Reads the facts from a class file. Allocation sites are counted only if `with_sites` is set.
+    /// Reads the facts from a class file. Counts allocation sites only if `with_sites` is true.
     pub(crate) fn read(bytes: &[u8], with_sites: bool) -> Result<Facts, loadhook_rewrite::Error> {
         let class = ClassFile::parse(bytes)?;
         let codes = class.methods().filter(|_| with_sites);
@@ -92,7 +92,7 @@ fn tracker_use(class: &ClassFile<'_>) -> TrackerUse {
     }
 }
 
-/// Counts the instructions of a method that allocate.
+/// Counts the instructions of a method that allocate objects or arrays.
 fn sites(code: &Code<'_>) -> u32 {
     use Opcode::{Anewarray, Multianewarray, New, Newarray};
     let instructions = code.instructions().map_while(Result::ok);

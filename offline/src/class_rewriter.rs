@@ -11,7 +11,7 @@ use crate::plan::{Plan, Tracker};
 use crate::symbols;
 use crate::tally::{Detail, Identified, Tally};
 
-/// A rewriter of classes by one plan.
+/// Rewrites classes by one plan.
 pub(crate) struct ClassRewriter<'p> {
     plan: &'p Plan,
     detail: Detail,
@@ -21,14 +21,13 @@ pub(crate) struct ClassRewriter<'p> {
 /// The result for one class.
 #[derive(Debug)]
 pub(crate) struct RewrittenClass {
-    /// The new class; `None` if the class stays as it was, or if the caller has already taken the
-    /// bytes.
+    /// The new class. `None` if the class stays unchanged, or if the caller has already taken the bytes.
     pub(crate) bytes: Option<Vec<u8>>,
     /// True if the class changed.
     pub(crate) is_rewritten: bool,
     /// The class's lines in the symbols of its unit.
     pub(crate) symbols: String,
-    /// Numbers of methods without probes, by reason.
+    /// Numbers of methods without probes, by the reason.
     pub(crate) not_instrumented: BTreeMap<&'static str, u64>,
     /// Counts and names for the summary.
     pub(crate) tally: Tally,
@@ -48,8 +47,8 @@ impl<'p> ClassRewriter<'p> {
         Facts::read(bytes, self.plan.selection.allocations)
     }
 
-    /// Rewrites a class; messages use `name`. `owner` is the internal name of the class that the
-    /// probes call, `first` the first ids.
+    /// Rewrites a class. `name` names the class in messages, `owner` is the internal name of the class that the
+    /// probes call, and `first` has the first ids.
     ///
     /// # Errors
     /// When the bytes are not a class file.
@@ -93,7 +92,7 @@ impl<'p> ClassRewriter<'p> {
         Ok(rewritten)
     }
 
-    /// Returns whether a class of these facts would change.
+    /// Returns whether a class with these facts would change.
     pub(crate) fn rewrites(&self, bytes: &[u8], facts: &Facts) -> bool {
         facts.tracker_use == TrackerUse::Fresh
             && self
@@ -108,7 +107,7 @@ impl<'p> ClassRewriter<'p> {
 }
 
 impl RewrittenClass {
-    /// Counts the methods of a class; messages use `name`.
+    /// Counts the methods of a class. `name` names the class in messages.
     fn count(&mut self, name: &str, class: &ClassFile<'_>, result: &Instrumented<Vec<u8>>) {
         let methods: Vec<Member<'_, '_>> = class.methods().collect();
         let method_name = |index: u16| {
@@ -157,7 +156,7 @@ fn shown(method: &Member<'_, '_>) -> String {
 /// The ids that the methods and sites of one class get, and the names for these ids.
 struct ClassIds {
     first: Ids,
-    /// True if the project's tracker is used, which needs the names of methods.
+    /// True if probes call Loadhook's own tracker, which needs the names of methods.
     needs_symbols: bool,
     /// The symbols of the methods with ids, one after the other.
     symbols: String,

@@ -33,7 +33,7 @@ pub enum Error {
         /// The limit in bytes.
         most: u64,
     },
-    /// A file or entry cannot be read, and it is required, or the plan is strict.
+    /// A file or entry cannot be read, although it is required or the plan is strict.
     #[error("{0}")]
     Unreadable(String),
     /// A file that was given as a class is not a class file.

@@ -1,4 +1,4 @@
-//! Rewriting the classes and archives of a folder.
+//! Rewrites the classes and archives of a folder.
 
 use std::borrow::Cow;
 use std::fs::{self, File};
@@ -76,9 +76,8 @@ impl Offline<'_> {
         }
     }
 
-    /// Rewrites the classes and archives among `files` below `from` into a folder
-    /// that is to become `to`, which may be `from`. Nothing is written if `to` is
-    /// `None`.
+    /// Rewrites the classes and archives among `files` below `from` into a folder that will become `to`, which
+    /// may be `from`. Nothing is written if `to` is `None`.
     ///
     /// # Errors
     /// See [`Error`].
@@ -99,7 +98,7 @@ impl Offline<'_> {
         Ok(Some(new))
     }
 
-    /// Writes the files that the rewriting changes.
+    /// Writes the files that change when they are rewritten.
     fn changes(&mut self, from: &Path, files: &[Found], to: Option<&Path>) -> Result<(), Error> {
         let names: Vec<Cow<'_, str>> = files.iter().map(Found::name).collect();
         let content = self.fingerprint(from, files)?;
@@ -284,7 +283,7 @@ fn keep(written: NamedTempFile, to: &Path) -> Result<(), Error> {
     // Without this call, the new name may have no data after a crash of the
     // machine.
     written.as_file().sync_data()?;
-    // If `to` is a link, the file that it leads to is replaced.
+    // If `to` is a link, the file to which the link leads is replaced.
     let to = fs::canonicalize(to).unwrap_or_else(|_| to.to_owned());
     written
         .persist(&to)
@@ -307,7 +306,7 @@ fn write(to: &Path, content: &[u8], like: Option<&Path>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns whether both paths are one existing file or folder.
+/// Returns whether both paths lead to the same existing file or folder.
 fn is_same(a: &Path, b: &Path) -> bool {
     fs::canonicalize(a).is_ok_and(|a| fs::canonicalize(b).is_ok_and(|b| a == b))
 }

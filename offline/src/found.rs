@@ -16,7 +16,7 @@ pub struct Found {
 }
 
 impl Found {
-    /// Returns the file's size when the file was found, in bytes.
+    /// Returns the file's size in bytes at the time when the file was found.
     pub fn bytes(&self) -> u64 {
         self.state.len
     }
@@ -33,9 +33,8 @@ impl Found {
     }
 }
 
-/// Finds the files below a folder, in the order of their paths. Links are not followed. `left_out`
-/// is called with each link that leads out of the folder, and with each pipe, socket or device:
-/// these are not rewritten.
+/// Finds the files below a folder, in the order of their paths. Links are not followed. Calls `left_out` with
+/// each link that leads out of the folder, and with each pipe, socket or device, because these are not rewritten.
 ///
 /// # Errors
 /// When a folder cannot be read.

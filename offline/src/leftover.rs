@@ -13,11 +13,11 @@ use crate::error::at;
 /// Permissions with which the owner can read and change a folder.
 const OPEN: u32 = 0o700;
 
-/// Number of attempts to empty the old folder: a program that works in it may add
-/// one file after the other.
+/// Number of attempts to empty the old folder. A program that works in the folder may add one file after the
+/// other.
 const MOST_PASSES: u32 = 10;
 
-/// A file of the old folder, and its relation to the file of that name in the new one.
+/// A file of the old folder, and how it relates to the file of the same name in the new folder.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
     /// The state of the old file when it was read, or linked into the new folder.

@@ -1,9 +1,9 @@
 //! Rewrites Java classes on disk: class files, folders and archives, nested
 //! archives included. Rewritten programs count their calls without an agent.
 //!
-//! Everything but rewritten classes stays as it was, byte for byte; an archive
-//! keeps its entries' order, names, times, comments and packing. The output
-//! depends only on the input and the [`Plan`], not on the number of threads.
+//! Everything but rewritten classes stays as it was, byte for byte. An archive keeps its entries' order, names,
+//! times, comments and packing. The output depends only on the input and the [`Plan`], not on the number of
+//! threads.
 //!
 //! A *unit* is the content of one class path entry or module. With [`Tracker::Embed`] each unit
 //! gets the classes of the tracker, symbols, and a *part*: the class that the unit's probes call.
@@ -58,9 +58,9 @@ const MOST_SYMBOLS: u64 = 64 << 20;
 /// Progress of a rewriting. Other threads can read it, and can stop the rewriting.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// Number of bytes of the inputs that are done.
+    /// Number of bytes of the inputs that were processed.
     pub done: AtomicU64,
-    /// Set it to end the rewriting with [`Error::Interrupted`].
+    /// Set it to true to end the rewriting with [`Error::Interrupted`].
     pub stop: Arc<AtomicBool>,
 }
 
@@ -78,20 +78,20 @@ impl Progress {
     }
 }
 
-/// A rewriter of inputs, one after the other.
+/// Rewrites inputs, one after the other.
 pub struct Offline<'a> {
     plan: &'a Plan,
     rewriter: ClassRewriter<'a>,
     progress: &'a Progress,
-    /// The next ids for classes whose probes call no part. No base is added to these ids, so they
-    /// must be unique in all inputs.
+    /// The next ids for classes whose probes call no part. No base is added to these ids, so they must be unique
+    /// over all inputs.
     outside: Ids,
     budget: Budget,
     tally: Tally,
 }
 
 impl<'a> Offline<'a> {
-    /// Makes a rewriter for this plan; `detail` selects what the tally lists.
+    /// Makes a rewriter for this plan. `detail` selects the lists in the tally.
     pub fn new(plan: &'a Plan, detail: Detail, progress: &'a Progress) -> Self {
         Offline {
             plan,
@@ -103,7 +103,7 @@ impl<'a> Offline<'a> {
         }
     }
 
-    /// Returns the counts of everything so far.
+    /// Returns the counts over everything that was rewritten so far.
     pub fn tally(&self) -> &Tally {
         &self.tally
     }
@@ -113,11 +113,11 @@ impl<'a> Offline<'a> {
         self.rewriter.unmatched()
     }
 
-    /// Rewrites a class that is in no folder or archive; `None` if the class stays as it is. The
-    /// plan's tracker must be [`Tracker::None`].
+    /// Rewrites a class that is in no folder or archive. Returns `None` if the class stays unchanged. The plan's
+    /// tracker must be [`Tracker::None`].
     ///
     /// # Errors
-    /// When `bytes` is not a class file, or the class carries probes already.
+    /// When `bytes` is not a class file, or the class has probes already.
     pub fn class(&mut self, name: &str, bytes: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         let facts = self.rewriter.facts(bytes).map_err(Error::NoClass)?;
         if !self.is_fresh(name, &facts)? {
@@ -133,7 +133,7 @@ impl<'a> Offline<'a> {
         Ok(done.bytes)
     }
 
-    /// Returns whether a class may get probes. Counts the class in the tally if not.
+    /// Returns whether a class may get probes. If not, counts the class in the tally.
     fn is_fresh(&mut self, name: &str, facts: &Facts) -> Result<bool, Error> {
         match facts.tracker_use {
             TrackerUse::Fresh => return Ok(true),
@@ -146,8 +146,8 @@ impl<'a> Offline<'a> {
         Ok(false)
     }
 
-    /// Assigns ids to the class at `path`, and the class that its probes call; `None` if the class
-    /// stays as it is. Messages call the class `name`.
+    /// Assigns to the class at `path` its ids and the class that its probes call. Returns `None` if the class
+    /// stays unchanged. Messages call the class `name`.
     fn assign(
         &mut self,
         units: &mut Units,
@@ -180,9 +180,8 @@ impl<'a> Offline<'a> {
         Ok(assignment)
     }
 
-    /// Rewrites classes of one archive or folder in parallel. The name of a class is its path in
-    /// the archive or folder; messages put `prefix` before the name. The result is `None` for each
-    /// class that stays as it is.
+    /// Rewrites classes of one archive or folder in parallel. The name of a class is its path in the archive or
+    /// folder; messages put `prefix` before the name. The result has `None` for each class that stays unchanged.
     fn classes(
         &mut self,
         units: &mut Units,

@@ -1,4 +1,4 @@
-//! Adds a package, or a required module, to a module's description.
+//! Adds a package, or a required module, to the description of a module (JVMS §4.7.25).
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ const CLASS: u8 = 7;
 const MODULE: u8 = 19;
 const PACKAGE: u8 = 20;
 
-/// The first version of class files with modules.
+/// The first `major_version` of class files with modules.
 const JAVA_9: u16 = 53;
 const ACC_MODULE: u16 = 0x8000;
 /// Flags of required modules (JVMS §4.7.25): `ACC_MANDATED` and
@@ -21,7 +21,7 @@ const ACC_MODULE: u16 = 0x8000;
 const MANDATED: u16 = 0x8000;
 const STATIC_PHASE: u16 = 0x0040;
 
-/// A reason why a description cannot be changed.
+/// The reason why a description cannot be changed.
 #[derive(Debug, Error)]
 pub(crate) enum Unchangeable {
     #[error(transparent)]
@@ -34,7 +34,7 @@ pub(crate) enum Unchangeable {
 /// name.
 const ADDED: u16 = 4;
 
-/// The changes to its module's description that a part needs.
+/// The changes that a part needs in the description of its module.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Needs<'a> {
     /// The part's package, with slashes. The module has contained it since the part was added.
@@ -94,8 +94,8 @@ pub(crate) fn of_tracker(module: &str, package: &str) -> Vec<u8> {
     out
 }
 
-/// Adds the requirements of a part, if there is one, to a description. Requirements that the
-/// description already meets are not added, because nothing may be listed twice.
+/// Adds the requirements of a part, if there is one, to a description. Requirements that the description meets
+/// already are not added, because nothing may be listed twice.
 ///
 /// The package of an embedded tracker is exported, because the archives of a class loader share one
 /// tracker. The list of packages is optional (JVMS §4.7.26). If the description has this list, it
@@ -151,9 +151,8 @@ pub(crate) fn changed(bytes: &[u8], needs: Option<Needs<'_>>) -> Result<Vec<u8>,
             (tag, name) => constants.named(tag, name),
         };
         let mut entry = constant.to_be_bytes().to_vec();
-        // The zeros that follow are the flags and the version of a `requires`. For an `exports`
-        // they are the flags and the number of modules: an export to no named module is an export
-        // to all.
+        // For a `requires`, the zeros are the flags and the version. For an `exports`, they are the flags and the
+        // number of modules: an export to no named module is an export to all.
         entry.resize(table.least(), 0);
         // The new row is inserted before the others, after the count of rows.
         let count_at = reader.offset();
@@ -172,8 +171,8 @@ pub(crate) fn changed(bytes: &[u8], needs: Option<Needs<'_>>) -> Result<Vec<u8>,
     Ok(out)
 }
 
-/// A table that may get an entry. Each table begins with its count, and each entry
-/// with a constant.
+/// A table of the `Module` or `ModulePackages` attribute to which an entry may be added. A table begins with its
+/// number of entries, an entry with a constant-pool index.
 #[derive(Clone, Copy)]
 enum Table {
     Packages,
@@ -182,7 +181,7 @@ enum Table {
 }
 
 impl Table {
-    /// Returns the length of the table's shortest entry.
+    /// Returns the length of the table's shortest entry in bytes.
     fn least(self) -> usize {
         match self {
             Table::Packages => 2,
@@ -222,14 +221,14 @@ fn put2(bytes: &mut [u8], at: usize, value: u16) {
     bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
 }
 
-/// Constants to append to the pool.
+/// Constants to append to the constant pool.
 struct Constants {
     next: u16,
     bytes: Vec<u8>,
 }
 
 impl Constants {
-    /// Adds a constant that consists of a name.
+    /// Adds a constant that consists of the index of a name. Returns its index.
     fn named(&mut self, tag: u8, name: &str) -> u16 {
         let name = self.utf8(name);
         self.bytes.push(tag);
@@ -264,8 +263,7 @@ mod tests {
                 changed(&once, needs("loadhook/a1")).expect("the description can be changed");
             assert!(once == twice, "{tracker:?}");
         }
-        // A second part needs one more package, but its tracker is readable or
-        // exported already.
+        // A second part needs one more package, but its tracker is already readable or exported.
         let needs = |package| {
             let tracker = TrackerPlace::Module("loadhook.tracker");
             Some(Needs { package, tracker })

@@ -3,8 +3,8 @@
 use loadhook_instrument::{CallProbes, Selection};
 use loadhook_settings::{Filter, Pattern};
 
-/// The settings of a rewriting. Equal archives that are rewritten by equal plans
-/// get equal parts; different plans give different parts.
+/// The settings of a rewriting. Equal archives that are rewritten with equal plans get equal parts; with
+/// different plans they get different parts.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The choice of methods and their probes.
@@ -13,18 +13,17 @@ pub struct Plan {
     pub tracker: Tracker,
     /// True if the signatures of signed archives are removed, since rewriting makes them invalid.
     pub strip_signatures: bool,
-    /// True if classes that already carry probes are kept; else they are an error.
+    /// True if classes that have probes already are kept. Otherwise they are an error.
     pub skip_instrumented: bool,
-    /// True if a class or nested archive that cannot be read is an error; else it is
-    /// kept as it is.
+    /// True if a class or nested archive that cannot be read is an error. Otherwise it is kept as it is.
     pub strict: bool,
     /// Maximum size of a class, and of a nested archive when unpacked, in bytes.
     /// Larger classes and archives stay as they are.
     pub most_entry: u64,
-    /// Maximum number of bytes to which the entries of one archive, nested archives
-    /// included, are unpacked together; more is an error. `None` stands for 100 times the length of
-    /// the archive, at least 1 GiB, which useful archives do not reach. Each nested archive, and
-    /// each root in which a class is rewritten, counts 256 KiB more.
+    /// Maximum number of bytes to which the entries of one archive, nested archives included, are unpacked
+    /// together; more is an error. `None` stands for 100 times the length of the archive, but at least 1 GiB,
+    /// which useful archives do not reach. Each nested archive, and each root in which a class is rewritten,
+    /// counts 256 KiB more.
     pub most_total: Option<u64>,
 }
 
@@ -35,7 +34,7 @@ pub enum Tracker {
     Embed,
     /// The tracker is in a separate jar, see [`tracker_jar`](crate::tracker_jar).
     Jar,
-    /// The user provides `loadhook.Tracker`. Ids are unique in all inputs.
+    /// The user provides the class `loadhook.Tracker`. Ids are unique over all inputs.
     None,
 }
 
@@ -54,7 +53,7 @@ impl Plan {
         }
     }
 
-    /// Returns the settings as bytes, which are part of the hash for the ids of units. Two plans
+    /// Returns the settings as bytes, which are part of the hash from which the ids of units are made. Two plans
     /// have the same bytes if and only if they are equal.
     ///
     /// A boolean, the choice of call probes and the location of the tracker take

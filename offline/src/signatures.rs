@@ -37,8 +37,7 @@ pub(crate) fn without_digests(manifest: &[u8]) -> Vec<u8> {
         let attributes = attributes(section);
         let is_kept = |attribute: &&[u8]| !is_digest(attribute);
         let kept: Vec<&[u8]> = attributes.iter().copied().filter(is_kept).collect();
-        // True if the section has attributes other than its name. The empty line at
-        // its end is no attribute.
+        // True if the section has attributes other than its name. The empty line at its end is not an attribute.
         let says_more = kept.iter().any(|attribute| {
             attribute.iter().any(|byte| !byte.is_ascii_whitespace()) && key(attribute) != "name"
         });

@@ -1,5 +1,5 @@
-//! The symbols of a unit: the names of its methods by id. The tracker reads the symbols when it
-//! writes a profile. Tabs separate the fields of a line.
+//! The symbols of a unit: the names of its methods by their ids. The tracker reads the symbols when it writes a
+//! profile. Tabs separate the fields of a line.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use crate::zip::Spool;
 
-/// The symbols of a unit, while its classes are rewritten.
+/// The symbols of a unit whose classes are being rewritten.
 #[derive(Debug)]
 pub(crate) struct Symbols(Spool);
 

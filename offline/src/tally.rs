@@ -7,15 +7,15 @@ use serde::{Serialize, Serializer};
 /// A method or allocation site with its id.
 #[derive(Clone, Debug, Serialize)]
 pub struct Identified {
-    /// The id that probes pass. A part adds its base to it.
+    /// The id that probes pass to the part or tracker. A part adds its base.
     pub id: u32,
-    /// The class as Java writes it.
+    /// The class in Java's notation.
     pub class: String,
     /// The method's name.
     pub method: String,
     /// The method's descriptor.
     pub descriptor: String,
-    /// Offset of a site in the original code; `None` for methods.
+    /// Offset in bytes of a site in the original code; `None` for methods.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bci: Option<u16>,
     /// Type that a site allocates; `None` for methods.
@@ -33,7 +33,7 @@ pub struct Detail {
     pub names: bool,
 }
 
-/// A list of names: all, or only the first few together with the number of all.
+/// A list of names: all of them, or the first few together with the number of all.
 #[derive(Clone, Debug)]
 pub struct Names {
     total: u64,
@@ -105,13 +105,13 @@ pub struct Tally {
     pub classes: u64,
     /// Classes that were rewritten.
     pub rewritten: u64,
-    /// Files and entries that are no classes.
+    /// Files and entries that are not classes.
     pub other_files: u64,
     /// Bytes of the classes that were read.
     pub class_bytes: u64,
     /// Methods with code in the classes that were read.
     pub methods_with_code: u64,
-    /// Methods that carry probes now.
+    /// Methods that have probes now.
     pub instrumented: u64,
     /// Trivial methods, which take less time than their probes.
     pub trivial: u64,
@@ -120,14 +120,14 @@ pub struct Tally {
     /// Methods that are not instrumented because they are too large or unreadable, with the fault.
     /// Each is listed, unlike methods that a rule excludes.
     pub refused: Names,
-    /// Constructors covered only in part.
+    /// Constructors in which the added handlers do not cover all instructions.
     pub uncovered: Names,
     /// Classes and entries that cannot be read, with the fault. They are kept.
     pub unreadable: Names,
-    /// Entries that may contain classes and are kept, with the reason: no class loader finds them,
-    /// or they are not opened.
+    /// Entries that may contain classes and are kept, with the reason: no class loader finds the classes, or the
+    /// entry is not opened.
     pub left_out: Names,
-    /// Classes that already carry probes and are kept.
+    /// Classes that have probes already and are kept.
     pub already_instrumented: u64,
     /// Archives whose signatures were removed.
     pub unsigned: Names,
@@ -181,7 +181,7 @@ impl Tally {
         self.left_alone.entry(reason).or_insert_with(new)
     }
 
-    /// Adds the counts and names of `other` after these.
+    /// Adds the counts of `other` to the counts, and appends its names.
     pub fn add(&mut self, other: Tally) {
         self.archives += other.archives;
         self.classes += other.classes;

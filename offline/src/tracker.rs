@@ -5,7 +5,7 @@ use loadhook_tracker::renamed;
 use crate::module_info;
 use crate::zip::{Archive, Output};
 
-/// The string constant in the template that is replaced by the part's own text.
+/// The string constant in the template that each part replaces by its own text.
 const ARCHIVE: &str = "loadhook:archive";
 /// The class from which parts are made.
 const TEMPLATE: &str = "loadhook/Part";
@@ -14,11 +14,10 @@ pub(crate) const PREFIX: &str = "loadhook/";
 /// The module of a tracker in a separate jar.
 pub(crate) const MODULE: &str = "loadhook.tracker";
 
-/// A file to be added: its name, with slashes, and its content.
+/// A file to add to an archive: its name, with slashes, and its content.
 pub(crate) type File = (String, Vec<u8>);
 
-/// Makes the classes of the tracker in `package`: `loadhook/`, or the package of a
-/// module.
+/// Makes the classes of the tracker in `package`, which is `loadhook/` or the package of a module.
 pub(crate) fn classes(package: &str) -> Vec<File> {
     let rename = |name: &str| {
         name.strip_prefix(PREFIX)

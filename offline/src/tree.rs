@@ -16,8 +16,8 @@ use crate::found::Found;
 use crate::leftover::{Leftover, Seen};
 use crate::{Error, Progress};
 
-/// A folder that is being made beside the folder that it will replace. If it is dropped before the
-/// replacement, it is removed.
+/// A folder that is made beside the folder that it will replace. It is removed if it is dropped before it has
+/// replaced that folder.
 #[derive(Debug)]
 pub struct NewFolder {
     folder: TempDir,
@@ -33,13 +33,13 @@ pub struct NewFolder {
     is_in_place: bool,
 }
 
-/// The way in which files are taken from the old folder.
+/// How files are taken from the old folder.
 #[derive(Clone, Copy, Debug)]
 enum Take<'f> {
-    /// The files of a list, as copies with the same attributes. The old folder stays.
+    /// Copies of the files in a list, with the same attributes. The old folder stays.
     Copies(&'f [Found]),
-    /// The files of a list, or all, as hard links if the file system supports them. The old folder
-    /// is removed afterwards.
+    /// Hard links to the files in a list, or to all files; copies if the file system has no hard links. The old
+    /// folder is removed afterwards.
     Files(Option<&'f [Found]>),
 }
 
@@ -60,9 +60,9 @@ impl Take<'_> {
 }
 
 impl NewFolder {
-    /// Makes an empty folder that is to become `to`.
+    /// Makes an empty folder that will become `to`.
     pub(crate) fn beside(to: &Path) -> io::Result<NewFolder> {
-        // If `to` is a link, the folder that it leads to is replaced; the link stays.
+        // If `to` is a link, the folder to which the link leads is replaced, and the link stays.
         let to = match fs::canonicalize(to) {
             Err(_) if is_there(to) => {
                 return Err(at(
@@ -100,9 +100,8 @@ impl NewFolder {
         self.folder.path()
     }
 
-    /// Adds the files of `from` that the new folder does not have yet. `files` were found in `from`
-    /// earlier. A file that was added to `from` since then is taken when the folder is replaced, or
-    /// stays in `from`.
+    /// Adds the files of `from` that the new folder does not have yet. `files` were found in `from` earlier. A
+    /// file that was added to `from` later is taken when the folder is replaced, or stays in `from`.
     pub(crate) fn complete(
         &mut self,
         from: &Path,
@@ -222,8 +221,8 @@ impl NewFolder {
         Ok(())
     }
 
-    /// Notes a file of the old folder, unless the file is noted already. The first state counts,
-    /// because files may change at any time.
+    /// Records the state of a file of the old folder. The first recorded state counts, because files may change
+    /// at any time.
     fn see(&mut self, path: &Path, was: FileState, ours: FileState, is_taken: bool) {
         let seen = Seen {
             was,
@@ -233,11 +232,10 @@ impl NewFolder {
         self.seen.entry(path.to_owned()).or_insert(seen);
     }
 
-    /// Replaces the old folder. If the system can exchange two names, this takes one step.
-    /// Otherwise there is a moment in which the old folder is called `….old`, and no folder has its
-    /// name. Before the replacement, the new folder gets the other files of the old one, and after
-    /// it the files that other programs have added meanwhile. Returns the first file whose owner
-    /// could not be kept, if there is one.
+    /// Replaces the old folder. If the system can exchange two names, this takes one step. Otherwise there is a
+    /// moment in which the old folder is called `….old`, and no folder has its name. Before that, the new folder
+    /// gets all other files of the old folder. Afterwards it gets the files that other programs have added to the
+    /// old folder meanwhile. Returns the first file whose owner could not be kept, if there is one.
     ///
     /// # Errors
     /// When the old folder cannot be replaced, or the user interrupts: the old folder is then
@@ -295,7 +293,7 @@ impl NewFolder {
     }
 }
 
-/// Exchanges two names in steps, where the system cannot do so at once.
+/// Exchanges two names in several steps, for a system that cannot do it in one.
 fn in_steps(here: &Path, to: &Path) -> io::Result<()> {
     let mut old = here.as_os_str().to_owned();
     old.push(".old");
@@ -345,7 +343,7 @@ mod tests {
     use super::*;
     use crate::{Detail, Offline, Plan, find};
 
-    /// The error names a file that vanished; no temporary folder is left.
+    /// The error must name a file that vanished, and no temporary folder may be left.
     #[test]
     fn files_that_cannot_be_read_are_named() -> Result<(), Error> {
         let folder = tempfile::tempdir()?;

@@ -1,4 +1,4 @@
-//! Units. Each unit is the content of one class path entry or module.
+//! Divides an archive or folder into units. A unit is the content of one class path entry or module.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -17,18 +17,18 @@ use crate::tracker::{self, File};
 use crate::zip::Spool;
 
 const MODULE_INFO: &str = "module-info.class";
-/// Attribute of the manifest of an automatic module.
+/// Attribute in the manifest of an automatic module.
 const MODULE_NAME: &[u8] = b"Automatic-Module-Name:";
 /// Entry that names the tracker's package if it is not `loadhook`. Parts of other archives find the
 /// tracker by this entry.
 const TRACKER: &str = "META-INF/loadhook/tracker";
-/// Folder of a multi-release archive's versions.
+/// Folder of the versions in a multi-release archive.
 const VERSIONS: &str = "META-INF/versions/";
 
 /// The classes that are loaded from one root.
 #[derive(Debug)]
 pub(crate) struct Unit {
-    /// 16 hexadecimal digits that no other unit has.
+    /// The unit's id: 16 hexadecimal digits that no other unit has.
     pub(crate) id: String,
     /// Internal name of the unit's part, the class that the unit's probes call.
     pub(crate) owner: String,
@@ -48,13 +48,13 @@ impl Unit {
         self.package.trim_end_matches('/')
     }
 
-    /// Returns the requirements of the part on the description of its module.
+    /// Returns the changes that the part needs in the description of its module.
     pub(crate) fn needs(&self, tracker: Tracker) -> Needs<'_> {
         needs(self.package(), tracker)
     }
 }
 
-/// Returns the requirements of a part in `package` on the description of its module.
+/// Returns the changes that a part in `package` needs in the description of its module.
 pub(crate) fn needs(package: &str, tracker: Tracker) -> Needs<'_> {
     Needs {
         package,
@@ -69,7 +69,7 @@ pub(crate) fn needs(package: &str, tracker: Tracker) -> Needs<'_> {
 #[derive(Debug)]
 pub(crate) struct Units {
     tracker: Tracker,
-    /// Hash of plan and content, from which the ids of units are made.
+    /// Hash of the plan and the content, from which the ids of units are made.
     hash: Sha256,
     modules: BTreeSet<String>,
     /// Roots whose classes stay as they are.
@@ -203,8 +203,8 @@ impl Units {
         }
     }
 
-    /// Adds a class to its unit. Returns whether the class is the first rewritten one of the unit:
-    /// then the tracker must be added.
+    /// Adds a class to its unit. Returns whether the class is the first rewritten one of the unit. The tracker
+    /// must then be added.
     pub(crate) fn book(
         &mut self,
         assignment: &Assignment,
@@ -315,8 +315,8 @@ fn names_module(manifest: &[u8]) -> bool {
         .any(|name| name.eq_ignore_ascii_case(MODULE_NAME))
 }
 
-/// Returns the root of a class; `None` if a class of this internal name (in modified UTF-8) cannot
-/// be loaded from `path`.
+/// Returns the root of a class. Returns `None` if a class of this internal name (in modified UTF-8) cannot be
+/// loaded from `path`.
 pub(crate) fn place<'p>(path: &'p str, class: &[u8]) -> Option<&'p str> {
     let name = symbol::text(class);
     let root = path.strip_suffix(".class")?.strip_suffix(&*name)?;

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 /// Results of a [`Verifier`](super::Verifier).
 #[derive(Clone, Debug, Default)]
 pub struct Checked {
-    /// Files and entries that did not change.
+    /// Number of files and entries that did not change.
     pub untouched: u64,
-    /// Classes that were rewritten or added.
+    /// Number of classes that were rewritten or added.
     pub changed: u64,
-    /// Bytes of the classes in `changed`.
+    /// Number of bytes of the classes in `changed`.
     pub changed_bytes: u64,
     /// Faults and their places.
     pub faults: Vec<String>,

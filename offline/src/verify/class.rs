@@ -6,7 +6,7 @@ use loadhook_rewrite::{ClassFile, Options, Outcome, Rewriter};
 
 use super::module;
 
-/// Returns the first fault of `after`, which was made from `before`, if there is any.
+/// Returns the first fault of `after`, which was made from `before`; `None` if there is no fault.
 pub(super) fn fault(before: Option<&[u8]>, after: &[u8]) -> Option<String> {
     check(before, after).err()
 }
@@ -30,8 +30,7 @@ fn check(before: Option<&[u8]>, after: &[u8]) -> Result<(), String> {
     }
 }
 
-/// Reads and writes code and tables of every method. Returns the methods for which
-/// that fails.
+/// Reads and writes code and tables of every method. Returns each method for which that fails, with the fault.
 fn unreadable(bytes: &[u8]) -> Result<Vec<(u16, String)>, String> {
     let mut rewriter = Rewriter::new(Options::default());
     let copy = rewriter.copy(bytes, |len| Some(vec![0; len]));

@@ -9,7 +9,7 @@ use crate::ahead::INDEX;
 use crate::signatures::{is_manifest, is_signature, without_digests};
 use crate::{Plan, Progress, is_class};
 
-/// Checks of contents. The plan decides which changes are permitted.
+/// Checks contents. The plan decides which changes are permitted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ContentChecks<'a> {
     pub(super) plan: &'a Plan,
@@ -44,8 +44,8 @@ impl ContentChecks<'_> {
         }
     }
 
-    /// Returns the changed content that an entry or file may have; `None` if no change is
-    /// permitted. The entry or file is neither a class nor an archive.
+    /// Returns the changed content that the file or entry `name` may have in the output; `None` if it must not
+    /// change. The file or entry is neither a class nor an archive.
     pub(super) fn expected(&self, name: &str, before: &[u8]) -> Option<Vec<u8>> {
         (self.plan.strip_signatures && is_manifest(name)).then(|| without_digests(before))
     }

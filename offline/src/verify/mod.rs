@@ -1,5 +1,5 @@
-//! Compares outputs with their inputs, and reads both again for that. Everything but rewritten
-//! classes must be equal byte for byte, and rewritten classes must be readable completely.
+//! Compares outputs with their inputs, after reading both again. Everything but rewritten classes must be equal
+//! byte for byte, and rewritten classes must be readable completely.
 
 mod archive;
 mod changes;

@@ -1,5 +1,5 @@
-//! Checks a module's description. It must have the old contents and the requirements of the part.
-//! No row may occur twice, since the JVM rejects such a description.
+//! Checks a module's description. It must have the old contents and the changes that the part needs. No row may
+//! occur twice, because the JVM rejects such a description.
 
 use loadhook_rewrite::constant_pool::{Constant, ConstantPool};
 use loadhook_rewrite::{ClassFile, CpIndex, Result, Structure};
@@ -12,20 +12,18 @@ const PART: &[u8] = b"loadhook/a";
 /// A row of a table: the name of a module or package, and the bytes after it.
 type Row<'a> = (&'a [u8], &'a [u8]);
 
-/// The contents of a description: the parts that may change, and the rest.
+/// The contents of a description: the tables that may change, and the rest.
 #[derive(Default)]
 struct Said<'a> {
     requires: Vec<Row<'a>>,
     exports: Vec<Row<'a>>,
     lists_packages: bool,
     packages: Vec<Row<'a>>,
-    /// The names of all attributes except the hashes of modules, with their
-    /// content without the tables.
+    /// The names of all attributes except the hashes of modules, each with its content without the tables.
     rest: Vec<(&'a [u8], &'a [u8])>,
 }
 
-/// Returns the first fault of the description `after`, which was made from `before`, if there is
-/// any.
+/// Returns the first fault of the description `after`, which was made from `before`; `None` if there is no fault.
 pub(super) fn compare(
     before: &ClassFile<'_>,
     after: &ClassFile<'_>,
@@ -65,8 +63,8 @@ pub(super) fn compare(
     }
 }
 
-/// Returns the one row that `after` has in addition to the rows of `before`: `Some(None)` if there
-/// is no such row, `None` if there are several, or if a row occurs twice.
+/// Returns the one row that `after` has in addition to the rows of `before`. Returns `Some(None)` if there is no
+/// such row, and `None` if there are several such rows, or a row occurs twice.
 fn added<'a>(before: &[Row<'_>], after: &[Row<'a>]) -> Option<Option<Row<'a>>> {
     let mut olds = before.iter().peekable();
     let mut added = None;

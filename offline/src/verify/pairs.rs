@@ -10,8 +10,8 @@ pub(super) struct Pair<'a> {
     pub(super) after: &'a Entry,
 }
 
-/// Pairs the entries of output and input, and finds removed entries. Old entries keep their order;
-/// new entries come last.
+/// Pairs the entries of output and input, and finds the removed entries. Old entries keep their order; new
+/// entries come last.
 pub(super) fn pairs<'a, R: ReaderAt, S: ReaderAt>(
     before: &'a Archive<R>,
     after: &'a Archive<S>,
@@ -36,7 +36,7 @@ pub(super) fn text<R: ReaderAt>(archive: &Archive<R>, entry: &Entry) -> String {
     String::from_utf8_lossy(archive.name(entry)).into_owned()
 }
 
-/// Opens a nested archive, which may be larger than memory.
+/// Opens a nested archive. It may be larger than memory.
 pub(super) fn opened<'a, R: ReaderAt + Sync>(
     archive: &'a Archive<R>,
     entry: &Entry,

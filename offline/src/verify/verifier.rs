@@ -12,7 +12,7 @@ use super::files::{files, open, same_files};
 use crate::attributes::FileState;
 use crate::{Error, Found, Plan, Progress, is_archive, is_class};
 
-/// A verifier of outputs, one after the other.
+/// Verifies outputs, one after the other.
 #[derive(Debug)]
 pub struct Verifier<'a> {
     checks: ContentChecks<'a>,
@@ -42,8 +42,8 @@ impl<'a> Verifier<'a> {
     /// Checks the archive in the file `to`, which was made from the archive in `from`.
     ///
     /// # Errors
-    /// When a file cannot be read, `from` is no archive, or the user interrupts. Faults of `to` are
-    /// not errors, but results.
+    /// When a file cannot be read, `from` is not an archive, or the user interrupts. Faults of `to` are not
+    /// errors, but results.
     pub fn archive_file(&mut self, name: &str, from: &Path, to: &Path) -> Result<(), Error> {
         let found = self.file_pair(name, from, to)?;
         self.checked.add(found);

@@ -27,9 +27,8 @@ fn first<R>(archive: &Archive<R>) -> u64 {
     starts.min().unwrap_or(archive.directory_offset)
 }
 
-/// Returns whether two entries are equal byte for byte, including the bytes up to the next entry.
-/// The positions of the entries in their archives may differ, and the offsets that state these
-/// positions.
+/// Returns whether two entries are equal byte for byte, including the bytes up to the next entry. Their positions
+/// in the archives may differ, and so may the offsets that state these positions.
 pub(crate) fn same_entry<R: ReaderAt, S: ReaderAt>(
     a: (&Archive<R>, &Entry),
     b: (&Archive<S>, &Entry),

@@ -1,4 +1,4 @@
-//! The content of entries, in memory or readable at any offset.
+//! Reads the content of entries into memory, or provides it at any offset.
 
 use std::io::{self, Read, Write};
 use std::ops::Range;
@@ -96,7 +96,7 @@ impl<R: ReaderAt> Archive<R> {
 }
 
 impl<R: ReaderAt + Sync> Archive<R> {
-    /// Returns the content of an entry, readable at any offset. `most` is the maximum number of
+    /// Returns the content of an entry so that it can be read at any offset. `most` is the maximum number of
     /// bytes of a packed entry; a stored entry may be larger.
     ///
     /// # Errors
@@ -116,8 +116,7 @@ impl<R: ReaderAt + Sync> Archive<R> {
         check(entry, most)?;
         let packed = RangeReader::new(&self.source, self.data(entry)?);
         let mut spool = Spool::new();
-        // A content that is one byte longer than the directory says has a wrong length already, so
-        // at most one byte more is read.
+        // If the content is longer than the directory says, it is damaged. So at most one byte more is read.
         copy(
             deflate::unpacking(packed).take(entry.facts.size + 1),
             &mut spool,
@@ -131,7 +130,7 @@ impl<R: ReaderAt + Sync> Archive<R> {
     }
 }
 
-/// A writer that computes the checksum and the length of the bytes written to it.
+/// A writer that computes the checksum and the length of all bytes written to it.
 #[derive(Default)]
 struct Sums {
     crc: libdeflater::Crc,

@@ -7,9 +7,9 @@ const SIGNATURE: [u8; 4] = *b"PK\x07\x08";
 /// Length of a descriptor with signature and zip64 sizes.
 pub(super) const LONGEST: usize = 24;
 
-/// Returns the length of the data descriptor at the beginning of `behind`, the bytes after an
-/// entry's data; 0 if there is no descriptor. The descriptor's signature is optional, and no field
-/// states the length of its sizes. So each possible form is compared with the directory's values.
+/// Returns the length of the data descriptor at the beginning of `behind`, the bytes after an entry's data; 0 if
+/// there is no descriptor. A descriptor's signature is optional, and no field tells whether its sizes have 32 or
+/// 64 bits. So each possible form is compared with the directory's values.
 pub(super) fn len(behind: &[u8], facts: Facts) -> usize {
     let short = [facts.compressed, facts.size].map(|size| (size as u32).to_le_bytes());
     let long = [facts.compressed, facts.size].map(u64::to_le_bytes);

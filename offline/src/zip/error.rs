@@ -4,7 +4,7 @@ use std::io;
 
 use thiserror::Error;
 
-/// The fault of a file that is no archive, or of a damaged archive.
+/// The fault of a file that is not an archive, or of a damaged archive.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ZipError {

@@ -1,11 +1,11 @@
 //! Reads and writes zip archives. Every entry whose content is not replaced is copied byte for
 //! byte.
 //!
-//! A zip file consists of local records (header, name, data), then a directory, then the end
-//! record. The directory has one record for each entry. It repeats the facts of the local record,
-//! and gives the offset of the local record. [`Archive`] reads the directory. [`Output`] writes the
-//! local records, old or new, in their order, and the directory in its own order. If one entry
-//! changes, all others stay as they were, with times, comments, extra fields, attributes and the
+//! A zip file consists of local records (header, name, data), then a directory, then the end record. The
+//! directory has one record for each entry, which repeats the facts of the local record, and gives the local
+//! record's offset. [`Archive`] reads the directory. [`Output`] writes the local records, old or new, in their
+//! order, and then the directory in its own order. If one entry changes, all others stay as they were, with
+//! times, comments, extra fields, attributes and the bytes between the entries.
 //! bytes between them.
 
 pub(crate) mod compare;

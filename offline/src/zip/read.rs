@@ -12,7 +12,7 @@ use super::error::ZipError;
 use super::locate::locate;
 use super::record::{self, DIRECTORY, DIRECTORY_LEN, Facts, HAS_DESCRIPTOR, LOCAL, LOCAL_LEN, u2};
 
-/// Limits of archives; larger ones are refused.
+/// Limits: an archive with more entries or a larger directory is refused.
 const MOST_ENTRIES: usize = 4 << 20;
 const LARGEST_DIRECTORY: u64 = 1 << 30;
 
@@ -149,8 +149,8 @@ impl<R: ReaderAt> Archive<R> {
         &self.entries
     }
 
-    /// Finds the entry that the JVM reads by this name: of several entries with the name, the last
-    /// in the directory.
+    /// Finds the entry that the JVM reads by this name. If several entries have the name, that is the last one in
+    /// the directory.
     pub fn find(&self, name: &[u8]) -> Option<&Entry> {
         let mut last_first = self.entries.iter().rev();
         last_first.find(|entry| self.name(entry) == name)

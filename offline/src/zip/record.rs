@@ -1,6 +1,6 @@
 //! The records of a zip file (APPNOTE.TXT, 4.3).
 
-/// Facts that both the local and the directory record state about an entry.
+/// Facts about an entry that its local record and its directory record both state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Facts {
     pub(super) method: u16,
@@ -57,8 +57,8 @@ pub(super) fn put8(bytes: &mut [u8], at: usize, value: u64) {
     bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
 }
 
-/// Returns the 32-bit field of a number: the number itself, or a marker if the number is in the
-/// zip64 field.
+/// Returns the 32-bit field for a number: the number itself, or a marker if the number has to be in the zip64
+/// field.
 pub(super) fn short(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }
@@ -78,8 +78,7 @@ pub(super) fn written(record: &[u8]) -> Written {
     let extra = DIRECTORY_LEN + name..DIRECTORY_LEN + name + usize::from(u2(record, 30));
     let field = fields(&record[extra]).find(|field| u2(field, 0) == ZIP64);
     let mut long = field.unwrap_or_default().get(4..).unwrap_or_default();
-    // The zip64 field has these values in this order, but only the values that do not fit into 32
-    // bits.
+    // The zip64 field has the values in this order, but only those that do not fit into 32 bits.
     let [size, compressed, offset] = [24, 20, 42].map(|at| {
         let short = u64::from(u4(record, at));
         match long.split_at_checked(8) {
@@ -228,7 +227,7 @@ pub(super) fn comparable_metadata(record: &[u8], fixed: usize) -> Vec<u8> {
     out
 }
 
-/// Removes the zip64 field from extra fields. Bytes that are no field stay.
+/// Removes the zip64 field from extra fields. Bytes that are not a field stay.
 fn without_zip64(extra: &[u8]) -> Vec<u8> {
     let mut kept = Vec::with_capacity(extra.len());
     let mut fields_end = 0;

@@ -9,7 +9,7 @@ use super::record::{self, Facts};
 use super::spool::{Data, Spool};
 use super::{DEFLATED, STORED, deflate};
 
-/// An entry's content in the form in which it is written to the archive.
+/// An entry's content as it is written to the archive.
 #[derive(Debug)]
 pub struct Packed {
     facts: Facts,
@@ -61,7 +61,7 @@ fn facts(method: u16, crc: u32, compressed: u64, size: u64) -> Facts {
     }
 }
 
-/// An archive being written.
+/// An archive that is being written.
 #[derive(Debug)]
 pub struct Output<W> {
     out: W,
@@ -70,7 +70,7 @@ pub struct Output<W> {
     /// For each entry of the old archive, by its number in the directory: the new offset, and the
     /// facts if the content is new. `None` for an alias and for an entry that was left out.
     old: Vec<Option<(u64, Option<Facts>)>>,
-    /// Records of new entries.
+    /// Directory records of new entries.
     new: Vec<Vec<u8>>,
 }
 

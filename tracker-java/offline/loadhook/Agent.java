@@ -2,7 +2,7 @@ package loadhook;
 
 import java.io.File;
 
-/** The agent, if this JVM has one. It writes its own profile, which must not be replaced. */
+/** The agent, if there is one in this JVM. The agent writes a profile of its own, which must not be replaced. */
 final class Agent {
     /** The name of the agent's tracker, which the agent defines in the boot loader. */
     private static final String TRACKER = "java.lang.$Loadhook";

@@ -7,7 +7,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * The archives that share this tracker. Copies of an archive share their ids if their loaders have
+ * The archives that share this tracker. Copies of an archive share their ids if the copies' class loaders have
  * the same class and name. A collected copy takes no memory.
  *
  * Some programs give each loader a name of its own, {@code plugin-1}, {@code plugin-2} and so on.
@@ -16,8 +16,8 @@ import java.util.Map;
  */
 final class Archives {
     /**
-     * The number of collected loaders with one name pattern after which all further ones count as
-     * one loader.
+     * The number of collected loaders with one name pattern after which all further loaders of that pattern count
+     * as one.
      */
     private static final int MOST_GONE = 256;
     /**
@@ -27,18 +27,18 @@ final class Archives {
     private static final int MOST = 1 << 15;
     private static final String OTHERS = "(other loaders)";
 
-    /** The smallest base. In {@link Part}, smaller and negative numbers have other meanings. */
+    /** The smallest base. In {@link Part}, smaller numbers have other meanings. */
     private static final int FIRST = 2;
 
     private static final ReferenceQueue<Class<?>> UNLOADED = new ReferenceQueue<Class<?>>();
     /** The live archives, each by its class {@link Part}. */
     private static final Map<WeakKey<Class<?>>, Symbols> PARTS = new HashMap<WeakKey<Class<?>>, Symbols>();
     /**
-     * All archives by id and kind of loader, in the order of their bases. Collected ones stay,
-     * because their calls do.
+     * All archives by their ids and the class and name of their loaders, in the order of their bases. Collected
+     * archives stay, because their calls do.
      */
     private static final Map<String, Symbols> ALL = new LinkedHashMap<String, Symbols>();
-    /** For each name pattern, the number of collected loaders. */
+    /** The number of collected loaders for each name pattern. */
     private static final Map<String, Integer> GONE = new HashMap<String, Integer>();
     private static int next = FIRST;
     private static long folded;
@@ -47,8 +47,8 @@ final class Archives {
     }
 
     /**
-     * Registers an archive; returns its base, the number at which its ids begin, or -1 if there are no ids left. Two threads may
-     * ask for the same archive at once.
+     * Registers an archive. Returns its base, which is the number at which its ids begin, or -1 if no ids are
+     * left. Two threads may register the same archive at once.
      *
      * @param archive the archive's id and the number of its method ids
      */
@@ -58,8 +58,8 @@ final class Archives {
         String name = LoaderName.givenName(part);
         Symbols symbols;
         boolean first;
-        // No code of the program is called with the lock held: it could wait for
-        // a thread that waits for the lock.
+        // No code of the program is called while the lock is held: that code could wait for a thread that waits
+        // for the lock.
         synchronized (ALL) {
             forget();
             symbols = PARTS.get(key);
@@ -118,7 +118,7 @@ final class Archives {
         }
     }
 
-    /** A note for the profile; null if no loaders were folded. */
+    /** Returns a note for the profile; null if every loader has a name of its own. */
     static String note() {
         synchronized (ALL) {
             return folded == 0 ? null : folded + " class loaders that come and go share names (# stands for the numbers in them),"

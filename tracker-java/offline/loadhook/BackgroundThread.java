@@ -34,7 +34,7 @@ final class BackgroundThread implements PrivilegedAction<Thread> {
         return thread;
     }
 
-    /** Makes the thread; from Java 9 on without inheriting thread locals. */
+    /** Makes the thread, which from Java 9 on inherits no thread locals. */
     private Thread made() {
         try {
             Constructor<Thread> constructor = Thread.class.getConstructor(
@@ -46,8 +46,8 @@ final class BackgroundThread implements PrivilegedAction<Thread> {
     }
 
     /**
-     * The JVM's own thread group. In the current group the program might count the thread, or
-     * destroy the group. Null, which means the current group, if access is forbidden.
+     * Returns the JVM's own thread group. In the current group, the program might count the thread, or destroy
+     * the group. Returns null, which means the current group, if access is forbidden.
      */
     static ThreadGroup group() {
         try {

@@ -3,7 +3,7 @@ package loadhook;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 
-/** CPU time from {@code java.management}. No other class uses that module, which a runtime image may lack. */
+/** Reads CPU time from {@code java.management}. No other class uses that module, which a runtime image may lack. */
 final class BeanClock extends CpuClock {
     private final ThreadMXBean bean = ManagementFactory.getThreadMXBean();
 

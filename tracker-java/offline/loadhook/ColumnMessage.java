@@ -3,14 +3,14 @@ package loadhook;
 import java.io.IOException;
 
 /**
- * A message that ends with columns of numbers. Each number is asked for twice, for its length and
- * for its bytes, so that no column need be in memory as bytes.
+ * A message that ends with columns of numbers. Each number is read twice, for its length and for its bytes, so
+ * that the bytes of a column need not be in memory.
  */
 abstract class ColumnMessage {
-    /** Number of rows. */
+    /** Returns the number of rows. */
     abstract int rows();
 
-    /** The number in a row of the column of a field. */
+    /** Returns the number in a row of a field's column. */
     abstract long value(int field, int row);
 
     /**

@@ -3,13 +3,13 @@ package loadhook;
 import java.io.IOException;
 import java.util.Arrays;
 
-/** The calls of a snapshot that were counted by method alone, as columns. */
+/** The calls in a snapshot that were counted by method alone, as columns. */
 final class CountedMethods extends ColumnMessage {
-    /** Heap for a method's calls, roughly. */
+    /** The approximate heap for a method's calls, in bytes. */
     private static final int BYTES = 50;
 
     private int count;
-    /** The methods' ids. {@link #index} replaces the ids by indexes. */
+    /** The methods' ids until {@link #index} replaces them by indexes. */
     private int[] methods = new int[64];
     private long[] calls = new long[64];
     private boolean isIndexed;
@@ -26,7 +26,7 @@ final class CountedMethods extends ColumnMessage {
         count++;
     }
 
-    /** Gives the methods their indexes, after the indexes of those in the trees. */
+    /** Gives the methods their indexes, after the indexes of the methods in the trees. */
     void index(Methods indexes) {
         for (int row = 0; row < count && !isIndexed; row++) {
             methods[row] = indexes.index(methods[row]);

@@ -6,8 +6,8 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Writes messages to the standard error of the process. The program may have replaced the stream
- * {@code System.err}.
+ * Writes messages to the standard error of the process. {@code System.err} is not used, because the program may
+ * have replaced that stream.
  */
 final class Diagnostics {
     private Diagnostics() {
@@ -16,7 +16,8 @@ final class Diagnostics {
     static void line(String text) {
         String line = "loadhook: " + printable(text.replace('\n', ' ').replace('\r', ' ')) + "\n";
         try {
-            // Not closed: the descriptor belongs to the process. A single write keeps the line in one piece.
+            // The stream is not closed, because the descriptor belongs to the process. A single write keeps the
+            // line in one piece.
             new FileOutputStream(FileDescriptor.err).write(line.getBytes(StandardCharsets.UTF_8));
         } catch (SecurityException error) {
             System.err.print(line);

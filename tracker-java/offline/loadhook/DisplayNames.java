@@ -3,7 +3,10 @@ package loadhook;
 import java.util.HashMap;
 import java.util.Map;
 
-/** The names of methods on screen: {@code a.B.run}, for overloads {@code a.B.run(int)}, for two loaders {@code a.B.run @app}. */
+/**
+ * The names of methods on screen: {@code a.B.run}; with overloads {@code a.B.run(int)}; with two loaders {@code
+ * a.B.run @app}.
+ */
 final class DisplayNames {
     private static final String LETTERS = "BCDFIJSZ";
     private static final String[] PRIMITIVES = {"byte", "char", "double", "float", "int", "long", "short", "boolean"};
@@ -50,8 +53,8 @@ final class DisplayNames {
     }
 
     /**
-     * The parameters of a descriptor in Java's short form. A text that is no descriptor is returned
-     * as it is.
+     * Returns the parameters of a descriptor in Java's short form. Returns a text that is not a descriptor
+     * unchanged.
      */
     private static String parameters(String descriptor) {
         StringBuilder text = new StringBuilder("(");

@@ -1,6 +1,6 @@
 package loadhook;
 
-/** Writes the profile when the JVM ends. Errors are reported and change nothing for the program. */
+/** Writes the profile when the JVM ends. An error is reported, and does not affect the program. */
 final class ExitHook implements Runnable {
     /**
      * The classes that writing a profile needs. They are loaded with this class, because the loader

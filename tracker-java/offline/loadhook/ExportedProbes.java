@@ -11,7 +11,7 @@ final class ExportedProbes {
     private ExportedProbes() {
     }
 
-    /** The base, followed by the probes in the order of {@link ForeignProbes}. */
+    /** Returns the base, followed by the probes in the order of {@link ForeignProbes}. */
     static Object[] probes(int base) {
         return new Object[] {base, new Enter(), new Exit(), new Caught(), new Constructed(), new Construct(), new Ended(), new Count()};
     }
@@ -53,8 +53,8 @@ final class ExportedProbes {
 
     static final class Construct implements IntBinaryOperator {
         /**
-         * The upper 16 bits of {@code keys} are the constructor's own key, the lower 16 bits the
-         * key of the called one. Both are signed.
+         * Reads two signed keys from {@code keys}: the constructor's own key from the upper 16 bits, the key of
+         * the called constructor from the lower 16 bits.
          */
         @Override
         public int applyAsInt(int method, int keys) {

@@ -1,9 +1,9 @@
 package loadhook;
 
 /**
- * A thread's times as users read them: without the cost of probes, never negative, and adding up.
- * The module {@code figures} of the crate {@code loadhook-profile} explains the calculation. Both
- * give the same numbers to the last bit, so the order of additions must stay.
+ * A thread's times as users read them: without the cost of probes, never negative, and adding up. The module
+ * {@code figures} of the crate {@code loadhook-profile} explains the calculation. That module and this class give
+ * the same numbers to the last bit, so the order of additions must stay.
  */
 final class Figures {
     final double[] self;
@@ -39,15 +39,15 @@ final class Figures {
     }
 
     /**
-     * The share of a node's time that its outermost calls took. A call is outermost if no call of
-     * the same method contains it. Outermost calls are about the same share of the node's calls.
+     * Returns the share of a node's time that its outermost calls took. A call is outermost if no call of the
+     * same method contains it. The share of outermost calls among the node's calls is about the same.
      */
     double share(int at) {
         long all = nodes.all(at);
         return all == 0 ? 1 : Math.min((double) nodes.outermost(at) / all, 1);
     }
 
-    /** Each node's self time without probe costs; it can be negative. */
+    /** Returns each node's self time without probe costs, which can be negative. */
     private double[] own(Header header) {
         // For each node, the time of calls that went back to a node above.
         double[] back = new double[count];
@@ -76,8 +76,8 @@ final class Figures {
     }
 
     /**
-     * The cost of probes in each node's self time. If {@code real}, the time comes from ticks,
-     * otherwise from the times of calls, in which timed calls stand for others.
+     * Returns the cost of probes in each node's self time. If {@code real}, the time comes from ticks, otherwise
+     * from the times of calls, in which timed calls stand for untimed ones.
      */
     double[] cost(Header header, double[] back, boolean real) {
         double inside = header.insidePicos / 1000.0;
@@ -118,7 +118,7 @@ final class Figures {
 
     /** Turns {@code own} into self times that are not negative and add up, and into totals. */
     private void spread(double[] own) {
-        // Sums over the subtree: of own times, of positive own times, of uncorrected times.
+        // For each node, sums over its subtree: of own times, of positive own times, of uncorrected times.
         double[] below = new double[count];
         double[] wanted = new double[count];
         double[] raw = new double[count];
@@ -163,7 +163,7 @@ final class Figures {
         return wanted > 0 ? given / wanted : 0;
     }
 
-    /** The sum of self times at and below each node. */
+    /** Returns the sum of self times at and below each node. */
     double[] below() {
         double[] below = self.clone();
         for (int at = count - 1; at >= 0; at--) {

@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** The header of a profile: how and when it was measured. */
+/** The header of a profile: tells how and when the profile was measured. */
 final class Header {
     private static final String[] TIMINGS = {"adaptive", "exact", "count"};
     private static final String[] CLOCKS = {"wall", "cpu"};
@@ -108,7 +108,7 @@ final class Header {
         out.message(field, message);
     }
 
-    /** Comments for users of other tools. */
+    /** Returns comments for users of other tools. */
     private List<String> comments() {
         List<String> comments = new ArrayList<String>();
         String how = timing == Timing.COUNT ? "calls counted, not timed"
@@ -122,7 +122,7 @@ final class Header {
         return comments;
     }
 
-    /** The header as JSON, with the names of {@code Header} in the crate {@code loadhook-profile}. */
+    /** Returns the header as JSON, with the names of {@code Header} in the crate {@code loadhook-profile}. */
     private String json() {
         Json json = new Json();
         json.begin();

@@ -1,8 +1,8 @@
 package loadhook;
 
 /**
- * Checks for free heap before the heap is used. With {@code -XX:+ExitOnOutOfMemoryError} even an
- * error that is caught ends the JVM.
+ * Checks for free heap before the heap is used. Catching an OutOfMemoryError would not do: with {@code
+ * -XX:+ExitOnOutOfMemoryError} the JVM ends nevertheless.
  */
 final class HeapCheck {
     private static final long RESERVE = 1 << 20;
@@ -11,8 +11,8 @@ final class HeapCheck {
     }
 
     /**
-     * Throws if less than this number of bytes is free after a collection. At the program's end
-     * most of the heap may be garbage.
+     * Throws an OutOfMemoryError if less than this number of bytes is free after a collection. The collection is
+     * needed because at the program's end most of the heap may be garbage.
      */
     static void require(long bytes) {
         if (Budget.free() < bytes + RESERVE) {

@@ -5,16 +5,16 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * The name of a class loader in profiles: the name that the program gave it, otherwise the name of
- * its class. If several loaders have one name, all but the first have an ordinal, {@code
- * a.Loader#2}. The ordinals are agreed on by all trackers of the process. Copies of an archive
- * whose loaders have the same class and name share the name of the first loader.
+ * The name of a class loader in profiles: the name that the program gave it, otherwise the name of its class. If
+ * several loaders have the same name, all but the first get an ordinal, {@code a.Loader#2}. All trackers of the
+ * process agree on the ordinals. If the loaders of an archive's copies have the same class and name, they share
+ * the name of the first loader.
  */
 final class LoaderName extends WeakKey<ClassLoader> {
     private static final LoaderName BOOTSTRAP = new LoaderName(null, "");
-    /** All loaders; each is its own key, without a reference to the loader. */
+    /** All loaders. Each is its own key, which does not keep the loader alive. */
     private static final Map<LoaderName, LoaderName> ALL = new HashMap<LoaderName, LoaderName>();
-    /** {@code StackTraceElement.getClassLoaderName}, from Java 9 on; otherwise null. */
+    /** {@code StackTraceElement.getClassLoaderName}, which exists from Java 9 on; null before. */
     private static final Method NAME = nameOfFrame();
     /** Number of loaders whose ordinal could not be agreed on with other trackers. */
     private static int alone;
@@ -32,8 +32,8 @@ final class LoaderName extends WeakKey<ClassLoader> {
     }
 
     /**
-     * The name of a class's loader. A loader that is not known yet gets the name {@code base}, with
-     * an ordinal if needed.
+     * Returns the name of a class's loader. A loader that is not known yet gets the name {@code base}, with an
+     * ordinal if needed.
      */
     static LoaderName of(Class<?> part, String base) {
         ClassLoader loader = part.getClassLoader();
@@ -57,9 +57,9 @@ final class LoaderName extends WeakKey<ClassLoader> {
     }
 
     /**
-     * The name that the program gave the loader of a class; empty if there is none. A method of the
-     * class must be on this thread's stack, because the name is read from the stack trace. {@code
-     * ClassLoader.getName} is not called, since programs may override it.
+     * Returns the name that the program gave the loader of a class; empty if there is none. The name is read from
+     * a stack trace, so a method of the class must be on this thread's stack. {@code ClassLoader.getName} is not
+     * called, because programs may override it.
      */
     static String givenName(Class<?> part) {
         if (NAME == null || part.getClassLoader() == null) {
@@ -73,7 +73,7 @@ final class LoaderName extends WeakKey<ClassLoader> {
                 }
             }
         } catch (Exception error) {
-            // Without a name of its own, the loader is named by its class.
+            // Without a name of its own, the loader gets the name of its class.
         }
         return "";
     }
@@ -86,7 +86,7 @@ final class LoaderName extends WeakKey<ClassLoader> {
         }
     }
 
-    /** The loader's name. Only the thread that writes a profile calls this. */
+    /** Returns the loader's name. Only the thread that writes a profile calls this method. */
     String name() {
         if (name == null) {
             name = this == BOOTSTRAP ? "" : common();
@@ -102,8 +102,8 @@ final class LoaderName extends WeakKey<ClassLoader> {
     }
 
     /**
-     * The name of a loader that every process has, for example {@code app}. Null for other loaders,
-     * and if a security manager forbids the question.
+     * Returns the name of a loader that every process has, for example {@code app}. Returns null for other
+     * loaders, and if a security manager forbids access.
      */
     private String common() {
         try {

@@ -6,9 +6,9 @@ final class Method {
     final String className;
     final String name;
     final String descriptor;
-    /** Null if unknown. */
+    /** The source file; null if unknown. */
     final String file;
-    /** -1 if unknown. */
+    /** The line of the method's beginning; -1 if unknown. */
     final int line;
     /** Number of loaders that had a copy of the method's class. */
     final int loaders;
@@ -23,12 +23,12 @@ final class Method {
         this.loaders = loaders;
     }
 
-    /** Stands for all methods called where the tree was full. */
+    /** Makes the method that stands for all methods called while the tree was full. */
     static Method overflow() {
         return new Method("", "(tree full)", "", "", null, -1, 1);
     }
 
-    /** Stands for a method that its archive does not name. */
+    /** Makes the method that stands for an id that its archive does not name. */
     static Method unknown(int id) {
         return new Method("", "(unknown)", "method" + id, "", null, -1, 1);
     }

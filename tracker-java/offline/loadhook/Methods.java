@@ -9,8 +9,8 @@ final class Methods extends ColumnMessage {
     private Method[] methods = new Method[64];
     private int count;
     /**
-     * The indexes of methods. Element {@code id + 1} has the index + 1, or 0 if the method was not
-     * called. The overflow's id is -1.
+     * The indexes of methods by their ids. Element {@code id + 1} has the index + 1, or 0 if the method was not
+     * called. The id of the overflow node is -1.
      */
     private int[] indexes = new int[64];
 
@@ -18,7 +18,7 @@ final class Methods extends ColumnMessage {
         this.strings = strings;
     }
 
-    /** The index of the method with this id. A method without an index gets the next one. */
+    /** Returns the index of the method with this id. A method without an index gets the next one. */
     int index(int id) {
         int at = id + 1;
         if (at >= indexes.length) {

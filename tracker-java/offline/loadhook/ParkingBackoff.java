@@ -2,7 +2,7 @@ package loadhook;
 
 import java.util.concurrent.locks.LockSupport;
 
-/** Pauses by calling methods of the JDK, which is not instrumented in a JVM without an agent. */
+/** Pauses by methods of the JDK, which have no probes in a JVM without an agent. */
 final class ParkingBackoff extends Backoff {
     @Override
     void pause(int before) {

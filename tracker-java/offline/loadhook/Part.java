@@ -8,18 +8,17 @@ import java.io.FileOutputStream;
  * archive has a copy under a name of its own. In the copy, the archive's id and the number of its
  * method ids replace {@code loadhook:archive}.
  *
- * An archive's ids count from 0. The tracker's ids are these plus a base. The class has no static
- * initialiser, although with one the JIT could fold the base: near the end of the stack the
- * initialiser would fail, and the class, and with it the program, would stay unusable. For the same
- * reason nothing is called unless there is enough stack for all of it. Otherwise classes of the JDK
- * might stay unusable.
+ * An archive's ids count from 0. The tracker's ids are these ids plus a base. The class has no static
+ * initialiser, although the JIT could then treat the base as a constant: near the end of the stack the
+ * initialiser would fail, and the class, and with it the program, would stay unusable. For the same reason
+ * nothing is called unless there is enough stack for all of it. Otherwise classes of the JDK might stay unusable.
  */
 public final class Part {
     /** The base of a part that counts nothing. */
     private static final int OFF = -1;
 
     /**
-     * Frames of {@link #descend}. They take more than twice the stack that the start of a tracker
+     * The number of frames of {@link #descend}. They take more than twice the stack that the start of a tracker
      * needs.
      */
     private static final int FRAMES = 200;
@@ -27,8 +26,8 @@ public final class Part {
     private static final String TOLD = "loadhook archives are not counted";
 
     /**
-     * The base; 0 while it is unknown. A number below {@link #OFF} is a base of a tracker in
-     * another package, negated.
+     * The base; 0 while it is unknown. A number below {@link #OFF} is the negated base in a tracker of another
+     * package.
      */
     private static volatile int base;
 
@@ -124,8 +123,8 @@ public final class Part {
     }
 
     /**
-     * Returns the base. If the base is unknown, asks for it, provided that there is enough stack.
-     * Otherwise a later probe asks.
+     * Returns the base. If it is unknown, asks for it if there is enough stack, and otherwise leaves that to a
+     * later probe.
      */
     private static int found() {
         int found = base;
@@ -149,7 +148,7 @@ public final class Part {
     }
 
     /**
-     * Writes the error to standard error without the tracker, which may be missing. Only one error
+     * Writes the error to standard error. The tracker does not do it, because it may be missing. Only one error
      * is reported in a process, because hundreds of archives may have the same one.
      */
     private static void tell(Throwable error) {
@@ -158,7 +157,7 @@ public final class Part {
                 System.setProperty(TOLD, "told");
                 String line = "loadhook: archives are not counted, their tracker is missing or of another version: " + error
                         + "; on a module path, java may need --add-modules loadhook.tracker\n";
-                // Not closed: the descriptor belongs to the process.
+                // The stream is not closed, because the descriptor belongs to the process.
                 new FileOutputStream(FileDescriptor.err).write(line.getBytes("UTF-8"));
             }
         } catch (Throwable another) {
@@ -177,7 +176,7 @@ public final class Part {
         }
     }
 
-    /** Recurses through this number of frames, each of 300 to 600 bytes, compiled or not. */
+    /** Calls itself for this number of frames. A frame takes 300 to 600 bytes, compiled or not. */
     private static int descend(int frames,
             int a0, int a1, int a2, int a3, int a4, int a5, int a6, int a7, int a8, int a9, int a10, int a11, int a12,
             int a13, int a14, int a15, int a16, int a17, int a18, int a19, int a20, int a21, int a22, int a23, int a24,

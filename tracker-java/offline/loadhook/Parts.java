@@ -5,9 +5,9 @@ import java.util.concurrent.locks.LockSupport;
 /** The entry point of the tracker for the parts of archives. The first part starts the tracker. */
 public final class Parts {
     /**
-     * Version of the probes and of the methods that parts call in this class. One loader may have
-     * archives of several versions of Loadhook. The compiler copies this constant into each part,
-     * so a part passes the version that it was made for.
+     * Version of the probes and of the methods of this class that parts call. One loader may have archives of
+     * several versions of Loadhook. The compiler copies this constant into each part, so a part passes the
+     * version for which it was made.
      */
     public static final int VERSION = 2;
 
@@ -15,7 +15,7 @@ public final class Parts {
     private static final int STARTING = 1;
     private static final int RUNNING = 2;
     private static final int OFF = 3;
-    /** The state of a tracker whose archive uses the tracker of another package. */
+    /** The state in which this tracker's archives use the tracker of another package. */
     private static final int ELSEWHERE = 4;
 
     /** The time that a thread waits for another thread to start the tracker, in nanoseconds. */
@@ -37,19 +37,18 @@ public final class Parts {
      * count, 0 that the part must ask again later.
      *
      * @param archive the archive's id and the number of its method ids
-     * @param version the version that the part was made for
+     * @param version the version for which the part was made
      */
     public static int register(Class<?> part, String archive, int version) {
         if (version != VERSION) {
             throw new IllegalArgumentException("version " + VERSION + " found, not " + version);
         }
         boolean first;
-        // No code of the program is called with the lock held: it could wait for
-        // a thread that waits for the lock.
+        // No code of the program is called while the lock is held: that code could wait for a thread that waits
+        // for the lock.
         synchronized (LOCK) {
             if (starter == Thread.currentThread()) {
-                // This thread is starting the tracker, and the start has reached
-                // an instrumented method.
+                // This thread is starting the tracker, and the start has called an instrumented method.
                 return 0;
             }
             first = state == NONE;
@@ -85,7 +84,7 @@ public final class Parts {
     }
 
     /**
-     * Writes the profile now. For programs that end by {@code Runtime.halt}, and those with {@code
+     * Writes the profile now. Programs call this if they end by {@code Runtime.halt}, or run with {@code
      * dump-on-exit=false}.
      */
     public static void dump() {
@@ -98,8 +97,8 @@ public final class Parts {
     }
 
     /**
-     * Starts the tracker. The start may call instrumented code, but these calls are not counted as
-     * the program's.
+     * Starts the tracker. The start may call instrumented code. These calls are not counted, because the program
+     * did not make them.
      */
     private static void start(Class<?> part, String archive) {
         Path own = null;

@@ -11,7 +11,7 @@ import java.util.zip.GZIPOutputStream;
  * threads, because only then is it known which names are needed.
  */
 final class Pprof {
-    // Fields of Profile in profile.proto, and our own.
+    // Fields of Profile in profile.proto, and Loadhook's own fields.
     static final int SAMPLE_TYPE = 1;
     static final int SAMPLE = 2;
     static final int MAPPING = 3;
@@ -31,7 +31,7 @@ final class Pprof {
 
     static final int ONLY_MAPPING = 1;
 
-    /** The approximate heap for the names of a method and for the tables that refer to them. */
+    /** The approximate heap for a method's names and for the tables that refer to them, in bytes. */
     private static final int METHOD_BYTES = 600;
 
     // Lengths of the tracker's records.
@@ -47,7 +47,7 @@ final class Pprof {
     private final CountedMethods counted = new CountedMethods();
     /** True if any call has a place in a tree. */
     private boolean hasNodes;
-    /** Null before the first record. */
+    /** The header; null before the first record. */
     Header header;
 
     private final ProtobufWriter sample = new ProtobufWriter();
@@ -68,8 +68,8 @@ final class Pprof {
     }
 
     /**
-     * Writes a profile of the counts so far. {@code note} is a note for the user, or null; {@code
-     * process} is the name of the process.
+     * Writes a profile of the counts so far. {@code note} is a note for the user, or null. {@code process} is the
+     * name of the process.
      */
     static void write(OutputStream file, String note, String process) throws IOException {
         Gzip gzip = new Gzip(file);
@@ -102,7 +102,7 @@ final class Pprof {
         }
     }
 
-    /** Writes what follows the threads. */
+    /** Writes the parts of the profile that come after the threads. */
     void finish() throws IOException {
         counted.write(out, header.isTimed());
         methods.write(out);
@@ -127,7 +127,7 @@ final class Pprof {
         }
     }
 
-    /** Reads the first words of a buffer: whole records. The very first record is the header. */
+    /** Reads whole records from the first {@code end} words of a buffer. The very first record is the header. */
     void records(long[] words, int end) throws IOException {
         int at = 0;
         if (header == null) {
@@ -175,7 +175,7 @@ final class Pprof {
         int total = strings.index("total");
         int unit = strings.index("nanoseconds");
         for (int at = 0; at < nodes.count; at++) {
-            // pprof wants the leaf first.
+            // In pprof, the leaf comes first.
             for (int node = at; node >= 0; node = nodes.parents[node]) {
                 inner.varint(nodes.methods[node] + 1);
             }

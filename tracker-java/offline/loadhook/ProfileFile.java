@@ -11,7 +11,7 @@ import java.nio.file.LinkOption;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.PosixFilePermissions;
 
-/** The file of the profile. It is written whole or not at all, and only its owner may read it. */
+/** The file of the profile. The file is written whole or not at all, and only its owner may read it. */
 final class ProfileFile {
     private static final String EXTENSION = ".pb.gz";
     /** The bits of a POSIX mode that hold the kind of file, and their value for a character device. */
@@ -24,7 +24,7 @@ final class ProfileFile {
     /** The number of this tracker in the process. */
     private final int tracker;
 
-    /** Makes the file of one tracker. With {@code append}, no profile of an earlier run is replaced. */
+    /** Chooses the file of one tracker. With {@code append}, no profile of an earlier run is replaced. */
     ProfileFile(String file, boolean append, int tracker) {
         // The path is made absolute now, because a program can change the folder that it is
         // relative to.
@@ -69,8 +69,8 @@ final class ProfileFile {
     }
 
     /**
-     * A note for profiles of a process with several trackers. The text is the same for each
-     * tracker, so that merged profiles have it once. Null for a single tracker.
+     * Returns a note for profiles of a process with several trackers; null for a single tracker. The text is the
+     * same for each tracker, so that merged profiles have it once.
      */
     private static String note(int trackers) {
         int counting = Math.min(trackers, ThisProcess.MOST_TRACKERS);
@@ -81,8 +81,8 @@ final class ProfileFile {
     }
 
     /**
-     * The number in the name of this tracker's file. No tracker takes the name of the file that the
-     * agent writes.
+     * Returns the number in the name of this tracker's file. It is not the number of the file that the agent
+     * writes.
      */
     private int number() {
         int before = Math.max(tracker, 1);
@@ -93,13 +93,16 @@ final class ProfileFile {
         }
     }
 
-    /** The file with this number in its name. A link is followed, so that the link stays a link. */
+    /**
+     * Returns the file with this number in its name. If that is a link, returns the file to which it leads, so
+     * that the link stays.
+     */
     private File place(int number) throws IOException {
         File file = new File(numbered(number));
         return file.exists() ? file.toPath().toRealPath().toFile() : file;
     }
 
-    /** The name with a number: {@code a.pb.gz}, {@code a.2.pb.gz}, {@code a.3.pb.gz} … */
+    /** Returns the name with a number: {@code a.pb.gz}, {@code a.2.pb.gz}, {@code a.3.pb.gz} … */
     private String numbered(int number) {
         if (number == 1) {
             return file;
@@ -110,7 +113,7 @@ final class ProfileFile {
         return file.substring(0, end) + "." + number + file.substring(end);
     }
 
-    /** Creates a file that only the owner can read. An existing file or link of the name is deleted, not followed. */
+    /** Creates a file that only the owner can read. First deletes an existing file or link of this name. */
     private static void create(File file) throws IOException {
         Files.deleteIfExists(file.toPath());
         try {
@@ -124,7 +127,7 @@ final class ProfileFile {
         Files.move(from.toPath(), to.toPath(), StandardCopyOption.REPLACE_EXISTING, StandardCopyOption.ATOMIC_MOVE);
     }
 
-    /** Gives the profile the first name that is free. Other processes may be looking for a name at the same time. */
+    /** Gives the profile the first free name. Other processes may be looking for a name at the same time. */
     private File add(File from, int first) throws IOException {
         for (int number = first;; number++) {
             File to = new File(numbered(number));
@@ -149,7 +152,10 @@ final class ProfileFile {
         }
     }
 
-    /** Writes to {@code /dev/null} and the like without replacing it. A pipe is refused: opening it would wait for its reader. */
+    /**
+     * Writes to {@code /dev/null} and other devices without replacing them. Refuses a pipe: opening one would
+     * wait for its reader.
+     */
     private void device(File place, String note) throws IOException {
         if (place.isDirectory()) {
             throw new IOException("is a directory");

@@ -3,7 +3,10 @@ package loadhook;
 import java.io.IOException;
 import java.io.OutputStream;
 
-/** Writes the part of the protobuf wire format that pprof needs, into a buffer. A full buffer goes to its stream, if any. */
+/**
+ * Writes the part of the protobuf wire format that pprof needs, into a buffer. When the buffer is full, it is
+ * written to the stream, if there is one.
+ */
 final class ProtobufWriter {
     private static final int PIECE = 1 << 16;
 
@@ -11,7 +14,7 @@ final class ProtobufWriter {
     private byte[] bytes;
     private int length;
 
-    /** Makes a writer of a message that will be a field of another one. */
+    /** Makes a writer for a message that will be a field of another message. */
     ProtobufWriter() {
         this(null, 256);
     }
@@ -39,7 +42,7 @@ final class ProtobufWriter {
         bytes[length++] = (byte) rest;
     }
 
-    /** Number of bytes of a number as a varint. */
+    /** Returns the number of bytes of a number as a varint. */
     static int size(long value) {
         return value == 0 ? 1 : (70 - Long.numberOfLeadingZeros(value)) / 7;
     }

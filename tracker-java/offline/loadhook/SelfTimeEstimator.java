@@ -1,9 +1,9 @@
 package loadhook;
 
 /**
- * Computes the self times with the smallest error from the times of calls and ticks. {@code
- * figures/ticks.rs} of the crate {@code loadhook-profile} explains the method and its names. Both
- * give the same numbers to the last bit.
+ * Computes the self times with the smallest error from the times of calls and from ticks. {@code
+ * figures/ticks.rs} of the crate {@code loadhook-profile} explains the method and its names. That file and this
+ * class give the same numbers to the last bit.
  */
 final class SelfTimeEstimator {
     private static final int ROUNDS = 4;
@@ -13,17 +13,16 @@ final class SelfTimeEstimator {
     private final ThreadNodes nodes;
     private final int count;
     private final boolean[] linked;
-    /** For each node the caller whose rest holds the node's error, or -1. */
+    /** For each node, the caller whose remaining time has the node's error, or -1. */
     private final int[] callers;
     private final double tick;
     /**
-     * True if samples that contradict the ticks are treated as less certain than their variance
-     * says.
+     * True if the variance of samples that contradict the ticks is taken to be larger than it was computed.
      */
     private final boolean wide;
     private double[] ticked;
     private final double[] weight;
-    /** The standard error of the cost that was taken off in each node. */
+    /** The standard error of the probe cost that was subtracted in each node. */
     private final double[] cost;
     private final double[] variance;
     private final double[] mean;

@@ -9,9 +9,9 @@ import java.util.Locale;
 import java.util.Properties;
 
 /**
- * The user's settings: from {@code loadhook.properties} in the archive, from the environment, and
- * from {@code -Dloadhook.…}. A later source replaces an earlier one. A wrong setting is reported,
- * and the program runs as if it were absent.
+ * The user's settings. Sources are {@code loadhook.properties} in the archive, then the environment, then {@code
+ * -Dloadhook.…}; a later source replaces an earlier one. A wrong setting is reported, and the program runs as if
+ * it were absent.
  */
 final class Settings {
     private static final String[] WORDS = {"file", "timing", "clock", "max-nodes", "dump-on-exit", "append"};
@@ -78,8 +78,8 @@ final class Settings {
     }
 
     /**
-     * Opens the resource through the class loader. A class in a named module would search only its
-     * module; the loader searches the class path, too.
+     * Opens the resource through the class loader. A class in a named module would search only its module, but
+     * the loader searches the class path, too.
      */
     private static InputStream open(Class<?> part) {
         InputStream own = part.getResourceAsStream("/" + FILE);
@@ -88,8 +88,8 @@ final class Settings {
     }
 
     /**
-     * Reads the environment. Unknown variables are no errors, because other programs may use names
-     * that begin alike.
+     * Reads the environment. Unknown variables are no errors, because other programs may use variables whose
+     * names begin alike.
      */
     private void environment() {
         for (int word = 0; word < WORDS.length; word++) {
@@ -126,7 +126,7 @@ final class Settings {
     }
 
     /**
-     * The index of the setting's value among the allowed words, of which the first is the default.
+     * Returns the index of the setting's value among the allowed words, the first of which is the default.
      */
     private int choice(int word, String expected, String... words) {
         String value = values[word];
@@ -151,7 +151,7 @@ final class Settings {
                 return nodes;
             }
         } catch (NumberFormatException error) {
-            // The text is no number. The message below says so.
+            // The text is not a number, so the message below is written.
         }
         told(word, "a number from 1 to " + MOST_NODES, "1000000");
         return 1000000;

@@ -10,9 +10,9 @@ import java.net.URLConnection;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Finds the tracker that all archives of a class loader share. Each archive may contain a tracker
- * in a package of its own. The shared tracker is the one in the package {@code loadhook} if the
- * loader finds it. Otherwise it is the first one that a resource names.
+ * Finds the tracker that all archives of a class loader share. Each archive may contain a tracker in a package of
+ * its own. If the loader finds a tracker in the package {@code loadhook}, that one is shared. Otherwise the first
+ * tracker is that a resource {@code META-INF/loadhook/tracker} names.
  */
 final class SharedTracker {
     /** The name of {@link Parts} in a tracker that was not renamed. */
@@ -21,7 +21,7 @@ final class SharedTracker {
     /** The resource that names the package of a tracker that was renamed. */
     private static final String RESOURCE = "META-INF/loadhook/tracker";
 
-    /** Result of {@link #join} that is no base: the part uses this tracker. */
+    /** Result of {@link #join} if the part uses this tracker. No base has this value. */
     static final int OWN = -1;
 
     /** The probes of the shared tracker, set before {@link ForeignProbes} is initialised with them. */
@@ -33,8 +33,8 @@ final class SharedTracker {
     }
 
     /**
-     * Asks the shared tracker for the base of a part. 0 means that the part must ask again later,
-     * {@link #OWN} that there is no other tracker.
+     * Asks the shared tracker for the base of a part. Returns 0 if the part must ask again later, {@link #OWN} if
+     * there is no other tracker.
      */
     static int join(Class<?> part, String archive) {
         ClassLoader loader = SharedTracker.class.getClassLoader();
@@ -57,8 +57,8 @@ final class SharedTracker {
             }
             return base < 0 ? OWN : base;
         } catch (Throwable error) {
-            // The other tracker is of a version without this method, or cannot be accessed. Each
-            // archive then uses its own.
+            // The other tracker is of a version without this method, or cannot be accessed. Each archive then
+            // uses its own tracker.
             return OWN;
         }
     }

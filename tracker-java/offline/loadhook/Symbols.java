@@ -24,8 +24,8 @@ final class Symbols {
     final int base;
     private final int ids;
     /**
-     * The pattern of the loader's name. Null if these symbols stand for loaders of several names,
-     * or if the pattern has already been counted.
+     * The pattern of the loader's name. Null if these symbols are for loaders of several names, or if a collected
+     * loader was already counted for the pattern.
      */
     private String pattern;
     /** The part of the archive's last copy. */
@@ -45,8 +45,8 @@ final class Symbols {
     }
 
     /**
-     * Adds a copy with this part. Returns whether it is the first. The caller holds the lock of
-     * {@link Archives}.
+     * Adds a copy whose part is {@code part}. Returns whether this is the first copy. The caller holds the lock
+     * of {@link Archives}.
      */
     boolean add(WeakReference<Class<?>> part) {
         this.part = part;
@@ -65,7 +65,7 @@ final class Symbols {
     }
 
     /**
-     * Finds out the URL of the archive and stores it, for use after all parts have been collected.
+     * Finds the URL of the archive and stores it, for use after all parts have been collected.
      */
     void locate(Class<?> part) {
         try {
@@ -73,12 +73,11 @@ final class Symbols {
             URL url = source == null ? null : source.getLocation();
             place = url == null ? null : url.toString();
         } catch (RuntimeException error) {
-            // A security manager forbids the question for the URL. The names can
-            // then be read only while a part is alive.
+            // A security manager forbids reading the URL. The names can then be read only while a part is alive.
         }
     }
 
-    /** Names the called methods of the archive. A profile without names still has its numbers. */
+    /** Names the archive's methods that were called. A profile without names still has its numbers. */
     void read(Methods methods, Header header) {
         Class<?> part = this.part.get();
         if (part != null) {
@@ -137,7 +136,7 @@ final class Symbols {
         return file.getInputStream();
     }
 
-    /** A field with its escapes replaced by the characters that they stand for. */
+    /** Returns a field in which escapes are replaced by the characters for which they stand. */
     private static String plain(String field) {
         if (field.indexOf('\\') < 0) {
             return field;

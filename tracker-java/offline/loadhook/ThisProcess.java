@@ -4,11 +4,11 @@ import java.io.File;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 
-/** Facts of the process on which the trackers in it must agree. */
+/** Facts about the process on which all trackers in it must agree. */
 final class ThisProcess {
     /**
-     * The name of a system property. The interned string is one object for the trackers of all
-     * loaders, so they also use it as their lock.
+     * The name of a system property. The trackers of all loaders see the same interned string, so they also use
+     * it as their lock.
      */
     private static final String TRACKERS = "loadhook trackers of this process";
     /**
@@ -23,7 +23,7 @@ final class ThisProcess {
     private ThisProcess() {
     }
 
-    /** The process id; 0 if it is unknown. */
+    /** Returns the process id; 0 if it is unknown. */
     static String id() {
         try {
             // ProcessHandle exists from Java 9 on.
@@ -52,8 +52,8 @@ final class ThisProcess {
     }
 
     /**
-     * A name that no other process has, on this machine or another. Empty if a security manager
-     * forbids sharing it.
+     * Returns a name that no other process has, on this machine or another one. Returns an empty name if a
+     * security manager forbids access.
      */
     static String name() {
         synchronized (TRACKERS) {
@@ -70,20 +70,20 @@ final class ThisProcess {
         }
     }
 
-    /** The number of trackers so far, including those that do not count; 0 if unknown. */
+    /** Returns the number of trackers so far, including trackers that do not count; 0 if unknown. */
     static int trackers() {
         return count(TRACKERS);
     }
 
     /**
-     * The number of a new tracker, from 1 on. A tracker with a number above {@link #MOST_TRACKERS}
-     * must not count. 0 if a security manager forbids sharing the number.
+     * Returns the number of a new tracker, from 1 on. A tracker with a number above {@link #MOST_TRACKERS} must
+     * not count. Returns 0 if a security manager forbids access.
      */
     static int nextTracker() {
         return next(TRACKERS);
     }
 
-    /** The number of a new loader of this name, from 1 on. 0 if a security manager forbids sharing it. */
+    /** Returns the number of a new loader of this name, from 1 on; 0 if a security manager forbids access. */
     static int nextLoader(String name) {
         return next("loadhook loaders " + name);
     }

@@ -3,7 +3,7 @@ package loadhook;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
-/** The nodes of one thread of a snapshot, as columns. */
+/** The nodes of one thread in a snapshot, as columns. */
 final class ThreadNodes extends ColumnMessage {
     /** The approximate heap for a node and its figures, in bytes. */
     private static final int BYTES = 300;
@@ -17,10 +17,10 @@ final class ThreadNodes extends ColumnMessage {
     int[] parents = new int[64];
     int[] methods = new int[64];
     long[] calls = new long[64];
-    /** For each node the values of {@link #timed} to {@link #tickVariance}. */
+    /** For each node, the values of {@link #timed} to {@link #tickVariance}. */
     private long[] times = new long[64 * TIMES];
 
-    /** Reads a THREAD record; returns the index of the next record. */
+    /** Reads a THREAD record. Returns the index of the next record. */
     int begin(long[] words, int at) {
         id = words[at + 1];
         kind = (int) words[at + 2];

@@ -4,8 +4,8 @@ import java.util.Arrays;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * The thread that ticks, see {@link Ticker}, for all trackers of the process. A thread for each
- * tracker would take a percent of a processor each.
+ * The thread that makes the ticks (see {@link Ticker}) for all trackers of the process. Threads of their own
+ * would each take a percent of a processor.
  *
  * Trackers do not know each other's classes. So a further tracker finds the thread by its name, and
  * finds this object as the thread's handler of uncaught exceptions. The thread never throws an
@@ -49,14 +49,14 @@ public final class TickerThread implements Runnable, Thread.UncaughtExceptionHan
         return false;
     }
 
-    /** Adds the ticker of one more tracker. */
+    /** Adds the ticker of another tracker. */
     public synchronized void add(Runnable ticker) {
         Runnable[] more = Arrays.copyOf(tickers, tickers.length + 1);
         more[tickers.length] = ticker;
         tickers = more;
     }
 
-    /** Ticks at random distances, so that ticks do not run in step with a timer of the program. */
+    /** Makes ticks at random distances, so that they do not run in step with a timer of the program. */
     @Override
     public void run() {
         while (true) {

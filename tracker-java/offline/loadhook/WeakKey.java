@@ -4,9 +4,8 @@ import java.lang.ref.ReferenceQueue;
 import java.lang.ref.WeakReference;
 
 /**
- * A key that does not keep its object alive. Keys with different hashes are unequal without a look
- * at their objects. Reading an object through a weak reference would keep it alive if a collection
- * is running.
+ * A key that does not keep its object alive. Keys with different hashes are unequal, so their objects need not be
+ * read. If a collection is running, reading an object through a weak reference would keep the object alive.
  */
 class WeakKey<T> extends WeakReference<T> {
     private final int hash;
