@@ -1,7 +1,7 @@
 //! Hashes of the contents of arrays, and the arrays that belong to strings.
 //!
-//! The hash has 128 bits and a random key. Without a random key, somebody could make a dump with
-//! different arrays whose hashes are equal.
+//! A hash has 128 bits and a random key. Without the key, somebody could make a dump that has different arrays
+//! with equal hashes.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
@@ -13,16 +13,15 @@ use crate::object_kind::element_type;
 use crate::strings::{StringClass, StringValue};
 use crate::survey::Survey;
 
-/// Memory that each array takes, in bytes.
+/// Memory for each array, in bytes.
 const ARRAY: u64 = size_of::<HashedArray>() as u64;
-/// Memory that each string takes, in bytes.
+/// Memory for each string, in bytes.
 const STRING: u64 = 8;
-/// Memory in bytes for each string that may use only a range of its array.
+/// Additional memory in bytes for each string that may use only a range of its array.
 const RANGE: u64 = size_of::<(StringValue, (u32, u32))>() as u64;
 
-/// Value of the field `what` in the error [`ErrorKind::TooMany`] if the hashes do not fit into the
-/// memory of [`Duplicates::read`](crate::Duplicates::read) or of a
-/// [`ViewRequest`](crate::ViewRequest).
+/// The word `what` in the error [`ErrorKind::TooMany`] if the hashes do not fit into the memory that the caller
+/// gave [`Duplicates::read`](crate::Duplicates::read) or a [`ViewRequest`](crate::ViewRequest).
 pub const BYTES_OF_HASHES: &str = "bytes of hashes of arrays";
 
 /// An array with the hash of its contents.
@@ -32,8 +31,7 @@ pub(crate) struct HashedArray {
     pub(crate) hash: (u64, u64),
     pub(crate) class: u32,
     pub(crate) length: u32,
-    /// Numbers of strings that use this array: of those with one byte per character, then of those
-    /// with two.
+    /// How many strings use this array: `[0]` with one byte per character, `[1]` with two.
     pub(crate) strings: [u32; 2],
 }
 
@@ -45,8 +43,7 @@ pub(crate) struct ArrayHashes<'s> {
     string_class: Option<&'s StringClass>,
     key: [u64; 2],
     arrays: Vec<HashedArray>,
-    /// Identifiers of the arrays of strings: for strings with one byte per character, then with
-    /// two.
+    /// Identifiers of the arrays of strings: `[0]` for strings with one byte per character, `[1]` with two.
     string_arrays: [Vec<u64>; 2],
     /// Strings that may use only a range of their array, each with its range.
     ranges: Vec<(StringValue, (u32, u32))>,
@@ -168,8 +165,8 @@ impl<'s> ArrayHashes<'s> {
     }
 }
 
-/// Reserves room for one more entry. A full list grows by an eighth: doubling it might exceed the
-/// memory.
+/// Reserves room for one more entry. A full list grows only by an eighth, because doubling it might exceed the
+/// memory limit.
 fn grow<T>(all: &mut Vec<T>) -> Result<(), ErrorKind> {
     if all.len() < all.capacity() {
         return Ok(());

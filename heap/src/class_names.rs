@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::java_names::java_name;
 use crate::survey::Survey;
 
-/// Names of classes, each stored once. In a hostile dump many classes may share one long name.
+/// Names of classes. Each name is stored once, because in a hostile dump many classes may share one long name.
 pub(crate) struct ClassNames<'s> {
     survey: &'s Survey,
     by_text: HashMap<u64, Arc<str>>,

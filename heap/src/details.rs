@@ -23,9 +23,9 @@ const MOST_PREVIEWS: usize = 50_000;
 /// Fields and previews of the requested objects, and names of the requested references.
 #[derive(Clone, Debug, Default)]
 pub struct Details {
-    /// Fields of each object; for an array of references its elements.
+    /// The fields of each object, or the elements of an array of references.
     pub fields: HashMap<u32, Fields>,
-    /// The beginnings of strings and of arrays of numbers, for the first 50,000 at most.
+    /// The beginnings of strings and of arrays of numbers: of at most 50,000 of them.
     pub previews: HashMap<u32, Preview>,
     /// The name of the field by which the first object of a pair refers to the second.
     pub reference_names: HashMap<(u32, u32), String>,
@@ -58,19 +58,19 @@ pub struct Field {
 pub enum FieldValue {
     /// The null reference.
     Null,
-    /// Number of the referenced object in the graph.
+    /// The number of the referenced object in the graph.
     Object(u32),
-    /// Identifier of a referenced object that is missing in the dump.
+    /// The identifier of a referenced object that the dump does not have.
     Absent(u64),
-    /// A number, as Java prints it.
+    /// A number in Java's notation.
     Number(String),
 }
 
 impl Graph {
-    /// Reads the details of `objects` in another pass over the dump: at most `most` fields of each
-    /// object, and previews. Arrays of numbers in `objects` get a preview, and strings in `objects`
-    /// or in one of the fields. For each pair in `pairs`, also reads the name of the field by which
-    /// the first object refers to the second.
+    /// Reads the details of `objects` in another pass over the dump: at most `most` fields of each object, and
+    /// previews. A preview is read for the arrays of numbers in `objects`, and for the strings in `objects` and
+    /// in their fields. For each pair in `pairs`, also reads the name of the field by which the first object
+    /// refers to the second.
     ///
     /// # Errors
     ///
@@ -91,7 +91,7 @@ impl Graph {
         reader.finish(end)
     }
 
-    /// Returns the array with a string's characters: the first array that the string refers to.
+    /// Returns the array with a string's characters, which is the first array to which the string refers.
     pub(crate) fn array_of_string(&self, string: u32) -> Option<u32> {
         let mut beside = self.references(string).into_iter();
         beside.find(|object| matches!(self.kind(*object), ObjectKind::Array(_)))
@@ -143,7 +143,7 @@ pub(crate) struct DetailsReader<'g> {
     /// The arrays of numbers whose previews are made.
     arrays: HashSet<u32>,
     string_values: HashMap<u32, StringValue>,
-    /// The maximum number of fields of an object.
+    /// The maximum number of fields that are read of an object.
     most: usize,
     fields: HashMap<u32, Fields>,
     /// The array whose elements are being read, and the number of elements read so far.

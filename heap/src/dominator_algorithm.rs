@@ -36,8 +36,8 @@ pub(crate) fn immediate_dominators(
         let behind = forest.get(store, least, WAITING)?;
         forest.set(store, number, ABOVE, behind)?;
         forest.set(store, least, WAITING, number + 1)?;
-        // From here on, `number` is linked to its parent. No number waits for
-        // `number` any more, because its children are done.
+        // From here on, `number` is linked to its parent. No other number waits for `number` any more, because
+        // the children of `number` have been processed.
         forest.set(store, number, ANCESTOR, parent)?;
         forest.set(store, number, LABEL, number)?;
         let mut waiting = forest.get(store, parent, WAITING)?;
@@ -65,16 +65,16 @@ pub(crate) fn immediate_dominators(
     Ok(above)
 }
 
-/// The forest of the numbers that are linked to their parents so far: all numbers above the current
-/// one. The four values of a number are stored side by side, since they are used together.
+/// The forest of the numbers that are linked to their parents so far: all numbers above the current one. The four
+/// values of a number are stored side by side, because they are used together.
 struct Forest(Column);
 
 /// The parent, or an ancestor on the compressed path.
 const ANCESTOR: usize = 0;
 /// The number with the least semidominator on the compressed path.
 const LABEL: usize = 1;
-/// The first number that waits for this one, plus 1. It shares the slot of [`LABEL`]: only a linked
-/// number has a label, and numbers wait only for a number that is not linked yet.
+/// The first number that waits for this one, plus 1. It shares a slot with [`LABEL`]: only linked numbers have a
+/// label, and other numbers wait only for a number that is not linked yet.
 const WAITING: usize = LABEL;
 const SEMI: usize = 2;
 /// The immediate dominator. While a number waits for its dominator, the slot has the next number

@@ -1,8 +1,8 @@
 //! Dominators and retained sizes.
 //!
-//! An object dominates the objects that are reached from the roots only through it. The object and
-//! the objects that it dominates are its retained set: the garbage collector could free them if the
-//! object were removed.
+//! An object dominates the objects that can be reached from the roots only through it. The object and the objects
+//! that it dominates are its retained set: if nothing referred to the object, the garbage collector could free
+//! the whole set.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -17,8 +17,8 @@ use crate::object_kind::PRIMITIVES;
 use crate::passes::Result;
 use crate::store::{Column, Store};
 
-/// The dominator tree of the reachable objects. Objects are numbered in the order of a depth-first
-/// walk from the roots; 0 is the parent of all roots.
+/// The dominator tree of the reachable objects. In it, objects are numbered in the order of a depth-first walk
+/// from the roots; 0 is the common parent of all roots.
 pub struct Dominators<'g> {
     graph: &'g Graph,
     /// For each object, its number in the walk; 0 if it is unreachable.
@@ -207,8 +207,8 @@ impl Dominators<'_> {
         })
     }
 
-    /// Returns for each class, by its identifier, the retained size of all its objects together. An
-    /// object that another object of its class dominates is not counted again.
+    /// Returns for each class, by its identifier, the retained size of all its objects together. An object that
+    /// another object of the same class dominates does not count again.
     #[must_use]
     pub fn by_class(&self) -> HashMap<u64, u64> {
         let graph = self.graph;
@@ -229,8 +229,7 @@ impl Dominators<'_> {
         self.graph.query(ask)
     }
 
-    /// Returns the retained size of an object, by its number; for 0 the bytes of all reachable
-    /// objects.
+    /// Returns the retained size of an object, given by its number; for 0 the bytes of all reachable objects.
     pub(crate) fn retained_by(&self, store: &mut Store, number: u32) -> io::Result<u64> {
         store.get64(&self.retained, number as usize)
     }
@@ -239,7 +238,7 @@ impl Dominators<'_> {
         store.get(&self.objects, number as usize)
     }
 
-    /// Returns the class of an object, by its number; for a class object, the class
+    /// Returns the index of the class of an object, given by its number; for a class object, the index of
     /// `java.lang.Class`.
     pub(crate) fn class_at(&self, store: &mut Store, number: u32) -> io::Result<u32> {
         let object = self.object_at(store, number)?;
@@ -347,8 +346,8 @@ impl Dominators<'_> {
         Ok(bytes)
     }
 
-    /// Returns the shortest path from an object to a root, both included; empty for an unreachable
-    /// object. The path ends at a variable of a thread only if there is no other path.
+    /// Returns the shortest path from an object to a root, both included; empty for an unreachable object. The
+    /// path ends at a root that is a variable of a thread only if there is no other path.
     #[must_use]
     pub fn path(&self, object: u32) -> Vec<u32> {
         match self.retained(object) {

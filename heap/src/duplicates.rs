@@ -1,7 +1,7 @@
 //! Strings and arrays that occur more than once.
 //!
-//! Three passes read a dump. The first reads the classes. The second hashes the contents of arrays
-//! and notes the array of each string. The third reads the beginnings of the values that are shown.
+//! Three passes read a dump. The first reads the classes. The second hashes the contents of arrays, and finds the
+//! array of each string. The third reads the beginnings of the values that are shown.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -26,15 +26,15 @@ use crate::survey::Survey;
 pub struct Duplicates {
     /// The number of objects of each class.
     pub histogram: Histogram,
-    /// Strings with equal characters. Of each group of equal strings, one string and one array are
-    /// needed; the others are wasted.
+    /// Strings with equal characters. Of equal strings, one string and one array are needed; the others are
+    /// wasted.
     pub strings: Waste,
     /// Arrays of one type with equal elements, without the arrays that belong to strings.
     pub arrays: Waste,
     /// Number of strings that use only a range of their array, as strings did before JDK 7. Such
     /// strings are not compared.
     pub partial_strings: u64,
-    /// The values that waste most, the worst first.
+    /// The values that waste most memory, the worst first.
     pub worst: Vec<Duplicate>,
 }
 
@@ -54,13 +54,13 @@ pub struct Waste {
 pub struct Duplicate {
     /// `java.lang.String`, or the class of the arrays.
     pub class: Arc<str>,
-    /// True if the value is a string.
+    /// True if the value is a string, false if it is an array.
     pub is_string: bool,
-    /// Identifier of one of the equal arrays; for strings, of an array with their characters.
+    /// Identifier of one of the equal arrays; for a string, of an array with its characters.
     pub array: u64,
-    /// Number of objects.
+    /// Number of objects that have the value.
     pub count: u64,
-    /// Bytes of one object; for a string, with its array.
+    /// Bytes of one object; for a string, together with its array.
     pub bytes: u64,
     /// Bytes of all objects but one.
     pub wasted: u64,
@@ -68,7 +68,7 @@ pub struct Duplicate {
     pub preview: Preview,
 }
 
-/// A duplicate without its preview. Rows sort as in the table.
+/// A duplicate without its preview. Rows compare in the order of the table.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Row {
     wasted: u64,

@@ -11,7 +11,7 @@ use crate::store::{Column, Store};
 /// Maximum number of bytes of a run.
 pub(crate) const LONGEST_RUN: u64 = 32 << 20;
 
-/// A sorter of records of `N` numbers. `N` must divide the count of numbers in a page of the store.
+/// Sorts records of `N` numbers. `N` must divide the number of 32-bit numbers in a page of the store.
 pub(crate) struct Sorter<const N: usize> {
     run: Vec<[u32; N]>,
     longest: usize,
@@ -64,7 +64,7 @@ impl<const N: usize> Sorter<N> {
             heads: BinaryHeap::new(),
         };
         if self.columns.is_empty() {
-            // The order is reversed, since records are taken from the end.
+            // The order is reversed, because records are taken from the end.
             self.run.sort_unstable_by_key(|record| Reverse(*record));
             sorted.run = self.run;
             return Ok(sorted);
@@ -81,7 +81,7 @@ impl<const N: usize> Sorter<N> {
     }
 }
 
-/// Records in order.
+/// Sorted records.
 pub(crate) struct Sorted<const N: usize> {
     /// All records in reverse order, if they fit into memory.
     run: Vec<[u32; N]>,

@@ -23,8 +23,8 @@ use crate::survey::Survey;
 /// The objects of a dump and their references, without the `referent` of weak, soft
 /// and phantom references.
 ///
-/// Columns that do not fit into memory are in a temporary file. If that file becomes unreadable,
-/// methods return empty results, and [`check`](Graph::check) returns the error.
+/// Columns that do not fit into memory are in a temporary file. If that file cannot be read, methods return empty
+/// results, and [`check`](Graph::check) returns the error.
 pub struct Graph {
     pub(crate) survey: Survey,
     /// The number of objects of each class.
@@ -93,9 +93,8 @@ impl Graph {
         Ok((graph, cut_off))
     }
 
-    /// Makes a graph from a first pass, which ended at byte `end`. `second_pass`
-    /// reads the dump again for its references. It returns the byte where it
-    /// ended, and a result of the caller's choice.
+    /// Makes a graph from a first pass, which ended at byte `end` of the dump. `second_pass` reads the references
+    /// in the dump. It returns the byte at which it ended, and a result for the caller.
     pub(crate) fn new<T>(
         mut survey: Survey,
         memory: u64,
@@ -207,7 +206,7 @@ impl Graph {
         self.index.id(store, object)
     }
 
-    /// Returns the object with an identifier.
+    /// Returns the object that has an identifier; `None` if the dump has no such object.
     #[must_use]
     pub fn object(&self, id: u64) -> Option<u32> {
         self.query(|store| self.index.number(store, id))
@@ -219,8 +218,8 @@ impl Graph {
         self.root_of.get(&object).copied()
     }
 
-    /// Finds the objects of a class, by its name in Java. The name `class java.lang.String` stands
-    /// for the class objects of that name: each class loader may have one.
+    /// Finds the objects of a class, given by its name in Java. The name `class java.lang.String` stands for the
+    /// class objects of that name, of which each class loader may have one.
     pub fn objects_of_class(&self, class: &str) -> impl Iterator<Item = u32> {
         let (name, wants_classes) = match class.strip_prefix("class ") {
             Some(name) => (name, true),
@@ -262,8 +261,8 @@ impl Graph {
         })
     }
 
-    /// Returns the class of an object, by its name in Java: `java.lang.String`. For a class object
-    /// `class java.lang.String`.
+    /// Returns the name in Java of an object's class: `java.lang.String`. For a class object, returns `class
+    /// java.lang.String`.
     #[must_use]
     pub fn name(&self, object: u32) -> String {
         match self.kind(object) {
@@ -282,8 +281,8 @@ impl Graph {
         Ok(u64::from(store.get(&self.sizes, object as usize)?) * 8)
     }
 
-    /// Returns the objects that an object refers to. Its class object is one of them, unless the
-    /// class object is a root.
+    /// Returns the objects to which an object refers. The object's class object is one of them, unless that class
+    /// object is a root.
     #[must_use]
     pub fn references(&self, object: u32) -> Vec<u32> {
         self.query(|store| self.references_in(store, object))

@@ -13,16 +13,16 @@ use crate::object_sizes::ObjectSizes;
 use crate::survey::Survey;
 use crate::tracker_classes::LeftOut;
 
-/// The objects of a class.
+/// The number of objects of a class, and their bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClassCount {
     /// Name of the class in Java: `java.lang.String`, `int[]`.
     pub name: Arc<str>,
-    /// Identifier of the class object; for an array of a primitive type a number below 9.
+    /// Identifier of the class object; for an array of a primitive type, a number below 9.
     pub class_id: u64,
     /// Number of objects.
     pub instances: u64,
-    /// Bytes in memory, headers and alignment included.
+    /// Bytes of the objects in memory, including headers and alignment.
     pub bytes: u64,
 }
 
@@ -35,7 +35,7 @@ pub struct Histogram {
     pub model: SizeModel,
     /// Number of bytes that were read from the dump, after unpacking.
     pub dump_bytes: u64,
-    /// True if bytes that are not compressed follow the compressed dump. They are not read.
+    /// True if bytes that are not compressed follow the compressed dump. These bytes are not read.
     pub has_trailing_bytes: bool,
     /// The profiler's own objects that are not counted in `classes`.
     pub left_out: LeftOut,

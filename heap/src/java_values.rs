@@ -4,7 +4,7 @@ use std::fmt::{Debug, LowerExp};
 
 use loadhook_hprof::Type;
 
-/// Returns a value as Java prints it; for a reference its identifier.
+/// Returns a value in Java's notation; for a reference, its identifier.
 pub(crate) fn java_value(value_type: Type, bits: u64) -> String {
     match value_type {
         Type::Object if bits == 0 => "null".to_owned(),

@@ -1,8 +1,8 @@
 //! The layout of objects in memory, which a dump does not state.
 //!
-//! In HotSpot, the size of an object is a multiple of 8 bytes. Options of the JVM decide whether
-//! its header has 8, 12 or 16 bytes, and its references 4 or 8. Both can be inferred from the dump:
-//! identifiers are addresses, and no object is larger than the distance to the next one.
+//! In HotSpot, the size of an object is a multiple of 8 bytes. Options of the JVM decide whether an object's
+//! header has 8, 12 or 16 bytes, and its references 4 or 8. Both sizes can be inferred from the dump: identifiers
+//! are addresses, and no object is larger than the distance to the next one.
 
 use loadhook_hprof::Type;
 
@@ -11,12 +11,12 @@ use crate::stack_chunks::STACK_CHUNK;
 /// The sizes that depend on options of the JVM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SizeModel {
-    /// Bytes before an object's fields.
+    /// Number of bytes before an object's fields.
     pub header: u32,
-    /// Bytes before an array's elements. Elements of 8 bytes may begin 4 bytes later, at a multiple
-    /// of 8.
+    /// Number of bytes before an array's elements. Elements of 8 bytes may begin 4 bytes later, at a multiple of
+    /// 8.
     pub array_base: u32,
-    /// Bytes of a reference.
+    /// Number of bytes of a reference.
     pub reference: u32,
 }
 

@@ -10,7 +10,7 @@ use loadhook_hprof::ErrorKind;
 /// hundred thousand names in 20 MB.
 pub(crate) const MOST_BYTES: u64 = 1 << 30;
 
-/// Minimum number of bytes between two checks that the process can allocate as much memory again.
+/// Number of bytes taken from the budget between two checks that the process can allocate as much memory again.
 const CHECKED: u64 = 4 << 20;
 
 /// Estimated bytes of one table entry.
@@ -20,7 +20,7 @@ pub(crate) const ENTRY: u64 = 48;
 #[derive(Clone, Copy)]
 pub(crate) struct MemoryBudget {
     bytes: u64,
-    /// The number of bytes for which the process is known to have room.
+    /// The number of bytes that the process is known to be able to allocate.
     room_for: u64,
     most: u64,
 }

@@ -1,4 +1,4 @@
-//! Objects by their identifiers.
+//! Finds objects by their identifiers.
 
 use std::io;
 
@@ -9,16 +9,16 @@ use crate::stack_chunks::stack_bytes;
 use crate::store::{Column, Store};
 use crate::survey::Survey;
 
-/// The identifiers of all objects in order. An object's number is its position in this order.
+/// The identifiers of all objects in ascending order. An object's number is its position in this order.
 ///
-/// A search begins in the bucket of the identifier. A bucket holds four identifiers on average,
-/// since identifiers are addresses and lie close together.
+/// A search begins in the bucket of the identifier. A bucket has four identifiers on average, because identifiers
+/// are addresses that lie close together.
 pub(crate) struct ObjectIndex {
     ids: Column,
     len: u32,
     /// The smallest identifier.
     least: u64,
-    /// For each multiple of `1 << shift` above `least`: the number of smaller identifiers.
+    /// For each multiple of `1 << shift` above `least`: the number of identifiers below that multiple.
     buckets: Column,
     shift: u32,
 }

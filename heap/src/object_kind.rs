@@ -2,8 +2,8 @@
 
 use loadhook_hprof::Type;
 
-/// The kind of an object, with the index of its class in the survey. For a class object,
-/// the index of the class that it represents.
+/// The kind of an object, with the index of its class in the survey. For a class object, this is the index of the
+/// class that it represents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ObjectKind {
     Instance(u32),

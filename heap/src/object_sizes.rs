@@ -35,7 +35,7 @@ impl<'s> ObjectSizes<'s> {
         sizes
     }
 
-    /// Computes the layout of a class, and of its superclasses where it is not known yet.
+    /// Computes the layout of a class, and of those superclasses whose layout is not known yet.
     fn lay_out(&mut self, class: u32) {
         let survey = self.survey;
         let mut pending = Vec::new();
@@ -68,7 +68,7 @@ impl<'s> ObjectSizes<'s> {
         }
     }
 
-    /// Returns the bytes of an instance, without the stack after a `StackChunk`.
+    /// Returns the number of bytes of an instance, without the stack after a `StackChunk`.
     pub(crate) fn instance(&self, class: u32) -> u64 {
         let laid_out = self.layouts[class as usize].as_ref();
         let laid_out = laid_out.map_or(0, |layout| u64::from(layout.size()));
@@ -105,7 +105,7 @@ impl<'s> ObjectSizes<'s> {
         let survey = self.survey;
         let mut layout = Layout::after(self.class_object);
         if let Some(dump) = &survey.classes[class as usize].dump {
-            // Some dumps have entries such as `<resolved_references>`, which are no fields.
+            // Some dumps have entries such as `<resolved_references>`, which are not fields.
             let is_field = |name| {
                 let name = survey.names.get(name);
                 name.is_none_or(|name| !name.starts_with(b"<"))

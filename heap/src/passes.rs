@@ -7,8 +7,7 @@ use loadhook_hprof::{Error, ErrorKind, Visitor, read_available};
 /// The result of reading a dump or of using its graph.
 pub(crate) type Result<T> = std::result::Result<T, Error>;
 
-/// Opens a dump and reads it. Returns the number of bytes read, and the error if the dump is cut
-/// off there.
+/// Opens a dump and reads it. Returns the number of bytes read, and if the dump is cut off, the error.
 pub(crate) fn pass<R: Read>(
     open: &impl Fn() -> io::Result<R>,
     visitor: &mut impl Visitor,

@@ -19,9 +19,9 @@ const PREVIEW: u64 = 4 * ENTRY;
 /// The beginning of a string or of an array.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Preview {
-    /// Characters of a string or a `char[]`; for another array its elements, separated by commas.
+    /// The characters of a string or `char[]`, or the elements of another array, separated by commas.
     pub text: String,
-    /// Number of all characters (as Java counts them) or elements.
+    /// Number of all characters (as Java counts them) or of all elements.
     pub length: u32,
     /// True if `text` has fewer than `length` characters or elements.
     pub is_cut: bool,
@@ -34,13 +34,13 @@ pub(crate) struct ArrayPrefixes<'s> {
     arrays: HashMap<u64, WantedArray>,
     /// The array whose contents are being read.
     open: Option<u64>,
-    /// The rest of the survey's memory budget. All prefixes of a pass share it.
+    /// The rest of the survey's memory budget. All readers of a pass share it.
     budget: SharedBudget,
 }
 
 #[derive(Default)]
 struct WantedArray {
-    /// Number of previews that are made from this array.
+    /// Number of previews that will be made from this array.
     times: u32,
     /// `None` until the array is found.
     prefix: Option<ArrayPrefix>,
@@ -60,8 +60,8 @@ impl<'s> ArrayPrefixes<'s> {
         ArrayPrefixes::within(budget, survey, ids.map(|id| (id, 1)))
     }
 
-    /// Makes a reader of arrays, each with the number of its previews. The reader takes memory from
-    /// a budget that other readers of the pass share.
+    /// Makes a reader of arrays, each with the number of its previews. The reader takes memory from a budget that
+    /// it shares with other readers of the pass.
     pub(crate) fn within(
         budget: SharedBudget,
         survey: &'s Survey,
@@ -173,7 +173,7 @@ fn characters(bytes: &[u8], is_wide: bool, order: fn([u8; 2]) -> u16, length: u3
         false => bytes.iter().copied().map(u16::from).collect(),
     };
     let is_cut = units.len() < length as usize;
-    // A cut may split a surrogate pair, and half of one is no character.
+    // A cut may split a surrogate pair, and half of a pair is not a character.
     if is_cut && matches!(units.last(), Some(0xd800..=0xdbff)) {
         units.pop();
     }

@@ -1,11 +1,9 @@
 //! The profiler's own objects, in the dump of a program that Loadhook profiles.
 //!
-//! Classes of the tracker are known by their names: `java.lang.$Loadhook…`,
-//! which the agent defines, and the package `loadhook`, which rewritten jars
-//! have. The objects of these classes, the classes themselves, and the threads that run them are
-//! the seeds. The profiler's objects are the seeds, and every object that roots reach only through
-//! seeds. The dominator tree does not suffice to find these objects: it lacks those that are shared
-//! by several seeds.
+//! Classes of the tracker are recognised by their names: `java.lang.$Loadhook…`, which the agent defines, and the
+//! package `loadhook`, which rewritten jars have. These classes, their objects, and the threads that run them are
+//! the seeds. The profiler's objects are the seeds, and every object that the roots reach only through seeds. The
+//! dominator tree is not enough to find these objects, because it does not show objects that several seeds share.
 
 use std::io::{self, Read};
 
@@ -54,9 +52,8 @@ impl ProfilerObjects<'_> {
     }
 }
 
-/// Length of the `long[]` into which the tracker writes its counts for the agent.
-/// Only native code refers to this array (see
-/// `BUFFER_WORDS` in `agent/src/tracker/client.rs`).
+/// Length of the `long[]` into which the tracker writes its counts for the agent. Only native code refers to this
+/// array (see `BUFFER_WORDS` in `agent/src/tracker/client.rs`).
 const BUFFER: u32 = 1 << 13;
 
 /// Marks of objects: those of the program, and those of the profiler.
@@ -64,9 +61,9 @@ const PROGRAM: u32 = 1;
 const PROFILER: u32 = 2;
 
 impl Graph {
-    /// Leaves the profiler's own objects out of the histogram and out of all later results. If the
-    /// dump is cut off, only the seeds are left out: roots may be missing, so the objects that only
-    /// seeds keep alive are unknown.
+    /// Leaves the profiler's own objects out of the histogram and out of all later results. If the dump is cut
+    /// off, leaves out only the seeds: roots may be missing, so the objects that only seeds keep alive are not
+    /// known.
     ///
     /// # Errors
     ///
@@ -150,7 +147,7 @@ impl Graph {
             }
         }
         self.buffer(store, &marks)?;
-        // A thread that runs an object of the tracker refers to it by `target`, since JDK 19 by
+        // A thread that runs an object of the tracker refers to that object by `target`, or since JDK 19 by
         // `holder.task`.
         let is_thread = self.extends(b"java/lang/Thread");
         let is_holder = self.extends(b"java/lang/Thread$FieldHolder");
@@ -193,9 +190,9 @@ impl Graph {
         is_it.iter().map(Option::is_some).collect()
     }
 
-    /// Marks objects of the classes in `is_it` as the profiler's, if `is_profilers` returns true
-    /// for them. Of the object's references to objects that are not classes, `is_profilers` gets
-    /// two numbers: of references to the profiler's objects, and of all.
+    /// Marks objects of the classes in `is_it` as the profiler's, if `is_profilers` returns true for them.
+    /// `is_profilers` gets two numbers of the object's references that do not lead to classes: how many lead to
+    /// the profiler's objects, and how many there are.
     fn spread(
         &self,
         store: &mut Store,

@@ -10,10 +10,9 @@ use crate::instance_fields::instance_fields;
 use crate::object_kind::ObjectKind;
 
 impl Graph {
-    /// Reads the dump again to find how each object of a path refers to the object before it. That
-    /// is the name of a field, for example `next`; `[3]` for an array element, `<class>` for the
-    /// object's class, `<loaded>` for a class that a class loader loaded. The first object of the
-    /// path has no name.
+    /// Reads the dump again to find how each object of a path refers to the object before it. The result is the
+    /// name of a field, for example `next`; `[3]` for an array element, `<class>` for the object's class,
+    /// `<loaded>` for a class that a class loader loaded. The first object of the path has no name in the result.
     ///
     /// # Errors
     ///
@@ -61,14 +60,13 @@ impl Graph {
 pub(crate) struct ReferenceNames<'g> {
     graph: &'g Graph,
     superclasses: Vec<Option<u32>>,
-    /// Identifiers of the wanted references: of the referring object, and of the objects that it
-    /// refers to.
+    /// The wanted references: for the identifier of each referring object, the identifiers of the objects to
+    /// which it refers.
     wanted: HashMap<u64, Vec<u64>>,
     found: HashMap<(u64, u64), String>,
-    /// The array that is being read: its identifier, the elements that are looked
-    /// for, and the number of elements read so far.
+    /// The array that is being read: its identifier, the wanted elements, and the number of elements read so far.
     array: Option<(u64, Vec<u64>, u64)>,
-    /// False if the header of the dump differs from that of the graph's dump.
+    /// False if the dump has another header than the dump from which the graph was made.
     pub(crate) is_same: bool,
 }
 

@@ -9,7 +9,7 @@ use crate::object_index::ObjectIndex;
 use crate::store::{Column, Store};
 use crate::survey::Survey;
 
-/// End of an object's references in the list.
+/// Ends the references of an object in the list.
 pub(crate) const END: u32 = u32::MAX;
 
 /// Maximum number of references. Positions in the list have 32 bits, and 0 stands for no position.
@@ -44,7 +44,7 @@ pub(crate) struct ReferenceReader<'g> {
     room: usize,
     /// For each class, its class object; `None` if the class object is a root.
     class_objects: Vec<Option<u32>>,
-    /// Class objects by their class loader. A loader keeps its classes alive, but no field of it
+    /// Class objects by their class loader. A loader keeps its classes alive, although no field of the loader
     /// refers to them.
     classes_of_loader: HashMap<u64, Vec<u32>>,
 }
@@ -94,8 +94,8 @@ impl<'g> ReferenceReader<'g> {
         self.end()?;
         let object = self.index.number(self.store, id).map_err(ErrorKind::Io)?;
         let Some(object) = object else {
-            // The first pass does not count an array that is cut off. No other record can follow
-            // it.
+            // The first pass did not count the array because it is cut off. Then no other record can follow the
+            // array.
             self.fault = Some(ErrorKind::Changed);
             return Ok(());
         };

@@ -7,7 +7,7 @@
 //! | 3 | hashes of arrays; details of objects; names and strings of threads |
 //! | 4 | the beginnings of duplicates |
 //!
-//! Between passes 2 and 3 the caller selects, by the graph, the objects whose details pass 3 reads.
+//! Between passes 2 and 3 the caller uses the graph to select the objects whose details pass 3 reads.
 
 use std::collections::HashMap;
 use std::io::{self, Read};
@@ -38,18 +38,18 @@ pub struct SharedPasses {
     shows_profiler: bool,
 }
 
-/// The parts of the views that the caller chooses.
+/// The caller's choice of what pass 3 reads.
 pub struct ViewRequest<'r> {
     /// Objects whose details are read.
     pub objects: &'r [u32],
     /// Maximum number of fields per object.
     pub most_fields: usize,
-    /// Pairs of objects in which the first refers to the second. The name of each of these
-    /// references is read.
+    /// Pairs of objects in which the first object refers to the second. For each pair, the name of that reference
+    /// is read.
     pub pairs: &'r [(u32, u32)],
     /// Maximum number of duplicates.
     pub duplicates: usize,
-    /// Bytes that hashes of arrays may take.
+    /// Maximum number of bytes that hashes of arrays may take.
     pub memory: u64,
 }
 
@@ -64,9 +64,9 @@ pub struct Views {
 }
 
 impl SharedPasses {
-    /// Reads the graph of a dump as [`Graph::read`] does, in two passes. The profiler's own objects
-    /// are left out of it unless `shows_profiler`. If the dump is cut off, the result covers the
-    /// part before the cut, and the error is returned with it.
+    /// Reads the graph of a dump as [`Graph::read`] does, in two passes. The profiler's own objects are left out
+    /// of the graph unless `shows_profiler` is true. If the dump is cut off, the result covers the part before
+    /// the cut, and the error is returned with it.
     ///
     /// # Errors
     ///
@@ -177,9 +177,9 @@ impl SharedPasses {
         })
     }
 
-    /// Returns the arrays of those strings that threads show, and how often each is shown. The
-    /// arrays of threads' names are found by the graph, because the same pass reads the fields of a
-    /// name and its array.
+    /// Returns the arrays of the strings that threads show, and how often each array is shown. The arrays of
+    /// threads' names are found by the graph, because the same pass reads the fields of a name and the name's
+    /// array.
     fn arrays_of_threads(
         &self,
         string_class: Option<&StringClass>,
@@ -222,7 +222,7 @@ impl SharedPasses {
     }
 }
 
-/// The number of times that each object is shown.
+/// Counts how often each object is shown.
 struct Shown<'b> {
     times: HashMap<u64, u32>,
     budget: &'b SharedBudget,

@@ -14,8 +14,8 @@ use crate::store::{Column, Store};
 /// running method uses are also held by a field, and the field explains more.
 pub struct ShortestPaths<'g> {
     graph: &'g Graph,
-    /// For each object, the previous object on its path, plus 1; a root is its
-    /// own previous object. 0 for an unreachable object.
+    /// For each object, the previous object on its path, plus 1; 0 for an unreachable object. The previous object
+    /// of a root is the root itself.
     previous: Column,
     /// For each object, the root where its path begins, plus 1.
     root: Column,
@@ -117,7 +117,7 @@ impl Graph {
 }
 
 impl ShortestPaths<'_> {
-    /// Returns the previous object on the path; `None` for a root and for an unreachable object.
+    /// Returns the previous object on the path of an object; `None` for a root and for an unreachable object.
     #[must_use]
     pub fn previous(&self, object: u32) -> Option<u32> {
         self.graph.query(|store| {
@@ -126,7 +126,7 @@ impl ShortestPaths<'_> {
         })
     }
 
-    /// Returns the root where the path begins; `None` for an unreachable object.
+    /// Returns the root where the path of an object begins; `None` for an unreachable object.
     #[must_use]
     pub fn root(&self, object: u32) -> Option<u32> {
         self.graph.query(|store| {

@@ -5,16 +5,16 @@
 
 use loadhook_hprof::{ClassDump, Type};
 
-/// The class whose objects hold stacks of virtual threads.
+/// The class whose objects contain stacks of virtual threads.
 pub(crate) const STACK_CHUNK: &[u8] = b"jdk/internal/vm/StackChunk";
 
 /// The instances of `StackChunk`.
 pub(crate) struct StackChunks {
     /// Identifier of the class object of `StackChunk`.
     pub(crate) class: u64,
-    /// Offset of the field `size`, the number of words.
+    /// Offset in the field values of the field `size`, which is the number of words.
     at: usize,
-    /// Bytes after the fields of all instances, for references of 4 and of 8 bytes.
+    /// Bytes after the fields of all instances: `[0]` for references of 4 bytes, `[1]` for references of 8.
     bytes: [u64; 2],
 }
 

@@ -1,4 +1,4 @@
-//! Stacks and threads of a dump, and the objects that variables of threads refer to.
+//! Stacks and threads of a dump, and the objects to which variables of threads refer.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -26,16 +26,16 @@ pub(crate) struct StackSurvey {
 /// Stacks and threads by their serial numbers.
 #[derive(Default)]
 pub(crate) struct StackTables {
-    /// For the serial number of a class, its identifier.
+    /// The identifier of each class, by the class's serial number.
     pub(crate) classes: HashMap<u32, u64>,
     pub(crate) frames: HashMap<u64, StackFrame>,
-    /// For the serial number of a stack trace, the serial number of its thread, and the frames.
+    /// For each stack trace, by its serial number: the serial number of its thread, and the frames.
     traces: BTreeMap<u32, (u32, Vec<u64>)>,
     /// The stack trace whose frames are being read.
     open: u32,
     /// The threads by their serial numbers.
     pub(crate) threads: BTreeMap<u32, DumpedThread>,
-    /// The stack traces that a thread already has.
+    /// The serial numbers of the stack traces that already belong to a thread.
     taken: HashSet<u32>,
     /// Roots that are variables of threads.
     pub(crate) locals: Vec<Root>,
@@ -145,8 +145,8 @@ impl Visitor for StackSurvey {
             ThreadObject => {
                 reserved = THREAD_BYTES;
                 self.survey.budget.reserve(reserved)?;
-                // Only the first thread gets a trace. If many threads shared one long trace, the
-                // list of frames for each thread would not fit into memory.
+                // Only the first thread gets the trace. If many threads shared one long trace, their lists of
+                // frames would not fit into memory.
                 let trace = self.stacks.taken.insert(root.frame).then_some(root.frame);
                 let object = root.id;
                 let thread = DumpedThread { object, trace };

@@ -1,7 +1,7 @@
 //! Columns of numbers that may be larger than memory.
 //!
-//! A column is divided into pages. When the memory limit is reached, the least recently used pages
-//! go to an unnamed file, and are read back when they are used. Before that there is no file.
+//! A column is divided into pages. When the memory limit is reached, the least recently used pages go to an
+//! unnamed file, and are read back when they are used. Until then there is no file.
 //!
 //! A mapped file would serve the same purpose, but without a limit on memory. Also, a full or
 //! faulty disk would then end the process by a signal instead of an error.
@@ -11,7 +11,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-/// Number of low bits of a position that give the position in its page.
+/// Number of low bits of a position that give the position inside its page.
 const BITS: u32 = 11;
 const PAGE: usize = 1 << BITS;
 const BYTES: usize = PAGE * 4;
@@ -26,7 +26,7 @@ const FEWEST_FRAMES: usize = 4;
 const USED: u8 = 1;
 const CHANGED: u8 = 2;
 
-/// A column of 32-bit numbers in a [`Store`]. A pair of them can be used as one 64-bit number.
+/// A column of 32-bit numbers in a [`Store`]. Two neighbours can be used as one 64-bit number.
 #[derive(Debug)]
 pub(crate) struct Column {
     id: u32,
@@ -39,8 +39,8 @@ impl Column {
     }
 }
 
-/// The location of a page: a frame in memory, a slot in the file, or both. A page without a
-/// location consists of zeros.
+/// The location of a page: in a frame of memory, in a slot of the file, or in both. A page without a location
+/// consists of zeros.
 #[derive(Clone, Copy)]
 struct Page {
     frame: u32,
@@ -57,7 +57,7 @@ pub(crate) struct Store {
     /// The pages in memory, frame after frame.
     words: Vec<u32>,
     marks: Vec<u8>,
-    /// For each frame, the column and the page that it holds.
+    /// For each frame, the column and the page that it contains.
     owners: Vec<(u32, u32)>,
     free_frames: Vec<u32>,
     most_frames: usize,
@@ -157,7 +157,7 @@ impl Store {
     pub(crate) fn pop(&mut self, column: &mut Column) -> io::Result<u32> {
         column.len -= 1;
         let value = self.get(column, column.len)?;
-        // The page after the end stays, since a push may come next.
+        // The page after the end stays, because a push may come next.
         let pages = &mut self.columns[column.id as usize];
         if pages.len() > (column.len >> BITS) + 1
             && let Some(page) = pages.pop()
@@ -244,11 +244,11 @@ impl Store {
             return Ok(None);
         }
         if self.words.len() + PAGE > self.words.capacity() {
-            // Memory grows by an eighth, since doubling it might exceed the limit.
+            // Memory grows by an eighth, because doubling it might exceed the limit.
             let more = (frame / 8).max(64).min(self.most_frames - frame);
             let reserved = self.words.try_reserve_exact(more * PAGE);
             if reserved.is_err() && frame >= FEWEST_FRAMES {
-                // The process has less memory than expected: the file takes the rest.
+                // The process has less memory than expected, so the file takes the rest.
                 self.most_frames = frame;
                 return Ok(None);
             }

@@ -12,11 +12,10 @@ pub(crate) struct StringClass {
     id_size: usize,
     /// Offset of the field `value`, which refers to the array of the characters.
     value: usize,
-    /// Offset of the field `coder` (JDK 9 and later): it distinguishes one byte per character from
-    /// two.
+    /// Offset of the field `coder` (JDK 9 and later), which tells whether a character has one byte or two.
     coder: Option<usize>,
-    /// Offsets of the fields for the first character and for the number of characters. Until JDK 6,
-    /// strings could share an array.
+    /// Offsets of the fields for the first character and for the number of characters. Up to JDK 6, strings could
+    /// share an array.
     range: Option<[usize; 2]>,
 }
 
@@ -55,7 +54,7 @@ impl StringClass {
         })
     }
 
-    /// Returns whether strings may have only a range of their array.
+    /// Returns whether a string may use only a range of its array.
     pub(crate) fn has_ranges(&self) -> bool {
         self.range.is_some()
     }

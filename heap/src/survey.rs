@@ -12,7 +12,7 @@ use crate::object_kind::{ObjectKind, PRIMITIVES, element_type};
 use crate::object_records::ObjectRecords;
 use crate::stack_chunks::{STACK_CHUNK, StackChunks};
 
-/// Estimated bytes of a root: its entry here, and its entries in the graph.
+/// Estimated bytes of a root: its entry in the survey, and its entries in the graph.
 const ROOT_BYTES: u64 = 3 * ENTRY;
 
 /// Estimated bytes of a class: its entry, layout, row and name.
@@ -31,7 +31,7 @@ pub(crate) struct ClassEntry {
     pub(crate) elements: ElementBytes,
     /// Smallest distance from an instance to the next object, in bytes.
     pub(crate) distance: u64,
-    /// `None` until the class itself is dumped.
+    /// The record of the class; `None` until it was read.
     pub(crate) dump: Option<ClassDump>,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct ClassEntry {
 /// layouts. The size model selects a layout. It is known only after the first pass.
 #[derive(Default)]
 pub(crate) struct ElementBytes {
-    /// References have 4 bytes.
+    /// Elements begin at a multiple of 8, and references have 4 bytes.
     pub(crate) plain: u64,
     /// Elements begin 4 bytes after a multiple of 8, and references have 4 bytes.
     pub(crate) behind_4_bytes: u64,
@@ -56,7 +56,7 @@ impl ElementBytes {
     }
 }
 
-/// The last object, whose size is at most the distance to the next.
+/// The previous object in the dump. Its size is at most the distance to the next object.
 enum Previous {
     None,
     /// Identifier and class.
@@ -69,13 +69,13 @@ enum Previous {
 /// occur in the dump.
 pub(crate) struct Survey {
     pub(crate) header: Header,
-    /// Set if bytes that are not compressed follow the compressed dump.
+    /// True if bytes that are not compressed follow the compressed dump.
     pub(crate) has_trailing_bytes: bool,
     /// Names by their identifiers.
     pub(crate) names: HashMap<u64, Box<[u8]>>,
     /// Memory budget for everything but the objects.
     pub(crate) budget: MemoryBudget,
-    /// For the identifier of each class, the identifier of its name.
+    /// The identifier of each class's name, by the class's identifier.
     pub(crate) name_of_class: HashMap<u64, u64>,
     pub(crate) classes: Vec<ClassEntry>,
     by_id: HashMap<u64, u32>,
@@ -87,7 +87,7 @@ pub(crate) struct Survey {
     keeps_roots: bool,
     /// A record for each object; `None` if only classes are counted.
     pub(crate) objects: Option<ObjectRecords>,
-    /// One root record for each object that is a root.
+    /// One root record for each object that is a root, by the object's identifier.
     pub(crate) roots: BTreeMap<u64, Root>,
 }
 
@@ -128,13 +128,13 @@ impl Survey {
         self.by_id.get(&id).copied()
     }
 
-    /// Returns a name by its identifier; empty if the dump does not have it.
+    /// Returns a name by its identifier; an empty name if the dump does not have it.
     pub(crate) fn text(&self, id: u64) -> Cow<'_, str> {
         let text = self.names.get(&id).map_or(&[][..], |text| text);
         String::from_utf8_lossy(text)
     }
 
-    /// Returns for each class, its nearest superclass that declares fields.
+    /// Returns for each class its nearest superclass that declares fields.
     pub(crate) fn superclasses_with_fields(&self) -> Vec<Option<u32>> {
         let has_fields = |class: u32| {
             let dump = self.classes[class as usize].dump.as_ref();
@@ -181,7 +181,7 @@ impl Survey {
         values
     }
 
-    /// Adds a root, for which `reserved` bytes of the budget are already taken.
+    /// Adds a root, for which `reserved` bytes were already taken from the budget.
     pub(crate) fn keep_root(&mut self, root: Root, reserved: u64) -> Result<(), ErrorKind> {
         if !self.keeps_roots {
             return Ok(());
@@ -252,8 +252,8 @@ impl Survey {
         Ok(())
     }
 
-    /// Returns the name of a class in the JVM: `java/lang/String`. Empty if the dump does not have
-    /// it.
+    /// Returns the name of a class in the JVM's form: `java/lang/String`. Returns an empty name if the dump does
+    /// not have it.
     pub(crate) fn internal_name(&self, class: u32) -> &[u8] {
         let entry = &self.classes[class as usize];
         let name = self.name_of_class.get(&entry.id);
@@ -285,9 +285,8 @@ impl Survey {
     }
 }
 
-/// Returns the rank of a kind of root. If an object is a root for several reasons, the kind with
-/// the highest rank is shown. A thread's use of the object ranks above a monitor, and any other
-/// kind ranks above both.
+/// Returns the rank of a kind of root. If an object is a root for several reasons, the kind with the highest rank
+/// is shown. Monitors and unknown kinds have the lowest rank, then variables of threads, then all other kinds.
 fn rank(kind: RootKind) -> u8 {
     match kind {
         RootKind::Unknown | RootKind::MonitorUsed => 0,

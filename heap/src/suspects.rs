@@ -1,5 +1,5 @@
-//! Leak suspects: few objects that retain much memory. The accumulation point of a suspect is the
-//! place where this memory is spread over many objects.
+//! Finds leak suspects: few objects that retain much memory. The accumulation point of a suspect is the place
+//! below which this memory is spread over many objects.
 
 use std::collections::HashMap;
 use std::io;
@@ -21,34 +21,33 @@ const NEARLY_ALL: u64 = 80;
 /// Maximum number of objects of a class whose paths to the roots are compared.
 const MOST_PATHS: usize = 1000;
 
-/// Maximum number of objects of a path that are compared.
+/// Maximum number of objects on a path that are compared.
 const LONGEST_PATH: usize = 1000;
 
-/// An object, or the objects of one class together, that retain much.
+/// An object that retains much memory, or the objects of one class that do so together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Suspect {
-    /// The single object; for a class, its objects that only roots dominate: the 10 largest, the
-    /// largest first.
+    /// The single object. For a class, its objects that only roots dominate: at most 10, the largest first.
     pub objects: Vec<u32>,
-    /// Number of these objects.
+    /// Number of all these objects, including those not listed.
     pub count: u64,
     /// Bytes that these objects retain together.
     pub retained: u64,
-    /// For a single object, the path down the dominator tree to the accumulation point. Each object
-    /// of the path retains nearly all bytes that the single object retains. For a class, only the
-    /// nearest object through which nearly all paths from the roots go; empty if there is none.
+    /// For a single object, the path down the dominator tree to the accumulation point. Each object on the path
+    /// retains nearly all bytes that the single object retains. For a class, only the nearest object through
+    /// which nearly all paths from the roots lead; empty if there is none.
     pub path_down: Vec<u32>,
-    /// The objects that the accumulation point dominates, by class; those that retain most first,
-    /// at most 10.
+    /// The objects that the accumulation point dominates, by class: at most 10 classes, those that retain most
+    /// first.
     pub dominated: Vec<DominatedClass>,
 }
 
 /// Objects of one class that an accumulation point dominates immediately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DominatedClass {
-    /// The object that retains most.
+    /// The object of the class that retains most.
     pub object: u32,
-    /// Number of objects.
+    /// Number of objects of the class.
     pub count: u64,
     /// Bytes that these objects retain.
     pub retained: u64,
@@ -213,7 +212,7 @@ fn keep_largest(objects: &mut Vec<(u64, u32)>) {
     objects.truncate(MOST_PATHS);
 }
 
-/// Finds the object nearest to `objects` through which nearly all their paths from the roots go.
+/// Finds the object nearest to `objects` through which nearly all of their paths from the roots lead.
 fn common(objects: &[u32], paths: &ShortestPaths) -> Option<u32> {
     // For each object, the number of paths through it, and its largest distance
     // from the end of a path.

@@ -1,4 +1,4 @@
-//! Finds thread objects, and the objects that variables of threads refer to.
+//! Finds thread objects, and the objects to which variables of threads refer.
 
 use std::collections::HashMap;
 
@@ -21,11 +21,11 @@ pub(crate) struct FoundObject {
 /// The objects that were looked for, and the data of those that were found.
 #[derive(Default)]
 pub(crate) struct FoundObjects {
-    /// The objects by identifier; `None` if an object was not found yet.
+    /// The wanted objects by their identifiers; `None` for an object that was not found yet.
     objects: HashMap<u64, Option<FoundObject>>,
     /// The characters of the objects that are strings.
     pub(crate) strings: HashMap<u64, StringValue>,
-    /// For a thread, the string that is its name.
+    /// For each thread, the string with its name.
     pub(crate) names: HashMap<u64, u64>,
 }
 
@@ -96,7 +96,7 @@ impl<'s> ObjectSearch<'s> {
         self.found.objects.insert(id, Some(found));
     }
 
-    /// Returns the string that is a thread's name; `None` for an object that is no thread.
+    /// Returns the string with a thread's name; `None` for an object that is not a thread.
     fn name(&self, class: u32, bytes: &[u8]) -> Option<u64> {
         let id_size = self.survey.header.id_size as usize;
         let mut fields = instance_fields(self.survey, &self.superclasses, class, bytes.len());

@@ -1,4 +1,4 @@
-//! Threads, their stacks, and the objects that their variables refer to.
+//! Threads, their stacks, and the objects to which their variables refer.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Read};
@@ -22,7 +22,7 @@ use crate::thread_objects::{FoundObjects, ObjectSearch};
 pub struct Threads {
     /// The number of objects of each class.
     pub histogram: Histogram,
-    /// The threads by name, then serial number.
+    /// The threads in the order of their names, then of their serial numbers.
     pub threads: Vec<Thread>,
 }
 
@@ -39,7 +39,7 @@ pub struct Thread {
     pub class: Arc<str>,
     /// The stack from the top.
     pub frames: Vec<Frame>,
-    /// Objects that native code refers to outside of all frames, each once.
+    /// Objects to which native code refers outside of all frames, each once.
     pub locals: Vec<Local>,
 }
 
@@ -56,11 +56,11 @@ pub struct Frame {
     pub line: Option<u32>,
     /// True for a native method.
     pub is_native: bool,
-    /// Objects that the frame's variables refer to, each once, in the order of the dump.
+    /// Objects to which the frame's variables refer, each once, in the order of the dump.
     pub locals: Vec<Local>,
 }
 
-/// An object that a variable of a thread refers to.
+/// An object to which a variable of a thread refers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Local {
     /// Identifier of the object.
@@ -77,7 +77,7 @@ pub struct Local {
     pub preview: Option<Arc<Preview>>,
 }
 
-/// The class of an object that the dump does not have.
+/// Shown instead of the class of an object that the dump does not have.
 const ABSENT: &str = "?";
 
 impl Threads {
@@ -129,7 +129,7 @@ impl Threads {
 pub(crate) struct ThreadAssembly<'s> {
     pub(crate) survey: &'s Survey,
     pub(crate) stacks: &'s StackTables,
-    /// Thread objects, and the objects that variables refer to.
+    /// Thread objects, and the objects to which variables refer.
     pub(crate) objects: &'s FoundObjects,
     /// The strings that are names of threads.
     pub(crate) names: &'s FoundObjects,
@@ -148,7 +148,7 @@ impl ThreadAssembly<'_> {
         strings.map(|value| value.array).collect()
     }
 
-    /// Returns the threads, with those of the agent if `shows_profiler`.
+    /// Returns the threads. Includes the agent's threads if `shows_profiler`.
     pub(crate) fn threads(
         &self,
         prefixes: &ArrayPrefixes<'_>,
@@ -184,8 +184,8 @@ impl ThreadAssembly<'_> {
         threads
     }
 
-    /// Returns the objects that variables refer to: those of frames by thread and frame, then all
-    /// others by thread.
+    /// Returns the objects to which variables refer: those of frames by thread and frame, then all others by
+    /// thread.
     #[allow(clippy::type_complexity)]
     fn locals(
         &self,

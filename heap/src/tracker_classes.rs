@@ -1,4 +1,4 @@
-//! The classes of Loadhook's tracker, by their names.
+//! Recognises the classes of Loadhook's tracker by their names.
 
 use crate::survey::Survey;
 
