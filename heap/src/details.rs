@@ -34,8 +34,8 @@ pub struct Details {
 /// The first fields of an object.
 #[derive(Clone, Debug, Default)]
 pub struct Fields {
-    /// The fields that the class declares, then those of its superclasses; for a class object its
-    /// static fields; for an array the elements that are not null.
+    /// The fields that the class declares, then those of its superclasses. For a class object the static fields of
+    /// the class, for an array of references the elements that are not null.
     pub first: Vec<Field>,
     /// Number of all fields, or of all elements that are not null.
     pub count: u64,

@@ -1,4 +1,4 @@
-//! The commands of HPROF's socket protocol, which the reader of a stream sends back to the agent.
+//! The commands of HPROF's socket protocol. The program that receives the agent's stream sends them to the agent.
 
 use std::io::{self, Read};
 
@@ -27,13 +27,14 @@ pub const COLLECT_FIRST: u16 = 4;
 pub enum Command {
     /// Collect garbage.
     Collect,
-    /// Send a dump of the heap.
+    /// Send a heap dump.
     DumpHeap,
     /// Send the allocation sites.
     AllocSites {
-        /// Bits: 1 for changes only, 2 for the order of allocated bytes, [`COLLECT_FIRST`].
+        /// Bits: 1 for only the changes since the last record, 2 to order the sites by allocated bytes,
+        /// [`COLLECT_FIRST`].
         flags: u16,
-        /// The smallest share of all bytes, from 0 to 1, with which a site is sent.
+        /// The smallest share of all bytes, from 0 to 1, of a site that is sent.
         cutoff: f32,
     },
     /// Send the sizes of the heap.
@@ -44,15 +45,15 @@ pub enum Command {
     DumpTraces,
     /// Send the samples.
     CpuSamples {
-        /// The smallest share of all samples, from 0 to 1, with which a trace is sent.
+        /// The smallest share of all samples, from 0 to 1, of a trace that is sent.
         cutoff: f32,
     },
-    /// Begin (true) or stop (false) to record traces of allocations.
+    /// Start (true) or stop (false) recording traces of allocations.
     AllocationTraces(bool),
-    /// Begin (true) or stop (false) to sample a thread. The thread is the identifier of its object;
-    /// 0 stands for all threads.
+    /// Start (true) or stop (false) sampling a thread. The thread is given by the identifier of its object; 0
+    /// stands for all threads.
     Sampling(bool, u64),
-    /// No command follows.
+    /// The sender sends no further command.
     End,
 }
 
@@ -61,14 +62,13 @@ pub enum Command {
 pub enum Received {
     /// A command of the protocol.
     Command(Command),
-    /// A command whose tag is unknown, or whose content does not fit the tag. The next command can
-    /// be read.
+    /// A command whose tag is unknown, or whose content does not fit its tag. The next command can still be read.
     Unknown {
         /// The tag.
         tag: u8,
     },
-    /// A command that is too long to be one of HPROF's. The beginning of the next command is
-    /// unknown, so reading must end.
+    /// A command that is longer than any command of HPROF. The beginning of the next command is unknown, so
+    /// reading must end.
     TooLong {
         /// Length of its content in bytes.
         length: u32,
@@ -76,7 +76,7 @@ pub enum Received {
 }
 
 impl Command {
-    /// Reads a command; `None` at the end of the input.
+    /// Reads a command; returns `None` at the end of the input.
     ///
     /// # Errors
     ///
@@ -143,8 +143,8 @@ impl Command {
         })
     }
 
-    /// Returns the bytes of the command. `serial` is the command's number, which HPROF does not
-    /// send back. Identifiers have 8 bytes.
+    /// Returns the bytes of the command. `serial` is the command's number; HPROF does not use it in its answers.
+    /// Identifiers have 8 bytes.
     #[must_use]
     pub fn bytes(&self, serial: u32) -> Vec<u8> {
         let (tag, content): (u8, Vec<u8>) = match self {
@@ -178,7 +178,7 @@ impl Command {
     }
 }
 
-/// Returns the share at the end of a command; `None` if the number there is not between 0 and 1.
+/// Returns the share at the end of a command's content; `None` if that number is not between 0 and 1.
 fn cutoff(content: &[u8]) -> Option<f32> {
     let bytes = content.get(2..)?.try_into().ok()?;
     Some(f32::from_be_bytes(bytes)).filter(|share| (0.0..=1.0).contains(share))
@@ -222,7 +222,7 @@ mod tests {
         let unknown = |tag| Some(Received::Unknown { tag });
         for (bytes, expected) in [
             (&[0x47, 0, 0, 0, 1, 0, 0, 0, 0][..], unknown(0x47)),
-            // Too short, a share above 1, an unknown order.
+            // In order: too short, a share above 1, an unknown tag.
             (&[3, 0, 0, 0, 1, 0, 0, 0, 1, 0], unknown(3)),
             (
                 &[7, 0, 0, 0, 1, 0, 0, 0, 6, 0, 0, 0x7f, 0, 0, 0],

@@ -8,7 +8,7 @@ use std::io;
 pub struct Error {
     /// The fault.
     pub kind: ErrorKind,
-    /// Offset in the dump; in the unpacked bytes if the dump is compressed.
+    /// Offset of the fault in the dump, in bytes; in the unpacked bytes if the dump is compressed.
     pub at: u64,
 }
 
@@ -28,7 +28,7 @@ pub enum ErrorKind {
     /// Identifiers have neither 4 nor 8 bytes.
     #[error("identifiers have {0} bytes, not 4 or 8")]
     IdSize(u32),
-    /// The file ends too soon: the JVM ended or the disk was full while it was written.
+    /// The file ends too soon, because the JVM ended or the disk was full while the file was written.
     #[error("the dump is cut off: it ends in {0}")]
     Truncated(&'static str),
     /// The tag of a record in a heap segment is unknown.
@@ -48,7 +48,7 @@ pub enum ErrorKind {
         /// The length that the dump gives.
         length: u64,
     },
-    /// The visitor has no room for another item of this kind.
+    /// The visitor has no room for another item.
     #[error("more than {most} {what}")]
     TooMany {
         /// The kind of items that are limited, in the plural.
@@ -56,14 +56,13 @@ pub enum ErrorKind {
         /// The limit.
         most: u64,
     },
-    /// A second reading of the dump found other records than the first.
+    /// Another pass over the dump found other records than the first pass.
     #[error("the dump changed while it was read")]
     Changed,
 }
 
 impl Error {
-    /// Returns whether the file ends too soon. The records before the end are
-    /// correct.
+    /// Returns whether the dump is cut off. The records before the end are correct.
     #[must_use]
     pub fn is_truncated(&self) -> bool {
         matches!(self.kind, ErrorKind::Truncated(_))

@@ -1,4 +1,4 @@
-//! Unpacking of dumps that are compressed by gzip.
+//! Unpacks dumps that are compressed by gzip.
 
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -20,14 +20,14 @@ pub(crate) fn unpacked<'r>(mut source: impl Read + 'r) -> io::Result<Box<dyn Rea
     Ok(Box::new(Packed::Member(Box::new(GzDecoder::new(whole)))))
 }
 
-/// A gzip file. It may have several members, since HotSpot compresses a dump in several threads.
+/// A gzip file. It may have several members, because several threads of HotSpot compress a dump.
 enum Packed<R> {
     Member(Box<GzDecoder<R>>),
     End,
     TrailingBytes,
 }
 
-/// Returns whether only zeros follow, which may fill the last block of a tape or a disk.
+/// Returns whether the rest of the source is zeros, with which the last block of a tape or a disk may be filled.
 fn ends_in_zeros(mut source: impl BufRead) -> io::Result<bool> {
     loop {
         let next = source.fill_buf()?;

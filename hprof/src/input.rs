@@ -1,12 +1,12 @@
-//! The bytes of a dump in order, with their position.
+//! Reads the bytes of a dump in order, and knows their position.
 
 use std::io::{self, Read};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::gzip::TrailingBytes;
 
-/// Size of the window in bytes. The contents of an array, the fields of an instance, or a name may
-/// be longer.
+/// Size of the window in bytes. The contents of an array, the field values of an instance, or a name may be
+/// longer.
 const BUFFER: usize = 1 << 20;
 
 /// A source of bytes and a window into it.
@@ -17,9 +17,9 @@ pub(crate) struct Input<R> {
     end: usize,
     /// Position of the buffer's first byte in the dump.
     base: u64,
-    /// Set when the source ended in the middle of compressed data.
+    /// True if the source ended in the middle of compressed data.
     is_cut_off: bool,
-    /// Set when bytes follow the compressed data that are not compressed.
+    /// True if bytes that are not compressed follow the compressed data.
     pub(crate) has_trailing_bytes: bool,
 }
 
@@ -36,7 +36,7 @@ impl<R: Read> Input<R> {
         }
     }
 
-    /// Position of the next byte.
+    /// Returns the position of the next byte in the dump.
     pub(crate) fn at(&self) -> u64 {
         self.base + self.start as u64
     }
@@ -101,8 +101,8 @@ impl<R: Read> Input<R> {
         self.error(ErrorKind::Truncated(what))
     }
 
-    /// Returns the next bytes of the window: at least one unit, at most `most` bytes. Their number
-    /// is a multiple of `unit`, as `most` must be.
+    /// Returns the next bytes of the window: at least one unit of `unit` bytes, at most `most` bytes. The number
+    /// of bytes is a multiple of `unit`; so must `most` be.
     pub(crate) fn some(&mut self, most: u64, unit: usize, what: &'static str) -> Result<&[u8]> {
         if self.end - self.start < unit {
             self.fill(unit)?;
@@ -126,7 +126,7 @@ impl<R: Read> Input<R> {
         Ok(())
     }
 
-    /// Returns whether the dump ends here. It is an error if compressed data is cut off here.
+    /// Returns whether the dump ends here. Fails if compressed data is cut off here.
     pub(crate) fn is_at_end(&mut self) -> Result<bool> {
         if self.start == self.end {
             self.fill(1)?;
@@ -154,7 +154,7 @@ impl<R: Read> Input<R> {
     }
 }
 
-/// A big-endian number of up to 8 bytes.
+/// Returns the big-endian number in up to 8 bytes.
 #[inline]
 #[must_use]
 pub fn number(bytes: &[u8]) -> u64 {

@@ -1,16 +1,14 @@
-//! HPROF's formats: the binary one, versions 1.0.1 and 1.0.2, in which HotSpot's
-//! `jcmd PID GC.heap_dump FILE` writes heap dumps, and the [`text`] of the agent that came with JDK 1.2
-//! to 8.
+//! HPROF's formats. HotSpot's `jcmd PID GC.heap_dump FILE` writes heap dumps in the binary format, of which there
+//! are the versions 1.0.1 and 1.0.2. The agent that came with JDK 1.2 to 8 also wrote the [`text`] format.
 //!
-//! [`read`](fn@read) passes the records of a dump to a [`Visitor`] one after the other. It takes a
-//! megabyte of memory, and that of one class record, which may have 5 MB. [`Writer`] writes version
-//! 1.0.2. [`validate`](fn@validate) checks that a file is one complete dump without reading its
-//! objects. Each kind of record is a file in `record/`, with its reading and its writing side by
-//! side.
+//! [`read`](fn@read) passes the records of a dump to a [`Visitor`] one after the other. It needs a megabyte of
+//! memory, and that of one class record, which may have 5 MB. [`Writer`] writes version 1.0.2.
+//! [`validate`](fn@validate) checks that a file is one complete dump without reading its objects. Each kind of
+//! record has a file in `record/`, with reading and writing side by side.
 //!
-//! The crate knows the format only: no JVM, no object sizes, no graph. A length in a file
-//! is not trusted before its bytes are there, so no input makes the reader panic or
-//! allocate more than its buffer and one class record.
+//! The crate knows only the format: no JVM, no object sizes, no graph. It does not trust a length in a file
+//! before the bytes are there. So no input makes the reader panic, or allocate more than its buffer and one class
+//! record.
 //!
 //! ```
 //! use loadhook_hprof::{ErrorKind, Header, Type, Visitor, Writer, read};

@@ -1,4 +1,4 @@
-//! Reading: the records of a dump, one after the other.
+//! Reads the records of a dump, one after the other.
 
 use std::io::Read;
 
@@ -26,8 +26,8 @@ use crate::record_input::RecordInput;
 use crate::tag::{heap, top};
 use crate::visitor::Visitor;
 
-/// Reads a dump, compressed by gzip or not, and returns the number of its bytes. Apart from the
-/// visitor, it takes a megabyte of memory, and that of one class record, which may have 5 MB.
+/// Reads a dump, compressed by gzip or not, and returns the number of its unpacked bytes. In addition to the
+/// visitor's memory, it needs a megabyte, and the memory of one class record, which may have 5 MB.
 ///
 /// # Errors
 ///
@@ -46,8 +46,8 @@ pub fn read(source: impl Read, visitor: &mut impl Visitor) -> std::result::Resul
     outcome.map(|()| input.at())
 }
 
-/// Reads a dump that may be cut off. Returns the number of bytes that were read,
-/// and the error if the dump is cut off there.
+/// Reads a dump that may be cut off. Returns the number of bytes that were read and, if the dump is cut off
+/// there, the error.
 ///
 /// # Errors
 ///
@@ -85,8 +85,8 @@ struct Reader<'r, R, V> {
 impl<R: Read, V: Visitor> Reader<'_, R, V> {
     /// Reads all records after the header.
     fn records(&mut self) -> Result<()> {
-        // A heap dump in segments needs an end record. A heap dump in one record (version 1.0.1) needs none. A file by
-        // HPROF begins with control settings and may have no heap dump, so it needs none either.
+        // A heap dump in segments needs an end record. A heap dump in one record (version 1.0.1) needs none. A
+        // file that HPROF wrote begins with control settings and may have no heap dump, so it needs none either.
         let (mut needs_end, mut has_end) = (true, false);
         while !self.records.input.is_at_end()? {
             let tag = self.records.input.u1("a record")?;
@@ -170,7 +170,7 @@ impl<R: Read, V: Visitor> Reader<'_, R, V> {
         self.records.input.skip(rest, "a record")
     }
 
-    /// Reads a record of fixed length that is no part of a heap dump.
+    /// Reads a record of fixed length that does not belong to a heap dump.
     fn small_record(&mut self, tag: u8, at: u64) -> Result<()> {
         let outcome = match tag {
             top::UNLOAD_CLASS => {
@@ -202,8 +202,8 @@ impl<R: Read, V: Visitor> Reader<'_, R, V> {
         placed(outcome, at)
     }
 
-    /// Reads allocation sites whose record has `length` bytes, `rest` of them after the fixed part. Returns the number
-    /// of bytes left after the sites.
+    /// Reads allocation sites from a record of `length` bytes, `rest` of which come after the fixed part. Returns
+    /// the number of bytes left after the sites.
     fn alloc_sites(&mut self, length: u64, rest: u64) -> Result<u64> {
         let at = self.records.input.at();
         let sums = AllocSites::read(&mut self.records)?;
@@ -218,7 +218,7 @@ impl<R: Read, V: Visitor> Reader<'_, R, V> {
         Ok(behind)
     }
 
-    /// Reads samples. Parameters and result are those of [`alloc_sites`](Self::alloc_sites).
+    /// Reads samples. Parameters and result are the same as in [`alloc_sites`](Self::alloc_sites).
     fn cpu_samples(&mut self, length: u64, rest: u64) -> Result<u64> {
         let at = self.records.input.at();
         let head = CpuSamplesHead::read(&mut self.records)?;
@@ -233,7 +233,7 @@ impl<R: Read, V: Visitor> Reader<'_, R, V> {
         Ok(behind)
     }
 
-    /// Reads times by trace. Parameters and result are those of [`alloc_sites`](Self::alloc_sites).
+    /// Reads times by trace. Parameters and result are the same as in [`alloc_sites`](Self::alloc_sites).
     fn trace_times(&mut self, of: TimesOf, length: u64, rest: u64) -> Result<u64> {
         let at = self.records.input.at();
         let head = TraceTimesHead::read(&mut self.records)?;
@@ -248,7 +248,7 @@ impl<R: Read, V: Visitor> Reader<'_, R, V> {
         Ok(behind)
     }
 
-    /// Reads a monitor. Parameters and result are those of [`alloc_sites`](Self::alloc_sites).
+    /// Reads a monitor. Parameters and result are the same as in [`alloc_sites`](Self::alloc_sites).
     fn dumped_monitor(&mut self, length: u64, rest: u64) -> Result<u64> {
         let what = "a monitor";
         let at = self.records.input.at();
@@ -264,8 +264,8 @@ impl<R: Read, V: Visitor> Reader<'_, R, V> {
         Ok(behind)
     }
 
-    /// Returns the number of bytes of a record after its items. `rest` is the number of bytes after the fixed part, and
-    /// `items` the number of bytes of the items.
+    /// Returns the number of bytes of a record that come after its items. `rest` is the number of bytes after the
+    /// fixed part, `items` the number of bytes of the items.
     fn behind(&self, rest: u64, items: u64, what: &'static str, length: u64) -> Result<u64> {
         match rest.checked_sub(items) {
             Some(behind) => Ok(behind),
@@ -276,8 +276,8 @@ impl<R: Read, V: Visitor> Reader<'_, R, V> {
         }
     }
 
-    /// Reads a stack trace whose record has `length` bytes, `rest` of them after the fixed part.
-    /// Returns the number of bytes left after the frames.
+    /// Reads a stack trace from a record of `length` bytes, `rest` of which come after the fixed part. Returns
+    /// the number of bytes left after the frames.
     fn stack_trace(&mut self, length: u64, rest: u64) -> Result<u64> {
         let what = "a stack";
         let id_size = self.records.id_size;

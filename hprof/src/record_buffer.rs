@@ -2,7 +2,7 @@
 
 use crate::types::Type;
 
-/// The bytes of a record, numbers in big-endian order.
+/// The bytes of a record. Numbers in it are big-endian.
 ///
 /// A buffer is used for one record after the other, so that writing an object allocates nothing.
 pub(crate) struct RecordBuffer {
@@ -11,10 +11,10 @@ pub(crate) struct RecordBuffer {
 }
 
 impl RecordBuffer {
-    /// An empty buffer for identifiers of `id_size` bytes.
+    /// Makes an empty buffer for identifiers of `id_size` bytes.
     pub(crate) fn new(id_size: u32) -> RecordBuffer {
         RecordBuffer {
-            // The fixed part of an object's record is never longer than this.
+            // The fixed part of an object's record is not longer than this.
             bytes: Vec::with_capacity(64),
             id_size: id_size as usize,
         }
@@ -48,7 +48,7 @@ impl RecordBuffer {
         self.lower_bytes(value, self.id_size);
     }
 
-    /// Appends a value of a type; its bits are the lower bits of `bits`.
+    /// Appends a value of a type. The lower bits of `bits` are the value's bits.
     pub(crate) fn value(&mut self, value_type: Type, bits: u64) {
         self.lower_bytes(bits, value_type.size(self.id_size as u32) as usize);
     }

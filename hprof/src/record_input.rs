@@ -1,4 +1,4 @@
-//! Input with the size of identifiers and the rest of the heap segment.
+//! Input that also knows the size of identifiers and the rest of the heap segment.
 
 use std::io::Read;
 
@@ -8,12 +8,12 @@ use crate::types::Type;
 
 /// The bytes of a dump after its header.
 ///
-/// Methods with `heap` in their names read a part of a heap record: they check
-/// first that the segment has room for it.
+/// Methods with `heap` in their names read a part of a heap record. They first check that the segment has room
+/// for that part.
 pub(crate) struct RecordInput<'i, R> {
     pub(crate) input: &'i mut Input<R>,
     pub(crate) id_size: usize,
-    /// Bytes left of the heap segment.
+    /// Number of bytes that are left of the heap segment.
     pub(crate) segment_left: u64,
 }
 
@@ -22,7 +22,7 @@ impl<R: Read> RecordInput<'_, R> {
         self.input.take(self.id_size, what).map(number)
     }
 
-    /// Subtracts `bytes` from the rest of the segment.
+    /// Subtracts `bytes` from the rest of the segment; fails if the rest is shorter.
     #[inline]
     pub(crate) fn reserve(&mut self, bytes: u64, what: &'static str) -> Result<()> {
         match self.segment_left.checked_sub(bytes) {

@@ -17,7 +17,7 @@ pub(crate) mod top {
     pub(crate) const CONTROL_SETTINGS: u8 = 0x0e;
     /// A heap segment of version 1.0.2: a record that contains some of the dump's heap records.
     pub(crate) const HEAP_DUMP_SEGMENT: u8 = 0x1c;
-    /// The end of the segments.
+    /// The end of a heap dump in segments.
     pub(crate) const HEAP_DUMP_END: u8 = 0x2c;
     /// Calls and times by trace: a record of our own, whose tag HPROF and HotSpot do not use.
     pub(crate) const CPU_TIMES: u8 = 0x40;
@@ -55,8 +55,7 @@ pub(crate) mod top {
     ];
 }
 
-/// Tags of the records in a heap segment. Those of roots are in
-/// [`RootKind`](crate::RootKind).
+/// Tags of the records in a heap segment. The tags of roots are in [`RootKind`](crate::RootKind).
 pub(crate) mod heap {
     pub(crate) const CLASS_DUMP: u8 = 0x20;
     pub(crate) const INSTANCE_DUMP: u8 = 0x21;

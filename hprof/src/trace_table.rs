@@ -1,4 +1,4 @@
-//! The stack traces of a binary file, while it is read.
+//! Collects the stack traces of a binary file while the file is read.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use crate::input::number;
 /// Stack traces by their serial numbers. The record of a trace comes in pieces: first its head, then its frames.
 #[derive(Default)]
 pub(crate) struct TraceTable {
-    /// The serial number of the thread (0 if there is none) and the identifiers of the frames of each trace.
+    /// For each trace: the serial number of the thread (0 if there is none), and the identifiers of the frames.
     pub(crate) traces: BTreeMap<u32, (u32, Vec<u64>)>,
     /// Serial number of the trace whose frames are being read.
     open: u32,

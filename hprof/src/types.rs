@@ -31,7 +31,7 @@ impl Type {
         Type::Long,
     ];
 
-    /// The type with this code in the format.
+    /// Returns the type with this code in the format.
     pub(crate) fn from_code(code: u8) -> Option<Type> {
         Some(match code {
             2 => Type::Object,
@@ -47,7 +47,7 @@ impl Type {
         })
     }
 
-    /// The code of this type in the format.
+    /// Returns the code of this type in the format.
     #[must_use]
     pub fn code(self) -> u8 {
         match self {
@@ -63,8 +63,8 @@ impl Type {
         }
     }
 
-    /// The type that the first byte of a field descriptor (JVMS §4.3.2) stands for: a primitive
-    /// type, or else a reference.
+    /// Returns the type for the first byte of a field descriptor (JVMS §4.3.2): a primitive type, or else a
+    /// reference.
     #[must_use]
     pub fn from_descriptor(first: u8) -> Type {
         match first {
@@ -80,8 +80,8 @@ impl Type {
         }
     }
 
-    /// Bytes of a value. `reference` is the number of bytes of a reference; in a dump, it has the
-    /// size of an identifier.
+    /// Returns the number of bytes of a value. `reference` is the number of bytes of a reference, which in a dump
+    /// is the size of an identifier.
     #[must_use]
     pub fn size(self, reference: u32) -> u32 {
         match self {

@@ -1,10 +1,10 @@
-//! Validation: checks that a file is one complete dump, record by record.
+//! Checks that a file is one complete dump, record by record.
 
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 
 use crate::tag::top;
 
-/// The reason why a file is no complete dump.
+/// The reason why a file is not a complete dump.
 #[derive(Debug, thiserror::Error)]
 pub enum Invalid {
     /// The file could not be read.
@@ -41,8 +41,8 @@ pub enum Invalid {
     },
 }
 
-/// Checks that a dump reaches from its header, record by record, to the record that ends a dump,
-/// and no further. Heap records are not read.
+/// Checks that a dump consists of a header and records, that the last one is the record that ends a dump, and
+/// that nothing follows. Does not read heap records.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! The receiver of a dump's records.
+//! The interface through which the records of a dump are received.
 
 use crate::error::ErrorKind;
 use crate::record::alloc_sites::{AllocSite, AllocSites};
@@ -17,12 +17,10 @@ use crate::types::Type;
 
 type Result = std::result::Result<(), ErrorKind>;
 
-/// Receives the records of a dump. A method that is not implemented ignores its records. An error
-/// stops the reading.
+/// Receives the records of a dump. The default of each method ignores its records. An error stops the reading.
 #[allow(unused_variables, missing_docs)]
 pub trait Visitor {
-    /// Returns whether the visitor uses field values and array elements. If not, the reader skips
-    /// them.
+    /// Returns whether the visitor uses field values and array elements. If not, the reader skips them.
     fn wants_contents(&self) -> bool {
         false
     }
@@ -32,7 +30,7 @@ pub trait Visitor {
     }
     /// Receives the header of the dump.
     fn header(&mut self, header: Header) {}
-    /// Receives a name. Only its first 64 KiB are read; names in Java are shorter.
+    /// Receives a name. Only its first 64 KiB are read; names in Java are not longer.
     fn text(&mut self, id: u64, text: &[u8]) -> Result {
         Ok(())
     }
@@ -46,7 +44,7 @@ pub trait Visitor {
     fn stack_trace(&mut self, serial: u32, thread: u32) -> Result {
         Ok(())
     }
-    /// Receives the next frames of the last stack trace, from the top: whole identifiers.
+    /// Receives the next frames of the last stack trace, from the top. `ids` has whole identifiers.
     fn trace_frames(&mut self, ids: &[u8]) -> Result {
         Ok(())
     }
@@ -106,9 +104,8 @@ pub trait Visitor {
     fn class(&mut self, class: &ClassDump) -> Result {
         Ok(())
     }
-    /// Receives an object that is no array. `fields` are the values of the fields that its class
-    /// declares, then of the fields of the superclass, and so on. `fields` is empty if the visitor
-    /// does not use field values.
+    /// Receives an object that is not an array. `fields` has the values of the fields that its class declares,
+    /// then those of the superclass, and so on. It is empty if the visitor does not use field values.
     fn instance(&mut self, id: u64, class: u64, fields: &[u8]) -> Result {
         Ok(())
     }
@@ -117,7 +114,7 @@ pub trait Visitor {
     fn object_array(&mut self, id: u64, class: u64, length: u32) -> Result {
         Ok(())
     }
-    /// Receives the next elements of the last array of references: whole identifiers.
+    /// Receives the next elements of the last array of references. `ids` has whole identifiers.
     fn elements(&mut self, ids: &[u8]) {}
     /// Receives an array of a primitive type. The elements follow if the visitor uses them. If not,
     /// the array is reported only when it is complete.
@@ -126,12 +123,11 @@ pub trait Visitor {
     }
     /// Receives the next bytes of the last array of a primitive type.
     fn values(&mut self, bytes: &[u8]) {}
-    /// Reports that bytes which are not compressed follow the compressed dump. They are not read.
+    /// Called if bytes that are not compressed follow the compressed dump. The bytes are not read.
     fn trailing_bytes(&mut self) {}
 }
 
-/// Two visitors that share one reading of a dump. Contents that one of them uses are passed to
-/// both.
+/// Two visitors that share one pass over a dump. Contents that one of them uses are passed to both.
 pub struct Both<'v, A, B>(pub &'v mut A, pub &'v mut B);
 
 impl<A: Visitor, B: Visitor> Visitor for Both<'_, A, B> {

@@ -1,4 +1,4 @@
-//! Writing: names, classes and stacks, then the heap in segments.
+//! Writes a dump: names, classes and stacks, then the heap in segments.
 
 use std::collections::HashMap;
 use std::io::{self, BufWriter, Read, Write};
@@ -24,13 +24,13 @@ use crate::record_buffer::RecordBuffer;
 use crate::tag::top;
 use crate::types::Type;
 
-/// Bytes of a segment. A longer heap record has a segment of its own.
+/// Maximum number of bytes of a segment. A longer heap record has a segment of its own.
 const SEGMENT: usize = 1 << 20;
 
-/// The longest heap record: the length of its segment has 32 bits.
+/// Maximum number of bytes of a heap record, because the length of its segment has 32 bits.
 pub const LONGEST_RECORD: u64 = u32::MAX as u64;
 
-/// Serial number of the empty stack trace that all classes and objects refer to.
+/// Serial number of the empty stack trace to which all classes and objects refer.
 pub const NO_TRACE: u32 = 1;
 
 /// Writes a dump of version 1.0.2.
@@ -48,9 +48,9 @@ pub struct Writer<W: Write> {
     first_name: u64,
     record: RecordBuffer,
     segment: Vec<u8>,
-    /// Set while a record that has a segment of its own is written.
+    /// True while a record with a segment of its own is written.
     has_own_segment: bool,
-    /// Set from the beginning of a heap record to its end.
+    /// True from the beginning of a heap record to its end.
     is_in_record: bool,
 }
 
@@ -98,19 +98,19 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Gives names identifiers from this one on, instead of from 1.
+    /// Makes the writer number names from `first_name` on instead of from 1.
     #[must_use]
     pub fn with_names_from(mut self, first_name: u64) -> Self {
         self.first_name = first_name;
         self
     }
 
-    /// The identifier that the next new name gets.
+    /// Returns the identifier that the next new name will get.
     pub fn next_name(&self) -> u64 {
         self.names.len() as u64 + self.first_name
     }
 
-    /// Returns the identifier of a name, after writing the name if it is new.
+    /// Returns the identifier of a name. If the name is new, writes it first.
     pub fn name(&mut self, text: &[u8]) -> io::Result<u64> {
         if let Some(id) = self.names.get(text) {
             return Ok(*id);
@@ -137,8 +137,7 @@ impl<W: Write> Writer<W> {
         self.top_record(top::STACK_FRAME, |record| frame.write(record))
     }
 
-    /// Writes a stack trace with identifiers of its frames, from the top; `thread` is a
-    /// serial number.
+    /// Writes a stack trace with the identifiers of its frames, from the top. `thread` is a serial number.
     pub fn stack_trace(&mut self, serial: u32, thread: u32, frames: &[u64]) -> io::Result<()> {
         let head = StackTraceHead {
             serial,
@@ -189,8 +188,8 @@ impl<W: Write> Writer<W> {
         })
     }
 
-    /// Writes samples by trace. `total` may be larger than the sum of `samples`, if not all traces
-    /// are written.
+    /// Writes samples by trace. `total` may be larger than the sum of `samples`, because not all traces need be
+    /// written.
     pub fn cpu_samples(&mut self, total: u32, samples: &[CpuSample]) -> io::Result<()> {
         let traces = u32::try_from(samples.len()).map_err(io::Error::other)?;
         self.top_record(top::CPU_SAMPLES, |record| {
@@ -199,8 +198,8 @@ impl<W: Write> Writer<W> {
         })
     }
 
-    /// Writes times by trace. `total_ns` may be larger than the sum of the times, if not all traces
-    /// are written.
+    /// Writes times by trace. `total_ns` may be larger than the sum of the times, because not all traces need be
+    /// written.
     pub fn trace_times(
         &mut self,
         of: TimesOf,
@@ -219,8 +218,8 @@ impl<W: Write> Writer<W> {
         self.top_record(top::DUMPED_THREAD, |record| thread.write(record))
     }
 
-    /// Writes a monitor with the threads that wait for it. `waiters` must have as many threads as
-    /// the monitor's counts say.
+    /// Writes a monitor with the threads that wait for it. The number of `waiters` must be the sum of the
+    /// monitor's two counts.
     pub fn dumped_monitor(&mut self, monitor: &DumpedMonitor, waiters: &[u32]) -> io::Result<()> {
         self.top_record(top::DUMPED_MONITOR, |record| {
             monitor.write(record);
@@ -244,7 +243,7 @@ impl<W: Write> Writer<W> {
         self.end()
     }
 
-    /// Writes an object that is no array, with the values of its fields.
+    /// Writes an object that is not an array, with the values of its fields.
     pub fn instance(&mut self, id: u64, class: u64, fields: &[u8]) -> io::Result<()> {
         let length = u32::try_from(fields.len()).map_err(io::Error::other)?;
         self.record.clear();
@@ -254,8 +253,8 @@ impl<W: Write> Writer<W> {
         self.end()
     }
 
-    /// Begins an array of references. Identifiers of its elements follow by [`Writer::put`],
-    /// then [`Writer::end_array`].
+    /// Begins an array of references. Then write the identifiers of its elements by [`Writer::put`], and end by
+    /// [`Writer::end_array`].
     pub fn begin_object_array(&mut self, id: u64, class: u64, length: u32) -> io::Result<()> {
         let head = ObjectArrayHead { id, class, length };
         self.record.clear();
@@ -263,8 +262,8 @@ impl<W: Write> Writer<W> {
         self.begin(head.content_bytes(self.id_size))
     }
 
-    /// Begins an array of a primitive type. Its elements follow by [`Writer::put`], in big-endian
-    /// order, then [`Writer::end_array`].
+    /// Begins an array of a primitive type. Then write its elements, in big-endian order, by [`Writer::put`], and
+    /// end by [`Writer::end_array`].
     pub fn begin_primitive_array(&mut self, id: u64, element: Type, length: u32) -> io::Result<()> {
         let head = PrimitiveArrayHead {
             id,
@@ -276,8 +275,8 @@ impl<W: Write> Writer<W> {
         self.begin(head.content_bytes())
     }
 
-    /// Writes the next bytes of the array that was begun. All calls together must write as many
-    /// bytes as its length requires.
+    /// Writes the next bytes of the array that was begun. All calls together must write as many bytes as the
+    /// array's length requires.
     pub fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.has_own_segment && self.segment.len() + bytes.len() > SEGMENT {
             self.out.write_all(&self.segment)?;
@@ -323,7 +322,7 @@ impl<W: Write> Writer<W> {
         write_record(&mut self.out, tag, self.record.bytes())
     }
 
-    /// Begins the heap record whose first part is in `record`. `more` bytes of it follow.
+    /// Begins the heap record whose first part is in `record`. `more` bytes follow.
     fn begin(&mut self, more: u64) -> io::Result<()> {
         self.check_no_array()?;
         let length = self.record.bytes().len() as u64 + more;
@@ -341,7 +340,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Checks that no array is open, since another record would be written into the middle of it.
+    /// Checks that no array is open: another record would be written into the middle of the array.
     fn check_no_array(&self) -> io::Result<()> {
         if self.is_in_record {
             let text = "a record cannot be written between the beginning and the end of an array";

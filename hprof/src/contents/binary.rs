@@ -25,23 +25,23 @@ use crate::trace_table::TraceTable;
 use crate::types::Type;
 use crate::visitor::Visitor;
 
-/// The flag of sites that are ordered by allocated instead of live bytes.
+/// The flag of sites that are ordered by allocated bytes instead of live bytes.
 const BY_ALLOCATED: u16 = 2;
 
-/// Reads up to the first fault.
+/// Reads a binary file up to the first fault.
 pub(super) fn read(source: impl Read) -> (Contents, Option<ContentsError>) {
     let mut building = Building::default();
     let error = reader::read(source, &mut building).err();
     (building.finish(), error.map(ContentsError::Binary))
 }
 
-/// The parts of the file that refer to each other by numbers.
+/// The contents of the file while it is read. Its parts refer to each other by numbers.
 #[derive(Default)]
 struct Building {
     id_size: usize,
     format: Format,
     names: HashMap<u64, Box<[u8]>>,
-    /// Names of classes by serial number.
+    /// The identifiers of the names of classes, by the classes' serial numbers.
     classes: HashMap<u32, u64>,
     frames: HashMap<u64, StackFrame>,
     threads: BTreeMap<u32, (StartThread, bool)>,
@@ -49,7 +49,7 @@ struct Building {
     sections: Vec<Part>,
 }
 
-/// A monitor and the threads that wait for it.
+/// A monitor, and the serial numbers of the threads that wait for it.
 type Waited = (DumpedMonitor, Vec<u32>);
 
 /// A section that refers to names, classes and traces by numbers.
@@ -105,7 +105,7 @@ impl Building {
         name.unwrap_or_default().into_owned()
     }
 
-    /// Returns the name of a class with dots, the form of the text format.
+    /// Returns the name of a class with dots, as the text format has it.
     fn class(&self, serial: u32) -> String {
         let name = self.classes.get(&serial).map(|name| self.name(*name));
         name.unwrap_or_else(|| "<unknown class>".to_owned())
@@ -227,7 +227,7 @@ impl Building {
         })
     }
 
-    /// Returns the dump of monitors that is being read.
+    /// Returns the dump of monitors that is being read, and begins one if there is none.
     fn dump(&mut self) -> Option<(&mut Vec<DumpedThread>, &mut Vec<Waited>)> {
         if !matches!(self.sections.last(), Some(Part::Monitors(..))) {
             self.sections.push(Part::Monitors(Vec::new(), Vec::new()));
@@ -238,7 +238,7 @@ impl Building {
         }
     }
 
-    /// Counts a record of the heap.
+    /// Counts a record of the heap dump.
     fn heap(&mut self, count: impl FnOnce(&mut Heap)) -> Result<(), ErrorKind> {
         if let Some(Part::Heap(heap)) = self.sections.last_mut() {
             count(heap);
@@ -251,7 +251,7 @@ impl Building {
     }
 }
 
-/// Computes the shares of rows in a total, one row after the other.
+/// Computes the shares that rows have in a total, one row after the other.
 struct Shares {
     total: f64,
     sum: f64,
@@ -304,7 +304,7 @@ fn costs(total: u32, samples: &[CpuSample], traces: &BTreeMap<u32, Trace>) -> Se
     Section::Costs { begin, rows }
 }
 
-/// Returns the innermost method of a trace, in the form that tables of the text format use.
+/// Returns the innermost method of a trace, as tables of the text format show it.
 fn top_method(trace: u32, traces: &BTreeMap<u32, Trace>) -> String {
     match traces.get(&trace).and_then(|trace| trace.frames.first()) {
         Some(frame) => format!("{}.{}", frame.class, frame.method),

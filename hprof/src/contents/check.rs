@@ -6,7 +6,7 @@ use super::model::{Contents, Section};
 use super::warning::Warning;
 use crate::text::CostKind;
 
-/// All contradictions of a file.
+/// Returns all contradictions in a file.
 pub(super) fn warnings(contents: &Contents) -> Vec<Warning> {
     let mut found = Vec::new();
     let mut traces = BTreeSet::new();

@@ -1,12 +1,12 @@
-//! Threads that wait for each other.
+//! Finds threads that wait for each other.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::model::MonitorDump;
 
 impl MonitorDump {
-    /// Circles of threads, by serial number. Each thread of a circle waits to enter a monitor that the next thread
-    /// owns. A circle begins with its smallest number.
+    /// Returns circles of threads, given by their serial numbers. Each thread of a circle waits to enter a
+    /// monitor that the next thread owns. A circle begins with its smallest number.
     #[must_use]
     pub fn deadlocks(&self) -> Vec<Vec<u32>> {
         let mut waits_for: BTreeMap<u32, u32> = BTreeMap::new();

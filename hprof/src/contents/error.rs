@@ -6,7 +6,7 @@ use crate::text::TextError;
 /// The fault that stopped the reading of a file, and its place.
 #[derive(Debug, thiserror::Error)]
 pub enum ContentsError {
-    /// A fault of a text.
+    /// A fault of a text file.
     #[error(transparent)]
     Text(#[from] TextError),
     /// A fault of a binary file.

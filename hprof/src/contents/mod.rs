@@ -1,4 +1,5 @@
-//! The contents of a file of HPROF in either format: threads, traces and tables. Objects of its heap are only counted.
+//! The contents of an HPROF file in either format: threads, traces and tables. The objects of a heap dump are
+//! only counted.
 
 mod binary;
 mod check;

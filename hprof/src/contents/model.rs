@@ -6,7 +6,7 @@ use super::warning::Warning;
 use crate::record::heap_summary::HeapSummary;
 use crate::text::{Cost, CostsBegin, Frame, OldCall, Owner, Site, SitesBegin, ThreadState};
 
-/// The contents of a file of HPROF.
+/// The contents of an HPROF file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Contents {
     /// The format of the file.
@@ -17,21 +17,21 @@ pub struct Contents {
     pub traces: BTreeMap<u32, Trace>,
     /// Tables and dumps, in the order of the file.
     pub sections: Vec<Section>,
-    /// Number of lines about single events of monitors.
+    /// Number of lines about single events of monitors, outside of dumps.
     pub monitor_events: u64,
     /// Statements that contradict each other.
     pub warnings: Vec<Warning>,
 }
 
-/// The format of a file, with the time at which it was begun.
+/// The format of a file, with the time at which the file was begun.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Format {
-    /// The text format; the date is as it is written.
+    /// The text format, with the date as the file has it.
     Text { date: String },
-    /// The binary format, with the bytes of an identifier and the milliseconds since 1970.
+    /// The binary format, with the number of bytes of an identifier and the milliseconds since 1970.
     Binary { id_size: u32, time_ms: u64 },
-    /// The list of `cpu=old`.
+    /// The list that `cpu=old` writes.
     Old,
 }
 
@@ -48,7 +48,7 @@ impl Default for Format {
 pub struct Thread {
     /// Name of the thread.
     pub name: String,
-    /// Name of its group.
+    /// Name of the thread's group.
     pub group: String,
     /// True if the thread ended before the file did.
     pub has_ended: bool,
@@ -57,7 +57,7 @@ pub struct Thread {
 /// The innermost frames of a stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trace {
-    /// Serial number of the thread; `None` if traces are not told apart by thread.
+    /// Serial number of the thread; `None` if the file does not distinguish traces by thread.
     pub thread: Option<u32>,
     /// The frames, from the top.
     pub frames: Vec<Frame>,
@@ -76,10 +76,10 @@ pub enum Section {
         rows: Vec<Cost>,
     },
     Monitors(MonitorDump),
-    /// Calls by callee and caller.
+    /// Calls by called and calling method.
     Old(Vec<OldCall>),
     Heap(Heap),
-    /// Bytes and objects of the heap, of a binary file.
+    /// Bytes and objects of the heap, from a binary file.
     Summary(HeapSummary),
 }
 
@@ -112,7 +112,7 @@ pub struct Heap {
     pub roots: u64,
     /// Number of classes.
     pub classes: u64,
-    /// Number of objects that are no arrays.
+    /// Number of objects that are not arrays.
     pub objects: u64,
     /// Number of arrays.
     pub arrays: u64,

@@ -1,4 +1,4 @@
-//! Reading a file in either format.
+//! Reads a file in either format.
 
 use std::io::{self, BufReader, Read};
 
@@ -9,7 +9,7 @@ use super::{binary, text};
 use crate::error::{Error, ErrorKind};
 use crate::text::{OLD_HEADER, OldCall};
 
-/// The contents of a file as far as they could be read, and the fault that ended the reading.
+/// The contents of a file as far as it could be read, and the fault that ended the reading.
 #[derive(Debug)]
 pub struct ReadContents {
     /// The part before the fault, or everything.
@@ -18,11 +18,11 @@ pub struct ReadContents {
     pub error: Option<ContentsError>,
 }
 
-/// The bytes that tell the text format from the binary one.
+/// The bytes by which the text format is distinguished from the binary one.
 const TEXT: &[u8] = b"JAVA PROFILE 1.0.1, created ";
 
 impl Contents {
-    /// Reads a file in one of the formats; a binary one may be compressed by gzip.
+    /// Reads a file in either format. A binary file may be compressed by gzip.
     pub fn read(mut source: impl Read) -> ReadContents {
         let mut head = Vec::new();
         let read = (&mut source).take(TEXT.len() as u64).read_to_end(&mut head);

@@ -1,4 +1,4 @@
-//! The contents of a text.
+//! Reads the contents of a text file.
 
 use std::io::{BufReader, Read};
 
@@ -6,7 +6,7 @@ use super::error::ContentsError;
 use super::model::{Contents, Format, Heap, MonitorDump, MonitorState, Section, Thread, Trace};
 use crate::text::{Line, Reader, TextError, Waiters};
 
-/// Reads up to the first fault.
+/// Reads a text file up to the first fault.
 pub(super) fn read(source: impl Read) -> (Contents, Option<ContentsError>) {
     let mut building = Building::default();
     let error = building.read(source).err();
@@ -78,7 +78,7 @@ impl Building {
     }
 }
 
-/// Adds a line to the section that it belongs to.
+/// Adds a line to the section to which it belongs.
 fn add(section: &mut Section, line: Line) {
     match (section, line) {
         (Section::Sites { rows, .. }, Line::Site(site)) => rows.push(site),

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-/// A statement of a file that another one contradicts.
+/// A statement of a file that contradicts another statement of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Warning {
@@ -10,7 +10,7 @@ pub enum Warning {
     NoTrace { section: &'static str, trace: u32 },
     /// A trace or a dump names a thread that the file does not have.
     NoThread { thread: u32 },
-    /// The samples of the traces are more than the total.
+    /// The rows of `CPU SAMPLES` have more samples than the total.
     TooManySamples { sum: i64, total: i64 },
 }
 

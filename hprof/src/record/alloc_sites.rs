@@ -6,13 +6,13 @@ use crate::error::Result;
 use crate::record_buffer::RecordBuffer;
 use crate::record_input::RecordInput;
 
-/// The sums of all allocation sites, and how they were chosen. The sites follow.
+/// The sums of all allocation sites, and the way in which the sites were chosen. The sites follow.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AllocSites {
     /// Bits: 1 if the record has only the changes since the last record, 2 if sites are ordered by
     /// allocated instead of live bytes, 4 if a garbage collection came before the record.
     pub flags: u16,
-    /// The smallest share of the bytes, from 0 to 1, of a listed site.
+    /// The smallest share of all bytes, from 0 to 1, of a site in the record.
     pub cutoff: f32,
     /// Bytes and objects that are alive.
     pub live: (u32, u32),
@@ -23,7 +23,7 @@ pub struct AllocSites {
 }
 
 impl AllocSites {
-    /// Bytes of the fixed part.
+    /// Number of bytes of the fixed part.
     pub(crate) const LENGTH: u64 = 34;
 
     pub(crate) fn read<R: Read>(input: &mut RecordInput<'_, R>) -> Result<AllocSites> {
@@ -52,7 +52,7 @@ impl AllocSites {
 /// An allocation site.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AllocSite {
-    /// 0 for objects that are no arrays, otherwise the code of the elements' type.
+    /// 0 for objects that are not arrays, otherwise the code of the elements' type.
     pub array: u8,
     /// Serial number of the class.
     pub class_serial: u32,
@@ -65,7 +65,7 @@ pub struct AllocSite {
 }
 
 impl AllocSite {
-    /// Bytes of a site.
+    /// Number of bytes of a site.
     pub(crate) const LENGTH: u64 = 25;
 
     pub(crate) fn read<R: Read>(input: &mut RecordInput<'_, R>) -> Result<AllocSite> {

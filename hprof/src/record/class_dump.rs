@@ -21,13 +21,13 @@ pub struct ClassDump {
     pub signers: u64,
     /// The protection domain; 0 if there is none.
     pub protection_domain: u64,
-    /// Bytes of the field values of an instance, those of all superclasses included.
+    /// Number of bytes of an instance's field values, including those of all superclasses.
     pub instance_size: u32,
-    /// Constant pool entries. Few JVMs write any.
+    /// Entries of the constant pool. Few JVMs write any.
     pub constants: Vec<Constant>,
     /// Static fields.
     pub statics: Vec<StaticField>,
-    /// Instance fields that the class itself declares, in the order of the values in instances.
+    /// Instance fields that the class itself declares, in the order of their values in instances.
     pub fields: Vec<InstanceField>,
 }
 
@@ -38,7 +38,7 @@ pub struct Constant {
     pub index: u16,
     /// Type of the value.
     pub value_type: Type,
-    /// Bits of the value; the identifier if it is a reference.
+    /// Bits of the value. For a reference, the identifier.
     pub value: u64,
 }
 
@@ -49,7 +49,7 @@ pub struct StaticField {
     pub name: u64,
     /// Type of the field.
     pub value_type: Type,
-    /// Bits of the value; the identifier if it is a reference.
+    /// Bits of the value. For a reference, the identifier.
     pub value: u64,
 }
 
@@ -108,8 +108,8 @@ impl ClassDump {
         Ok(class)
     }
 
-    /// Writes the class. Fails if it has more than 65,535 constants, static fields or fields, which
-    /// no class file has.
+    /// Writes the class. Fails if it has more than 65,535 constants, static fields or fields, which a class file
+    /// cannot have.
     pub(crate) fn write(&self, stack_trace: u32, out: &mut RecordBuffer) -> io::Result<()> {
         let count = |length| u16::try_from(length).map_err(io::Error::other);
         out.u1(CLASS_DUMP);

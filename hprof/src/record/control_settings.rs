@@ -10,14 +10,14 @@ use crate::record_input::RecordInput;
 /// The settings of the agent that wrote the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ControlSettings {
-    /// Bits: 1 for traces of allocations, 2 for samples.
+    /// Bits: 1 if traces of allocations are recorded, 2 if samples are taken.
     pub flags: u32,
     /// Maximum number of frames of a trace.
     pub depth: u16,
 }
 
 impl ControlSettings {
-    /// Bytes of the record.
+    /// Number of bytes of the record.
     pub(crate) const LENGTH: u64 = 6;
 
     pub(crate) fn read<R: Read>(input: &mut RecordInput<'_, R>) -> Result<ControlSettings> {

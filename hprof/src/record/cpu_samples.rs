@@ -6,17 +6,17 @@ use crate::error::Result;
 use crate::record_buffer::RecordBuffer;
 use crate::record_input::RecordInput;
 
-/// The fixed part of the samples; the samples of each trace follow.
+/// The fixed part of the samples. The samples of each trace follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CpuSamplesHead {
-    /// Samples of all traces.
+    /// Number of samples of all traces.
     pub(crate) total: u32,
     /// Number of traces.
     pub(crate) traces: u32,
 }
 
 impl CpuSamplesHead {
-    /// Bytes of the fixed part.
+    /// Number of bytes of the fixed part.
     pub(crate) const LENGTH: u64 = 8;
 
     pub(crate) fn read<R: Read>(input: &mut RecordInput<'_, R>) -> Result<CpuSamplesHead> {
@@ -43,7 +43,7 @@ pub struct CpuSample {
 }
 
 impl CpuSample {
-    /// Bytes of the samples of a trace.
+    /// Number of bytes of the samples of a trace.
     pub(crate) const LENGTH: u64 = 8;
 
     pub(crate) fn read<R: Read>(input: &mut RecordInput<'_, R>) -> Result<CpuSample> {

@@ -6,17 +6,17 @@ use crate::error::Result;
 use crate::record_buffer::RecordBuffer;
 use crate::record_input::RecordInput;
 
-/// Bytes and objects of the heap.
+/// The number of bytes and of objects in the heap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeapSummary {
     /// Bytes and objects that are alive.
     pub live: (u32, u32),
-    /// Bytes and objects that were allocated.
+    /// Bytes and objects that were allocated since the program began.
     pub allocated: (u64, u64),
 }
 
 impl HeapSummary {
-    /// Bytes of the record.
+    /// Number of bytes of the record.
     pub(crate) const LENGTH: u64 = 24;
 
     pub(crate) fn read<R: Read>(input: &mut RecordInput<'_, R>) -> Result<HeapSummary> {

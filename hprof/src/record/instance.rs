@@ -1,4 +1,4 @@
-//! An object that is no array (the heap record `HPROF_GC_INSTANCE_DUMP`).
+//! An object that is not an array (the heap record `HPROF_GC_INSTANCE_DUMP`).
 
 use std::io::Read;
 
@@ -8,12 +8,12 @@ use crate::record_buffer::RecordBuffer;
 use crate::record_input::RecordInput;
 use crate::tag::heap::INSTANCE_DUMP;
 
-/// The fixed part of an object's record; the values of its fields follow.
+/// The fixed part of an object's record. The values of the object's fields follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct InstanceHead {
     pub(crate) id: u64,
     pub(crate) class: u64,
-    /// Bytes of the field values.
+    /// Number of bytes of the field values.
     pub(crate) length: u32,
 }
 

@@ -6,10 +6,10 @@ use crate::error::Result;
 use crate::record_buffer::RecordBuffer;
 use crate::record_input::RecordInput;
 
-/// Gives a class its name and its serial number.
+/// The name and the serial number of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoadClass {
-    /// Serial number of the class, which stack frames refer to.
+    /// Serial number of the class, by which stack frames refer to it.
     pub serial: u32,
     /// Identifier of the class object.
     pub class: u64,
@@ -18,7 +18,7 @@ pub struct LoadClass {
 }
 
 impl LoadClass {
-    /// Bytes of the record.
+    /// Returns the number of bytes of the record.
     pub(crate) fn length(id_size: u64) -> u64 {
         8 + 2 * id_size
     }

@@ -1,4 +1,5 @@
-//! The states of threads and monitors, two records of our own. HPROF's binary format has none for `MONITOR DUMP`.
+//! The states of threads and monitors: two records of our own, because HPROF's binary format has none for
+//! `MONITOR DUMP`.
 
 use std::io::Read;
 
@@ -13,12 +14,12 @@ pub struct DumpedThread {
     pub thread: u32,
     /// Serial number of the thread's trace.
     pub trace: u32,
-    /// Identifier of a name: the thread's state, in the letters of the text format.
+    /// Identifier of a name that is the thread's state, in the letters of the text format.
     pub status: u64,
 }
 
 impl DumpedThread {
-    /// Bytes of the record.
+    /// Returns the number of bytes of the record.
     pub(crate) fn length(id_size: u64) -> u64 {
         8 + id_size
     }
@@ -43,7 +44,7 @@ impl DumpedThread {
 /// enter, then the threads that wait to be notified.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DumpedMonitor {
-    /// Identifier of a name: the descriptor of the class of the monitor's object.
+    /// Identifier of a name that is the descriptor of the class of the monitor's object.
     pub class: u64,
     /// Serial number of the thread that owns the monitor; 0 if no thread does.
     pub owner: u32,
@@ -56,7 +57,7 @@ pub struct DumpedMonitor {
 }
 
 impl DumpedMonitor {
-    /// Bytes of the fixed part.
+    /// Returns the number of bytes of the fixed part.
     pub(crate) fn length(id_size: u64) -> u64 {
         16 + id_size
     }

@@ -8,7 +8,7 @@ use crate::record_buffer::RecordBuffer;
 use crate::record_input::RecordInput;
 use crate::tag::heap::OBJECT_ARRAY_DUMP;
 
-/// The fixed part of an array's record; the identifiers of its elements follow.
+/// The fixed part of an array's record. The identifiers of the array's elements follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ObjectArrayHead {
     pub(crate) id: u64,
@@ -39,7 +39,7 @@ impl ObjectArrayHead {
         Ok(head)
     }
 
-    /// Bytes of the elements.
+    /// Returns the number of bytes of the elements.
     #[inline]
     pub(crate) fn content_bytes(&self, id_size: u32) -> u64 {
         u64::from(self.length) * u64::from(id_size)

@@ -9,7 +9,7 @@ use crate::record_input::RecordInput;
 use crate::tag::heap::PRIMITIVE_ARRAY_DUMP;
 use crate::types::Type;
 
-/// The fixed part of an array's record; its elements follow.
+/// The fixed part of an array's record. The array's elements follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PrimitiveArrayHead {
     pub(crate) id: u64,
@@ -49,7 +49,7 @@ impl PrimitiveArrayHead {
         Ok(head)
     }
 
-    /// Bytes of the elements.
+    /// Returns the number of bytes of the elements.
     #[inline]
     pub(crate) fn content_bytes(&self) -> u64 {
         u64::from(self.length) * u64::from(self.element.size(0))

@@ -28,10 +28,10 @@ pub struct Root {
     pub id: u64,
     /// The reason why the object is a root.
     pub kind: RootKind,
-    /// Serial number of the thread that the root belongs to; 0 if it belongs to none.
+    /// Serial number of the thread to which the root belongs; 0 if it belongs to none.
     pub thread: u32,
-    /// Index of the frame in the thread's stack, from the top. For a thread object, the
-    /// serial number of its stack trace. `u32::MAX` if there is none.
+    /// Index of the frame in the thread's stack, from the top. If the object is a thread, the serial number of
+    /// its stack trace. `u32::MAX` if there is neither.
     pub frame: u32,
 }
 
@@ -65,12 +65,12 @@ impl RootKind {
         }
     }
 
-    /// True for kinds whose record has the serial number of a thread.
+    /// Returns whether records of this kind have the serial number of a thread.
     fn has_thread(self) -> bool {
         matches!(self, RootKind::NativeStack | RootKind::ThreadBlock) || self.has_frame()
     }
 
-    /// True for kinds whose record has a frame, or the serial number of a stack trace.
+    /// Returns whether records of this kind have a frame, or the serial number of a stack trace.
     fn has_frame(self) -> bool {
         matches!(
             self,
@@ -80,7 +80,7 @@ impl RootKind {
 }
 
 impl Root {
-    /// Reads the root whose tag was at byte `at`.
+    /// Reads the root of the record whose tag was at byte `at`.
     pub(crate) fn read<R: Read>(tag: u8, at: u64, input: &mut RecordInput<'_, R>) -> Result<Root> {
         let what = "a root";
         let Some(kind) = RootKind::from_tag(tag) else {

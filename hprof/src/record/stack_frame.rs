@@ -9,7 +9,7 @@ use crate::record_input::RecordInput;
 /// A frame of a stack trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StackFrame {
-    /// Identifier of the frame, which stack traces refer to.
+    /// Identifier of the frame, by which stack traces refer to it.
     pub id: u64,
     /// Identifier of the method's name.
     pub method_name: u64,
@@ -19,20 +19,19 @@ pub struct StackFrame {
     pub source_file: u64,
     /// Serial number of the method's class.
     pub class_serial: u32,
-    /// Line in the source file, or one of the constants below, or another number below 1
-    /// if the line is unknown.
+    /// Line in the source file. If the line is unknown, one of the constants below or another number below 1.
     pub line: i32,
 }
 
 impl StackFrame {
     /// The line of a frame whose line is unknown.
     pub const UNKNOWN_LINE: i32 = -1;
-    /// Stands for a line in a compiled method. Old JVMs kept no lines of such methods.
+    /// The line of a frame in a compiled method. Old JVMs kept no lines of such methods.
     pub const COMPILED_METHOD: i32 = -2;
     /// The line of a native method.
     pub const NATIVE_METHOD: i32 = -3;
 
-    /// Bytes of the record.
+    /// Returns the number of bytes of the record.
     pub(crate) fn length(id_size: u64) -> u64 {
         8 + 4 * id_size
     }

@@ -6,18 +6,18 @@ use crate::error::Result;
 use crate::record_buffer::RecordBuffer;
 use crate::record_input::RecordInput;
 
-/// The fixed part of a stack trace; identifiers of its frames follow.
+/// The fixed part of a stack trace. The identifiers of its frames follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StackTraceHead {
     pub(crate) serial: u32,
-    /// Serial number of the thread, 0 if the trace belongs to none.
+    /// Serial number of the thread; 0 if the trace belongs to no thread.
     pub(crate) thread: u32,
     /// Number of frames.
     pub(crate) frames: u32,
 }
 
 impl StackTraceHead {
-    /// Bytes of the fixed part.
+    /// Number of bytes of the fixed part.
     pub(crate) const LENGTH: u64 = 12;
 
     pub(crate) fn read<R: Read>(input: &mut RecordInput<'_, R>) -> Result<StackTraceHead> {

@@ -6,25 +6,25 @@ use crate::error::Result;
 use crate::record_buffer::RecordBuffer;
 use crate::record_input::RecordInput;
 
-/// The beginning of a thread. Names are identifiers.
+/// The beginning of a thread. A name is given by its identifier.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StartThread {
     /// Serial number of the thread.
     pub serial: u32,
-    /// Identifier of the thread's object.
+    /// Identifier of the thread object.
     pub object: u64,
-    /// Serial number of the trace that started it.
+    /// Serial number of the stack trace at which the thread was started.
     pub trace: u32,
-    /// Name of the thread.
+    /// Identifier of the thread's name.
     pub name: u64,
-    /// Name of its group.
+    /// Identifier of the name of the thread's group.
     pub group: u64,
-    /// Name of the group's parent.
+    /// Identifier of the name of the group's parent.
     pub parent_group: u64,
 }
 
 impl StartThread {
-    /// Bytes of the record.
+    /// Returns the number of bytes of the record.
     pub(crate) fn length(id_size: u64) -> u64 {
         8 + 4 * id_size
     }

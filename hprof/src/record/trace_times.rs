@@ -1,5 +1,5 @@
-//! Times by trace, a record of our own. HPROF's binary format has none for its tables `CPU TIME (ms)` and
-//! `MONITOR TIME`, and no table like our `PARK TIME`. Readers skip records whose tag they do not know.
+//! Times by trace, a record of our own. HPROF's binary format has no record for its tables `CPU TIME (ms)` and
+//! `MONITOR TIME`, nor for our table `PARK TIME`. Readers skip records whose tag they do not know.
 
 use std::io::Read;
 
@@ -8,19 +8,19 @@ use crate::record_buffer::RecordBuffer;
 use crate::record_input::RecordInput;
 use crate::tag::top;
 
-/// The table that times by trace belong to.
+/// The table to which times by trace belong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimesOf {
-    /// Calls, with the time that their traces took by themselves: `CPU TIME (ms)`.
+    /// `CPU TIME (ms)`: calls, and the time that their innermost method took by itself.
     Calls,
-    /// Contended monitors, with the time that threads waited for them: `MONITOR TIME`.
+    /// `MONITOR TIME`: contended monitors, and the time that threads waited for them.
     Monitors,
-    /// Contended locks of `java.util.concurrent`, with the time that threads waited for them: `PARK TIME`.
+    /// `PARK TIME`: contended locks of `java.util.concurrent`, and the time that threads waited for them.
     Parks,
 }
 
 impl TimesOf {
-    /// The table of the record with this tag; `None` for other records.
+    /// Returns the table of the record with this tag; `None` for other records.
     pub(crate) fn from_tag(tag: u8) -> Option<TimesOf> {
         match tag {
             top::CPU_TIMES => Some(TimesOf::Calls),
@@ -39,17 +39,17 @@ impl TimesOf {
     }
 }
 
-/// The fixed part of the record; the times of each trace follow.
+/// The fixed part of the record. The times of each trace follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TraceTimesHead {
-    /// Nanoseconds of all traces.
+    /// Sum of the nanoseconds of all traces.
     pub(crate) total_ns: u64,
     /// Number of traces.
     pub(crate) traces: u32,
 }
 
 impl TraceTimesHead {
-    /// Bytes of the fixed part.
+    /// Number of bytes of the fixed part.
     pub(crate) const LENGTH: u64 = 12;
 
     pub(crate) fn read<R: Read>(input: &mut RecordInput<'_, R>) -> Result<TraceTimesHead> {
@@ -69,18 +69,18 @@ impl TraceTimesHead {
 /// The time of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TraceTime {
-    /// Nanoseconds.
+    /// The time in nanoseconds.
     pub ns: u64,
-    /// Number of calls, or of times that the monitor or lock was contended.
+    /// Number of calls, or how often the monitor or lock was contended.
     pub count: u64,
     /// Serial number of the trace.
     pub trace: u32,
-    /// Serial number of the class of the monitor or lock; 0 if the record is about calls.
+    /// Serial number of the class of the monitor or lock; 0 for calls.
     pub class_serial: u32,
 }
 
 impl TraceTime {
-    /// Bytes of the time of a trace.
+    /// Number of bytes of the time of a trace.
     pub(crate) const LENGTH: u64 = 24;
 
     pub(crate) fn read<R: Read>(input: &mut RecordInput<'_, R>) -> Result<TraceTime> {

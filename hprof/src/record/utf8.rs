@@ -1,4 +1,4 @@
-//! A name: of a class, a field, a method or a source file (`HPROF_UTF8`).
+//! The name of a class, field, method or source file, or another text (`HPROF_UTF8`).
 
 use std::io::Read;
 
@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::record_buffer::RecordBuffer;
 use crate::record_input::RecordInput;
 
-/// Maximum number of bytes of a name that are read. Names in the JVM are no longer than this.
+/// Maximum number of bytes of a name that are read. Names in the JVM are not longer.
 const LONGEST: u64 = 65_535;
 
 /// Reads a name from a record of `length` bytes. Returns its identifier, its text, and the number

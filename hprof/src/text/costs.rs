@@ -8,13 +8,14 @@ use super::scan::Scan;
 /// The kind of a table of costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CostKind {
-    /// Samples that met a trace.
+    /// Samples in which a trace was found.
     Samples,
-    /// Milliseconds that a trace took without its callees, and its number of calls.
+    /// Milliseconds that the innermost method of a trace took by itself, and its number of calls.
     Times,
-    /// Milliseconds that a trace waited for a monitor, and the number of times that it waited.
+    /// Milliseconds that threads waited for a monitor at a trace, and how often they waited.
     Monitors,
-    /// The same for the locks of `java.util.concurrent`. HPROF had no such table.
+    /// Milliseconds that threads waited for a lock of `java.util.concurrent` at a trace, and how often they
+    /// waited. HPROF had no such table.
     Parks,
 }
 
@@ -26,7 +27,7 @@ impl CostKind {
         CostKind::Parks,
     ];
 
-    /// The words at the beginning and the end of the table.
+    /// Returns the words with which the first and the last line of the table begin.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
@@ -37,7 +38,7 @@ impl CostKind {
         }
     }
 
-    /// The unit behind the total.
+    /// Returns the unit after the total.
     fn unit(self) -> &'static str {
         match self {
             CostKind::Samples | CostKind::Times => "",
@@ -45,7 +46,7 @@ impl CostKind {
         }
     }
 
-    /// The title of the last column.
+    /// Returns the title of the last column.
     pub(crate) fn of(self) -> &'static str {
         match self {
             CostKind::Samples | CostKind::Times => "method",
@@ -60,9 +61,9 @@ impl CostKind {
 pub struct CostsBegin {
     /// The kind of the table.
     pub kind: CostKind,
-    /// Samples or milliseconds of all traces. HPROF cut it to 32 bits, so it may be negative.
+    /// Samples or milliseconds of all traces. HPROF kept the low 32 bits only, so it may be negative.
     pub total: i64,
-    /// Time of the table.
+    /// The time at which the table was written.
     pub date: String,
 }
 
@@ -89,13 +90,13 @@ impl Display for CostsBegin {
 /// A row of a table of costs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cost {
-    /// Place in the table, from 1.
+    /// Place of the row in the table, from 1.
     pub rank: u32,
-    /// Share of the total in percent.
+    /// Share of the row in the total, in percent.
     pub own: f64,
-    /// Share of the total of this row and those above it, in percent.
+    /// Share of this row and all rows above it in the total, in percent.
     pub accumulated: f64,
-    /// Samples, calls, or times that the monitor or lock was contended.
+    /// Number of samples or calls, or how often the monitor or lock was contended.
     pub count: i64,
     /// Serial number of the trace.
     pub trace: u32,

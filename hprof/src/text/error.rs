@@ -21,16 +21,16 @@ pub enum TextErrorKind {
     /// The file could not be read.
     #[error("{0}")]
     Io(io::Error),
-    /// The first line is not that of HPROF's text.
+    /// The first line is not the one with which HPROF's text begins.
     #[error("not HPROF's text: it does not begin with `JAVA PROFILE 1.0.1, created`")]
     NoHeader,
-    /// A line is longer than lines of this format are.
+    /// A line is longer than a line of this format can be.
     #[error("a line of more than {0} bytes")]
     LongLine(usize),
     /// A line is not allowed here, or its text differs from the format.
     #[error("this is not {0}")]
     NotA(&'static str),
-    /// The file ends too soon: the JVM ended or the disk was full while it was written.
+    /// The file ends too soon, because the JVM ended or the disk was full while the file was written.
     #[error("the file is cut off: `{0}` is missing")]
     Truncated(String),
 }

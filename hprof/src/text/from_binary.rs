@@ -1,4 +1,4 @@
-//! The heap dump of a binary file as lines of text: its threads and traces, then `HEAP DUMP`.
+//! Converts the heap dump of a binary file into lines of text: its threads and traces, then `HEAP DUMP`.
 
 use std::collections::HashMap;
 use std::io::{self, Read};
@@ -21,9 +21,9 @@ use crate::types::Type;
 use crate::visitor::Visitor;
 use crate::writer::NO_TRACE;
 
-/// Passes the lines of a binary dump to `line`. `open` opens the dump, which is read twice. An object reaches from its
-/// identifier to the next higher one, and the last object to `end`, so identifiers must be like the addresses of a heap
-/// without gaps. Takes 8 bytes of memory for each object.
+/// Passes the lines of a binary dump to `line`. `open` opens the dump, which is read twice. The size of an object
+/// is the distance from its identifier to the next higher one, or to `end`. So identifiers must be like the
+/// addresses of a heap without gaps. Takes 8 bytes of memory for each object.
 ///
 /// # Errors
 ///
@@ -71,20 +71,20 @@ struct Layout {
     fields: Vec<(u64, Type)>,
 }
 
-/// The parts of a dump that its objects refer to.
+/// The parts of a dump to which its objects refer.
 #[derive(Default)]
 struct Survey {
     id_size: usize,
     names: HashMap<u64, String>,
-    /// Names of classes by serial number.
+    /// Names of classes by the classes' serial numbers.
     serials: HashMap<u32, String>,
-    /// Names of classes by identifier.
+    /// Names of classes by the classes' identifiers.
     class_names: HashMap<u64, String>,
     layouts: HashMap<u64, Layout>,
     frames: HashMap<u64, Frame>,
     threads: Vec<ThreadStart>,
     traces: TraceTable,
-    /// Identifiers of all objects that are no classes; at the end in ascending order.
+    /// Identifiers of all objects that are not classes. They are sorted when all are known.
     ids: Vec<u64>,
 }
 
@@ -97,13 +97,13 @@ impl Survey {
         self.class_names.get(&id).cloned().unwrap_or_default()
     }
 
-    /// The bytes of an object.
+    /// Returns the number of bytes of an object.
     fn size(&self, id: u64) -> u64 {
         let at = self.ids.partition_point(|other| *other <= id);
         self.ids.get(at).map_or(0, |next| next - id)
     }
 
-    /// Passes threads and traces.
+    /// Passes the lines of threads and traces.
     fn stacks(&self, line: &mut impl FnMut(&Line) -> io::Result<()>) -> io::Result<()> {
         for thread in &self.threads {
             line(&Line::ThreadStart(thread.clone()))?;
@@ -199,7 +199,7 @@ struct HeapLines<'s, F> {
     /// Index of the next element of the current array.
     next: u32,
     line: F,
-    /// The first fault in passing elements. The visitor's method for elements cannot return it.
+    /// The first fault in passing on elements, which the visitor's method for elements cannot return.
     fault: Option<io::Error>,
 }
 
@@ -208,7 +208,7 @@ impl<F: FnMut(&Line) -> io::Result<()>> HeapLines<'_, F> {
         (self.line)(line).map_err(ErrorKind::Io)
     }
 
-    /// Passes a reference, unless it is null.
+    /// Passes the line of a reference, unless the reference is null.
     fn reference(&mut self, from: Holder, to: u64) -> Result<(), ErrorKind> {
         if to == 0 {
             return Ok(());
@@ -292,7 +292,7 @@ impl<F: FnMut(&Line) -> io::Result<()>> Visitor for HeapLines<'_, F> {
         }))?;
         let survey = self.survey;
         let mut next = class;
-        // A circle of superclasses ends after all classes.
+        // A circle of superclasses is left after as many steps as there are classes.
         for _ in 0..survey.layouts.len() {
             let Some(layout) = survey.layouts.get(&next) else {
                 break;
@@ -333,7 +333,7 @@ impl<F: FnMut(&Line) -> io::Result<()>> Visitor for HeapLines<'_, F> {
     }
 }
 
-/// Returns the name of a class in the form of the text format: `shop.Item[]` for `[Lshop/Item;`.
+/// Returns the name of a class in the text format: `shop.Item[]` for `[Lshop/Item;`.
 fn java_name(name: &str) -> String {
     let element = name.trim_start_matches('[');
     let dimensions = name.len() - element.len();

@@ -1,4 +1,4 @@
-//! `HEAP DUMP`: the roots, classes, objects and arrays of a heap. Values that are no references are not written.
+//! `HEAP DUMP`: the roots, classes, objects and arrays of a heap. Only values that are references are written.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -12,7 +12,7 @@ pub struct HeapBegin {
     pub objects: u64,
     /// Bytes of all objects.
     pub bytes: u64,
-    /// Time of the dump.
+    /// The time at which the dump was made.
     pub date: String,
 }
 
@@ -45,11 +45,12 @@ impl Display for HeapBegin {
 pub struct Root {
     /// Identifier of the object.
     pub id: u64,
-    /// The reason.
+    /// The reason why the object is a root.
     pub reason: RootReason,
 }
 
-/// The reason why an object is a root. Threads and traces are given by serial numbers. Frames are counted from the top.
+/// The reason why an object is a root. Threads and traces are given by their serial numbers. Frames are counted
+/// from the top.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum RootReason {
@@ -152,7 +153,7 @@ pub struct Class {
     pub id: u64,
     /// Name of the class.
     pub name: String,
-    /// Serial number of the trace that loaded it.
+    /// Serial number of the trace at which the class was loaded.
     pub trace: u32,
 }
 
@@ -176,18 +177,18 @@ impl Display for Class {
     }
 }
 
-/// An object that is no array. Its references follow.
+/// An object that is not an array. Its references follow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Object {
     /// Identifier of the object.
     pub id: u64,
-    /// Bytes of the object.
+    /// Number of bytes of the object.
     pub bytes: u64,
-    /// Serial number of the trace that allocated it.
+    /// Serial number of the trace at which the object was allocated.
     pub trace: u32,
-    /// Name of its class.
+    /// Name of the object's class.
     pub class: String,
-    /// Identifier of its class.
+    /// Identifier of the object's class.
     pub class_id: u64,
 }
 
@@ -236,9 +237,9 @@ impl Display for Object {
 pub struct Array {
     /// Identifier of the array.
     pub id: u64,
-    /// Bytes of the array.
+    /// Number of bytes of the array.
     pub bytes: u64,
-    /// Serial number of the trace that allocated it.
+    /// Serial number of the trace at which the array was allocated.
     pub trace: u32,
     /// Number of elements.
     pub length: u32,
@@ -293,16 +294,16 @@ impl Display for Array {
     }
 }
 
-/// A reference of the last class, object or array.
+/// A reference of the class, object or array whose line came before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference {
-    /// The place that holds the reference.
+    /// The place of the reference.
     pub from: Holder,
-    /// Identifier of the object that is referred to.
+    /// Identifier of the object to which the reference leads.
     pub to: u64,
 }
 
-/// The place that holds a reference.
+/// The place of a reference in a class, object or array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Holder {
@@ -322,7 +323,7 @@ pub enum Holder {
     Element(u32),
 }
 
-/// The kind of the record whose references are read.
+/// The kind of the record whose references are being read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Referrer {
     Class,
@@ -358,7 +359,7 @@ impl Reference {
     }
 }
 
-/// The lines of fields whose names are shorter than this have a second tab after the name.
+/// A field's line has a second tab after the name if the name is shorter than this.
 const LONG_NAME: usize = 8;
 
 impl Display for Reference {

@@ -9,7 +9,7 @@ use super::sites::{Site, SitesBegin, TITLES};
 use super::thread::{ThreadEnd, ThreadStart};
 use super::trace::{Frame, NoFrames, TraceHead};
 
-/// A line of the text format. The titles of a table's columns belong to the line that begins the table.
+/// A line of the text format. The line that begins a table includes the titles of the table's columns.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)]
 pub enum Line {

@@ -1,8 +1,8 @@
 //! HPROF's text format: the file `java.hprof.txt`.
 //!
-//! A text has a header, an introduction for its reader, and then lines. [`Reader`] returns them one by one as [`Line`],
-//! [`Writer`] writes them. Each kind of line is a type with its reading and its writing side by side. The written form
-//! is that of JDK 5 to 8; the reader also takes the forms of older versions.
+//! A text has a header, an introduction for people who read it, and then lines. [`Reader`] returns the lines one
+//! by one as [`Line`]; [`Writer`] writes them. Each kind of line is a type, with reading and writing side by
+//! side. The writer writes the form of JDK 5 to 8; the reader also accepts the forms of older versions.
 //!
 //! ```
 //! use loadhook_hprof::text::{Line, NoFrames, Reader, TraceHead, Writer};

@@ -10,10 +10,10 @@ use super::scan::Scan;
 pub struct ThreadState {
     /// Serial number of the thread.
     pub thread: u32,
-    /// Serial number of its trace.
+    /// Serial number of the thread's trace.
     pub trace: u32,
-    /// `R` runs, `MW` waits for a monitor, `CW` waits to be notified, `SL` sleeps; with `S|` suspended,
-    /// `intr|` interrupted, `native|` in native code.
+    /// The thread's state: `R` runs, `MW` waits for a monitor, `CW` waits to be notified, `SL` sleeps. Before it,
+    /// `S|` means suspended, `intr|` interrupted, `native|` in native code.
     pub status: String,
 }
 
@@ -41,7 +41,7 @@ impl Display for ThreadState {
     }
 }
 
-/// A monitor in a dump of monitors. [`Owner`] follows if it has one, then the threads that wait.
+/// A monitor in a dump of monitors. An [`Owner`] follows if the monitor has one, then the threads that wait.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Monitor {
     /// The class of the monitor's object as a descriptor, for example `Ljava/lang/Object;`.
@@ -72,7 +72,7 @@ impl Display for Monitor {
     }
 }
 
-/// The thread that owns the last monitor.
+/// The thread that owns the monitor whose line came before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Owner {
     /// Serial number of the thread.
@@ -100,7 +100,7 @@ impl Display for Owner {
     }
 }
 
-/// The threads that wait for the last monitor.
+/// The threads that wait for the monitor whose line came before.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Waiters {
     /// True if the threads wait to be notified; false if they wait to enter.
@@ -150,7 +150,7 @@ impl Display for Waiters {
     }
 }
 
-/// An event of a monitor, outside of a dump. A thread of 0 is unknown; times are milliseconds.
+/// An event of a monitor, outside of a dump. The thread 0 is an unknown one. Times are milliseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum MonitorEvent {
@@ -166,7 +166,7 @@ pub enum MonitorEvent {
         time: i64,
         thread: u32,
     },
-    /// A thread leaves a monitor for which another one waits.
+    /// A thread leaves a monitor for which another thread waits.
     Exit { class: String, thread: u32 },
     /// A thread begins to sleep.
     Sleep { timeout: i64, thread: u32 },

@@ -1,9 +1,9 @@
-//! Names and serial numbers as they are written into lines.
+//! Writes names and serial numbers into lines.
 
 use std::borrow::Cow;
 use std::fmt::{self, Display, Formatter};
 
-/// Displays a name. Characters that would end or shift the line are escaped, for example as `\u{a}`.
+/// Displays a name. Characters that would end the line or move its columns are escaped, for example as `\u{a}`.
 pub(crate) struct Name<'n>(pub(crate) &'n str);
 
 impl Display for Name<'_> {
@@ -27,7 +27,7 @@ fn escaped(name: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// A thread in the middle of a line; the serial number 0 stands for an unknown one.
+/// Displays a thread in the middle of a line. The serial number 0 stands for an unknown thread.
 pub(crate) struct ThreadNumber(pub(crate) u32);
 
 impl Display for ThreadNumber {

@@ -1,5 +1,5 @@
-//! The output of `cpu=old`, in the form that `java -prof` of JDK 1.1 wrote: how often each method
-//! called each other method, and how long the calls took.
+//! The output of `cpu=old`, which has the form that `java -prof` of JDK 1.1 wrote: how often each method called
+//! each other method, and how long the calls took.
 
 use std::fmt::{self, Display, Formatter};
 use std::io::{BufRead, Read};
@@ -9,10 +9,10 @@ use super::error::{TextError, TextErrorKind};
 /// The first line of the list.
 pub const OLD_HEADER: &str = "count callee caller time";
 
-/// The caller of a method that was called from outside of Java.
+/// Stands for the caller of a method that was called from outside of Java.
 pub const UNKNOWN_CALLER: &str = "<unknown caller>";
 
-/// Longest line in bytes. The names of a method may have three times 64 KiB.
+/// Maximum number of bytes of a line. The names of a method may have three times 64 KiB.
 const LONGEST: usize = 1 << 19;
 
 /// The calls of one method by another.

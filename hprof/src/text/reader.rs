@@ -1,4 +1,4 @@
-//! Reading a text line by line.
+//! Reads a text line by line.
 
 use std::io::{BufRead, Read};
 
@@ -12,7 +12,7 @@ use super::sites::{Site, SitesBegin, TITLES};
 use super::thread::{ThreadEnd, ThreadStart};
 use super::trace::{Frame, NoFrames, TraceHead};
 
-/// The longest line that is read. Names in Java have at most 64 KiB, and a line has few of them.
+/// Maximum number of bytes of a line that is read. Names in Java have at most 64 KiB, and a line has few names.
 const LONGEST: usize = 1 << 20;
 
 /// The beginning of every text.
@@ -20,20 +20,20 @@ pub(crate) const FIRST: &str = "JAVA PROFILE 1.0.1, created ";
 /// The line between the introduction, which explains the format, and the records.
 pub(crate) const SEPARATOR: &str = "--------";
 
-/// The section that a line belongs to.
+/// The section to which a line belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Section {
     Top,
     /// The frames of a trace.
     Trace,
-    /// A heap dump; the record whose references follow.
+    /// A heap dump, with the kind of the record whose references follow.
     Heap(Option<Referrer>),
     Sites,
     Costs(CostKind),
     Monitors,
 }
 
-/// Reads a text. It keeps one line, however long the text is.
+/// Reads a text. It keeps only one line in memory, however long the text is.
 pub struct Reader<R> {
     source: R,
     /// The bytes of the current line.
@@ -71,21 +71,21 @@ impl<R: BufRead> Reader<R> {
         Err(reader.truncated(SEPARATOR))
     }
 
-    /// The time at which the text was begun, as it is written.
+    /// Returns the time at which the text was begun, as the text has it.
     pub fn date(&self) -> &str {
         &self.date
     }
 
-    /// The number of the last line, from 1.
+    /// Returns the number of the line that was read last, from 1.
     pub fn line_number(&self) -> u64 {
         self.number
     }
 
-    /// Reads the next line; `None` at the end of a complete text.
+    /// Reads the next line. Returns `None` at the end of a complete text.
     ///
     /// # Errors
     ///
-    /// Fails at the first line that is not allowed at its place.
+    /// Fails at the first line that is not allowed in its place.
     pub fn next_line(&mut self) -> Result<Option<Line>, TextError> {
         while let Some(text) = self.next_text()? {
             if !text.trim().is_empty() && !self.is_title(&text) {

@@ -2,8 +2,8 @@
 
 use std::str::FromStr;
 
-/// The rest of a line. Methods return `None` if the line continues in another way. The rest then begins where they
-/// failed.
+/// The rest of a line. Methods return `None` if the line does not continue as they expect. The rest then begins
+/// where they failed.
 pub(crate) struct Scan<'l> {
     rest: &'l str,
     length: usize,
@@ -17,7 +17,7 @@ impl<'l> Scan<'l> {
         }
     }
 
-    /// The number of bytes that were read.
+    /// Returns the number of bytes that were read.
     pub(crate) fn at(&self) -> usize {
         self.length - self.rest.len()
     }
@@ -39,7 +39,7 @@ impl<'l> Scan<'l> {
         Some(text)
     }
 
-    /// Reads the text before the last `end`, and skips `end`. Names may contain anything.
+    /// Reads the text before the last `end`, and skips `end`. So a name may contain `end`.
     pub(crate) fn until_last(&mut self, end: &str) -> Option<&'l str> {
         let (text, rest) = self.rest.rsplit_once(end)?;
         self.rest = rest;
@@ -70,7 +70,7 @@ impl<'l> Scan<'l> {
         number
     }
 
-    /// Reads a hexadecimal number without prefix, the form of identifiers of objects.
+    /// Reads a hexadecimal number without prefix, which is how identifiers of objects are written.
     pub(crate) fn id(&mut self) -> Option<u64> {
         let before = self.rest;
         let id = hexadecimal(self.word());
@@ -80,7 +80,7 @@ impl<'l> Scan<'l> {
         id
     }
 
-    /// Reads a percentage. HPROF wrote it with a decimal comma where the user's language has one.
+    /// Reads a percentage. HPROF wrote it with a decimal comma if the user's language has one.
     pub(crate) fn percent(&mut self) -> Option<f64> {
         let before = self.rest;
         let percent = self.until("%").map(|text| text.replace(',', "."));
@@ -91,8 +91,8 @@ impl<'l> Scan<'l> {
         percent
     }
 
-    /// Reads the first columns of a table: the place of the row, its percentage, and the percentage
-    /// of all rows so far.
+    /// Reads the first columns of a table: the row's place, its percentage, and the percentage of all rows up to
+    /// it.
     pub(crate) fn rank(&mut self) -> Option<(u32, f64, f64)> {
         self.spaces();
         let rank = self.number()?;
@@ -119,7 +119,7 @@ impl<'l> Scan<'l> {
     }
 }
 
-/// The number with these hexadecimal digits.
+/// Returns the number with these hexadecimal digits.
 pub(crate) fn hexadecimal(digits: &str) -> Option<u64> {
     let is_digits = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
     if is_digits {

@@ -10,7 +10,7 @@ use super::scan::Scan;
 pub struct SitesBegin {
     /// The order of the sites: `live bytes` or `allocated bytes`.
     pub order: String,
-    /// Time of the table.
+    /// The time at which the table was written.
     pub date: String,
 }
 
@@ -36,7 +36,7 @@ pub(crate) const TITLES: [&str; 2] = [
     " rank   self  accum     bytes objs     bytes  objs trace name",
 ];
 
-/// Bytes and objects.
+/// A number of bytes and a number of objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Amount {
     /// Bytes; `None` if they are unknown, written as `-`.
@@ -48,17 +48,17 @@ pub struct Amount {
 /// An allocation site: a class and the trace that allocated its objects.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Site {
-    /// Place in the table, from 1.
+    /// Place of the site in the table, from 1.
     pub rank: u32,
-    /// Share of the bytes in percent.
+    /// Share of the site in all bytes, in percent.
     pub own: f64,
-    /// Share of this site and those above it, in percent.
+    /// Share of this site and all sites above it in all bytes, in percent.
     pub accumulated: f64,
-    /// Objects that are alive.
+    /// The objects that are alive.
     pub live: Amount,
     /// All objects that were allocated.
     pub allocated: Amount,
-    /// Serial number of the trace.
+    /// Serial number of the trace at which the objects were allocated.
     pub trace: u32,
     /// The class of the objects, for example `java.lang.String` or `char[]`.
     pub class: String,

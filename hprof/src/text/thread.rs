@@ -8,13 +8,13 @@ use super::scan::Scan;
 /// The beginning of a thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ThreadStart {
-    /// Identifier of the thread's object; 0 if it is unknown.
+    /// Identifier of the thread object; 0 if it is unknown.
     pub object: u64,
-    /// Serial number of the thread, which traces refer to.
+    /// Serial number of the thread, by which traces refer to it.
     pub serial: u32,
     /// Name of the thread.
     pub name: String,
-    /// Name of its group.
+    /// Name of the thread's group.
     pub group: String,
 }
 

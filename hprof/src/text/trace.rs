@@ -1,4 +1,4 @@
-//! `TRACE`: the innermost frames of a stack, which the tables refer to.
+//! `TRACE`: the innermost frames of a stack. The tables refer to traces.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -11,9 +11,9 @@ use crate::record::stack_frame::StackFrame;
 pub struct TraceHead {
     /// Serial number of the trace.
     pub serial: u32,
-    /// Serial number of the thread; `None` if traces are not told apart by thread.
+    /// Serial number of the thread; `None` if the file does not distinguish traces by thread.
     pub thread: Option<u32>,
-    /// The phase of the JVM in which the trace was made, if it is not the usual one.
+    /// The phase of the JVM in which the trace was made, if it was not the normal phase.
     pub phase: Option<String>,
 }
 
@@ -85,7 +85,7 @@ pub struct Frame {
     pub line: i32,
 }
 
-/// The words for lines without a number.
+/// The words that are written instead of a line number.
 const WORDS: [(i32, &str); 3] = [
     (StackFrame::NATIVE_METHOD, "Native method"),
     (StackFrame::COMPILED_METHOD, "Compiled method"),
@@ -118,7 +118,7 @@ impl Frame {
     }
 }
 
-/// The line that a number or a word stands for. Before JDK 5 the words had other capitals.
+/// Returns the line for which a number or a word stands. Before JDK 5 the words had other capitals.
 fn line_number(text: &str) -> Option<i32> {
     let word = WORDS
         .iter()

@@ -1,4 +1,4 @@
-//! Writing a text line by line.
+//! Writes a text line by line.
 
 use std::io::{self, Write};
 
@@ -8,7 +8,7 @@ use super::reader::{FIRST, SEPARATOR};
 
 /// Writes a text.
 ///
-/// The writer does not check that lines stand where the [`Reader`](super::Reader) expects them.
+/// The writer does not check that lines are where the [`Reader`](super::Reader) expects them.
 pub struct Writer<W> {
     out: W,
 }

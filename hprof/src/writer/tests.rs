@@ -9,7 +9,7 @@ const HEADER: Header = Header {
     time_ms: 7,
 };
 
-/// Bodies of a dump's segments.
+/// Returns the bodies of a dump's segments.
 fn segments(dump: &[u8]) -> Vec<Vec<u8>> {
     let mut rest = &dump[31..];
     let mut segments = Vec::new();
