@@ -1,9 +1,8 @@
 //! The inputs of the golden files: committed classes and classes made by hand.
 //!
-//! Each input shows one construct; the crate's `README.md` has a table of the constructs. The
-//! committed classes are in `inputs/`, as `.java` files with the class files that javac made of
-//! them. [`handmade`] assembles the hand-made classes on demand. They show constructs that no
-//! compiler writes, or that compilers no longer write.
+//! Each input shows one construct; the crate's `README.md` has a table of the constructs. The committed classes
+//! are in `inputs/`: `.java` files, and the class files that javac made from them. [`handmade`] assembles the
+//! hand-made classes on demand. They show constructs that no compiler writes, or that compilers no longer write.
 
 #![forbid(unsafe_code)]
 

@@ -70,7 +70,7 @@ pub enum Received {
     /// A command that is longer than any command of HPROF. The beginning of the next command is unknown, so
     /// reading must end.
     TooLong {
-        /// Length of its content in bytes.
+        /// Length of the command's content in bytes.
         length: u32,
     },
 }

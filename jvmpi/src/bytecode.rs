@@ -1,5 +1,5 @@
-//! The bytecode of a method as the JVM runs it, seen without the layer's probes: the offsets that instructions have in
-//! the class file, and what `INSTRUCTION_START` says about branches and switches.
+//! The bytecode of a method as the JVM runs it, with the layer's probes removed: the offsets that instructions
+//! have in the class file, and the data of `INSTRUCTION_START` for branches and switches.
 
 use loadhook_rewrite::code::instructions::{Instruction, Instructions};
 use loadhook_rewrite::constant_pool::{Constant, ConstantPool};
@@ -8,13 +8,14 @@ use loadhook_rewrite::{Bci, CpIndex};
 
 use crate::probe_class;
 
-/// The part of `INSTRUCTION_START` that depends on the instruction.
+/// The fields of `INSTRUCTION_START` that depend on the instruction.
 pub(crate) type Info = [i32; 3];
 
 /// The code of a method.
 pub(crate) struct Bytecode {
     code: Vec<u8>,
-    /// For each instruction of the class file: its present offset, and its offset in the class file.
+    /// For each instruction of the class file: its offset in the rewritten code, and its offset in the class
+    /// file.
     offsets: Vec<(u32, u32)>,
 }
 
@@ -22,12 +23,13 @@ pub(crate) struct Bytecode {
 struct Probe {
     /// The number of instructions that push the arguments of the call.
     arguments: usize,
-    /// True if the probe is called where the method ends.
+    /// True if the probe is called at the end of the method.
     is_end: bool,
 }
 
 impl Bytecode {
-    /// Reads the code of a method. `pool` is the constant pool of its class, with its number of constants.
+    /// Reads the code of a method. `pool` has the bytes of the class's constant pool, `pool_count` is its
+    /// `constant_pool_count`.
     pub(crate) fn new(code: Vec<u8>, pool_count: u16, pool: &[u8]) -> Self {
         let mut class = vec![0; 8];
         class.extend(pool_count.to_be_bytes());
@@ -37,8 +39,8 @@ impl Bytecode {
         Bytecode { code, offsets }
     }
 
-    /// Returns the offset in the class file of the instruction whose present offset is `at`; `None` if the instruction
-    /// belongs to a probe.
+    /// Returns the offset in the class file of the instruction at offset `at` of the rewritten code; `None` if
+    /// the instruction belongs to a probe.
     pub(crate) fn original(&self, at: u32) -> Option<u32> {
         let place = self.offsets.binary_search_by_key(&at, |it| it.0).ok()?;
         self.offsets.get(place).map(|it| it.1)
@@ -49,7 +51,8 @@ impl Bytecode {
         Instruction::at(&self.code, bci).ok()
     }
 
-    /// Returns whether the information about the instruction depends on where the execution goes on.
+    /// Returns whether the data of `INSTRUCTION_START` depends on where execution continues after the
+    /// instruction.
     pub(crate) fn is_decision(&self, at: u32) -> bool {
         let instruction = self.instruction(at);
         instruction.is_some_and(|it| it.opcode.inverted().is_some() || it.switch().is_some())
@@ -68,7 +71,7 @@ impl Bytecode {
         }
     }
 
-    /// Returns what `INSTRUCTION_START` says about a branch or switch at `at`, after which the execution goes on at
+    /// Returns the data of `INSTRUCTION_START` for a branch or switch at `at`, after which execution continues at
     /// `next`. `key` is the key of a switch, if it is known. If not, the result has a key that leads to `next`.
     pub(crate) fn decision(&self, at: u32, next: Option<u32>, key: Option<i32>) -> Info {
         let Some(instruction) = self.instruction(at) else {
@@ -76,7 +79,7 @@ impl Bytecode {
         };
         let next = next.map(i64::from);
         let Some(switch) = instruction.switch() else {
-            // `jboolean` is the first byte.
+            // A `jboolean` takes the first byte.
             let is_true = next.is_some() && instruction.jump_target() == next;
             return [i32::from_ne_bytes([u8::from(is_true), 0, 0, 0]), 0, 0];
         };
@@ -98,7 +101,7 @@ impl Bytecode {
     }
 }
 
-/// Returns the probe that an `invokestatic` of this constant calls; `None` if it calls no probe.
+/// Returns the probe that an `invokestatic` of this constant calls; `None` if it does not call a probe.
 fn probe(pool: &ConstantPool<'_>, index: CpIndex) -> Option<Probe> {
     let Constant::Methodref {
         class,
@@ -122,8 +125,8 @@ fn probe(pool: &ConstantPool<'_>, index: CpIndex) -> Option<Probe> {
     })
 }
 
-/// Returns the offsets of the instructions that come from the class file. It leaves out the calls of probes with their
-/// arguments, and the added handlers, which consist of a probe and `athrow`.
+/// Returns the offsets of the instructions that come from the class file. Leaves out the calls of probes with
+/// their arguments, and the added handlers, each of which is a probe and `athrow`.
 fn offsets(code: &[u8], probe: impl Fn(CpIndex) -> Option<Probe>) -> Vec<(u32, u32)> {
     let mut kept: Vec<Instruction<'_>> = Vec::new();
     let mut follows_end = false;
@@ -187,7 +190,7 @@ mod tests {
             .collect()
     }
 
-    /// Returns the offsets in the class file, in order.
+    /// Returns the offsets in the class file, in ascending order.
     fn originals(code: &Option<Bytecode>) -> Vec<u32> {
         let offsets = code.iter().flat_map(|code| &code.offsets);
         offsets.map(|it| it.1).collect()
@@ -237,7 +240,7 @@ mod tests {
         assert!(!is_true(None));
     }
 
-    /// Makes code with a switch at offset 0 and these words behind its padding.
+    /// Makes code with a switch at offset 0, and these words after the switch's padding.
     fn switch(opcode: u8, words: &[i32]) -> Bytecode {
         let mut code = vec![opcode, 0, 0, 0];
         code.extend(words.iter().flat_map(|word| word.to_be_bytes()));

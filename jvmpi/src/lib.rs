@@ -1,7 +1,7 @@
-//! The JVMPI layer: a JVM TI agent that loads a profiler written for JVMPI (1998 to 2004), and gives it that interface
-//! on a JVM of today.
+//! The JVMPI layer: a JVM TI agent that loads a profiler written for JVMPI (1998 to 2004), and provides JVMPI to
+//! it on a JVM of today.
 //!
-//! [`ffi`] has the old interface and the JVM's callbacks. The other modules are safe.
+//! [`ffi`] has the functions of JVMPI and the JVM's callbacks. All other modules are safe code.
 
 mod bytecode;
 pub mod ffi;

@@ -1,7 +1,7 @@
 //! The Java class whose methods the probes call.
 //!
-//! The methods for entry and exit are native and bound to functions of this library. The methods that only Loadhook's
-//! own tracker needs do nothing.
+//! The methods for entry and exit are native, and bound to functions of this library. The methods that only
+//! Loadhook's own tracker needs do nothing.
 
 /// Name of the class. It is defined in the boot loader, where every class finds it.
 pub(crate) const NAME: &str = "java/lang/$LoadhookJvmpi";

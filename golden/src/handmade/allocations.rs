@@ -1,4 +1,4 @@
-//! Array creation of every kind, next to branches, to handlers, and with a full stack.
+//! Array creation of every kind: next to branches, next to handlers, and with a full stack.
 
 use loadhook_testclasses::assembler::VerificationTypeInfo as V;
 use loadhook_testclasses::assembler::{CodeBuilder, op};

@@ -62,8 +62,8 @@ fn same(list: &mut List) {
     for (name, construct, apart, form) in shapes {
         list.test(name, construct, 52, &[0, 3], |code| {
             let locals = [V::Integer];
-            // The offset_delta of the first frame counts from 0, that of the second from the byte
-            // after the first frame.
+            // The offset_delta of the first frame counts from 0, and that of the second frame from the byte after
+            // the first frame.
             return_unless_zero(code, usize::max(apart - 1, 6), form, &locals);
             match apart {
                 1 => {
@@ -140,7 +140,7 @@ fn same_locals_1(list: &mut List) {
     );
 }
 
-/// Appends code that fills locals 1 to 6: `long`, `Object`, `double`, `null`. Returns their types.
+/// Appends code that fills locals 1 to 6 with a `long`, an `Object`, a `double` and `null`. Returns their types.
 fn fill_locals(code: &mut CodeBuilder<'_>) -> Vec<V> {
     code.op(op::LCONST_1)
         .local(op::LSTORE, 1)

@@ -1,5 +1,5 @@
-//! Jumps: backwards to 0, over long distances, to the next instruction, to
-//! themselves; code that is never reached.
+//! Jumps: backwards to 0, over long distances, to the next instruction, and to themselves. Also code that is
+//! never reached.
 
 use loadhook_testclasses::assembler::VerificationTypeInfo as V;
 use loadhook_testclasses::assembler::{CodeBuilder, op};
@@ -130,7 +130,7 @@ fn goto_w(code: &mut CodeBuilder<'_>) {
     code.branch_wide(op::GOTO_W, backward);
 }
 
-/// Appends every conditional branch. A branch that jumps skips a mark.
+/// Appends every conditional branch. A branch that is taken skips the mark after it.
 fn all_branches(code: &mut CodeBuilder<'_>) {
     for opcode in op::CONDITIONAL_BRANCHES {
         let next = code.label();

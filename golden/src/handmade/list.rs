@@ -3,7 +3,7 @@
 use loadhook_testclasses::assembler::{ClassBuilder, CodeBuilder, access};
 use loadhook_testclasses::shapes::{Arg, Driver};
 
-/// One hand-made class.
+/// A class that was assembled by hand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Handmade {
     /// The name, which is also a valid file name. The class is named `handmade/<name>`.
@@ -20,7 +20,7 @@ pub struct Handmade {
 /// The flags `public static`, which most methods of the hand-made classes have.
 pub(super) const STATIC: u16 = access::PUBLIC | access::STATIC;
 
-/// The list of hand-made classes while they are added.
+/// The list of hand-made classes while it is filled.
 #[derive(Default)]
 pub(super) struct List {
     pub(super) classes: Vec<Handmade>,
@@ -48,7 +48,7 @@ impl List {
         });
     }
 
-    /// Adds a class that `fill` fills.
+    /// Adds a class, which `fill` fills with members.
     pub(super) fn class(
         &mut self,
         name: &str,
@@ -60,7 +60,7 @@ impl List {
         self.push(name, construct, false, bytes);
     }
 
-    /// Adds a class as [`List::class`] does, whose text is too long for a golden file.
+    /// Adds a class like [`List::class`]. The text of the class is too long for a golden file.
     pub(super) fn large(
         &mut self,
         name: &str,

@@ -143,8 +143,8 @@ pub(super) fn add(list: &mut List) {
     );
 }
 
-/// Annotations as (name of the class, descriptor, description). The JDK gives most of them a
-/// meaning; one belongs to an application.
+/// Annotations as (name of the class, descriptor, description). Most of them have a meaning for the JDK; one
+/// belongs to an application.
 const ANNOTATIONS: [(&str, &str, &str); 7] = [
     (
         "annotated",
@@ -248,7 +248,7 @@ fn synchronized(class: &mut ClassBuilder, driver: &mut Driver) {
     });
 }
 
-/// Fills an interface. An interface cannot have the driver's field, so it has its own `run`.
+/// Fills an interface. An interface cannot have the driver's field, so it gets a `run` of its own.
 fn interface(class: &mut ClassBuilder, _: &mut Driver) {
     class.access(access::PUBLIC | access::INTERFACE | access::ABSTRACT);
     class.method_without_code(access::PUBLIC | access::ABSTRACT, "open", "()V");

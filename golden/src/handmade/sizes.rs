@@ -67,8 +67,8 @@ pub(super) fn add(list: &mut List) {
     );
 }
 
-/// Appends code with a handler, a return before the end, and a return at the end. `nop`s fill it up
-/// to `length` bytes.
+/// Appends code with a handler, a return before the end, and a return at the end. `nop`s make it `length` bytes
+/// long.
 fn long(code: &mut CodeBuilder<'_>, length: usize) {
     code.limits(2, 1);
     let (start, body) = (code.here(), code.label());

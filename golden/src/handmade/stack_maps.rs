@@ -1,5 +1,5 @@
-//! Frames that the JVM does not read: `StackMapTable` in class files below version 50, where it may
-//! be stale, and `StackMap`, which only small JVMs for the CLDC read.
+//! Frames that the JVM does not read: `StackMapTable` in class files below version 50, where the frames may be
+//! wrong, and `StackMap`, which only small JVMs for the CLDC read.
 
 use loadhook_testclasses::assembler::VerificationTypeInfo as V;
 use loadhook_testclasses::assembler::{CodeBuilder, FrameTable, op};

@@ -89,8 +89,8 @@ fn finally(code: &mut CodeBuilder<'_>) {
     code.local(op::RET, 3);
 }
 
-/// Appends two nested subroutines. Only `outer` calls `inner`, since the verifier refuses a
-/// subroutine that is called at two nesting depths.
+/// Appends two nested subroutines. Only `outer` calls `inner`, because the verifier refuses a subroutine that is
+/// called at two nesting depths.
 fn nested(code: &mut CodeBuilder<'_>) {
     let (outer, inner) = (code.label(), code.label());
     code.branch(op::JSR, outer)

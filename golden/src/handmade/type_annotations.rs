@@ -10,8 +10,7 @@ use super::list::List;
 
 const OBJECT: &str = "java/lang/Object";
 
-/// Labels in the method `test`, which is the same in all these classes. Type annotations point to
-/// these offsets.
+/// The offsets in the method `test` to which type annotations refer. The method is the same in all these classes.
 struct Places {
     start: Label,
     /// An `instanceof`.
@@ -30,7 +29,7 @@ struct Places {
     end: Label,
 }
 
-/// A function that makes the target of a type annotation from the offsets of the method.
+/// A function that makes the target of a type annotation from the offsets in the method.
 type Target = fn(&Places) -> TypeTarget;
 
 const TARGETS: [(&str, &str, Target); 14] = [

@@ -39,9 +39,9 @@ pub(crate) const TITLES: [&str; 2] = [
 /// A number of bytes and a number of objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Amount {
-    /// Bytes; `None` if they are unknown, written as `-`.
+    /// Number of bytes; `None` if it is unknown, which is written as `-`.
     pub bytes: Option<u64>,
-    /// Objects; `None` if they are unknown.
+    /// Number of objects; `None` if it is unknown.
     pub objects: Option<u64>,
 }
 

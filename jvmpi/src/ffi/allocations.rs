@@ -1,7 +1,8 @@
-//! Allocations. The JVM reports most objects once, but reports an object that it makes itself twice.
+//! Reports allocations. The JVM reports most objects once, but an object that the JVM makes itself twice.
 //!
-//! From JDK 21 on, a clone loses its tag between the two reports: the JVM reports the new object, then copies the
-//! original over it, with the header by which the tag is found. So the tag is set again, and the clone keeps its id.
+//! From JDK 21 on, a clone loses its tag between the two reports: the JVM reports the new object, and then copies
+//! the original over it, including the header by which the tag is found. So the layer sets the tag again, and the
+//! clone keeps its id.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -35,8 +36,8 @@ pub(super) fn sampled(jni: Jni<'_>, object: Local<'_>, class: Local<'_>, size: i
     }
 }
 
-/// Sends `OBJECT_ALLOC` for the object of a `VMObjectAlloc`, unless the object is a clone that was reported before.
-/// Such a clone gets its tag again.
+/// Sends `OBJECT_ALLOC` for the object of a `VMObjectAlloc`. If the object is a clone that was reported before,
+/// gives the clone its tag again instead.
 pub(super) fn by_vm(jni: Jni<'_>, object: Local<'_>, class: Local<'_>, size: i64) {
     if layer::wanted(event::OBJECT_ALLOC) == 0 {
         return;
@@ -53,12 +54,12 @@ pub(super) fn by_vm(jni: Jni<'_>, object: Local<'_>, class: Local<'_>, size: i64
     }
 }
 
-/// Notes that an object's tag was set twice.
+/// Records that an object's tag was set twice.
 pub(super) fn note_second_tag(id: ObjectId) {
     set_twice().get_or_insert_default().insert(id);
 }
 
-/// Returns whether this report of an object's end is the last one. Only then is the end sent.
+/// Returns whether this report of an object's end is the last one. The event is sent only for the last one.
 pub(super) fn is_last_end(id: ObjectId) -> bool {
     !set_twice().as_mut().is_some_and(|ids| ids.remove(&id))
 }

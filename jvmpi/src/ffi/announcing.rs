@@ -1,8 +1,8 @@
-//! Definitions that are being sent. An object, class or thread counts as announced as soon as a thread begins to send
-//! its definition. Another thread that meets the id waits until the profilers have got the definition.
+//! Definitions that are being sent. An object, class or thread counts as announced as soon as a thread begins to
+//! send its definition. Another thread that meets the id waits until the profilers have received the definition.
 //!
-//! A number stands for each definition. Numbers of different kinds have different low bits: the id of an object is a
-//! multiple of 16, and [`of_class`] and [`of_thread`] set a bit.
+//! A number stands for each definition. Definitions of objects, classes and threads differ in the low bits of
+//! their numbers: the id of an object is a multiple of 16, and [`of_class`] and [`of_thread`] set a bit.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,13 +12,13 @@ use super::own;
 
 /// The definitions that are being sent.
 static SENDING: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
-/// The length of [`SENDING`], to be read without the lock.
+/// The length of [`SENDING`], which can be read without the lock.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 static SENT: Condvar = Condvar::new();
-/// The low bits, by which kinds differ.
+/// The low bits, by which the numbers of objects, classes and threads differ.
 const KIND: usize = 15;
-/// The longest wait in which no definition is sent. A profiler may have suspended the sending thread, or the sending
-/// thread may wait for a lock that the profiler holds in the thread that waits here.
+/// The longest wait during which no definition is sent. The sending thread may make no progress: a profiler may
+/// have suspended it, or it may wait for a lock that the profiler holds in the thread that waits here.
 const PATIENCE: Duration = Duration::from_millis(if cfg!(test) { 60_000 } else { 100 });
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -29,14 +29,15 @@ struct Entry {
     sender: usize,
 }
 
-/// Notes that definitions are being sent, until this value is dropped.
+/// Marks definitions as being sent, until this value is dropped.
 pub(super) struct Sending(Entry);
 
 fn sending() -> MutexGuard<'static, Vec<Entry>> {
     SENDING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the number that stands for the `CLASS_LOAD` of a class. The id itself stands for its `OBJECT_ALLOC`.
+/// Returns the number that stands for the `CLASS_LOAD` of a class. The id of the class stands for its
+/// `OBJECT_ALLOC`.
 pub(super) fn of_class(id: usize) -> usize {
     id | 1
 }
@@ -46,12 +47,13 @@ pub(super) fn of_thread(env: usize) -> usize {
     env | 2
 }
 
-/// Notes that the calling thread sends the definition of `id`. To be called before other threads can see the id.
+/// Marks the definition of `id` as being sent by the calling thread. Must be called before other threads can see
+/// the id.
 pub(super) fn begin(id: usize) -> Sending {
     begin_all(id, id)
 }
 
-/// Notes that the calling thread sends the definitions of the objects from `first` to `last`.
+/// Marks the definitions of the objects from `first` to `last` as being sent by the calling thread.
 pub(super) fn begin_all(first: usize, last: usize) -> Sending {
     let entry = Entry {
         first,
@@ -65,7 +67,7 @@ pub(super) fn begin_all(first: usize, last: usize) -> Sending {
 }
 
 impl Sending {
-    /// Notes that the definitions of the objects before `id` have been sent.
+    /// Removes the mark from the objects before `id`, whose definitions have been sent.
     pub(super) fn sent_before(&mut self, id: usize) {
         if let Some(entry) = sending().iter_mut().find(|it| **it == self.0) {
             entry.first = id;
@@ -104,7 +106,7 @@ fn wait(id: usize) {
     };
     let mut held = sending();
     while let Some(awaited) = held.iter().find(is_awaited).copied() {
-        // Patience begins anew when the other thread has sent some of its definitions.
+        // The time of [`PATIENCE`] begins anew when the other thread has sent some of its definitions.
         let is_unchanged = |sending: &mut Vec<Entry>| sending.contains(&awaited);
         let waited = SENT.wait_timeout_while(held, PATIENCE, is_unchanged);
         let (now, result) = waited.unwrap_or_else(PoisonError::into_inner);
@@ -126,7 +128,7 @@ mod tests {
     #[test]
     fn another_thread_waits_for_a_definition() {
         let definition = begin(16);
-        // The thread that sends does not wait for itself, nor anybody for another id.
+        // The thread that sends does not wait for itself, and no thread waits for another id.
         wait_for(16);
         let (begun, begins) = mpsc::channel();
         let other = thread::spawn(move || {

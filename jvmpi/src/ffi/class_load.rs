@@ -10,7 +10,7 @@ use super::lines;
 use super::own::text;
 use crate::abi::{self, ClassLoad, Data, Int, ObjectId};
 
-/// The data of a `CLASS_LOAD`. It owns the texts to which the event points.
+/// The data of a `CLASS_LOAD`. It owns the texts to which the event's pointers lead.
 pub(super) struct Load {
     id: ObjectId,
     name: CString,
@@ -19,12 +19,12 @@ pub(super) struct Load {
     methods: Vec<(CString, CString, abi::Method)>,
     statics: Vec<(CString, CString)>,
     instances: Vec<(CString, CString)>,
-    /// True if the class is prepared. Before, its methods and fields are not known.
+    /// True if the class is prepared. Before that, its methods and fields are not known.
     pub(super) is_whole: bool,
 }
 
 impl Load {
-    /// Collects the facts about a class; `None` if the class is gone.
+    /// Collects the data about a class; returns `None` if the class is gone.
     pub(super) fn of(jni: Jni<'_>, class: Local<'_>, id: ObjectId) -> Option<Load> {
         let jvmti = layer::jvmti()?;
         let signature = jvmti.class_signature(class).ok()?;

@@ -1,9 +1,9 @@
-//! Garbage collections and the ends of objects.
+//! Reports garbage collections and the ends of objects.
 //!
-//! The JVM reports both in callbacks in which nobody may call the JVM, and in which a profiler that takes a lock may
-//! block the JVM for ever. So they are queued, and a thread of the layer sends the events: `GC_START`, an `OBJECT_FREE`
-//! for each freed object, `GC_FINISH`. Nothing is sent while a profiler has disabled collections, so that no id becomes
-//! invalid meanwhile.
+//! The JVM reports both in callbacks that must not call the JVM, and in which a profiler that takes a lock may
+//! block the JVM for ever. So the reports are queued, and a thread of the layer sends the events: `GC_START`, an
+//! `OBJECT_FREE` for each freed object, `GC_FINISH`. Nothing is sent while a profiler has disabled collections,
+//! so that no id becomes invalid meanwhile.
 
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -18,7 +18,7 @@ use super::layer::{self, NO_DATA};
 use super::{allocations, definitions};
 use crate::abi::{Data, GcInfo, ObjectId, event};
 
-/// Collections and freed objects that were not sent yet.
+/// Collections and freed objects whose events were not sent yet.
 #[derive(Default)]
 struct Queue {
     finished: u32,
@@ -30,11 +30,11 @@ static QUEUE: Mutex<Queue> = Mutex::new(Queue {
     freed: Vec::new(),
 });
 static WAKE: Condvar = Condvar::new();
-/// How often collections were disabled and not enabled.
+/// How often collections were disabled without being enabled again.
 static DISABLED: AtomicI32 = AtomicI32::new(0);
 static DELIVERING: AtomicBool = AtomicBool::new(false);
 static HAS_THREAD: AtomicBool = AtomicBool::new(false);
-/// Longest wait for another thread that sends the events.
+/// The longest wait for another thread that is sending the events.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 fn queue() -> MutexGuard<'static, Queue> {
@@ -47,7 +47,7 @@ pub(super) fn finished() {
     WAKE.notify_all();
 }
 
-/// Queues the end of an object with an id, if an event needs it.
+/// Queues the end of the object with this id, if any profiler wants an event about it.
 pub(super) fn freed(id: ObjectId) {
     let events = [event::OBJECT_FREE, event::CLASS_UNLOAD, event::GC_FINISH];
     let is_needed = events.iter().any(|event| layer::enabled(*event) != 0);
@@ -65,8 +65,8 @@ pub(super) fn enable() {
         (count > 0).then_some(count - 1)
     });
     if lowered == Ok(1) {
-        // Taking the lock makes sure that the sending thread does not miss the wake-up between its look at the count
-        // and its sleep.
+        // Taking the lock makes sure that the sending thread does not miss the wake-up between reading the count
+        // and going to sleep.
         drop(queue());
         WAKE.notify_all();
     }
@@ -86,7 +86,7 @@ pub(super) fn run(jni: Jni<'_>) {
     }
 }
 
-/// Starts the thread that sends the events, once.
+/// Starts the thread that sends the events. Does nothing if the thread was started before.
 pub(super) fn start_thread(jni: Jni<'_>) {
     if HAS_THREAD.swap(true, Ordering::SeqCst) {
         return;
@@ -150,8 +150,8 @@ fn deliver_alone(jni: Jni<'_>) {
     let Queue { finished, freed } = std::mem::take(&mut *queue());
     let count = finished.max(u32::from(!freed.is_empty()));
     definitions::ALIVE.fetch_sub(freed.len() as i64, Ordering::Relaxed);
-    // Read at once: while profilers are told of the freed objects, the program makes others, and another collection may
-    // take them away.
+    // Read the figures at once: while the profilers receive the events of freed objects, the program makes other
+    // objects, and another collection may free those.
     let is_told = count > 0 && layer::wanted(event::GC_FINISH) != 0;
     let mut figures = is_told.then(|| info(jni));
     for id in &freed {
@@ -173,18 +173,18 @@ fn deliver_alone(jni: Jni<'_>) {
             let to = layer::wanted(event::OBJECT_FREE);
             layer::send(to, event::OBJECT_FREE, env, layer::object_data(id));
         }
-        // Profilers take a lock in `GC_START` and release it in `GC_FINISH`, so `GC_FINISH` goes to all who got
-        // `GC_START`, and to none who began to want both since.
+        // Profilers take a lock in `GC_START` and release it in `GC_FINISH`. So `GC_FINISH` goes to all profilers
+        // that received `GC_START`, and to none that has enabled both events since.
         let to = layer::wanted_after(event::GC_FINISH, event::GC_START, started);
         if to != 0 {
-            // There are no figures yet if the first profiler has just enabled `GC_FINISH`.
+            // There are no figures yet if the first profiler has only just enabled `GC_FINISH`.
             let gc_info = *figures.get_or_insert_with(|| info(jni));
             layer::send(to, event::GC_FINISH, env, Data { gc_info });
         }
     }
 }
 
-/// Returns the present figures of the heap: those of a moment after the end of the collection.
+/// Returns the present figures of the heap, shortly after the end of the collection.
 fn info(jni: Jni<'_>) -> GcInfo {
     let announced = match layer::wanted(event::OBJECT_ALLOC) {
         0 => 0,

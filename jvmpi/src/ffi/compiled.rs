@@ -1,4 +1,4 @@
-//! Compiled methods.
+//! Reports compiled methods.
 
 use std::ffi::c_void;
 
@@ -8,7 +8,8 @@ use super::layer;
 use super::lines;
 use crate::abi::{CompiledMethodLoad, Data, Int, Lineno, event};
 
-/// Sends `COMPILED_METHOD_LOAD`. `places` are offsets in the compiled code, with places in the method's code.
+/// Sends `COMPILED_METHOD_LOAD`. `places` has offsets in the compiled code, each with the offset in the method's
+/// bytecode.
 pub(super) fn loaded(method: MethodKey, code: *const c_void, size: Int, places: &[(Int, i64)]) {
     let wanted = layer::wanted(event::COMPILED_METHOD_LOAD);
     let Some(jni) = layer::current_jni().filter(|_| wanted != 0) else {

@@ -1,6 +1,7 @@
-//! Definitions: `OBJECT_ALLOC` and `CLASS_LOAD`, which define an id before a profiler gets another event with this id.
+//! Sends definitions: `OBJECT_ALLOC` and `CLASS_LOAD`, which define an id before a profiler receives another
+//! event with this id.
 //!
-//! The two are in one file because an object needs its class, and a class is an object.
+//! Both are in one file, because an object needs its class, and a class is an object.
 
 use std::collections::HashMap;
 use std::ptr::null_mut;
@@ -19,7 +20,7 @@ use crate::abi::{Data, EnvId, Int, ObjectAlloc, ObjectId, REQUESTED, event, kind
 /// The arena of all objects.
 pub(super) const ARENA: Int = 1;
 
-/// Objects that were announced and not freed, for `GC_FINISH`.
+/// Number of objects that were announced and not freed, for `GC_FINISH`.
 pub(super) static ALIVE: AtomicI64 = AtomicI64::new(0);
 
 /// The facts about the objects of a class.
@@ -34,14 +35,14 @@ pub(super) struct Facts {
 
 struct Known {
     facts: Facts,
-    /// The profilers that have got `CLASS_LOAD`.
+    /// The profilers that have received `CLASS_LOAD`.
     announced: Profilers,
-    /// True once the class is prepared. Before, its methods and fields are not known.
+    /// True once the class is prepared. Before that, its methods and fields are not known.
     is_whole: bool,
 }
 
 static CLASSES: RwLock<Option<HashMap<ObjectId, Known>>> = RwLock::new(None);
-/// `Class.componentType`.
+/// The field `Class.componentType`.
 static COMPONENT: OnceLock<Option<Field>> = OnceLock::new();
 
 /// Returns the id of an object; 0 for null. If the object had no id, sends its `OBJECT_ALLOC` first.
@@ -49,8 +50,9 @@ pub(super) fn id_of(jni: Jni<'_>, object: Local<'_>) -> ObjectId {
     id_from(jni, object, layer::id(jni))
 }
 
-/// Returns the id of the object of a thread whose `THREAD_START` is sent next. If the object had no id, its
-/// `OBJECT_ALLOC` names no thread, because the profiler may not know the calling thread yet.
+/// Returns the id of a thread's object, before the `THREAD_START` of that thread is sent. If the object had no
+/// id, sends its `OBJECT_ALLOC` first. That event names no thread, because the profiler may not know the calling
+/// thread yet.
 pub(super) fn id_of_thread(jni: Jni<'_>, object: Local<'_>) -> ObjectId {
     id_from(jni, object, null_mut())
 }
@@ -91,7 +93,8 @@ fn alloc_of(jni: Jni<'_>, object: Local<'_>, id: ObjectId) -> ObjectAlloc {
         size: Int::try_from(size.unwrap_or(0)).unwrap_or(Int::MAX),
         object: id,
     };
-    // The class object of `java.lang.Class` is its own class. Without this check, `facts` would never end.
+    // The class object of `java.lang.Class` is an object of that class itself. Without this check, `facts` would
+    // never end.
     if let Ok(class) = jni.class_of(object)
         && !jni.is_same(object, class)
     {
@@ -102,7 +105,7 @@ fn alloc_of(jni: Jni<'_>, object: Local<'_>, id: ObjectId) -> ObjectAlloc {
     alloc
 }
 
-/// Sends `OBJECT_ALLOC` for an object that was seen in a heap walk and may be gone by now.
+/// Sends `OBJECT_ALLOC` for an object that a heap walk has reached, and that may be gone by now.
 pub(super) fn walked(jni: Jni<'_>, object: ObjectId, class: ObjectId, is_array: Int, size: i64) {
     let wanted = layer::wanted(event::OBJECT_ALLOC);
     if wanted == 0 {
@@ -119,7 +122,7 @@ pub(super) fn walked(jni: Jni<'_>, object: ObjectId, class: ObjectId, is_array: 
     send_alloc(wanted, event::OBJECT_ALLOC, layer::id(jni), object_alloc);
 }
 
-/// Returns the facts about the objects of a class. Sends the `CLASS_LOAD` of the class if need be.
+/// Returns the facts about the objects of a class. If necessary, sends the `CLASS_LOAD` of the class first.
 pub(super) fn facts(jni: Jni<'_>, class: Local<'_>) -> Facts {
     let id = class_id(jni, class);
     let known = {
@@ -131,13 +134,13 @@ pub(super) fn facts(jni: Jni<'_>, class: Local<'_>) -> Facts {
     known.unwrap_or_default()
 }
 
-/// Returns the id of a class. Sends `CLASS_LOAD` to each profiler that wants it and has not got it.
+/// Returns the id of a class. Sends `CLASS_LOAD` to each profiler that wants the event and has not received it.
 pub(super) fn class_id(jni: Jni<'_>, class: Local<'_>) -> ObjectId {
     announce_as(jni, class, false)
 }
 
-/// Sends `CLASS_LOAD` when a class has just been prepared. If it was sent before without methods and fields, it is sent
-/// again with them.
+/// Sends `CLASS_LOAD` for a class that has just been prepared. If the event was sent before without methods and
+/// fields, sends it again with them.
 pub(super) fn prepared(jni: Jni<'_>, class: Local<'_>) {
     announce_as(jni, class, true);
 }
@@ -176,7 +179,7 @@ fn announce_as(jni: Jni<'_>, class: Local<'_>, is_prepared: bool) -> ObjectId {
             return id;
         };
         if !known.is_whole && load.is_whole {
-            // `CLASS_LOAD` was sent without methods so far.
+            // Until now, `CLASS_LOAD` was sent without methods.
             known.announced = 0;
             known.is_whole = true;
         }
@@ -190,7 +193,7 @@ fn announce_as(jni: Jni<'_>, class: Local<'_>, is_prepared: bool) -> ObjectId {
     id
 }
 
-/// Makes the JVM prepare a class, by retransforming it, so that its methods and fields are known. Returns whether the
+/// Retransforms a class, so that the JVM prepares it and its methods and fields are known. Returns whether the
 /// class is prepared.
 fn link(class: Local<'_>) -> bool {
     layer::jvmti().is_some_and(|jvmti| {
@@ -198,7 +201,7 @@ fn link(class: Local<'_>) -> bool {
     })
 }
 
-/// Notes the facts about a class.
+/// Records the facts about a class.
 fn note(jni: Jni<'_>, class: Local<'_>, id: ObjectId) {
     let signature = layer::jvmti().and_then(|jvmti| jvmti.class_signature(class).ok());
     let mut facts = Facts {
@@ -246,7 +249,7 @@ pub(super) fn requested_class(jni: Jni<'_>, class: Local<'_>, id: ObjectId, to: 
     true
 }
 
-/// Forgets a class that was unloaded. Returns the profilers to be told.
+/// Forgets a class that was unloaded. Returns the profilers to which `CLASS_UNLOAD` must be sent.
 pub(super) fn unloaded(id: ObjectId) -> Option<Profilers> {
     {
         let classes = CLASSES.read().unwrap_or_else(PoisonError::into_inner);
@@ -263,7 +266,7 @@ pub(super) fn class_count() -> usize {
     classes.as_ref().map_or(0, HashMap::len)
 }
 
-/// Returns the facts about the objects of a class by the id of the class, for objects of a heap walk.
+/// Returns the facts about the objects of a class, given by its id, for objects that a heap walk has reached.
 pub(super) fn facts_by_id(id: ObjectId) -> Option<Facts> {
     let classes = CLASSES.read().unwrap_or_else(PoisonError::into_inner);
     classes.as_ref()?.get(&id).map(|known| known.facts)

@@ -1,4 +1,4 @@
-//! `HEAP_DUMP` and `OBJECT_DUMP`.
+//! Sends `HEAP_DUMP` and `OBJECT_DUMP`.
 
 use std::collections::HashSet;
 
@@ -63,7 +63,7 @@ pub(super) fn object(jni: Jni<'_>, id: usize, to: Profilers) -> bool {
     true
 }
 
-/// Makes the dump of level 0: kind and id of each object.
+/// Makes the content of a dump of level 0: kind and id of each object.
 fn list(jni: Jni<'_>) -> Option<Bytes> {
     arrivals::existing_objects(jni);
     let mut list = List::default();
@@ -75,7 +75,7 @@ fn list(jni: Jni<'_>) -> Option<Bytes> {
     is_whole.then_some(list.bytes)
 }
 
-/// The objects that a walk has reached.
+/// Lists the objects that a walk reaches.
 #[derive(Default)]
 struct List {
     bytes: Bytes,

@@ -1,4 +1,4 @@
-//! The bytes of dumps: numbers in network order, ids in the machine's byte order.
+//! The bytes of dumps. Numbers are in network order, ids in the machine's byte order.
 
 /// A buffer of records.
 #[derive(Default)]
@@ -28,7 +28,7 @@ impl Bytes {
         values.iter().for_each(|value| self.pointer(*value));
     }
 
-    /// Writes a value of a primitive type, given as bits.
+    /// Writes a value of a primitive type, whose bits are in `bits`.
     pub(super) fn value(&mut self, of: u8, bits: u64) {
         match loadhook_jvm::heap_walk::size_of(of) {
             1 => self.u1(bits as u8),
@@ -38,7 +38,7 @@ impl Bytes {
         }
     }
 
-    /// Writes the elements of an array of a primitive type, given in the machine's byte order.
+    /// Writes the elements of an array of a primitive type. `elements` is in the machine's byte order.
     pub(super) fn elements(&mut self, of: u8, elements: &[u8]) {
         let size = loadhook_jvm::heap_walk::size_of(of);
         for element in elements.chunks_exact(size) {
@@ -58,7 +58,7 @@ impl Bytes {
         self.0.len()
     }
 
-    /// Returns pointers to the begin and the end of the bytes.
+    /// Returns pointers to the beginning and the end of the bytes.
     pub(super) fn range(&self) -> (*const u8, *const u8) {
         let range = self.0.as_ptr_range();
         (range.start, range.end)

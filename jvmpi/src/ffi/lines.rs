@@ -1,4 +1,4 @@
-//! Lines of methods.
+//! Looks up lines of methods.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ type Table = Arc<[(i64, i32)]>;
 /// The line tables of methods.
 static TABLES: Facts<Table> = Facts::new();
 
-/// Returns the line table of a method by offset; empty if there is none.
+/// Returns the line table of a method, sorted by offset; empty if there is none.
 fn table(method: MethodKey) -> Table {
     let read = || {
         let mut lines = layer::jvmti()?.line_numbers(method).unwrap_or_default();
@@ -28,7 +28,7 @@ fn table(method: MethodKey) -> Table {
     TABLES.get(method, read).unwrap_or_default()
 }
 
-/// Returns the line of a place in a method.
+/// Returns the line of an offset in a method.
 pub(super) fn line(method: MethodKey, location: i64) -> Int {
     if location < 0 {
         return NATIVE;
@@ -41,7 +41,7 @@ pub(super) fn line(method: MethodKey, location: i64) -> Int {
     }
 }
 
-/// Returns the lines of the first and the last instruction of a method; −1 if they are not known.
+/// Returns the lines of the first and the last instruction of a method; −1 for unknown ones.
 pub(super) fn range(method: MethodKey) -> (Int, Int) {
     let lines = match layer::jvmti() {
         Some(jvmti) => jvmti.line_numbers(method).unwrap_or_default(),

@@ -1,9 +1,9 @@
-//! The hold on a thread: the state of its suspension by profilers.
+//! Records whether profilers have suspended a thread.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// The state of a thread's suspension.
+/// The state of a thread's suspension by profilers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Hold {
     /// No profiler has suspended the thread.
@@ -17,15 +17,15 @@ pub(super) enum Hold {
     Ended,
 }
 
-/// The hold on one thread.
+/// The hold on one thread, which is the state of its suspension.
 ///
-/// A thread that ends waits until no profiler holds it. After its end, no record is found by its environment, so a
-/// profiler could not resume it any more.
+/// A thread that ends waits until no profiler holds it. After the thread's end, a profiler could not resume it,
+/// because its environment leads to no record any more.
 #[derive(Default)]
 pub(super) struct Suspension {
     hold: Mutex<Hold>,
     changed: Condvar,
-    /// The thread's processor time at the last suspension and at the one before.
+    /// The thread's processor time at the last suspension, and at the one before that.
     times: [AtomicI64; 2],
 }
 
@@ -63,7 +63,7 @@ impl Suspension {
         *hold.unwrap_or_else(PoisonError::into_inner) = Hold::Ended;
     }
 
-    /// Notes the processor time of the thread, which has just been suspended.
+    /// Records the processor time of the thread, which has just been suspended.
     pub(super) fn stopped(&self, time: i64) {
         let [last, before] = &self.times;
         before.store(last.swap(time, Ordering::SeqCst), Ordering::SeqCst);

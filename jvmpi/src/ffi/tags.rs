@@ -13,10 +13,12 @@ use super::layer;
 use super::own::lock_patiently;
 use crate::abi::ObjectId;
 
-/// The next tag, a multiple of 16. Hash tables of old profilers drop the low bits of an id, because ids were addresses.
+/// The next tag, a multiple of 16. Hash tables of old profilers ignore the low bits of an id, because ids used to
+/// be addresses.
 static NEXT: AtomicI64 = AtomicI64::new(0x1_0000);
 const STEP: i64 = 16;
-/// Held from the moment at which an object is seen to have no tag until its tag is set. No event is sent meanwhile.
+/// Held from the moment at which an object is seen to have no tag until its tag is set. No event is sent while
+/// the lock is held.
 static TAGGING: Mutex<()> = Mutex::new(());
 
 /// Returns a new tag.
@@ -24,7 +26,8 @@ pub(super) fn next_tag() -> i64 {
     NEXT.fetch_add(STEP, Ordering::Relaxed)
 }
 
-/// Gives a tag to an object that a heap walk has reached. Returns the object, or `None` if it had a tag already.
+/// Gives a tag to an object that a heap walk has reached. Returns the object with its tag, or `None` if it had a
+/// tag already.
 pub(super) fn tag_in_walk(object: Tagged<'_>, size: i64) -> Option<NewlyTagged> {
     if object.tag.get() != 0 {
         return None;
@@ -42,8 +45,8 @@ pub(super) fn next_id() -> ObjectId {
     NEXT.load(Ordering::Relaxed) as ObjectId
 }
 
-/// Returns the id of an object. If the id is new, also returns a [`Sending`]; the caller must send the definition
-/// before it drops this value.
+/// Returns the id of an object. If the id is new, also returns a [`Sending`]. The caller must send the definition
+/// before it drops that value.
 pub(super) fn tagged(object: Local<'_>) -> (ObjectId, Option<Sending>) {
     let Some(jvmti) = layer::jvmti().filter(|_| !object.is_null()) else {
         return (0, None);
@@ -70,7 +73,7 @@ pub(super) fn tagged(object: Local<'_>) -> (ObjectId, Option<Sending>) {
     }
 }
 
-/// Sets an object's tag again, if the object has lost it. Returns false if the object still has a tag.
+/// Sets an object's tag again if the object has lost it. Returns whether the tag was set.
 pub(super) fn restore(object: Local<'_>, id: ObjectId) -> bool {
     let Some(jvmti) = layer::jvmti().filter(|_| id != 0) else {
         return false;
@@ -84,13 +87,14 @@ fn known(tag: i64) -> (ObjectId, Option<Sending>) {
     (tag as ObjectId, None)
 }
 
-/// Takes [`TAGGING`], so that no other thread gives an object a tag. Returns `None` if the lock is not free in time.
-/// Then the object is tagged without the lock: if two threads tag it at the same time, the later tag stays.
+/// Takes [`TAGGING`], so that no other thread gives an object a tag. Returns `None` if the lock does not become
+/// free in time. The object is then tagged without the lock: if two threads tag it at the same time, the later
+/// tag stays.
 pub(super) fn lock() -> Option<MutexGuard<'static, ()>> {
     lock_patiently(&TAGGING)
 }
 
-/// Finds the object with this id; null if there is none.
+/// Finds the object with this id; returns null if there is none.
 pub(super) fn find<'f>(jni: Jni<'f>, id: ObjectId) -> Local<'f> {
     match layer::jvmti() {
         Some(jvmti) if id != 0 => jvmti.object_with_tag(jni, id as i64),

@@ -1,5 +1,5 @@
 //! Methods that were retransformed while they ran. The frame of such a call has a method id of its own, which no
-//! `CLASS_LOAD` has; the id of the class's present method stands for it.
+//! `CLASS_LOAD` contains. It is replaced by the id of the class's present method.
 
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
@@ -9,10 +9,10 @@ use loadhook_jvm::jvmti::{Jvmti, MethodKey};
 
 use super::layer;
 
-/// The present method for each method id that was looked up.
+/// The present method by each method id that was looked up.
 static CURRENT: RwLock<Option<HashMap<MethodKey, MethodKey>>> = RwLock::new(None);
 
-/// Returns the present method for the method id of a frame.
+/// Returns the present method for the method id in a frame.
 pub(super) fn current(method: MethodKey) -> MethodKey {
     {
         let known = CURRENT.read().unwrap_or_else(PoisonError::into_inner);
