@@ -202,7 +202,7 @@ fn unreadable_classes_are_copied_and_named() -> Result<()> {
     ensure!(unreadable.len() == 2, "{unreadable:?}");
     for what in [
         "a.jar!/shop/Bad.class: ",
-        "a.jar!/lib/inner.jar: no archive",
+        "a.jar!/lib/inner.jar: not an archive",
     ] {
         ensure!(
             unreadable

@@ -172,7 +172,7 @@ fn stacks_end_where_their_records_do() {
     assert!(
         error
             .to_string()
-            .starts_with("a stack has 12 bytes at byte "),
+            .starts_with("a stack cannot have 12 bytes at byte "),
         "{error}"
     );
 }

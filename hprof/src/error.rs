@@ -35,13 +35,13 @@ pub enum ErrorKind {
     #[error("unknown heap record {0:#04x}")]
     UnknownRecord(u8),
     /// The code of a field's type or of an element type is unknown.
-    #[error("unknown type {0}")]
+    #[error("unknown type code {0}")]
     UnknownType(u8),
     /// A heap record is longer than the rest of its segment.
     #[error("{0} passes the end of the segment")]
     PassesSegment(&'static str),
     /// A record is too short for its contents, or longer than records of its kind can be.
-    #[error("{what} has {length} bytes")]
+    #[error("{what} cannot have {length} bytes")]
     BadLength {
         /// The kind of record.
         what: &'static str,

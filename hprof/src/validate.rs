@@ -20,7 +20,7 @@ pub enum Invalid {
         at: u64,
     },
     /// No known record begins at this position.
-    #[error("no record at byte {at}")]
+    #[error("no known record begins at byte {at}")]
     UnknownRecord {
         /// The position.
         at: u64,

@@ -53,7 +53,7 @@ impl Leftover<'_> {
             Err(error) => error.to_string(),
         };
         let line = format!(
-            "the new folder is complete, but the old one could not be removed: {fault}; check it, then remove it"
+            "the new folder is complete, but the old one could not be removed: {fault}; check the old folder, then remove it"
         );
         Err(at(self.new, &io::Error::other(line)))
     }

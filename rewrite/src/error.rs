@@ -146,7 +146,7 @@ impl fmt::Display for ErrorKind {
             ErrorKind::UnexpectedEof { needed, left } => {
                 write!(f, "{needed} bytes needed, {left} left")
             }
-            ErrorKind::TrailingBytes(n) => write!(f, "{n} bytes after the end"),
+            ErrorKind::TrailingBytes(n) => write!(f, "{n} bytes follow the end of the structure"),
             ErrorKind::BadMagic(m) => write!(f, "not a class file (magic {m:08x})"),
             ErrorKind::UnsupportedVersion { major, minor } => {
                 write!(f, "unsupported class-file version {major}.{minor}")
@@ -163,7 +163,9 @@ impl fmt::Display for ErrorKind {
                 "constant #{index} has tag {found}, tag {expected} expected"
             ),
             ErrorKind::BadOpcode(op) => write!(f, "bad opcode 0x{op:02x}"),
-            ErrorKind::BadCodeLength(n) => write!(f, "bad code length {n}"),
+            ErrorKind::BadCodeLength(n) => {
+                write!(f, "bad code length {n} (1 to 65535 are allowed)")
+            }
             ErrorKind::BadSwitch => write!(f, "switch with impossible bounds"),
             ErrorKind::BadBytecodeOffset(o) => {
                 write!(f, "no instruction at bytecode offset {o}")
@@ -177,13 +179,15 @@ impl fmt::Display for ErrorKind {
             ErrorKind::BadElementValueTag(t) => write!(f, "bad element value tag {t}"),
             ErrorKind::AnnotationsTooDeep => write!(f, "annotation values nested too deep"),
             ErrorKind::BadDescriptor => write!(f, "bad descriptor"),
-            ErrorKind::DuplicateAttribute(name) => write!(f, "second {name} attribute"),
+            ErrorKind::DuplicateAttribute(name) => write!(f, "more than one {name} attribute"),
             ErrorKind::BadOperandStack(why) => write!(f, "bad operand stack: {why}"),
-            ErrorKind::TooComplex => write!(f, "too many types to follow"),
+            ErrorKind::TooComplex => {
+                write!(f, "code too complex: its types take too long to follow")
+            }
             ErrorKind::BadOption(what) => {
                 write!(f, "option {what}: not a valid class or method name")
             }
-            ErrorKind::Allocation { len } => write!(f, "no buffer of {len} bytes"),
+            ErrorKind::Allocation { len } => write!(f, "no buffer of {len} bytes was allocated"),
         }
     }
 }

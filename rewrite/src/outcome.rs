@@ -130,7 +130,7 @@ impl fmt::Display for Reason {
             Reason::IntrinsicCandidate => write!(f, "intrinsic candidate"),
             Reason::ChangesCurrentThread => write!(f, "changes the current thread"),
             Reason::JvmtiMountTransition => write!(f, "mounts a virtual thread"),
-            Reason::JvmtiHideEvents => write!(f, "hides its events"),
+            Reason::JvmtiHideEvents => write!(f, "hides its events from tools"),
             Reason::Hidden => write!(f, "hidden from stack traces"),
             Reason::Scoped => write!(f, "accesses memory that may be freed"),
             Reason::LambdaForm => write!(f, "compiled lambda form"),
@@ -138,7 +138,7 @@ impl fmt::Display for Reason {
             Reason::EmptyFinalize => write!(f, "empty finalize"),
             Reason::Tracker => write!(f, "part of the tracker"),
             Reason::CodeTooLarge { len } => {
-                write!(f, "code would be {len} bytes, 65535 at most")
+                write!(f, "code would be {len} bytes; the limit is 65535")
             }
             Reason::HugeMethod { len } => {
                 write!(

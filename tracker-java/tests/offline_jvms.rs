@@ -357,7 +357,7 @@ fn a_jvm_without_modules() -> Result<()> {
         let run = Run::new(jdk, &jvm, folder.path(), &["Work", "exit"])?;
         ensure!(run.code == Some(7), "{}", run.stderr);
         ensure!(
-            run.told.len() == 1 && run.told[0].contains("so the clock is wall"),
+            run.told.len() == 1 && run.told[0].contains("so calls are timed by the wall clock"),
             "{}",
             run.stderr
         );

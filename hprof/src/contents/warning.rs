@@ -24,7 +24,10 @@ impl Display for Warning {
                 )
             }
             Warning::NoThread { thread } => {
-                write!(f, "thread {thread} is named, but the file does not have it")
+                write!(
+                    f,
+                    "a trace or dump names thread {thread}, which the file does not have"
+                )
             }
             Warning::TooManySamples { sum, total } => {
                 write!(

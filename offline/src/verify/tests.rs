@@ -210,12 +210,12 @@ fn entries_are_as_they_were() {
     case.finds(&records, "in.jar!/last: its zip records");
     let comment = patched(out.clone(), b"a comment", 0);
     case.finds(&comment, "in.jar: the bytes before its entries");
-    case.finds(&out[..out.len() / 2], "in.jar: no archive");
-    case.finds(b"", "in.jar: no archive");
+    case.finds(&out[..out.len() / 2], "in.jar: not an archive");
+    case.finds(b"", "in.jar: not an archive");
     let inside = with(&out, "lib/inner.jar", |inner| without(&inner, "deep"));
     case.finds(&inside, "in.jar!/lib/inner.jar!/deep: it is missing");
     let inside = with(&out, "lib/inner.jar", |_| b"no archive".to_vec());
-    case.finds(&inside, "in.jar!/lib/inner.jar: no archive");
+    case.finds(&inside, "in.jar!/lib/inner.jar: not an archive");
 }
 
 #[test]
@@ -390,7 +390,7 @@ fn folders_are_as_they_were() {
     change("sub/text", None, "sub/text: it is missing");
     change("new", Some(b"x"), "new: it is not in the input");
     change("Greeter.class", Some(b"x"), "Greeter.class: ");
-    change("sub/in.jar", Some(b"x"), "sub/in.jar: no archive");
+    change("sub/in.jar", Some(b"x"), "sub/in.jar: not an archive");
 
     // Changes that other programs make to the input are no faults.
     fs::write(from.join("sub/later"), "later").expect("the test file can be written");

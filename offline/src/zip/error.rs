@@ -12,7 +12,7 @@ pub enum ZipError {
     #[error(transparent)]
     Io(#[from] io::Error),
     /// The file has no directory of an archive.
-    #[error("no archive: {0}")]
+    #[error("not an archive: {0}")]
     NoArchive(String),
     /// The directory contradicts itself or the local records.
     #[error("damaged archive: {what} (entry {entry})")]

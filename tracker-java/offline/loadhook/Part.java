@@ -155,7 +155,7 @@ public final class Part {
         try {
             if (System.getProperty(TOLD) == null) {
                 System.setProperty(TOLD, "told");
-                String line = "loadhook: archives are not counted, their tracker is missing or of another version: " + error
+                String line = "loadhook: calls in rewritten archives are not counted, since the tracker is missing or of another version: " + error
                         + "; on a module path, java may need --add-modules loadhook.tracker\n";
                 // The stream is not closed, because the descriptor belongs to the process.
                 new FileOutputStream(FileDescriptor.err).write(line.getBytes("UTF-8"));

@@ -142,7 +142,7 @@ public final class Parts {
     private static void tooMany(int tracker) {
         if (tracker == ThisProcess.MOST_TRACKERS + 1) {
             Diagnostics.line(ThisProcess.MOST_TRACKERS + " class loaders have trackers of their own; archives in further loaders are not"
-                    + " counted. To count all, rewrite with --tracker jar: and put that tracker on the class path");
+                    + " counted. To count all, rewrite with --tracker jar:PATH and put that jar on the class path");
         }
     }
 
@@ -164,9 +164,9 @@ public final class Parts {
             Clock.cpu = new BeanClock();
             return Clock.CPU;
         } catch (Exception error) {
-            Diagnostics.failure("processor time is not available, so the clock is wall", error);
+            Diagnostics.failure("processor time is not available, so calls are timed by the wall clock", error);
         } catch (LinkageError error) {
-            Diagnostics.failure("processor time is not available, so the clock is wall", error);
+            Diagnostics.failure("processor time is not available, so calls are timed by the wall clock", error);
         }
         return Clock.WALL;
     }
@@ -179,7 +179,7 @@ public final class Parts {
         try {
             TickerThread.start(alone);
         } catch (Throwable error) {
-            Diagnostics.failure("the thread that ticks did not start, so times are less exact", error);
+            Diagnostics.failure("the thread loadhook-ticker did not start, so times are less exact", error);
         }
     }
 }
