@@ -261,8 +261,8 @@ impl Graph {
         })
     }
 
-    /// Returns the name in Java of an object's class: `java.lang.String`. For a class object, returns `class
-    /// java.lang.String`.
+    /// Returns the name in Java of an object's class: `java.lang.String`. For a class object, returns
+    /// `class java.lang.String`.
     #[must_use]
     pub fn name(&self, object: u32) -> String {
         match self.kind(object) {
@@ -334,7 +334,7 @@ impl Graph {
         })
     }
 
-    /// Returns the position of an object's first reference plus 1, or 0.
+    /// Returns the position of an object's first reference plus 1; 0 if it has none.
     #[inline]
     pub(crate) fn first_in(&self, store: &mut Store, object: u32) -> io::Result<u32> {
         store.get(&self.first, object as usize)

@@ -103,7 +103,7 @@ impl SharedPasses {
         Ok((shared, cut_off))
     }
 
-    /// Returns the bytes of memory that the hashes of arrays take; see [`ViewRequest::memory`].
+    /// Returns the number of bytes that the hashes of arrays take; see [`ViewRequest::memory`].
     #[must_use]
     pub fn bytes_of_hashes(&self) -> u64 {
         let survey = &self.graph.survey;

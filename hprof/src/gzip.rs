@@ -27,7 +27,7 @@ enum Packed<R> {
     TrailingBytes,
 }
 
-/// Returns whether the rest of the source is zeros, with which the last block of a tape or a disk may be filled.
+/// Returns whether only zeros follow. The last block of a tape or a disk may be filled with zeros.
 fn ends_in_zeros(mut source: impl BufRead) -> io::Result<bool> {
     loop {
         let next = source.fill_buf()?;

@@ -55,8 +55,8 @@ impl ProbeWriter {
         self.finish(start)
     }
 
-    /// Writes the probe after the creation of a multidimensional array: `iload length; push dimension; push site;
-    /// allocDimension` for each dimension, the outermost first.
+    /// Writes the probe after the creation of a multidimensional array:
+    /// `iload length; push dimension; push site; allocDimension` for each dimension, the outermost first.
     pub(crate) fn dimensions_allocated(
         &mut self,
         dimensions: u8,

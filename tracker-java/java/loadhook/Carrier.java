@@ -3,8 +3,8 @@ package loadhook;
 /** The platform thread under the current thread: a virtual thread's carrier, or the thread itself. */
 final class Carrier {
     /**
-     * True if the JDK provides a virtual thread's carrier. JDK 19 and later do, but only to classes of {@code
-     * java.lang}. Without an agent the tracker is not such a class.
+     * True if the JDK provides a virtual thread's carrier. JDK 19 and later do, but only to classes of
+     * {@code java.lang}. Without an agent the tracker is not such a class.
      */
     private static final boolean KNOWN = isKnown();
 

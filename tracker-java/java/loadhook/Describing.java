@@ -3,8 +3,9 @@ package loadhook;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * The threads that are recording a traced call. While a thread does so, it calls methods of the JDK and {@code
- * toString}. These calls are not recorded, because their recording would make further such calls without end.
+ * The threads that are recording a traced call. While a thread does so, it calls methods of the JDK and
+ * {@code toString}. These calls are not recorded, because their recording would make further such calls without
+ * end.
  */
 final class Describing {
     private static final int SLOTS = 256;

@@ -11,8 +11,8 @@ final class EndedPaths {
     static Path pool;
     static int pooled;
     /**
-     * Paths that ended while a snapshot read them, or while the heap was full. They are linked by {@link
-     * PathState#next}, too.
+     * Paths that ended while a snapshot read them, or while the heap was full. They are linked by
+     * {@link PathState#next}, too.
      */
     static Path waiting;
     /** The path that is being merged. After a merge it is null, unless an exception interrupted the merge. */

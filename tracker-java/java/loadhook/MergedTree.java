@@ -8,8 +8,8 @@ final class MergedTree extends TimedTree {
      */
     long cpu;
     /**
-     * The nanoseconds for which the ticks of the added trees stand, without ticks that were not added; see {@link
-     * TimedTree#given}.
+     * The nanoseconds for which the ticks of the added trees stand, without ticks that were not added; see
+     * {@link TimedTree#given}.
      */
     long given;
     /** The nanoseconds whose ticks do not count. They include the whole time of trees whose ticks were not added. */

@@ -4,8 +4,8 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * The names of methods on screen: {@code a.B.run}; with overloads {@code a.B.run(int)}; with two loaders {@code
- * a.B.run @app}.
+ * The names of methods on screen: {@code a.B.run}; with overloads {@code a.B.run(int)}; with two loaders
+ * {@code a.B.run @app}.
  */
 final class DisplayNames {
     private static final String LETTERS = "BCDFIJSZ";

@@ -84,8 +84,8 @@ public final class Parts {
     }
 
     /**
-     * Writes the profile now. Programs call this if they end by {@code Runtime.halt}, or run with {@code
-     * dump-on-exit=false}.
+     * Writes the profile now. Programs call this if they end by {@code Runtime.halt}, or run with
+     * {@code dump-on-exit=false}.
      */
     public static void dump() {
         ExitHook exit = Parts.exit;

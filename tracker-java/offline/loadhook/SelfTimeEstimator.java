@@ -1,9 +1,9 @@
 package loadhook;
 
 /**
- * Computes the self times with the smallest error from the times of calls and from ticks. {@code
- * figures/ticks.rs} of the crate {@code loadhook-profile} explains the method and its names. That file and this
- * class give the same numbers to the last bit.
+ * Computes the self times with the smallest error from the times of calls and from ticks.
+ * {@code figures/ticks.rs} of the crate {@code loadhook-profile} explains the method and its names. That file and
+ * this class give the same numbers to the last bit.
  */
 final class SelfTimeEstimator {
     private static final int ROUNDS = 4;
