@@ -31,7 +31,7 @@ pub fn inputs() -> PathBuf {
 /// Returns all committed classes, sorted by name.
 ///
 /// # Errors
-/// If the folder or one of its files cannot be read.
+/// When the folder or one of its files cannot be read.
 pub fn committed() -> io::Result<Vec<Committed>> {
     let root = inputs();
     let mut found = Vec::new();

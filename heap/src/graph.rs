@@ -271,7 +271,7 @@ impl Graph {
         }
     }
 
-    /// Returns the bytes that an object takes in memory.
+    /// Returns the number of bytes that an object takes in memory.
     #[must_use]
     pub fn size(&self, object: u32) -> u64 {
         self.query(|store| self.size_in(store, object))

@@ -51,7 +51,7 @@ impl Histogram {
         self.classes.iter().map(|class| class.instances).sum()
     }
 
-    /// Returns the bytes of all objects.
+    /// Returns the number of bytes of all objects.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let bytes = self.classes.iter().map(|class| class.bytes);

@@ -35,14 +35,14 @@ impl SizeModel {
         reference: 4,
     };
 
-    /// Returns the bytes of an array.
+    /// Returns the number of bytes of an array.
     #[must_use]
     pub fn array(&self, element: Type, length: u32) -> u64 {
         let size = element.size(self.reference);
         up(self.base(size) + u64::from(length) * u64::from(size), 8)
     }
 
-    /// Returns the bytes before the first element, for elements of `size` bytes.
+    /// Returns the number of bytes before the first element, for elements of `size` bytes.
     pub(crate) fn base(&self, size: u32) -> u64 {
         up(self.array_base.into(), u64::from(size.max(1)))
     }
@@ -175,7 +175,7 @@ impl Layout {
         self.gaps.splice(index..=index, left);
     }
 
-    /// Returns the bytes of an instance.
+    /// Returns the number of bytes of an instance.
     pub(crate) fn size(&self) -> u32 {
         self.end.next_multiple_of(8)
     }

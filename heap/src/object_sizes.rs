@@ -79,7 +79,7 @@ impl<'s> ObjectSizes<'s> {
         }
     }
 
-    /// Returns the bytes of all instances of a class.
+    /// Returns the number of bytes of all instances of a class.
     pub(crate) fn instances(&self, class: u32) -> u64 {
         let entry = &self.survey.classes[class as usize];
         let chunks = self.survey.stack_chunks.as_ref();
@@ -89,7 +89,7 @@ impl<'s> ObjectSizes<'s> {
         entry.instances.saturating_mul(each).saturating_add(stacks)
     }
 
-    /// Returns the bytes of the stack that follows a `StackChunk` with these field values; 0 for
+    /// Returns the number of bytes of the stack that follows a `StackChunk` with these field values; 0 for
     /// other objects.
     pub(crate) fn stack(&self, class: u32, fields: &[u8]) -> u64 {
         let id = self.survey.classes[class as usize].id;
@@ -99,7 +99,7 @@ impl<'s> ObjectSizes<'s> {
         stack_bytes(words, self.model.reference)
     }
 
-    /// Returns the bytes of a class object, including the static fields of the class that it
+    /// Returns the number of bytes of a class object, including the static fields of the class that it
     /// represents.
     pub(crate) fn class_object(&self, class: u32) -> u64 {
         let survey = self.survey;
@@ -116,7 +116,7 @@ impl<'s> ObjectSizes<'s> {
         layout.size().into()
     }
 
-    /// Returns the bytes of all arrays of a class.
+    /// Returns the number of bytes of all arrays of a class.
     pub(crate) fn arrays(&self, class: u32) -> u64 {
         let entry = &self.survey.classes[class as usize];
         let element_size = match class {
@@ -132,7 +132,7 @@ impl<'s> ObjectSizes<'s> {
         before * entry.arrays + elements
     }
 
-    /// Returns the bytes of an array.
+    /// Returns the number of bytes of an array.
     pub(crate) fn array(&self, element: Type, length: u32) -> u64 {
         self.model.array(element, length)
     }

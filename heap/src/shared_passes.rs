@@ -38,7 +38,7 @@ pub struct SharedPasses {
     shows_profiler: bool,
 }
 
-/// The caller's choice of what pass 3 reads.
+/// The data that the caller wants from pass 3.
 pub struct ViewRequest<'r> {
     /// Objects whose details are read.
     pub objects: &'r [u32],

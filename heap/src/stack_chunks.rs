@@ -53,13 +53,13 @@ impl StackChunks {
         }
     }
 
-    /// Returns the bytes after the fields of all instances, for references of `reference` bytes.
+    /// Returns the number of bytes after the fields of all instances, for references of `reference` bytes.
     pub(crate) fn bytes(&self, reference: u32) -> u64 {
         self.bytes[usize::from(reference == 8)]
     }
 }
 
-/// Returns the bytes after the fields, as HotSpot's `InstanceStackChunkKlass::instance_size` counts
+/// Returns the number of bytes after the fields, as HotSpot's `InstanceStackChunkKlass::instance_size` counts
 /// them: the stack, and a bitmap in whole words with a bit for each reference that fits into the
 /// stack.
 pub(crate) fn stack_bytes(words: u32, reference: u32) -> u64 {

@@ -2,7 +2,7 @@
 //! are the versions 1.0.1 and 1.0.2. The agent that came with JDK 1.2 to 8 also wrote the [`text`] format.
 //!
 //! [`read`](fn@read) passes the records of a dump to a [`Visitor`] one after the other. It needs a megabyte of
-//! memory, and that of one class record, which may have 5 MB. [`Writer`] writes version 1.0.2.
+//! memory, plus the memory of one class record, which may have 5 MB. [`Writer`] writes version 1.0.2.
 //! [`validate`](fn@validate) checks that a file is one complete dump without reading its objects. Each kind of
 //! record has a file in `record/`, with reading and writing side by side.
 //!

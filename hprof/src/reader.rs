@@ -27,7 +27,7 @@ use crate::tag::{heap, top};
 use crate::visitor::Visitor;
 
 /// Reads a dump, compressed by gzip or not, and returns the number of its unpacked bytes. In addition to the
-/// visitor's memory, it needs a megabyte, and the memory of one class record, which may have 5 MB.
+/// visitor's memory, this needs a megabyte, plus the memory of one class record, which may have 5 MB.
 ///
 /// # Errors
 ///

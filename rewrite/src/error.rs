@@ -1,5 +1,4 @@
-//! Errors: the kind of a fault in a class file, its offset, and the structure
-//! that holds it.
+//! Errors: the kind of a fault in a class file, its offset, and the structure that contains the fault.
 
 use std::fmt;
 
@@ -8,8 +7,7 @@ use crate::cp_index::CpIndex;
 /// The result of reading a class file.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// A fault in a class file: its kind, its offset in bytes, and the structure that
-/// holds it.
+/// A fault in a class file: its kind, its offset in bytes, and the structure that contains the fault.
 ///
 /// The type is one machine word wide, so that `Result<u16>` stays in registers on
 /// the hot path.

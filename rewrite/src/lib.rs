@@ -74,7 +74,7 @@
 //! | exit | before every return, and in an added catch-any handler, which comes last and rethrows | `exit(I)V` |
 //! | | instead of `exit` where an exception leaves a constructor: id, the constructor's key | `ended(II)V` |
 //! | | before the returns of a constructor that has the two probes below: id, 0 | `ended(II)V` |
-//! | construction | before a constructor's call of another one, unless that is `Object`'s, `Record`'s or `Enum`'s: id, own key, key of the other | `construct(III)V` |
+//! | construction | before a constructor's call of another constructor, except those of `Object`, `Record` and `Enum`: id, own key, key of the called one | `construct(III)V` |
 //! | | after that call | `constructed(I)V` |
 //! | caught | at the beginning of every handler of the original method, unless it only leaves monitors and rethrows | `caught(I)V` |
 //! | allocation | after `new` | `alloc(I)V` |

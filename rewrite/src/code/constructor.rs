@@ -10,8 +10,8 @@
 //!
 //! From version 50 on, the labels come from one walk through the code. At each
 //! frame the walk continues with the types of the frame, as the verifier does.
-//! For older versions the labels come from data flow, see `constructor_flow.rs`.
-//! The same holds for version 50 if the frames are wrong: the JVM then falls back to the old verifier.
+//! For older versions the labels come from data flow, see `constructor_flow.rs`. So do the labels for version 50
+//! if the frames are wrong, because the JVM then falls back to the old verifier.
 
 use crate::code::bci::Bci;
 use crate::code::frame_states::ExpandedFrame;

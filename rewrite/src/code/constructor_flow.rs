@@ -1,6 +1,6 @@
-//! Labels of a constructor's instructions, found by data flow, which also follows `jsr` and `ret`.
-//! It is used for class files whose frames the JVM does not use: those of versions below 50, and
-//! those of version 50 for which the JVM falls back to the old verifier.
+//! Labels of a constructor's instructions, found by data flow, which also follows `jsr` and `ret`. This code is
+//! used if the JVM does not use the frames of a class: below version 50, and in version 50 if the JVM falls back
+//! to the old verifier.
 
 use std::collections::BTreeMap;
 

@@ -199,7 +199,7 @@ impl MethodPlanner {
                 Label::Initialised | Label::Uncovered => None,
             };
             let start = self.trace_locals.map(|locals| (locals.start, tag::LONG));
-            // The locals of a trace come after those of the method, so this order is that of the slots.
+            // The locals of a trace come after the method's own, so this list is in the order of slots.
             let locals = [this, start];
             let last = locals.iter().flatten().map(|(local, _)| local).max();
             // The `long` is one value of the list, so the value of the next local comes right after it.

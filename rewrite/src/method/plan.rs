@@ -192,7 +192,7 @@ impl MethodPlanner {
             }
         }
         if let (Some(id), Some(locals)) = (probes.trace, self.trace_locals) {
-            // These probes are inside the other ones, so that they measure little of those.
+            // The trace probes are inside the other probes, so that the measured time contains little of those.
             let (options, writer) = (context.options, &mut *context.writer);
             let written = writer.trace(id, locals, signature(member), options)?;
             method_probes.entry = writer.join(method_probes.entry, written.entry);

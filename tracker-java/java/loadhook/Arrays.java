@@ -1,8 +1,8 @@
 package loadhook;
 
 /**
- * Copies and clears arrays. These methods are separate from the methods that make arrays grow, so
- * that those stay small.
+ * Copies and clears arrays. This code is not in the methods that make arrays grow, so that those
+ * methods stay small.
  */
 final class Arrays {
     private Arrays() {

@@ -28,9 +28,10 @@ final class Buckets {
         if (nanos < PARTS) {
             return nanos < 0 ? 0 : (int) nanos;
         }
-        // The exponent is the power of two, and the first bits of the fraction are the part of it. Durations below 2^53 are
-        // converted exactly, and longer ones are in the last bucket. Probes call this method, so it must not call methods
-        // of the JDK that can have probes: doubleToRawLongBits is native, but Long.numberOfLeadingZeros is not.
+        // The exponent selects the power of two, and the first bits of the fraction select the bucket in it.
+        // Durations below 2^53 are converted exactly; longer ones are in the last bucket. Probes call this
+        // method, so it must not call methods of the JDK that can have probes: doubleToRawLongBits is native, but
+        // Long.numberOfLeadingZeros is not.
         int bucket = (int) (Double.doubleToRawLongBits(nanos) >>> FRACTION_BITS - PART_BITS) - MORE;
         return bucket < COUNT ? bucket : COUNT - 1;
     }

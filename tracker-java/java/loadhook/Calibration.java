@@ -154,7 +154,7 @@ final class Calibration {
         }
     }
 
-    /** Does what {@link #batch} does with the probes of a JVM without a compiler. */
+    /** Does what {@link #batch} does, with the probes for a JVM without a compiler. */
     private static long interpretedBatch(Path scratch, boolean counts) {
         long x = PROBES;
         long least = Long.MAX_VALUE;

@@ -35,7 +35,7 @@ final class EndedThreads {
         merge = null;
         if (!path.isEmpty()) {
             String name = withoutNumbers(path.name());
-            // Calls without times are kept apart from those of threads that were timed.
+            // Threads whose calls have no times are summed up in trees of their own.
             boolean untimed = path.mode != Timing.paths;
             MergedTree sum = TREES[find(untimed ? name.concat(" (virtual)") : name)];
             sum.isUntimed |= path.mode == Timing.COUNT;

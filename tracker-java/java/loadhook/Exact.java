@@ -4,10 +4,10 @@ package loadhook;
  * The probes that time every call by the wall clock, for a JVM with a compiler. The agent lets injected code call
  * this class instead of {@link Tracker}, from which it inherits the probes that it does not define.
  *
- * A clock reading waits for all loads before it, and what follows it waits for the reading. So {@link #enter} reads the
- * clock before it searches the node: the search then runs beside the method's first instructions. {@link Calibration}
- * measures what this adds to a call's time. {@link #exit} reads the clock after the search, whose result decides
- * whether it is needed.
+ * A clock reading waits for all loads before it, and the instructions after it wait for the reading. So {@link
+ * #enter} reads the clock before it searches the node: the search then runs beside the method's first
+ * instructions. {@link Calibration} measures what this adds to a call's time. {@link #exit} reads the clock after
+ * the search, because the node shows whether the clock is needed.
  *
  * In both probes the frequent case is written out, and stores fewer words than {@link Path} does. All other cases
  * go to the {@link Path}. On a path that times every call, the frame of a timed call is just the node, which is

@@ -63,7 +63,7 @@ final class SharedTracker {
         }
     }
 
-    /** See {@link Parts#dump}. */
+    /** Makes the shared tracker write its profile, see {@link Parts#dump}. */
     static void dump() {
         try {
             elsewhere.getMethod("dump").invoke(null);

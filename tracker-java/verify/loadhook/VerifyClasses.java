@@ -30,7 +30,7 @@ public final class VerifyClasses implements Runnable {
      */
     private static final int MESSAGES = 4;
 
-    /** The parts of a message that differ in the original and the rewritten class for the same fault: offsets, indexes. */
+    /** The parts of a message that differ in original and rewritten class for the same fault: offsets, indexes. */
     private static final Pattern PLACE = Pattern.compile("[0-9]+|\n.*", Pattern.DOTALL);
 
     private final DataInputStream in;
