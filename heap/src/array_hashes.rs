@@ -20,7 +20,7 @@ const STRING: u64 = 8;
 /// Additional memory in bytes for each string that may use only a range of its array.
 const RANGE: u64 = size_of::<(StringValue, (u32, u32))>() as u64;
 
-/// The word `what` in the error [`ErrorKind::TooMany`] if the hashes do not fit into the memory that the caller
+/// The field `what` of the error [`ErrorKind::TooMany`] if the hashes do not fit into the memory that the caller
 /// gave [`Duplicates::read`](crate::Duplicates::read) or a [`ViewRequest`](crate::ViewRequest).
 pub const BYTES_OF_HASHES: &str = "bytes of hashes of arrays";
 

@@ -47,7 +47,7 @@ pub(crate) struct Run {
 #[derive(Debug, Default)]
 pub(crate) struct Runs {
     pub(crate) runs: Vec<Run>,
-    /// The calls that initialise `this`. They belong to no run.
+    /// The calls that initialise `this`. No handler covers them.
     pub(crate) calls: Vec<Bci>,
     /// The number of instructions that no handler covers, besides `calls`.
     pub(crate) uncovered: u32,
