@@ -191,8 +191,8 @@ impl Graph {
     }
 
     /// Marks objects of the classes in `is_it` as the profiler's, if `is_profilers` returns true for them.
-    /// `is_profilers` gets two numbers of the object's references that do not lead to classes: how many lead to
-    /// the profiler's objects, and how many there are.
+    /// `is_profilers` gets two counts of the object's references to objects that are not classes: first of the
+    /// references to the profiler's objects, then of all.
     fn spread(
         &self,
         store: &mut Store,

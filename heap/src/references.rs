@@ -9,7 +9,7 @@ use crate::object_index::ObjectIndex;
 use crate::store::{Column, Store};
 use crate::survey::Survey;
 
-/// Ends the references of an object in the list.
+/// The number that ends the references of an object in the list.
 pub(crate) const END: u32 = u32::MAX;
 
 /// Maximum number of references. Positions in the list have 32 bits, and 0 stands for no position.

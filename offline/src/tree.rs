@@ -33,7 +33,7 @@ pub struct NewFolder {
     is_in_place: bool,
 }
 
-/// How files are taken from the old folder.
+/// The way in which files are taken from the old folder.
 #[derive(Clone, Copy, Debug)]
 enum Take<'f> {
     /// Copies of the files in a list, with the same attributes. The old folder stays.
