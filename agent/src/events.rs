@@ -106,8 +106,8 @@ fn begin(
     leave: Leave,
 ) -> Result<AttachFigures, NotBegun> {
     // The reserve is made before the events of allocations are enabled, because they would report it as an allocation
-    // of the program. If they are not enabled, the sampler's thread makes the reserve, because clearing its memory
-    // takes one or two milliseconds.
+    // of the program. If they are not enabled, the sampler's thread makes the reserve, but not before the heap is half
+    // full: clearing its memory takes milliseconds.
     let has_reserve = agent.sampler.is_none() || agent.samples.is_some();
     if has_reserve {
         tracker.reserve.keep(jni);
@@ -156,13 +156,15 @@ fn begin(
     }
     // Sampling begins after retransformation, which is not work of the program.
     if let Some(sampler) = &agent.sampler {
-        let first = move |jni: Jni<'_>| {
-            if !has_reserve {
+        let keep = move |jni: Jni<'_>| {
+            let is_due = !has_reserve && !tracker.reserve.can_wait(jni);
+            if is_due {
                 tracker.reserve.keep(jni);
             }
+            has_reserve || is_due
         };
-        if !begin_sampling(agent, sampler, jni, current, first) {
-            first(jni);
+        if !begin_sampling(agent, sampler, jni, current, keep) && !has_reserve {
+            tracker.reserve.keep(jni);
         }
     }
     if options.settings.control
@@ -175,14 +177,14 @@ fn begin(
     Ok(figures)
 }
 
-/// Enables the events of threads and begins to sample them, in a thread that runs `first` beforehand. Returns whether
-/// that thread was started.
+/// Enables the events of threads and begins to sample them. The thread that does it calls `chore` ten times a second
+/// until it returns true. Returns whether that thread was started.
 fn begin_sampling(
     agent: &'static Agent,
     sampler: &'static Sampler,
     jni: Jni<'_>,
     current: Local<'_>,
-    first: impl FnOnce(Jni<'_>) + Send + 'static,
+    chore: impl FnMut(Jni<'_>) -> bool + Send + 'static,
 ) -> bool {
     let notify = |event| agent.jvmti.notify(event, true);
     if let Err(error) = notify(event::THREAD_START).and_then(|()| notify(event::THREAD_END)) {
@@ -196,7 +198,7 @@ fn begin_sampling(
         &agent.own_threads,
         jni,
         current,
-        first,
+        chore,
     )
 }
 

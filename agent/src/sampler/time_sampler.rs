@@ -1,7 +1,7 @@
 //! The sampler of a JVM: its parts, its start and its end.
 
 use std::sync::{Mutex, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use loadhook_profile::{Engine, Sampling};
 use loadhook_settings::Sampler as EngineChoice;
@@ -102,15 +102,15 @@ impl Sampler {
     }
 
     /// Begins to sample. `current` is the calling thread at `VMInit`, and null in a program that runs already. The
-    /// sampler's thread runs `first` at its start: work that need not be done before the program's `main`. Returns
-    /// whether the sampler's thread was started.
+    /// sampler's thread calls `chore` at its start and then ten times a second, until it returns true. Returns whether
+    /// the sampler's thread was started.
     pub(crate) fn begin(
         &'static self,
         instrumentation: &'static Instrumentation,
         own_threads: &OwnThreads,
         jni: Jni<'_>,
         current: Local<'_>,
-        first: impl FnOnce(Jni<'_>) + Send + 'static,
+        mut chore: impl FnMut(Jni<'_>) -> bool + Send + 'static,
     ) -> bool {
         let Some(fields) = ThreadFields::find(jni) else {
             diagnostics::once(
@@ -154,13 +154,18 @@ impl Sampler {
             VISIT_INTERVAL
         };
         let run = move |jni: Jni<'_>| {
-            first(jni);
+            let mut is_done = chore(jni);
             self.prepare(instrumentation, jni);
+            let mut done_at = Instant::now();
             while !self.gate.wait_for_end(interval) {
                 let Some(_pass) = self.gate.enter() else {
                     return;
                 };
                 self.turn(instrumentation, jni, Turns::turn);
+                if !is_done && done_at.elapsed() >= DRAIN_INTERVAL {
+                    is_done = chore(jni);
+                    done_at = Instant::now();
+                }
             }
         };
         if noted.is_none() || !own_threads.start(jvmti, jni, c"loadhook sampler", run) {

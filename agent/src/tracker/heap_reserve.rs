@@ -22,6 +22,9 @@ const RESERVE: [i32; 2] = [1 << 20, 24];
 /// MB has pages of its own. One page is for the thread that ends the JVM. The collector must see another one free.
 const RESERVE_IN_PAGES: [i32; 2] = [4 << 20, 0];
 
+/// Free bytes of a heap that no program fills within a tenth of a second.
+const MUCH: i64 = 1 << 30;
+
 /// The methods of the tracker that return the free memory of the heap, and that allocate the
 /// reserve.
 pub(crate) struct HeapReserve {
@@ -63,6 +66,13 @@ impl HeapReserve {
         let needed = FREE_BESIDE_ARRAY.saturating_add_unsigned(4 * bytes as u64);
         jni.call_long(self.free, &[])
             .is_ok_and(|free| free > needed)
+    }
+
+    /// Returns whether the program cannot fill the heap within the next tenth of a second. The reserve can then be
+    /// allocated later, or never: clearing its memory takes milliseconds, which a short program does not have.
+    pub(crate) fn can_wait(&self, jni: Jni<'_>) -> bool {
+        jni.call_long(self.free, &[]).is_ok_and(|free| free > MUCH)
+            && jni.call_boolean(self.is_half_free, &[]).unwrap_or(false)
     }
 
     /// Allocates the reserve, for the end of a program whose heap is full then.
