@@ -3,6 +3,7 @@
 //! Only 64-bit little-endian files are read, because native code is sampled on x86-64 only. A file may be damaged, so
 //! every number in it is checked.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -18,12 +19,13 @@ const STT_GNU_IFUNC: u8 = 10;
 const PT_LOAD: u32 = 1;
 
 /// A function.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug)]
 struct Function {
     start: u64,
     /// The size in bytes; 0 if it is not known.
     size: u64,
-    name: Box<str>,
+    /// The offset of the name in the names of all functions.
+    name: usize,
 }
 
 /// A part of the file that is loaded into memory (`PT_LOAD`).
@@ -39,6 +41,8 @@ struct Segment {
 pub(super) struct Functions {
     /// The functions, in the order of their addresses.
     all: Vec<Function>,
+    /// The name tables of the file. A name is decoded when it is asked for: few of a library's thousands are.
+    names: Vec<u8>,
     segments: Vec<Segment>,
 }
 
@@ -105,12 +109,22 @@ impl Functions {
                 }
             }
         }
-        functions.all.sort_unstable();
+        let names = &functions.names;
+        // If several functions have the same place, the first name is shown.
+        functions.all.sort_unstable_by(|one, other| {
+            let key = |function: &Function| (function.start, function.size);
+            let order = key(one).cmp(&key(other));
+            order.then_with(|| bytes_of_name(names, one).cmp(bytes_of_name(names, other)))
+        });
         functions.all.dedup_by_key(|function| function.start);
         Some(functions)
     }
 
     fn add(&mut self, symbols: &[u8], names: &[u8]) {
+        let first = self.names.len();
+        self.names.extend_from_slice(names);
+        // The table of names should end in a zero byte; a damaged one may not.
+        self.names.push(0);
         for symbol in symbols.chunks_exact(24) {
             let kind = symbol[4] & 0xf;
             let (Some(name), Some(section), Some(start), Some(size)) = (
@@ -124,20 +138,18 @@ impl Functions {
             if !matches!(kind, STT_FUNC | STT_GNU_IFUNC) || section == 0 {
                 continue;
             }
-            let name = names.get(name as usize..).unwrap_or_default();
-            let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
-            if !name.is_empty() {
+            if names.get(name as usize).is_some_and(|byte| *byte != 0) {
                 self.all.push(Function {
                     start,
                     size,
-                    name: String::from_utf8_lossy(name).into(),
+                    name: first + name as usize,
                 });
             }
         }
     }
 
     /// The function at an offset in the file; `None` if the tables have none there.
-    pub(super) fn at(&self, offset: u64) -> Option<&str> {
+    pub(super) fn at(&self, offset: u64) -> Option<Cow<'_, str>> {
         let is_in =
             |segment: &&Segment| offset >= segment.offset && offset - segment.offset < segment.size;
         let segment = self.segments.iter().find(is_in)?;
@@ -147,8 +159,18 @@ impl Functions {
             .partition_point(|function| function.start <= address);
         let function = self.all.get(behind.checked_sub(1)?)?;
         let is_in = function.size == 0 || address - function.start < function.size;
-        is_in.then_some(&*function.name)
+        is_in.then(|| self.name(function))
     }
+
+    fn name(&self, function: &Function) -> Cow<'_, str> {
+        String::from_utf8_lossy(bytes_of_name(&self.names, function))
+    }
+}
+
+/// The name of a function in the names of all functions.
+fn bytes_of_name<'n>(names: &'n [u8], function: &Function) -> &'n [u8] {
+    let names = names.get(function.name..).unwrap_or_default();
+    names.split(|byte| *byte == 0).next().unwrap_or_default()
 }
 
 fn bytes_at<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
@@ -184,14 +206,15 @@ mod tests {
         let probe = functions
             .all
             .iter()
-            .find(|f| f.name.contains("loadhook_elf_probe"));
+            .find(|f| functions.name(f).contains("loadhook_elf_probe"));
         let probe = probe.expect("the executable has the symbol");
         let segments = functions.segments.iter();
         let mut holding = segments.filter(|s| probe.start.wrapping_sub(s.address) < s.size);
         let segment = holding.next().expect("a segment holds the function");
         let offset = probe.start - segment.address + segment.offset;
-        assert_eq!(functions.at(offset), Some(&*probe.name));
-        assert_eq!(functions.at(offset + probe.size - 1), Some(&*probe.name));
+        let name = functions.name(probe);
+        assert_eq!(functions.at(offset), Some(name.clone()));
+        assert_eq!(functions.at(offset + probe.size - 1), Some(name));
         assert_eq!(functions.at(u64::MAX), None);
     }
 

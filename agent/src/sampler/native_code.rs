@@ -108,7 +108,10 @@ impl NativeCode {
         let path = mapping.path.clone();
         let functions = self.libraries.entry(path);
         let functions = functions.or_insert_with_key(|path| read(path));
-        let function = functions.at(offset).unwrap_or(NO_SYMBOL).to_owned();
+        let function = functions
+            .at(offset)
+            .unwrap_or(NO_SYMBOL.into())
+            .into_owned();
         Some(Place::Function { library, function })
     }
 
