@@ -14,7 +14,7 @@ use super::vm_threads::run_delay_ns;
 use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::Jvmti;
 use crate::jvm::reference::{Global, Local};
-use crate::jvm::sampling::{AsyncEngine, ThreadNumber};
+use crate::jvm::sampling::{AsyncEngine, SampledThread};
 use crate::locks::lock;
 use crate::threads::fields::ThreadFields;
 
@@ -41,8 +41,8 @@ pub(super) struct Arrival {
     pub(super) tid: Option<u32>,
     /// The thread's time in the run queue at `at`; `None` if it is not known.
     pub(super) delay_ns: Option<u64>,
-    /// The thread's number in the asynchronous engine; `None` if the engine does not sample the thread.
-    pub(super) number: Option<ThreadNumber>,
+    /// The thread as the asynchronous engine knows it; `None` if the engine does not sample it.
+    pub(super) sampled: Option<SampledThread>,
     pub(super) at: Instant,
     /// The thread's processor time at `at`.
     pub(super) cpu_ns: u64,
@@ -59,7 +59,7 @@ impl Arrival {
             name: String::new(),
             tid: None,
             delay_ns: None,
-            number: None,
+            sampled: None,
             at: Instant::now(),
             cpu_ns: 0,
         }
@@ -133,7 +133,7 @@ impl Arrivals {
         } else {
             u64::try_from(jvmti.thread_cpu_time(thread)).unwrap_or(0)
         };
-        let number = engine.and_then(|engine| engine.thread_started(jni, thread));
+        let sampled = engine.and_then(|engine| engine.thread_started(jni, thread));
         if is_calling {
             OWN.set(Some(serial));
         }
@@ -147,7 +147,7 @@ impl Arrivals {
             name,
             tid,
             delay_ns,
-            number,
+            sampled,
             at: Instant::now(),
             cpu_ns,
         }));

@@ -8,8 +8,9 @@ use super::forest::Forest;
 use super::owner::OwnerNumber;
 use super::stack_tree::NameNumber;
 use super::visit::Visit;
+use crate::jvm::jvmti::Jvmti;
 use crate::jvm::reference::Global;
-use crate::jvm::sampling::ThreadNumber;
+use crate::jvm::sampling::{SampledThread, ThreadNumber, thread_clock_ns};
 
 /// A thread of the program.
 pub(super) struct Record {
@@ -18,7 +19,7 @@ pub(super) struct Record {
     pub(super) id: Option<u64>,
     pub(super) name: String,
     pub(super) tid: Option<u32>,
-    pub(super) number: Option<ThreadNumber>,
+    pub(super) sampled: Option<SampledThread>,
     /// The owner of the thread's times; `None` before it has times.
     pub(super) owner: Option<OwnerNumber>,
     /// The last visit.
@@ -68,6 +69,15 @@ impl Record {
         self.paused_cpu_ns = None;
     }
 
+    /// The thread's processor time; `None` if the thread has ended. The system is asked for it if it knows the thread's
+    /// id: the JVM asks the system, too, and takes several times as long.
+    pub(super) fn cpu_ns(&self, jvmti: Jvmti) -> Option<u64> {
+        match self.sampled {
+            Some(sampled) => thread_clock_ns(sampled.tid),
+            None => u64::try_from(jvmti.thread_cpu_time(self.thread.local())).ok(),
+        }
+    }
+
     /// Returns the owner of the thread's times, after adding the owner if the thread has none.
     pub(super) fn owner(&mut self, forest: &mut Forest) -> OwnerNumber {
         *self
@@ -94,8 +104,8 @@ impl Table {
     pub(super) fn add(&mut self, arrival: Arrival) {
         let serial = arrival.serial;
         self.by_serial.insert(serial, self.records.len());
-        if let Some(number) = arrival.number {
-            self.by_number.insert(number, serial);
+        if let Some(sampled) = arrival.sampled {
+            self.by_number.insert(sampled.number, serial);
         }
         self.records.push(Record {
             serial,
@@ -103,7 +113,7 @@ impl Table {
             id: arrival.id,
             name: arrival.name,
             tid: arrival.tid,
-            number: arrival.number,
+            sampled: arrival.sampled,
             owner: None,
             visit: Visit::first(arrival.at, arrival.cpu_ns, arrival.delay_ns),
             begun_cpu_ns: arrival.cpu_ns,
@@ -136,8 +146,8 @@ impl Table {
             }
             let record = self.records.swap_remove(at);
             self.by_serial.remove(&record.serial);
-            if let Some(number) = record.number {
-                self.by_number.remove(&number);
+            if let Some(sampled) = record.sampled {
+                self.by_number.remove(&sampled.number);
             }
             if let Some(moved) = self.records.get(at) {
                 self.by_serial.insert(moved.serial, at);

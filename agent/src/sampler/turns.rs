@@ -326,11 +326,13 @@ impl Turns {
         };
         let thread = record.thread;
         let jvmti = instrumentation.jvmti;
-        let Ok(cpu_ns) = u64::try_from(jvmti.thread_cpu_time(thread.local())) else {
+        let Some(cpu_ns) = record.cpu_ns(jvmti) else {
             // The thread is about to end.
             return;
         };
-        let state = jvmti.thread_state(thread.local());
+        let state = record
+            .visit
+            .state(cpu_ns, || jvmti.thread_state(thread.local()));
         let now = Instant::now();
         let shared = &parts.shared;
         let methods = &mut self.methods;

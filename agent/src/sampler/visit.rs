@@ -39,6 +39,16 @@ impl Visit {
         }
     }
 
+    /// Returns the thread's state, for which `ask` asks the JVM. A thread that was found waiting and has not run since
+    /// then still waits at the same place for the same reason, so the JVM is not asked: that takes as long as the rest of
+    /// a visit.
+    pub(super) fn state(&self, cpu_ns: u64, ask: impl FnOnce() -> Int) -> Int {
+        match self.found {
+            Some(found) if cpu_ns == self.cpu_ns => found.state,
+            _ => ask(),
+        }
+    }
+
     /// Adds the time since the last visit. Returns whether the thread has run meanwhile.
     pub(super) fn advance(&mut self, now: Instant, cpu_ns: u64) -> bool {
         let elapsed = now.saturating_duration_since(self.at);

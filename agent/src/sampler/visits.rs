@@ -150,6 +150,19 @@ mod tests {
     }
 
     #[test]
+    fn a_waiting_thread_that_has_not_run_is_in_the_same_state() {
+        let mut visit = Visit::first(Instant::now(), 5_000, None);
+        assert_eq!(visit.state(5_000, || 1), 1, "it was not found waiting");
+        visit.found = Some(Found {
+            state: 2,
+            reason: Reason::Parked,
+            node: None,
+        });
+        assert_eq!(visit.state(5_000, || 1), 2);
+        assert_eq!(visit.state(5_001, || 1), 1, "it has run");
+    }
+
+    #[test]
     fn time_without_running_is_pending() {
         let begin = Instant::now();
         let mut visit = Visit::first(begin, 5_000, None);

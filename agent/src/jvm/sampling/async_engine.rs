@@ -11,7 +11,8 @@ use super::events;
 use super::handler;
 use super::memory::SafeMemory;
 use super::sample::{
-    ClockSource, NotAsync, SampleSink, SamplingCounts, SamplingSettings, ThreadNumber, Trust,
+    ClockSource, NotAsync, SampleSink, SampledThread, SamplingCounts, SamplingSettings,
+    ThreadNumber, Trust,
 };
 use super::shared::Shared;
 use super::signals;
@@ -133,7 +134,7 @@ impl AsyncEngine {
 
     /// Starts to sample a platform thread: the calling thread at `ThreadStart`, another thread at
     /// `VMInit`. `None` if the thread cannot be sampled.
-    pub(crate) fn thread_started(self, jni: Jni<'_>, thread: Local<'_>) -> Option<ThreadNumber> {
+    pub(crate) fn thread_started(self, jni: Jni<'_>, thread: Local<'_>) -> Option<SampledThread> {
         self.0.arm(jni, thread)
     }
 

@@ -13,7 +13,7 @@ use super::method_table::OldTable;
 use super::noted::{NotedMethods, ToNote};
 use super::raw_frame::RawFrame;
 use super::reclaim::{Epoch, zeroed};
-use super::sample::{NotAsync, SamplingSettings, ThreadNumber};
+use super::sample::{NotAsync, SampledThread, SamplingSettings};
 use super::self_check::{MAX_CHECKED, SelfCheck};
 use super::shared::Shared;
 use super::signals::Signal;
@@ -224,10 +224,11 @@ impl Engine {
     }
 
     /// Starts to sample a platform thread.
-    pub(super) fn arm(&self, jni: Jni<'_>, thread: Local<'_>) -> Option<ThreadNumber> {
+    pub(super) fn arm(&self, jni: Jni<'_>, thread: Local<'_>) -> Option<SampledThread> {
         let java_thread = jni.long_field(thread, *self.eetop.get()?).ok()? as usize;
         let words = self.thread_words(java_thread)?;
-        let is_own = words.tid == own_tid();
+        let tid = words.tid;
+        let is_own = tid == own_tid();
         let mut threads = self.threads();
         // The signal is read under the lock with which `keep_signal` changes it.
         // Otherwise a timer with the old signal would call the program's handler.
@@ -235,7 +236,8 @@ impl Engine {
         if signal == 0 {
             return None;
         }
-        threads.arm(self.shared, &self.settings, signal, words, is_own)
+        let number = threads.arm(self.shared, &self.settings, signal, words, is_own)?;
+        Some(SampledThread { number, tid })
     }
 
     /// Ends the start of the sampler, when all threads of `VMInit` are armed. Takes another signal if the program has

@@ -41,8 +41,8 @@ pub(crate) use engine::own_tid;
 pub(crate) use jit::{Inlined, JitEvent};
 pub(crate) use memory::SafeMemory;
 pub(crate) use sample::{
-    ClockSource, MethodNumber, NotAsync, RawSample, SampleFrame, SampleSink, SamplingSettings,
-    StackEnd, StubKind, ThreadNumber, Trust,
+    ClockSource, MethodNumber, NotAsync, RawSample, SampleFrame, SampleSink, SampledThread,
+    SamplingSettings, StackEnd, StubKind, ThreadNumber, Trust,
 };
 pub(crate) use stack_key::{StackKey, StackKeys};
 pub(crate) use timers::thread_clock_ns;

@@ -16,6 +16,14 @@ pub(crate) struct MethodNumber(pub(crate) u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ThreadNumber(pub(crate) u32);
 
+/// A thread that is sampled from now on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SampledThread {
+    pub(crate) number: ThreadNumber,
+    /// The thread's id in the operating system.
+    pub(crate) tid: i32,
+}
+
 /// The clock by which a thread is interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClockSource {
