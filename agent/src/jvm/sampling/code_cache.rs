@@ -138,7 +138,15 @@ impl CodeCache {
         let (heap, block) = heaps
             .find_map(|heap| Some((heap, heap.block(pc, MAX_STEPS, |at| self.memory.byte(at))?)))?;
         let blob = self.offsets.blob_of(block);
-        let size = self.memory.int(blob + self.offsets.frame_size)?;
+        let frame_size = blob + self.offsets.frame_size;
+        let (size, orig_pc) = if is_compiled {
+            let [size, orig_pc] = self
+                .memory
+                .ints([frame_size, blob + self.offsets.orig_pc])?;
+            (size, orig_pc)
+        } else {
+            (self.memory.int(frame_size)?, 0)
+        };
         if !(0..MAX_FRAME).contains(&size) {
             return None;
         }
@@ -147,11 +155,6 @@ impl CodeCache {
             let bytes = usize::try_from(segments).ok()? << heap.log2_segment_size;
             *lock(&self.last_frameless) = block..block.saturating_add(bytes).min(heap.high);
         }
-        let orig_pc = if is_compiled {
-            self.memory.int(blob + self.offsets.orig_pc)?
-        } else {
-            0
-        };
         let frame_size = size as u32 * size_of::<usize>() as u32;
         let is_in_frame = orig_pc > 0 && (orig_pc as u32) < frame_size && orig_pc % 8 == 0;
         Some(Header {

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 
 use super::code_cache::{CodeCache, PROLOGUE, prologue};
 use super::code_map::{Code, CodeId, CodeKind, CodeMap};
-use super::inlining::{InlineTable, InlinedFrame};
+use super::inlining::{InlineTable, InlineTableBuilder, InlinedFrame};
 use super::shared::Shared;
 use crate::jvm::jvmti::MethodKey;
 
@@ -68,20 +68,20 @@ pub(super) unsafe fn inlining(low: usize, record: *const RecordHeader) -> Inline
             return unsafe {
                 let inlined = &*record.cast::<InlineRecord>();
                 let places = slice(inlined.places, inlined.count);
-                let frames: Vec<(u32, Vec<InlinedFrame>)> = places
-                    .iter()
-                    .filter_map(|place| {
-                        let offset = u32::try_from(place.pc.checked_sub(low)?).ok()?;
+                let mut table = InlineTableBuilder::default();
+                for place in places {
+                    let offset = place.pc.checked_sub(low).map(u32::try_from);
+                    if let Some(Ok(offset)) = offset {
                         let methods = slice(place.methods, place.count).iter();
                         let bcis = slice(place.bcis, place.count).iter();
                         let frames = methods.zip(bcis).map(|(method, bci)| InlinedFrame {
                             method: MethodKey(*method),
                             bci: u16::try_from(*bci).ok(),
                         });
-                        Some((offset, frames.collect()))
-                    })
-                    .collect();
-                InlineTable::new(frames.iter().map(|(offset, frames)| (*offset, &frames[..])))
+                        table.add(offset, frames.rev());
+                    }
+                }
+                table.build()
             };
         }
         record = header.next;

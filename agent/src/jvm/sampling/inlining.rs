@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::jit::Inlined;
+use super::spread::Spread;
 use crate::jvm::jvmti::MethodKey;
 
 /// A method at a place of compiled code, and the offset in its own code.
@@ -33,26 +34,31 @@ pub(super) struct InlineTable {
     links: Box<[Link]>,
 }
 
-impl InlineTable {
-    /// Makes a table from offsets with their frames, innermost first.
-    pub(super) fn new<'s>(sites: impl Iterator<Item = (u32, &'s [InlinedFrame])>) -> Self {
-        let mut links: Vec<Link> = Vec::new();
-        let mut known: HashMap<Link, u32> = HashMap::new();
-        let mut places: Vec<(u32, u32)> = Vec::new();
-        for (offset, frames) in sites {
-            let mut caller = NONE;
-            for frame in frames.iter().rev() {
-                let link = Link {
-                    frame: *frame,
-                    caller,
-                };
-                caller = *known.entry(link).or_insert_with(|| {
-                    links.push(link);
-                    links.len() as u32 - 1
-                });
-            }
-            places.push((offset, caller));
+/// Makes an [`InlineTable`]. It allocates nothing for a single site, because C2's code has thousands of them.
+#[derive(Default)]
+pub(super) struct InlineTableBuilder {
+    links: Vec<Link>,
+    known: HashMap<Link, u32, Spread>,
+    sites: Vec<(u32, u32)>,
+}
+
+impl InlineTableBuilder {
+    /// Adds a site with its frames, outermost first.
+    pub(super) fn add(&mut self, offset: u32, frames: impl Iterator<Item = InlinedFrame>) {
+        let mut caller = NONE;
+        for frame in frames {
+            let link = Link { frame, caller };
+            caller = *self.known.entry(link).or_insert_with(|| {
+                self.links.push(link);
+                self.links.len() as u32 - 1
+            });
         }
+        self.sites.push((offset, caller));
+    }
+
+    /// Makes the table of the sites that were added.
+    pub(super) fn build(self) -> InlineTable {
+        let (links, mut places) = (self.links, self.sites);
         places.sort_by_key(|(offset, _)| *offset);
         // If neighbouring places have the same chain, only the last of them is needed.
         let mut kept: Vec<(u32, u32)> = Vec::with_capacity(places.len());
@@ -67,7 +73,9 @@ impl InlineTable {
             links: links.into(),
         }
     }
+}
 
+impl InlineTable {
     /// The frames at `offset`, innermost first. HotSpot gives the offset of an instruction's end, so the frames are
     /// those of the first site at `offset` or behind it. Empty if there is no such site.
     pub(super) fn at(&self, offset: u32) -> impl Iterator<Item = InlinedFrame> + '_ {
@@ -127,6 +135,15 @@ mod tests {
         }
     }
 
+    /// A table of sites with their frames, innermost first.
+    fn table<'s>(sites: impl Iterator<Item = (u32, &'s [InlinedFrame])>) -> InlineTable {
+        let mut table = InlineTableBuilder::default();
+        for (offset, frames) in sites {
+            table.add(offset, frames.iter().rev().copied());
+        }
+        table.build()
+    }
+
     fn at(table: &InlineTable, offset: u32) -> Vec<InlinedFrame> {
         table.at(offset).collect()
     }
@@ -136,7 +153,7 @@ mod tests {
         let outer = [frame(1, 4)];
         let inner = [frame(2, 0), frame(1, 9)];
         let sites = [(30, &inner[..]), (10, &outer[..]), (20, &outer[..])];
-        let table = InlineTable::new(sites.into_iter());
+        let table = table(sites.into_iter());
         assert_eq!(at(&table, 0), outer);
         assert_eq!(at(&table, 20), outer);
         assert_eq!(at(&table, 21), inner);
@@ -153,7 +170,7 @@ mod tests {
             .map(|n| vec![frame(3, n), frame(2, 5), frame(1, 7)])
             .collect();
         let sites = chains.iter().enumerate();
-        let table = InlineTable::new(sites.map(|(n, chain)| (n as u32 * 4, &chain[..])));
+        let table = table(sites.map(|(n, chain)| (n as u32 * 4, &chain[..])));
         assert_eq!(table.links.len(), 102);
         assert_eq!(at(&table, 197), chains[50]);
     }
@@ -170,7 +187,7 @@ mod tests {
             vec![frame(3, 0), frame(2, 5), frame(1, 9)],
         ];
         let sites = chains.iter().enumerate();
-        let table = InlineTable::new(sites.map(|(n, chain)| (n as u32 * 4, &chain[..])));
+        let table = table(sites.map(|(n, chain)| (n as u32 * 4, &chain[..])));
         let found: Vec<_> = table
             .inlined()
             .iter()

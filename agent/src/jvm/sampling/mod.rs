@@ -27,6 +27,7 @@ mod sample;
 mod self_check;
 mod shared;
 mod signals;
+mod spread;
 mod stack_key;
 mod thread_stack;
 mod threads;

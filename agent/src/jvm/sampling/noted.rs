@@ -11,6 +11,7 @@ use std::collections::HashMap;
 
 use super::method_table::{MethodTable, OldTable};
 use super::sample::MethodNumber;
+use super::spread::Spread;
 use crate::jvm::jvmti::MethodKey;
 use crate::jvm::reference::{Global, Weak};
 
@@ -62,7 +63,7 @@ pub(super) struct ToNote {
 #[derive(Default)]
 pub(super) struct NotedMethods {
     methods: Vec<Option<Method>>,
-    by_key: HashMap<MethodKey, u32>,
+    by_key: HashMap<MethodKey, u32, Spread>,
     classes: Vec<Option<Class>>,
     /// Places in `methods` and `classes` that are free.
     free_methods: Vec<u32>,
