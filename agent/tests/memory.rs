@@ -207,3 +207,24 @@ fn kept(feature: u32) -> Result<()> {
     }
     Ok(())
 }
+
+/// If threads are sampled, the reserve is made when a gigabyte of the heap is no longer free.
+#[test]
+fn kept_when_needed() -> Result<()> {
+    let runs = [
+        ("-Xmx64m", "wait", "1048552\n"),
+        ("-Xmx1200m", "fill", "0\n1048552\n"),
+    ];
+    for (heap, argument, printed) in runs {
+        let program = Program::new(17, "Reserve")
+            .only_options("timing=sampled,include=none")
+            .jvm(&[
+                heap,
+                "-XX:+UseSerialGC",
+                "--add-opens=java.base/java.lang=ALL-UNNAMED",
+            ])
+            .args(&[argument]);
+        program.run()?.printed(printed, 0)?;
+    }
+    Ok(())
+}
