@@ -1,5 +1,7 @@
 //! Compares times measured in real JVMs with the program's own measurements.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Context, Result, ensure};
 use loadhook_profile::Profile;
 use loadhook_profile::analysis::figures;
@@ -8,7 +10,7 @@ use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::{paths, process};
 
 mod support;
-use support::compiled;
+use support::{Program, compiled};
 
 /// Runs `Times.java`. Returns the number that it printed, and the profile.
 fn run(feature: u32, options: &str) -> Result<(f64, Profile)> {
@@ -113,6 +115,34 @@ fn sleep_takes_no_processor_time() -> Result<()> {
         notes.is_empty(),
         "a note mentions virtual threads, but this JDK has none: {notes:?}"
     );
+    Ok(())
+}
+
+/// Each thread mostly has no processor, because others have it. The ticks of processor time still count, and the
+/// methods' shares are those of their loops' turns.
+#[test]
+fn threads_that_are_mostly_interrupted_have_true_shares() -> Result<()> {
+    let run = Program::new(17, "Crowded")
+        .options("timing=adaptive,clock=cpu,include=Crowded")
+        .run()?;
+    let (mut times, mut ticks) = (BTreeMap::new(), 0);
+    for thread in &run.profile.threads {
+        let figures = figures(&thread.nodes, &run.profile.header);
+        for (node, figure) in thread.nodes.iter().zip(figures) {
+            let name = &*run.profile.methods[node.method as usize].name;
+            *times.entry(name).or_insert(0.0) += figure.self_ns;
+            ticks += node.ticked_ns;
+        }
+    }
+    let of = |name| times.get(name).copied().unwrap_or(0.0);
+    let loops = [of("brief"), of("middling"), of("lengthy")];
+    let whole: f64 = loops.iter().sum();
+    println!("ticks {ticks}, {loops:?} of {times:?}");
+    ensure!(ticks as f64 > 0.5 * whole, "ticks {ticks} of {whole}");
+    for (time, turns) in loops.into_iter().zip([6.0, 6.0, 18.0]) {
+        let (share, expected) = (time / whole, turns / 30.0);
+        ensure!((share - expected).abs() < 0.07, "{share}, {expected}");
+    }
     Ok(())
 }
 

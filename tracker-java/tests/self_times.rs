@@ -11,11 +11,13 @@ use loadhook_profile::{Clock, Header, Node, Timing};
 use loadhook_testkit::process;
 use support::Program;
 
-const WORKLOADS: [&str; 4] = [
+const WORKLOADS: [&str; 6] = [
     "many short calls",
     "nothing of its own",
     "a recursive walk",
     "short waits",
+    "short turns",
+    "calls of all lengths",
 ];
 
 /// Mean distance between ticks, in nanoseconds.
@@ -48,7 +50,53 @@ fn by_the_clock_of_processor_time() -> Result<()> {
 /// not be charged to the waits.
 #[test]
 fn threads_that_wait_and_work_in_short_turns() -> Result<()> {
-    let methods = measured(Clock::Cpu, "waiting")?;
+    refuse("waiting")
+}
+
+/// A thread yields its processor after short turns, and others keep it for long. The kernel counts a yield as an
+/// interruption.
+#[test]
+fn threads_that_yield_after_short_turns() -> Result<()> {
+    refuse("yielding")
+}
+
+/// Others take the processor from a thread, so most ticks come while it has none. Its ticks count, and times are as
+/// right as those of a thread that runs all the time.
+#[test]
+fn threads_that_are_interrupted() -> Result<()> {
+    let [alone, interrupted] = [
+        measured(Clock::Cpu, "lengths")?,
+        measured(Clock::Cpu, "interrupted")?,
+    ];
+    print(&alone);
+    print(&interrupted);
+    let whole: f64 = interrupted.values().map(|method| method.truth).sum();
+    ensure!(interrupted.len() == 7, "{}", interrupted.len());
+    for (((_, number), method), alone) in interrupted.iter().zip(alone.values()) {
+        let bias = method.sum / method.seeds;
+        let error = (method.squares / method.seeds).sqrt();
+        let most = 3.0 * error / method.seeds.sqrt() + 0.01 * whole;
+        ensure!(
+            bias.abs() <= most,
+            "method {number}: the estimates are off by {bias} ns on average, of {whole} ns in all"
+        );
+        let error_alone = (alone.squares / alone.seeds).sqrt();
+        ensure!(
+            error <= 3.0 * error_alone + TICK,
+            "method {number}: the estimates have an error of {error} ns, without interruptions {error_alone}"
+        );
+        ensure!(
+            method.covered >= 0.9 * method.seeds,
+            "method {number}: 0.9 of the estimates should lie within the stated errors, but only {} do",
+            method.covered
+        );
+    }
+    Ok(())
+}
+
+/// Checks that the ticks of a thread that rarely runs when they come are not used.
+fn refuse(argument: &str) -> Result<()> {
+    let methods = measured(Clock::Cpu, argument)?;
     print(&methods);
     let whole: f64 = methods.values().map(|method| method.truth).sum();
     ensure!(methods.len() == 5, "{}", methods.len());
@@ -85,6 +133,10 @@ fn ticks_count_for_threads_and_groups_that_mostly_accept_them() -> Result<()> {
     // The milliseconds for which the ticks stand. `RefusedTicks.java` says what each thread does.
     let expected = "\
 worked: 200
+interrupted: 200
+interrupted often: 200
+yielding often: 0
+interrupted after waits: 0
 refused, then one accepted: 0
 accepted, then refused: 0
 most accepted at the end: 200

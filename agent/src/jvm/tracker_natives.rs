@@ -28,6 +28,28 @@ pub unsafe extern "system" fn Java_java_lang__00024Loadhook_threadCpuNanos(
     clock_environment().map_or(-1, |jvmti| jvmti.current_thread_cpu_time())
 }
 
+/// The number of times that the calling thread has waited, in the upper half, and that it lost its processor without
+/// waiting, in the lower one; -1 if the kernel does not tell them. The tracker asks for it at ticks.
+///
+/// # Safety
+/// Called by the JVM for `java.lang.$Loadhook.threadSwitches()`.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Java_java_lang__00024Loadhook_threadSwitches(
+    _env: *mut c_void,
+    _class: Object,
+) -> Long {
+    // SAFETY: all bytes zero are a valid value of the structure.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the structure outlives the call.
+    let failed = unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut usage) } != 0;
+    if failed {
+        return -1;
+    }
+    // The tracker compares numbers for equality and by short differences, so an overflow does no harm.
+    let waits = usage.ru_nvcsw & 0x7FFF_FFFF;
+    waits << 32 | usage.ru_nivcsw & 0xFFFF_FFFF
+}
+
 /// The processor time of a thread, in nanoseconds. The tracker asks for it when a thread begins, when it ends, and at
 /// snapshots.
 ///

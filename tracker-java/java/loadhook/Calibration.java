@@ -231,6 +231,9 @@ final class Calibration {
         sum.clear();
         path.clear();
         Stack.isShallowerThan(0);
+        if (Clock.kind == Clock.CPU) {
+            Clock.switches();
+        }
         Interpreted.isUsed();
         Exact.isUsed();
         EndedThreads.withoutNumbers("thread-1");

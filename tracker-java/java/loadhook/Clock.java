@@ -18,6 +18,18 @@ final class Clock {
         return kind == WALL ? System.nanoTime() : cpuNow();
     }
 
+    static long wall() {
+        return System.nanoTime();
+    }
+
+    /**
+     * The number of times that the current thread gave its processor up to wait, in the upper 32 bits, and the number of
+     * times that it lost its processor to others without waiting, in the lower ones; -1 without an agent.
+     */
+    static long switches() {
+        return cpu == null ? Tracker.threadSwitches() : -1;
+    }
+
     private static long cpuNow() {
         CpuClock cpu = Clock.cpu;
         return cpu == null ? Tracker.threadCpuNanos() : cpu.now();

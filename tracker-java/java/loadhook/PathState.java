@@ -86,7 +86,7 @@ class PathState extends AllocatingTree {
 
     /** The last tick that {@link UnwindingPath#attribute} gave to a node; 0 if there was none. */
     int seen;
-    /** The clock's reading when the tick {@link #seen} was given to a node. */
+    /** The reading of the CPU clock at the tick {@link #seen}, see {@link UnwindingPath#attribute}. */
     long seenNanos;
 
     /**
@@ -239,6 +239,7 @@ class PathState extends AllocatingTree {
         marked = 0;
         beyond = 0;
         seen = 0;
+        seenNanos = 0;
         latencies = null;
     }
 

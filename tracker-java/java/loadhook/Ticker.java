@@ -127,6 +127,11 @@ final class Ticker implements Runnable {
         return units << SHIFT;
     }
 
+    /** Returns the nanoseconds since a tick, rounded like ticks. */
+    static long since(int tick) {
+        return nanos(units(tick, units(Clock.wall())));
+    }
+
     /** Returns the variance of an estimate by {@link #beyond}. If in doubt, it is too large. */
     static double variance(int began, long beyond, long now) {
         double distance = (long) (last() - before()) << SHIFT;

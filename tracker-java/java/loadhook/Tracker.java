@@ -269,6 +269,9 @@ public class Tracker {
     /** Returns the current thread's processor time in nanoseconds. The agent implements it. */
     static native long threadCpuNanos();
 
+    /** Returns how often the current thread lost its processor, see {@link Clock#switches}. The agent implements it. */
+    static native long threadSwitches();
+
     /** Returns a thread's processor time in nanoseconds, -1 if the JVM does not know it. The agent implements it. */
     static native long cpuNanos(Thread thread);
 

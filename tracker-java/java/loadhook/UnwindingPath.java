@@ -15,10 +15,29 @@ class UnwindingPath extends PathState {
      */
     private static final int LONG_STOP = 1 << 17;
 
+    /**
+     * The least mean of {@link #turn} that interruptions have, in nanoseconds. Where others needed the processor, turns of
+     * 170 µs and more were measured. A thread that loses its processor after shorter turns yields it.
+     */
+    private static final long LEAST_TURN = 1 << 16;
+    /** The first value of {@link #turn}: about a millisecond. */
+    private static final long FIRST_TURN = 1 << 20;
+
     /** The nanoseconds that ticks have given to nodes, see {@link TimedTree#given}. */
     private long given;
     /** The nanoseconds whose ticks do not count, see {@link TimedTree#refused}. */
     private long refused;
+    /** The CPU clock at the last call of {@link #attribute}. */
+    private long readNanos;
+    /** {@link Clock#switches} at the last call of {@link #attribute}. */
+    private long switches;
+    /** True if the thread waited before the last call of {@link #attribute}, and after the call before that. */
+    private boolean waited;
+    /**
+     * The moving mean of the processor time between two interruptions, over about 16 spans of ticks in which the thread was
+     * mostly interrupted.
+     */
+    private long turn = FIRST_TURN;
 
     UnwindingPath(int mode, int nodes, int frames, long seed) {
         super(mode, nodes, frames, seed);
@@ -112,23 +131,30 @@ class UnwindingPath extends PathState {
      * still on the path, because the end of every frame first calls this
      * method. By the wall clock a tick stands for the time since the tick
      * before it. By the CPU clock, all ticks since the last call of this method
-     * share the processor time that the thread used since then.
+     * share the processor time that the thread used between them.
      *
      * Under the CPU clock, ticks would charge a thread that works in short
      * turns wrongly: most ticks find it waiting, so the waits would get the
      * time of its work. So ticks count only if the thread has run for at least
-     * half of their span. The time for which no tick counts is added up: {@link
-     * #isMostlyRefused} compares it with the time that ticks have given.
+     * half of their span, or was only interrupted: others took the processor
+     * from it, which happens anywhere in its code. The time for which no tick
+     * counts is added up: {@link #isMostlyRefused} compares it with the time
+     * that ticks have given.
      */
     final void attribute(int last, long now) {
         boolean wall = Clock.kind == Clock.WALL;
         int from = seen == 0 && wall ? began(back[1]) : seen;
         long span = Ticker.units(from, last);
-        long nanos = wall ? Ticker.nanos(span) : now - seenNanos;
+        long at = wall ? now : atTick(last, now);
+        long nanos = wall ? Ticker.nanos(span) : at - seenNanos;
         double distance = Ticker.units(Ticker.before(), last);
-        if (!wall && nanos < Ticker.nanos(span) / 2) {
-            // At the first call there is no earlier reading of the clock. So `nanos` is not the time between the
-            // ticks, and is not added.
+        long switches = wall ? 0 : Clock.switches();
+        boolean waits = switches < 0 || switches >> 32 != this.switches >> 32;
+        boolean hasRun = wall || nanos >= Ticker.nanos(span) / 2;
+        // A tick soon after a wait stands for the time since the wait only, so it would favour the ends of turns.
+        if (!hasRun && (waits || waited || !isInterrupted(now, switches))) {
+            // At the first call there is no earlier reading of the clock. So `nanos` is not the time between the ticks,
+            // and is not added.
             if (from != 0 && nanos > 0) {
                 refused += nanos;
             }
@@ -138,6 +164,7 @@ class UnwindingPath extends PathState {
             long[] back = this.back;
             long[] ticks = this.ticks;
             int upTo = last;
+            double most = distance * Ticker.nanos(1);
             // No method may be called below: a StackOverflowError would leave the update half done.
             given += nanos;
             for (int frame = depth; frame > 0 && upTo - from > 0; frame--) {
@@ -151,18 +178,45 @@ class UnwindingPath extends PathState {
                 if (upTo - began > 0) {
                     double units = upTo - began;
                     double time = nanos * (units / span);
-                    int at = ((int) back[frame] & ~1) / 2;
-                    ticks[at] += (long) time;
+                    int node = ((int) back[frame] & ~1) / 2;
+                    ticks[node] += (long) time;
                     // Each tick either hits the node or not, so its variance is the square of the
                     // time that it stands for.
-                    long squares = ticks[at + 1] + (long) (time * (distance < units ? time * (distance / units) : time) / TICK_SQUARE);
-                    ticks[at + 1] = squares < 0 ? Long.MAX_VALUE : squares;
+                    long squares = ticks[node + 1] + (long) (time * (time < most ? time : most) / TICK_SQUARE);
+                    ticks[node + 1] = squares < 0 ? Long.MAX_VALUE : squares;
                     upTo = began;
                 }
             }
         }
         seen = last;
-        seenNanos = now;
+        seenNanos = at;
+        readNanos = now;
+        this.switches = switches;
+        waited = waits;
+    }
+
+    /**
+     * The reading of the CPU clock at a tick, if the thread has run since then; otherwise less, but not less than at the
+     * tick before. The time after a tick is the next tick's. With it, a tick would favour long calls, whose ends are far.
+     */
+    private long atTick(int tick, long now) {
+        long at = now - Ticker.since(tick);
+        return at < seenNanos ? seenNanos : at;
+    }
+
+    /**
+     * Returns whether a thread that did not wait was interrupted by others, and did not yield its processor. The kernel
+     * counts both alike, but only yields are frequent. At the first tick there is no earlier number of switches.
+     */
+    private boolean isInterrupted(long now, long switches) {
+        int times = (int) switches - (int) this.switches;
+        if (times <= 0 || seen == 0) {
+            return true;
+        }
+        // The last turn does not decide about itself: a short one is one that a tick met late.
+        boolean isInterrupted = turn >= LEAST_TURN;
+        turn += ((now - readNanos) / times - turn) / 16;
+        return isInterrupted;
     }
 
     @Override
@@ -180,6 +234,10 @@ class UnwindingPath extends PathState {
         super.clear();
         given = 0;
         refused = 0;
+        readNanos = 0;
+        switches = 0;
+        waited = false;
+        turn = FIRST_TURN;
     }
 
     /**

@@ -1,13 +1,12 @@
 package loadhook;
 
 /**
- * Threads under the CPU clock. Ticks count if the thread works without interruption. They are refused if it works in
- * short turns. Prints for each case the time that the ticks of the whole tree stand for, in milliseconds.
+ * Threads under the CPU clock. Ticks count if the thread works without waiting, interrupted by others or not. They are
+ * refused if it waits or yields after short turns. Prints for each case the time that the ticks of the whole tree stand
+ * for, in milliseconds.
  */
 public final class RefusedTicks {
     private static final long MILLI = 1000000;
-    /** Elapsed time during which no CPU time passed. */
-    private static long waited;
 
     private RefusedTicks() {
     }
@@ -16,10 +15,14 @@ public final class RefusedTicks {
         Clock.kind = Clock.CPU;
         // The thread has waited and worked for a long time when its first probe runs.
         Clock.time = 20000 * MILLI;
-        waited = 80000 * MILLI;
+        Clock.waited = 80000 * MILLI;
         tick();
 
         print("worked", thread(200, 0, 0));
+        print("interrupted", interrupted(200, MILLI, 0));
+        print("interrupted often", interrupted(200, MILLI / 8, 0));
+        print("yielding often", interrupted(200, MILLI / 100, 0));
+        print("interrupted after waits", interrupted(200, MILLI / 2, 1));
         print("refused, then one accepted", thread(0, 100, 2));
         print("accepted, then refused", thread(2, 100, 0));
         print("most accepted at the end", thread(0, 100, 200));
@@ -28,6 +31,9 @@ public final class RefusedTicks {
 
         Path again = thread(0, 100, 2);
         again.clear();
+        // The path's next thread has just begun.
+        Clock.waited += Clock.time;
+        Clock.time = 0;
         run(again, 200, 0, 0);
         print("cleared, then worked", again);
 
@@ -85,12 +91,37 @@ public final class RefusedTicks {
             Clock.time += MILLI / 100;
             path.exit(2);
             path.enter(3);
-            waited += MILLI / 10;
+            Clock.waited += MILLI / 10;
+            Clock.waits++;
             tick();
             path.exit(3);
         }
         work(path, after);
         path.exit(0);
+    }
+
+    /**
+     * Works for milliseconds of CPU time, in turns that others end. Ticks come while the thread has no processor. Before
+     * each turn it waits this often.
+     */
+    private static Path interrupted(int millis, long turn, int waits) {
+        Path path = thread(0, 0, 0);
+        path.enter(0);
+        for (long worked = 0; worked < millis * MILLI; worked += turn) {
+            path.enter(2);
+            Clock.waits += waits;
+            path.exit(2);
+            path.enter(1);
+            Clock.time += turn;
+            Clock.interruptions++;
+            for (int tick = 0; tick < 9; tick++) {
+                Clock.waited += MILLI;
+                tick();
+            }
+            path.exit(1);
+        }
+        path.exit(0);
+        return path;
     }
 
     private static void work(Path path, int millis) {
@@ -103,7 +134,7 @@ public final class RefusedTicks {
     }
 
     private static void tick() {
-        Ticker.tick(Clock.time + waited);
+        Ticker.tick(Clock.time + Clock.waited);
     }
 
     private static void add(MergedTree sum, Path path) {

@@ -9,6 +9,10 @@ public final class SelfTimes {
     private static final int WORKLOADS = 3;
     /** The workload of a thread that waits and works in short turns. */
     private static final int WAITING = 3;
+    /** The workload of a thread that yields after short turns. */
+    private static final int YIELDING = 4;
+    /** A workload of short and long calls. */
+    private static final int LENGTHS = 5;
 
     private final Path path;
     private final Path truths;
@@ -16,10 +20,13 @@ public final class SelfTimes {
     private long draws = 88172645463325252L;
     private long tickDraws;
     private long nextTick;
-    /** Elapsed time during which no CPU time passed, for the CPU clock. */
-    private long waited;
+    /** True if others take the processor from the thread now and then. */
+    private final boolean isInterrupted;
+    /** The moment of CPU time at which others take the processor. */
+    private long turnEnd = Long.MAX_VALUE;
 
-    private SelfTimes(long seed) {
+    private SelfTimes(long seed, boolean isInterrupted) {
+        this.isInterrupted = isInterrupted;
         path = new Path(Timing.ADAPTIVE, 8, 8, seed);
         truths = new Path(Timing.EXACT, 8, 8, 1);
         tickDraws = seed;
@@ -28,19 +35,24 @@ public final class SelfTimes {
         nextTick = Clock.time + distance();
         // The program begins at a random moment between two ticks.
         pass(100000000 + drawTick() % 100000000);
+        if (isInterrupted) {
+            turnEnd = Clock.time + turn();
+        }
     }
 
     /**
-     * Runs all workloads under the given clock, {@code wall} or {@code cpu}. With {@code waiting}, runs the workload
-     * that waits, under the CPU clock.
+     * Runs all workloads under the given clock, {@code wall} or {@code cpu}. Other words are those of one workload under
+     * the CPU clock; {@code interrupted} is that of {@code lengths} with interruptions.
      */
     public static void main(String[] args) {
         Clock.kind = args[0].equals("wall") ? Clock.WALL : Clock.CPU;
-        boolean waiting = args[0].equals("waiting");
+        boolean isInterrupted = args[0].equals("interrupted");
+        int only = args[0].equals("waiting") ? WAITING
+                : args[0].equals("yielding") ? YIELDING : args[0].equals("lengths") || isInterrupted ? LENGTHS : -1;
         StringBuilder out = new StringBuilder();
-        for (int workload = waiting ? WAITING : 0; workload < (waiting ? WAITING + 1 : WORKLOADS); workload++) {
+        for (int workload = only < 0 ? 0 : only; workload < (only < 0 ? WORKLOADS : only + 1); workload++) {
             for (int seed = 1; seed <= SEEDS; seed++) {
-                SelfTimes run = new SelfTimes(seed * 0x9E3779B97F4A7C15L);
+                SelfTimes run = new SelfTimes(seed * 0x9E3779B97F4A7C15L, isInterrupted);
                 run.work(workload);
                 run.print(workload, out);
             }
@@ -65,8 +77,10 @@ public final class SelfTimes {
 
     private void work(int workload) {
         enter(0);
-        if (workload == WAITING) {
-            waitInTurns();
+        if (workload == WAITING || workload == YIELDING) {
+            workInTurns(workload == YIELDING);
+        } else if (workload == LENGTHS) {
+            lengths();
         }
         for (int call = 0; workload < WORKLOADS && call < 24; call++) {
             enter(1);
@@ -89,8 +103,8 @@ public final class SelfTimes {
         exit(0);
     }
 
-    /** Works about 8 µs and waits 50 µs, again and again. */
-    private void waitInTurns() {
+    /** Works about 8 µs and waits 50 µs, again and again. Or it yields, and others have the processor for 4 ms. */
+    private void workInTurns(boolean yields) {
         for (int turn = 0; turn < 6000; turn++) {
             enter(1);
             for (int call = 0; call < 60; call++) {
@@ -105,9 +119,33 @@ public final class SelfTimes {
             exit(1);
             enter(4);
             pass(400);
-            park(50000);
+            if (yields) {
+                Clock.interruptions++;
+                park(4000000);
+            } else {
+                Clock.waits++;
+                park(50000);
+            }
             pass(400);
             exit(4);
+        }
+    }
+
+    /** Makes very many short calls, some calls as long as a turn on the processor, and a few that last several turns. */
+    private void lengths() {
+        for (int round = 0; round < 24; round++) {
+            enter(1);
+            many(2000, 3);
+            enter(5);
+            pass(700000);
+            exit(5);
+            enter(6);
+            pass(200000);
+            if (round % 6 == 0) {
+                pass(9000000);
+            }
+            exit(6);
+            exit(1);
         }
     }
 
@@ -162,11 +200,21 @@ public final class SelfTimes {
         truths.exit(method);
     }
 
-    /** Lets the thread work: both clocks advance, and ticks come when they are due. */
+    /** Lets the thread work: both clocks advance, and ticks come when they are due. Others may interrupt it. */
     private void pass(long nanos) {
         long end = Clock.time + nanos;
-        while (nextTick - waited <= end) {
-            Clock.time = nextTick - waited;
+        while (turnEnd < end) {
+            run(turnEnd);
+            Clock.interruptions++;
+            park(1000000 + drawTick() % 6000000);
+            turnEnd += turn();
+        }
+        run(end);
+    }
+
+    private void run(long end) {
+        while (nextTick - Clock.waited <= end) {
+            Clock.time = nextTick - Clock.waited;
             Ticker.tick(nextTick);
             nextTick += distance();
         }
@@ -175,13 +223,19 @@ public final class SelfTimes {
 
     /** Lets the thread wait: only elapsed time advances, and ticks come when they are due. */
     private void park(long nanos) {
-        long end = waited + nanos;
+        long end = Clock.waited + nanos;
         while (nextTick - Clock.time <= end) {
-            waited = nextTick - Clock.time;
+            Clock.waited = nextTick - Clock.time;
             Ticker.tick(nextTick);
             nextTick += distance();
         }
-        waited = end;
+        Clock.waited = end;
+    }
+
+    /** Draws how long a thread has the processor until it is interrupted: 1 ms on average, often much less. */
+    private long turn() {
+        long draw = drawTick() % 1000000;
+        return 1 + draw * draw / 1000000 * 3;
     }
 
     private long distance() {

@@ -11,6 +11,11 @@ final class Clock {
     static int kind = WALL;
     static long time;
     static long cost;
+    /** Elapsed time during which the thread had no processor. */
+    static long waited;
+    /** The number of times that the thread waited, and that others took its processor or it yielded it. */
+    static long waits;
+    static long interruptions;
 
     private Clock() {
     }
@@ -19,5 +24,13 @@ final class Clock {
         long reading = time + cost / 2;
         time += cost;
         return reading;
+    }
+
+    static long wall() {
+        return time + waited;
+    }
+
+    static long switches() {
+        return waits << 32 | interruptions;
     }
 }
