@@ -111,6 +111,13 @@ fn values_that_are_mostly_error_are_ranked_last() {
     assert!(at("X.sure") < at("X.noisy"), "{plain}");
     assert!(!plain.contains('\x1b'), "{plain}");
     assert!(plain.contains("--timing exact --include"), "{plain}");
+    let order = "ordered by self time less two standard errors";
+    assert!(plain.contains(order), "{plain}");
+    let by_total = Options {
+        sort: Sort::Total,
+        ..Options::default()
+    };
+    assert!(!text(Format::Table, &profile, &by_total).contains(order));
     let options = Options {
         grey: true,
         ..Options::default()

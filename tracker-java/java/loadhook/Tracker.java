@@ -281,9 +281,8 @@ public class Tracker {
     }
 
     /**
-     * Called when a thread is about to end, or has ended. Its tree is merged
-     * into the tree of ended threads with the same name, and its counts are
-     * added to those of all ended threads.
+     * Called when a thread is about to end, or has ended. Its tree is merged into the tree of ended threads with the same
+     * name, and its counts are added to those of all ended threads.
      */
     public static void threadEnd(Thread thread) {
         Threads.end(thread);

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::columns::{Column, NARROWEST_NAME, fitted, partly_grey};
 use super::{not_instrumented, sampled};
 use crate::analysis::method_rows::Row;
-use crate::analysis::options::{Explain, Options};
+use crate::analysis::options::{Explain, Options, Sort};
 use crate::analysis::view::View;
 use crate::analysis::waiting_methods::mostly_waiting;
 use crate::format::bounds::{COUNTED, counted_only, mark};
@@ -69,6 +69,7 @@ pub(super) fn write(
     let counted_since = rows.iter().filter_map(|row| row.counted_since_ns).min();
     let first = [
         sampled::remark(&view, &rows),
+        order(&rows, options.sort),
         counted_since.map(counted_only),
     ];
     remarks(
@@ -84,6 +85,17 @@ pub(super) fn write(
         remedy(method)
     });
     write_sentences(remedy, options.width, out)
+}
+
+/// Returns the remark about the order by self time; `None` if each self time in the table is at most the one above it.
+fn order(rows: &[Row], sort: Sort) -> Option<String> {
+    let times: Vec<f64> = rows.iter().filter_map(Row::known_own).collect();
+    let unit = unit(rows, Row::known_own);
+    let rises = times
+        .windows(2)
+        .any(|pair| pair[0] < pair[1] && unit.number(pair[0]) != unit.number(pair[1]));
+    (sort == Sort::SelfTime && rises)
+        .then(|| "ordered by self time less two standard errors".to_owned())
 }
 
 /// Returns the remark about rows whose self times are mostly error. It names options that give
@@ -258,6 +270,12 @@ fn known(time: Option<f64>, text: &dyn Fn(f64) -> String) -> String {
     }
 }
 
+/// Returns the unit in which a column of times is shown.
+fn unit(rows: &[Row], time: fn(&Row) -> Option<f64>) -> Unit {
+    let largest = rows.iter().filter_map(time).fold(0.0, f64::max);
+    Unit::for_largest(largest, Quantity::Time)
+}
+
 /// Returns the column of a time and the column of its errors. A column without text is left out.
 fn times(
     rows: &[Row],
@@ -267,10 +285,7 @@ fn times(
     time: fn(&Row) -> Option<f64>,
     error: fn(&Row) -> f64,
 ) -> impl Iterator<Item = Column> {
-    let unit = Unit::for_largest(
-        rows.iter().filter_map(time).fold(0.0, f64::max),
-        Quantity::Time,
-    );
+    let unit = unit(rows, time);
     let number = |row: &Row| {
         let is_marked = row.is_estimated && !row.is_sampled;
         let estimated = if is_marked { "~" } else { "" };
