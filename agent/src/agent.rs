@@ -1,4 +1,4 @@
-//! The parts of the agent in this JVM.
+//! All parts of the agent, gathered in one structure.
 
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
@@ -27,15 +27,15 @@ use crate::snapshot::writer::ProfileWriter;
 use crate::threads::own::OwnThreads;
 use crate::tracker::client::TrackerClient;
 
-/// The parts of the agent. A part that needs others gets them as arguments. Only the handlers of
-/// the JVM's events use all parts.
+/// The parts of the agent. A part that needs other parts gets them as arguments. Only the handlers of the JVM's events
+/// use all parts.
 pub(crate) struct Agent {
     pub(crate) jvmti: Jvmti,
     pub(crate) instrumentation: Instrumentation,
     pub(crate) hidden_classes: HiddenClasses,
-    /// Samples of allocations, if the options ask for them and no other agent takes them.
+    /// Samples of allocations, if the options ask for them and no other agent samples allocations.
     pub(crate) samples: Option<Samples>,
-    /// Samples of running and waiting threads, if they are asked for.
+    /// Samples of running and waiting threads, if the options ask for them.
     pub(crate) sampler: Option<Sampler>,
     pub(crate) own_threads: OwnThreads,
     /// Set at `VMStart`, or when the agent is attached.
@@ -45,17 +45,17 @@ pub(crate) struct Agent {
     pub(crate) control: Control,
     pub(crate) pauses: Pauses,
     pub(crate) budget: BudgetLog,
-    /// Figures of the pauses in which an attached agent changed classes. Set when the agent has changed them.
+    /// Figures of the pauses in which an attached agent changed the loaded classes. Set after these changes.
     pub(crate) attached: OnceLock<AttachFigures>,
-    /// Pauses of the garbage collector, if they are asked for.
+    /// Pauses of the garbage collector, if the options ask for them.
     pub(crate) gc: Option<GcRecording>,
     /// Waits of threads for each other, if the options ask for them.
     pub(crate) monitors: Option<Monitors>,
-    /// The connection that gets the tables instead of a file, if HPROF's options have an address.
+    /// The connection to which HPROF's tables are sent, if HPROF's options give an address instead of a file.
     pub(crate) connection: Option<Connection>,
     pub(crate) writer: ProfileWriter,
     pub(crate) start_time: StartTime,
-    /// Set when a virtual thread has ended.
+    /// Set when the first virtual thread has ended.
     pub(crate) had_virtual_threads: AtomicBool,
 }
 
@@ -78,7 +78,7 @@ impl Agent {
         uses_keys && !self.hidden_classes.is_attached()
     }
 
-    /// The parts that a profile is assembled from; `None` before `VMStart`.
+    /// Returns the parts that a profile is assembled from; `None` before `VMStart`.
     pub(crate) fn sources(&self) -> Option<Sources<'_>> {
         Some(Sources {
             jvmti: self.jvmti,
@@ -101,7 +101,7 @@ impl Agent {
 }
 
 impl Agent {
-    /// Gives back what the JVM keeps for the agent. Called when the agent has left.
+    /// Gives back the references and environments that the JVM keeps for the agent. Called when the agent has left.
     pub(crate) fn release(&self, jni: Jni<'_>) {
         if let Some(sampler) = &self.sampler {
             sampler.release(self.jvmti, jni);

@@ -35,7 +35,7 @@ pub(crate) fn class_file_load(
     class
 }
 
-/// A class with the probes that count and time calls; `None` if it has none.
+/// Returns the bytes of a class with probes; `None` if the class gets no probes.
 fn instrumented(
     agent: &Agent,
     jni: Jni<'_>,
@@ -45,8 +45,8 @@ fn instrumented(
     bytes: &[u8],
 ) -> Option<VmBuffer> {
     let takes_orders = agent.options().settings.control;
-    // An order may change the choice of methods while the class is being loaded. So the class is noted first, and the
-    // choice is read after it: either the order waits for the class, or the class gets the new choice.
+    // An order may change the choice of methods while the class is being loaded. So the class is noted before the
+    // choice is read. Then either the order sees the noted class and waits for it, or the class gets the new choice.
     if !is_loaded && takes_orders {
         agent.instrumentation.note_under_way(loader, name, bytes);
     }
@@ -57,7 +57,7 @@ fn instrumented(
     let origin = agent.instrumentation.origin(jni, loader, name);
     agent.instrumentation.forget_unloaded(jni);
     let allocate = |len| agent.jvmti.allocate(len);
-    // Without orders, only an agent that leaves looks for classes, and only for those with probes.
+    // Without orders, only a leaving agent needs the noted classes, and only the classes with probes.
     if !is_loaded && !takes_orders && watch.wants(origin) {
         agent.instrumentation.note_under_way(loader, name, bytes);
     }

@@ -1,5 +1,6 @@
-//! Messages of the agent on standard error, or in the answer of an attached agent, one line each. A message that could
-//! be repeated without end is printed by [`once`], so that it does not fill the program's log.
+//! Messages of the agent, one line each. They go into the answer of an attached agent, if there is one, otherwise to
+//! standard error. A message that could be repeated without end is printed by [`once`], so that it does not fill the
+//! program's log.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -13,7 +14,7 @@ use crate::locks::lock;
 
 static PRINTED: Mutex<Option<HashSet<String>>> = Mutex::new(None);
 
-/// The maximum number of different messages that [`once`] prints; further ones are dropped.
+/// The maximum number of different messages that [`once`] prints. Further messages are dropped.
 const MOST: usize = 20;
 
 /// Prints a message unless it was printed before.
@@ -25,12 +26,12 @@ pub(crate) fn once(message: &str) {
     }
 }
 
-/// Forgets which messages were printed, for an agent that begins.
+/// Forgets which messages were printed. Called when a new agent begins.
 pub(crate) fn begin_anew() {
     *lock(&PRINTED) = None;
 }
 
-/// Prints a message. A message may have several lines; for example, the one about a wrong pattern has three.
+/// Prints a message. It may have several lines; for example, the message about a wrong pattern has three.
 pub(crate) fn line(message: &str) {
     if answer::write(&AnswerLine::Note(message.to_owned())) {
         return;

@@ -1,4 +1,5 @@
-//! The end of an agent's work, which the end of the JVM and a detach may begin at the same moment.
+//! Makes sure that an agent's work is ended only once. The end of the JVM and a detach may begin to end it at the same
+//! moment.
 
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -13,14 +14,14 @@ enum State {
     Ended,
 }
 
-/// Lets one thread end the work, and others wait for it.
+/// Lets one thread end the work. Other threads wait for that thread.
 #[derive(Default)]
 pub(crate) struct End {
     state: Mutex<State>,
     changed: Condvar,
 }
 
-/// Notes the end of the work when it is dropped, also after a panic.
+/// Notes the end of the work when this is dropped, also after a panic.
 struct Ends<'e>(&'e End);
 
 impl Drop for Ends<'_> {
@@ -31,8 +32,8 @@ impl Drop for Ends<'_> {
 }
 
 impl End {
-    /// Runs `finish`, unless another thread has begun to run it. In that case waits until that thread is done, at most
-    /// for `longest`.
+    /// Runs `finish`, unless another thread has begun to run it. In that case waits until that thread has finished, at
+    /// most for `longest`.
     pub(crate) fn once(&self, longest: Duration, finish: impl FnOnce()) {
         let mut state = lock(&self.state);
         if *state == State::Working {

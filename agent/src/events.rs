@@ -26,8 +26,8 @@ use crate::tracker::definition::{self, NotDefined};
 use crate::tracker::ticker;
 use crate::{diagnostics, tracker};
 
-/// The longest time for which the end of the JVM waits for a thread that already ends the agent's work. A debugger may
-/// have suspended that thread.
+/// The longest time for which the end of the JVM waits for another thread that is ending the agent's work. A debugger
+/// may have suspended that thread.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 pub(crate) const JVM_OBJECTS_NOT_COUNTED: &str =
@@ -41,7 +41,7 @@ thread_local! {
 /// The reason why an agent cannot begin.
 #[derive(Clone, Copy, Debug, Error)]
 pub(crate) enum NotBegun {
-    /// There is no tracker.
+    /// The tracker's classes could not be defined.
     #[error(transparent)]
     NotDefined(#[from] NotDefined),
     /// The tracker has refused its options.
@@ -51,8 +51,8 @@ pub(crate) enum NotBegun {
 
 /// Handles `VMStart`: defines the tracker's classes in `java.base`.
 ///
-/// The classes are needed even if no class is instrumented. They keep the heap reserve: without it, a program whose
-/// heap is full ends without `VMDeath`. Each profile also begins with their snapshot.
+/// The classes are needed even if no class is instrumented, for two reasons. They keep the heap reserve: without it, a
+/// program whose heap is full ends without `VMDeath`. And each profile is built from a snapshot that they make.
 pub(crate) fn vm_start(agent: &'static Agent, jni: Jni<'_>) {
     match definition::tracker(jni) {
         Ok(tracker) => drop(agent.tracker.set(tracker)),
@@ -62,8 +62,8 @@ pub(crate) fn vm_start(agent: &'static Agent, jni: Jni<'_>) {
 
 /// Handles `VMInit`. `current` is the calling thread.
 ///
-/// The class file hook is not enabled earlier, because an agent with an early hook makes the JVM give up its class data
-/// archive.
+/// The event `ClassFileLoadHook` is not enabled earlier, because with an early hook the JVM does not use its archive of
+/// classes (CDS).
 pub(crate) fn vm_init(agent: &'static Agent, jni: Jni<'_>, current: Local<'_>, leave: Leave) {
     let Some(tracker) = agent.tracker.get() else {
         return;
@@ -89,14 +89,15 @@ pub(crate) fn attach(
     if changes_classes && let Some(sampler) = &agent.sampler {
         sampler.note_loaded_classes(jni);
     }
-    // The thread of the JVM that attaches agents is listed like all others.
+    // `current` is null, because the list of threads already has this thread, in which the JVM attaches agents.
     let figures = begin(agent, jni, tracker, Local::NULL, Pace::running(), leave)?;
     let _ = agent.attached.set(figures);
     Ok(figures)
 }
 
 /// Configures the tracker, enables the events, instruments the classes loaded so far, and begins to sample. `current`
-/// is the calling thread if it is the main thread, else null. An order to the agent may call `leave`.
+/// is the calling thread if it is the main thread, otherwise null. The agent's own threads call `leave` when an order
+/// or the budget makes the agent leave.
 fn begin(
     agent: &'static Agent,
     jni: Jni<'_>,
@@ -105,8 +106,8 @@ fn begin(
     pace: Pace,
     leave: Leave,
 ) -> Result<AttachFigures, NotBegun> {
-    // The reserve is made before the events of allocations are enabled, because they would report it as an allocation
-    // of the program. If they are not enabled, the sampler's thread makes the reserve, but not before the heap is half
+    // The heap reserve is made before the events of allocations are enabled, because these events would report it as an
+    // allocation of the program. If they are not enabled, the sampler's thread makes the reserve, but not before the heap is half
     // full: clearing its memory takes milliseconds.
     let has_reserve = agent.sampler.is_none() || agent.samples.is_some();
     if has_reserve {
@@ -130,8 +131,8 @@ fn begin(
     ));
     agent.instrumentation.loaders.find(jni);
     if let Some(interval) = options.settings.snapshot_every {
-        // This thread is started before any class has probes: the constructor of
-        // the thread is not a call of the program.
+        // This thread is started before any class has probes, because the call of the thread's constructor is not a
+        // call of the program.
         start_snapshots(agent, jni, interval.duration());
     }
     if options.settings.hprof.is_some() {
@@ -145,7 +146,7 @@ fn begin(
     control::start(agent, jni, leave);
     let figures = begin_instrumenting(agent, jni, tracker, pace);
     if options.settings.hprof.is_some() {
-        // The event exists in all JVMs and needs no capability.
+        // This cannot fail: all JVMs have the event, and it needs no capability.
         let _ = agent.jvmti.notify(event::DATA_DUMP_REQUEST, true);
     }
     if let Some(monitors) = &agent.monitors {
@@ -154,7 +155,7 @@ fn begin(
     if let Some(gc) = &agent.gc {
         gc.begin(agent.jvmti);
     }
-    // Sampling begins after retransformation, which is not work of the program.
+    // Sampling begins after retransformation, because samples would show retransformation as work of the program.
     if let Some(sampler) = &agent.sampler {
         let keep = move |jni: Jni<'_>| {
             let is_due = !has_reserve && !tracker.reserve.can_wait(jni);
@@ -177,8 +178,8 @@ fn begin(
     Ok(figures)
 }
 
-/// Enables the events of threads and begins to sample them. The thread that does it calls `chore` ten times a second
-/// until it returns true. Returns whether that thread was started.
+/// Enables the events of threads, and starts the sampler's thread, which samples, and calls `chore` ten times a second
+/// until it returns true. Returns whether the sampler's thread was started.
 fn begin_sampling(
     agent: &'static Agent,
     sampler: &'static Sampler,
@@ -225,7 +226,7 @@ fn start_snapshots(agent: &'static Agent, jni: Jni<'_>, interval: Duration) {
     );
 }
 
-/// Starts the thread that writes a file of HPROF at each request.
+/// Starts the thread that writes a file with HPROF's tables at each request.
 fn start_requests(agent: &'static Agent, jni: Jni<'_>) {
     let write = move |jni: Jni<'_>| {
         let Some(sources) = agent.sources() else {
@@ -263,14 +264,15 @@ fn begin_instrumenting(
     {
         diagnostics::once(&format!("allocations are not sampled: {error}"));
     }
-    // Without the event, the JVM loads classes faster. An order that includes classes enables it.
+    // The event is left off if no class is selected, because the JVM loads classes faster without it. An order that
+    // includes classes enables it.
     let has_hook = agent.has_hook();
     let enabled = if has_hook {
         agent.jvmti.notify(event::CLASS_FILE_LOAD_HOOK, true)
     } else {
         Ok(())
     };
-    // An attached agent, and one whose hook is enabled later, knows nothing of the redefinitions before.
+    // An attached agent has missed earlier redefinitions, and so has an agent that enables the event later.
     if has_hook && enabled.is_ok() && !agent.hidden_classes.is_attached() {
         agent.instrumentation.redefinitions.begin_to_see_all();
     }
@@ -284,8 +286,8 @@ fn begin_instrumenting(
         return AttachFigures::default();
     }
     let selects_none = agent.instrumentation.hook.watch().filter.selects_none();
-    // If calls are only counted, the calls of a virtual thread count for its carrier, so its end does not matter. A JVM
-    // without this event has no virtual threads.
+    // If calls are only counted, the calls of a virtual thread are counted for its carrier, so the end of a virtual
+    // thread need not be seen. The error is ignored, because a JVM without this event has no virtual threads.
     if options.timing != Some(Timing::Sampled) || options.counts_allocations() {
         let _ = agent.jvmti.notify(event::VIRTUAL_THREAD_END, true);
     }
@@ -303,8 +305,8 @@ fn begin_instrumenting(
             &|| !agent.gate.is_ending(),
         )
     };
-    // Samples start after retransformation: for each frame, the agent asks only
-    // once whether its class is instrumented.
+    // Samples start after retransformation, because the agent looks up only once for each frame whether its class is
+    // instrumented.
     if let Some(samples) = &agent.samples
         && options.counts_allocations()
         && let Err(error) = begin(samples)
@@ -368,7 +370,8 @@ pub(crate) fn object_alloc(agent: &'static Agent, jni: Jni<'_>, event: Allocatio
     }
 }
 
-/// Handles `DataDumpRequest`, which the signal `SIGQUIT` causes: asks for a file of HPROF with the numbers so far.
+/// Handles `DataDumpRequest`, which the signal `SIGQUIT` causes: requests that a file with HPROF's tables up to now is
+/// written.
 pub(crate) fn data_dump_request(agent: &'static Agent) {
     agent.gate.request();
 }
@@ -392,7 +395,7 @@ pub(crate) fn garbage_collection_finish(agent: &'static Agent) {
     }
 }
 
-/// Handles `VMDeath`: writes the profile. Threads may still run.
+/// Handles `VMDeath`: writes the profile. Other threads may still run.
 pub(crate) fn vm_death(agent: &'static Agent, jni: Jni<'_>) {
     agent.control.close();
     agent.end.once(LONGEST_WAIT, || finish(agent, jni));
@@ -418,7 +421,7 @@ pub(crate) fn finish(agent: &'static Agent, jni: Jni<'_>) {
     }
 }
 
-/// Disables all events but the class file hook, when the agent leaves.
+/// Disables all events except `ClassFileLoadHook`. Called when the agent leaves.
 pub(crate) fn disable(agent: &Agent) {
     ticker::stop();
     if let Some(sampler) = &agent.sampler {
@@ -439,7 +442,7 @@ pub(crate) fn disable(agent: &Agent) {
     .into_iter()
     .chain(MONITOR_EVENTS)
     {
-        // A failure does no harm: the JVM refuses to disable an event that it does not know.
+        // Errors are ignored: a JVM refuses to disable an event that it does not know.
         let _ = agent.jvmti.notify(event, false);
     }
 }

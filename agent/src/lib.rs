@@ -1,8 +1,8 @@
 //! The JVM TI agent: instruments classes as they are loaded, and writes the profile when the JVM ends.
 //!
-//! [`jvm`] is the only code that touches the JVM's binary interface; everything else is safe.
-//! Nothing in the agent may stop or change the running program. If an error occurs, the class stays
-//! as it was, and the error is reported once.
+//! Only the module [`jvm`] uses the JVM's binary interface. All other code is safe Rust. The agent must never stop the
+//! program or change what it does. If an error occurs while a class is instrumented, the class stays as it was, and the
+//! error is reported once.
 
 mod agent;
 mod allocations;

@@ -1,4 +1,4 @@
-//! Reads the options, asks for capabilities and makes the parts of the agent.
+//! Reads the options, requests capabilities from the JVM, and makes the parts of the agent.
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -52,16 +52,18 @@ pub(crate) enum LoadError {
     /// The JVM lacks the capabilities to instrument classes.
     #[error("this JVM cannot retransform classes ({0})")]
     NoRetransformation(jvmti::Error),
-    /// The options ask for allocations only, and these cannot be sampled.
+    /// The options ask only for allocations, and allocations cannot be sampled.
     #[error("{0}")]
     NoSamples(NoSamples),
-    /// The options have one that only an attached agent takes.
+    /// The options contain an option for attached agents only.
     #[error(
         "duration= and answer= work only if the agent is attached to a running JVM; remove them"
     )]
     OnlyAttached,
     /// Another agent already watches this JVM.
-    #[error("this JVM is already watched by Loadhook")]
+    #[error(
+        "this JVM is already watched by Loadhook; wait until that agent has left, or detach it (loadhook ctl PID detach)"
+    )]
     Watched,
     /// The events that the agent needs cannot be enabled.
     #[error("{0}")]
@@ -69,8 +71,8 @@ pub(crate) enum LoadError {
 }
 
 impl LoadError {
-    /// Returns whether the options are wrong. Such an error stops the JVM before `main`. After any
-    /// other error the program runs without the agent.
+    /// Returns whether the error is a mistake in the options. Such an error stops the JVM before `main`. After any
+    /// other error, the program runs without the agent.
     pub(crate) fn is_of_user(&self) -> bool {
         matches!(
             self,
@@ -85,7 +87,7 @@ impl LoadError {
 /// The reason why allocations are not sampled.
 #[derive(Clone, Copy, Debug, Error)]
 pub(crate) enum NoSamples {
-    /// Another agent samples; a JVM allows only one.
+    /// Another agent samples allocations, and a JVM allows only one such agent.
     #[error(
         "allocations are not sampled: another agent already samples them, and a JVM allows only one ({0})"
     )]
@@ -113,7 +115,7 @@ pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, LoadError> {
     make(jvmti, settings)
 }
 
-/// Reads options. Prints help and ends the process if they ask for it.
+/// Reads options. If they contain `help`, prints the help and ends the process.
 pub(crate) fn parse(text: &str) -> Result<AgentOptions, OptionsError> {
     match with_environment(text).parse() {
         Err(OptionsError::Help) => print_help(HELP),
@@ -122,7 +124,7 @@ pub(crate) fn parse(text: &str) -> Result<AgentOptions, OptionsError> {
     }
 }
 
-/// Says before the program runs if the profile cannot be written.
+/// Warns, before the program runs, if the profile cannot be written.
 pub(crate) fn check_file(options: &Options) {
     if let Err(error) = file::check(&options.file) {
         diagnostics::line(&format!(
@@ -132,9 +134,8 @@ pub(crate) fn check_file(options: &Options) {
     }
 }
 
-/// Makes an agent that is attached to a running JVM. Without patterns the agent only takes samples, so that it changes
-/// no class that the user has not named. Its default budget is smaller, because somebody may need the program
-/// meanwhile.
+/// Makes an agent that is attached to a running JVM. Without patterns, the agent only takes samples, so that it changes
+/// no class that the user has not named. Its default budget is smaller, because the program may be in productive use.
 pub(crate) fn attached(jvmti: Jvmti, mut settings: AgentOptions) -> Result<Agent, LoadError> {
     let has_patterns =
         settings.include.len() + settings.include_files.len() + settings.exclude.len() > 0;
@@ -149,7 +150,7 @@ pub(crate) fn attached(jvmti: Jvmti, mut settings: AgentOptions) -> Result<Agent
 }
 
 fn make(jvmti: Jvmti, settings: AgentOptions) -> Result<Agent, LoadError> {
-    // The files of patterns are read only now, so `help` is printed even if one of them is missing.
+    // The files of patterns are read only now. So `help` works even if such a file is missing.
     let options = Options::resolve(settings, std::process::id())?;
     if options.settings.context_drops_times() && !options.settings.quiet {
         diagnostics::line(
@@ -200,7 +201,7 @@ fn make(jvmti: Jvmti, settings: AgentOptions) -> Result<Agent, LoadError> {
     })
 }
 
-/// The text of the options. If they are HPROF's, those in the environment are appended.
+/// Returns the text of the options. If they are HPROF's options, the options in the environment variable are appended.
 fn with_environment(text: &str) -> Cow<'_, str> {
     match std::env::var(HPROF_VARIABLE) {
         Ok(more) if text.starts_with(HPROF_PREFIX) => format!("{text},{more}").into(),
@@ -217,23 +218,22 @@ fn add_capabilities(jvmti: Jvmti, options: &Options) -> Result<(), LoadError> {
             capability::CAN_RETRANSFORM_ANY_CLASS,
         ])
         .map_err(LoadError::NoRetransformation)?;
-        // Without this capability hidden classes are not instrumented; a note
-        // names them.
+        // If this fails, hidden classes are not instrumented, and a note names them.
         let _ = add(&[capability::CAN_GENERATE_NATIVE_METHOD_BIND_EVENTS]);
     }
     if options.settings.clock == Clock::Cpu {
         add(&[capability::CAN_GET_CURRENT_THREAD_CPU_TIME]).map_err(LoadError::NoCpuClock)?;
     }
     if options.settings.samples() {
-        // Without these capabilities methods have no files and lines.
+        // If this fails, methods have no file names and lines.
         let _ = add(&[
             capability::CAN_GET_SOURCE_FILE_NAME,
             capability::CAN_GET_LINE_NUMBERS,
         ]);
     }
-    // Without this capability the profile does not say which threads only waited.
+    // If this fails, the profile does not show which threads only waited.
     let _ = add(&[capability::CAN_GET_THREAD_CPU_TIME]);
-    // This capability exists from JDK 21 on. Older JVMs have no virtual threads.
+    // This fails before JDK 21, where there are no virtual threads.
     let _ = add(&[capability::CAN_SUPPORT_VIRTUAL_THREADS]);
     Ok(())
 }
@@ -253,8 +253,8 @@ fn sampler_settings(settings: &AgentOptions) -> SamplerSettings {
     }
 }
 
-/// The samples of allocations that the options ask for. `None` if they ask for none, or if no samples can be taken and
-/// the profile shows something else.
+/// Prepares the samples of allocations that the options ask for. Returns `None` if the options ask for none, or if no
+/// samples can be taken but the profile has other contents.
 fn samples(jvmti: Jvmti, options: &Options) -> Result<Option<Samples>, LoadError> {
     let Some(mode) = options.settings.alloc else {
         return Ok(None);
@@ -275,7 +275,7 @@ fn samples(jvmti: Jvmti, options: &Options) -> Result<Option<Samples>, LoadError
     Ok(None)
 }
 
-/// The record of pauses of the garbage collector, if it is asked for.
+/// Prepares the record of the garbage collector's pauses, if the options ask for it.
 fn gc(jvmti: Jvmti, options: &Options) -> Option<GcRecording> {
     if !options.settings.gc {
         return None;
@@ -290,7 +290,7 @@ fn gc(jvmti: Jvmti, options: &Options) -> Option<GcRecording> {
     Some(GcRecording::default())
 }
 
-/// The waits of threads for each other, if the options ask for them.
+/// Prepares the record of waits of threads for each other, if the options ask for it.
 fn monitors(jvmti: Jvmti, options: &Options) -> Option<Monitors> {
     let settings = &options.settings;
     let hprof = settings.hprof.as_ref().filter(|hprof| hprof.monitors);
@@ -307,7 +307,7 @@ fn monitors(jvmti: Jvmti, options: &Options) -> Option<Monitors> {
         capability::CAN_GENERATE_MONITOR_EVENTS,
         capability::CAN_GET_MONITOR_INFO,
     ]);
-    // For MONITOR DUMP. An attached agent does not get them.
+    // These capabilities are for `MONITOR DUMP`. The JVM does not give them to an attached agent.
     let added = added.and_then(|()| match purpose {
         Purpose::Hprof { .. } => add(&[
             capability::CAN_GET_OWNED_MONITOR_INFO,
@@ -315,9 +315,9 @@ fn monitors(jvmti: Jvmti, options: &Options) -> Option<Monitors> {
         ]),
         Purpose::Profile => Ok(()),
     });
-    // Without this capability waits for locks of java.util.concurrent are not seen.
+    // If this fails, waits for locks of `java.util.concurrent` are not seen.
     let _ = add(&[capability::CAN_RETRANSFORM_CLASSES]);
-    // Without these capabilities frames have no files and lines.
+    // If this fails, frames have no file names and lines.
     let _ = add(&[
         capability::CAN_GET_SOURCE_FILE_NAME,
         capability::CAN_GET_LINE_NUMBERS,
@@ -327,7 +327,7 @@ fn monitors(jvmti: Jvmti, options: &Options) -> Option<Monitors> {
         Ok(()) => Some(monitors),
         Err(error) => {
             diagnostics::line(&format!(
-                "{}: this JVM does not tell about monitors ({error}); another agent may have asked for them",
+                "{}: this JVM does not report waits for monitors ({error}); perhaps another agent of this JVM already gets them",
                 monitors.option()
             ));
             None
@@ -335,8 +335,8 @@ fn monitors(jvmti: Jvmti, options: &Options) -> Option<Monitors> {
     }
 }
 
-/// Prints the options and ends the process, as the JDK's own agents do. If the agent refused to load instead, the JVM
-/// would add that its initialization failed.
+/// Prints the help text and ends the process, as the JDK's own agents do. If the agent refused to load instead, the JVM
+/// would add a message that the initialization has failed.
 fn print_help(text: &str) -> ! {
     // A closed standard output does not change the exit code.
     let _ = std::io::stdout().lock().write_all(text.as_bytes());

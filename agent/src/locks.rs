@@ -1,10 +1,9 @@
 //! Locks that stay usable after a panic.
 //!
-//! A thread that panics while it holds a lock poisons it. The agent continues with the value as it
-//! is. So if a change under one lock has several steps, they are ordered so that the value is
-//! usable after each. After a panic in between, at worst a count lacks one event, or one object is
-//! not followed. A change that a later locking must undo, such as the count of readers in
-//! `weak_values`, is undone by a guard's `drop`.
+//! A thread that panics while it holds a lock poisons the lock. The agent continues with the value as it is. So if a
+//! change under a lock has several steps, the value must be usable after each step. At worst, a panic between two steps
+//! makes a count lack one event, or leaves one object unfollowed. A change that must be undone later, such as the count
+//! of readers in `weak_values`, is undone by the `drop` of a guard.
 
 use std::sync::{
     Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,

@@ -1,4 +1,4 @@
-//! Handlers of the JVM's events of monitors, and of the probes of methods that park.
+//! Handles the JVM's events about monitors, and the calls of the probes in methods that park.
 
 use std::time::Duration;
 
@@ -18,19 +18,19 @@ pub(crate) const MONITOR_EVENTS: [i32; 4] = [
     event::MONITOR_CONTENDED_ENTERED,
 ];
 
-/// Enables the events, and puts the probes in.
+/// Enables the events of monitors, and inserts the probes into methods that park.
 pub(crate) fn begin(agent: &'static Agent, monitors: &Monitors, jni: Jni<'_>) {
     let option = monitors.option();
     if !monitors.begin(jni) {
         diagnostics::once(&format!(
-            "{option}: the fields of threads are not found; report this"
+            "{option}: waits are not recorded, because fields of java.lang.Thread are missing; report this"
         ));
         return;
     }
     for event in MONITOR_EVENTS {
         if let Err(error) = agent.jvmti.notify(event, true) {
             diagnostics::once(&format!(
-                "{option}: the JVM does not report monitors ({error})"
+                "{option}: waits are not recorded, because the JVM does not report monitors ({error})"
             ));
         }
     }
@@ -48,15 +48,16 @@ fn parks_are_not_seen(option: &str) {
     ));
 }
 
-/// Takes the probes of methods that park out when a pause has begun, and puts them in again when it has ended.
+/// Removes the probes from methods that park when a pause has begun, and inserts them again when it has ended.
 pub(crate) fn pause_changes(agent: &'static Agent, jni: Jni<'_>) {
     let Some(monitors) = &agent.monitors else {
         return;
     };
-    // The choice of methods is empty in a pause, but the hook is needed afterwards.
+    // The choice of methods is empty in a pause. But the hook must stay enabled, because it is needed after the pause.
     let keeps_hook = agent.options().rewrites() || agent.has_hook();
     let mut is_done = false;
-    // The gate is released, because the end of the JVM waits for it, and transformers of other agents may run long.
+    // The gate is released meanwhile, because the end of the JVM waits for it, and transformers of other agents may run
+    // long.
     agent.gate.release_during(|| {
         is_done = monitors.change_parks(agent.jvmti, jni, keeps_hook);
     });
@@ -65,19 +66,20 @@ pub(crate) fn pause_changes(agent: &'static Agent, jni: Jni<'_>) {
     }
 }
 
-/// Returns whether `LockSupport` is to have probes now.
+/// Returns whether `LockSupport` should have probes at this moment.
 pub(crate) fn probes_parks(agent: &Agent) -> bool {
     watching(agent).is_some_and(Monitors::probes_parks)
 }
 
-/// The record of waits; `None` in a pause. The ends of waits are noted in pauses too, so that no wait stays under way.
+/// Returns the record of waits, in which the beginning of a wait is noted; `None` in a pause. (The end of a wait is
+/// noted even in a pause, so that no wait stays open.)
 fn watching(agent: &Agent) -> Option<&Monitors> {
     let monitors = agent.monitors.as_ref();
     monitors.filter(|_| !agent.pauses.is_paused())
 }
 
-/// Has the probes call the agent from now on. While an agent is being attached they cannot, so a thread tries again
-/// until they can.
+/// Links the probes, so that they call the agent from now on. This can fail while an agent is being attached, so a
+/// thread repeats it until it succeeds.
 fn link(agent: &'static Agent, tracker: &'static TrackerClient, jni: Jni<'_>) {
     const PAUSE: Duration = Duration::from_millis(5);
     if tracker.link_parks(jni) {
@@ -133,7 +135,7 @@ pub(crate) fn contended_entered(agent: &'static Agent, jni: Jni<'_>, thread: Loc
     }
 }
 
-/// Handles the entry of a method that parks. `blocker` is its argument, or null.
+/// Handles the entry of a method that parks. `blocker` is the argument of this method, or null.
 pub(crate) fn parks(agent: &'static Agent, jni: Jni<'_>, thread: Local<'_>, blocker: Local<'_>) {
     if let Some(monitors) = watching(agent) {
         monitors.parks(&agent.instrumentation, jni, thread, blocker);

@@ -1,4 +1,4 @@
-//! The agent's options in this process, with the files and patterns that they name.
+//! The agent's options, resolved in this process: with the content of pattern files, and with the final names of files.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -18,31 +18,31 @@ pub(crate) enum IncludeFileError {
         /// The error of the system.
         error: io::Error,
     },
-    /// The file holds no pattern, or one that cannot be read.
+    /// The file has no pattern, or has a pattern with an error.
     #[error(transparent)]
     Patterns(#[from] PatternFileError),
 }
 
-/// The agent's options, and what follows from them in this process.
+/// The agent's options, and values that are derived from them in this process.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
     /// The options as the user gave them.
     pub(crate) settings: AgentOptions,
-    /// Chooses the methods to instrument, files of patterns included. An order may change the choice later.
+    /// Chooses the methods to instrument, by the options and by files of patterns. An order may change the choice
+    /// later.
     pub(crate) filter: Filter,
     /// The way in which calls are timed; `None` if they are not recorded.
     pub(crate) timing: Option<Timing>,
-    /// Name of the profile.
+    /// Name of the profile's file.
     pub(crate) file: PathBuf,
-    /// The manifest: the profile's name is appended to it.
+    /// The manifest: a file to which the profile's name is appended.
     pub(crate) manifest: Option<PathBuf>,
 }
 
 impl Options {
-    /// Resolves the options in the process of this number.
+    /// Resolves the options in the process with this id.
     ///
-    /// # Errors
-    /// When a file of patterns cannot be read.
+    /// # Errors Fails if a file of patterns cannot be read.
     pub(crate) fn resolve(
         settings: AgentOptions,
         process: u32,
@@ -73,12 +73,12 @@ impl Options {
         self.settings.counts_allocations()
     }
 
-    /// Returns whether classes are instrumented, or may be by an order.
+    /// Returns whether classes are instrumented, or an order may make the agent instrument classes.
     pub(crate) fn rewrites(&self) -> bool {
         self.settings.instruments()
     }
 
-    /// Returns whether the probes that time calls in other modes only count them.
+    /// Returns whether the probes only count calls, because their times come from samples.
     pub(crate) fn only_counts(&self) -> bool {
         self.rewrites() && self.timing == Some(Timing::Sampled)
     }
@@ -87,7 +87,7 @@ impl Options {
 /// The maximum size of a file of patterns, in bytes.
 const MOST: u64 = 64 << 20;
 
-/// Reads a file of patterns, up to the maximum size: a device or pipe may be endless.
+/// Reads a file of patterns. Fails beyond the maximum size, because a device or pipe may be endless.
 fn text_of(file: &str) -> io::Result<String> {
     let mut text = String::new();
     let read = File::open(file)?.take(MOST + 1).read_to_string(&mut text);
@@ -99,8 +99,8 @@ fn text_of(file: &str) -> io::Result<String> {
     read.map(|_| text)
 }
 
-/// The file to write. If the options of HPROF forbid overwriting and the file exists, the name gets the process id, as
-/// with HPROF.
+/// Returns the name of the file to write. If HPROF's options forbid overwriting and the file exists, appends the
+/// process id to the name, as HPROF does.
 fn file_of(settings: &AgentOptions, process: u32) -> PathBuf {
     let Some(hprof) = &settings.hprof else {
         return PathBuf::from(with_process_id(&settings.file, process));
@@ -112,8 +112,8 @@ fn file_of(settings: &AgentOptions, process: u32) -> PathBuf {
     PathBuf::from(hprof.marked(&hprof.file, process))
 }
 
-/// Replaces `%p` in a file's name by the process id, but not in the names of folders: if the path
-/// was made absolute, the user did not write those.
+/// Replaces `%p` in a file's name by the process id. In the names of folders, `%p` stays: if the path was made
+/// absolute, these names are not from the user.
 fn with_process_id(file: &str, process: u32) -> String {
     let (folders, name) = file.split_at(file.rfind('/').map_or(0, |slash| slash + 1));
     format!("{folders}{}", name.replace("%p", &process.to_string()))

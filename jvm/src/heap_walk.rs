@@ -26,7 +26,7 @@ pub struct Variable {
 /// The kind of a reference: `jvmtiHeapReferenceKind` with the details that JVM TI gives.
 #[derive(Clone, Copy, Debug)]
 pub enum Source {
-    /// The class of an object, the superclass of a class, or an interface of it.
+    /// The class of an object, or the superclass or an interface of a class.
     Class,
     /// An instance field.
     Field(Int),
@@ -76,8 +76,8 @@ pub trait Visitor {
         true
     }
 
-    /// A reference to an object of `size` bytes, from another object or, if `from` is `None`, from a root. `length` is
-    /// the number of elements if the object is an array.
+    /// Receives a reference to an object of `size` bytes, from another object or, if `from` is `None`, from a root.
+    /// `length` is the number of elements if the object is an array.
     fn reference(
         &mut self,
         source: Source,
@@ -87,8 +87,8 @@ pub trait Visitor {
         length: Option<u32>,
     ) -> bool;
 
-    /// Receives a field of a primitive type, and the bits of its value. The field belongs to an
-    /// object, or is a static field of a class. `of` is the descriptor of the field.
+    /// Receives a field of a primitive type and the bits of its value. `from` is the object that has the field, or the
+    /// class of a static field. `of` is the descriptor of the field.
     fn primitive_field(&mut self, of: u8, index: Int, from: Tagged<'_>, bits: u64) -> bool;
 
     /// Receives an array of a primitive type and its elements in the byte order of the machine.
@@ -108,8 +108,8 @@ struct Walk<'v, V> {
 #[derive(Clone, Copy, Debug)]
 pub struct Panicked;
 
-/// The size of a value in a heap dump, in bytes, by the first byte of its descriptor. A reference takes 8 bytes, since
-/// identifiers are tags.
+/// Returns the size in bytes that a value takes in a heap dump, by the first byte of the value's descriptor. A
+/// reference takes 8 bytes, because the dump identifies objects by their tags.
 pub fn size_of(descriptor: u8) -> usize {
     match descriptor {
         b'Z' | b'B' => 1,
@@ -120,7 +120,7 @@ pub fn size_of(descriptor: u8) -> usize {
 }
 
 impl Jvmti {
-    /// The tag of an object in this environment; 0 if it has none.
+    /// Returns the tag of an object in this environment; 0 if it has none.
     pub fn tag(self, object: Local<'_>) -> Result<Long> {
         type F = unsafe extern "system" fn(Env, Object, *mut Long) -> JvmtiError;
         let mut tag: Long = 0;
@@ -129,7 +129,7 @@ impl Jvmti {
         Ok(tag)
     }
 
-    /// The number of objects in the heap.
+    /// Returns the number of objects in the heap.
     pub fn count_objects(self) -> Result<u64> {
         let mut objects: u64 = 0;
         // SAFETY: `count_object` expects a pointer to a `u64`, as `objects` is.
@@ -137,9 +137,8 @@ impl Jvmti {
         Ok(objects)
     }
 
-    /// Gives each object without a tag a tag that `next` makes. Returns these objects, each with
-    /// its new tag, the tag of its class, its size, and its length if it is an array. `next` must
-    /// not call the JVM, because the JVM is stopped meanwhile.
+    /// Gives a tag, made by `next`, to each object that has none. Returns for each of these objects its new tag, the
+    /// tag of its class and its size. `next` must not call the JVM, because the JVM is stopped meanwhile.
     pub fn tag_untagged(self, next: fn() -> Long) -> Result<Vec<NewlyTagged>> {
         let mut tagging = Tagging {
             next,
@@ -150,7 +149,7 @@ impl Jvmti {
         Ok(tagging.tagged)
     }
 
-    /// Shows `callback` all objects but those that `filter` excludes.
+    /// Calls `callback` with each object that `filter` does not exclude.
     ///
     /// # Safety
     /// `data` must point to a value of the type that `callback` expects.
@@ -182,7 +181,7 @@ impl Jvmti {
         })
     }
 
-    /// Shows a visitor everything that is reachable from the roots. The JVM is stopped meanwhile.
+    /// Shows a visitor all references and values that are reachable from the roots. The JVM is stopped meanwhile.
     pub fn follow_references<V: Visitor>(
         self,
         visitor: &mut V,
@@ -199,8 +198,9 @@ impl Jvmti {
         self.follow(object, VISIT_NO_OBJECTS, visitor)
     }
 
-    /// Follows references from an object, or from the roots if it is null. `next` says whether from the objects that are
-    /// reached, too.
+    /// Shows a visitor the references of an object, or those of the roots if the object is null. `next` is the answer
+    /// of the callbacks: with [`VISIT_OBJECTS`], the walk goes on from each object that it reaches, with
+    /// [`VISIT_NO_OBJECTS`] it does not.
     fn follow<V: Visitor>(
         self,
         object: Local<'_>,
@@ -254,7 +254,8 @@ impl Jvmti {
     }
 }
 
-/// The answer that lets a walk go on, but not from the object that it has reached.
+/// The callback's answer with which a walk continues, but does not follow the references of the object that it has
+/// reached.
 const VISIT_NO_OBJECTS: Int = 0;
 
 /// `jvmtiHeapIterationCallback`: tag of the class, size, tag, length, and the data that the caller passed.
@@ -283,7 +284,7 @@ unsafe extern "system" fn tag_object(
     _length: Int,
     tagging: *mut c_void,
 ) -> Int {
-    // SAFETY: `tagging` points to that of [`Jvmti::tag_untagged`], and `tag` is the JVM's cell for the tag.
+    // SAFETY: `tagging` points to the `Tagging` of [`Jvmti::tag_untagged`], and `tag` is the JVM's cell for the tag.
     unsafe {
         let tagging = &mut *tagging.cast::<Tagging>();
         let new = (tagging.next)();
@@ -324,7 +325,7 @@ unsafe fn on_visit<V: Visitor>(walk: *mut c_void, body: impl FnOnce(&mut V) -> b
     }
 }
 
-/// The cell of a tag that the JVM shows.
+/// Returns the cell of a tag to which the JVM passes a pointer; `None` for a null pointer.
 ///
 /// # Safety
 /// `tag` must be null or the pointer that the JVM passed to the callback under way.
@@ -403,8 +404,8 @@ unsafe extern "system" fn primitive_field<V: Visitor>(
     of: c_int,
     walk: *mut c_void,
 ) -> Int {
-    // SAFETY: the JVM passes a field's info and its object's tag; a value is 8
-    // bytes, of which the type says how many count.
+    // SAFETY: the JVM passes the info of a field, and the tag of the object or class that has it. A value takes 8
+    // bytes; its type says how many of them are used.
     let (index, tag, bits) = unsafe { ((*info).index, cell(tag), value.j.cast_unsigned()) };
     let Some(tag) = tag else {
         return VISIT_OBJECTS;

@@ -61,7 +61,7 @@ impl<'e> Jni<'e> {
         }
     }
 
-    /// The function at `place`, as the type `F`.
+    /// Returns the function at `place`, as the type `F`.
     ///
     /// # Safety
     /// `F` must be the type of that function in `JNINativeInterface_`.
@@ -92,7 +92,7 @@ impl<'e> Jni<'e> {
         }
     }
 
-    /// Clears the pending exception and returns its kind, if there is one.
+    /// Clears the pending exception, if there is one, and returns the error that stands for it.
     fn caught(self) -> Option<JniError> {
         type Occurred = unsafe extern "system" fn(Env) -> Object;
         type Clear = unsafe extern "system" fn(Env);
@@ -123,7 +123,7 @@ impl<'e> Jni<'e> {
         Ok(())
     }
 
-    /// The value, or the error of a pending exception.
+    /// Returns `value`, or an error if an exception is pending. Clears the exception.
     pub fn unless_thrown<T>(self, value: T) -> Result<T, JniError> {
         match self.caught() {
             Some(error) => Err(error),
@@ -131,7 +131,8 @@ impl<'e> Jni<'e> {
         }
     }
 
-    /// The reference that a call returned, which must not be null.
+    /// Returns the reference that a call of JNI returned, or an error if the reference is null or an exception is
+    /// pending.
     pub fn local(self, object: Object) -> Result<Local<'e>, JniError> {
         let object = self.unless_thrown(object)?;
         if object.is_null() {
@@ -167,7 +168,7 @@ impl<'e> Jni<'e> {
         self.local(unsafe { self.function::<F>(jni::FIND_CLASS)(self.env, name.as_ptr()) })
     }
 
-    /// A new global reference to an object.
+    /// Returns a new global reference to an object.
     pub fn global(self, object: impl Reference) -> Result<Global, JniError> {
         type F = unsafe extern "system" fn(Env, Object) -> Object;
         // SAFETY: the reference is valid on this thread.
@@ -176,7 +177,7 @@ impl<'e> Jni<'e> {
             .map(|global| Global::new(global.object()))
     }
 
-    /// A new weak global reference to an object.
+    /// Returns a new weak global reference to an object.
     pub fn weak(self, object: impl Reference) -> Result<Weak, JniError> {
         type F = unsafe extern "system" fn(Env, Object) -> Object;
         // SAFETY: the reference is valid on this thread.
@@ -215,8 +216,8 @@ impl<'e> Jni<'e> {
         unsafe { self.function::<F>(jni::IS_SAME_OBJECT)(self.env, a.object(), b.object()) != 0 }
     }
 
-    /// Runs `body` in a frame of its own and frees the local references that it made. `None` if the JVM has no memory
-    /// for the frame.
+    /// Runs `body` in a new frame of local references, and frees the references that `body` made. Returns `None` if the
+    /// JVM has no memory for the frame.
     ///
     /// `body` gets an environment whose references belong to the frame. It must not make references by another
     /// environment.
@@ -249,7 +250,7 @@ impl<'e> Jni<'e> {
         }
     }
 
-    /// An instance field of a class that the JVM never unloads.
+    /// Finds an instance field of a class that the JVM never unloads.
     pub fn field(
         self,
         class: impl Reference,
@@ -273,7 +274,7 @@ impl<'e> Jni<'e> {
         Ok(Field(field))
     }
 
-    /// The value of a field of type `String`; `None` for null.
+    /// Returns the value of a field of type `String`; `None` for null.
     pub fn string_field(
         self,
         object: impl Reference,
@@ -283,7 +284,7 @@ impl<'e> Jni<'e> {
         (!string.is_null()).then(|| self.text(string)).transpose()
     }
 
-    /// The value of a field of a reference type. It may be null.
+    /// Returns the value of a field of a reference type. The value may be null.
     pub fn object_field(self, object: impl Reference, field: Field) -> Result<Local<'e>, JniError> {
         type F = unsafe extern "system" fn(Env, Object, FieldId) -> Object;
         // SAFETY: callers pass an object of the class they looked the field up
@@ -294,7 +295,7 @@ impl<'e> Jni<'e> {
         self.unless_thrown(Local::new(held))
     }
 
-    /// The value of a field of type `long`.
+    /// Returns the value of a field of type `long`.
     pub fn long_field(self, object: impl Reference, field: Field) -> Result<Long, JniError> {
         type F = unsafe extern "system" fn(Env, Object, FieldId) -> Long;
         // SAFETY: as in `string_field`, and a field of `long`.
@@ -312,14 +313,14 @@ impl<'e> Jni<'e> {
         }
     }
 
-    /// The class of an object.
+    /// Returns the class of an object.
     pub fn class_of(self, object: impl Reference) -> Result<Local<'e>, JniError> {
         type F = unsafe extern "system" fn(Env, Object) -> Object;
         // SAFETY: the object is not null.
         self.local(unsafe { self.function::<F>(jni::GET_OBJECT_CLASS)(self.env, object.object()) })
     }
 
-    /// The superclass of a class; null for `java.lang.Object` and for interfaces.
+    /// Returns the superclass of a class; null for `java.lang.Object` and for interfaces.
     pub fn superclass(self, class: impl Reference) -> Local<'e> {
         type F = unsafe extern "system" fn(Env, Object) -> Object;
         // SAFETY: the reference is a class's.
@@ -340,7 +341,7 @@ impl<'e> Jni<'e> {
         self.local(unsafe { self.function::<F>(jni::NEW_STRING_UTF)(self.env, text.as_ptr()) })
     }
 
-    /// The text of a string.
+    /// Returns the text of a string.
     pub fn text(self, string: impl Reference) -> Result<String, JniError> {
         type Get = unsafe extern "system" fn(Env, Object, *mut Boolean) -> *const c_char;
         type Release = unsafe extern "system" fn(Env, Object, *const c_char);
@@ -375,7 +376,7 @@ impl<'e> Jni<'e> {
     pub fn read_longs(self, array: impl Reference, into: &mut [Long]) -> Result<(), JniError> {
         type F = unsafe extern "system" fn(Env, Object, Int, Int, *mut Long);
         let len = Int::try_from(into.len()).map_err(|_| JniError::Refused)?;
-        // SAFETY: `into` has room for `len` elements; the JVM checks the array's.
+        // SAFETY: `into` has room for `len` elements; the JVM checks that the array has as many.
         unsafe {
             self.function::<F>(jni::GET_LONG_ARRAY_REGION)(
                 self.env,
@@ -388,7 +389,7 @@ impl<'e> Jni<'e> {
         self.unless_thrown(())
     }
 
-    /// A local reference to the object of a weak one; null if the object is gone.
+    /// Returns a local reference to the object of a weak one; null if the object is gone.
     pub fn strong(self, weak: Weak) -> Local<'e> {
         type F = unsafe extern "system" fn(Env, Object) -> Object;
         // SAFETY: the weak reference was not deleted.

@@ -7,7 +7,7 @@ use crate::jvmti::MethodKey;
 use crate::reference::{Global, Local, Reference};
 use crate::sys::{Boolean, Int, Long, MethodId, Object, Value, jni};
 
-/// A method of a class that is never unloaded.
+/// A static method of a class that is never unloaded.
 #[derive(Clone, Copy)]
 pub struct StaticMethod {
     class: Global,
@@ -44,7 +44,7 @@ impl Argument<'_> {
 }
 
 impl<'e> Jni<'e> {
-    /// A static method of `class`, to which it keeps a global reference.
+    /// Finds a static method of `class`. Makes a global reference to `class`, which the result keeps.
     pub fn static_method(
         self,
         class: impl Reference,
@@ -77,7 +77,7 @@ impl<'e> Jni<'e> {
     ) -> Result<(), JniError> {
         type F = unsafe extern "system" fn(Env, Object, MethodId, *const Value);
         let values: Vec<Value> = arguments.iter().map(|a| a.value()).collect();
-        // SAFETY: callers pass what the descriptor they looked up says.
+        // SAFETY: callers pass arguments of the types in the descriptor with which they looked the method up.
         unsafe {
             self.function::<F>(jni::CALL_STATIC_VOID_METHOD_A)(
                 self.env,
@@ -169,7 +169,7 @@ impl<'e> Jni<'e> {
         self.unless_thrown(Local::new(result))
     }
 
-    /// Makes an object of `class` with the constructor of this descriptor.
+    /// Makes an object of `class` with the constructor that has this descriptor.
     pub fn new_object(
         self,
         class: impl Reference,
@@ -180,8 +180,7 @@ impl<'e> Jni<'e> {
             unsafe extern "system" fn(Env, Object, *const c_char, *const c_char) -> MethodId;
         type New = unsafe extern "system" fn(Env, Object, MethodId, *const Value) -> Object;
         let values: Vec<Value> = arguments.iter().map(|a| a.value()).collect();
-        // SAFETY: the strings end in a zero byte, and callers pass what the
-        // descriptor says.
+        // SAFETY: the strings end in a zero byte, and callers pass arguments of the types in the descriptor.
         let object = unsafe {
             let constructor = self.function::<GetMethod>(jni::GET_METHOD_ID)(
                 self.env,
@@ -203,7 +202,7 @@ impl<'e> Jni<'e> {
         self.local(object)
     }
 
-    /// Calls a method of an object that returns nothing.
+    /// Calls a method that returns nothing on an object.
     pub fn call_void_method(
         self,
         object: impl Reference,
@@ -215,7 +214,8 @@ impl<'e> Jni<'e> {
         let class = self.class_of(object)?;
         let method = self.method_key(class, name, descriptor, false)?;
         let values: Vec<Value> = arguments.iter().map(|a| a.value()).collect();
-        // SAFETY: the method was found in the object's class, and callers pass what the descriptor says.
+        // SAFETY: the method was found in the object's class, and callers pass arguments of the types in the
+        // descriptor.
         unsafe {
             self.function::<F>(jni::CALL_VOID_METHOD_A)(
                 self.env,
@@ -227,7 +227,7 @@ impl<'e> Jni<'e> {
         self.unless_thrown(())
     }
 
-    /// Calls a method of an object that takes no arguments and returns a `long`.
+    /// Calls a method on an object. The method takes no arguments and returns a `long`.
     pub fn call_long_method(self, object: impl Reference, name: &CStr) -> Result<Long, JniError> {
         type F = unsafe extern "system" fn(Env, Object, MethodId, *const Value) -> Long;
         let class = self.class_of(object)?;
@@ -244,7 +244,7 @@ impl<'e> Jni<'e> {
         self.unless_thrown(result)
     }
 
-    /// Calls a static method of a class that takes no arguments and returns an object.
+    /// Calls a static method of a class. The method takes no arguments and returns an object.
     pub fn call_static_object(
         self,
         class: impl Reference,

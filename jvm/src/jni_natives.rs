@@ -8,7 +8,7 @@ use crate::reference::{Local, Reference};
 use crate::sys::{Int, MethodId, NativeMethod, Object, jni};
 
 impl<'e> Jni<'e> {
-    /// The id of a method of a class.
+    /// Returns the id of a method of a class.
     pub fn method_key(
         self,
         class: Local<'_>,
@@ -48,14 +48,14 @@ impl<'e> Jni<'e> {
         }
     }
 
-    /// The length of an array.
+    /// Returns the length of an array.
     pub fn array_length(self, array: Local<'_>) -> Int {
         type F = unsafe extern "system" fn(Env, Object) -> Int;
         // SAFETY: callers pass an array, which is not null.
         unsafe { self.function::<F>(jni::GET_ARRAY_LENGTH)(self.env, array.object()) }
     }
 
-    /// Copies elements of a `byte[]` from `offset` on: `len` of them, or all.
+    /// Copies elements of a `byte[]` from `offset` on: `len` elements, or all if `len` is `None`.
     pub fn read_bytes(
         self,
         array: Local<'_>,
@@ -84,7 +84,7 @@ impl<'e> Jni<'e> {
         self.unless_thrown(bytes)
     }
 
-    /// Makes a `byte[]` of these bytes; the array and its length.
+    /// Makes a `byte[]` of these bytes. Returns the array and its length.
     pub fn new_byte_array(self, bytes: &[u8]) -> Result<(Local<'e>, Int), JniError> {
         type New = unsafe extern "system" fn(Env, Int) -> Object;
         type Write = unsafe extern "system" fn(Env, Object, Int, Int, *const u8);

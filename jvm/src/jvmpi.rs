@@ -1,5 +1,5 @@
-//! The binary interface of JVMPI, as `jvmpi/include/jvmpi.h` declares it in C. Both its sides are here: the layer that
-//! speaks it to old profilers, and the agent as such a profiler.
+//! The binary interface of JVMPI, as `jvmpi/include/jvmpi.h` declares it in C. Both sides use it: the layer that offers
+//! JVMPI to old profilers, and the agent when it is itself such a profiler.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -69,7 +69,7 @@ pub mod event {
     pub const MONITOR_DUMP: Int = 59;
     pub const GC_START: Int = 60;
     pub const GC_FINISH: Int = 61;
-    /// `JVMPI_MAX_EVENT_TYPE_VAL` and one.
+    /// `JVMPI_MAX_EVENT_TYPE_VAL` + 1: the length of a table with a place for each type.
     pub const COUNT: usize = 62;
 }
 
@@ -261,7 +261,7 @@ pub struct ObjectDump {
     pub data: *const u8,
 }
 
-/// Data of allocated JNI references.
+/// Data of the events of allocated JNI references.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
@@ -338,7 +338,7 @@ pub union Data {
     pub class_load: ClassLoad,
     pub class_load_hook: ClassLoadHook,
     pub object_alloc: ObjectAlloc,
-    /// The id in events that have nothing else.
+    /// The id of an object, in events that have no other data.
     pub object: ObjectId,
     pub object_move: ObjectMove,
     pub new_arena: NewArena,
@@ -349,7 +349,7 @@ pub union Data {
     pub monitor_dump: MonitorDump,
     pub object_dump: ObjectDump,
     pub global_ref: GlobalRef,
-    /// The reference, in the events of freed ones.
+    /// The reference, in the events of freed JNI references.
     pub reference: *mut c_void,
     pub method: MethodId,
     pub method_entry2: MethodEntry2,

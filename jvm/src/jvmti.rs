@@ -1,6 +1,5 @@
-//! JVM TI functions that are safe to call. A function that returns local
-//! references takes a JNI environment; the references belong to the frame of that
-//! environment.
+//! JVM TI functions that are safe to call. A function that returns local references takes a JNI environment. The
+//! references belong to the frame of this environment.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -56,7 +55,7 @@ unsafe impl Send for MethodKey {}
 unsafe impl Sync for MethodKey {}
 
 impl MethodKey {
-    /// A method that no JVM knows, for tests.
+    /// Returns a method that no JVM knows, for tests.
     pub fn unknown(number: usize) -> Self {
         MethodKey(std::ptr::without_provenance_mut(number))
     }
@@ -71,7 +70,7 @@ impl Jvmti {
         Jvmti { env: env.cast() }
     }
 
-    /// The function at `place`, as the type `F`.
+    /// Returns the function at `place`, as the type `F`.
     ///
     /// # Safety
     /// `F` must be the type of that function in `jvmtiInterface_1_`.
@@ -119,7 +118,8 @@ impl Jvmti {
         self.run_agent_thread_with(thread, sys::THREAD_NORM_PRIORITY, body)
     }
 
-    /// Does the same as [`run_agent_thread`](Self::run_agent_thread), with a priority from 1 to 10.
+    /// Runs `body` in an agent thread like [`run_agent_thread`](Self::run_agent_thread), but with the given priority,
+    /// from 1 to 10.
     pub fn run_agent_thread_with(
         self,
         thread: Local<'_>,
@@ -146,7 +146,7 @@ impl Jvmti {
         started
     }
 
-    /// Allocates memory of the JVM; `None` if there is none.
+    /// Allocates memory of the JVM, filled with zeros; `None` if the JVM has no memory.
     pub fn allocate(self, len: usize) -> Option<VmBuffer> {
         type F = unsafe extern "system" fn(Env, Long, *mut *mut c_uchar) -> JvmtiError;
         let mut start: *mut c_uchar = null_mut();
@@ -165,7 +165,7 @@ impl Jvmti {
         })
     }
 
-    /// Gives memory back that the JVM allocated.
+    /// Gives back memory that the JVM allocated.
     pub fn deallocate(self, memory: *mut c_void) {
         type F = unsafe extern "system" fn(Env, *mut c_uchar) -> JvmtiError;
         // SAFETY: callers pass memory that the JVM allocated, and pass it once.
@@ -173,7 +173,7 @@ impl Jvmti {
         unsafe { self.function::<F>(jvmti::DEALLOCATE)(self.env, memory.cast()) };
     }
 
-    /// The value of a system property of the JVM.
+    /// Returns the value of a system property of the JVM.
     pub fn system_property(self, name: &str) -> Option<String> {
         type F = unsafe extern "system" fn(Env, *const c_char, *mut *mut c_char) -> JvmtiError;
         let name = CString::new(name).ok()?;
@@ -226,7 +226,7 @@ impl Jvmti {
         references.into_iter().map(Local::new).collect()
     }
 
-    /// The size of an object in bytes.
+    /// Returns the size of an object in bytes.
     pub fn object_size(self, object: Local<'_>) -> Result<Long> {
         type F = unsafe extern "system" fn(Env, Object, *mut Long) -> JvmtiError;
         let mut size: Long = 0;
@@ -237,7 +237,7 @@ impl Jvmti {
         Ok(size)
     }
 
-    /// The identity hash code of an object.
+    /// Returns the identity hash code of an object.
     pub fn hash_code(self, object: Local<'_>) -> Int {
         type F = unsafe extern "system" fn(Env, Object, *mut Int) -> JvmtiError;
         let mut hash: Int = 0;
@@ -300,10 +300,10 @@ impl Drop for VmBuffer {
     }
 }
 
-/// The body of an agent thread.
+/// The code that an agent thread runs.
 pub type AgentThread = Box<dyn FnOnce(Jni<'_>) + Send>;
 
-/// Start function of an agent thread. `body` is a `Box<AgentThread>`.
+/// Runs `body`, a `Box<AgentThread>`, in a new agent thread. The JVM calls this function.
 unsafe extern "system" fn agent_thread(_jvmti: *mut c_void, env: *mut c_void, body: *mut c_void) {
     // SAFETY: `run_agent_thread` passed a box of this type, and the JVM passes this thread's environment.
     let (body, jni) = unsafe { (Box::from_raw(body.cast::<AgentThread>()), Jni::new(env)) };

@@ -1,4 +1,4 @@
-//! JVM TI functions for classes: which are loaded, how they look, and changing them.
+//! JVM TI functions for classes: they list loaded classes, read properties of a class, and retransform classes.
 
 use std::ffi::{CString, c_char};
 use std::ptr::null_mut;
@@ -20,7 +20,7 @@ pub struct FieldInfo {
 }
 
 impl Jvmti {
-    /// The classes loaded so far.
+    /// Returns the classes loaded so far.
     pub fn loaded_classes<'f>(self, jni: Jni<'f>) -> Result<Vec<Local<'f>>> {
         type F = unsafe extern "system" fn(Env, *mut Int, *mut *mut Object) -> JvmtiError;
         let (mut count, mut classes): (Int, *mut Object) = (0, null_mut());
@@ -31,8 +31,8 @@ impl Jvmti {
         Ok(self.take_references(jni, count, classes))
     }
 
-    /// The classes of which a loader is an initiating loader (JVMS 5.3): those that it has defined or has found in
-    /// another loader.
+    /// Returns the classes of which a loader is an initiating loader (JVMS §5.3): those that the loader has defined
+    /// itself, and those that it has found in another loader.
     pub fn class_loader_classes<'f>(
         self,
         jni: Jni<'f>,
@@ -53,7 +53,7 @@ impl Jvmti {
         Ok(self.take_references(jni, count, classes))
     }
 
-    /// A class's descriptor, `Ljava/lang/String;`, in modified UTF-8.
+    /// Returns a class's descriptor, `Ljava/lang/String;`, in modified UTF-8.
     pub fn class_signature(self, class: Local<'_>) -> Result<Vec<u8>> {
         type F = unsafe extern "system" fn(
             Env,
@@ -87,7 +87,7 @@ impl Jvmti {
         Ok(status & (INITIALIZED | ERROR) == INITIALIZED)
     }
 
-    /// The defining loader of a class; null for the boot loader.
+    /// Returns the defining loader of a class; null for the boot loader.
     pub fn class_loader<'f>(self, _jni: Jni<'f>, class: Local<'_>) -> Result<Local<'f>> {
         type F = unsafe extern "system" fn(Env, Object, *mut Object) -> JvmtiError;
         let mut loader: Object = null_mut();
@@ -98,7 +98,7 @@ impl Jvmti {
         Ok(Local::new(loader))
     }
 
-    /// The named module that `package` of `loader` belongs to; `None` if it belongs to an unnamed module.
+    /// Returns the named module that `package` of `loader` belongs to; `None` if it belongs to an unnamed module.
     pub fn named_module<'f>(
         self,
         _jni: Jni<'f>,
@@ -136,7 +136,7 @@ impl Jvmti {
         error == 0 && modifiable != 0
     }
 
-    /// Retransforms the classes, all or none.
+    /// Retransforms the classes. After an error, none of them has changed.
     pub fn retransform(self, classes: &[Local<'_>]) -> Result<()> {
         type F = unsafe extern "system" fn(Env, Int, *const Object) -> JvmtiError;
         let raw: Vec<Object> = classes.iter().map(|class| class.object()).collect();
@@ -147,7 +147,7 @@ impl Jvmti {
         })
     }
 
-    /// A class's `SourceFile`, in modified UTF-8.
+    /// Returns a class's `SourceFile`, in modified UTF-8.
     pub fn source_file_name(self, class: Local<'_>) -> Result<Vec<u8>> {
         type F = unsafe extern "system" fn(Env, Object, *mut *mut c_char) -> JvmtiError;
         let mut name: *mut c_char = null_mut();
@@ -158,7 +158,7 @@ impl Jvmti {
         Ok(self.take_string(name))
     }
 
-    /// The fields that a class declares, in the order of the class file.
+    /// Returns the fields that a class declares, in the order in which the class file has them.
     pub fn class_fields(self, class: Local<'_>) -> Result<Vec<FieldInfo>> {
         type F = unsafe extern "system" fn(Env, Object, *mut Int, *mut *mut FieldId) -> JvmtiError;
         let (mut count, mut fields): (Int, *mut FieldId) = (0, null_mut());
@@ -220,7 +220,7 @@ impl Jvmti {
         })
     }
 
-    /// The direct superinterfaces of a class.
+    /// Returns the direct superinterfaces of a class.
     pub fn interfaces<'f>(self, jni: Jni<'f>, class: Local<'_>) -> Result<Vec<Local<'f>>> {
         type F = unsafe extern "system" fn(Env, Object, *mut Int, *mut *mut Object) -> JvmtiError;
         let (mut count, mut classes): (Int, *mut Object) = (0, null_mut());
@@ -236,7 +236,7 @@ impl Jvmti {
         Ok(self.take_references(jni, count, classes))
     }
 
-    /// The ids of a class's methods; `None` if the class is not prepared.
+    /// Returns the ids of a class's methods; `None` if the class is not prepared.
     pub fn class_methods(self, class: Local<'_>) -> Option<Vec<MethodKey>> {
         type F = unsafe extern "system" fn(Env, Object, *mut Int, *mut *mut MethodId) -> JvmtiError;
         let (mut count, mut methods): (Int, *mut MethodId) = (0, null_mut());
@@ -257,7 +257,7 @@ impl Jvmti {
         Some(methods.into_iter().map(MethodKey).collect())
     }
 
-    /// The bytecode of a method as it is now.
+    /// Returns the bytecode of a method as it is now.
     pub fn bytecodes(self, method: MethodKey) -> Result<Vec<u8>> {
         type F = unsafe extern "system" fn(Env, MethodId, *mut Int, *mut *mut u8) -> JvmtiError;
         let (mut count, mut bytes): (Int, *mut u8) = (0, null_mut());
@@ -269,7 +269,7 @@ impl Jvmti {
         Ok(unsafe { self.take_array(count, bytes) })
     }
 
-    /// The constant pool of a class as it is now: `constant_pool_count` and the constants as in a class file.
+    /// Returns the constant pool of a class as it is now: `constant_pool_count` and the constants as in a class file.
     pub fn constant_pool(self, class: Local<'_>) -> Result<(u16, Vec<u8>)> {
         type F =
             unsafe extern "system" fn(Env, Object, *mut Int, *mut Int, *mut *mut u8) -> JvmtiError;

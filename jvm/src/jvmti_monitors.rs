@@ -11,7 +11,7 @@ use crate::sys::{Int, JvmtiError, MonitorUsage, Object, jvmti};
 pub struct MonitorThreads<'f> {
     /// The thread that owns the monitor, or null.
     pub owner: Local<'f>,
-    /// The number of times that the owner has entered the monitor.
+    /// The number of times that the owner has entered the monitor and not left it yet.
     pub entries: i32,
     /// Threads that wait to enter. Before JDK 23, threads that wait to be notified are among them.
     pub to_enter: Vec<Local<'f>>,
@@ -20,7 +20,7 @@ pub struct MonitorThreads<'f> {
 }
 
 impl Jvmti {
-    /// The objects whose monitors a thread owns.
+    /// Returns the objects whose monitors a thread owns.
     pub fn owned_monitors<'f>(self, jni: Jni<'f>, thread: Local<'_>) -> Result<Vec<Local<'f>>> {
         type F = unsafe extern "system" fn(Env, Object, *mut Int, *mut *mut Object) -> JvmtiError;
         let (mut count, mut monitors): (Int, *mut Object) = (0, null_mut());
@@ -36,7 +36,8 @@ impl Jvmti {
         Ok(self.take_references(jni, count, monitors))
     }
 
-    /// The object whose monitor a thread waits to enter, or by which it waits to be notified; null if there is none.
+    /// Returns the object whose monitor a thread waits to enter, or on which the thread waits in `Object.wait`; null if
+    /// the thread waits for no monitor.
     pub fn contended_monitor<'f>(self, _jni: Jni<'f>, thread: Local<'_>) -> Result<Local<'f>> {
         type F = unsafe extern "system" fn(Env, Object, *mut Object) -> JvmtiError;
         let mut monitor: Object = null_mut();
@@ -51,7 +52,7 @@ impl Jvmti {
         Ok(Local::new(monitor))
     }
 
-    /// The threads that use the monitor of an object.
+    /// Returns the threads that use the monitor of an object.
     pub fn monitor_threads<'f>(
         self,
         jni: Jni<'f>,

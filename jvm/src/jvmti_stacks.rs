@@ -38,7 +38,7 @@ pub struct ThreadStack<'f> {
 }
 
 impl Jvmti {
-    /// The platform threads that are alive.
+    /// Returns the platform threads that are alive.
     pub fn threads<'f>(self, jni: Jni<'f>) -> Result<Vec<Local<'f>>> {
         type F = unsafe extern "system" fn(Env, *mut Int, *mut *mut Object) -> JvmtiError;
         let (mut count, mut threads): (Int, *mut Object) = (0, null_mut());
@@ -61,7 +61,7 @@ impl Jvmti {
         Ok(groups.first().copied().unwrap_or(Local::NULL))
     }
 
-    /// The state of a thread: bits of [`thread_state`](crate::sys::thread_state), 0 if it has ended.
+    /// Returns the state of a thread: bits of [`thread_state`](crate::sys::thread_state), 0 if it has ended.
     pub fn thread_state(self, thread: Local<'_>) -> Int {
         type F = unsafe extern "system" fn(Env, Object, *mut Int) -> JvmtiError;
         let mut state: Int = 0;
@@ -72,12 +72,12 @@ impl Jvmti {
         if error == 0 { state } else { 0 }
     }
 
-    /// At most `most` frames of the calling thread, innermost first.
+    /// Returns at most `most` frames of the calling thread, innermost first.
     pub fn stack_trace(self, most: usize) -> Vec<StackFrame> {
         self.stack_trace_of(Local::NULL, most)
     }
 
-    /// At most `most` frames of a thread, innermost first. Null is the calling thread.
+    /// Returns at most `most` frames of a thread, innermost first. Null is the calling thread.
     pub fn stack_trace_of(self, thread: Local<'_>, most: usize) -> Vec<StackFrame> {
         type F = unsafe extern "system" fn(
             Env,
@@ -108,8 +108,8 @@ impl Jvmti {
         frames.iter().map(StackFrame::of).collect()
     }
 
-    /// The stacks of several threads, the innermost frame first. Each has at most `most` frames; the stack of a thread
-    /// that has ended has none.
+    /// Returns the stacks of several threads, the innermost frame first. A stack has at most `most` frames. The stack
+    /// of a thread that has ended is empty.
     pub fn stacks<'f>(
         self,
         _jni: Jni<'f>,
@@ -160,7 +160,8 @@ impl Jvmti {
         Ok(all)
     }
 
-    /// The local variable in this slot of the calling thread's innermost frame, which must be an `int`.
+    /// Returns the value of the local variable in a slot of the calling thread's innermost frame. The variable must be
+    /// an `int`.
     pub fn local_int(self, slot: u16) -> Result<Int> {
         type F = unsafe extern "system" fn(Env, Object, Int, Int, *mut Int) -> JvmtiError;
         let mut value: Int = 0;
@@ -177,7 +178,7 @@ impl Jvmti {
         Ok(value)
     }
 
-    /// Name and descriptor of a method, in modified UTF-8.
+    /// Returns the name and descriptor of a method, in modified UTF-8.
     pub fn method_name(self, method: MethodKey) -> Result<(Vec<u8>, Vec<u8>)> {
         type F = unsafe extern "system" fn(
             Env,
@@ -200,7 +201,7 @@ impl Jvmti {
         Ok((self.take_string(name), self.take_string(descriptor)))
     }
 
-    /// The class that declares a method.
+    /// Returns the class that declares a method.
     pub fn declaring_class<'f>(self, _jni: Jni<'f>, method: MethodKey) -> Result<Local<'f>> {
         type F = unsafe extern "system" fn(Env, MethodId, *mut Object) -> JvmtiError;
         let mut class: Object = null_mut();
@@ -211,7 +212,7 @@ impl Jvmti {
         Ok(Local::new(class))
     }
 
-    /// The `LineNumberTable` of a method: offsets in the code, and the lines that begin there.
+    /// Returns the `LineNumberTable` of a method: offsets in the code, and the lines that begin there.
     pub fn line_numbers(self, method: MethodKey) -> Result<Vec<(Long, Int)>> {
         type F = unsafe extern "system" fn(
             Env,
@@ -237,7 +238,7 @@ impl Jvmti {
         Ok(lines.collect())
     }
 
-    /// The processor time of the calling thread, in nanoseconds; −1 if it is not known.
+    /// Returns the processor time of the calling thread, in nanoseconds; −1 if it is not known.
     pub fn current_thread_cpu_time(self) -> Long {
         type F = unsafe extern "system" fn(Env, *mut Long) -> JvmtiError;
         let mut nanos: Long = -1;
@@ -247,7 +248,7 @@ impl Jvmti {
         if error == 0 { nanos } else { -1 }
     }
 
-    /// The processor time of a platform thread, in nanoseconds; −1 if it is not known.
+    /// Returns the processor time of a platform thread, in nanoseconds; −1 if it is not known.
     pub fn thread_cpu_time(self, thread: Local<'_>) -> Long {
         type F = unsafe extern "system" fn(Env, Object, *mut Long) -> JvmtiError;
         let mut nanos: Long = -1;

@@ -36,7 +36,7 @@ impl Jvmti {
         check(unsafe { self.function::<F>(jvmti::RESUME_THREAD)(self.env, thread.object()) })
     }
 
-    /// The names of a thread and of its groups.
+    /// Returns the names of a thread and of its groups.
     pub fn thread_names(self, thread: Local<'_>) -> Result<ThreadNames> {
         type F = unsafe extern "system" fn(Env, Object, *mut ThreadInfo) -> JvmtiError;
         let mut info = ThreadInfo {
@@ -60,7 +60,7 @@ impl Jvmti {
         })
     }
 
-    /// The name and the parent of a thread group; nothing for null.
+    /// Returns the name and the parent of a thread group. For a null group, the name is empty and the parent is null.
     fn group<'f>(self, group: Local<'f>) -> (Vec<u8>, Local<'f>) {
         type F = unsafe extern "system" fn(Env, Object, *mut ThreadGroupInfo) -> JvmtiError;
         let mut info = ThreadGroupInfo {
@@ -82,7 +82,7 @@ impl Jvmti {
         (self.take_string(info.name), Local::new(info.parent))
     }
 
-    /// An object with this tag; null if there is none.
+    /// Returns an object that has this tag; null if no object has it.
     pub fn object_with_tag<'f>(self, jni: Jni<'f>, tag: Long) -> Local<'f> {
         type F = unsafe extern "system" fn(
             Env,
@@ -123,7 +123,7 @@ impl Jvmti {
         error == 0 && obsolete != 0
     }
 
-    /// A copy of JNI's table of functions, which the JVM allocated.
+    /// Returns a copy of JNI's table of functions, which the JVM allocated.
     pub fn jni_table(self) -> Result<*mut JniTable> {
         type F = unsafe extern "system" fn(Env, *mut *mut JniTable) -> JvmtiError;
         let mut table: *mut JniTable = null_mut();
@@ -132,7 +132,7 @@ impl Jvmti {
         Ok(table)
     }
 
-    /// Replaces JNI's table of functions. The JVM copies it.
+    /// Replaces JNI's table of functions by a copy of `table`.
     ///
     /// # Safety
     /// All functions of the table must have the types that JNI gives them, and stay loaded.
@@ -142,8 +142,8 @@ impl Jvmti {
         check(unsafe { self.function::<F>(jvmti::SET_JNI_FUNCTION_TABLE)(self.env, table) })
     }
 
-    /// Makes the JVM send an event of this kind for everything that exists already, for example for
-    /// each compiled method.
+    /// Makes the JVM send the past events of this type again, for example an event for each method that is compiled
+    /// already.
     pub fn generate_events(self, event: c_int) -> Result<()> {
         type F = unsafe extern "system" fn(Env, c_int) -> JvmtiError;
         // SAFETY: no pointer but the environment.

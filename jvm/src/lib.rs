@@ -1,8 +1,8 @@
 //! The JVM's binary interface: types and tables of JNI, JVM TI and JVMPI, and safe wrappers around the functions of
 //! the first two.
 //!
-//! The crate serves every library of Loadhook that the JVM loads. It keeps no state but the JVM of
-//! the process. Each library has its own callbacks of events and handles them itself.
+//! The crate serves every library of Loadhook that the JVM loads. Its only state is the pointer to the JVM of the
+//! process. Each library has its own callbacks for events.
 #![allow(unsafe_code)]
 
 pub mod heap_walk;

@@ -47,9 +47,9 @@ impl<'f> Local<'f> {
 
 /// A global reference: it keeps its object alive and is valid on every thread.
 ///
-/// While the agent works, it deletes only references that it no longer needs: those to threads that
-/// have ended, and those to classes that it has noted, sampled or changed. It deletes the others when
-/// it leaves, except those of the tracker, which stays.
+/// A working agent deletes the references to threads that have ended, and the references to classes after it has noted,
+/// sampled or changed them. When it leaves, it deletes all its other references. Only the references to the tracker are
+/// never deleted, because the tracker stays.
 #[derive(Clone, Copy)]
 pub struct Global(Object);
 
@@ -64,12 +64,12 @@ impl Global {
         Global(object)
     }
 
-    /// The reference as a local one. A global reference is valid in every frame.
+    /// Returns the reference as a local reference. This is allowed because a global reference is valid in every frame.
     pub fn local<'f>(self) -> Local<'f> {
         Local::new(self.0)
     }
 
-    /// A reference that no JVM knows, for tests.
+    /// Returns a reference that no JVM knows, for tests.
     pub fn unknown() -> Self {
         Global(std::ptr::null_mut())
     }
@@ -77,7 +77,8 @@ impl Global {
 
 /// A weak global reference: it is valid on every thread and does not keep its object alive.
 ///
-/// It compares and hashes as a reference; [`Jni::is_same`](crate::jni::Jni::is_same) compares objects.
+/// `==` and hashes compare the references, not their objects; [`Jni::is_same`](crate::jni::Jni::is_same) compares the
+/// objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Weak(Object);
 
@@ -92,15 +93,15 @@ impl Weak {
         Weak(object)
     }
 
-    /// A reference that no JVM knows, for tests.
+    /// Returns a reference that no JVM knows, for tests.
     pub fn unknown(number: usize) -> Self {
         Weak(std::ptr::without_provenance_mut(number))
     }
 }
 
-/// A reference of any kind, as JNI and JVM TI take it.
+/// A local, global or weak global reference. JNI and JVM TI take all three.
 pub trait Reference: Copy {
-    /// The reference as the JVM knows it.
+    /// Returns the reference as the pointer that the JVM knows.
     fn object(self) -> Object;
 }
 

@@ -1,8 +1,8 @@
 //! The binary interface of JNI and JVM TI: types, function tables, events.
 //!
-//! The module has only what the agent uses. A function is identified by its place in its table. One
-//! table serves JDK 11 to 25, because later JDKs added functions in reserved places and events at
-//! the end. `tests/layout.rs` compares these numbers with the `jvmti.h` and `jni.h` of JDKs.
+//! The module has only the types and functions that Loadhook uses. A function is identified by its place in its table.
+//! The places are the same in JDK 11 to 25, because later JDKs added functions in reserved places, and events at the
+//! end. `tests/layout` compares these numbers with the `jvmti.h` and `jni.h` of JDKs.
 
 use std::ffi::{c_char, c_int, c_uchar, c_void};
 
@@ -10,7 +10,7 @@ use std::ffi::{c_char, c_int, c_uchar, c_void};
 pub type Int = i32;
 /// `jlong`.
 pub type Long = i64;
-/// `jboolean`: any other byte than 0 is true, so never a `bool` here.
+/// `jboolean`: any other byte than 0 is true, so it is no Rust `bool`, which may only be 0 or 1.
 pub type Boolean = c_uchar;
 /// `jobject` and its subtypes: a local or global reference, or null.
 pub type Object = *mut c_void;
@@ -39,7 +39,7 @@ pub const THREAD_NORM_PRIORITY: Int = 5;
 /// A pointer to a function table. `JavaVM`, `JNIEnv` and `jvmtiEnv` are pointers to such a structure.
 #[repr(C)]
 pub struct Table {
-    /// The functions by place.
+    /// The functions, by their places.
     pub functions: *const *const c_void,
 }
 
@@ -194,7 +194,7 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
-    /// A set of these bits of [`capability`].
+    /// Returns a set of these bits; [`capability`] has their numbers.
     #[must_use]
     pub fn of(bits: &[usize]) -> Self {
         let mut capabilities = Capabilities::default();
@@ -237,8 +237,8 @@ pub mod event {
     pub const VM_OBJECT_ALLOC: c_int = 84;
     pub const SAMPLED_OBJECT_ALLOC: c_int = 86;
     pub const VIRTUAL_THREAD_END: c_int = 88;
-    /// Number of callbacks up to that of `VIRTUAL_THREAD_END`, which JDK 21 added. A JVM ignores
-    /// callbacks at the end of the structure whose events it does not know.
+    /// Number of callbacks up to that of `VIRTUAL_THREAD_END`, which JDK 21 added. An older JVM ignores the callbacks
+    /// at the end of the structure, because it does not know their events.
     pub const COUNT: usize = 39;
 }
 
@@ -318,7 +318,7 @@ pub struct ThreadGroupInfo {
 #[repr(C)]
 #[derive(Debug)]
 pub struct JniTable {
-    /// The first function; the others are behind it.
+    /// The first function. The other functions follow it in memory.
     pub first: *const c_void,
 }
 

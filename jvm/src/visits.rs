@@ -1,28 +1,30 @@
 //! Values that callbacks and signal handlers use, and that are freed when the agent leaves.
 //!
-//! A callback may run in any thread at the moment at which the agent leaves. So each callback visits the value that it
-//! needs, and the value is freed only after it was withdrawn and the last visit has ended.
+//! When the agent leaves, callbacks may still run in any thread. So a callback begins a visit of the value that it
+//! needs. The agent withdraws the value, so that no further visit can begin, and frees the value after the last visit
+//! has ended.
 
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A value, or none, that many threads visit. All but [`withdraw`](Self::withdraw) may be called in a signal handler.
+/// A value that many threads visit, or no value. All functions except [`withdraw`](Self::withdraw) may be called in a
+/// signal handler.
 pub struct Visited<T> {
     value: AtomicPtr<T>,
     /// Number of visits that have not ended.
     visits: AtomicUsize,
 }
 
-/// The right to use the value, until it is dropped.
+/// The right to use the value. The visit ends when this is dropped.
 pub struct Visit<T: 'static> {
     value: &'static T,
     visits: &'static AtomicUsize,
 }
 
 impl<T: 'static> Visited<T> {
-    /// No value.
+    /// Makes a place without a value.
     pub const fn none() -> Self {
         Visited {
             value: AtomicPtr::new(null_mut()),
@@ -30,7 +32,8 @@ impl<T: 'static> Visited<T> {
         }
     }
 
-    /// Puts a value, which callbacks visit from now on; `None` if there is one already.
+    /// Puts a value, which callbacks can visit from now on. Returns `None`, and puts nothing, if there is a value
+    /// already.
     pub fn put(&self, value: Box<T>) -> Option<&'static T> {
         let value = Box::into_raw(value);
         let put =
@@ -63,8 +66,8 @@ impl<T: 'static> Visited<T> {
         })
     }
 
-    /// Takes the value away from callbacks, and waits for the ends of their visits; `None` if there is no value, or if
-    /// they do not end in time.
+    /// Takes the value away from callbacks, and waits until all visits have ended, for `longest` at most. Returns
+    /// `None` if there was no value, or if a visit has not ended in this time.
     pub fn withdraw(&self, longest: Duration) -> Option<Withdrawn<T>> {
         let value = self.value.swap(null_mut(), Ordering::SeqCst);
         let began = Instant::now();
@@ -82,7 +85,7 @@ impl<T: 'static> Visited<T> {
 pub struct Withdrawn<T>(*mut T);
 
 impl<T> Withdrawn<T> {
-    /// Frees the value. All threads that had the reference for longer than a visit must have ended.
+    /// Frees the value. Threads that kept a reference to the value beyond their visits must have ended.
     pub fn free(self) {
         // SAFETY: `put` leaked the box, and nobody has a reference to it any more.
         drop(unsafe { Box::from_raw(self.0) });
@@ -90,7 +93,8 @@ impl<T> Withdrawn<T> {
 }
 
 impl<T: 'static> Visit<T> {
-    /// The value. Only threads that end before the value is freed may use the reference after the visit.
+    /// Returns the value. A thread may use the reference after the visit only if the thread ends before the value is
+    /// freed.
     pub fn value(&self) -> &'static T {
         self.value
     }

@@ -19,8 +19,8 @@ pub unsafe fn set_vm(vm: *mut sys::Table) {
     VM.store(vm, Ordering::Release);
 }
 
-/// The environment in which threads are asked for their processor time. It is never disposed, because natives of the
-/// tracker use it whether or not there is an agent.
+/// Returns the environment through which the processor time of threads is read. The environment is never disposed,
+/// because the tracker's native methods use it even after the agent has left.
 pub fn clock_environment() -> Option<Jvmti> {
     static CLOCK: OnceLock<Option<Jvmti>> = OnceLock::new();
     *CLOCK.get_or_init(|| {
@@ -52,14 +52,14 @@ pub unsafe fn environment(vm: *mut sys::Table) -> Option<Jvmti> {
     unsafe { interface(vm, JVMTI_VERSION_11).map(|env| Jvmti::new(env)) }
 }
 
-/// An interface of the JVM, by its version.
+/// Returns the interface of the JVM that has this version number (JNI or JVM TI); `None` if the JVM does not offer it.
 ///
 /// # Safety
 /// `vm` must be the running JVM's.
 pub unsafe fn interface(vm: *mut sys::Table, version: Int) -> Option<*mut c_void> {
     type GetEnv = unsafe extern "system" fn(*mut sys::Table, *mut *mut c_void, Int) -> Int;
     let mut env = null_mut();
-    // SAFETY: the place is GetEnv's in every invocation table.
+    // SAFETY: every invocation table has `GetEnv` at this place.
     unsafe {
         let get_env: GetEnv = std::mem::transmute_copy(&*(*vm).functions.add(invoke::GET_ENV));
         (get_env(vm, &mut env, version) == JNI_OK && !env.is_null()).then_some(env)

@@ -12,7 +12,7 @@ pub(super) struct Estimate {
 }
 
 impl Estimate {
-    /// The estimate for exact numbers, without variance, for use when every object is recorded.
+    /// Returns the estimate for exact numbers, without variance, for use when every object is recorded.
     pub(super) fn exactly(objects: u64, bytes: u64) -> Self {
         Estimate {
             objects: objects as f64,
@@ -21,11 +21,11 @@ impl Estimate {
         }
     }
 
-    /// The estimate from one sampled object of `size` bytes.
+    /// Returns the estimate from one sampled object of `size` bytes.
     ///
     /// The JVM draws the distance to the next sample from an exponential distribution of mean `interval`. So an object
-    /// is sampled with the probability 1 − exp(−size/interval), and a sampled object stands for the inverse of that
-    /// (the estimator of Horvitz and Thompson).
+    /// is sampled with the probability p = 1 − exp(−size/interval), and a sampled object stands for 1/p objects (the
+    /// estimator of Horvitz and Thompson).
     pub(super) fn of(size: u64, interval: i32) -> Self {
         let size = size as f64;
         let probability = -(-size / f64::from(interval)).exp_m1();
@@ -39,11 +39,13 @@ impl Estimate {
         }
     }
 
-    /// The estimate on JDK 11 from one sampled object of `size` bytes, after a sampled object of `previous` bytes.
+    /// Returns the estimate on JDK 11 from one sampled object of `size` bytes, after a sampled object of `previous`
+    /// bytes.
     ///
-    /// After a sample, JDK 11 draws the distance in bytes to the next one, and subtracts the size of the object that it
-    /// has just sampled. If the distance is smaller than that, it subtracts nothing, so the next sample comes too soon.
-    /// A factor corrects the estimate. It is exact if all objects since the previous sample have the same size.
+    /// After a sample, JDK 11 draws the distance in bytes to the next sample, and subtracts the size of the object that
+    /// it has just sampled. If the distance is smaller than the size, JDK 11 subtracts nothing. The next sample then
+    /// comes too soon. A factor corrects the estimate. The estimate is exact if all objects since the previous sample
+    /// have the same size.
     pub(super) fn following(previous: u64, size: u64, interval: i32) -> Self {
         let interval_bytes = f64::from(interval);
         let beyond = (-(previous as f64) / interval_bytes).exp();
@@ -85,7 +87,7 @@ impl Estimate {
 mod tests {
     use super::*;
 
-    /// Random distances, the same in every run of the tests.
+    /// Returns a function that draws random distances, the same in every run of the tests.
     fn distances(interval: i32) -> impl FnMut() -> f64 {
         let mut random = 0x9E37_79B9_7F4A_7C15_u64;
         move || {
@@ -101,7 +103,8 @@ mod tests {
     const OBJECTS: u32 = 500;
     const RUNS: u32 = 400;
 
-    /// Means over many runs for objects of one size: the error, the squared error, and the stated variance.
+    /// Takes samples of objects of one size in many runs. Returns three means over the runs: of the error, of the
+    /// squared error, and of the stated variance.
     fn errors(size: u64, mut run: impl FnMut() -> Estimate) -> (f64, f64, f64) {
         let (mut sum, mut squares, mut variance) = (0.0, 0.0, 0.0);
         for _ in 0..RUNS {
@@ -142,7 +145,7 @@ mod tests {
         }
     }
 
-    /// Takes samples as JDK 11 does.
+    /// Takes samples in the way in which JDK 11 takes them.
     #[test]
     fn samples_that_come_too_soon_count_less() {
         let mut distance = distances(INTERVAL);

@@ -1,6 +1,7 @@
 //! All objects of the heap, followed until they are dead.
 //!
-//! Each takes 24 bytes. Sums are made only for snapshots, because objects are added far more often.
+//! Each object takes 24 bytes in the tables. Objects are added far more often than a snapshot is taken, so they are
+//! summed only for snapshots.
 
 use loadhook_profile::NumberMap;
 
@@ -20,29 +21,29 @@ pub(super) struct ObjectLimits {
 }
 
 impl ObjectLimits {
-    /// The default limits. The tables take about 250 MB, and the JVM more for the references.
+    /// The default limits. Full tables take about 250 MB. The JVM needs further memory for the weak references.
     pub(super) const DEFAULT: ObjectLimits = ObjectLimits {
         objects: 7 << 20,
         sites: 1 << 19,
     };
 }
 
-/// An object. The reference to it stands beside it.
+/// A followed object. [`WeakRecords`] keeps the weak reference to the object beside this record.
 #[derive(Clone, Copy, Debug)]
 struct Object {
     size: u64,
-    /// Number of collections that had ended when it was made.
+    /// Number of collections that had ended when the object was made.
     born: u32,
-    /// The number of its site in [`ExactObjects::sites`].
+    /// The number of the object's site in [`ExactObjects::sites`].
     site: u32,
 }
 
-/// The objects that are not known to be dead.
+/// All objects except those that a liveness scan has found dead.
 #[derive(Debug)]
 pub(super) struct ExactObjects {
     limits: ObjectLimits,
     objects: WeakRecords<Object>,
-    /// The number of an owner, and a site.
+    /// Numbers of pairs: the number of an owner, and a site.
     sites: NumbersOfNumbers<(u32, Site)>,
 }
 
@@ -77,7 +78,7 @@ impl ExactObjects {
         self.objects.len()
     }
 
-    /// The maximum number of objects.
+    /// Returns the maximum number of objects.
     pub(super) fn most(&self) -> usize {
         self.limits.objects
     }
@@ -86,7 +87,8 @@ impl ExactObjects {
         self.objects.references()
     }
 
-    /// Removes objects that are gone, as [`WeakRecords::bury`] says. Calls `bury` with the owner of each.
+    /// Removes the objects that are gone, as [`WeakRecords::bury`] does. Calls `bury` with the owner of each removed
+    /// object.
     pub(super) fn bury(&mut self, gone: &[bool], mut bury: impl FnMut(u32)) {
         let sites = self.sites.all();
         self.objects.bury(gone, |object| {
@@ -96,7 +98,7 @@ impl ExactObjects {
         });
     }
 
-    /// The objects, summed by owner, site and age.
+    /// Returns one record for each owner, site and age. The record has the sum of the objects.
     pub(super) fn all(&self) -> Vec<LiveRecord> {
         let mut sums: NumberMap<(u32, u32), (u64, u64)> = NumberMap::default();
         for object in self.objects.all() {

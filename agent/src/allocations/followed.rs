@@ -4,7 +4,7 @@ use super::exact_objects::ExactObjects;
 use super::weak_records::{LiveRecord, WeakRecords};
 use crate::jvm::reference::Weak;
 
-/// The maximum number of samples that are followed at a time. Their records take some 70 MB.
+/// The maximum number of sampled objects that are followed at a time. Their records take about 70 MB.
 const MOST_SAMPLES: usize = 1 << 20;
 
 /// The followed objects.
@@ -34,7 +34,7 @@ impl Followed {
         }
     }
 
-    /// The number of objects.
+    /// Returns the number of followed objects.
     pub(super) fn len(&self) -> usize {
         match self {
             Followed::Nothing => 0,
@@ -43,7 +43,7 @@ impl Followed {
         }
     }
 
-    /// The maximum number of objects.
+    /// Returns the maximum number of followed objects.
     pub(super) fn most(&self) -> usize {
         match self {
             Followed::Nothing => 0,
@@ -52,7 +52,7 @@ impl Followed {
         }
     }
 
-    /// The references to all objects, in the order in which the objects were added.
+    /// Returns the weak references to all followed objects, in the order in which the objects were added.
     pub(super) fn references(&self) -> Vec<Weak> {
         match self {
             Followed::Nothing => Vec::new(),
@@ -61,7 +61,8 @@ impl Followed {
         }
     }
 
-    /// Removes objects that are gone, as [`WeakRecords::bury`] says. Calls `bury` with the owner of each.
+    /// Removes the objects that are gone, as [`WeakRecords::bury`] does. Calls `bury` with the owner of each removed
+    /// object.
     pub(super) fn bury(&mut self, gone: &[bool], mut bury: impl FnMut(u32)) {
         match self {
             Followed::Nothing => {}
@@ -70,7 +71,7 @@ impl Followed {
         }
     }
 
-    /// The records of all objects.
+    /// Returns the records of all followed objects.
     pub(super) fn all(&self) -> Vec<LiveRecord> {
         match self {
             Followed::Nothing => Vec::new(),

@@ -1,13 +1,11 @@
-//! Sentinels: unreachable objects whose disappearance shows which collection has removed older dead
-//! objects.
+//! Sentinels: unreachable objects. When a sentinel is gone, a collection has removed all objects that died before it
+//! was made.
 //!
-//! The events of ZGC and Shenandoah report pauses, not collections. If ZGC has generations, most
-//! collections keep weak references to dead objects. So now and then the agent makes an object that
-//! nothing refers to. When a collection has removed this sentinel, every older object that still
-//! exists was found alive.
+//! The events of ZGC and Shenandoah report pauses, not collections. Most collections of generational ZGC do not clear
+//! weak references to dead objects. So now and then the agent makes an object to which nothing refers. When a
+//! collection has removed this sentinel, the collection has found alive every older object that still exists.
 //!
-//! No lock is held while the JVM is called, because a thread that is suspended there would keep the
-//! lock.
+//! No lock is held during a call of the JVM, because the calling thread may be suspended there and would keep the lock.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -16,14 +14,14 @@ use crate::jvm::jni::Jni;
 use crate::jvm::reference::{Global, Weak};
 use crate::locks::lock;
 
-/// The maximum number of sentinels. If there are more, every second one is dropped.
+/// The maximum number of sentinels. When it is exceeded, every second sentinel is dropped.
 const MOST: usize = 256;
 
 /// The sentinels of this JVM.
 #[derive(Default)]
 pub(super) struct GcSentinels {
-    /// Sentinels that no collection has removed, oldest first: the time when each was made, and a weak reference to it.
-    /// Time is the number of collections that have ended.
+    /// Sentinels that no collection has removed, oldest first. A pair has the time at which the sentinel was made, and
+    /// a weak reference to the sentinel. Time is the number of collections that have ended.
     left: Mutex<Vec<(u32, Weak)>>,
     /// The time of the youngest sentinel that a collection has removed.
     gone: AtomicU32,
@@ -53,14 +51,15 @@ impl GcSentinels {
         }
     }
 
-    /// Gives back all sentinels.
+    /// Deletes the references to all sentinels.
     pub(super) fn release(&self, jni: Jni<'_>) {
         for (_, weak) in std::mem::take(&mut *lock(&self.left)) {
             jni.delete_weak(weak);
         }
     }
 
-    /// The time up to which liveness is known: an older object that still exists was found alive.
+    /// Returns the time up to which liveness is known. A collection has found alive every object that is older and
+    /// still exists.
     pub(super) fn judged(&self, jni: Jni<'_>) -> u32 {
         let mut left = std::mem::take(&mut *lock(&self.left));
         let gone = left

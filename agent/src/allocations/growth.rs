@@ -16,8 +16,8 @@ const LEAST_GROWTH: f64 = 5e4;
 #[derive(Debug)]
 pub(super) struct Growth {
     alive: HashMap<Leaf, Estimate>,
-    /// The number of collections that had ended at the first snapshot. That
-    /// snapshot contains the objects that were made before.
+    /// The number of collections up to which the first snapshot knew liveness. It contains only objects that were made
+    /// earlier.
     at: u32,
 }
 
@@ -35,8 +35,8 @@ impl Growth {
         }
     }
 
-    /// Notes that name the sites whose live bytes have grown since the first snapshot by more than
-    /// twice the error.
+    /// Returns notes with the names of sites. The live bytes of such a site have grown since the first snapshot by more
+    /// than twice the error.
     pub(super) fn notes(&self, snapshot: &SampleSnapshot) -> Vec<String> {
         let was_alive = |record: &LiveRecord| record.born < self.at;
         let mut now: HashMap<Leaf, [Estimate; 2]> = HashMap::new();
@@ -48,7 +48,7 @@ impl Growth {
         for (leaf, [late, early]) in now {
             let before = self.alive.get(&leaf).copied().unwrap_or_default();
             let bytes = late.bytes + early.bytes - before.bytes;
-            // Objects that are alive both times do not contribute to the error.
+            // Objects that are alive in both snapshots do not contribute to the error.
             let gone = (before.bytes_variance - early.bytes_variance).max(0.0);
             let error = (late.bytes_variance + gone).sqrt();
             if bytes > 2.0 * error && bytes >= LEAST_GROWTH {

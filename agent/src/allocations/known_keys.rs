@@ -1,36 +1,38 @@
-//! The nodes of stacks by their [keys](StackKey), which spare the JVM the decoding of the frames.
+//! Finds the node of a stack by the stack's [key](StackKey), so that the JVM need not decode the frames.
 //!
-//! A key is believed after two stacks with it have had the same node, and is checked again and again. If the nodes of
-//! two stacks with the same key differ, keys are not what they are expected to be on this JVM, and no key is used any more.
+//! A key is used after two decoded stacks with this key have had the same node. Now and then a stack is decoded
+//! although its key is known. If two stacks with the same key have different nodes, keys do not identify stacks on this
+//! JVM. From then on no key is used.
 
 use loadhook_profile::NumberMap;
 
 use crate::jvm::sampling::StackKey;
 
-/// The smallest step from one stack that is decoded although its key may be known to the next one.
+/// Some stacks are decoded although their keys may be known. This is the smallest number of stacks from one of them to
+/// the next.
 const LEAST_STEP: u32 = 64;
 
-/// The number of steps to choose from. So one in some 128 stacks is decoded.
+/// The number of different steps, one of which is chosen at random. On average, one in about 128 stacks is decoded.
 const STEPS: u32 = 128;
 
-/// The note, after its number, that keys are not what they are expected to be.
-pub(super) const DIFFERED: &str = "stack differed from an earlier one with the same return addresses; some objects may \
-     be shown at wrong places";
+/// The note that two stacks had the same key. The note begins with the number of such cases.
+pub(super) const DIFFERED: &str =
+    "stack was taken for another stack; some objects may be shown at the wrong place";
 
-/// Limit of the memory of the keys, in words: some 32 MB.
+/// Limit of the memory of the keys, in words of 8 bytes: about 32 MB.
 const MOST: usize = 1 << 22;
 
-/// The memory that a key takes beside its words, as a number of words.
+/// The memory that a key takes in addition to its own words, as a number of words.
 const ENTRY: usize = 8;
 
-/// The node of the stacks with a key, and whether and how long to believe it.
+/// The node of the stacks that have a key, and the conditions under which the key may be used.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     node: Option<u32>,
-    /// The number of collections that had ended when the key was added, if a later collection may give its words
-    /// another meaning.
+    /// The number of collections that had ended when the key was added, if a later collection may give the words of the
+    /// key another meaning; otherwise `None`.
     holds_at: Option<u32>,
-    /// True after two stacks.
+    /// True after two decoded stacks with this key have had this node.
     is_confirmed: bool,
 }
 
@@ -40,12 +42,12 @@ impl Known {
     }
 }
 
-/// Chooses the stacks that are decoded although their keys may be known. The steps between them are random. If they
-/// were all equal, some stacks of a program with a regular pattern would never be chosen.
+/// Chooses the stacks that are decoded although their keys may be known. The steps from one of these stacks to the next
+/// are random. With equal steps, some stacks of a program with a regular pattern would never be chosen.
 struct Checks {
     /// The state of a xorshift generator.
     random: u32,
-    /// The number of stacks up to the next that is chosen.
+    /// The number of stacks up to and including the next chosen stack.
     left: u32,
 }
 
@@ -73,7 +75,7 @@ impl Checks {
     }
 }
 
-/// Keys and nodes.
+/// The known keys with their nodes.
 #[derive(Default)]
 pub(super) struct KnownKeys {
     nodes: NumberMap<Box<[u64]>, Known>,
@@ -85,7 +87,8 @@ pub(super) struct KnownKeys {
 }
 
 impl KnownKeys {
-    /// The node of the stacks with this key, after so many collections; `None` if the stack is to be decoded.
+    /// Returns the node of the stacks with this key, or `None` if the caller must decode the stack. `collections` have
+    /// ended. The inner `None` is the node of a stack without frames.
     pub(super) fn node(&mut self, key: &StackKey, collections: u32) -> Option<Option<u32>> {
         if self.checks.is_next_chosen() {
             return None;
@@ -94,7 +97,7 @@ impl KnownKeys {
         (known.is_confirmed && known.holds(collections)).then_some(known.node)
     }
 
-    /// Notes the node of a stack that was decoded after so many collections. `holds_at` is this number if a later
+    /// Notes the node of a stack that was decoded. `holds_at` is the number of collections that have ended, if a later
     /// collection may give the words of the key another meaning.
     pub(super) fn add(
         &mut self,
@@ -159,7 +162,7 @@ mod tests {
         assert!(keys.nodes.is_empty(), "no key is used any more");
     }
 
-    /// Whatever the period of a program, each of its stacks is decoded now and then.
+    /// Even if a program repeats its stacks with some period, each of the stacks is decoded now and then.
     #[test]
     fn stacks_are_decoded_at_random() {
         for period in [1, 2, 100, 127, 128, 256] {

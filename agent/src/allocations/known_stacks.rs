@@ -1,14 +1,14 @@
-//! The nodes of stacks that are known as a whole. Most samples have such a stack, which is found at once.
+//! Finds the node of a whole stack that was seen before, by one look-up. Most samples have such a stack.
 
 use loadhook_profile::NumberMap;
 
 use crate::jvm::jvmti_stacks::StackFrame;
 
-/// Limit of the memory of these stacks, in frames of 16 bytes: some 32 MB.
+/// Limit of the memory of these stacks, in frames of 16 bytes: about 32 MB.
 const MOST: usize = 1 << 21;
 
-/// The memory that a stack takes beside its frames, as a number of frames: its entry in the table, the spare room of the
-/// table, and the header of its block.
+/// The memory that a stack takes in addition to its frames, as a number of frames: an entry in the table, spare room of
+/// the table, and the header of a block of memory.
 const ENTRY: usize = 4;
 
 /// Stacks, innermost frame first, and their nodes.
@@ -24,12 +24,13 @@ impl KnownStacks {
         self.nodes.contains_key(frames)
     }
 
-    /// The node of a stack, if the stack is known. A stack without frames has no node.
+    /// Returns the node of a stack; `None` if the stack is not known. The inner `None` is for a stack without frames,
+    /// which has no node.
     pub(super) fn node(&self, frames: &[StackFrame]) -> Option<Option<u32>> {
         self.nodes.get(frames).copied()
     }
 
-    /// Adds a stack that is not known. If there is no room, all others are forgotten first.
+    /// Adds a stack that is not known yet. If there is no room, all known stacks are forgotten first.
     pub(super) fn add(&mut self, frames: &[StackFrame], node: Option<u32>) {
         let size = frames.len() + ENTRY;
         if self.size + size > MOST {

@@ -12,11 +12,11 @@ use crate::jvm::jvmti::Jvmti;
 use crate::locks::try_lock;
 use crate::tracker::heap_reserve::HeapReserve;
 
-/// The longest wait for a scan of another thread, which a debugger may have suspended.
+/// The longest wait until another thread has ended its scan. A debugger may have suspended that thread.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 impl Samples {
-    /// Makes a sentinel at the time `now`.
+    /// Makes a sentinel at the time `now`, a number of collections.
     pub(super) fn make_sentinel(&self, jni: Jni<'_>, now: u32) {
         if let Some(class) = self.object_class.get() {
             let state = THREAD_STATE.get();
@@ -29,7 +29,7 @@ impl Samples {
         }
     }
 
-    /// Makes a sentinel and runs a collection, for a collector that does not collect in one stop. It must not be called
+    /// Makes a sentinel and runs a collection, for a collector that does not collect in one stop. Must not be called
     /// after the collector's threads have ended.
     pub(super) fn collect_after_sentinel(&self, jvmti: Jvmti, jni: Jni<'_>) {
         // The liveness of objects that are younger than this sentinel stays unknown.
@@ -41,8 +41,8 @@ impl Samples {
 
     /// Makes a sentinel and runs a collection when the JVM is about to end.
     ///
-    /// In a heap that is full of garbage, a first collection makes room for the sentinel. In a heap that is full of
-    /// live objects no sentinel is made, since the program would end with an error that the agent caused.
+    /// If the heap is full of garbage, a first collection makes room for the sentinel. If the heap is full of live
+    /// objects, no sentinel is made: the allocation would end the program with an error that the agent has caused.
     pub(super) fn collect_at_exit(
         &self,
         jvmti: Jvmti,
@@ -60,13 +60,13 @@ impl Samples {
 
     /// Removes the followed objects that are no longer in the heap.
     ///
-    /// The event `ObjectFree` is not used. From JDK 17 on, the JVM posts it from a thread that a
-    /// collection may stop. At its end, and whenever the event is enabled, the JVM waits for that
-    /// thread in a state in which no collection can start. So all of them could wait for each other
-    /// for ever.
+    /// The event `ObjectFree` is not used, because it can block the JVM for ever. From JDK 17 on, the JVM posts the
+    /// event from a thread that a collection may stop. When the JVM ends, and when the event is enabled, the JVM waits
+    /// for this thread in a state in which no collection can start. So the JVM, the thread and the collection could
+    /// wait for each other.
     pub(super) fn scan(&self, jni: Jni<'_>, _scanning: &MutexGuard<'_, ()>) {
         let now = self.collections.load(Ordering::Relaxed);
-        // Objects are only added meanwhile, behind these.
+        // Other threads may add objects during the scan, but only behind these.
         let references = self.lock().followed.references();
         let gone: Vec<bool> = references.iter().map(|weak| jni.is_gone(*weak)).collect();
         {
@@ -89,8 +89,8 @@ impl Samples {
         }
     }
 
-    /// Scans. Waits for a scan of another thread while `goes_on` returns true,
-    /// but not for ever. Returns whether it has scanned.
+    /// Runs a scan. If another thread is scanning, waits for it as long as `goes_on` returns true, at most for
+    /// [`LONGEST_WAIT`]. Returns false if it has not scanned.
     pub(super) fn scan_in_time(&self, jni: Jni<'_>, goes_on: impl Fn() -> bool) -> bool {
         let end = Instant::now() + LONGEST_WAIT;
         loop {

@@ -1,10 +1,10 @@
 //! Samples of allocations, and the liveness of the sampled objects.
 //!
-//! With `SampledObjectAlloc`, the JVM reports one object per interval of bytes, or every object if
-//! the interval is 0, in the thread that allocates it. With `VMObjectAlloc`, it reports objects
-//! that no bytecode instruction allocates.
+//! By the event `SampledObjectAlloc`, the JVM reports one object per interval of bytes, or every object if the interval
+//! is 0. By `VMObjectAlloc`, the JVM reports objects that no bytecode instruction allocates. The JVM sends both events
+//! in the thread that allocates.
 //!
-//! Stacks, sites and objects are behind one lock. It is held for a moment, and never while the JVM is called.
+//! One lock protects stacks, sites and objects. It is held for a short time only, and never during a call of the JVM.
 
 mod estimate;
 mod exact_objects;

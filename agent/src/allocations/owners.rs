@@ -10,7 +10,7 @@ use crate::threads::groups::{Groups, VIRTUAL_THREADS};
 /// The number of the owner for virtual threads.
 pub(super) const VIRTUAL: u32 = 0;
 
-/// A place in the code and a type.
+/// A place in the code, with its callers, and the type that is allocated there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Site {
     /// Index of a node of the call tree; `None` if there was no room for it.
@@ -26,9 +26,9 @@ pub(super) struct Owner {
     pub(super) id: Option<u64>,
     pub(super) kind: ThreadKind,
     pub(super) sites: NumberMap<Site, Estimate>,
-    /// Number of records of live objects that refer to it.
+    /// Number of records of live objects that refer to this owner.
     records: u32,
-    /// The group that it was merged into.
+    /// The group into which this owner was merged, if it was.
     part_of: Option<u32>,
 }
 
@@ -79,13 +79,13 @@ impl Owners {
         }
     }
 
-    /// Adds a thread that has its first sample, and returns its number.
+    /// Adds a thread that has its first sample. Returns the number of the new owner.
     pub(super) fn begin(&mut self, name: Arc<str>, id: Option<u64>) -> u32 {
         self.put(Owner::new(name, id, ThreadKind::Platform))
     }
 
-    /// Adds to a site of an owner. A new site is made only if there are fewer than `most` in all. Returns whether there
-    /// was room.
+    /// Adds an estimate to a site of an owner. A new site is made only if all owners together have fewer than `most`
+    /// sites. Returns whether there was room.
     pub(super) fn add(&mut self, owner: u32, site: Site, estimate: Estimate, most: usize) -> bool {
         let sites = &mut self.all[owner as usize].sites;
         if let Some(sum) = sites.get_mut(&site) {
@@ -100,7 +100,7 @@ impl Owners {
         has_room
     }
 
-    /// Merges the sites of a thread that has ended under this name into its group.
+    /// Merges the sites of an ended thread into the group of the threads that had the same name.
     pub(super) fn end(&mut self, thread: u32, name: &str) {
         let group = self.group(name);
         for (site, estimate) in std::mem::take(&mut self.all[thread as usize].sites) {
@@ -125,7 +125,7 @@ impl Owners {
         self.all[owner as usize].records += 1;
     }
 
-    /// Notes that a record no longer refers to the owner.
+    /// Notes that a record of a live object no longer refers to the owner.
     pub(super) fn release(&mut self, owner: u32) {
         self.all[owner as usize].records -= 1;
         self.reuse(owner);
@@ -138,12 +138,12 @@ impl Owners {
         }
     }
 
-    /// The owner itself, or the group that it was merged into.
+    /// Returns the number of the group into which the owner was merged, or the owner's own number if it was not merged.
     pub(super) fn current(&self, owner: u32) -> u32 {
         self.all[owner as usize].part_of.unwrap_or(owner)
     }
 
-    /// The owners that have samples, with their numbers.
+    /// Returns the owners that have samples, with their numbers.
     pub(super) fn with_sites(&self) -> impl Iterator<Item = (u32, &Owner)> {
         let all = (0..).zip(&self.all);
         all.filter(|(_, owner)| !owner.sites.is_empty())

@@ -10,7 +10,7 @@ use super::owners::{Owner, Site};
 use super::sample_snapshot::{Alive, SampleSnapshot};
 use crate::frames::profile_parts::{self, ProfileMethods};
 
-/// Builds the parts of a profile that samples need.
+/// Adds the methods and threads of samples to a profile, and builds its frames and sites.
 pub(super) struct ProfileBuilder<'p> {
     profile: &'p mut Profile,
     methods: ProfileMethods,
@@ -25,7 +25,7 @@ impl<'p> ProfileBuilder<'p> {
     /// Begins with the methods, threads and allocations that the profile already has.
     pub(super) fn new(profile: &'p mut Profile) -> Self {
         let methods = ProfileMethods::of(profile);
-        // Allocations that probes have counted.
+        // The profile may have allocations that probes have counted.
         let counted = profile.allocations.take().unwrap_or_default();
         ProfileBuilder {
             profile,
@@ -37,7 +37,7 @@ impl<'p> ProfileBuilder<'p> {
         }
     }
 
-    /// The frames and sites of the profile.
+    /// Returns the frames and sites of the profile.
     pub(super) fn finish(self) -> (Vec<Frame>, Vec<ProfileSite>) {
         (self.frames, self.sites)
     }
@@ -72,8 +72,7 @@ impl<'p> ProfileBuilder<'p> {
         }
     }
 
-    /// Returns the index of an owner's thread or group. Adds the thread or group if the profile
-    /// does not have it yet.
+    /// Returns the index of an owner in the profile's threads. Adds the owner if the profile does not have it yet.
     pub(super) fn thread(&mut self, owner: &Owner) -> u32 {
         profile_parts::thread(self.profile, &owner.name, owner.id, owner.kind)
     }

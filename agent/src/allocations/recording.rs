@@ -14,9 +14,8 @@ use crate::jvm::reference::{Local, Weak};
 use crate::locks::try_lock;
 use crate::tracker::heap_reserve::HeapReserve;
 
-/// The size of the largest object after which a sentinel is made, in bytes. After a small object,
-/// the heap usually has room for the sentinel. The sentinel must not be the object that fills the
-/// heap.
+/// The size of the largest object after which a sentinel is made, in bytes. The sentinel must not be the object that
+/// fills the heap. After a small object, the heap usually has room for a sentinel.
 const MOST_BEFORE_SENTINEL: u64 = 1 << 16;
 
 /// The arguments of `SampledObjectAlloc` and `VMObjectAlloc`.
@@ -85,15 +84,15 @@ impl Samples {
         }
     }
 
-    /// A reference to a new object; `None` if objects are not followed, or if there is no room. It is made before the
-    /// object is added, because no lock is held while the JVM is called.
+    /// Makes a weak reference to a new object; `None` if objects are not followed, or if there is no room. Called
+    /// before the lock is taken, because the lock must not be held during a call of the JVM.
     fn weak(&self, jni: Jni<'_>, object: Local<'_>) -> Option<Weak> {
         let has_room = self.follows && !self.is_full.load(Ordering::Relaxed);
         has_room.then(|| jni.weak(object).ok()).flatten()
     }
 
-    /// Adds a sample of the calling thread, whose stack is `stack` if it is known yet. Returns whether its object is
-    /// followed.
+    /// Adds a sample of the calling thread. `stack` is the thread's stack if the caller has it already. Returns whether
+    /// the sampled object is followed.
     fn add_with_stack(
         &self,
         instrumentation: &Instrumentation,
@@ -104,7 +103,7 @@ impl Samples {
         let redefinitions = &instrumentation.redefinitions;
         let uses_keys = stack.is_none() && !self.keys_are_wrong.load(Ordering::Relaxed);
         let keys = self.keys.get().filter(|_| uses_keys);
-        // After a class was redefined, an old key may name another interpreted method.
+        // After a redefinition of classes, an old key may stand for another interpreted method.
         let with_interpreted = redefinitions.are_excluded();
         let key = keys.and_then(|keys| keys.key(jni, self.asked_depth(), with_interpreted));
         if let Some(key) = &key
@@ -122,15 +121,16 @@ impl Samples {
         is_followed
     }
 
-    /// The number of frames that are asked for. One more than [`Samples::depth`] shows whether the stack is deeper.
-    /// With fewer frames than usual, nobody asks for the others. A key has as many frames, or a stack of exactly
-    /// [`Samples::depth`] frames and a deeper one could have the same key.
+    /// Returns the number of frames that are requested from the JVM. With the default depth, this is one frame more
+    /// than [`Samples::depth`]. The further frame shows that the stack is deeper. With a smaller depth, the user wants
+    /// no deeper frames. A key also has this number of frames: otherwise a stack of exactly [`Samples::depth`] frames
+    /// and a deeper stack could have the same key.
     fn asked_depth(&self) -> usize {
         let wants_all = self.depth == DEPTH;
         self.depth + usize::from(wants_all)
     }
 
-    /// The stack of the calling thread, after all its frames were defined.
+    /// Returns the stack of the calling thread. Defines its unknown frames first.
     fn stack(&self, instrumentation: &Instrumentation, jni: Jni<'_>) -> Stack {
         let mut frames = instrumentation.jvmti.stack_trace(self.asked_depth());
         let is_deeper = frames.len() > self.depth;
@@ -148,7 +148,7 @@ impl Samples {
         Stack { frames, is_deeper }
     }
 
-    /// The number of the type of an object with this class.
+    /// Returns the number of the type of the objects of a class.
     fn type_number(&self, jvmti: Jvmti, jni: Jni<'_>, class: Local<'_>) -> Option<u32> {
         let mut is_new = false;
         let make = || {
@@ -158,7 +158,7 @@ impl Samples {
             let most = tables.stacks.limits().others;
             Some(tables.type_number(&descriptor, most))
         };
-        // The number of a type is that of all classes of its name.
+        // All classes of one name have the same type number, so the number is not given back.
         let discard = |_| ();
         let objects = JvmObjects { jvmti, jni };
         let number = self.types.get_or_make(&objects, class, make, discard);
@@ -169,7 +169,7 @@ impl Samples {
         number
     }
 
-    /// Forgets the frames of classes that are unloaded.
+    /// Forgets the frames of unloaded classes.
     fn forget_unloaded(&self, instrumentation: &Instrumentation, jni: Jni<'_>) {
         instrumentation.forget_unloaded(jni);
         let gone = self.classes.take_gone(instrumentation.jvmti, jni);
@@ -181,7 +181,7 @@ impl Samples {
         }
     }
 
-    /// The number of the owner of the calling thread's samples.
+    /// Returns the number of the owner of the calling thread's samples.
     fn owner(&self, jni: Jni<'_>, thread: Local<'_>) -> u32 {
         let class = self.thread_class.get();
         if class.is_some_and(|class| class.is_virtual(jni, thread)) {

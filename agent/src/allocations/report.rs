@@ -1,4 +1,4 @@
-//! Samples as a profile shows them.
+//! Adds samples to a profile.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -16,9 +16,9 @@ use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::Jvmti;
 use crate::snapshot::gate::SnapshotGate;
 
-/// After an object that does not fit into a thread's buffer, JDK 11 reports no allocations of the
-/// thread until it gets another buffer. The JVM forgets that the buffer was to end at the next
-/// sample.
+/// When a thread allocates an object that does not fit into its allocation buffer, JDK 11 reports no further
+/// allocations of this thread until the thread gets another buffer. The reason: the JVM shortens a buffer so that it
+/// ends at the next sample, and forgets this.
 const BEHIND_LARGE: &str = "JDK 11 does not report what a thread allocates after an object too \
     large for its allocation buffer (TLAB), until the next buffer; run with -XX:-UseTLAB and G1 or ZGC \
     to count all";
@@ -26,15 +26,15 @@ const BEHIND_LARGE: &str = "JDK 11 does not report what a thread allocates after
 const NOT_ALLOCATED: &str = "objects that the JIT compiler removes (scalar replacement) are not seen: \
     they are never allocated";
 
-/// Bytes from which on an object may be too large for a thread's buffer.
+/// The size in bytes from which on an object may be too large for a thread's buffer.
 const LARGE: f64 = 32_768.0;
 
-/// The share of large objects in all bytes from which on the note is given.
+/// The note is given if large objects are at least this part of all allocated bytes.
 const MANY_LARGE: f64 = 0.05;
 
-/// JVMs before JDK 25 lose count of a thread's bytes at objects too large for its buffer. Measured
-/// with objects of 400 KB and 24 KB of small objects in turn: for the small ones, JDK 17 and 21
-/// estimate 2.6 times the true number, JDK 11 two thirds.
+/// When an object is too large for a thread's buffer, JVMs before JDK 25 lose count of the thread's bytes. A program
+/// allocated an object of 400 KB and 24 KB of small objects in turn. For the small objects, JDK 17 and 21 gave 2.6
+/// times the true number, JDK 11 two thirds of it.
 const AROUND_LARGE: &str = "estimates may be wrong by more than their errors: the program makes many objects too large for \
     a thread's allocation buffer (TLAB), and JVMs before JDK 25 then lose count of the thread's bytes; \
     run with -XX:-UseTLAB and G1 or ZGC for right estimates (on JDK 11, up to an eighth too low)";
@@ -46,8 +46,8 @@ const NOT_SCANNED: &str =
     "objects shown as alive may be gone, since a suspended thread prevented a check";
 
 impl Samples {
-    /// Scans for live objects, if objects are followed, and takes a snapshot. Returns `None` if
-    /// `goes_on` returned false.
+    /// Takes a snapshot, after a scan for live objects if objects are followed. Returns `None` if `goes_on` returned
+    /// false.
     ///
     /// If the collector collects in one stop, a collection comes first. Otherwise the snapshot shows the objects that
     /// were alive at the last collection. `can_ask` is true if a collector that does not collect in one stop can be
@@ -62,8 +62,8 @@ impl Samples {
     ) -> Option<SampleSnapshot> {
         let in_one_stop = self.collects_in_one_stop();
         if self.follows && goes_on() {
-            // A thread that asks a concurrent collector just before the JVM ends waits for ever. So the end of the JVM
-            // does not wait for this thread.
+            // A thread that requests a collection of a concurrent collector just before the JVM ends waits for ever. So
+            // the end of the JVM does not wait for this thread.
             gate.release_during(|| {
                 if in_one_stop {
                     let _ = jvmti.collect_garbage();
@@ -72,8 +72,7 @@ impl Samples {
                 }
             });
         }
-        // The number is read before the scan, because the scan knows nothing about later
-        // collections.
+        // The number of collections is read before the scan, because the scan shows nothing about later collections.
         let now = self.collections.load(Ordering::Relaxed);
         let judged = if in_one_stop {
             now
@@ -88,8 +87,8 @@ impl Samples {
         })
     }
 
-    /// Adds a snapshot to a profile, which may have the allocations that probes have counted. `loaders` are the names
-    /// of the loaders in the profile.
+    /// Adds a snapshot to a profile. The profile may already have allocations that probes have counted. `loaders` are
+    /// the names of the loaders in the profile.
     pub(crate) fn add_to(
         &self,
         snapshot: &SampleSnapshot,
@@ -140,8 +139,8 @@ impl Samples {
             ));
         }
         let is_sampled = matches!(self.source, EventSource::Sampled(_));
-        // At an object too large for a thread's buffer, a JVM before JDK 25
-        // counts the rest of the buffer as allocated, or on JDK 11 as sampled.
+        // When an object is too large for a thread's buffer, JDK 17 and 21 count the rest of the buffer as allocated,
+        // and JDK 11 counts it as sampled.
         if is_sampled && self.is_before(25) && has_many_large {
             note(AROUND_LARGE);
         }

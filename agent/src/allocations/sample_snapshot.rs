@@ -11,18 +11,18 @@ use super::weak_records::LiveRecord;
 use crate::frames::symbol::{CopyLoaders, Symbol};
 use crate::instrument::loaders::Loader;
 
-/// A site without its callers: a line of code and the number of a type.
+/// A site without its callers: the line of code that allocates, and the number of the allocated type.
 pub(super) type Leaf = (Option<SourceLine>, u32);
 
 /// A copy of the tables at one moment.
 pub(crate) struct SampleSnapshot {
     /// Number of collections that have ended.
     pub(super) now: u32,
-    /// Objects that were made before this number of collections, and still exist, are alive.
+    /// Liveness is known up to this number of collections: an object that was made earlier and still exists is alive.
     pub(super) judged: u32,
-    /// True if a liveness scan has succeeded, or none is needed.
+    /// True if a liveness scan has succeeded, or if no scan is needed.
     pub(super) was_scanned: bool,
-    /// True if no collection could be requested.
+    /// True if no collection could be requested before the scan.
     pub(super) is_late: bool,
     pub(super) symbols: Vec<Symbol>,
     pub(super) copies: Vec<CopyLoaders>,
@@ -44,8 +44,8 @@ pub(super) struct Alive {
 }
 
 impl SampleSnapshot {
-    /// Copies the tables. `now` collections have ended. The liveness of objects that were made
-    /// before the collection `judged` is known.
+    /// Copies the tables. `now` is the number of collections that have ended. Liveness is known of objects that were
+    /// made before the collection `judged`.
     pub(super) fn of(tables: &SampleTables, source: EventSource, now: u32, judged: u32) -> Self {
         let records = tables.followed.all().into_iter();
         let survivors = records.filter(|record| record.born < judged);
@@ -68,7 +68,7 @@ impl SampleSnapshot {
         }
     }
 
-    /// The loaders of the methods in the snapshot.
+    /// Returns the loaders of the methods in the snapshot.
     pub(crate) fn loaders(&self) -> impl Iterator<Item = Loader> {
         let symbols = self.symbols.iter().zip(&self.copies);
         symbols.map(|(symbol, copies)| Loader {
@@ -77,7 +77,7 @@ impl SampleSnapshot {
         })
     }
 
-    /// The live objects by owner and site.
+    /// Returns the sums of the live objects by owner and site.
     pub(super) fn alive(&self) -> HashMap<(u32, Site), Alive> {
         let mut alive: HashMap<(u32, Site), Alive> = HashMap::new();
         for record in &self.survivors {
@@ -89,14 +89,14 @@ impl SampleSnapshot {
         alive
     }
 
-    /// The site of an object without its callers.
+    /// Returns the site of an object without its callers.
     pub(super) fn leaf(&self, record: &LiveRecord) -> Leaf {
         let node = record.site.node.map(|node| node as usize);
         let line = node.and_then(|node| Some(self.nodes.get(node)?.at));
         (line, record.site.type_number)
     }
 
-    /// A site in words: `byte[] from com.example.Service.read:17`.
+    /// Returns a site as text for a note: `byte[] from com.example.Service.read:17`.
     pub(super) fn describe(&self, (line, type_number): Leaf) -> String {
         let type_name = self.types.get(type_number as usize);
         let type_name = type_name.map_or("?", |name| name);

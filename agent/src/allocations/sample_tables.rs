@@ -1,4 +1,4 @@
-//! Tables of what was sampled: stacks, owners, types and followed objects.
+//! The tables of the samples: stacks, owners, types and followed objects.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use crate::frames::numbers::Numbers;
 use crate::frames::resolve::type_name;
 use crate::instrument::hidden_names::without_address;
 
-/// Frames of a stack that are recorded.
+/// The number of innermost frames of a stack that are recorded by default.
 pub(super) const DEPTH: usize = 128;
 
-/// The number of the type for types that the table has no room for.
+/// The type number for all types for which the table has no room.
 pub(super) const OTHER_TYPES: u32 = 0;
 
 /// The origin of the allocation events.
@@ -27,7 +27,7 @@ pub(super) enum EventSource {
     Sampled(i32),
     /// All allocations of all classes.
     All,
-    /// Allocations that the JVM itself makes for instrumented classes, with or without the callers.
+    /// Allocations that the JVM itself makes for instrumented classes. `callers` is true if callers are recorded, too.
     Vm { callers: bool },
 }
 
@@ -36,15 +36,15 @@ pub(super) struct SampleTables {
     pub(super) stacks: Stacks,
     pub(super) owners: Owners,
     pub(super) types: Numbers<Arc<str>>,
-    /// Numbers of types by descriptor, as the JVM gives it.
+    /// Numbers of types by the descriptors that the JVM gives.
     type_numbers: HashMap<Vec<u8>, u32>,
     pub(super) followed: Followed,
-    /// Number of objects that are not followed, because there was no room.
+    /// Number of objects that are not followed, because the table of objects was full.
     pub(super) missed: u64,
     pub(super) schedule: ScanSchedule,
-    /// Number of samples without a site, since there was no room for it.
+    /// Number of samples without a site, because the table of sites was full.
     pub(super) without_site: u64,
-    /// Number of samples without a type, since there was no room for it.
+    /// Number of samples without a type, because the table of types was full.
     pub(super) without_type: u64,
 }
 
@@ -68,7 +68,7 @@ impl SampleTables {
     /// Returns the number of a type. A new type gets a number if there are fewer than `most` types,
     /// otherwise [`OTHER_TYPES`].
     pub(super) fn type_number(&mut self, descriptor: &[u8], most: usize) -> u32 {
-        // Copies of a hidden class differ in their addresses.
+        // The names of copies of a hidden class differ only in the address that the JVM appends.
         let descriptor = without_address(descriptor);
         if let Some(number) = self.type_numbers.get(descriptor) {
             return *number;
@@ -97,11 +97,12 @@ impl SampleTables {
         };
         let unnamed = match source {
             EventSource::Vm { .. } => {
-                "objects that the JVM made itself have (other methods) in their stacks, since the table \
-                 of methods was full"
+                "objects that the JVM made itself have frames that are shown as (other methods), because \
+                 the table of methods was full"
             }
             _ => {
-                "samples have (other methods) in their stacks, since the table of methods was full"
+                "samples have frames that are shown as (other methods), because the table of methods was \
+                 full"
             }
         };
         let notes = [

@@ -1,4 +1,4 @@
-//! The samples of a JVM: how they are taken, and the tables that hold them.
+//! The samples of a JVM's allocations: the state that recording needs, and the tables of the samples.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -28,14 +28,14 @@ use crate::locks::lock;
 use crate::options::Options;
 use crate::threads::fields::ThreadFields;
 
-/// The number for the next [`Samples`]. A thread outlives an agent that leaves, and keeps the
-/// number of its [owner](super::owners) in that agent. The next agent has other owners. By the
-/// number of the `Samples` it recognises that the kept number is not of one of its own owners.
+/// The number for the next [`Samples`]. A thread keeps the number of its [owner](super::owners), together with the
+/// number of the `Samples` that has this owner. Threads live on when an agent leaves. By the number of the `Samples`,
+/// the next agent sees that the owner is not one of its own.
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
 /// The samples of this JVM.
 pub(crate) struct Samples {
-    /// The number of these samples. The samples of each later agent have another number.
+    /// The number of these samples. The samples of each later agent in this JVM have another number.
     number: u32,
     pub(super) source: EventSource,
     /// True if sampled objects are followed until they are dead.
@@ -55,11 +55,11 @@ pub(crate) struct Samples {
     pub(super) last_sentinel: AtomicU32,
     /// `java.lang.Object`, the class of sentinels.
     pub(super) object_class: OnceLock<Global>,
-    /// The thread that the JVM starts when it is about to end.
+    /// The shutdown hook: a thread that the JVM starts when it is about to end.
     pub(super) shutdown_hook: OnceLock<Global>,
     /// Set when a liveness scan is due.
     pub(super) scan_is_due: AtomicBool,
-    /// Serialises liveness scans: each judges the objects that it has found.
+    /// Serialises liveness scans, because a scan removes objects by their positions in the table.
     pub(super) scanning: Mutex<()>,
     /// Classes with frames in the stacks.
     pub(super) classes: UnloadableClasses,
@@ -67,9 +67,9 @@ pub(crate) struct Samples {
     pub(super) types: WeakValues<Option<u32>>,
     /// Maximum number of frames of a stack.
     pub(super) depth: usize,
-    /// Makes keys of stacks, if all objects are recorded and this JVM has the structures for it.
+    /// Makes keys of stacks. Set if all objects are recorded and the agent knows this JVM's stack layout.
     pub(super) keys: OnceLock<StackKeys>,
-    /// True after keys have turned out to be wrong. So no thread makes another one.
+    /// True after two stacks with one key have differed. Then no thread makes keys any more.
     pub(super) keys_are_wrong: AtomicBool,
     tables: Mutex<SampleTables>,
     /// True if there is no room for further objects.
@@ -81,7 +81,7 @@ pub(crate) struct Samples {
 /// State of a native thread for its samples.
 #[derive(Clone, Copy, Default)]
 pub(super) struct ThreadState {
-    /// The number of the [`Samples`] that gave the thread an owner, and the number of that owner.
+    /// The number of the [`Samples`] in which the thread has an owner, and the number of this owner.
     pub(super) owner: Option<(u32, u32)>,
     /// Size of the thread's last sample; 0 before the first one.
     pub(super) previous: u64,
@@ -115,10 +115,9 @@ pub(super) struct Stack {
 }
 
 impl Samples {
-    /// Adds the capabilities that samples of this mode need, at `Agent_OnLoad`.
+    /// Adds the capabilities that this mode needs, and makes the tables. Called in `Agent_OnLoad`.
     ///
-    /// # Errors
-    /// Error 98 if another agent samples. Only one agent of a JVM can.
+    /// # Errors Returns error 98 if another agent samples allocations, because only one agent of a JVM can.
     pub(crate) fn prepare(
         jvmti: Jvmti,
         mode: AllocationMode,
@@ -161,7 +160,7 @@ impl Samples {
         }
         let mut samples = Samples::new(source, followed);
         if let Some(hprof) = &options.settings.hprof {
-            // The traces of HPROF have no further frames.
+            // The traces of HPROF have at most this number of frames.
             let depth = usize::try_from(hprof.depth).unwrap_or(usize::MAX);
             samples.depth = depth.clamp(1, DEPTH);
         }
@@ -195,7 +194,7 @@ impl Samples {
         }
     }
 
-    /// The owner of the calling thread's samples, if it has one.
+    /// Returns the number of the owner of the calling thread's samples, if the thread has an owner in these samples.
     pub(super) fn owner_of(&self, state: ThreadState) -> Option<u32> {
         let of_these = state.owner.filter(|(number, _)| *number == self.number);
         of_these.map(|(_, owner)| owner)
@@ -228,7 +227,7 @@ impl Samples {
         self.collects_in_one_stop.get() == Some(&true)
     }
 
-    /// Returns whether this JVM samples as JDK 11 does.
+    /// Returns whether this JVM is of JDK 11, whose samples need another estimate.
     pub(super) fn is_jdk_11(&self) -> bool {
         self.feature.get() == Some(&11)
     }
@@ -242,7 +241,8 @@ impl Samples {
         self.collections.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The estimate for one sample of the calling thread.
+    /// Returns the estimate for one sample of the calling thread, an object of `size` bytes. Notes the size for the
+    /// next estimate.
     pub(super) fn estimate(&self, size: u64) -> Estimate {
         let state = THREAD_STATE.get();
         THREAD_STATE.set(ThreadState {
@@ -258,8 +258,8 @@ impl Samples {
         }
     }
 
-    /// Adds a sample whose stack has a known key. Returns whether its object is followed; `None` if the frames are
-    /// needed.
+    /// Adds a sample if the key of its stack is known. Returns whether the sampled object is followed, or `None` if
+    /// nothing was added because the frames of the stack are needed.
     pub(super) fn add_by_key(&self, sample: Sample, key: &StackKey, version: u32) -> Option<bool> {
         let mut tables = self.lock();
         let collections = self.collections.load(Ordering::Relaxed);
@@ -267,7 +267,7 @@ impl Samples {
         Some(self.add_at(&mut tables, node, sample))
     }
 
-    /// Notes the key of a stack that was added.
+    /// Notes the key of a stack that was added to the tables.
     pub(super) fn note_key(&self, key: &StackKey, stack: &Stack) {
         let mut tables = self.lock();
         let collections = Collections {
@@ -279,12 +279,12 @@ impl Samples {
         let are_wrong = stacks.keys.are_wrong;
         drop(tables);
         if are_wrong && !self.keys_are_wrong.swap(true, Ordering::Relaxed) {
-            // A file of HPROF has no notes.
+            // HPROF's files have no notes, so the message is printed.
             diagnostics::once(&format!("1 {DIFFERED}"));
         }
     }
 
-    /// Adds a sample. Returns whether its object is followed.
+    /// Adds a sample. Returns whether the sampled object is followed.
     pub(super) fn add(&self, sample: Sample, stack: &Stack) -> bool {
         let mut tables = self.lock();
         let stacks = &mut tables.stacks;
@@ -300,7 +300,7 @@ impl Samples {
         self.add_at(&mut tables, node, sample)
     }
 
-    /// Adds a sample at a node of the stacks. Returns whether its object is followed.
+    /// Adds a sample at a node of the stacks. Returns whether the sampled object is followed.
     fn add_at(&self, tables: &mut SampleTables, node: Option<u32>, sample: Sample) -> bool {
         let born = self.collections.load(Ordering::Relaxed);
         let most = tables.stacks.limits().others;

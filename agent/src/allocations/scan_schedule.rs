@@ -8,9 +8,9 @@ pub(super) const FIRST_SCAN: usize = 1 << 19;
 pub(super) struct ScanSchedule {
     /// Number of followed objects at which a scan is due.
     objects: usize,
-    /// Number of collections before which no scan is due.
+    /// The number of ended collections from which on a scan can be due.
     collections: u32,
-    /// Number of collections between a scan that found few dead objects and the next.
+    /// The number of collections that pass after a scan with few dead objects before the next scan.
     pause: u32,
 }
 
@@ -25,14 +25,14 @@ impl Default for ScanSchedule {
 }
 
 impl ScanSchedule {
-    /// Returns whether a scan is due with this number of followed objects, after this number of
-    /// collections.
+    /// Returns whether a scan is due. `followed` is the number of followed objects, `collections` the number of
+    /// collections that have ended.
     pub(super) fn is_due(&self, followed: usize, collections: u32) -> bool {
         followed >= self.objects && collections >= self.collections
     }
 
-    /// Notes that a scan has left `left` objects after `now` collections. There is room for `most`
-    /// objects.
+    /// Notes that a scan has ended. `left` objects are still alive, `now` collections have ended, and there is room for
+    /// `most` objects.
     ///
     /// If most objects are alive, the next scan will find few dead ones. So scans get rarer, and
     /// together they take a bounded share of the time of the collections.

@@ -11,7 +11,7 @@ use crate::frames::symbol::{CopyLoaders, ResolvedFrame, Symbol};
 use crate::jvm::jvmti_stacks::StackFrame;
 use crate::jvm::sampling::StackKey;
 
-/// Limits of the tables. Samples beyond them lose their callers or their methods.
+/// Limits of the tables. Samples for which a table has no room lose their callers or their methods.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StackLimits {
     /// Number of nodes.
@@ -22,7 +22,7 @@ pub(super) struct StackLimits {
 }
 
 impl StackLimits {
-    /// The tables take some 100 MB of native memory together.
+    /// The default limits. Full tables take about 100 MB of native memory together.
     pub(super) const DEFAULT: StackLimits = StackLimits {
         nodes: 1 << 20,
         others: 1 << 19,
@@ -41,7 +41,7 @@ pub(super) struct SourceLine {
 #[derive(Clone, Copy, Debug)]
 struct FrameLine {
     at: SourceLine,
-    /// The version of the lines of methods from which it is.
+    /// The version of the methods' line numbers from which the line was read.
     version: u32,
     /// True if the class of the method is never unloaded.
     is_lasting: bool,
@@ -52,16 +52,16 @@ struct FrameLine {
 pub(super) struct Collections {
     /// Number of collections that have ended.
     pub(super) ended: u32,
-    /// True if the JVM tells the end of every collection that may unload classes.
+    /// True if the JVM reports the end of every collection that may unload classes.
     pub(super) are_all_known: bool,
 }
 
-/// Stands for callers beyond the depth that is recorded.
+/// Stands for callers beyond the recorded depth.
 const DEEPER: SourceLine = SourceLine {
     symbol: 0,
     line: None,
 };
-/// Stands for methods that the table has no room for.
+/// Stands for methods for which the table has no room.
 const OTHERS: SourceLine = SourceLine {
     symbol: 1,
     line: None,
@@ -89,21 +89,22 @@ pub(super) struct Stacks {
     /// The loaders of each symbol's class, by the number of the symbol.
     copies: Vec<CopyLoaders>,
     lines: NumberMap<StackFrame, FrameLine>,
-    /// The newest version of the lines of methods. It grows when classes are redefined.
+    /// The newest version of the methods' line numbers. It grows when classes are redefined.
     version: u32,
     /// For each class that may be unloaded, by its number: its frames in
     /// [`Stacks::lines`].
     unloadable: HashMap<u32, Vec<StackFrame>>,
     nodes: NumbersOfNumbers<Node>,
-    /// The stacks whose methods are all known and that had room in the tree.
+    /// The nodes of whole stacks. Only stacks are kept whose methods are all known, and for whose nodes the tree had
+    /// room.
     known: KnownStacks,
-    /// The same stacks by their keys.
+    /// The nodes of the stacks of [`Stacks::known`], by the keys of the stacks.
     pub(super) keys: KnownKeys,
     /// Number of samples whose stacks were deeper than the recorded frames.
     pub(super) cut: u64,
-    /// Number of samples without callers, since there was no room for them.
+    /// Number of samples without callers, because the tree had no room.
     pub(super) without_callers: u64,
-    /// Number of samples with frames whose methods found no room in the table.
+    /// Number of samples with frames whose methods did not fit into the table.
     pub(super) unnamed: u64,
 }
 
@@ -137,7 +138,7 @@ impl Stacks {
         self.symbols.all()
     }
 
-    /// The loaders of the copies of methods, by symbol.
+    /// Returns the loaders of the copies of methods, by symbol.
     pub(super) fn copies(&self) -> &[CopyLoaders] {
         &self.copies
     }
@@ -146,7 +147,7 @@ impl Stacks {
         self.nodes.all()
     }
 
-    /// The frames that are not known yet, or whose lines are of an older version, each once.
+    /// Returns, without repetition, the frames that are not known yet, or whose lines are of an older version.
     pub(super) fn unknown(&mut self, frames: &[StackFrame], version: u32) -> Vec<StackFrame> {
         self.renew(version);
         let mut unknown = Vec::new();
@@ -166,7 +167,7 @@ impl Stacks {
         unknown
     }
 
-    /// Forgets all stacks if methods may have other lines since `version`.
+    /// Forgets all whole stacks if `version` of the line numbers is new.
     fn renew(&mut self, version: u32) {
         if version > self.version {
             self.version = version;
@@ -175,7 +176,7 @@ impl Stacks {
         }
     }
 
-    /// The node of the stacks with a key; `None` if the frames are needed.
+    /// Returns the node of the stacks with a key, or `None` if the key is not known and the caller must get the frames.
     pub(super) fn node_of_key(
         &mut self,
         key: &StackKey,
@@ -186,8 +187,9 @@ impl Stacks {
         self.keys.node(key, collections)
     }
 
-    /// Notes the key of a stack, if the stack is known as a whole. A key with an interpreted method holds until a
-    /// collection that may unload the class of the method. After a redefinition, no such key may be noted or asked for.
+    /// Notes the key of a stack, if the whole stack is known. A key that contains an interpreted method is valid until
+    /// a collection that may unload the class of this method. After a redefinition of classes, callers must neither
+    /// note nor look up such a key.
     pub(super) fn note_key(
         &mut self,
         key: &StackKey,
@@ -251,7 +253,7 @@ impl Stacks {
         self.lines.insert(frame, line);
     }
 
-    /// Forgets the frames of a class that is unloaded.
+    /// Forgets the frames of an unloaded class.
     pub(super) fn forget(&mut self, class: u32) {
         for frame in self.unloadable.remove(&class).unwrap_or_default() {
             self.lines.remove(&frame);
@@ -272,8 +274,8 @@ impl Stacks {
         let path: Vec<SourceLine> = top.into_iter().chain(callers).collect();
         let incomplete = self.without_callers + self.unnamed;
         let node = self.node_at(&path, leaf);
-        // Incomplete stacks are not kept, because each sample of them is counted. A line may be old if another thread has
-        // noted a new version meanwhile.
+        // A stack that is deeper, or has frames without room in the table, is not kept, because each sample of it must
+        // be counted. A line may be out of date if another thread has noted a new version meanwhile.
         let is_new = |frame: &StackFrame| {
             self.lines
                 .get(frame)
@@ -288,13 +290,13 @@ impl Stacks {
         node
     }
 
-    /// Returns whether the class of one of these frames is chosen for instrumentation, or may be.
+    /// Returns whether one of these frames has a class that is, or may be, chosen for instrumentation.
     pub(super) fn has_chosen(&self, frames: &[StackFrame]) -> bool {
         self.chosen(frames).next().is_some()
     }
 
-    /// The frames whose class is chosen. A frame whose method found no room in
-    /// the table may belong to such a class, so it is among them.
+    /// Returns the lines of the frames whose class is chosen. A frame whose method had no room in the table is
+    /// included, because its class may be chosen.
     fn chosen(&self, frames: &[StackFrame]) -> impl Iterator<Item = SourceLine> {
         let lines = frames.iter().map(|frame| self.line(frame));
         let symbols = self.symbols.all();
@@ -305,11 +307,11 @@ impl Stacks {
         self.lines.get(frame).map_or(OTHERS, |line| line.at)
     }
 
-    /// The node of the innermost frame whose class is chosen. If `with_callers`, its callers in the tree are the methods
-    /// of the other frames whose class is chosen, each once.
+    /// Returns the node of the innermost frame whose class is chosen. If `with_callers` is true, the node's callers in
+    /// the tree are the methods of the further frames with chosen classes; recursive calls of a method are folded.
     ///
-    /// Returns `None` if no frame is chosen. If `is_deeper` is true, further unknown frames may be
-    /// chosen, so the result is never `None` then.
+    /// Returns `None` if no frame has a chosen class. If `is_deeper` is true, the result is never `None`, because the
+    /// class of a deeper frame may be chosen.
     pub(super) fn node_of_chosen(
         &mut self,
         frames: &[StackFrame],
@@ -341,8 +343,8 @@ impl Stacks {
         self.node_at(&path, leaf)
     }
 
-    /// Finds or makes the node at the end of a path. If there is no room, returns the node of the
-    /// leaf without callers.
+    /// Finds or makes the node at the end of a path. If the tree has no room, finds or makes a node of the leaf without
+    /// callers.
     fn node_at(&mut self, path: &[SourceLine], leaf: SourceLine) -> Option<u32> {
         self.unnamed += u64::from(path.contains(&OTHERS));
         let mut parent = None;
@@ -350,7 +352,7 @@ impl Stacks {
             parent = self.nodes.number(Node { parent, at }, self.limits.nodes);
             if parent.is_none() {
                 self.without_callers += 1;
-                // There are at most as many such nodes as lines, so they have no limit.
+                // Such nodes need no limit, because there is at most one for each line.
                 let alone = Node {
                     parent: None,
                     at: leaf,

@@ -1,4 +1,4 @@
-//! Start of the allocation events.
+//! Enables the events of allocations, and releases the samples when the agent has left.
 
 use std::ffi::c_int;
 use std::sync::atomic::Ordering;
@@ -15,8 +15,8 @@ use crate::jvm::sampling::StackKeys;
 use crate::jvm::sys::event;
 use crate::threads::fields::ThreadFields;
 
-/// The number of attempts to find out whether a collection is one pause. A collection that the
-/// program causes may come between.
+/// The number of attempts to find out whether a collection is one pause. An attempt fails if the program causes another
+/// collection meanwhile.
 const ATTEMPTS: usize = 3;
 
 impl Samples {
@@ -56,7 +56,7 @@ impl Samples {
         Ok(())
     }
 
-    /// Gives back what the JVM keeps for the samples, when the agent has left.
+    /// Deletes the references and the shutdown hook that the JVM keeps for the samples. Called when the agent has left.
     pub(crate) fn release(&self, jvmti: Jvmti, jni: Jni<'_>) {
         if let Some(hook) = self.shutdown_hook.get() {
             // If the JVM is about to end, the hook is no longer in its list.
@@ -75,7 +75,7 @@ impl Samples {
         self.types.release(&JvmObjects { jvmti, jni });
     }
 
-    /// Enables the events, all or none.
+    /// Enables the events. After an error, none is enabled.
     fn enable(
         &self,
         notify: impl Fn(c_int, bool) -> jvmti::Result<()>,
@@ -95,15 +95,16 @@ impl Samples {
                 // The collection comes after the event was enabled, because it replaces the buffers of threads, and
                 // objects in an old buffer are not reported.
                 //
-                // A concurrent collector, as ZGC, stops several times or reports no stop. Its threads end before
-                // VMDeath, and a thread that asks for a collection then, or has asked just before, waits for ever.
+                // A concurrent collector such as ZGC stops the program several times in one collection, or reports no
+                // stop. Its threads end before `VMDeath`. A thread that requests a collection then, or has requested
+                // one just before, waits for ever.
                 let is_one_stop = self.is_one_stop(&collect)?;
                 let _ = self
                     .collects_in_one_stop
                     .set(is_one_stop && !has_concurrent_collector);
             } else if matches!(self.source, EventSource::Sampled(_)) && self.is_before(25) {
-                // The JVM takes no samples from the present buffers of threads, which may have
-                // megabytes. A collection replaces the buffers.
+                // The JVM takes no samples of objects in the present allocation buffers of threads, which may have room
+                // for megabytes. A collection replaces the buffers.
                 let _ = collect();
             }
             Ok(())
@@ -128,9 +129,9 @@ impl Samples {
     }
 }
 
-/// Registers a thread that the JVM starts and waits for before it stops the collector's threads and
-/// ends. The thread itself does nothing. It is in the JVM's own thread group, because programs
-/// count and enumerate the threads of their own groups.
+/// Registers a shutdown hook: a thread that does nothing. The JVM starts the thread and waits for its end before it
+/// stops the collector's threads. The thread belongs to the JVM's own thread group, because programs count and list the
+/// threads of their own groups.
 fn add_shutdown_hook(jvmti: Jvmti, jni: Jni<'_>) -> Result<Global, JniError> {
     let group = jvmti
         .system_thread_group(jni)

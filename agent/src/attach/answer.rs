@@ -12,7 +12,7 @@ use rustix::process::geteuid;
 
 use crate::locks::lock;
 
-/// The beginning of a private folder's name. `loadhook attach` makes such a folder for each agent that it loads.
+/// The names of private folders begin with this. `loadhook attach` makes a private folder for each agent that it loads.
 const PRIVATE_FOLDER: &str = ".loadhook-";
 
 /// A file to which lines are appended.
@@ -40,7 +40,7 @@ impl Answer {
         (&self.file).write_all(format!("{line}\n").as_bytes())
     }
 
-    /// Returns whether nobody waits for the answer any more.
+    /// Returns whether no command waits for the answer any more: it then holds no lock on the file.
     fn is_abandoned(&self) -> bool {
         let is_free = self.file.try_lock_shared().is_ok();
         if is_free {
@@ -50,7 +50,7 @@ impl Answer {
         is_free
     }
 
-    /// Removes the file, by which the command sees that the agent has left. Needed if the disk has no room for the last
+    /// Removes the file. The command then sees that the agent has left, although the disk had no room for the last
     /// line.
     fn remove(&self) {
         if check_folder(&self.name).is_ok() {
@@ -59,8 +59,8 @@ impl Answer {
         }
     }
 
-    /// Removes the folder of a command that was killed, with the library and the profile in it. A
-    /// command that lives removes the folder itself.
+    /// Removes the private folder, with the library and the profile in it, if the command that made it was killed. A
+    /// command that still runs removes its folder itself.
     fn remove_abandoned_folder(&self) {
         if let Some(folder) = private_folder(&self.name).filter(|_| self.is_abandoned()) {
             // If this fails, the next command removes the folder.
@@ -69,15 +69,15 @@ impl Answer {
     }
 }
 
-/// The folder of a file, if a command has made it for one agent.
+/// Returns the folder of a file, if it is a private folder that a command has made for one agent.
 fn private_folder(file: &Path) -> Option<&Path> {
     let folder = file.parent()?;
     let name = folder.file_name()?.to_string_lossy();
     name.starts_with(PRIVATE_FOLDER).then_some(folder)
 }
 
-/// Fails if a file is in a private folder that is gone or belongs to another user. `loadhook attach` may end early and
-/// remove its folder. Any user could then make a folder of the same name, with links to other files.
+/// Fails if a file is in a private folder, and this folder is gone or belongs to another user. `loadhook attach` may
+/// end early and remove its folder. Then any user could make a folder of the same name, with links to other files.
 pub(crate) fn check_folder(file: &Path) -> io::Result<()> {
     let Some(folder) = private_folder(file) else {
         return Ok(());
@@ -90,21 +90,21 @@ pub(crate) fn check_folder(file: &Path) -> io::Result<()> {
     }
 }
 
-/// The answer of the agent in this JVM; `None` if nobody asked for one.
+/// The answer of the agent in this JVM; `None` if no command asked for an answer.
 static ANSWER: Mutex<Option<Arc<Answer>>> = Mutex::new(None);
 
 fn answer() -> Option<Arc<Answer>> {
     lock(&ANSWER).clone()
 }
 
-/// Begins an answer in a file that exists.
+/// Begins an answer in the file `name`, which must exist.
 pub(super) fn begin(name: &str) -> io::Result<()> {
     let answer = Answer::open(name)?;
     *lock(&ANSWER) = Some(Arc::new(answer));
     Ok(())
 }
 
-/// Ends the answer. `is_told` is false if its last line could not be written.
+/// Ends the answer. `is_told` is false if the last line of the answer could not be written.
 pub(super) fn end(is_told: bool) {
     let ended = lock(&ANSWER).take();
     if let Some(answer) = ended {
@@ -115,12 +115,12 @@ pub(super) fn end(is_told: bool) {
     }
 }
 
-/// Appends a line to the answer. Returns false if there is none, or no room for the line.
+/// Appends a line to the answer. Returns false if there is no answer, or if the line cannot be written.
 pub(crate) fn write(line: &AnswerLine) -> bool {
     answer().is_some_and(|answer| answer.write(line).is_ok())
 }
 
-/// Returns whether there is an answer that nobody waits for any more.
+/// Returns whether there is an answer, but no command waits for it any more.
 pub(super) fn is_abandoned() -> bool {
     answer().is_some_and(|answer| answer.is_abandoned())
 }

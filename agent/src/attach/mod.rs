@@ -1,4 +1,4 @@
-//! Attaching: the agent begins in a JVM that runs already, and leaves it again.
+//! Attaching: an agent begins in a JVM that already runs, and later leaves this JVM.
 
 pub(crate) mod answer;
 pub(crate) mod session;

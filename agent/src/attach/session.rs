@@ -1,4 +1,4 @@
-//! The session of an agent in a JVM: its time from loading or attaching to leaving.
+//! The session of an agent in a JVM: the time from loading or attaching until it has left.
 
 use std::sync::{Condvar, Mutex};
 use std::thread;
@@ -19,8 +19,8 @@ use crate::load::LoadError;
 use crate::locks::{lock, wait};
 use crate::{diagnostics, events};
 
-/// The longest wait for callbacks and for the agent's own threads. They take milliseconds, unless a debugger has
-/// suspended their threads.
+/// The longest wait until callbacks and the agent's own threads have ended. That takes milliseconds, unless a debugger
+/// has suspended a thread.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// The phases of a session.
@@ -44,7 +44,8 @@ fn set(phase: Phase) {
 }
 
 /// Sets the phase to [`Phase::Free`] if the agent panics while it attaches or leaves. Otherwise the JVM's thread that
-/// attaches agents would wait for the end of that phase for ever, and so would all other tools.
+/// attaches agents would wait for ever for the end of that phase, and all other tools that attach would wait for this
+/// thread.
 struct FreedByPanic;
 
 impl Drop for FreedByPanic {
@@ -75,7 +76,10 @@ pub(crate) fn attach(
         }
     };
     if !begin() {
-        refuse(&settings, "this JVM is already watched by Loadhook");
+        refuse(
+            &settings,
+            "this JVM is already watched by Loadhook; wait until that agent has left, or detach it (loadhook ctl PID detach)",
+        );
         return Err(Refusal::Watched);
     }
     let _freed = FreedByPanic;
@@ -115,7 +119,8 @@ pub(crate) fn attach(
     }
 }
 
-/// Begins a session. If an agent is leaving, waits until it has left. Returns false if another agent has a session.
+/// Begins a session. If an earlier agent is leaving, waits until it has left. Returns false if another agent has a
+/// session.
 fn begin() -> bool {
     let mut phase = lock(&PHASE);
     while matches!(*phase, Phase::Leaving) {
@@ -128,9 +133,10 @@ fn begin() -> bool {
     is_free
 }
 
-/// Reports why a caller gets no session.
+/// Reports why a command gets no session.
 fn refuse(settings: &AgentOptions, reason: &str) {
-    // The answer of the present session belongs to another caller. So the reason goes to the file of this caller.
+    // The answer of the present session belongs to another command. So the reason is written to the file of this
+    // command.
     let told = settings.answer.as_deref().map(|name| {
         let answer = Answer::open(name)?;
         answer.write(&AnswerLine::Error(reason.to_owned()))
@@ -171,10 +177,10 @@ pub(crate) fn detach(jni: Jni<'_>) -> Result<(), Refusal> {
     Err(Refusal::NotWatched)
 }
 
-/// Makes the agent leave, from one of its own threads. Returns false, and does nothing, if another thread already makes
-/// it leave.
+/// Makes the agent leave. Called in one of the agent's own threads. Returns false, and does nothing, if another thread
+/// already makes the agent leave.
 pub(crate) fn leave_from_own_thread(agent: &'static Agent, jni: Jni<'_>) -> bool {
-    // Work under way ends early. This includes attaching.
+    // Work under way, such as attaching, now ends early.
     agent.gate.begin_end();
     let mut phase = lock(&PHASE);
     while matches!(*phase, Phase::Beginning) {
@@ -190,13 +196,13 @@ pub(crate) fn leave_from_own_thread(agent: &'static Agent, jni: Jni<'_>) -> bool
     is_first
 }
 
-/// Takes out all that the agent has put into the JVM, and frees the agent. The caller has set [`Phase::Leaving`].
-/// `remaining_threads` is 1 if the caller is one of the agent's own threads, otherwise 0.
+/// Removes probes, events, references and threads of the agent from the JVM, and frees the agent. The caller has set
+/// [`Phase::Leaving`]. `remaining_threads` is 1 if the caller is one of the agent's own threads, otherwise 0.
 fn leave(agent: &'static Agent, jni: Jni<'_>, remaining_threads: usize) {
     let _freed = FreedByPanic;
     agent.control.close();
-    // If the JVM ends at the same moment, its thread writes the profile. The wait has no limit, because the line `left`
-    // says that the profile is complete.
+    // If the JVM ends at the same moment, the JVM's thread writes the profile, and this thread waits for it. The wait
+    // has no limit, because the line `left` promises that the profile is complete.
     agent.end.once(Duration::MAX, || events::finish(agent, jni));
     events::disable(agent);
     let withdrawn = entry::withdraw(LONGEST_WAIT);
@@ -219,7 +225,7 @@ fn leave(agent: &'static Agent, jni: Jni<'_>, remaining_threads: usize) {
     if let Some(monitors) = &agent.monitors {
         monitors.leave(agent.jvmti, jni);
     }
-    // If the agent stays in memory, this event would remain enabled, and every loaded class would cost a call.
+    // If the agent stays in memory, the JVM would otherwise still call it for every loaded class.
     let _ = agent.jvmti.notify(event::CLASS_FILE_LOAD_HOOK, false);
     // A thread that a debugger has suspended may still use the agent, which then stays in memory.
     if let Some(withdrawn) = withdrawn

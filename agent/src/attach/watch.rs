@@ -1,4 +1,5 @@
-//! The thread that ends an attached agent after its time, or when the command that attached it is gone.
+//! The thread that makes an attached agent leave when its duration is over, or when the command that attached it has
+//! ended.
 
 use std::time::{Duration, Instant};
 
@@ -7,11 +8,11 @@ use crate::agent::Agent;
 use crate::diagnostics;
 use crate::jvm::jni::Jni;
 
-/// Interval at which the thread checks if the command is still there.
+/// Interval at which the thread checks whether the command still runs.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Starts the thread if the agent has a duration or an answer. The thread calls `leave` when the time is over or the
-/// command is gone.
+/// Starts the thread if the agent has a duration or an answer. The thread calls `leave` when the duration is over, or
+/// when the command that waits for the answer has ended.
 pub(super) fn start(
     agent: &'static Agent,
     jni: Jni<'_>,
@@ -44,7 +45,7 @@ pub(super) fn start(
         .start(agent.jvmti, jni, c"loadhook attach", run)
     {
         diagnostics::once(
-            "the thread that ends the agent in time cannot be started; the agent stays until it is detached",
+            "the agent cannot leave by itself, because its thread for this cannot be started; detach it by loadhook ctl",
         );
     }
 }

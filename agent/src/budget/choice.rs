@@ -2,19 +2,20 @@
 
 use crate::tracker::client::MethodSum;
 
-/// A method keeps its probes if its mean time is this many times what its probes cost. Its probes
-/// then make its time at most two percent longer.
+/// A method keeps its probes if its mean time is at least this many times the cost of its probes. The probes then make
+/// a call at most two percent longer.
 const LONG: f64 = 50.0;
 
-/// A method keeps its probes if they cost less than this part of the budget. 2,000 such methods together are within the
-/// budget.
+/// A method keeps its probes if they cost less than this part of the budget. The probes of 2,000 such methods together
+/// are within the budget.
 const SMALL: f64 = 1.0 / 2000.0;
 
-/// A method with fewer calls in an interval keeps its probes. Its calls may all be under way, and have no time yet.
+/// A method with fewer calls than this in an interval keeps its probes. All these calls may still be under way, so that
+/// their times are not known yet.
 const FEW: u64 = 250;
 
-/// The part of the budget that the probes may cost after a choice. The rest is for methods that become hot later.
-/// Otherwise a few more calls would make the agent change classes again.
+/// After a choice, the remaining probes may cost this part of the budget. The rest is reserve for methods that become
+/// hot later: without a reserve, a few more calls would make the agent change classes again.
 const AIM: f64 = 0.5;
 
 /// The choice of methods that lose their entry and exit probes.
@@ -31,14 +32,15 @@ pub(super) struct TimedChoice {
 impl TimedChoice {
     /// Chooses methods to count only, from the calls in an interval.
     ///
-    /// If the probes keep the budget, none is chosen. Otherwise methods are chosen in the order of their mean times,
-    /// the shortest first, until the probes of the others cost half of the budget. `may_lose` returns whether a method
-    /// may lose its probes. The probes of a method that must keep them are left out of the sum, because the other
-    /// methods cannot make up for them.
+    /// If the probes cost no more than the budget, no method is chosen. Otherwise methods are chosen in the order of
+    /// their mean times, the shortest first, until the probes of the others cost half of the budget. `may_lose` returns
+    /// whether a method may lose its probes. If it may not, the cost of its probes is left out of the sum, because the
+    /// choice of other methods cannot make up for it.
     pub(super) fn choose(self, seen: &[MethodSum], may_lose: impl Fn(u32) -> bool) -> Vec<u32> {
         let cost = |method: &MethodSum| method.calls as f64 * self.call_ns;
-        // If many threads share few processors, most of the elapsed time of short calls belongs to other threads. But
-        // the calls of a method never take more processor time than the process.
+        // If many threads share few processors, other threads run during most of the elapsed time of short calls. So
+        // the time of a method is limited to the processor time of the process, which is never less than the method's
+        // own.
         let mean =
             |method: &MethodSum| (method.nanos as f64).min(self.cpu_ns) / method.calls as f64;
         let allowed = self.allowed_ns;
@@ -55,8 +57,8 @@ impl TimedChoice {
         };
         let mut candidates = free;
         candidates.retain(is_candidate);
-        // Methods that are no candidates keep their probes. The cost of these probes alone may exceed the budget. So it
-        // counts as half of the aim at most, and the candidates get the other half.
+        // Methods that are no candidates keep their probes. These probes alone may cost more than the budget. So their
+        // cost counts as half of the aim at most, and the probes of candidates may cost the other half.
         let losing: f64 = candidates.iter().copied().map(cost).sum();
         let mut probes = losing + (probes - losing).min(allowed * AIM / 2.0);
         candidates.sort_by(|a, b| mean(a).total_cmp(&mean(b)));
@@ -95,7 +97,8 @@ pub(super) fn choose_counted(seen: &[(u32, u64)], cost_ns: f64, allowed_ns: f64)
 mod tests {
     use super::*;
 
-    /// A budget of 25 %, with probes that take 20 ns. `cpu_ns` is the processor time of the process.
+    /// Chooses methods for a budget of 25 %, with probes that take 20 ns. `cpu_ns` is the processor time of the
+    /// process.
     fn choose(seen: &[MethodSum], cpu_ns: f64, may_lose: impl Fn(u32) -> bool) -> Vec<u32> {
         let calls: u64 = seen.iter().map(|method| method.calls).sum();
         let own = (cpu_ns - calls as f64 * 20.0).max(cpu_ns / 10.0);

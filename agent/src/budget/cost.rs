@@ -1,4 +1,4 @@
-//! The processor time that Loadhook takes, beside that of the program.
+//! The processor time that Loadhook takes, and the processor time of the program.
 
 use std::time::{Duration, Instant};
 
@@ -7,24 +7,24 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::sampler::{Sampler, VmThreads};
 use crate::threads::own::OwnThreads;
 
-/// The smallest part of the processor time that counts as the program's own, however much Loadhook seems to have taken.
+/// At least this part of the process's processor time counts as the program's own, however much Loadhook seems to have
+/// taken.
 const LEAST_OWN: f64 = 0.1;
 
-/// The part of one processor that Loadhook may take in any case. Otherwise a program that does nothing would have no
-/// room for a sampler that looks after it.
+/// The part of one processor that Loadhook may always take. Otherwise an idle program would have no budget for the
+/// sampler that watches it.
 const LEAST_ALLOWED: f64 = 0.01;
 
-/// The factor by which counting calls costs more than the time that the samples show for it. That
-/// time contains only half of the samples in inlined probes, and it does not show that the JIT
-/// compiler inlines less around the probes.
+/// Counting calls costs this many times the time that samples show for it. The samples miss two parts of the cost: half
+/// of the samples in inlined probes, and the time lost because the JIT compiler inlines less around probes.
 const COUNTING: u64 = 2;
 
-/// Sums of processor time in nanoseconds since the start, at a moment.
+/// Sums of processor time from the start to a moment, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
     at: Instant,
-    /// The processor time of the process without the JIT compiler's threads. They have much to do while a program warms
-    /// up, which would make the budget large.
+    /// The processor time of the process without that of the JIT compiler's threads. These threads take much time while
+    /// a program warms up, which would make the budget too large.
     process: u64,
     /// The agent's own threads: reading samples, looking at threads, snapshots, changes of classes.
     threads: u64,
@@ -50,7 +50,7 @@ impl Times {
         }
     }
 
-    /// The times since an earlier moment.
+    /// Returns the differences between these sums and the sums `before`, of an earlier moment.
     pub(super) fn since(&self, before: &Times) -> Cost {
         let part = |now: u64, before: u64| now.saturating_sub(before) as f64;
         Cost {
@@ -67,7 +67,7 @@ fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The processor time of the process.
+/// Returns the processor time of the process.
 fn process_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(
@@ -76,7 +76,7 @@ fn process_time() -> Duration {
     )
 }
 
-/// Times in an interval, in nanoseconds.
+/// Processor times in an interval, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cost {
     pub(super) elapsed: f64,
@@ -88,23 +88,23 @@ pub(super) struct Cost {
 }
 
 impl Cost {
-    /// The processor time that Loadhook has taken.
+    /// Returns the processor time that Loadhook has taken.
     pub(super) fn all(&self) -> f64 {
         self.threads + self.samples + self.probes
     }
 
-    /// The processor time of the program itself.
+    /// Returns the processor time of the program itself.
     pub(super) fn own(&self) -> f64 {
         (self.process - self.all()).max(self.process * LEAST_OWN)
     }
 
-    /// The processor time that Loadhook may take.
+    /// Returns the processor time that Loadhook may take.
     pub(super) fn allowed(&self, percent: u32) -> f64 {
         (self.own() * f64::from(percent) / 100.0).max(self.elapsed * LEAST_ALLOWED)
     }
 
-    /// The processor time that probes may take beside the rest, at least half of the budget. Otherwise one large snapshot
-    /// would take the probes from all methods.
+    /// Returns the processor time that probes may take: the budget without the time of Loadhook's threads and samples,
+    /// but at least half of the budget. Without this minimum, one large snapshot would cost all methods their probes.
     pub(super) fn allowed_for_probes(&self, percent: u32) -> f64 {
         let allowed = self.allowed(percent);
         (allowed - self.threads - self.samples).max(allowed / 2.0)

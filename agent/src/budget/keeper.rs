@@ -1,9 +1,9 @@
 //! The thread that keeps the budget.
 //!
-//! At intervals it looks how much processor time Loadhook has taken since the last look: the probes, the samples and the
-//! agent's own threads. If that is more than the budget, it takes probes from hot methods (see
-//! [`lowering`](crate::instrument::lowering)). If the budget is exceeded for some time and no probes are left to take,
-//! the agent leaves the program.
+//! At intervals the thread checks how much processor time Loadhook has taken since the last check: by probes, by
+//! samples and by the agent's own threads. If this is more than the budget, the thread removes probes from hot methods
+//! (see [`lowering`](crate::instrument::lowering)). If the budget stays exceeded and no more probes can be removed, the
+//! agent leaves the program.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -23,22 +23,23 @@ use crate::options::Options;
 use crate::sampler::VmThreads;
 use crate::tracker::client::{MethodSum, TrackerClient};
 
-/// Nanoseconds that the probes of a timed call cost, without clock readings. In whole programs on JDK 17 and 25, 10 to 33
-/// were measured. That includes the cost of methods that the JIT compiler no longer inlines. In a tight loop, a call
+/// Nanoseconds that the probes of a timed call cost, without clock readings. Measured in whole programs on JDK 17 and
+/// 25: 10 to 33, which includes the cost of methods that the JIT compiler no longer inlines. In a tight loop, a call
 /// costs less.
 const CALL_NS: f64 = 20.0;
 
 /// The wait before the first look at timed calls. It doubles with each look that changes nothing.
 const FIRST: Duration = Duration::from_millis(100);
 
-/// The wait before the first look at counted calls. Their cost is known from samples, of which there must be some.
+/// The wait before the first look at counted calls. Their cost is estimated from samples, so enough samples must have
+/// been taken.
 const FIRST_BY_SAMPLES: Duration = Duration::from_secs(2);
 
 /// The longest wait between two looks.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// The shortest wait after classes were changed: the JIT compiler then compiles them again. The wait is also at least
-/// [`CHANGES_TO_REST`] times as long as the change took.
+/// The shortest wait after a change of classes, because the JIT compiler then compiles the classes again. The wait is
+/// also at least [`CHANGES_TO_REST`] times as long as the change took.
 const AFTER_CHANGE: Duration = Duration::from_millis(200);
 const CHANGES_TO_REST: u32 = 20;
 
@@ -49,7 +50,7 @@ const WHILE_EXCEEDED: Duration = Duration::from_secs(2);
 /// as a large snapshot, must not make it leave.
 const MOST_EXCEEDED: u32 = 4;
 
-/// Makes the agent leave, from one of its own threads. The agent may be freed afterwards.
+/// Makes the agent leave. Called in one of the agent's own threads. The agent may be freed afterwards.
 type Leave = fn(&'static Agent, Jni<'_>) -> bool;
 
 /// Starts the thread if the options have a budget. The thread may call `leave`.
@@ -106,9 +107,9 @@ struct Keeper {
     /// The processor times at the last look.
     times: Times,
     vm_threads: VmThreads,
-    /// Methods that are not looked at any more: they were lowered, or the JVM refused to change them.
+    /// Methods that are no longer candidates: they have lost their probes, or the JVM refused to change their classes.
     settled: HashSet<u32>,
-    /// The number of looks in a row that have found the budget exceeded, and the cost in this time.
+    /// The number of looks in a row that have found the budget exceeded.
     exceeded: u32,
     cost_exceeded: Cost,
 }
@@ -123,7 +124,8 @@ enum Look {
 }
 
 impl Keeper {
-    /// Keeps the budget until the end. Returns true if that is not possible.
+    /// Keeps the budget until the JVM or the agent's work ends. Returns true if the budget cannot be kept, so that the
+    /// agent must leave.
     fn run(&mut self, jni: Jni<'_>) -> bool {
         let gate = &self.agent.gate;
         self.call_ns += clock_readings_ns(self.agent.options());
@@ -137,14 +139,14 @@ impl Keeper {
                 return false;
             };
             let look = self.look(jni);
-            // The pass is dropped first, because the end of the JVM waits for it, and a change of classes may take
-            // long: transformers of other agents run.
+            // The pass is dropped first, because the end of the JVM waits for it. A change of classes may take long,
+            // because transformers of other agents run.
             drop(pass);
             wait = match look {
                 Look::Kept => LONGEST.min(wait * 2),
                 Look::Lower(chosen) => {
                     let wait = AFTER_CHANGE.max(self.lower(jni, chosen) * CHANGES_TO_REST);
-                    // The changes are the budget's own cost, and do not come again.
+                    // The cost of the change itself is left out: it comes only once.
                     self.times = self.now();
                     wait
                 }
@@ -175,13 +177,13 @@ impl Keeper {
         self.agent.options().timing != Some(Timing::Sampled)
     }
 
-    /// Returns whether the agent may leave: not if the budget is only the default of a program that was started under
-    /// Loadhook. Its user has asked for the probes, and for no limit.
+    /// Returns whether the agent may leave. It may not if the budget is only the default of a program that was started
+    /// under Loadhook: its user has asked for the probes and set no limit.
     fn may_leave(&self) -> bool {
         self.agent.options().settings.budget.is_some()
     }
 
-    /// Looks how much was taken since the last look.
+    /// Compares the processor time that Loadhook has taken since the last look with the budget.
     fn look(&mut self, jni: Jni<'_>) -> Look {
         let now = self.now();
         let mut cost = now.since(&self.times);
@@ -190,7 +192,7 @@ impl Keeper {
             (self.exceeded, self.cost_exceeded) = (0, Cost::default());
             return Look::Kept;
         }
-        // A change of classes needs heap, too.
+        // A look needs heap for a snapshot, and a change of classes needs heap, too.
         let has_heap = self.tracker.reserve.can_spare_snapshot(jni);
         let chosen = if self.is_timed() {
             has_heap.then(|| self.look_at_timed(jni, &mut cost))
@@ -239,7 +241,8 @@ impl Keeper {
         })
     }
 
-    /// Chooses the methods whose calls are no longer to be counted. The first time, the calls since the start count.
+    /// Chooses the methods whose calls are to be counted no longer, by the calls since the last look. At the first
+    /// look, these are all calls since the start.
     fn look_at_counted(&mut self, jni: Jni<'_>, cost: &Cost) -> Vec<u32> {
         let mut decoder = Decoder::default();
         let mut is_sound = true;
@@ -269,7 +272,7 @@ impl Keeper {
         choose_counted(&free, cost.probes, cost.allowed_for_probes(self.percent))
     }
 
-    /// Takes probes from these methods. Returns how long the change took.
+    /// Removes probes from these methods. Returns the duration of the change.
     fn lower(&mut self, jni: Jni<'_>, chosen: Vec<u32>) -> Duration {
         let begin = Instant::now();
         let since = begin.duration_since(self.began);
@@ -294,7 +297,7 @@ impl Keeper {
     }
 }
 
-/// Nanoseconds that the clock readings of a call take, if each call is timed.
+/// Returns the nanoseconds that the two clock readings of a call take; 0 unless each call is timed by the clock.
 fn clock_readings_ns(options: &Options) -> f64 {
     const READINGS: u32 = 256;
     if options.timing != Some(Timing::Exact) {

@@ -1,4 +1,4 @@
-//! The measures that kept the budget, for the notes of a profile.
+//! The notes of a profile about measures that kept the budget.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -15,7 +15,7 @@ pub(crate) struct BudgetLog {
 }
 
 impl BudgetLog {
-    /// Notes that the agent stops watching, because it has taken `cost` at last.
+    /// Notes that the agent stops watching. `cost` is the processor time in the last looks, which exceeded the budget.
     pub(super) fn stop(&self, percent: u32, since: Duration, cost: &Cost) {
         let part = |ns: f64| 100.0 * ns / cost.own();
         *lock(&self.stopped) = Some(format!(
@@ -28,7 +28,7 @@ impl BudgetLog {
         ));
     }
 
-    /// The note about the end of watching; `None` if the agent has not stopped.
+    /// Returns the note that the agent has stopped watching; `None` if it has not stopped.
     pub(crate) fn note(&self) -> Option<String> {
         lock(&self.stopped).clone()
     }
@@ -37,8 +37,8 @@ impl BudgetLog {
 /// The number of methods that a note names.
 const MOST_NAMED: usize = 5;
 
-/// The note about methods whose calls are no longer counted: their names, and the time at which the first of them lost
-/// its probe.
+/// Returns the note about methods whose calls are no longer counted. `names` are the methods, and `first` is the time
+/// at which the first of them lost its probe.
 pub(crate) fn not_counted(percent: u32, names: &[String], first: Duration) -> String {
     let named = names.get(..MOST_NAMED).unwrap_or(names);
     let others = names.len() - named.len();

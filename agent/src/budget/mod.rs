@@ -1,4 +1,4 @@
-//! `--budget`: limits what Loadhook takes of the processor to a part of the program's own processor time.
+//! `--budget`: limits the processor time of Loadhook to a percentage of the program's own processor time.
 
 mod choice;
 mod cost;

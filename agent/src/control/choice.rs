@@ -1,4 +1,4 @@
-//! The choice of methods that orders read and change.
+//! The functions by which orders read and change the choice of instrumented methods.
 
 use loadhook_instrument::Traced;
 use loadhook_settings::attach::AttachFigures;
@@ -16,7 +16,7 @@ pub(super) fn filter(agent: &Agent) -> Filter {
     chosen.unwrap_or_else(|| agent.instrumentation.hook.watch().filter_so_far())
 }
 
-/// The patterns of a filter: those to include, and those to exclude.
+/// Returns the patterns of a filter: those to include, and those to exclude.
 pub(super) fn patterns(filter: &Filter) -> (Vec<String>, Vec<String>) {
     let text = |pattern: &Pattern| pattern.text().to_owned();
     let include = if filter.selects_none() {
@@ -27,7 +27,7 @@ pub(super) fn patterns(filter: &Filter) -> (Vec<String>, Vec<String>) {
     (include, filter.excluded().map(text).collect())
 }
 
-/// Fails if the agent instruments no class, whatever the patterns.
+/// Fails if the agent was attached in a mode in which it instruments no class, whatever the patterns are.
 pub(super) fn check_counts(agent: &Agent) -> Result<(), String> {
     if agent.options().rewrites() {
         return Ok(());
@@ -35,8 +35,8 @@ pub(super) fn check_counts(agent: &Agent) -> Result<(), String> {
     Err("this agent records allocations of all classes and counts no calls; detach it, then attach again with another timing".to_owned())
 }
 
-/// Makes the JVM call the agent at each class. The agent may have begun without this event, because it was to change no
-/// class.
+/// Makes the JVM call the agent for each class that is loaded or redefined. The agent may have begun without this
+/// event, because its patterns selected no class.
 pub(super) fn enable_hook(agent: &Agent) -> Result<(), String> {
     agent
         .jvmti
@@ -44,8 +44,7 @@ pub(super) fn enable_hook(agent: &Agent) -> Result<(), String> {
         .map_err(|error| format!("the JVM offers no class-load hook ({error})"))
 }
 
-/// Applies filters to the loaded classes and to classes that are loaded later. If it fails, nothing
-/// has changed.
+/// Applies a filter to the loaded classes and to classes that are loaded later. After an error, nothing has changed.
 pub(super) fn replace_filters(
     agent: &'static Agent,
     jni: Jni<'_>,
@@ -56,7 +55,8 @@ pub(super) fn replace_filters(
     if !agent.options().rewrites() {
         return Ok(AttachFigures::default());
     }
-    // The gate is released, because the end of the JVM waits for it, and transformers of other agents may run long.
+    // The gate is released meanwhile, because the end of the JVM waits for it, and transformers of other agents may run
+    // long.
     agent.gate.release_during(|| {
         figures = watch_change::replace_filters(
             &agent.instrumentation,

@@ -1,4 +1,4 @@
-//! A connection to a client: lines in, lines out, without ever waiting for the client.
+//! A connection to a client. Reads request lines and sends reply lines, and never waits for the client.
 
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::net::UnixStream;
@@ -7,15 +7,15 @@ use std::time::Instant;
 use loadhook_settings::control::{LONGEST_LINE, Reply, RequestError};
 use rustix::net::{SendFlags, send};
 
-/// The number of bytes that are read at once.
+/// The number of bytes that one call reads.
 const CHUNK: usize = 4096;
 
 /// A connection.
 pub(super) struct Client {
     pub(super) stream: UnixStream,
-    /// Bytes that are not used yet.
+    /// Received bytes that were not handled yet.
     input: Vec<u8>,
-    /// Bytes that are not sent yet.
+    /// Bytes of replies that were not sent yet.
     output: Vec<u8>,
     /// The time of the last progress: a request, or its reply.
     pub(super) at: Instant,
@@ -28,7 +28,7 @@ pub(super) struct Client {
 /// The next line of a client.
 pub(super) enum Line {
     Complete(Vec<u8>),
-    /// The rest has not come yet.
+    /// The rest of the line has not arrived yet.
     Awaited,
     TooLong,
     /// The client has closed the connection.
@@ -48,12 +48,12 @@ impl Client {
         })
     }
 
-    /// Returns whether a part of a reply is not sent yet.
+    /// Returns whether a part of a reply was not sent yet.
     pub(super) fn has_output(&self) -> bool {
         !self.output.is_empty()
     }
 
-    /// Returns whether a request can be read without the socket.
+    /// Returns whether a whole request line has been received, and no reply is waiting to be sent.
     pub(super) fn has_line(&self) -> bool {
         !self.has_output() && self.input.contains(&b'\n')
     }
@@ -65,7 +65,7 @@ impl Client {
         self.is_last |= is_last;
     }
 
-    /// Sends as much as the client takes. Returns false if the connection is at its end.
+    /// Sends as much output as the client takes. Returns false if the connection has ended.
     pub(super) fn flush(&mut self) -> bool {
         while self.has_output() {
             // With the flag, a client that is gone causes no SIGPIPE.
@@ -80,7 +80,7 @@ impl Client {
         !self.is_last
     }
 
-    /// Takes the next line.
+    /// Takes the next line of the client.
     pub(super) fn line(&mut self) -> Line {
         let mut searched = 0;
         loop {
@@ -111,7 +111,7 @@ impl Client {
         }
     }
 
-    /// Adds the reply to a line that is no request.
+    /// Adds the error reply to a line that is no valid request.
     pub(super) fn refuse(&mut self, error: &RequestError) {
         self.reply(&Reply::Error(error.to_string()), error.is_garbage());
     }

@@ -1,4 +1,4 @@
-//! Carries out orders, one at a time. No snapshot is written meanwhile.
+//! Carries out orders, one at a time. No snapshot is written during an order.
 
 use std::fs;
 use std::path::Path;
@@ -17,10 +17,10 @@ use crate::monitor_events;
 /// The reason why an order is refused while the agent leaves.
 pub(super) const LEAVING: &str = "the agent is leaving the process";
 
-/// The maximum number of patterns, those to include and those to exclude.
+/// The maximum number of patterns in a filter, included and excluded together.
 const MOST_PATTERNS: usize = 1000;
 
-/// The maximum length of all patterns in bytes.
+/// The maximum length of all patterns of a filter together, in bytes.
 const LONGEST_PATTERNS: usize = 64 << 10;
 
 /// Carries out an order.
@@ -116,7 +116,7 @@ fn change(
     }))
 }
 
-/// Fails if a filter grows beyond the limits. Each pattern takes memory, and time for each class.
+/// Fails if a change makes a filter larger than the limits. Each pattern takes memory, and takes time for each class.
 fn check_size(old: &Filter, new: &Filter) -> Result<(), String> {
     let size = |filter: &Filter| {
         let all = filter.included().chain(filter.excluded());
@@ -135,7 +135,7 @@ fn check_size(old: &Filter, new: &Filter) -> Result<(), String> {
     Ok(())
 }
 
-/// Changes which methods are watched. Those that are traced stay.
+/// Changes which methods are watched. Traced methods stay traced.
 fn replace_watched(
     agent: &'static Agent,
     jni: Jni<'_>,
@@ -155,7 +155,7 @@ fn pause(agent: &'static Agent, jni: Jni<'_>) -> Result<Reply, String> {
         return Err("the agent is paused already; the order resume ends the pause".to_owned());
     }
     pause_hidden_classes(agent, jni, filter);
-    // Samples stop first, because they would show a program that is changed.
+    // Sampling stops first, because samples would show a program whose classes are being changed.
     if let Some(sampler) = &agent.sampler {
         sampler.pause(&agent.instrumentation, jni);
     }
@@ -189,7 +189,7 @@ fn resume(agent: &'static Agent, jni: Jni<'_>) -> Result<Reply, String> {
     }))
 }
 
-/// Begins a pause of the hidden classes. `filter` is the choice of methods for the time after it.
+/// Begins a pause for hidden classes. `filter` is the choice of methods for the time after the pause.
 fn pause_hidden_classes(agent: &Agent, jni: Jni<'_>, filter: Filter) {
     agent.hidden_classes.pause(&agent.instrumentation, filter);
     if let Some(tracker) = agent.tracker.get() {

@@ -19,7 +19,7 @@ struct Current {
 #[derive(Default)]
 struct State {
     current: Option<Current>,
-    /// Number of pauses. `over` is the sum of the durations of ended pauses.
+    /// Number of pauses so far. `over` is the sum of the durations of ended pauses.
     count: u32,
     over: Duration,
 }
@@ -27,7 +27,7 @@ struct State {
 /// The pauses of an agent.
 #[derive(Default)]
 pub(crate) struct Pauses {
-    /// Read at each allocation and at each wait.
+    /// True during a pause. An atomic, because it is read at each allocation and at each wait.
     is_paused: AtomicBool,
     state: Mutex<State>,
 }
@@ -38,8 +38,8 @@ impl Pauses {
         self.is_paused.load(Ordering::Relaxed)
     }
 
-    /// Begins a pause. `filter` is the choice of methods for the time after it. Returns false if there is a pause
-    /// already.
+    /// Begins a pause. `filter` is the choice of methods for the time after the pause. Returns false if there is a
+    /// pause already.
     pub(super) fn begin(&self, filter: Filter) -> bool {
         let mut state = lock(&self.state);
         let is_new = state.current.is_none();
@@ -54,7 +54,7 @@ impl Pauses {
         is_new
     }
 
-    /// The choice of methods for the time after the pause; `None` without a pause.
+    /// Returns the choice of methods for the time after the pause; `None` without a pause.
     pub(super) fn filter(&self) -> Option<Filter> {
         let state = lock(&self.state);
         Some(state.current.as_ref()?.filter.clone())
@@ -80,7 +80,7 @@ impl Pauses {
         self.is_paused.store(false, Ordering::Relaxed);
     }
 
-    /// The note for the profile; `None` if there was no pause.
+    /// Returns the note for the profile; `None` if there was no pause.
     pub(crate) fn note(&self, timing: Option<Timing>) -> Option<String> {
         let state = lock(&self.state);
         let current = state.current.as_ref();
@@ -90,7 +90,7 @@ impl Pauses {
             1 => "once".to_owned(),
             count => format!("{count} times"),
         };
-        // These timings measure a call from its entry to its exit.
+        // These timings measure a call from its entry to its exit, so a pause in between is included.
         let but = match timing {
             Some(Timing::Exact | Timing::Adaptive) => {
                 ", but a call that was under way has the pause in its time"
@@ -98,7 +98,7 @@ impl Pauses {
             Some(Timing::Sampled | Timing::Count) | None => "",
         };
         Some(format!(
-            "the watching was paused {times}, for {} in all; the profile shows nothing of that time{but}",
+            "profiling was paused {times}, for {} in all; the profile shows nothing of that time{but}",
             time(all.as_nanos() as f64)
         ))
     }

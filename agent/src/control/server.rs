@@ -1,4 +1,4 @@
-//! Serves all clients of the control socket in one thread, which waits for none of them.
+//! Serves all clients of the control socket in one thread. The thread never waits for a single client.
 
 use std::io::ErrorKind;
 use std::os::unix::net::UnixStream;
@@ -16,16 +16,16 @@ use crate::jvm::peer;
 /// The maximum number of clients at a time.
 const MOST_CLIENTS: usize = 16;
 
-/// The time in which a client must send a request, and in which it must take the reply.
+/// The time within which a client must send a request, and within which it must read the reply.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The wait after a failure to accept a client: the process may have no more descriptors.
+/// The wait after a client could not be accepted: the process may have no free file descriptor.
 const REST: Duration = Duration::from_secs(1);
 
 /// The outcome of a request.
 pub(super) enum Outcome {
     Reply(Reply),
-    /// The agent is to leave. The client gets its reply when the agent has left.
+    /// The agent is to leave. The client gets the reply when the agent has left.
     Leave,
 }
 
@@ -53,7 +53,8 @@ struct Server<F> {
     execute: F,
 }
 
-/// Serves clients until the socket is closed, or until one asks the agent to leave. Returns the connection to this one.
+/// Serves clients until the socket is closed, or until a client asks the agent to leave. Returns the connection to this
+/// client.
 pub(super) fn serve(opened: Opened, execute: impl FnMut(Request) -> Outcome) -> Option<UnixStream> {
     let server = Server {
         opened,
@@ -83,7 +84,8 @@ impl<F: FnMut(Request) -> Outcome> Server<F> {
                     Next::Stays
                 };
                 match next {
-                    // `now` is the time before this round: an order of another client in the same round may take long.
+                    // `now` is the time before this round, because an order of another client in this round may have
+                    // taken long.
                     Next::Stays if now.saturating_duration_since(client.at) >= self.patience => {
                         expire(&mut client, self.patience);
                         self.end_trace(&client);
@@ -100,8 +102,8 @@ impl<F: FnMut(Request) -> Outcome> Server<F> {
         }
     }
 
-    /// Waits for something to do. Returns whether the socket is closed, whether there is a new client, and which
-    /// clients are ready. `None` if the system cannot wait.
+    /// Waits until the socket is closed, a client connects, or a connected client is ready. Returns which of these has
+    /// happened: for connected clients, one flag each. `None` if the system call fails.
     fn wait(&mut self) -> Option<(bool, bool, Vec<bool>)> {
         let now = Instant::now();
         self.rests_until = self.rests_until.filter(|until| *until > now);
@@ -139,7 +141,7 @@ impl<F: FnMut(Request) -> Outcome> Server<F> {
         Some((is_set(0), is_set(1), ready.collect()))
     }
 
-    /// Goes on with a client: sends the rest of its reply, then handles one request.
+    /// Serves a client that is ready: sends the rest of its reply, then handles one request.
     fn turn(&mut self, client: &mut Client) -> Next {
         let had_output = client.has_output();
         if !client.flush() {
@@ -199,13 +201,14 @@ impl<F: FnMut(Request) -> Outcome> Server<F> {
     /// Ends the trace of a client that is gone.
     fn end_trace(&mut self, client: &Client) {
         if self.tracer == Some(client.number) {
-            // Nobody is left to get the reply. If the order fails, other clients may end the trace.
+            // The reply is dropped, because its client is gone. If the order fails, another client may end the trace.
             let _ = self.carry_out(client.number, Request::Untrace);
             self.tracer = None;
         }
     }
 
-    /// Accepts a limited number of new clients, so that the others have their turn, however many come.
+    /// Accepts a limited number of new clients, so that the connected clients have their turn even if very many new
+    /// ones come.
     fn accept(&mut self) {
         for _ in 0..MOST_CLIENTS {
             let stream = match self.opened.listener.accept() {
@@ -241,7 +244,7 @@ impl<F: FnMut(Request) -> Outcome> Server<F> {
     }
 }
 
-/// The reason for which a user may give no orders; `None` if the user may.
+/// Returns the reason why the user at the other end may give no orders; `None` if that user may.
 fn refusal(stream: &UnixStream) -> Option<String> {
     let own = geteuid().as_raw();
     match peer::user_of(stream) {
@@ -253,7 +256,7 @@ fn refusal(stream: &UnixStream) -> Option<String> {
     }
 }
 
-/// Tells a client that its time is over.
+/// Replies to a client that it has sent no request in time, if no other reply is waiting to be sent.
 fn expire(client: &mut Client, patience: Duration) {
     if !client.has_output() {
         let error = format!(

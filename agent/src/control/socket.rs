@@ -1,4 +1,4 @@
-//! The socket's file in a private folder.
+//! The control socket's file in a private folder.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
@@ -11,15 +11,15 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use rustix::process::geteuid;
 
-/// The number of attempts to make the socket. Another JVM may remove the folder meanwhile, because its own socket was
-/// the last one there.
+/// The number of attempts to make the socket. An attempt fails if another JVM removes the folder, because that JVM's
+/// socket was the last one in it.
 const ATTEMPTS: usize = 5;
 
-/// The file of the socket. When this is dropped, the file is removed.
+/// The file of the socket. Dropping this removes the file.
 pub(super) struct SocketFile {
     folder: PathBuf,
     path: PathBuf,
-    /// Device and inode number of the file. They show whether another process has put its own file in its place.
+    /// Device and inode number of the file. If they differ, another process has put its own file in this place.
     identity: (u64, u64),
 }
 
@@ -29,7 +29,7 @@ impl Drop for SocketFile {
             // If this fails, the next process with this id removes the file.
             let _ = fs::remove_file(&self.path);
         }
-        // This fails if there are sockets of other JVMs.
+        // This fails if the folder still has sockets of other JVMs, and then the folder stays.
         let _ = fs::remove_dir(&self.folder);
     }
 }
@@ -72,9 +72,9 @@ fn try_bind(folder: &Path, process: u32) -> io::Result<(UnixListener, SocketFile
     Ok((listener, file))
 }
 
-/// Removes the socket of an earlier process with the same id. Fails if a process takes orders there.
+/// Removes the socket of an earlier process that had the same process id. Fails if a process takes orders there.
 fn remove_left(path: &Path) -> io::Result<()> {
-    // A connection must not wait, because the queue of the other process may be full.
+    // The connection attempt must not wait, because the queue of the other process may be full.
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     match connect(&socket, &SocketAddrUnix::new(path)?) {
@@ -119,7 +119,7 @@ mod tests {
             error.contains("another JVM with this process id"),
             "{error}"
         );
-        // The file of a process that was killed.
+        // This file is like the one that a killed process leaves.
         let (listener, left) = second;
         drop(listener);
         let third = bind(&folder, 8).expect("a socket in place of the one that was left");

@@ -1,4 +1,4 @@
-//! The state of the control socket, which its thread shares with those that open and close it.
+//! The state of the control socket. The control thread shares it with the threads that open and close the socket.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -16,7 +16,7 @@ use crate::locks::{lock, wait};
 /// A socket that was opened.
 pub(super) struct Opened {
     pub(super) listener: UnixListener,
-    /// Readable once the socket is closed.
+    /// A descriptor that becomes readable when the socket is closed.
     pub(super) closed: Arc<OwnedFd>,
 }
 
@@ -53,21 +53,21 @@ impl Control {
         Ok(())
     }
 
-    /// Closes the socket for ever, and removes its file. An order under way is still carried out.
+    /// Closes the socket for ever, and removes its file. An order that is being carried out is still finished.
     pub(crate) fn close(&self) {
         let mut state = lock(&self.state);
         state.is_closed = true;
         state.opened = None;
         state.file = None;
         if let Some(closed) = &state.closed {
-            // This fails only if the descriptor's counter overflows, which one write cannot cause.
+            // The write fails only if the counter of the descriptor overflows, which a single write cannot cause.
             let _ = rustix::io::write(closed, &1_u64.to_ne_bytes());
         }
         drop(state);
         self.changed.notify_all();
     }
 
-    /// Waits until the socket is open; `None` if it is closed.
+    /// Waits until the socket is opened. Returns `None` if it is closed instead.
     pub(super) fn wait_until_open(&self) -> Option<Opened> {
         let mut state = lock(&self.state);
         while !state.is_closed && state.opened.is_none() {

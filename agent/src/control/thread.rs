@@ -1,4 +1,4 @@
-//! The thread that takes orders.
+//! The thread that carries out orders of `loadhook ctl`.
 
 use std::time::Duration;
 
@@ -11,14 +11,14 @@ use crate::agent::Agent;
 use crate::diagnostics;
 use crate::jvm::jni::Jni;
 
-/// Makes the agent leave, from one of its own threads. The agent may be freed afterwards. Returns false if another thread
-/// makes it leave, and has not finished.
+/// Makes the agent leave. Called in one of the agent's own threads. The agent may be freed afterwards. Returns false if
+/// another thread already makes the agent leave and has not finished.
 pub(crate) type Leave = fn(&'static Agent, Jni<'_>) -> bool;
 
-/// The time in which a client must take the last reply.
+/// The time within which a client must read the reply to its order to leave.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Starts the thread if the options ask for it. The thread takes orders once the socket is
+/// Starts the thread if the options ask for a control socket. The thread takes orders once the socket is
 /// [open](super::state::Control::open).
 pub(crate) fn start(agent: &'static Agent, jni: Jni<'_>, leave: Leave) {
     if !agent.options().settings.control {
@@ -37,7 +37,7 @@ pub(crate) fn start(agent: &'static Agent, jni: Jni<'_>, leave: Leave) {
         } else {
             Reply::Error(LEAVING.to_owned())
         };
-        // Nothing of the agent may be used any more.
+        // The agent may have been freed, so nothing of it may be used from here on.
         let _ = asker.set_nonblocking(false);
         let _ = asker.set_write_timeout(Some(PATIENCE));
         // If the client is gone, nobody needs the reply.

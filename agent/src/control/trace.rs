@@ -1,4 +1,4 @@
-//! The orders `trace`, `traced` and `untrace`: calls of chosen methods, which the tracker records.
+//! The orders `trace`, `traced` and `untrace`. The tracker records the calls of the traced methods.
 
 use loadhook_instrument::Traced as TracedMethods;
 use loadhook_settings::Filter;
@@ -85,7 +85,7 @@ pub(super) fn begin(
     }))
 }
 
-/// Ends the trace. It does nothing if there is none.
+/// Ends the trace. Does nothing if no calls are being traced.
 pub(super) fn end(agent: &'static Agent, jni: Jni<'_>) -> Result<Reply, String> {
     if !is_under_way(agent) {
         return Ok(Reply::Done);
@@ -97,11 +97,12 @@ pub(super) fn end(agent: &'static Agent, jni: Jni<'_>) -> Result<Reply, String> 
     Ok(Reply::Done)
 }
 
-/// Takes the recorded calls.
+/// Takes the recorded calls out of the tracker.
 pub(super) fn take(agent: &Agent, jni: Jni<'_>) -> Result<Reply, String> {
     let tracker = tracker(agent)?;
     if !tracker.reserve.can_spare_snapshot(jni) {
-        // There is no memory for the text of the calls. If they waited, they would take memory that the program needs.
+        // There is no memory for the text of the recorded calls. They are dropped, because the program needs the memory
+        // that they take.
         let traced = Traced {
             lost_parts: tracker.drop_traced(jni, true),
             lost: tracker.drop_traced(jni, false),
@@ -117,7 +118,7 @@ pub(super) fn take(agent: &Agent, jni: Jni<'_>) -> Result<Reply, String> {
     Ok(Reply::Traced(read(&text, registry, values)))
 }
 
-/// The durations of traced calls so far.
+/// Returns the durations of traced calls so far.
 pub(super) fn latencies(agent: &Agent, jni: Jni<'_>) -> Result<Reply, String> {
     let tracker = tracker(agent)?;
     if !tracker.reserve.can_spare_snapshot(jni) {
@@ -130,22 +131,22 @@ pub(super) fn latencies(agent: &Agent, jni: Jni<'_>) -> Result<Reply, String> {
     Ok(Reply::Latencies(latencies.collect()))
 }
 
-/// The tracker during a trace.
+/// Returns the tracker; fails if no calls are being traced.
 fn tracker(agent: &Agent) -> Result<&TrackerClient, String> {
     if !is_under_way(agent) {
-        return Err("no calls are traced; the order trace begins it".to_owned());
+        return Err("no calls are traced; give the order trace first".to_owned());
     }
     let tracker = agent.tracker.get().copied();
     tracker.ok_or_else(|| NOT_BEGUN.to_owned())
 }
 
-/// The name of a method, or its id if the registry does not know it.
+/// Returns the name of a method, or its id if the registry does not know it.
 fn name(method: u32, registry: &Registry) -> String {
     let name = registry.method_name(method);
     name.unwrap_or_else(|| format!("(method {method})"))
 }
 
-/// Reads a line of `Latencies.java`: the method, then durations with numbers of calls.
+/// Reads a line that `Latencies.java` has written: a method's id, then pairs of a duration and a number of calls.
 fn latency(line: &str, registry: &Registry) -> Option<Latency> {
     let numbers = line.strip_prefix("latency ")?.split(' ');
     let numbers = numbers.map(|number| number.parse::<u64>().ok());
@@ -156,8 +157,8 @@ fn latency(line: &str, registry: &Registry) -> Option<Latency> {
     Some(Latency::of(method, &counts.collect::<Vec<_>>()))
 }
 
-/// Reads the tracker's text, which `TracedCall.java` and `Trace.java` write. `values` reads those of a call: its method,
-/// their texts, and true if the call has thrown an exception.
+/// Reads the text that the tracker's `TracedCall.java` and `Trace.java` write. `values` makes the values of a call from
+/// three arguments: the id of the method, the texts of the values, and true if the call has thrown an exception.
 fn read(
     text: &str,
     registry: &Registry,
@@ -165,7 +166,7 @@ fn read(
 ) -> Traced {
     let mut traced = Traced::default();
     let (mut method, mut texts) = (0, Vec::new());
-    // The values of a call end at the next line that has none.
+    // Lines with the values of a call follow its line. Another line, or the end, shows that the values are complete.
     for line in text.lines().chain([""]) {
         let (word, value) = line.split_once(' ').unwrap_or((line, ""));
         if word == "value" {
@@ -198,7 +199,7 @@ fn read(
     traced
 }
 
-/// Reads the numbers of a call: method, start, duration, thread.
+/// Reads the numbers in the line of a call: method, start, duration, thread.
 fn call(numbers: &str, is_part: bool, registry: &Registry) -> Option<TracedCall> {
     let mut numbers = numbers.split(' ');
     let method = numbers.next()?.parse().ok()?;

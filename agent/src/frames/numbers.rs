@@ -12,7 +12,7 @@ pub(crate) struct Numbers<T, S = RandomState> {
     all: Vec<T>,
 }
 
-/// Numbers of values that consist of numbers themselves.
+/// Numbers of values that themselves consist of numbers, with a faster hash.
 pub(crate) type NumbersOfNumbers<T> = Numbers<T, BuildHasherDefault<NumberHasher>>;
 
 impl<T, S: Default> Default for Numbers<T, S> {
@@ -25,7 +25,8 @@ impl<T, S: Default> Default for Numbers<T, S> {
 }
 
 impl<T: Clone + Eq + Hash, S: BuildHasher> Numbers<T, S> {
-    /// The number of a value. A new value gets a number if there are fewer than `most`.
+    /// Returns the number of a value. A new value gets a number only if there are fewer than `most` values, otherwise
+    /// `None`.
     pub(crate) fn number(&mut self, value: T, most: usize) -> Option<u32> {
         if let Some(number) = self.numbers.get(&value) {
             return Some(*number);

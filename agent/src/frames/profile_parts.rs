@@ -1,5 +1,5 @@
-//! The methods and threads of a profile. Each is entered only once, although
-//! several parts of the agent add them.
+//! Adds methods and threads to a profile. Several parts of the agent add the same methods and threads, and each must be
+//! in the profile only once.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,11 +8,11 @@ use loadhook_profile::{Method, Profile, ThreadKind, ThreadTree};
 
 use super::symbol::{CopyLoaders, Symbol};
 
-/// The methods of a profile by their names.
+/// The indexes of a profile's methods, by the names that identify a method.
 pub(crate) struct ProfileMethods(HashMap<Method, u32>);
 
 impl ProfileMethods {
-    /// Begins with the methods that the profile has.
+    /// Begins with the methods that the profile already has.
     pub(crate) fn of(profile: &Profile) -> Self {
         ProfileMethods(profile.methods.iter().map(identity).zip(0..).collect())
     }
@@ -27,7 +27,7 @@ impl ProfileMethods {
     }
 }
 
-/// Makes the method of a profile for a symbol. `loaders` has the names of the loaders by number.
+/// Makes a profile's method from a symbol. `loaders` has the names of the loaders by their numbers.
 pub(crate) fn method(
     symbol: &Symbol,
     copies: CopyLoaders,
@@ -45,7 +45,7 @@ pub(crate) fn method(
     }
 }
 
-/// The parts of a method that distinguish it from others.
+/// Returns a copy of a method with only the parts that distinguish it from other methods.
 fn identity(method: &Method) -> Method {
     Method {
         file: None,
@@ -55,8 +55,8 @@ fn identity(method: &Method) -> Method {
     }
 }
 
-/// Returns the index of a thread or a group of threads, after adding it to the profile if it is not
-/// there.
+/// Returns the index of a thread, or of a group of threads, in the profile. Adds it if the profile does not have it
+/// yet.
 pub(crate) fn thread(
     profile: &mut Profile,
     name: &Arc<str>,

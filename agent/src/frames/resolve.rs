@@ -1,5 +1,5 @@
-//! Methods, lines and classes of stack frames. The JVM is asked for them while the frames are on a
-//! stack.
+//! Reads the method, line and class of a stack frame from the JVM. This must happen while the frame is on a stack,
+//! because the class cannot be unloaded then.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -15,8 +15,8 @@ use crate::jvm::jvmti::Jvmti;
 use crate::jvm::jvmti_stacks::StackFrame;
 use crate::jvm::reference::Local;
 
-/// Resolves a frame that is on the stack of the calling thread. Its class gets a number if it may be unloaded and
-/// `classes` are given.
+/// Resolves a frame that is on the stack of the calling thread. If `classes` is given and the frame's class may be
+/// unloaded, the class gets a number.
 pub(crate) fn frame(
     instrumentation: &Instrumentation,
     jni: Jni<'_>,
@@ -29,8 +29,7 @@ pub(crate) fn frame(
         let signature = jvmti.class_signature(class).ok()?;
         let (name, descriptor) = jvmti.method_name(frame.method).ok()?;
         let loader = jvmti.class_loader(jni, class).ok()?;
-        // Native methods, and methods that were compiled without line numbers,
-        // have no lines.
+        // This fails for native methods, and for methods that were compiled without line numbers. They have no lines.
         let lines = jvmti.line_numbers(frame.method).unwrap_or_default();
         let own_loader = instrumentation.loaders.loader(jvmti, jni, loader);
         let internal = signature.strip_prefix(b"L");
@@ -49,8 +48,8 @@ pub(crate) fn frame(
             known.unwrap_or_else(|| (own_loader, type_name(&signature).into()));
         let symbol = Symbol {
             kind: loader.kind,
-            // Copies that share ids are identified by the loader of the first copy, other classes
-            // by their line numbers.
+            // Chosen classes share ids with their copies. They are identified by the loader of the first copy, other
+            // classes by their line numbers.
             code: if is_chosen {
                 loader.number.into()
             } else {
@@ -98,25 +97,26 @@ impl UnloadableClasses {
             .get_or_make(&JvmObjects { jvmti, jni }, class, next, discard)
     }
 
-    /// Gives back the references to all classes.
+    /// Deletes the references to all classes.
     pub(crate) fn release(&self, jvmti: Jvmti, jni: Jni<'_>) {
         self.all.release(&JvmObjects { jvmti, jni });
     }
 
-    /// Forgets classes that are gone and returns their numbers. Most calls return none at once.
+    /// Forgets unloaded classes and returns their numbers. Most calls return at once without a number, because the
+    /// search is done only now and then.
     pub(crate) fn take_gone(&self, jvmti: Jvmti, jni: Jni<'_>) -> Vec<u32> {
         self.all.take_gone(&JvmObjects { jvmti, jni })
     }
 }
 
-/// The line of the code at `location`, which is the last line that begins there or before.
+/// Returns the line number of the code at `location`: the line that begins last at or before this offset.
 pub(crate) fn line_at(lines: &[(i64, i32)], location: i64) -> Option<u32> {
     let before = lines.iter().filter(|(start, _)| *start <= location);
     let (_, line) = before.max_by_key(|(start, _)| *start)?;
     u32::try_from(*line).ok()
 }
 
-/// The name of a type as Java writes it, as `int[][]`, from its descriptor.
+/// Converts the descriptor of a type to the name that Java code uses, for example `int[][]`.
 pub(crate) fn type_name(descriptor: &[u8]) -> String {
     let dimensions = descriptor.iter().take_while(|byte| **byte == b'[').count();
     let element = match &descriptor[dimensions..] {

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-/// A method as profiles name it. Copies of a class share the symbols of their methods.
+/// The name under which profiles show a method. The copies of a class share the symbols of their methods.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Symbol {
-    /// The number of the kind of the class's loader.
+    /// The number of the loader kind (see `loader_kinds`) of the method's class.
     pub(crate) kind: u32,
-    /// A number that differs between classes of the same name and kind of loader that are no copies.
+    /// A number that distinguishes classes of the same name and loader kind that are not copies of each other.
     pub(crate) code: u64,
     /// True if the class is chosen for instrumentation.
     pub(crate) is_chosen: bool,
@@ -19,7 +19,7 @@ pub(crate) struct Symbol {
 }
 
 impl Symbol {
-    /// A symbol that stands for several methods.
+    /// Makes a symbol that stands for several methods, such as `(other methods)`.
     pub(crate) fn artificial(class: &str) -> Self {
         Symbol {
             kind: 0,
@@ -38,18 +38,17 @@ impl Symbol {
 pub(crate) struct ResolvedFrame {
     pub(crate) symbol: Symbol,
     pub(crate) line: Option<u32>,
-    /// The number of the loader of the method's class. If copies of the class share ids, it is the loader of the first
-    /// copy.
+    /// The number of the loader of the method's class; of the first copy's loader if copies of the class share ids.
     pub(crate) loader: u32,
     /// The number of the class; `None` if the class is never unloaded.
     pub(crate) class: Option<u32>,
 }
 
-/// The loaders of the copies of a method.
+/// The loaders that have a copy of a method.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CopyLoaders {
-    /// The number of the first loader.
+    /// The number that identifies the first loader.
     pub(crate) first: u32,
-    /// The number of loaders.
+    /// How many loaders have a copy.
     pub(crate) loaders: u32,
 }

@@ -1,20 +1,21 @@
-//! The JVM's performance counters that tell why it collects garbage, and which collector runs.
+//! Reads the JVM's performance counters about garbage collections: the cause of a collection, and the number of each
+//! collector's pauses.
 //!
-//! Tools such as `jstat` read the counters from a file. Here they are read from the JVM's own memory, because a JVM may
-//! write no file (`-XX:+PerfDisableSharedMem`).
+//! Tools such as `jstat` read the counters from a file that the JVM writes. Here they are read from the JVM's memory,
+//! because the file can be switched off (`-XX:+PerfDisableSharedMem`).
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::jvm::sampling::{SafeMemory, static_field};
 
-/// The largest memory of counters that is read. By default the JVM has 32 KB.
+/// The maximum size of the counters' memory that is read, in bytes. By default the JVM uses 32 KB.
 const MOST_BYTES: usize = 1 << 20;
 
-/// The prefix of the counters that are used.
+/// The prefix of the names of the counters that are used.
 const PREFIX: &str = "sun.gc.";
 
-/// Numbers from which on no collector is looked for.
+/// Collectors are looked for with the numbers below this.
 const MOST_COLLECTORS: usize = 8;
 
 /// The text of the cause while no collection is under way.
@@ -23,7 +24,7 @@ const NO_CAUSE: &str = "No GC";
 /// The JVM's name for the pauses of G1's concurrent cycle.
 const G1_CONCURRENT: &str = "G1 concurrent cycle pauses";
 
-/// The cause of these pauses.
+/// The cause that profiles show for the pauses of [`G1_CONCURRENT`].
 const CONCURRENT_CYCLE: &str = "concurrent cycle";
 
 /// The counters of the garbage collector.
@@ -34,10 +35,10 @@ pub(super) struct Counters {
     collectors: Vec<Collector>,
 }
 
-/// A collector, or a part of its work that the JVM counts by itself.
+/// A collector, or a part of a collector's work whose pauses the JVM counts separately.
 struct Collector {
     name: String,
-    /// The address of the number of its pauses.
+    /// The address of the counter of the collector's pauses.
     invocations: usize,
 }
 
@@ -51,7 +52,7 @@ impl Counters {
         Counters::at(memory, start, len)
     }
 
-    /// Finds the counters in the memory of all counters.
+    /// Finds the counters of collectors in the memory that holds all performance counters.
     pub(super) fn at(memory: SafeMemory, start: usize, len: usize) -> Option<Counters> {
         let mut bytes = vec![0; len];
         if !memory.read(start, &mut bytes) {
@@ -62,7 +63,7 @@ impl Counters {
             let value = values.get(name)?;
             Some(start + value.start..start + value.end)
         };
-        // The numbers of a JVM's collectors may have gaps.
+        // The numbers of the collectors of a JVM may have gaps.
         let mut collectors = Vec::new();
         for number in 0..MOST_COLLECTORS {
             let name = values.get(&*format!("{PREFIX}collector.{number}.name"));
@@ -82,7 +83,7 @@ impl Counters {
         })
     }
 
-    /// The numbers of pauses so far, by collector.
+    /// Returns for each collector how many pauses it has had so far.
     pub(super) fn invocations(&self) -> Vec<usize> {
         let number = |collector: &Collector| self.memory.word(collector.invocations);
         self.collectors
@@ -91,15 +92,15 @@ impl Counters {
             .collect()
     }
 
-    /// The name of the collector whose number of pauses has grown. If a pause is of two of them, it is the last one,
-    /// which collects the whole heap.
+    /// Returns the name of the collector whose number of pauses has grown from `before` to `after`. If both collectors
+    /// ran in one pause, returns the last one, which collects the whole heap.
     pub(super) fn ran(&self, before: &[usize], after: &[usize]) -> &str {
         let numbers = self.collectors.iter().zip(before.iter().zip(after));
         let mut ran = numbers.filter(|(_, (before, after))| before != after);
         ran.next_back().map_or("", |(collector, _)| &collector.name)
     }
 
-    /// The cause of the collection that is under way or has just ended, by this collector.
+    /// Returns the cause of this collector's collection, which is under way or has just ended.
     pub(super) fn cause(&self, collector: &str) -> String {
         let read = |place: &Range<usize>| {
             let mut bytes = vec![0; place.len()];
@@ -113,7 +114,8 @@ impl Counters {
         if cause != NO_CAUSE {
             return cause;
         }
-        // G1 notes no cause for the pauses of its concurrent cycle. The last cause is that of another collection.
+        // G1 notes no cause for the pauses of its concurrent cycle. The counter then still has the cause of another
+        // collection.
         if collector == G1_CONCURRENT {
             return CONCURRENT_CYCLE.to_owned();
         }
@@ -121,7 +123,7 @@ impl Counters {
     }
 }
 
-/// The places of the values of counters in the memory of all counters, by name.
+/// Returns, for the name of each counter, the range of bytes that its value takes in the memory of all counters.
 ///
 /// The memory begins with a header of 32 bytes; its entries follow one after the other (HotSpot, `perfMemory.hpp`).
 fn values(bytes: &[u8]) -> Option<HashMap<&str, Range<usize>>> {
@@ -143,7 +145,7 @@ fn values(bytes: &[u8]) -> Option<HashMap<&str, Range<usize>>> {
             && name.starts_with(PREFIX)
             && begin <= len
         {
-            // A number is not a vector, and takes the last 8 bytes of its entry.
+            // The length of a vector is 0 for a number. A number takes the last 8 bytes of its entry.
             let elements = number(at, 8)?.min(len - begin);
             let size = if elements == 0 { len - begin } else { elements };
             values.insert(name, at + begin..at + begin + size);
@@ -154,7 +156,7 @@ fn values(bytes: &[u8]) -> Option<HashMap<&str, Range<usize>>> {
     Some(values)
 }
 
-/// The text up to its zero byte.
+/// Returns the text before the first zero byte.
 fn text(bytes: &[u8]) -> String {
     let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
     String::from_utf8_lossy(text).into_owned()
@@ -164,7 +166,8 @@ fn text(bytes: &[u8]) -> String {
 pub(super) mod tests {
     use super::*;
 
-    /// A memory of counters. A value of 8 bytes is a number, and any other one is a text.
+    /// Makes the memory of counters with these values. A value of 8 bytes is a number, and a value of another length is
+    /// a text.
     pub(in super::super) fn memory(counters: &[(&str, &[u8])]) -> Vec<u8> {
         let mut memory = vec![0; 24];
         let put = |memory: &mut Vec<u8>, numbers: &[usize]| {

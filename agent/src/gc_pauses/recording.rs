@@ -1,4 +1,4 @@
-//! Recording of pauses, at the events of their begin and end. The program is stopped meanwhile.
+//! Records pauses at the events of their begin and end. The program is stopped when these events come.
 
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ pub(crate) struct GcRecording {
 struct State {
     /// The begin of the pause that is under way.
     began: Option<Instant>,
-    /// The numbers of pauses at the end of the last one, by collector.
+    /// The number of pauses of each collector, at the end of the last pause.
     invocations: Vec<usize>,
     pauses: Vec<GcPauses>,
 }
@@ -59,12 +59,12 @@ impl GcRecording {
         lock(&self.state).end(counters, ended);
     }
 
-    /// The pauses so far.
+    /// Returns the pauses so far.
     pub(crate) fn pauses(&self) -> Vec<GcPauses> {
         lock(&self.state).pauses.clone()
     }
 
-    /// The note of a profile without causes.
+    /// Returns a note if the causes of collections are not known.
     pub(crate) fn note(&self) -> Option<String> {
         let is_missing = matches!(self.counters.get(), Some(None));
         is_missing.then(|| {
@@ -76,8 +76,8 @@ impl GcRecording {
 }
 
 impl State {
-    /// Adds the pause that ends now, if its begin was noted. Recording may be paused when it begins. Its collector counts
-    /// in any case, or the next pause would seem to be of this collector.
+    /// Adds the pause that ends now, if its begin was noted; it was not if recording was paused then. The numbers of
+    /// pauses are read in any case: otherwise the next pause would be taken for one of this pause's collector.
     fn end(&mut self, counters: Option<&Counters>, ended: Instant) {
         let (cause, collector) = match counters {
             Some(counters) => {

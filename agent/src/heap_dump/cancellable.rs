@@ -1,9 +1,9 @@
-//! A file of a dump that can be cancelled.
+//! The file of a heap dump that can be cancelled.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
 
-/// A file that can be neither written nor read once `goes_on` returns false.
+/// A file whose reads and writes fail once `goes_on` returns false.
 #[derive(Clone, Copy)]
 pub(super) struct Cancellable<'f> {
     pub(super) file: &'f File,

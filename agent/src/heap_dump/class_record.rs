@@ -1,4 +1,5 @@
-//! The record of a class, gathered from what the walk shows of it.
+//! The record of a class in a heap dump. It is gathered from the references and values of the class that the heap walk
+//! shows.
 
 use std::io::{self, Write};
 
@@ -14,7 +15,7 @@ pub(super) struct ClassRecord {
     pub(super) signers: u64,
     pub(super) domain: u64,
     pub(super) constants: Vec<Constant>,
-    /// Values of static fields, by the position of the field in the class.
+    /// Values of static fields, by the position of the field among the class's fields.
     values: Vec<u64>,
     /// JVM TI's number of the first field that the class declares.
     first: usize,
@@ -30,8 +31,8 @@ impl ClassRecord {
         }
     }
 
-    /// Sets a static field of the class. `of` is the type of its value, `None` for a reference. Returns `None` if the
-    /// class has no such field.
+    /// Sets a static field of the class. `index` is JVM TI's number of the field. `of` is the descriptor of a primitive
+    /// type, `None` for a reference. Returns `None` if the class has no such field.
     pub(super) fn set_static(
         &mut self,
         class: &Class,

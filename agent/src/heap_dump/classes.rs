@@ -1,4 +1,4 @@
-//! The classes of the JVM, and the fields that JVM TI identifies by numbers.
+//! The classes of the JVM, and their fields, which JVM TI identifies by numbers.
 
 use std::collections::HashSet;
 
@@ -15,8 +15,8 @@ use crate::jvm::reference::Local;
 /// objects only in the JDK's archive.
 const CLASS_NOT_PREPARED: i32 = 22;
 
-/// The maximum number of times that the classes are listed. Further classes may be loaded
-/// meanwhile. Each list has fewer new classes, unless the program makes classes all the time.
+/// The maximum number of times that the classes are listed, because the program may load classes during a listing. Each
+/// list has fewer new classes, unless the program makes classes all the time.
 const MOST_LISTS: u32 = 10;
 
 /// The kind of the objects of a class.
@@ -42,7 +42,7 @@ pub(super) struct Class {
 
 #[cfg(test)]
 impl Class {
-    /// A class with these fields: each has a descriptor, and true if it is static.
+    /// Makes a class with these fields. A field is a pair of a descriptor, and true for a static field.
     pub(super) fn prepared(
         name: &str,
         kind: ObjectKind,
@@ -77,7 +77,7 @@ pub(super) struct Slot {
 pub(super) struct RecordLayout {
     /// JVM TI's number of the first field.
     first: usize,
-    /// Slots of the fields by JVM TI's numbers; `None` for static fields.
+    /// Slots of the fields by JVM TI's numbers, counted from `first`; `None` for static fields.
     slots: Vec<Option<Slot>>,
     /// Size of all values in bytes.
     pub(super) size: usize,
@@ -86,7 +86,8 @@ pub(super) struct RecordLayout {
 }
 
 impl RecordLayout {
-    /// The slot of the field that has the number `index` in JVM TI; `None` if the kind of its value is another one.
+    /// Returns the slot of the field that has the number `index` in JVM TI; `None` if there is no such instance field,
+    /// or if it is a reference and `is_reference` is false, or the other way round.
     pub(super) fn slot(&self, index: i32, is_reference: bool) -> Option<Slot> {
         let at = usize::try_from(index).ok()?.checked_sub(self.first)?;
         let slot = (*self.slots.get(at)?)?;
@@ -112,7 +113,7 @@ impl Classes {
             all: Vec::new(),
             of_classes: usize::MAX,
         };
-        // The program may load classes during the listing, so it is repeated until it finds none that is new.
+        // The program may load classes during a listing, so listings are repeated until one finds no new class.
         let mut lists = MOST_LISTS;
         while classes.add_new(jvmti, jni)? {
             file.check()?;
@@ -124,7 +125,7 @@ impl Classes {
         Ok(classes)
     }
 
-    /// Adds the classes that have no tag. Returns whether there were any.
+    /// Adds the classes that have no tag yet. Returns whether there were such classes.
     fn add_new(&mut self, jvmti: Jvmti, jni: Jni<'_>) -> Result<bool, Fault> {
         let added = jni.framed(|jni| {
             jni.ensure_local_capacity();
@@ -145,8 +146,8 @@ impl Classes {
         added.unwrap_or(Err(Fault::NoReferences))
     }
 
-    /// Returns whether JVM TI still does not list the fields of these classes and their
-    /// superclasses. If so, it did not list them during the walk either.
+    /// Returns whether JVM TI still lists no fields of these classes and their superclasses. If so, they had not been
+    /// prepared during the walk either.
     pub(super) fn are_unprepared(
         &self,
         partial: &[usize],
@@ -181,7 +182,7 @@ impl Classes {
         are_unprepared.unwrap_or(Err(Fault::NoReferences))
     }
 
-    /// The number of the class with this identifier; `None` if no class has it.
+    /// Returns the number of the class with this identifier; `None` if no class has it.
     pub(super) fn number(&self, id: u64) -> Option<usize> {
         class_number(id).filter(|number| *number < self.all.len())
     }
@@ -189,7 +190,7 @@ impl Classes {
     fn class(&self, jvmti: Jvmti, jni: Jni<'_>, class: Local<'_>) -> Result<Class, Fault> {
         let number = |class: Local<'_>| -> Result<usize, Fault> {
             let id = id_in(jvmti.tag(class)?);
-            // Supertypes are loaded before the class, but may have come after it in the list.
+            // Supertypes are loaded before the class, but the list may have the class before them.
             class_number(id).ok_or(Fault::ClassesChanged)
         };
         let signature = jvmti.class_signature(class)?;
@@ -228,13 +229,13 @@ impl Classes {
         })
     }
 
-    /// A class and its superclasses.
+    /// Returns a class, followed by its superclasses.
     fn with_supers(&self, class: usize) -> impl Iterator<Item = &Class> {
         let above = |class: &&Class| class.superclass.and_then(|above| self.all.get(above));
         std::iter::successors(self.all.get(class), above)
     }
 
-    /// The number of fields of all superinterfaces, which JVM TI counts first.
+    /// Returns the number of fields of all superinterfaces. JVM TI numbers these fields first.
     fn interface_fields(&self, class: usize) -> usize {
         let mut open: Vec<usize> = self
             .with_supers(class)
@@ -253,7 +254,8 @@ impl Classes {
         fields
     }
 
-    /// The layout of the records of a class's objects. The fields that the class declares come first.
+    /// Returns the layout of the records of a class's objects. In a record, the fields that the class declares come
+    /// before those of its superclasses.
     pub(super) fn layout(&self, class: usize) -> RecordLayout {
         let mut parts = Vec::new();
         let mut size = 0;
@@ -276,8 +278,7 @@ impl Classes {
         }
     }
 
-    /// JVM TI's number of the first field that a class declares, in JVM TI's
-    /// count of static fields.
+    /// Returns the number that JVM TI gives to the first field that a class declares, when it reports static fields.
     pub(super) fn first_static(&self, class: usize) -> usize {
         let above = self.with_supers(class).skip(1);
         let above: usize = above.map(|class| class.fields.len()).sum();
@@ -285,7 +286,7 @@ impl Classes {
     }
 }
 
-/// The name of a class as in class files, from its signature: `java/lang/String`.
+/// Converts the signature of a class to the name that class files have: `java/lang/String`.
 fn name(signature: Vec<u8>) -> Vec<u8> {
     let inner = signature.strip_prefix(b"L");
     let Some(inner) = inner.and_then(|inner| inner.strip_suffix(b";")) else {
@@ -307,7 +308,7 @@ mod tests {
         }
     }
 
-    /// The rule of `jvmtiHeapReferenceInfoField`.
+    /// Checks the numbering of fields that the specification of `jvmtiHeapReferenceInfoField` gives.
     #[test]
     fn fields_are_counted_as_jvm_ti_does() {
         let classes = Classes {

@@ -1,7 +1,8 @@
-//! The records of a dump, made from the callbacks of a heap walk.
+//! Makes the records of a heap dump from the callbacks of a heap walk.
 //!
-//! JVM TI reports references and values one by one. Those of one object are consecutive and are
-//! gathered into a record. A flag in the object's tag detects further ones that come later.
+//! JVM TI reports references and values one by one. It reports all of one object consecutively, and they are gathered
+//! into a record. If JVM TI reported one of them later, after the record was written, a flag in the object's tag would
+//! show it, and the dump would fail.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -19,7 +20,7 @@ use super::threads::Threads;
 use crate::jvm::heap_walk::{Source, Tagged, Visitor, size_of};
 use crate::jvm::sys::Long;
 
-/// The object that is being shown.
+/// The object whose references and values the walk is showing.
 enum Current {
     None,
     Instance {
@@ -45,14 +46,14 @@ pub(super) struct Dump<'c, W: Write> {
     threads: &'c Threads,
     out: Writer<W>,
     ids: Ids,
-    /// Lengths that do not fit into tags, by identifier, of arrays whose elements were not shown yet.
+    /// Lengths of arrays that do not fit into tags, by the identifier of the array. An entry is removed when the
+    /// elements of its array are shown.
     lengths: HashMap<u64, u32>,
     /// Record layouts by class, once they are known.
     layouts: Vec<Option<Rc<RecordLayout>>>,
     /// True for classes whose record is written.
     dumped: Vec<bool>,
-    /// Classes of which the walk has shown fields that JVM TI did not list
-    /// before.
+    /// Classes with a field that the walk has shown, but JVM TI did not list before the walk.
     partial: Vec<usize>,
     /// Objects of `java.lang.Class` that represent no class, such as `int.class`. JVM TI does not
     /// report their fields.
@@ -61,7 +62,7 @@ pub(super) struct Dump<'c, W: Write> {
     current_id: u64,
     /// Values of the current instance.
     fields: Vec<u8>,
-    /// Number of objects that were referred to.
+    /// Number of objects to which a reference was shown.
     reached: u64,
     /// Number of objects whose record is written.
     written: u64,
@@ -82,7 +83,7 @@ fn nulls(out: &mut Writer<impl Write>, count: u32) -> io::Result<()> {
 pub(super) struct DumpSummary {
     /// Number of arrays that were cut, since they are too long for a record.
     pub(super) cut: u64,
-    /// Classes whose fields are not in the dump.
+    /// Classes whose fields are missing in the dump.
     pub(super) partial: Vec<usize>,
 }
 
@@ -141,7 +142,7 @@ impl<'c, W: Write> Dump<'c, W> {
         })
     }
 
-    /// The number of the class of an object. A class that was loaded after the classes were listed has none.
+    /// Returns the number of an object's class. Fails if the class was loaded after the classes were listed.
     fn class_of(&self, object: Tagged<'_>) -> Result<usize, Fault> {
         let number = self.classes.number(id_in(object.class_tag));
         number.ok_or(Fault::ClassesChanged)
@@ -236,7 +237,7 @@ impl<'c, W: Write> Dump<'c, W> {
     /// Returns the number of elements that fit into a record, at most `length`. Counts an array
     /// that is cut.
     fn fitting(&mut self, length: u32, size: usize) -> u32 {
-        // 64 bytes are more than the largest head.
+        // 64 bytes are left for the head of the record, which is smaller.
         let most = ((LONGEST_RECORD - 64) / size as u64) as u32;
         self.cut += u64::from(length > most);
         length.min(most)
@@ -300,7 +301,7 @@ impl<'c, W: Write> Dump<'c, W> {
     fn refer(&mut self, source: Source, from: Tagged<'_>, to: u64) -> Result<(), Fault> {
         self.begin(from)?;
         match (source, &mut self.current) {
-            // The record of an object has its class already.
+            // The record of an object names its class already.
             (Source::Class, _) => Ok(()),
             (Source::Field(index) | Source::StaticField(index), _) => self.field(index, None, to),
             (Source::Element(index), Current::Array { next, length }) => {
@@ -410,7 +411,7 @@ impl<'c, W: Write> Dump<'c, W> {
         Ok(())
     }
 
-    /// Stores the first fault. Returns whether the walk continues.
+    /// Stores the fault of an outcome, if it is the first fault. Returns whether the walk continues.
     fn noted(&mut self, outcome: Result<(), Fault>) -> bool {
         let goes_on = outcome.is_ok();
         if let Err(fault) = outcome {

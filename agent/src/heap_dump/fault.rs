@@ -6,8 +6,7 @@ use thiserror::Error;
 
 use crate::jvm::jvmti;
 
-/// The maximum number of walks. If a class was loaded just before a walk, another
-/// walk is tried.
+/// The maximum number of walks. A walk is repeated if a class was loaded just before it.
 pub(super) const ATTEMPTS: u32 = 10;
 
 /// The reason why there is no dump.
@@ -16,14 +15,14 @@ pub(crate) enum Fault {
     /// A class was loaded or unloaded after the classes were listed, and before the walk.
     #[error("classes are loaded faster than they can be read ({ATTEMPTS} attempts); try again")]
     ClassesChanged,
-    /// The JVM does not have JVM TI in version 11.
+    /// The JVM does not offer version 11 of JVM TI.
     #[error("this JVM has no JVM TI version 11; use JDK 11 or later")]
     NoJvmti,
     /// The JVM has no memory for local references.
     #[error("the JVM has no memory left for the dump; try again later")]
     NoReferences,
     /// The JVM did something that the specification of JVM TI rules out.
-    #[error("{0}")]
+    #[error("the JVM broke a rule of JVM TI ({0}); try again, or report this")]
     Unspecified(&'static str),
     /// A function of JVM TI failed.
     #[error("{0}")]

@@ -1,4 +1,4 @@
-//! A dump of the heap in a file of its own, which is added to a file of HPROF.
+//! A dump of the heap in a temporary file, from which it is added to HPROF's file.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -16,13 +16,13 @@ use super::tags::END_OF_OBJECTS;
 use crate::jvm::jni::Jni;
 use crate::jvm::vm::new_environment;
 
-/// Bytes for each object that [`HeapFile::lines`] takes: 8, and as many again while its list of objects grows.
+/// Bytes that [`HeapFile::lines`] takes for each object: 8, and 8 more while its list of objects grows.
 const LINES_BYTES: u64 = 16;
 
 /// The reason why the heap was not dumped.
 #[derive(Debug, Error)]
 pub(crate) enum NoHeap {
-    /// The dump would need much memory.
+    /// The dump would need too much memory.
     #[error(
         "no heap dump: marking {} objects would take {}, more than half of the free memory; \
          loadhook heap PID dumps the heap without marks",
@@ -38,7 +38,7 @@ pub(crate) enum NoHeap {
     /// The dump failed.
     #[error("no heap dump: {0}")]
     Fault(#[from] Fault),
-    /// The dump cannot be added to the file.
+    /// The dump cannot be added to HPROF's file.
     #[error(
         "no heap dump: {error}; it needs about {} of free space beside the file",
         bytes(*needed)
@@ -46,7 +46,7 @@ pub(crate) enum NoHeap {
     NotAdded {
         /// The error.
         error: io::Error,
-        /// Bytes for the dump and its copy in the file.
+        /// Bytes that the dump and its copy in HPROF's file take together.
         needed: u64,
     },
 }
@@ -59,8 +59,8 @@ pub(crate) struct HeapFile<'g> {
 }
 
 impl<'g> HeapFile<'g> {
-    /// Dumps the objects that can be reached into an empty file; gives up when `goes_on` returns false. `is_text` is
-    /// true if the [`lines`](Self::lines) of the dump will be needed.
+    /// Dumps the reachable objects into an empty file. Gives up when `goes_on` returns false. `is_text` is true if the
+    /// [`lines`](Self::lines) of the dump will be needed.
     pub(crate) fn dump(
         jni: Jni<'_>,
         file: File,
@@ -95,7 +95,7 @@ impl<'g> HeapFile<'g> {
         Ok(self.cancellable())
     }
 
-    /// Passes the lines of the dump in HPROF's text.
+    /// Passes each line of the dump in HPROF's text format to a function.
     pub(crate) fn lines(
         &self,
         date: &str,
@@ -103,13 +103,13 @@ impl<'g> HeapFile<'g> {
     ) -> io::Result<()> {
         let lines = text::heap_lines(|| self.open(), END_OF_OBJECTS, date, line);
         lines.map_err(|error| match error.kind {
-            // The place in the dump means nothing to the user.
+            // The error's place in the dump is left out, because it means nothing to the user.
             ErrorKind::Io(error) => error,
             _ => io::Error::other(error),
         })
     }
 
-    /// The reason why the dump, which is removed, was not added to a file.
+    /// Makes the reason for the user why the dump was not added to HPROF's file. The dump's own file is removed.
     pub(crate) fn not_added(self, error: io::Error) -> NoHeap {
         let length = self.file.metadata().map_or(0, |found| found.len());
         // The text of small objects takes 2.3 times as much as the dump.

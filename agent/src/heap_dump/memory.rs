@@ -1,20 +1,20 @@
-//! The memory that is free for a dump.
+//! Finds how much memory is free for a dump.
 
 use std::fs;
 use std::path::Path;
 
-/// The bytes that this process can take without swapping, as far as the limits of the machine and of the process's
-/// control groups can be read. Pages of files in memory count as free.
+/// Returns the bytes that this process can still take without swapping. Considers the machine's free memory and the
+/// limits of the process's control groups, as far as these can be read. Memory with cached files counts as free.
 pub(super) fn free() -> u64 {
     free_below(Path::new("/"))
 }
 
-/// The free memory by the files below `root`.
+/// Returns the free memory in bytes, from the files below `root`.
 fn free_below(root: &Path) -> u64 {
     let read = |file: &str| fs::read_to_string(root.join(file)).unwrap_or_default();
     let of_machine = number(&read("proc/meminfo"), "MemAvailable:");
     let mut free = of_machine.map_or(u64::MAX, |kilobytes| kilobytes.saturating_mul(1024));
-    // A line for control groups of version 2 is `0::/path`, one for version 1 `4:memory:/path`.
+    // A line for control groups of version 2 is `0::/path`. A line for version 1 is `4:memory:/path`.
     for line in read("proc/self/cgroup").lines() {
         let mut parts = line.splitn(3, ':').skip(1);
         let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else {
@@ -27,7 +27,8 @@ fn free_below(root: &Path) -> u64 {
             }
             _ => continue,
         };
-        // The limits of parent groups hold, too. In a container, the group's folder may be the mount itself.
+        // The limits of parent groups apply as well. In a container, the folder of the group may be the mount point
+        // itself.
         for group in Path::new(path.trim_start_matches('/')).ancestors() {
             free = free.min(room(&mount.join(group)).unwrap_or(u64::MAX));
         }
@@ -35,7 +36,7 @@ fn free_below(root: &Path) -> u64 {
     free
 }
 
-/// The bytes that the processes of a control group can still take; `None` if it has no limit.
+/// Returns the bytes that the processes of a control group can still take; `None` if it has no limit.
 fn room(group: &Path) -> Option<u64> {
     let read = |file: &str| fs::read_to_string(group.join(file)).ok();
     let bytes = |file: &str| read(file)?.trim().parse::<u64>().ok();
@@ -48,7 +49,7 @@ fn room(group: &Path) -> Option<u64> {
     Some(limit.saturating_sub(used))
 }
 
-/// The number after a name at the beginning of a line.
+/// Returns the number that follows a name in the line that begins with this name.
 fn number(text: &str, name: &str) -> Option<u64> {
     let mut lines = text.lines().map(str::split_whitespace);
     let mut words = lines.find_map(|mut words| (words.next() == Some(name)).then_some(words))?;

@@ -5,47 +5,48 @@ use crate::jvm::sys::Long;
 /// Identifiers are multiples of this.
 const STEP: u64 = 8;
 
-/// Size of an identifier in bytes. It is the [size](crate::jvm::heap_walk::size_of) of a reference.
+/// Size of an identifier in bytes, which is also the [size](crate::jvm::heap_walk::size_of) of a reference in the dump.
 pub(super) const ID_SIZE: usize = 8;
 
 /// Flag in the tag of an object whose record is written.
 pub(super) const WRITTEN: Long = 1 << 62;
-/// Flag in a tag that was set before the walk came to the object.
+/// Flag in the tag of an object that got its tag before the walk reached it.
 pub(super) const ANNOUNCED: Long = 1 << 61;
 /// Width of the lower part of a tag, which holds the identifier divided by [`STEP`].
 const ID_BITS: u32 = 43;
 /// Width of the tag's upper part, which holds the length of an array of references. JVM TI reports
 /// this length with a reference to the array, but not with the array's elements.
 const LENGTH_BITS: u32 = ANNOUNCED.ilog2() - ID_BITS;
-/// The largest length in a tag. It stands for itself and for all greater lengths.
+/// The largest length in a tag. It stands for this length and for all greater lengths.
 pub(super) const LONG: u32 = (1 << LENGTH_BITS) - 1;
 
-/// The tag of an object that is no array.
+/// Makes the tag of an object that is not an array of references.
 pub(super) fn tag_of(id: u64) -> Long {
     (id / STEP).cast_signed()
 }
 
-/// The tag of an array of references. A length from [`LONG`] on does not fit.
+/// Makes the tag of an array of references. A length of [`LONG`] or more does not fit: the tag then contains `LONG`.
 pub(super) fn tag_of_array(id: u64, length: u32) -> Long {
     tag_of(id) | Long::from(length.min(LONG)) << ID_BITS
 }
 
-/// The identifier in a tag.
+/// Returns the identifier that a tag contains.
 pub(super) fn id_in(tag: Long) -> u64 {
     (tag.cast_unsigned() & ((1 << ID_BITS) - 1)) * STEP
 }
 
-/// The length of the array in a tag.
+/// Returns the array length that a tag contains.
 pub(super) fn length_in(tag: Long) -> u32 {
     (tag >> ID_BITS) as u32 & LONG
 }
 
-/// The identifier of the class with this number.
+/// Returns the identifier of the class with this number.
 pub(super) fn id_of_class(number: usize) -> u64 {
     (number as u64 + 1) * STEP
 }
 
-/// The number of the class with this identifier, if it is the identifier of a class; `None` for 0.
+/// Returns the number of the class that has this identifier; `None` for 0. The number is meaningless for the identifier
+/// of an object that is no class.
 pub(super) fn class_number(id: u64) -> Option<usize> {
     usize::try_from((id / STEP).checked_sub(1)?).ok()
 }
@@ -63,11 +64,11 @@ pub(super) const NAMES: u64 = 1 << 40;
 /// All objects have identifiers below this one.
 pub(super) const END_OF_OBJECTS: u64 = STEP << ID_BITS;
 
-/// Identifiers of objects that are no classes.
+/// Makes the identifiers of objects that are no classes.
 ///
-/// They are like the addresses of a heap without gaps, because readers of dumps derive the sizes of
-/// objects from them. They are assigned downwards, because the walk continues with the object that
-/// it reported last.
+/// The identifiers are like the addresses of objects in a heap without gaps, because readers of dumps compute the sizes
+/// of objects from the distances of identifiers. They are assigned downwards, because the walk continues with the
+/// object that it reported last.
 pub(super) struct Ids(u64);
 
 impl Ids {

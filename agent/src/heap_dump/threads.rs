@@ -1,4 +1,4 @@
-//! The threads and their stacks just before the walk.
+//! Writes the threads and their stacks just before the heap walk.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -18,11 +18,11 @@ use crate::jvm::sys::Long;
 /// `JVMTI_ERROR_INVALID_METHODID`: the class of the method is unloaded.
 const INVALID_METHODID: i32 = 23;
 
-/// The maximum number of frames of a thread, from the innermost on. The JVM takes 32 KB for this
-/// number, even if the stack has fewer.
+/// The maximum number of frames that are read of a thread, from the innermost frame on. The JVM allocates 32 KB for
+/// this number, even if the stack has fewer frames.
 const MOST_FRAMES: i32 = 2048;
 
-/// The number of threads whose stacks are requested at once.
+/// The number of threads whose stacks are requested in one call.
 const AT_ONCE: usize = 64;
 
 /// A thread.
@@ -47,7 +47,7 @@ struct Method {
 }
 
 impl Threads {
-    /// Writes the stacks and tags the threads with their identifiers.
+    /// Writes the stacks of all platform threads, and tags the threads with their identifiers.
     pub(super) fn write(
         jvmti: Jvmti,
         jni: Jni<'_>,
@@ -93,14 +93,15 @@ impl Threads {
         Ok(threads)
     }
 
-    /// The serial numbers of a thread and of its stack. A thread that began after the stacks were written has none.
+    /// Returns the serial numbers of a thread and of its stack. For a thread that began after the stacks were written,
+    /// the thread's number is 0, and the stack's number is that of the empty stack.
     pub(super) fn serials(&self, thread: u64) -> (u32, u32) {
         let serial = self.0.get(&thread).map_or(0, |thread| thread.serial);
         (serial, NO_TRACE + serial)
     }
 
-    /// The serial number of the thread of a variable, and the depth of its frame. The depth is `u32::MAX` if the thread
-    /// has left the frame since the stacks were written.
+    /// Returns the serial number of the thread that has a variable, and the depth of the variable's frame. The depth is
+    /// `u32::MAX` if the thread has left the frame since the stacks were written.
     pub(super) fn frame(&self, variable: &Variable, thread: u64) -> (u32, u32) {
         let Some(thread) = self.0.get(&thread) else {
             return (0, u32::MAX);
@@ -116,8 +117,8 @@ impl Threads {
     }
 }
 
-/// The field with the name of a thread. No other field is looked up, since the lookup of one that a JDK does not have
-/// throws, and would add objects to the heap.
+/// Finds the field that holds the name of a thread. Only a field that every JDK has is looked up, because the JVM
+/// throws an exception for a missing field, which would add objects to the heap.
 fn name_field(jni: Jni<'_>) -> Option<Field> {
     let found = jni.framed(|jni| {
         let class = jni.find_class(c"java/lang/Thread").ok()?;
@@ -126,13 +127,13 @@ fn name_field(jni: Jni<'_>) -> Option<Field> {
     found.flatten()
 }
 
-/// The name of a thread; `None` if it cannot be read.
+/// Returns the name of a thread; `None` if it cannot be read.
 fn name(jni: Jni<'_>, thread: Local<'_>, field: Field) -> Option<String> {
     let name = jni.framed(|jni| jni.string_field(thread, field).ok()?);
     name.flatten()
 }
 
-/// Writes the beginning of a thread. Threads are written before records that name them.
+/// Writes the record for the start of a thread. It must come before the records that name the thread.
 fn start(serial: u32, id: u64, name: &str, out: &mut Writer<impl Write>) -> io::Result<()> {
     let (name, no_name) = (out.name(name.as_bytes())?, out.name(b"")?);
     out.start_thread(&StartThread {
@@ -145,7 +146,7 @@ fn start(serial: u32, id: u64, name: &str, out: &mut Writer<impl Write>) -> io::
     })
 }
 
-/// Tags a thread with an identifier before the walk comes to it.
+/// Tags a thread with a new identifier, before the walk reaches the thread's object.
 fn announce(jvmti: Jvmti, ids: &mut Ids, thread: Local<'_>) -> Result<u64, Fault> {
     let id = ids.next(jvmti.object_size(thread)?);
     jvmti.set_tag(thread, tag_of(id) | ANNOUNCED)?;
@@ -176,7 +177,8 @@ fn find(
     })
 }
 
-/// The fault for an error about a method. The class of the method may be unloaded, since its thread may have left it.
+/// Returns the fault for an error about a method. If the JVM does not know the method any more, its class was unloaded
+/// after the thread had left the method.
 fn unless_gone(error: jvmti::Error) -> Fault {
     match error {
         jvmti::Error(INVALID_METHODID) => Fault::ClassesChanged,
@@ -205,7 +207,7 @@ fn record(id: u64, frame: &StackFrame, method: &Method) -> loadhook_hprof::Stack
 mod tests {
     use super::*;
 
-    /// A method of this address.
+    /// Makes a method id from a number.
     fn method(address: usize) -> MethodKey {
         MethodKey::unknown(address)
     }
@@ -232,7 +234,7 @@ mod tests {
         }
     }
 
-    /// The program goes on between the writing of the stacks and the walk, so a thread may have left a frame.
+    /// The program runs between the writing of the stacks and the walk, so a thread may have left a frame.
     #[test]
     fn variables_of_left_frames_name_no_frame() {
         const NONE: u32 = u32::MAX;

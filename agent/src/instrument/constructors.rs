@@ -1,9 +1,10 @@
-//! Constructors that must keep their probes, because a constructor with timing probes may call them for the same
-//! object.
+//! Knows the constructors that must keep their probes: those that a constructor with timing probes may call for the
+//! same object (`super(…)`, `this(…)`).
 //!
 //! Example: `Sub(int)` begins with `super(…)`, and `Base(…)` throws. The JVM allows no handler around that call, so the
-//! probes of `Sub` do not see the exception. The probes of `Base` see it, and tell the tracker that both calls have
-//! ended. If `Base` were only counted, nothing would tell the tracker, and the frame of `Sub` would stay on the path.
+//! probes of `Sub` do not see the exception. The probes of `Base` see the exception, and tell the tracker that both
+//! calls have ended. If `Base` were only counted, nothing would tell the tracker, and the frame of `Sub` would stay on
+//! the path.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
@@ -29,9 +30,9 @@ struct State {
 pub(crate) struct Constructors(Mutex<State>);
 
 impl Constructors {
-    /// Notes a class that is about to be instrumented. If the superclass's constructors are only
-    /// counted, those of the class are only counted, too. Returns the time at which that began;
-    /// `None` if they keep their probes.
+    /// Notes a class that is about to be instrumented. If the constructors of its superclass are only counted, the
+    /// constructors of the class are only counted, too. In this case returns the time since when; `None` if the
+    /// constructors keep their probes.
     pub(super) fn note(&self, class: &ClassFile<'_>) -> Option<Duration> {
         let name = java_name(class.name());
         let parent = java_name(class.super_name()?);
@@ -49,13 +50,13 @@ impl Constructors {
         Some(since)
     }
 
-    /// Returns whether a constructor may call those of this class for the same object.
+    /// Returns whether another constructor may call the constructors of this class for the same object.
     pub(crate) fn are_called(&self, class: &str) -> bool {
         lock(&self.0).called.contains(class)
     }
 
-    /// Marks the constructors of a class as only counted, unless other constructors may call them. Returns whether they
-    /// were marked.
+    /// Marks the constructors of a class as only counted, unless other constructors may call them. Returns true if they
+    /// are now marked.
     pub(super) fn count(&self, class: &str, since: Duration) -> bool {
         let mut state = lock(&self.0);
         if state.called.contains(class) {
@@ -65,7 +66,7 @@ impl Constructors {
         true
     }
 
-    /// Removes the mark that [`count`](Self::count) has set.
+    /// Removes the mark that [`count`](Self::count) has set for a class.
     pub(super) fn keep(&self, class: &str) {
         lock(&self.0).counted.remove(class);
     }

@@ -1,12 +1,12 @@
-//! Classes that share ids: copies of a class, and folded classes.
+//! Decides which classes share the ids of their methods: copies of a class, and folded classes.
 //!
-//! A class is identified by its bytes and the kind of its loader. As long as the loader is alive,
-//! the class is also identified by its name and methods, because other agents can change its bytes.
-//! A copy whose loader was collected takes no memory.
+//! A class is identified by its bytes and the kind of its loader. As long as its loader is alive, the class is also
+//! identified by its name and methods, because other agents can change its bytes. A copy takes no memory once its
+//! loader was collected.
 //!
-//! Generated classes such as `Script16` and `Script17` are no copies. When many classes that differ
-//! only by the numbers in their names have been unloaded, further ones are folded: they share the
-//! ids of one class, called `Script#`. For generated classes of other names there is a limit.
+//! Generated classes such as `Script16` and `Script17` are no copies. But after many classes whose names differ only in
+//! their numbers have been unloaded, further such classes are folded: they share the ids of one class, called
+//! `Script#`. For generated classes whose names differ in other ways, there is a limit ([`MOST_ALONE`]).
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
@@ -19,15 +19,15 @@ use super::loader_kinds::MOST_GONE;
 use super::loaders::Loader;
 use super::numbered_names::without_numbers;
 
-/// The maximum number of unloaded classes with ids of their own; their names take about 50 MB.
-/// Beyond it, further classes of loaders that come and go are not instrumented.
+/// The maximum number of unloaded classes that share no ids. Their names take about 50 MB. After this number, new
+/// classes of loaders that may be collected are not instrumented.
 const MOST_ALONE: u32 = 1 << 15;
 
-/// The maximum number of classes of one loader that are remembered as not instrumented. Beyond it,
-/// a class is counted again each time it is loaded.
+/// The maximum number of classes of one loader that are remembered as not instrumented. A class that is not remembered
+/// is counted again each time it is loaded.
 const MOST_REFUSED: usize = 1 << 10;
 
-/// Two hashes with different keys. Two classes share ids by mistake only if both hashes collide: once in 2^128.
+/// Two hashes with different keys. Classes share ids by mistake only if both hashes are equal by chance: once in 2^128.
 pub(super) type WideHash = [u64; 2];
 
 /// Makes the hashes by which classes are compared.
@@ -68,7 +68,8 @@ impl Hashers {
         self.0[0].hash_one(name)
     }
 
-    /// The hash of the names of a class and its methods without numbers. Classes of the same hash can be folded.
+    /// Returns the hash of the names of a class and of its methods, in which each number is replaced by `#`. Classes
+    /// with equal hashes can be folded.
     pub(crate) fn pattern(&self, class: &ClassFile<'_>) -> WideHash {
         let mut names = vec![without_numbers(&java_name(class.name()))];
         for method in class.methods() {
@@ -82,36 +83,37 @@ impl Hashers {
 /// The ids that a class gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SharedIds {
-    /// The class of this index was loaded again and keeps its ids.
+    /// The class with this index was loaded again and keeps its ids.
     Known(usize),
-    /// The ids of another class, of which it is a copy or into which it is folded.
+    /// The class gets the ids of the class with this index: it is a copy of that class, or is folded into it.
     Copy(usize),
     /// New ids for this class.
     New,
-    /// New ids for this class and further ones of its pattern.
+    /// New ids for this class, which further classes of its pattern will share.
     Folded,
-    /// No ids, since too many classes have come and gone. The class is not instrumented.
+    /// No ids, because too many classes have been unloaded. The class is not instrumented.
     None,
 }
 
 /// A class with ids.
 struct Class {
-    /// The pattern of the class and the kind of its loader. `None` if the class was already counted
-    /// as unloaded, stands for its pattern, or is never unloaded.
+    /// The kind of the class's loader, and the class's pattern. `None` if the class was already counted as unloaded, if
+    /// further classes are folded into it, or if it is never unloaded.
     pattern: Option<(u32, WideHash)>,
     /// The number of live loaders that have the class.
     alive: u32,
 }
 
-/// Classes of one pattern, of loaders of one kind.
+/// The classes of one pattern whose loaders are of one kind. `gone` is the number of the unloaded ones.
 #[derive(Default)]
 struct Pattern {
     gone: u32,
-    /// Index of the class into which further ones are folded.
+    /// Index of the class into which further classes of the pattern are folded.
     into: Option<usize>,
 }
 
-/// The classes of a loader with ids by name: hash of the methods, and index.
+/// The classes of a loader that have ids, by the hash of the name. A pair has the hash of the methods, and the index of
+/// the class.
 type Named = HashMap<u64, Vec<(u64, usize)>>;
 
 /// The classes seen so far.
@@ -119,12 +121,12 @@ type Named = HashMap<u64, Vec<(u64, usize)>>;
 pub(crate) struct Copies {
     by_bytes: HashMap<(u32, WideHash), usize>,
     by_loader: HashMap<u32, Named>,
-    /// For each loader, its classes without ids: the hashes of name and methods.
+    /// For each loader, its classes without ids. A pair has the hash of the name and the hash of the methods.
     refused: HashMap<u32, HashSet<(u64, u64)>>,
     /// All classes with ids; the maps above have indexes into this list.
     all: Vec<Class>,
     patterns: HashMap<(u32, WideHash), Pattern>,
-    /// The number of unloaded classes with ids of their own.
+    /// The number of unloaded classes that share no ids.
     alone: u32,
     /// Number of classes that were folded.
     folded: u64,
@@ -133,9 +135,9 @@ pub(crate) struct Copies {
 }
 
 impl Copies {
-    /// Adds a class and returns the ids that it gets. A class with new ids has the index `next`.
-    /// `pattern` is the hash of its [pattern](Hashers::pattern). A class without ids may get some
-    /// when it is loaded again, because its pattern may be folded by then.
+    /// Adds a class and returns the ids that it gets. A class with new ids gets the index `next`. `pattern` returns the
+    /// hash of the class's [pattern](Hashers::pattern). A class without ids may get ids when it is loaded again,
+    /// because its pattern may be folded by then.
     pub(crate) fn add(
         &mut self,
         loader: Loader,
@@ -172,7 +174,7 @@ impl Copies {
         ids
     }
 
-    /// Counts a class that gets no ids, unless it is remembered from an earlier time.
+    /// Counts a class that gets no ids, unless it was counted at an earlier loading.
     fn count_refused(&mut self, loader: u32, identity: &Identity) {
         let refused = self.refused.entry(loader).or_default();
         let class = (identity.name, identity.methods);
@@ -184,7 +186,7 @@ impl Copies {
         self.not_instrumented += u64::from(!is_remembered);
     }
 
-    /// Adds a class with ids of its own.
+    /// Adds a class with new ids.
     fn add_alone(&mut self, key: (u32, WideHash), pattern: Option<(u32, WideHash)>) -> SharedIds {
         let index = self.all.len();
         self.all.push(Class { pattern, alive: 0 });
@@ -192,7 +194,7 @@ impl Copies {
         SharedIds::New
     }
 
-    /// Adds a class of a loader that may be collected.
+    /// Adds a class whose loader may be collected.
     fn add_unloadable(&mut self, key: (u32, WideHash), pattern: (u32, WideHash)) -> SharedIds {
         let next = self.all.len();
         let of_pattern = self.patterns.get_mut(&pattern);
@@ -215,8 +217,8 @@ impl Copies {
         }
     }
 
-    /// The indexes of all classes with ids. Each has the hash of the class's bytes; of a class into which others are
-    /// folded, the hash of its pattern.
+    /// Returns the indexes of all classes with ids, each with a hash: of the class's bytes, or of the pattern if
+    /// further classes are folded into the class.
     pub(super) fn by_hash(&self) -> impl Iterator<Item = (WideHash, usize)> {
         let folded = self
             .patterns
@@ -228,7 +230,7 @@ impl Copies {
             .chain(folded)
     }
 
-    /// The index of the class of this name that a loader loaded last.
+    /// Returns the index of the last class of this name that a loader has loaded.
     pub(crate) fn latest(&self, loader: u32, name: u64) -> Option<usize> {
         let same_name = self.by_loader.get(&loader)?.get(&name)?;
         same_name.last().map(|(_, index)| *index)

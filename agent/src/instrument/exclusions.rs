@@ -1,8 +1,8 @@
-//! Classes and methods that must have no probes: the tracker, and the methods of the JDK that its probes call.
+//! Classes and methods that must have no probes: the tracker, and the methods of the JDK that the tracker calls.
 //!
-//! The tracker marks its thread around nearly all calls that it makes, so that probes in the callees do nothing. The
-//! methods that it calls before it can mark the thread must have no probes. The tests compute these methods on every JDK
-//! and compare them with this list in both directions.
+//! The tracker marks its thread during nearly all its calls, so that probes in the callees do nothing. But the methods
+//! that it calls before it can mark the thread must have no probes. Tests compute these methods for every JDK and
+//! compare them with this list in both directions.
 
 /// A class and its methods, each with its descriptor.
 type Methods = (&'static str, &'static [&'static str]);
@@ -70,12 +70,12 @@ pub(crate) fn has_method(class: &[u8], name: &[u8], descriptor: &[u8]) -> bool {
     })
 }
 
-/// Returns whether the methods of this class cannot be traced, because a traced call is recorded by them.
+/// Returns whether the methods of this class cannot be traced, because the tracker uses them to record a traced call.
 pub(crate) fn records_traces(class: &[u8]) -> bool {
     class == b"java/lang/Throwable"
 }
 
-/// Packages with the methods of the JDK that the tracker calls while it has marked its thread.
+/// Packages of the JDK whose methods the tracker calls while its thread is marked.
 const CALLED: &[&str] = &[
     "java.lang",
     "java.lang.ref",
@@ -83,8 +83,8 @@ const CALLED: &[&str] = &[
     "jdk.internal.misc",
 ];
 
-/// Returns whether the tracker may call methods of this class. Such methods must not be only counted: the tracker would
-/// count its own calls, because the counting probe does not check whether the thread is marked.
+/// Returns whether the tracker may call methods of this class. Such methods must not get the probe that only counts,
+/// because this probe does not check whether the thread is marked, and would count the tracker's own calls.
 pub(crate) fn is_called_by_tracker(class: &str) -> bool {
     let package = class.rsplit_once('.').map_or("", |(package, _)| package);
     CALLED.contains(&package)

@@ -1,11 +1,12 @@
-//! Hidden classes: those of `Lookup.defineHiddenClass` and, up to JDK 14, of `Unsafe.defineAnonymousClass`.
+//! Instruments hidden classes, which `Lookup.defineHiddenClass` and, up to JDK 14, `Unsafe.defineAnonymousClass`
+//! define.
 //!
-//! The bytes of a hidden class contain a name. The hidden class shares the ids of the class that its loader has under
-//! this name. So both are one row in the profile, as if the class had been rewritten on disk, and copies take no
-//! further memory.
+//! The bytes of a hidden class contain a name. The hidden class shares its ids with the class that has this name in the
+//! same loader. So both are one row in the profile, as they are in a program that was rewritten on disk. And copies of
+//! a hidden class take no further memory.
 //!
 //! The JVM does not retransform hidden classes. So a hidden class that was defined before the agent could act is not
-//! instrumented; a note names it.
+//! instrumented. A note in the profile names such classes.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -30,15 +31,15 @@ use crate::jvm::sys::event;
 use crate::locks::lock;
 use crate::tracker::heap_reserve::HeapReserve;
 
-/// The maximum number of hidden classes of different code that the hook gets. Each has ids for
-/// ever, and a program may generate such classes without end.
+/// The maximum number of different hidden classes that are instrumented. The ids of each class are kept for ever, and a
+/// program may generate hidden classes without end.
 const MOST_DIFFERENT: usize = 10_000;
 
 /// The maximum number of names in a note.
 const MOST_NAMED: usize = 20;
 
-/// The maximum number of native methods that are remembered until it is known which one defines
-/// hidden classes. There are about 200.
+/// The maximum number of bound native methods that are remembered until the one that defines hidden classes is known.
+/// Usually there are about 200.
 const MOST_BOUND: usize = 10_000;
 
 /// Parts of the names of the classes that the JDK generates in the program's own packages: for lambdas, callers of
@@ -46,8 +47,7 @@ const MOST_BOUND: usize = 10_000;
 const GENERATED_BY_JDK: [&str; 4] = ["$$Lambda", "InjectedInvoker", "$$TypeSwitch", "MHProxy"];
 
 thread_local! {
-    /// True while this thread allocates an array for instrumented bytes, which is
-    /// no allocation of the program.
+    /// True while this thread allocates an array for instrumented bytes. That is not an allocation of the program.
     static IS_ALLOCATING: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -56,32 +56,34 @@ pub(crate) fn is_allocating() -> bool {
     IS_ALLOCATING.get()
 }
 
-/// The replacement of the native method that defines hidden classes, and the hidden classes that are not instrumented.
+/// The state of replacing the native method that defines hidden classes, and the names of the hidden classes that are
+/// not instrumented.
 #[derive(Default)]
 pub(crate) struct HiddenClasses {
     binding: Mutex<Binding>,
     is_active: AtomicBool,
     /// True if the agent was attached to a running program.
     is_attached: AtomicBool,
-    /// During a pause, the choice of methods for the time after it. A hidden class that is defined in the pause cannot
-    /// get its probes later.
+    /// During a pause, the choice of methods for the time after the pause. A hidden class that is defined during the
+    /// pause gets its probes at once by this choice, because it cannot get them later.
     after_pause: Mutex<Option<Arc<Watch>>>,
-    /// The hashes of loader and bytes of the classes that the hook got.
+    /// For each hidden class that was instrumented, the hash of its loader and bytes.
     given: Mutex<HashSet<u64>>,
     hasher: RandomState,
-    /// Names of classes that were not instrumented, by the reason.
+    /// Names of classes that were not instrumented, by the reason why.
     not_instrumented: Mutex<BTreeMap<&'static str, Names>>,
 }
 
 /// Progress of binding the native method to its replacement.
 enum Binding {
-    /// JNI cannot tell yet which native method it is. Holds the methods that were bound so far.
+    /// The native method is not known yet, because JNI cannot be used yet. Holds the native methods that were bound so
+    /// far.
     Unknown(Vec<(MethodKey, Function)>),
-    /// The method is known and not bound yet.
+    /// The native method is known, and is not bound yet.
     Awaited(Definer, MethodKey),
-    /// The method was bound to the original before it was known, and is to be bound again.
+    /// The native method was bound to the original function before the method was known. It is to be bound again.
     BoundEarly(Definer),
-    /// The method is bound to the replacement, or cannot be.
+    /// The native method is bound to the replacement, or the agent has given up.
     Done,
 }
 
@@ -109,8 +111,8 @@ impl Names {
         }
     }
 
-    /// Adds the names of all classes that are loaded at this moment. An earlier call may have added
-    /// some of them, so the numbers of further classes are not summed.
+    /// Adds the names of all classes that are loaded at this moment. Earlier calls may have added the same classes, so
+    /// the number of further classes is replaced, not summed.
     fn add_loaded(&mut self, names: BTreeSet<String>) {
         let before = std::mem::take(&mut self.others);
         for name in names {
@@ -145,8 +147,8 @@ impl HiddenClasses {
         self.is_active.load(Ordering::Acquire)
     }
 
-    /// Notes that a native method is bound to a function. Returns which method it is if the replacement is to be bound
-    /// instead.
+    /// Notes that a native method is being bound to a function. If the replacement is to be bound instead, returns the
+    /// definer of hidden classes that the method is.
     pub(crate) fn native_bound(&self, method: MethodKey, function: Function) -> Option<Definer> {
         let mut binding = lock(&self.binding);
         match &mut *binding {
@@ -154,7 +156,7 @@ impl HiddenClasses {
                 bound.push((method, function));
                 None
             }
-            // If the list was full, the method that defines hidden classes may be missing in it. A note then says that
+            // The list is full, so the method that defines hidden classes could be missing in it. A note says that
             // hidden classes are not counted.
             Binding::Unknown(_) => {
                 *binding = Binding::Done;
@@ -165,15 +167,15 @@ impl HiddenClasses {
         }
     }
 
-    /// Ends the search for the method, because the replacement is bound. Another agent may still
-    /// bind the method later.
+    /// Ends the search for the native method, because the replacement is bound. Another agent may still bind the native
+    /// method later.
     pub(crate) fn replacement_bound(&self, jvmti: Jvmti) {
         *lock(&self.binding) = Binding::Done;
         let _ = jvmti.notify(event::NATIVE_METHOD_BIND, false);
     }
 
-    /// Finds the native method of this JDK, at `VMInit`. If the method is bound already, calls `bind_definer`.
-    /// `bind_definer` must make code of the boot loader call [`bind_again`](Self::bind_again).
+    /// Finds the native method of this JDK that defines hidden classes, at `VMInit`. If the method is bound already,
+    /// calls `bind_definer`, which must make code of the boot loader call [`bind_again`](Self::bind_again).
     pub(crate) fn begin(&self, jvmti: Jvmti, jni: Jni<'_>, bind_definer: impl FnOnce()) {
         let candidates = [Definer::ClassLoader, Definer::Unsafe];
         let found = candidates
@@ -209,7 +211,7 @@ impl HiddenClasses {
         }
     }
 
-    /// Binds the native method again. The tracker calls this.
+    /// Binds the native method to its replacement. The tracker calls this.
     pub(crate) fn bind_again(&self, jni: Jni<'_>) {
         let Binding::BoundEarly(definer) = *lock(&self.binding) else {
             return;
@@ -224,8 +226,8 @@ impl HiddenClasses {
         *lock(&self.binding) = Binding::Done;
     }
 
-    /// Gives up instrumenting hidden classes, because the agent is attached to a running program: the native method
-    /// that defines them was bound long ago.
+    /// Gives up instrumenting hidden classes, because the agent was attached to a running program, whose native method
+    /// that defines hidden classes was bound long ago.
     pub(crate) fn give_up_attached(&self) {
         self.is_attached.store(true, Ordering::Relaxed);
         self.give_up();
@@ -236,7 +238,7 @@ impl HiddenClasses {
         self.is_attached.load(Ordering::Relaxed)
     }
 
-    /// Begins a pause, or changes the choice of methods for the time after it.
+    /// Begins a pause, or changes the choice of methods for the time after the pause.
     pub(crate) fn pause(&self, instrumentation: &Instrumentation, filter: Filter) {
         let watch = Watch::new(filter, Traced::none(), instrumentation.hook.options());
         *lock(&self.after_pause) = Some(Arc::new(watch));
@@ -247,7 +249,7 @@ impl HiddenClasses {
         *lock(&self.after_pause) = None;
     }
 
-    /// The choice of methods of the hidden classes that are defined now.
+    /// Returns the choice of methods for hidden classes that are defined now.
     fn watch(&self, instrumentation: &Instrumentation) -> Arc<Watch> {
         let after_pause = lock(&self.after_pause).clone();
         after_pause.unwrap_or_else(|| instrumentation.hook.watch())
@@ -263,8 +265,9 @@ impl HiddenClasses {
         names.add(java_name(name));
     }
 
-    /// Notes a hidden class that was loaded before the agent could act, if it would have been instrumented. `name` is
-    /// its name without the address. A class that the agent has seen has probes.
+    /// Notes a hidden class that was loaded before the agent could act, if the class would have been instrumented.
+    /// `name` is the class's name without the address. A class whose definition the agent has seen is left out, because
+    /// it has probes.
     pub(crate) fn note_early(
         &self,
         instrumentation: &Instrumentation,
@@ -280,14 +283,14 @@ impl HiddenClasses {
         }
     }
 
-    /// Returns whether a hidden class is within the limit of different classes.
+    /// Returns whether a hidden class may be instrumented, within the limit of different classes.
     fn is_within_limit(&self, origin: Origin, bytes: &[u8]) -> bool {
         let hash = self.hasher.hash_one((origin.loader, bytes));
         let mut given = lock(&self.given);
         given.contains(&hash) || given.len() < MOST_DIFFERENT && given.insert(hash)
     }
 
-    /// Instruments a hidden class that is about to be defined. Returns a new `byte[]` and its length; `None` if the
+    /// Instruments a hidden class that is about to be defined. Returns a new `byte[]` and its length, or `None` if the
     /// class stays as it is.
     pub(crate) fn instrument<'f>(
         &self,
@@ -297,7 +300,7 @@ impl HiddenClasses {
         loader: Local<'_>,
         bytes: &[u8],
     ) -> Option<(Local<'f>, i32)> {
-        // The JVM refuses a malformed class with an error of its own.
+        // A malformed class stays as it is, so that the JVM refuses it with its own error.
         let class = ClassFile::parse(bytes).ok()?;
         let watch = self.watch(instrumentation);
         let origin = wanted_origin(instrumentation, &watch, jni, loader, class.name())?;
@@ -339,8 +342,8 @@ impl HiddenClasses {
     }
 }
 
-/// Names of the loaded hidden classes that would have been instrumented. `None` without memory for
-/// references.
+/// Returns the names of the loaded hidden classes that would have been instrumented; `None` if the JVM has no memory
+/// for the references.
 fn loaded_names(instrumentation: &Instrumentation, jni: Jni<'_>) -> Option<BTreeSet<String>> {
     let jvmti = instrumentation.jvmti;
     jni.framed(|jni| {
@@ -360,7 +363,8 @@ fn loaded_names(instrumentation: &Instrumentation, jni: Jni<'_>) -> Option<BTree
     })
 }
 
-/// The origin of a loaded hidden class; `None` if it is not to be instrumented. `name` is its name without the address.
+/// Returns the origin of a loaded hidden class; `None` if the class is not to be instrumented. `name` is the class's
+/// name without the address.
 fn class_origin(
     instrumentation: &Instrumentation,
     jni: Jni<'_>,
@@ -372,7 +376,7 @@ fn class_origin(
     wanted_origin(instrumentation, &watch, jni, loader, name)
 }
 
-/// The origin of a hidden class; `None` if it is not to be instrumented.
+/// Returns the origin of a hidden class; `None` if the class is not to be instrumented.
 fn wanted_origin(
     instrumentation: &Instrumentation,
     watch: &Watch,
@@ -388,8 +392,8 @@ fn wanted_origin(
     is_wanted.then_some(origin)
 }
 
-/// Returns whether a hidden class belongs to the program, or was generated by the JDK and is named
-/// by a pattern. The JDK generates a class for each lambda; its code is not the program's.
+/// Returns whether a hidden class belongs to the program. A class that the JDK generates, for example for a lambda,
+/// does not, unless a pattern names it.
 fn is_of_program(filter: &Filter, origin: Origin, name: &[u8]) -> bool {
     let simple = name.rsplit(|byte| *byte == b'/').next().unwrap_or(name);
     let simple = String::from_utf8_lossy(simple);

@@ -1,9 +1,10 @@
 //! Names of hidden classes.
 //!
-//! The JVM appends an address to the name that is in the bytes of a hidden class: after a dot, or with JDK 11 an
-//! address or a number after a slash. The address differs in every run.
+//! The JVM makes the name of a hidden class from the name in the class's bytes, and appends a dot and an address. JDK
+//! 11 appends a slash and an address or a number. The address differs in every run.
 
-/// The name in the bytes of a hidden class, from the internal name that the JVM gives it; `None` for another class.
+/// Converts the internal name that the JVM gave a hidden class to the name in the class's bytes. Returns `None` for a
+/// class that is not hidden.
 pub(crate) fn plain_name(name: &[u8]) -> Option<&[u8]> {
     let separator = name.iter().rposition(|byte| matches!(byte, b'.' | b'/'));
     match separator.map(|at| name.split_at(at)) {
@@ -17,7 +18,7 @@ pub(crate) fn plain_name(name: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// The internal name of any class, without the address of a hidden class.
+/// Returns the internal name of a class, without the address if the class is hidden.
 pub(crate) fn without_address(name: &[u8]) -> &[u8] {
     plain_name(name).unwrap_or(name)
 }

@@ -1,7 +1,7 @@
-//! Instruments a class on its way into the JVM.
+//! Instruments the bytes of a class before the JVM defines the class.
 //!
-//! The hook takes bytes and an allocator and does not depend on JVM TI: JVMPI's `CLASS_LOAD_HOOK` with its `malloc_f`
-//! uses it, too.
+//! The hook takes bytes and an allocator. It does not depend on JVM TI, because JVMPI's `CLASS_LOAD_HOOK`, with its
+//! `malloc_f`, uses the hook too.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -31,8 +31,8 @@ pub(crate) struct Hook {
     owner: OnceLock<&'static str>,
     pub(crate) registry: Registry,
     pub(crate) levels: Levels,
-    /// Replaced as a whole when the choice of methods changes. A class that is being instrumented
-    /// at this moment keeps the old choice.
+    /// The present choice of methods. It is replaced as a whole when the choice changes. A class that is being
+    /// instrumented at this moment keeps the old choice.
     watch: Mutex<Arc<Watch>>,
     tally: Mutex<Tally>,
 }
@@ -50,8 +50,8 @@ impl Hook {
         }
     }
 
-    /// Sets the class that probes call. It must be set before the first class is instrumented. If it is not set, probes
-    /// call [`tracker::NAME`].
+    /// Sets the class that probes call. Must be called before the first class is instrumented. Without this call,
+    /// probes call [`tracker::NAME`].
     pub(crate) fn set_owner(&self, owner: &'static str) {
         let _ = self.owner.set(owner);
     }
@@ -64,12 +64,13 @@ impl Hook {
         &self.options
     }
 
-    /// The present choice of methods.
+    /// Returns the present choice of methods.
     pub(crate) fn watch(&self) -> Arc<Watch> {
         lock(&self.watch).clone()
     }
 
-    /// Replaces the choice of methods for classes that come from now on. Returns the old choice and the new one.
+    /// Replaces the choice of methods, for classes that are instrumented from now on. Returns the old choice and the
+    /// new choice.
     pub(super) fn replace_watch(&self, filter: Filter, traced: Traced) -> (Arc<Watch>, Arc<Watch>) {
         let mut new = Watch::new(filter, traced, &self.options);
         let mut watch = lock(&self.watch);
@@ -84,8 +85,8 @@ impl Hook {
         self.options.rewrites() && !(self.options.settings.include_none && self.registry.is_empty())
     }
 
-    /// Instruments a class into a buffer from `allocate`; `None` if the class stays as it is. A panic is logged and
-    /// leaves the class as it is.
+    /// Instruments a class, and writes it into a buffer from `allocate`. Returns `None` if the class stays as it is.
+    /// After a panic, which is logged, the class stays as it is.
     pub(crate) fn instrument<B: AsMut<[u8]>>(
         &self,
         origin: Origin,
@@ -96,17 +97,17 @@ impl Hook {
         self.instrument_by(&self.watch(), owner, origin, false, bytes, allocate)
     }
 
-    /// Instruments a hidden class by a choice of methods. See [`instrument`](Self::instrument).
+    /// Instruments a hidden class by the choice of methods `watch`, otherwise like [`instrument`](Self::instrument).
     ///
-    /// The class gets no probes of traced methods, because they would stay when the trace ends: the JVM cannot change
-    /// the class. A later trace of other methods would show its calls.
+    /// A hidden class gets no probes for a trace. The JVM cannot change a hidden class, so the probes would stay when
+    /// the trace ends, and a later trace of other methods would show its calls.
     pub(super) fn instrument_hidden(
         &self,
         watch: &Watch,
         origin: Origin,
         bytes: &[u8],
     ) -> Option<Vec<u8>> {
-        // Only orders begin pauses.
+        // Only orders begin pauses, so without a control socket the class needs no probes that can be paused.
         let owner = if self.options.settings.control {
             tracker::PAUSABLE
         } else {
@@ -159,7 +160,7 @@ impl Hook {
         })
     }
 
-    /// Defines the ids of a class and counts its methods.
+    /// Defines the instrumented methods of a class in the registry, and counts its methods for the header.
     fn finish<B>(&self, ids: ClassIds<'_>, bytes: &[u8], result: Instrumented<B>) -> Option<B> {
         if let Some(entry) = ids.entry.filter(|_| result.class.is_some()) {
             let methods = ids.methods.into_iter();
@@ -205,13 +206,13 @@ impl Hook {
         header.unmatched = self.unmatched();
     }
 
-    /// The patterns that have matched nothing in any class.
+    /// Returns the patterns that have matched no class and no method so far.
     fn unmatched(&self) -> Vec<String> {
         self.watch().instrumenter.unmatched()
     }
 }
 
-/// Gives ids to the methods of one class.
+/// Gives ids to the methods of the class that is being instrumented.
 struct ClassIds<'h> {
     registry: &'h Registry,
     levels: &'h Levels,
@@ -222,7 +223,7 @@ struct ClassIds<'h> {
     entry: Option<Entry>,
     /// True if neither the class nor a copy of it has ids yet.
     is_new: bool,
-    /// The time since which the constructors are only counted; `None` if they are not.
+    /// The time since which the constructors of the class are only counted; `None` if they are not only counted.
     counted_constructors: Option<Duration>,
     /// Positions and symbols of the methods that got ids.
     methods: Vec<(u16, Symbol)>,
@@ -230,8 +231,8 @@ struct ClassIds<'h> {
 
 impl Ids for ClassIds<'_> {
     fn excludes_class(&self, class: &ClassFile<'_>) -> bool {
-        // In a program that was rewritten on disk, the tracker's classes are not the program's own
-        // code either.
+        // A program that was rewritten on disk brings its own copy of the tracker's classes in `loadhook/`. They are
+        // excluded, too.
         class.name().starts_with(b"loadhook/") || exclusions::has_class(class.name())
     }
 
@@ -242,8 +243,8 @@ impl Ids for ClassIds<'_> {
     fn begin_class(&mut self, class: &ClassFile<'_>) -> bool {
         let entry = self.registry.entry(self.origin.loader, class);
         (self.entry, self.is_new) = (entry.map(|it| it.0), entry.is_some_and(|it| it.1));
-        // A class that shares the ids of another one is not noted: the two are alike, and there may be millions of
-        // them.
+        // A class that shares the ids of another class is not noted, because the other class was, and there may be
+        // millions of copies.
         if self.is_new {
             self.counted_constructors = self.levels.constructors.note(class);
         }
@@ -251,7 +252,7 @@ impl Ids for ClassIds<'_> {
     }
 
     fn method(&mut self, method: &Member<'_, '_>) -> u32 {
-        // `begin_class` is called first and sets `entry`.
+        // `entry` is set, because `begin_class` is called first.
         let Some(entry) = self.entry else {
             return 0;
         };
@@ -334,7 +335,7 @@ mod tests {
         let parent = include_bytes!("../../../rewrite/doc/Greeter.class");
         let at = parent.windows(OBJECT.len()).position(|it| it == OBJECT);
         let at = at.expect("the class has a superclass");
-        // The class with another superclass. The name of that superclass has the same length.
+        // Makes the class with another superclass, whose name has the same length.
         let child = |name: &[u8; 16]| [&parent[..at], name, &parent[at + OBJECT.len()..]].concat();
         let origin = Origin {
             loader: Loader { number: 3, kind: 3 },
@@ -348,7 +349,7 @@ mod tests {
         assert!(constructors.are_called("early.SuperClass"));
         assert!(!constructors.count("early.SuperClass", second));
         assert!(hook.levels.lowered().is_empty());
-        // The constructor of a subclass that is loaded later is only counted, as that of its superclass is.
+        // The constructor of a subclass that is loaded later is only counted, like the constructor of its superclass.
         assert!(constructors.count("later.SuperClass", second));
         let loader = Loader { number: 4, kind: 4 };
         let other = Origin { loader, ..origin };
@@ -405,7 +406,7 @@ mod tests {
         assert!(!constructors.are_called("some.Parent02999"));
     }
 
-    /// The JVM could not take the probes of a trace out of a hidden class.
+    /// The JVM could not remove the probes of a trace from a hidden class.
     #[test]
     fn hidden_classes_are_not_traced() {
         let hook = Hook::new(options::for_test("file=unused"));
@@ -428,8 +429,8 @@ mod tests {
         assert!(ordinary.is_some() && watch.has_traced());
     }
 
-    /// A pattern counts as matched already while the class is being instrumented, and also if that
-    /// fails.
+    /// A pattern counts as matched as soon as a class that it matches is being instrumented, even if the
+    /// instrumentation fails.
     #[test]
     fn a_pattern_that_matched_once_has_matched() {
         let text = "file=unused,include=Greeter,include=Greeter::greet,include=not.There";

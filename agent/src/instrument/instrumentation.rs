@@ -1,4 +1,5 @@
-//! The hook together with the class loaders, which decide whether a class is instrumented.
+//! Joins the hook with the other tables that it needs about the classes of a JVM: loaders, classes that are being
+//! loaded, and redefinitions.
 
 use super::hook::Hook;
 use super::loaders::{Loaders, Origin};
@@ -29,12 +30,12 @@ impl Instrumentation {
         }
     }
 
-    /// The origin of a class of this internal name.
+    /// Returns the origin of the class that has this internal name in a loader.
     pub(crate) fn origin(&self, jni: Jni<'_>, loader: Local<'_>, name: &[u8]) -> Origin {
         self.loaders.origin(self.jvmti, jni, loader, name)
     }
 
-    /// Notes a class that is being loaded. See [`UnderWay::note`].
+    /// Notes a class that is being loaded, by [`UnderWay::note`].
     pub(crate) fn note_under_way(&self, loader: Local<'_>, name: &[u8], bytes: &[u8]) {
         let loader = LoaderHash::of(self.jvmti, loader);
         self.under_way.note(loader, name, bytes);

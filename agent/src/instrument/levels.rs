@@ -1,10 +1,11 @@
-//! Methods that have fewer probes from some moment on, because of the budget.
+//! Lowered methods: methods from which the budget has removed probes.
 //!
-//! If calls are timed, such a method had probes at its entry and its exits. Its class is retransformed, and then the
-//! method has one probe, which counts at its entry. A call that has begun before still runs the old code to its end and
-//! calls the exit probe. A call that begins later has neither entry nor exit probe. So each entry has its exit.
+//! If calls are timed, a method has probes at its entry and its exits. To lower it, its class is retransformed, and
+//! then the method has one probe, which counts calls at the entry. A call that has begun before runs the old code to
+//! its end and still calls the exit probe. A call that begins later calls neither the entry probe nor the exit probe.
+//! So each entry keeps its exit.
 //!
-//! If calls are only counted (`--timing sampled`), such a method loses its only probe.
+//! If calls are only counted (`--timing sampled`), a lowered method loses its only probe.
 //!
 //! A lowered method never gets its probes back.
 
@@ -19,18 +20,18 @@ use crate::locks::lock;
 /// A lowered method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Level {
-    /// The time since the program's start at which this began.
+    /// The time, since the program's start, from which the method has been lowered.
     pub(crate) since: Duration,
-    /// True if earlier calls may have had all probes.
+    /// True if calls before that time may have had all probes.
     pub(crate) had_probes: bool,
-    /// True if code with fewer probes may run. Then the method stays marked.
+    /// True if code of the method with fewer probes may run. Then the method stays marked as lowered.
     is_used: bool,
 }
 
 #[derive(Default)]
 struct State {
     by_id: HashMap<u32, Level>,
-    /// The thread that is changing classes. The JVM may still refuse the code that was instrumented for it.
+    /// The thread that is changing classes. The JVM may still refuse the code that is instrumented in this thread.
     changing: Option<ThreadId>,
 }
 
@@ -42,19 +43,21 @@ pub(crate) struct Levels {
 }
 
 impl Levels {
-    /// Returns whether the method of this id gets fewer probes. The caller is about to instrument the method.
+    /// Returns whether the method with this id is lowered, so that it gets fewer probes. The caller is about to
+    /// instrument the method.
     pub(super) fn is_lowered(&self, id: u32) -> bool {
         let mut state = lock(&self.state);
         let is_changing = state.changing == Some(thread::current().id());
         let Some(level) = state.by_id.get_mut(&id) else {
             return false;
         };
-        // Any other thread is here because it loads a copy of the class, or because another agent changes the class.
+        // Any other thread instruments the method because it loads a copy of the class, or because another agent
+        // changes the class. The JVM will use that code.
         level.is_used |= !is_changing;
         true
     }
 
-    /// The lowered methods, by their ids.
+    /// Returns the lowered methods, by their ids.
     pub(crate) fn lowered(&self) -> BTreeMap<u32, Level> {
         let state = lock(&self.state);
         state
@@ -64,7 +67,7 @@ impl Levels {
             .collect()
     }
 
-    /// Marks a method that is lowered from its first call on.
+    /// Marks a method as lowered from its first call on.
     pub(super) fn begin_lowered(&self, id: u32, since: Duration) {
         lock(&self.state).by_id.entry(id).or_insert(Level {
             since,
@@ -73,8 +76,8 @@ impl Levels {
         });
     }
 
-    /// Marks methods as lowered from this time on. The calling thread then retransforms their classes and calls
-    /// [`end_change`](Self::end_change).
+    /// Marks methods as lowered from the time `since` on. The calling thread must then retransform the methods' classes
+    /// and call [`end_change`](Self::end_change).
     pub(super) fn mark<'i>(&self, ids: impl Iterator<Item = &'i u32>, since: Duration) {
         let mut state = lock(&self.state);
         state.changing = Some(thread::current().id());
@@ -87,8 +90,8 @@ impl Levels {
         }
     }
 
-    /// Ends a change of classes. `unchanged` are methods whose classes were not changed: their marks are removed,
-    /// unless code with fewer probes may run.
+    /// Ends a change of classes. `unchanged` are the methods whose classes the JVM did not change. They are no longer
+    /// marked, unless code of them with fewer probes may run.
     pub(super) fn end_change<'i>(&self, unchanged: impl Iterator<Item = &'i u32>) {
         let mut state = lock(&self.state);
         state.changing = None;

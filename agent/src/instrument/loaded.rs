@@ -1,4 +1,4 @@
-//! Changes loaded classes of a running program, also those that the program is loading meanwhile.
+//! Retransforms loaded classes of a running program, and also classes that the program is loading at this moment.
 
 use std::collections::HashMap;
 use std::thread;
@@ -15,16 +15,16 @@ use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::Jvmti;
 use crate::jvm::reference::{Global, Local};
 
-/// The wait before looking for classes again. The JVM lists a class only when it is defined, some time after the hook
-/// has given it probes.
+/// The wait before the classes are listed again. The JVM lists a class only when the class is defined, which is some
+/// time after the hook has instrumented it.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-/// The number of looks for classes.
+/// Limits how often the classes are listed.
 #[derive(Clone, Copy)]
 pub(super) struct Looks {
-    /// The maximum number.
+    /// The maximum number of looks.
     pub(super) most: u32,
-    /// The number of looks in a row that find no class, after which there are no more.
+    /// After this number of looks in a row that find no class to change, there are no further looks.
     pub(super) empty: u32,
 }
 
@@ -33,11 +33,10 @@ pub(super) struct Looks {
 #[error("the JVM has no memory to list its classes; try again later")]
 pub(crate) struct NotListed;
 
-/// Retransforms the loaded classes that `is_meant` accepts, each once. Waits for the classes that were given to the
-/// hook before, and that the JVM does not list yet. Ends early if `goes_on` returns false.
+/// Retransforms each loaded class that `is_meant` accepts, once. Waits for classes that the hook got before this call,
+/// and that the JVM does not list yet. Ends early if `goes_on` returns false.
 ///
-/// # Errors
-/// If the JVM has listed no classes at any look.
+/// # Errors Fails if the JVM could not list the classes at any look.
 pub(super) fn change(
     instrumentation: &Instrumentation,
     jni: Jni<'_>,
@@ -57,7 +56,7 @@ pub(super) fn change(
         }
         looked += 1;
         if !goes_on() {
-            // The JVM ends.
+            // The JVM is ending.
             is_listed = true;
             break;
         }
@@ -90,7 +89,7 @@ pub(super) fn change(
     }
 }
 
-/// Removes the listed classes from those that are waited for.
+/// Removes the listed classes from the awaited classes.
 fn find(awaited: &mut Awaited, jvmti: Jvmti, jni: Jni<'_>, classes: &[Local<'_>]) {
     for class in classes {
         let signature = jvmti.class_signature(*class).unwrap_or_default();
@@ -107,12 +106,12 @@ fn find(awaited: &mut Awaited, jvmti: Jvmti, jni: Jni<'_>, classes: &[Local<'_>]
     }
 }
 
-/// The classes that were changed, by identity hash.
+/// The classes that were handled, by identity hash.
 #[derive(Default)]
 struct Done(HashMap<i32, Vec<Global>>);
 
 impl Done {
-    /// Adds a class. Returns a reference to it if it is new.
+    /// Adds a class. Returns a global reference to the class if it is new.
     fn add(&mut self, jvmti: Jvmti, jni: Jni<'_>, class: Local<'_>) -> Option<Global> {
         let same_hash = self.0.entry(jvmti.hash_code(class)).or_default();
         if same_hash.iter().any(|known| jni.is_same(*known, class)) {

@@ -1,9 +1,8 @@
-//! Kinds of class loaders. Loaders of one class and one name are of one kind.
+//! Kinds of class loaders: loaders that have the same class and the same name are of one kind.
 //!
-//! Copies of a class in loaders of one kind share their ids. A program that gives each loader a
-//! name of its own, `plugin-1`, `plugin-2` and so on, would make kinds without end. So when the
-//! loaders of many kinds of one pattern have been collected, further loaders are of the kind that
-//! the pattern names, `plugin-#`.
+//! Copies of a class in loaders of one kind share their ids. A program that gives each loader a different name, such as
+//! `plugin-1`, `plugin-2`, would make kinds without end. So after the loaders of many kinds whose names differ only in
+//! numbers have been collected, all further such loaders are of one kind, `plugin-#`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,14 +11,14 @@ use loadhook_text::count;
 
 use super::numbered_names::without_numbers;
 
-/// When this number of kinds of one pattern have only collected loaders, further
-/// loaders of the pattern share one kind.
+/// When the loaders of this number of kinds of one pattern have all been collected, further loaders of the pattern
+/// share one kind.
 pub(crate) const MOST_GONE: u32 = 256;
 
-/// The maximum number of kinds. Further loaders share one more kind, whatever their names.
+/// The maximum number of kinds. After that, loaders of new kinds share one more kind, whatever their names are.
 const MOST: usize = 1 << 15;
 
-/// The name of the kind that these further loaders share.
+/// The name of the kind for loaders beyond [`MOST`].
 const OTHERS: &str = "(other loaders)";
 
 /// Class and name of a loader. A loader without a name has the name of its class.
@@ -50,7 +49,7 @@ pub(crate) struct LoaderKinds {
 }
 
 impl LoaderKinds {
-    /// Makes the kinds of the loaders that every JVM has, by their names.
+    /// Makes the table with the kinds of the loaders that every JVM has. `common` are their names.
     pub(crate) fn new(common: &[&str]) -> Self {
         let common = common.iter().map(|name| Kind {
             name: Arc::from(*name),
@@ -66,7 +65,7 @@ impl LoaderKinds {
         }
     }
 
-    /// Adds a loader of this class and name, and returns its kind.
+    /// Adds a loader with this class and name. Returns the number of its kind.
     pub(crate) fn add_loader(&mut self, class: &str, name: &str) -> u32 {
         let key = |name: &str| Key {
             class: class.into(),
@@ -111,7 +110,7 @@ impl LoaderKinds {
         })
     }
 
-    /// Removes a loader that another thread had added already.
+    /// Removes a loader of this kind, because another thread has already added the same loader.
     pub(crate) fn discard_loader(&mut self, number: u32) {
         if let Some(kind) = self.all.get(number as usize) {
             self.folded -= u64::from(kind.is_folded);
@@ -125,7 +124,7 @@ impl LoaderKinds {
             return;
         };
         kind.alive = kind.alive.saturating_sub(1);
-        // Each kind is counted once.
+        // `take` makes sure that each kind is counted only once.
         if kind.alive == 0
             && let Some(pattern) = kind.pattern.take()
         {
@@ -133,7 +132,7 @@ impl LoaderKinds {
         }
     }
 
-    /// A note for the profile if loaders were folded.
+    /// Returns a note for the profile if loaders were folded.
     pub(crate) fn note(&self) -> Option<String> {
         (self.folded > 0).then(|| {
             format!(
@@ -144,7 +143,7 @@ impl LoaderKinds {
         })
     }
 
-    /// The name of the loaders of a kind.
+    /// Returns the name that all loaders of a kind share.
     pub(crate) fn name(&self, number: u32) -> Option<Arc<str>> {
         Some(self.all.get(number as usize)?.name.clone())
     }

@@ -1,4 +1,4 @@
-//! Origins of classes: the numbers and kinds of class loaders, and the classes that belong to the JDK.
+//! Finds the origin of a class: the number and kind of its loader, and whether the class belongs to the JDK.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::CStr;
@@ -14,7 +14,7 @@ use crate::jvm::jvmti::Jvmti;
 use crate::jvm::reference::{Global, Local};
 use crate::locks::lock;
 
-/// The loaders that every JVM has. Each is the only one of its kind.
+/// The loaders that every JVM has. Each of them is the only loader of its kind.
 const BOOT: Loader = Loader::common(0);
 const PLATFORM: Loader = Loader::common(1);
 const APP: Loader = Loader::common(2);
@@ -27,7 +27,7 @@ const COMMON: [&str; 3] = ["", "platform", "app"];
 pub(crate) struct Loader {
     /// A number that no other loader ever has.
     pub(crate) number: u32,
-    /// The number of its [kind](LoaderKinds).
+    /// The number of the loader's [kind](LoaderKinds).
     pub(crate) kind: u32,
 }
 
@@ -66,7 +66,7 @@ const JDK_PACKAGES: [&[u8]; 8] = [
 ];
 
 impl Origin {
-    /// The origin of a class of which nothing is known but its internal name.
+    /// Judges the origin of a class by the class's internal name only.
     pub(crate) fn by_name(name: &[u8]) -> Self {
         Origin {
             loader: BOOT,
@@ -79,22 +79,21 @@ impl Origin {
 pub(crate) struct Loaders {
     platform: OnceLock<Global>,
     app: OnceLock<Global>,
-    /// `ClassLoader.name`. The field is read and `getName()` not called, since programs can override the method.
+    /// `ClassLoader.name`. The field is read, because a program can override the method `getName()`.
     name: OnceLock<Field>,
-    /// `ClassLoader.parent`. The field is read for the reason given at `name`.
+    /// `ClassLoader.parent`. The field is read for the same reason as `name`.
     parent: OnceLock<Field>,
     /// `DelegatingClassLoader`, up to JDK 21.
     delegating: OnceLock<Global>,
-    /// `Module.name`. The field is read and `getName()` not called: if that method is instrumented, the agent's call
-    /// would be counted as a call of the program.
+    /// `Module.name`. The field is read, because a call of `getName()` would be counted as a call of the program if
+    /// that method is instrumented.
     module_name: OnceLock<Field>,
     /// All loaders but the common ones.
     others: WeakValues<Loader>,
-    /// The next loader's number.
+    /// The number for the next new loader.
     next: AtomicU32,
     kinds: Mutex<LoaderKinds>,
-    /// Packages of loaders, by the loader's number and the package's name. True if a package belongs to a module of the
-    /// JDK.
+    /// For each loader's number and each package's name, true if the package belongs to a module of the JDK.
     jdk_packages: Mutex<HashMap<u32, HashMap<Vec<u8>, bool>>>,
 }
 
@@ -116,7 +115,7 @@ impl Default for Loaders {
 }
 
 impl Loaders {
-    /// Finds the common loaders, and the fields with the names of loaders and modules.
+    /// Finds the common loaders, and the fields that hold the names of loaders and modules.
     pub(crate) fn find(&self, jni: Jni<'_>) {
         const LOADER: &CStr = c"java/lang/ClassLoader";
         const STRING: &CStr = c"Ljava/lang/String;";
@@ -143,7 +142,7 @@ impl Loaders {
                 jni.global(jni.call_object(getter, &[])?)
             });
             if let Some(Ok(loader)) = found {
-                // Set once: at VMInit.
+                // This succeeds, because it is done only once, at `VMInit`.
                 let _ = place.set(loader);
             }
         }
@@ -155,7 +154,7 @@ impl Loaders {
         }
     }
 
-    /// Gives back the references to loaders, when the agent has left.
+    /// Deletes the references to loaders. Called when the agent has left.
     pub(crate) fn release(&self, jvmti: Jvmti, jni: Jni<'_>) {
         self.others.release(&JvmObjects { jvmti, jni });
         for place in [&self.platform, &self.app, &self.delegating] {
@@ -165,9 +164,9 @@ impl Loaders {
         }
     }
 
-    /// The parent of a loader that reflection made for one class; `None` for other loaders. The JVM may have many such
-    /// loaders. Each asks its parent for every class that its own class names. So the agent uses the parent in its
-    /// place.
+    /// Returns the parent of a loader that reflection made for a single class; `None` for other loaders. A JVM may have
+    /// many such loaders. The agent uses the parent instead of the loader, because the loader finds all other classes
+    /// in its parent.
     fn delegates_to<'f>(&self, jni: Jni<'f>, loader: Local<'_>) -> Option<Local<'f>> {
         let delegating = *self.delegating.get()?;
         let class = jni.class_of(loader).ok()?;
@@ -175,7 +174,7 @@ impl Loaders {
         is_it.then(|| jni.object_field(loader, *self.parent.get()?).ok())?
     }
 
-    /// The loader behind a reference.
+    /// Returns the number and kind of the loader to which a reference leads.
     pub(crate) fn loader(&self, jvmti: Jvmti, jni: Jni<'_>, loader: Local<'_>) -> Loader {
         let is =
             |place: &OnceLock<Global>| place.get().is_some_and(|known| jni.is_same(*known, loader));
@@ -209,7 +208,8 @@ impl Loaders {
             .get_or_make(&JvmObjects { jvmti, jni }, loader, make, discard)
     }
 
-    /// Removes collected loaders and returns their numbers. Most calls return none at once.
+    /// Removes collected loaders and returns their numbers. Most calls return at once without a number, because the
+    /// search is done only now and then.
     pub(crate) fn take_gone(&self, jvmti: Jvmti, jni: Jni<'_>) -> Vec<u32> {
         let gone = self.others.take_gone(&JvmObjects { jvmti, jni });
         for loader in &gone {
@@ -219,34 +219,34 @@ impl Loaders {
         gone.into_iter().map(|loader| loader.number).collect()
     }
 
-    /// A note for the profile if loaders were folded.
+    /// Returns a note for the profile if loaders were folded.
     pub(crate) fn note(&self) -> Option<String> {
         lock(&self.kinds).note()
     }
 
-    /// The name that the program gave a loader.
+    /// Returns the name that the program gave a loader; `None` if the loader has no name.
     fn given_name(&self, jni: Jni<'_>, loader: Local<'_>) -> Option<String> {
         let name = jni.framed(|jni| jni.string_field(loader, *self.name.get()?).ok()?);
         name.flatten().filter(|name| !name.is_empty())
     }
 
-    /// The name of the class of a loader.
+    /// Returns the name of the class of a loader.
     fn class_name(&self, jvmti: Jvmti, jni: Jni<'_>, loader: Local<'_>) -> String {
         let found = jni.framed(|jni| {
             let class = jni.class_of(loader).ok()?;
             let signature = jvmti.class_signature(class).ok()?;
             let name = signature.strip_prefix(b"L")?.strip_suffix(b";")?;
-            // The name of a hidden class has an address after a dot.
+            // The name of a hidden class ends in a dot and an address, which are cut off.
             let name = name.split(|byte| *byte == b'.').next()?;
             Some(java_name(name))
         });
         found.flatten().unwrap_or_else(|| "loader".to_owned())
     }
 
-    /// The names of `loaders` in a profile, by number.
+    /// Makes the names that a profile shows for `loaders`, by the loaders' numbers.
     ///
-    /// The common loaders have the same names in every run. If several other loaders have one name, all but the first
-    /// get an ordinal, as `plugins#2`, in the order in which they first loaded a class.
+    /// The common loaders have the same names in every run. If several other loaders have one name, all except the
+    /// first get an ordinal, for example `plugins#2`, in the order in which they first loaded a class.
     pub(crate) fn names(&self, loaders: BTreeSet<Loader>) -> HashMap<u32, String> {
         let kinds = lock(&self.kinds);
         let others = loaders.into_iter().filter(|loader| !loader.stays());
@@ -259,7 +259,7 @@ impl Loaders {
         names
     }
 
-    /// References to those of the `wanted` loaders that are still alive, by number.
+    /// Returns references to the `wanted` loaders that are still alive, by the loaders' numbers.
     pub(crate) fn references<'f>(
         &self,
         jvmti: Jvmti,
@@ -288,7 +288,7 @@ impl Loaders {
         found
     }
 
-    /// The origin of the class of this internal name.
+    /// Returns the origin of the class that has this internal name in a loader.
     pub(crate) fn origin(
         &self,
         jvmti: Jvmti,
@@ -297,7 +297,7 @@ impl Loaders {
         name: &[u8],
     ) -> Origin {
         let known = self.loader(jvmti, jni, loader);
-        // Up to JDK 21, reflection generates classes, each in a loader of its own.
+        // Up to JDK 21, reflection generates classes named `jdk/internal/…`, each in a separate loader.
         let is_jdk = matches!(known, BOOT | PLATFORM)
             || name.starts_with(b"jdk/internal/")
             || self.in_jdk_module(jvmti, jni, loader, known.number, name);
@@ -307,8 +307,8 @@ impl Loaders {
         }
     }
 
-    /// Returns whether a class belongs to a module of the JDK. The JDK's tools, `jdk.compiler` among them, are in the
-    /// application loader.
+    /// Returns whether a class belongs to a module of the JDK. The loader alone does not show this, because the
+    /// application loader also has the modules of the JDK's tools, such as `jdk.compiler`.
     fn in_jdk_module(
         &self,
         jvmti: Jvmti,
@@ -342,8 +342,8 @@ impl Loaders {
     }
 }
 
-/// Makes names of loaders, by the loaders' numbers, that differ from each other and from the names of the common
-/// loaders.
+/// Makes a name for each loader, by the loader's number. All names differ from each other and from the names of the
+/// common loaders.
 fn distinct(named: impl Iterator<Item = (u32, Arc<str>)>) -> HashMap<u32, String> {
     let mut taken: HashSet<String> = COMMON.iter().map(|name| (*name).to_owned()).collect();
     let mut ordinals: HashMap<Arc<str>, u32> = HashMap::new();

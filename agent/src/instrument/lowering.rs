@@ -1,4 +1,4 @@
-//! Takes probes from methods: marks them in [`Levels`](super::levels::Levels), and retransforms their classes.
+//! Removes probes from methods: marks the methods in [`Levels`](super::levels::Levels), and retransforms their classes.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use super::numbered_names::without_numbers;
 use super::retransform;
 use crate::jvm::jni::Jni;
 
-/// Classes in one request. The JVM stops all threads for each request.
+/// The number of classes in one request. The JVM stops all threads for each request.
 const BATCH: usize = 128;
 
-/// Retransforms the classes of the methods with these ids, so that the methods have fewer probes: in all copies of the
-/// classes, and in copies that are loaded later. Ends early if `goes_on` returns false. A method keeps its probes if
-/// the JVM changes no copy of its class.
+/// Lowers the methods with these ids: retransforms all copies of their classes, so that the methods have fewer probes.
+/// Copies that are loaded later get fewer probes, too. Ends early if `goes_on` returns false. A method keeps its probes
+/// if the JVM changes no copy of its class.
 pub(crate) fn lower(
     instrumentation: &Instrumentation,
     jni: Jni<'_>,
@@ -25,7 +25,7 @@ pub(crate) fn lower(
     goes_on: impl Fn() -> bool,
 ) {
     let levels = &instrumentation.hook.levels;
-    // Probes that only count need no exit, so constructors are like other methods.
+    // With probes that only count, there are no exits, so constructors need no special treatment.
     let has_exits = instrumentation.hook.options().timing != Some(Timing::Sampled);
     let mut by_class: HashMap<Arc<str>, Vec<u32>> = HashMap::new();
     let mut is_any_folded = false;
@@ -43,7 +43,8 @@ pub(crate) fn lower(
         }
     }
     levels.mark(by_class.values().flatten(), since);
-    // Returns the class's name in the registry. A folded class stands for many classes, whose names differ by numbers.
+    // Returns the name under which the registry has the class. A folded class stands for many classes whose names
+    // differ only in numbers.
     let known = |name: &str| match by_class.get_key_value(name) {
         Some((name, _)) => Some(name.clone()),
         None if is_any_folded => {

@@ -1,4 +1,4 @@
-//! Instrumentation of classes as they are loaded.
+//! Instruments classes when they are loaded, and changes loaded classes.
 
 mod constructors;
 mod copies;

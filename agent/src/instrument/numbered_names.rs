@@ -1,10 +1,10 @@
-//! Names that a program generates with numbers in them, and their patterns.
+//! The patterns of names that a program generates with numbers in them.
 
-/// A run of at least this many hexadecimal digits, with a decimal digit among
-/// them, counts as a number: it is a hash or an address.
+/// A run of at least this many hexadecimal digits, with at least one decimal digit, counts as a number, such as a hash
+/// or an address.
 const HEXADECIMAL: usize = 8;
 
-/// The name with `#` for each number: `Script_#` for `Script_17` and for `Script_0f3d9a2b`.
+/// Replaces each number in a name by `#`: `Script_#` for `Script_17` and for `Script_0f3d9a2b`.
 pub(crate) fn without_numbers(name: &str) -> String {
     let mut text = String::with_capacity(name.len());
     let mut rest = name;
@@ -24,7 +24,7 @@ pub(crate) fn without_numbers(name: &str) -> String {
             rest = &rest[decimal..];
             continue;
         }
-        // Letters before a digit may begin a hexadecimal number, so that is tried first.
+        // Letters before a digit may belong to a hexadecimal number, so a hexadecimal number is tried first.
         let letters = match hexadecimal {
             0 => rest.chars().next().map_or(0, char::len_utf8),
             _ => word.find(is_number).unwrap_or(hexadecimal),

@@ -1,39 +1,39 @@
-//! The number of classes that one request changes.
+//! Chooses how many classes one request to the JVM retransforms, so that pauses of the program are short.
 //!
-//! The JVM stops all threads for each request. Each stop has a fixed part, since HotSpot walks all compiled code, and a
-//! part for each class. So few large requests stop the program for a long time, and many small ones take too long in
-//! all.
+//! The JVM stops all threads for each request. The length of a stop has a fixed part, because HotSpot walks all
+//! compiled code, and a part for each class. So a large request makes one long stop, and many small requests make stops
+//! whose sum is too long.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use loadhook_settings::attach::AttachFigures;
 
-/// Classes in one request before the program runs.
+/// Number of classes in one request before the program runs.
 const AT_START: usize = 512;
 
-/// Classes in the first request while the program runs.
+/// Number of classes in the first request while the program runs.
 const FIRST: usize = 32;
 
-/// The largest number of classes in a request while the program runs.
+/// Maximum number of classes in a request while the program runs.
 const MOST: usize = 1024;
 
-/// The approximate maximum number of requests, if the number of classes is known beforehand. The limit keeps the sum of
-/// the fixed parts small.
+/// The approximate maximum number of requests, applied if the number of classes is known beforehand. This limits the
+/// sum of the fixed parts.
 const MOST_REQUESTS: usize = 100;
 
 /// Pauses between `SHORT` and `LONG` leave the number of classes in a request unchanged.
 const SHORT: Duration = Duration::from_millis(15);
 const LONG: Duration = Duration::from_millis(35);
 
-/// The median of pauses that is to be kept.
+/// The median of the pauses should not exceed this.
 const BOUND: Duration = Duration::from_millis(50);
 
 /// Number of pauses whose median is compared with the bound.
 const FEW: usize = 5;
 
 thread_local! {
-    /// The time at which the hook ended last in this thread.
+    /// The time at which the last call of the hook in this thread ended.
     static HOOK_ENDED: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
@@ -42,14 +42,14 @@ pub(crate) fn hook_ends() {
     HOOK_ENDED.set(Some(Instant::now()));
 }
 
-/// The pace of changes, and the pauses that they have made so far.
+/// The number of classes for the next request, and the pauses of the requests so far.
 #[derive(Default)]
 pub(crate) struct Pace {
     size: usize,
     least: usize,
     most: usize,
     pauses: Vec<Duration>,
-    /// Index of the first pause of the present size in `pauses`.
+    /// Index in `pauses` of the first pause with the present `size`.
     since: usize,
     /// The median pause with requests of half the size; `None` if `least` was not raised.
     before: Option<Duration>,
@@ -58,7 +58,7 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// The pace at the start of the JVM: the program does not run yet.
+    /// Makes the pace for the start of the JVM, when the program does not run yet.
     pub(crate) fn at_start() -> Pace {
         Pace {
             size: AT_START,
@@ -68,7 +68,7 @@ impl Pace {
         }
     }
 
-    /// The pace at which classes of a running program are changed.
+    /// Makes the pace for changing classes of a running program.
     pub(crate) fn running() -> Pace {
         Pace {
             size: FIRST,
@@ -78,21 +78,21 @@ impl Pace {
         }
     }
 
-    /// Prepares for this number of classes.
+    /// Prepares for this number of classes: raises the size so that there are not too many requests.
     pub(super) fn expect(&mut self, classes: usize) {
         self.least = (classes / MOST_REQUESTS).clamp(self.least, self.most);
         self.size = self.size.max(self.least);
     }
 
-    /// Number of classes for the next request.
+    /// Returns the number of classes that the next request should have.
     pub(super) fn size(&self) -> usize {
         self.size
     }
 
     /// Runs a request and notes its pause.
     ///
-    /// The JVM prepares the new code before it stops the program. It calls the hook for each class meanwhile. So the
-    /// pause is at most the time from the last of these calls to the end of the request.
+    /// The JVM prepares the new code before it stops the program, and calls the hook for each class meanwhile. So the
+    /// pause is at most the time from the end of the last hook call to the end of the request.
     pub(super) fn request<T>(&mut self, request: impl FnOnce() -> T) -> T {
         hook_ends();
         let result = request();
@@ -118,8 +118,9 @@ impl Pace {
         }
     }
 
-    /// Doubles the smallest size if not even that keeps the bound, as long as pauses grow by less than a third. Then
-    /// nearly all of a pause is its fixed part, and fewer requests stop the program for a shorter time in all.
+    /// Doubles the smallest size if even requests of this size exceed the bound, as long as the pauses then grow by
+    /// less than a third. In this case the fixed part is nearly the whole pause, so fewer requests stop the program for
+    /// a shorter time in all.
     fn raise_least(&mut self) {
         let recent = self.pauses.get(self.since..).unwrap_or_default();
         if self.is_settled || self.size != self.least || recent.len() < FEW {
@@ -137,7 +138,7 @@ impl Pace {
         self.size = self.least;
     }
 
-    /// The figures of all requests so far.
+    /// Returns the figures of all requests so far.
     pub(super) fn figures(&self, classes: usize, refused: usize) -> AttachFigures {
         let pauses = &self.pauses;
         let longest = pauses.iter().copied().max().unwrap_or_default();
@@ -162,7 +163,7 @@ fn median(pauses: &[Duration]) -> Duration {
 mod tests {
     use super::*;
 
-    /// Changes classes where a pause has a fixed part and one for each class, in microseconds.
+    /// Simulates changes of classes. A pause has a fixed part and a part for each class, both in microseconds.
     fn change(classes: usize, fixed: u64, each: u64) -> AttachFigures {
         let mut pace = Pace::running();
         pace.expect(classes);

@@ -1,8 +1,9 @@
-//! The ids that earlier agents in this JVM have given.
+//! The ids that earlier agents in this JVM have given to methods and allocation sites.
 //!
-//! Probes of an earlier agent may still run: in methods that were under way when it left, in hidden classes, and in
-//! classes that the JVM did not change back. So an id never stands for another method later. A class keeps its ids,
-//! because counts are in arrays by id, which should stay short, however often an agent comes and leaves.
+//! Probes of an earlier agent may still run: in calls that were under way when the agent left, in hidden classes, and
+//! in classes that the JVM refused to change back. So an id must never be given to another method. A class gets the
+//! same ids from each agent, because the tracker has arrays with an element for each id. They should stay short,
+//! however often an agent attaches and leaves.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -10,31 +11,31 @@ use std::sync::{Arc, Mutex};
 use super::copies::{Hashers, WideHash};
 use crate::locks::lock;
 
-/// New classes get no ids beyond this one, so that all ids are positive numbers for the tracker.
+/// If the next id is greater than this, new classes get no ids. So all ids are positive Java `int`s.
 const LAST: u32 = 1 << 30;
 
-/// The id of a method, the offset in its code, and the allocated type. The type is part of the key because another
-/// agent may have changed the code.
+/// The id of a method, the offset of the allocating instruction, and the allocated type. The type is part of the key
+/// because another agent may have changed the code.
 pub(super) type SiteKey = (u32, u16, Arc<str>);
 
 /// The ids of the agents that have left; `None` if there are none.
 static PAST: Mutex<Option<PastIds>> = Mutex::new(None);
 
-/// Ids of earlier agents that are not used again yet, and the next new id.
+/// The ids of earlier agents that the present agent has not used yet, and the next new id.
 #[derive(Clone, Default)]
 pub(super) struct PastIds {
     /// The hashers that made the hashes in `first_ids`.
     pub(super) hashers: Hashers,
-    /// The first ids of classes by the hashes in
-    /// [`Copies::by_hash`](super::copies::Copies::by_hash). A class whose copies are in loaders of
-    /// different kinds has several.
+    /// The first ids of classes by the hashes in [`Copies::by_hash`](super::copies::Copies::by_hash). A class with
+    /// copies in loaders of different kinds has several first ids.
     first_ids: HashMap<WideHash, Vec<u32>>,
     sites: HashMap<SiteKey, u32>,
     next: u32,
 }
 
 impl PastIds {
-    /// A copy of the ids of the agents that have left. The originals stay, because this agent may fail to begin.
+    /// Returns a copy of the ids of the agents that have left. The original is kept, because the present agent may fail
+    /// to begin.
     pub(super) fn copied() -> PastIds {
         lock(&PAST).clone().unwrap_or_default()
     }
@@ -49,7 +50,8 @@ impl PastIds {
         self.next > LAST
     }
 
-    /// Returns the first id for a class with `methods` methods. `hash` is called only if there were earlier agents.
+    /// Returns the first of the ids for a class with `methods` methods. `hash` is called only if there were earlier
+    /// agents.
     pub(super) fn first_id(&mut self, methods: u32, hash: impl FnOnce() -> WideHash) -> u32 {
         if !self.first_ids.is_empty()
             && let Some(ids) = self.first_ids.get_mut(&hash())
@@ -74,7 +76,7 @@ impl PastIds {
         first
     }
 
-    /// Adds the ids of the agent that leaves.
+    /// Adds the ids that the leaving agent has given.
     pub(super) fn add(
         &mut self,
         classes: impl Iterator<Item = (WideHash, u32)>,

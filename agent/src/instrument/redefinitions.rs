@@ -1,16 +1,17 @@
-//! Redefinitions of classes, after which the lines of methods may be others.
+//! Notes redefinitions of classes, because they may change the line numbers of methods.
 //!
-//! A method keeps its id when its class is redefined, but its code may be new: with probes, an offset in the code leads
-//! to another line.
+//! When a class is redefined, its methods keep their ids, but their code may be new. For example, after probes were
+//! inserted, an offset in the code belongs to another line.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Instant;
 
-/// Seconds after which a redefinition is done. The hook sees it before it happens: the JVM checks the new code first,
-/// and then stops the program. At least one second has passed, since times are whole seconds.
+/// The number of seconds after which a redefinition that the hook has seen counts as done. The hook sees a redefinition
+/// before it happens: the JVM then checks the new code, and stops the program. Times are rounded to whole seconds, so
+/// at least one second passes.
 const DONE_AFTER: u32 = 2;
 
-/// Tells when lines must be asked for again.
+/// Shows when the line numbers of methods must be read again.
 pub(crate) struct Redefinitions {
     began: Instant,
     /// The time of the last redefinition that the hook has seen; 0 before the first one.
@@ -40,13 +41,14 @@ impl Redefinitions {
         self.note_at(self.now());
     }
 
-    /// Returns whether it is certain that no class was redefined, or is about to be.
+    /// Returns true if surely no class has been redefined or is about to be redefined.
     pub(crate) fn are_excluded(&self) -> bool {
         self.are_all_seen.load(Ordering::Relaxed) && self.last.load(Ordering::Relaxed) == 0
     }
 
-    /// The version of the lines of all methods. It grows after redefinitions, the last time when all of them are done.
-    /// While many follow each other, it grows every few seconds only, because lines are then asked for again.
+    /// Returns the version of the line numbers of all methods. The version grows after redefinitions, for the last time
+    /// when all of them are done. While redefinitions follow one another, the version grows only every few seconds,
+    /// because each new version makes the agent read lines again.
     pub(crate) fn version(&self) -> u32 {
         let version = self.version.load(Ordering::Relaxed);
         if self.are_done_by(version) {
@@ -55,7 +57,7 @@ impl Redefinitions {
         self.version_at(self.now())
     }
 
-    /// Seconds since the beginning, from [`DONE_AFTER`] on.
+    /// Returns the seconds since the beginning plus [`DONE_AFTER`].
     fn now(&self) -> u32 {
         let seconds = u32::try_from(self.began.elapsed().as_secs()).unwrap_or(u32::MAX);
         seconds.saturating_add(DONE_AFTER)

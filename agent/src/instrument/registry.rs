@@ -1,9 +1,9 @@
 //! Ids of instrumented methods and allocation sites.
 //!
-//! An id belongs to class bytes, a method and a kind of loader. Copies of a class in loaders of one
-//! kind share their ids. A class that the hook gets again, because this or another agent
-//! retransforms it, keeps its ids, even if the other agent has changed the code of its methods.
-//! Retransformation can neither add nor remove methods. [`Copies`] decides which classes share ids.
+//! An id belongs to a method of a class with certain bytes in loaders of one kind. Copies of a class in loaders of one
+//! kind share their ids. A class keeps its ids when the hook gets it again because an agent retransforms it, even if
+//! another agent has changed the code of its methods. Retransformation can neither add nor remove methods. [`Copies`]
+//! decides which classes share ids.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -50,8 +50,7 @@ pub(crate) struct ClassSymbols {
     pub(crate) latest: u32,
     /// The number of loaders that had a copy.
     pub(crate) loaders: u32,
-    /// True if it stands for classes of different bytes, whose names differ by
-    /// numbers only.
+    /// True if this entry stands for different classes, whose names differ only in numbers.
     pub(crate) is_folded: bool,
     /// The name of the class as Java writes it: `com.example.Service`.
     pub(crate) name: Arc<str>,
@@ -75,13 +74,13 @@ pub(crate) struct ClassOfMethod {
 struct Classes {
     copies: Copies,
     by_site: HashMap<SiteKey, u32>,
-    /// First id and symbols of each class.
+    /// The first id and the symbols of each class.
     all: Vec<(u32, ClassSymbols)>,
     /// The indexes of the classes in `all` by first id.
     by_first_id: BTreeMap<u32, usize>,
     past: PastIds,
-    /// The names of classes and methods, each stored once. A class in several loaders has the same
-    /// names in each.
+    /// The names of classes and methods, each stored once, because a class in several loaders has the same names in
+    /// each.
     names: HashSet<Arc<str>>,
 }
 
@@ -112,7 +111,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// The id of the method at this position in the class.
+    /// Returns the id of the method that is at this position in the class file.
     pub(crate) fn id(self, method: u16) -> u32 {
         self.first_id + u32::from(method)
     }
@@ -124,7 +123,7 @@ impl Registry {
         Registry::after(PastIds::default())
     }
 
-    /// A registry that gives classes the ids that they had before, and other ids to new ones.
+    /// Makes a registry that gives a class the ids that an earlier agent gave it, and new ids to other classes.
     pub(crate) fn after_earlier_agents() -> Self {
         Registry::after(PastIds::copied())
     }
@@ -141,7 +140,7 @@ impl Registry {
         }
     }
 
-    /// Keeps the ids for the next agent, when this one leaves.
+    /// Keeps the ids for the next agent. Called when this agent leaves.
     pub(crate) fn leave(&self) {
         self.past().keep();
     }
@@ -160,8 +159,8 @@ impl Registry {
         lock(&self.classes)
     }
 
-    /// The entry of a class, and true if it is new. `None` if the class is not to be instrumented, since too
-    /// many classes have come and gone.
+    /// Returns the entry of a class, and true if the entry is new. Returns `None` if the class is not to be
+    /// instrumented, because too many classes have been loaded and unloaded.
     pub(crate) fn entry(&self, loader: Loader, class: &ClassFile<'_>) -> Option<(Entry, bool)> {
         let identity = self.hashers.identity(class);
         // Each index in `copies` must exist in `all`. So the class is read first: a failure there must
@@ -220,8 +219,8 @@ impl Registry {
         Some((Entry { index, first_id }, is_folded.is_some()))
     }
 
-    /// The class of this internal name that this loader loaded last: the loader of its first copy,
-    /// and its name in the profile.
+    /// Finds the last class of this internal name that this loader has loaded. Returns the loader of the first copy of
+    /// the class, and the name of the class in the profile.
     pub(crate) fn known(&self, loader: u32, name: &[u8]) -> Option<(Loader, Arc<str>)> {
         let classes = self.lock();
         let index = classes.copies.latest(loader, self.hashers.name(name))?;
@@ -234,14 +233,14 @@ impl Registry {
         self.lock().all.is_empty()
     }
 
-    /// The number of classes with instrumented methods. Copies of a class count once.
+    /// Returns the number of classes with instrumented methods. Copies of a class count once.
     pub(crate) fn count(&self) -> usize {
         let classes = self.lock();
         let all = classes.all.iter();
         all.filter(|(_, class)| !class.methods.is_empty()).count()
     }
 
-    /// The class of the method with this id.
+    /// Returns the class of the method with this id.
     pub(crate) fn class_of(&self, id: u32) -> Option<ClassOfMethod> {
         let classes = self.lock();
         let (_, index) = classes.by_first_id.range(..=id).next_back()?;
@@ -255,7 +254,7 @@ impl Registry {
         })
     }
 
-    /// The method with this id as `com.example.Service::handle`.
+    /// Returns the method with this id as `com.example.Service::handle`.
     pub(crate) fn method_name(&self, id: u32) -> Option<String> {
         let classes = self.lock();
         let (_, index) = classes.by_first_id.range(..=id).next_back()?;
@@ -283,7 +282,7 @@ impl Registry {
                 .all
                 .get(entry.index)
                 .map(|(_, class)| &class.methods);
-            // Usually methods come in the order of their ids, each once.
+            // Usually each method is added once, in the order of ids.
             let place = known.map(|known| known.binary_search_by_key(&method.id, |m| m.id));
             if let Some(Err(at)) = place {
                 method.name = classes.shared(method.name);
@@ -295,7 +294,7 @@ impl Registry {
         }
     }
 
-    /// The id of an allocation site in the method with this symbol. Defines the method too.
+    /// Returns the id of an allocation site in the method `symbol`. Defines the method, too.
     pub(crate) fn site(
         &self,
         entry: Entry,
@@ -326,7 +325,7 @@ impl Registry {
         self.define(entry, vec![symbol]);
         let mut classes = self.lock();
         if let Some(id) = classes.by_site.get(&key) {
-            // Another thread has added the site in the meantime.
+            // Another thread has already added the site.
             return *id;
         }
         let id = classes.past.site(&key);
@@ -344,7 +343,7 @@ impl Registry {
         id
     }
 
-    /// A copy of everything defined so far.
+    /// Returns a copy of all classes, methods and sites defined so far.
     pub(crate) fn classes(&self) -> Vec<ClassSymbols> {
         let classes = self.lock();
         let defined = classes.all.iter().map(|(_, class)| class);
@@ -356,7 +355,7 @@ impl Registry {
 }
 
 impl Symbol {
-    /// The symbol of a method with this id.
+    /// Makes the symbol of a method that has this id.
     pub(crate) fn of(id: u32, method: &Member<'_, '_>) -> Self {
         Symbol {
             id,

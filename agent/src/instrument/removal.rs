@@ -1,4 +1,4 @@
-//! Takes all probes out of the classes of a program that runs on.
+//! Removes all probes from the classes of a program that continues to run.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,17 +13,19 @@ use super::registry::ClassSymbols;
 use crate::jvm::jni::Jni;
 use crate::jvm::reference::Local;
 
-/// Number of looks in a row that find no class, after which the search ends.
+/// After this number of looks in a row that find no class, the search ends.
 const EMPTY_LOOKS: u32 = 3;
 
 /// Maximum number of looks.
 const MOST_LOOKS: u32 = 10;
 
-/// Takes the probes out of all classes. Returns the number of classes that the JVM refused to change, or did not list.
+/// Removes the probes from all classes. Returns the number of classes that still have probes, because the JVM refused
+/// to change them or did not list them.
 ///
-/// The hook must no longer give probes to any class. It must still be called, so that pauses are measured.
+/// The hook must not instrument classes any more. But the JVM must still call the hook, so that pauses are measured.
 ///
-/// Only classes with probes are changed, because a program may load others all the time, even of the same names.
+/// Only classes that got probes are changed, because a program may load other classes all the time, even with the same
+/// names.
 pub(crate) fn remove_probes(instrumentation: &Instrumentation, jni: Jni<'_>) -> u64 {
     let with_probes = WithProbes::of(instrumentation.hook.registry.classes());
     let looks = Looks {
@@ -35,7 +37,7 @@ pub(crate) fn remove_probes(instrumentation: &Instrumentation, jni: Jni<'_>) -> 
     changed.map_or(with_probes.names.len() as u64, |figures| figures.refused)
 }
 
-/// The classes that the hook has given probes.
+/// The classes in which the hook has inserted probes.
 struct WithProbes {
     names: HashSet<Arc<str>>,
     is_any_folded: bool,
@@ -61,7 +63,7 @@ impl WithProbes {
         if !is_folded && !self.names.contains(&*java_name) {
             return false;
         }
-        // The loader is asked for last, because the names of few classes match.
+        // The loader is looked up last, because the names of only a few classes match.
         let loader = jni.framed(|jni| {
             let loader = jvmti.class_loader(jni, class).ok()?;
             Some(instrumentation.origin(jni, loader, name).loader)

@@ -1,4 +1,4 @@
-//! Classes that were loaded before the agent could instrument them.
+//! Retransforms classes that were loaded before the agent could instrument them.
 
 use loadhook_rewrite::symbol::java_name;
 use loadhook_settings::attach::AttachFigures;
@@ -12,7 +12,7 @@ use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::Jvmti;
 use crate::jvm::reference::{Global, Local};
 
-/// Retransforms the loaded classes that may have to be instrumented. Ends early if `goes_on` returns false.
+/// Retransforms the loaded classes that the choice of methods may select. Ends early if `goes_on` returns false.
 pub(crate) fn loaded_classes(
     instrumentation: &Instrumentation,
     hidden_classes: &HiddenClasses,
@@ -21,7 +21,8 @@ pub(crate) fn loaded_classes(
     goes_on: &dyn Fn() -> bool,
 ) -> AttachFigures {
     let jvmti = instrumentation.jvmti;
-    // The references are global. With many local ones, JDK 11 with `-Xcheck:jni` prints warnings when the hook runs.
+    // The references are global, because with many local references, JDK 11 with `-Xcheck:jni` prints warnings when the
+    // hook runs.
     let wanted = jni.framed(|jni| {
         jni.ensure_local_capacity();
         let classes = jvmti.loaded_classes(jni).unwrap_or_else(|error| {
@@ -85,8 +86,8 @@ fn is_wanted(
     watch.wants(origin) && jvmti.is_modifiable(class)
 }
 
-/// The loaded classes whose Java names `is_wanted` accepts, with their names. Hidden classes are left out, because the
-/// JVM does not retransform them.
+/// Returns the loaded classes whose Java names `is_wanted` accepts, each with this name. Hidden classes are left out,
+/// because the JVM does not retransform them.
 pub(super) fn classes_named<'f>(
     jvmti: Jvmti,
     jni: Jni<'f>,
@@ -102,7 +103,8 @@ pub(super) fn classes_named<'f>(
     wanted.collect()
 }
 
-/// Retransforms classes at a pace, and returns the places of those that were not changed.
+/// Retransforms classes in requests of the size that `pace` chooses. Returns the positions in `classes` of the classes
+/// that were not changed.
 pub(super) fn change(
     jvmti: Jvmti,
     classes: &[Global],
@@ -124,9 +126,9 @@ pub(super) fn change(
     refused
 }
 
-/// Retransforms a batch and returns the places of the classes that were not changed. One class that the JVM refuses
-/// makes it refuse the batch, so halves are tried until the class is alone. Once `goes_on` returns false, no more are
-/// tried.
+/// Retransforms a batch of classes. Returns the positions in the batch of the classes that were not changed. If the JVM
+/// refuses one class, it refuses the whole batch. So halves of the batch are tried, down to single classes. Once
+/// `goes_on` returns false, nothing more is tried.
 pub(super) fn retransform(
     jvmti: Jvmti,
     batch: &[Local<'_>],
@@ -137,7 +139,7 @@ pub(super) fn retransform(
     })
 }
 
-/// The places in a batch of the items that `change` refuses.
+/// Returns the positions in a batch of the items that `change` refuses.
 fn unchanged<T>(batch: &[T], change: &dyn Fn(&[T]) -> bool) -> Vec<usize> {
     if batch.is_empty() || change(batch) {
         return Vec::new();

@@ -1,11 +1,11 @@
-//! Numbers of instrumented methods, and the reasons why others are not instrumented.
+//! Counts instrumented methods, and the methods that are not instrumented with the reason for each.
 
 use std::collections::BTreeMap;
 
 use loadhook_instrument::NotInstrumented;
 use loadhook_rewrite::{ClassFile, symbol};
 
-/// The maximum number of methods that `explain` lists.
+/// The maximum number of methods that the option `explain` lists.
 const MOST_EXPLAINED: usize = 100_000;
 
 /// Numbers of instrumented and other methods.
@@ -18,7 +18,7 @@ pub(crate) struct Tally {
     /// The methods that are not instrumented, each as `reason: class.method descriptor`. Empty
     /// without `explain`.
     pub(crate) explained: Vec<String>,
-    /// Number of methods that `explained` has no room for.
+    /// Number of methods that `explained` does not list, because it was full.
     pub(crate) unexplained: u64,
 }
 
@@ -29,7 +29,8 @@ impl Tally {
         self.explained.extend(names.into_iter().take(room));
     }
 
-    /// The methods that are not instrumented, one on each line, and a last line if there are more.
+    /// Returns a line for each method that is not instrumented, and a last line with the number of methods that are not
+    /// listed, if there are any.
     pub(crate) fn into_explained(self) -> Vec<String> {
         let mut lines = self.explained;
         if self.unexplained > 0 {
@@ -42,7 +43,7 @@ impl Tally {
     }
 }
 
-/// The methods of a class that are not instrumented, as `reason: class.method`.
+/// Returns the methods of a class that are not instrumented, as `reason: class.method`.
 pub(super) fn explain<'r>(
     not_instrumented: impl Iterator<Item = NotInstrumented<'r>>,
     bytes: &[u8],

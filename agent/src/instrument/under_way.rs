@@ -1,7 +1,8 @@
-//! Classes that were given to the hook, and that the JVM may not list yet.
+//! Remembers the classes that the hook has got, and that the JVM may not list yet.
 //!
-//! The JVM lists a class when it is defined. Between the hook and that moment it loads the superclass, for which Java
-//! code of a class loader may take any time. So whoever changes classes must wait for these classes.
+//! The JVM lists a class from its definition on. Between the call of the hook and the definition, the JVM loads the
+//! superclass, and the Java code of a class loader may take any time for this. So code that changes loaded classes must
+//! wait for these classes.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Mutex;
@@ -13,18 +14,18 @@ use crate::jvm::jvmti::Jvmti;
 use crate::jvm::reference::Local;
 use crate::locks::lock;
 
-/// The time for which a class is waited for. A class may never come, because its definition can fail, or because it was
-/// unloaded before the JVM listed it.
+/// The longest wait for a class. The JVM may never list the class: its definition can fail, or it can be unloaded
+/// first.
 const LONGEST: Duration = Duration::from_secs(1);
 
 /// The maximum number of classes that are remembered.
 const MOST: usize = 1 << 14;
 
-/// The identity hash code of a class loader; 0 for the boot loader. Two loaders rarely have the same one. Then a class
-/// may be waited for too short a time.
+/// The identity hash code of a class loader; 0 for the boot loader. Rarely, two loaders have the same hash code. Then
+/// the wait for a class may be too short.
 ///
-/// A [`Loader`](super::loaders::Loader) would keep data about each loader, also about those that load no class with
-/// probes.
+/// A [`Loader`](super::loaders::Loader) is not used here, because the agent would then keep data about each loader,
+/// even if none of its classes has probes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LoaderHash(i32);
 
@@ -36,7 +37,7 @@ impl LoaderHash {
     }
 }
 
-/// A class that was given to the hook.
+/// A class that the hook has got.
 #[derive(Debug)]
 struct Given {
     at: Instant,
@@ -45,22 +46,22 @@ struct Given {
     name: Box<[u8]>,
 }
 
-/// Returns whether a class that was given to the hook at a moment is still waited for.
+/// Returns whether a class that the hook got at the time `at` is still awaited.
 fn is_awaited(at: Instant) -> bool {
     at.elapsed() < LONGEST
 }
 
-/// The classes that were given to the hook lately, the oldest first.
+/// The classes that the hook has got lately, the oldest first.
 #[derive(Default)]
 pub(crate) struct UnderWay(Mutex<VecDeque<Given>>);
 
 impl UnderWay {
-    /// Notes a class that is being loaded, before the hook reads the choice of methods. So a class that is noted after
-    /// the choice was replaced gets its probes by the new choice. `name` is its internal name, or empty if the program
-    /// has not told the JVM a name.
+    /// Notes a class that is being loaded. Must be called before the hook reads the choice of methods: then a class
+    /// that is noted after a change of the choice gets its probes by the new choice. `name` is the internal name of the
+    /// class, or empty if the program has given the JVM no name.
     pub(crate) fn note(&self, loader: LoaderHash, name: &[u8], bytes: &[u8]) {
         let name: Box<[u8]> = if name.is_empty() {
-            // The JVM refuses a malformed class.
+            // A malformed class is not noted, because the JVM refuses it.
             let Ok(class) = ClassFile::parse(bytes) else {
                 return;
             };
@@ -79,7 +80,7 @@ impl UnderWay {
         });
     }
 
-    /// The classes that are waited for from now on.
+    /// Returns the classes that must be awaited from now on.
     pub(super) fn awaited(&self) -> Awaited {
         let mut awaited = Awaited::default();
         for given in lock(&self.0).iter().filter(|given| is_awaited(given.at)) {
@@ -90,14 +91,14 @@ impl UnderWay {
     }
 }
 
-/// Classes that the JVM has not listed since they were given to the hook: by internal name, when this was and their
-/// loaders.
+/// Classes that the JVM has not listed since the hook got them. For each internal name, pairs of the time of the hook
+/// call and the loader.
 #[derive(Default)]
 pub(super) struct Awaited(HashMap<Box<[u8]>, Vec<(Instant, LoaderHash)>>);
 
 impl Awaited {
-    /// Notes that the JVM has listed a class of this internal name. `loader` returns its loader, and is called only if
-    /// the class may be an awaited one.
+    /// Notes that the JVM has listed a class of this internal name. `loader` returns the class's loader. It is called
+    /// only if the class may be awaited.
     pub(super) fn note_listed(&mut self, name: &[u8], loader: impl FnOnce() -> Option<LoaderHash>) {
         let Some(of_name) = self.0.get_mut(name) else {
             return;
@@ -110,7 +111,7 @@ impl Awaited {
         }
     }
 
-    /// Returns whether any class is still waited for.
+    /// Returns whether any class is still awaited.
     pub(super) fn has_any(&mut self) -> bool {
         self.0.retain(|_, of_name| {
             of_name.retain(|(at, _)| is_awaited(*at));

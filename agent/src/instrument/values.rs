@@ -1,8 +1,9 @@
-//! The values of calls of traced methods: their names and types, from the class file, and their texts, from the tracker.
+//! Shows the values of traced calls: the receiver, the arguments and the result. Their names and types come from the
+//! class file, and their texts from the tracker.
 //!
-//! A value that may be a secret is masked here, so that it does not leave the process. It is recognised by its name, by
-//! its class or by its text, in which such words stand. A text beside such a text is masked, too, since secrets are
-//! often passed with their names: `setProperty("password", …)`.
+//! A value that may be a secret is masked here, so that it does not leave the process. A secret is recognised by words
+//! such as `password` in the value's name, class or text. If the text of a value contains such a word, the other texts
+//! of the call are masked, too, because secrets are often passed with their names: `setProperty("password", …)`.
 
 use std::collections::HashMap;
 
@@ -12,11 +13,11 @@ use loadhook_rewrite::code::{Bci, local_table};
 use loadhook_rewrite::descriptor::{parameters, return_type, slots};
 use loadhook_settings::control::CallValues;
 
-/// The maximum number of methods whose values are known. Values of further ones are not shown, as they could not be
-/// masked.
+/// The maximum number of methods whose signatures are kept. The values of further methods are not shown, because they
+/// could not be masked.
 const MOST_METHODS: usize = 1 << 16;
 
-/// The words by which secrets are recognised, without the characters that stand between words.
+/// The words by which secrets are recognised. Characters between words, as in `api_key`, are left out.
 const SECRETS: &[&str] = &[
     "password",
     "passwd",
@@ -38,11 +39,11 @@ const SECRETS: &[&str] = &[
 
 const MASK: &str = "***";
 
-/// The values of methods by their ids.
+/// The signatures of traced methods, by the ids of the methods.
 #[derive(Default)]
 pub(super) struct Values(HashMap<u32, Signature>);
 
-/// The values of a method.
+/// The names and types of a method's values.
 struct Signature {
     method: String,
     has_this: bool,
@@ -53,15 +54,15 @@ struct Signature {
 }
 
 impl Values {
-    /// Notes the values of a method.
+    /// Notes the names and types of a method's values.
     pub(super) fn note(&mut self, id: u32, method: &Member<'_, '_>) {
         if self.0.len() < MOST_METHODS {
             self.0.insert(id, Signature::of(method));
         }
     }
 
-    /// The values of a call. `texts` are those of the tracker, the result first unless the call has thrown an exception.
-    /// The last ones may be missing.
+    /// Returns the values of a call. `texts` are the tracker's texts, beginning with the result unless the call has
+    /// thrown an exception. The last texts may be missing.
     pub(super) fn of_call(&self, id: u32, texts: &[&str], has_thrown: bool) -> CallValues {
         let mut values = CallValues::default();
         let Some(signature) = self.0.get(&id) else {
@@ -113,7 +114,7 @@ impl Signature {
     }
 }
 
-/// The names of the local variables that have a value at the beginning of the method, by their slots.
+/// Returns the names of the local variables that have a value at the beginning of the method, by their slots.
 fn variables(method: &Member<'_, '_>) -> HashMap<u16, String> {
     let mut names = HashMap::new();
     let pool = method.class().pool();
@@ -134,13 +135,14 @@ fn variables(method: &Member<'_, '_>) -> HashMap<u16, String> {
     names
 }
 
-/// The names in `MethodParameters` (JVMS §4.7.24), which javac writes with the option `-parameters`.
+/// Returns the names in `MethodParameters` (JVMS §4.7.24), which javac writes with the option `-parameters`.
 fn declared_names(method: &Member<'_, '_>) -> Vec<Option<String>> {
     let pool = method.class().pool();
     let mut attributes = method.attributes().flatten();
     let attribute =
         attributes.find(|it| pool.utf8(it.name_index).ok() == Some(b"MethodParameters"));
-    // The number of parameters, then for each the index of its name, 0 for none, and its flags.
+    // The attribute has the number of parameters, and for each parameter the index of its name (0 for no name) and its
+    // flags.
     let entries = attribute
         .and_then(|it| it.info.get(1..))
         .unwrap_or_default();
@@ -155,7 +157,8 @@ fn text(utf8: &[u8]) -> String {
     String::from_utf8_lossy(utf8).into_owned()
 }
 
-/// A value as people read it, from the tracker's text: a letter for its kind, and the value. See `TracedValue.java`.
+/// Converts the tracker's text of a value to the text that the user sees. The tracker's text has a letter for the kind
+/// of the value, and the value; see `TracedValue.java`.
 fn shown(text: &str, name: &str, of_type: u8) -> String {
     let (kind, class, value) = parts(text);
     let class = class.rsplit('.').next().unwrap_or(class);
@@ -174,7 +177,8 @@ fn shown(text: &str, name: &str, of_type: u8) -> String {
     }
 }
 
-/// The kind of a value, its class if the text is the result of `toString`, and its text.
+/// Splits the tracker's text of a value. Returns the kind of the value, its class (empty unless the text is a result of
+/// `toString`), and its text.
 fn parts(text: &str) -> (&str, &str, &str) {
     let (kind, value) = text.split_once(' ').unwrap_or((text, ""));
     let (class, value) = match kind {

@@ -1,4 +1,4 @@
-//! The choice of the methods that get probes. It never changes: an order makes a new one.
+//! The choice of the methods that get probes. A choice is never changed: an order replaces it by a new one.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -18,19 +18,19 @@ pub(crate) struct Watch {
     pub(crate) filter: Filter,
     /// Selects the traced methods.
     pub(crate) traced: Traced,
-    /// The traced methods that were found. All choices of a trace share them: a class whose methods a new choice leaves
-    /// as they are is not found once more.
+    /// The traced methods that were found so far. All choices during one trace share them, because a class is not
+    /// instrumented again if a new choice selects the same methods of it.
     found: Arc<Found>,
-    /// Has copies of the filter, one for each thread that instruments a class.
+    /// Instruments classes by the filter. Has a copy of the filter for each thread that instruments a class.
     pub(super) instrumenter: Instrumenter,
 }
 
-/// The traced methods that were found.
+/// The traced methods that were found so far.
 #[derive(Default)]
 struct Found {
-    /// Their values, if the trace has some.
+    /// The names and types of the methods' values, if the trace shows values.
     values: Mutex<Values>,
-    /// True if there is one.
+    /// True if a traced method was found.
     has_traced: AtomicBool,
 }
 
@@ -57,20 +57,21 @@ impl Watch {
         !self.traced.methods.selects_none()
     }
 
-    /// Makes this the next choice after `old`. There is one trace at a time, so if both have one, it is the same.
+    /// Makes this the next choice after `old`. If both choices trace methods, they belong to the same trace, because
+    /// there is only one trace at a time.
     pub(super) fn follow(&mut self, old: &Watch) {
         if self.traces() && old.traces() {
             self.found = old.found.clone();
         }
     }
 
-    /// Returns whether classes of this origin may be instrumented. Classes of the JDK may be only
-    /// if a pattern includes some.
+    /// Returns whether classes of this origin may be instrumented. Classes of the JDK may be instrumented only if some
+    /// pattern includes classes.
     pub(crate) fn wants(&self, origin: Origin) -> bool {
         self.watches(origin) || self.traced.methods.included().len() > 0
     }
 
-    /// Returns whether classes of this origin may get other probes than those of traced methods.
+    /// Returns whether classes of this origin may get probes other than the probes of a trace.
     pub(super) fn watches(&self, origin: Origin) -> bool {
         self.filter.included().len() > 0 || !origin.is_jdk
     }
@@ -80,7 +81,7 @@ impl Watch {
         self.filter.class_name(name) || self.traced.methods.class_name(name)
     }
 
-    /// Returns whether both choices surely select the same methods of a class of this internal name.
+    /// Returns true if both choices surely select the same methods of a class with this internal name.
     pub(super) fn agrees(&self, other: &Watch, name: &[u8]) -> bool {
         let (traced, others) = (&self.traced.methods, &other.traced.methods);
         self.filter.agrees(&other.filter, name) && traced.agrees(others, name)
@@ -94,17 +95,17 @@ impl Watch {
         }
     }
 
-    /// The values of a call of a traced method, from the tracker's texts of them.
+    /// Returns the values of a traced call, made from the tracker's texts.
     pub(crate) fn call_values(&self, id: u32, texts: &[&str], has_thrown: bool) -> CallValues {
         lock(&self.found.values).of_call(id, texts, has_thrown)
     }
 
-    /// Returns whether any method is traced.
+    /// Returns whether a traced method was found so far.
     pub(crate) fn has_traced(&self) -> bool {
         self.found.has_traced.load(Ordering::Relaxed)
     }
 
-    /// The filter, with the patterns that have matched so far.
+    /// Returns a copy of the filter in which the patterns that have matched so far are marked.
     pub(crate) fn filter_so_far(&self) -> Filter {
         let mut filter = self.filter.clone();
         filter.note_matched_but(&self.instrumenter.unmatched());
@@ -112,7 +113,7 @@ impl Watch {
     }
 }
 
-/// The probes that a timing needs. Where times come from samples, calls are only counted.
+/// Returns the probes that a timing needs. With times from samples, calls are only counted.
 fn call_probes(timing: Timing) -> CallProbes {
     match timing {
         Timing::Sampled => CallProbes::Count,

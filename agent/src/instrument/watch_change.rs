@@ -1,7 +1,7 @@
-//! Changes the choice of methods while the program runs.
+//! Changes the choice of instrumented methods while the program runs.
 //!
-//! A call that is under way runs its old code to its end. If that code has probes at its entry, it
-//! also has them at its exits, so each entry keeps its exit.
+//! A call that is under way runs its old code to the end. Old code with a probe at the entry also has probes at the
+//! exits, so each counted entry gets its exit.
 
 use loadhook_instrument::Traced;
 use loadhook_settings::Filter;
@@ -15,14 +15,14 @@ use super::watch::Watch;
 use crate::jvm::jni::Jni;
 use crate::jvm::reference::Local;
 
-/// A second look finds the classes that got the old choice from the hook, and that the JVM did not list yet.
+/// The second look finds classes that the hook instrumented by the old choice, and that the JVM did not list at the
+/// first look.
 const LOOKS: Looks = Looks { most: 2, empty: 2 };
 
-/// Replaces the filters of watched and of traced methods, and changes the loaded classes for which the old choice and the
-/// new one may differ. Ends early if `goes_on` returns false.
+/// Replaces the filters of watched and of traced methods. Retransforms the loaded classes for which the old and the new
+/// choice may differ. Ends early if `goes_on` returns false.
 ///
-/// # Errors
-/// If the JVM does not list its classes. The old filters then hold again.
+/// # Errors Fails if the JVM does not list its classes. The old filters then apply again.
 pub(crate) fn replace_filters(
     instrumentation: &Instrumentation,
     hidden_classes: &HiddenClasses,
@@ -31,7 +31,7 @@ pub(crate) fn replace_filters(
     traced: Traced,
     goes_on: &dyn Fn() -> bool,
 ) -> Result<AttachFigures, NotListed> {
-    // The choice is replaced first, so that classes which are loaded from now on need no change.
+    // The choice is replaced first, so that classes that are loaded from now on need no change.
     let (old, new) = instrumentation.hook.replace_watch(filter, traced);
     let differs = |jni: Jni<'_>, class: Local<'_>| {
         differs(instrumentation, hidden_classes, jni, class, [&old, &new])
@@ -46,7 +46,7 @@ pub(crate) fn replace_filters(
     changed
 }
 
-/// Returns whether the choices of methods of a class may differ.
+/// Returns whether two choices may select different methods of a class.
 fn differs(
     instrumentation: &Instrumentation,
     hidden_classes: &HiddenClasses,

@@ -1,8 +1,8 @@
-//! Values that belong to objects of the program and are dropped with them.
+//! A table with a value for each of some objects of the program. The value is dropped after its object was collected.
 //!
-//! An object is found by its identity hash. A weak reference, which does not keep the object alive,
-//! distinguishes it from other objects of the same hash. No lock is held while the JVM is called,
-//! because a thread that is suspended there would keep the lock.
+//! An object is found by its identity hash. A weak reference, which does not keep the object alive, distinguishes the
+//! object from other objects with the same hash. No lock is held during a call of the JVM, because the calling thread
+//! may be suspended there and would keep the lock.
 
 use std::collections::HashSet;
 use std::iter::once;
@@ -16,14 +16,14 @@ use crate::jvm::jvmti::Jvmti;
 use crate::jvm::reference::{Local, Weak};
 use crate::locks::lock;
 
-/// The number of entries at which the table is first searched for collected objects. After a
-/// search, the next one is due when the number of remaining entries has doubled.
+/// The number of entries at which the table is first searched for collected objects. The next search is due when the
+/// number of entries that remained has doubled.
 const FIRST_SWEEP: usize = 256;
 
 /// A table of objects with a value each.
 pub(crate) struct WeakValues<T> {
     table: Mutex<Table<T>>,
-    /// Threads that hold copies of weak references. The number grows only under the lock of the table.
+    /// Number of threads that hold copies of weak references. It grows only under the lock of the table.
     readers: AtomicUsize,
 }
 
@@ -36,16 +36,16 @@ struct Table<T> {
     /// Number of entries at which the table is swept.
     sweep_at: usize,
     is_sweeping: bool,
-    /// References to be deleted when there is no reader.
+    /// Weak references that are deleted when no reader is left.
     to_delete: Vec<Weak>,
 }
 
-/// Access to objects of the program.
+/// The operations of the JVM on objects that the table needs.
 pub(crate) trait Objects {
-    /// A reference to an object.
+    /// The type of a reference to an object.
     type Object: Copy;
 
-    /// The identity hash of an object.
+    /// Returns the identity hash of an object.
     fn hash(&self, object: Self::Object) -> i32;
 
     /// Makes a weak reference; `None` if the JVM has no memory for it.
@@ -108,7 +108,7 @@ impl<T> Default for WeakValues<T> {
     }
 }
 
-/// A thread that holds copies of weak references. Counted until it is dropped, after a panic too.
+/// A thread that holds copies of weak references. It is counted in `readers` until this is dropped, also after a panic.
 struct Reader<'v, T> {
     values: &'v WeakValues<T>,
     /// True if the thread sweeps the table.
@@ -116,7 +116,7 @@ struct Reader<'v, T> {
 }
 
 impl<'v, T> Reader<'v, T> {
-    /// Counts a reader in the table of `values`, which the caller has locked.
+    /// Counts a reader of `values`. The caller has locked the table.
     fn new(values: &'v WeakValues<T>, table: &mut Table<T>, sweeps: bool) -> Self {
         values.readers.fetch_add(1, Ordering::Relaxed);
         table.is_sweeping |= sweeps;
@@ -134,7 +134,7 @@ impl<T> Drop for Reader<'_, T> {
 }
 
 impl<T: Copy> WeakValues<T> {
-    /// Forgets all objects, when nobody reads the table any more.
+    /// Forgets all objects. Must be called only when no thread reads the table any more.
     pub(crate) fn release<O: Objects>(&self, objects: &O) {
         let (entries, to_delete) = {
             let mut table = lock(&self.table);
@@ -150,7 +150,7 @@ impl<T: Copy> WeakValues<T> {
         }
     }
 
-    /// The value of an object, if it has one, and the number of entries that were ever added.
+    /// Returns the value of an object, if it has one, and the number of entries that were ever added to the table.
     fn find<O: Objects>(&self, objects: &O, object: O::Object, hash: i32) -> (Option<T>, u64) {
         let (first, others, added, _reader) = {
             let mut table = lock(&self.table);
@@ -158,7 +158,7 @@ impl<T: Copy> WeakValues<T> {
             let Some((first, others)) = same_hash.and_then(|all| all.split_first()) else {
                 return (None, table.added);
             };
-            // Mostly there are no others, and no memory is needed for them.
+            // Usually there are no others, and then the copy needs no memory.
             let (first, others) = (*first, others.to_vec());
             let reader = Reader::new(self, &mut table, false);
             (first, others, table.added, reader)
@@ -168,7 +168,7 @@ impl<T: Copy> WeakValues<T> {
         (entry.map(|(_, value)| value), added)
     }
 
-    /// The value of an object, if it has one.
+    /// Returns the value of an object, if it has one.
     pub(crate) fn get<O: Objects>(&self, objects: &O, object: O::Object) -> Option<T> {
         self.find(objects, object, objects.hash(object)).0
     }
@@ -190,7 +190,8 @@ impl<T: Copy> WeakValues<T> {
             return found;
         }
         let value = make();
-        // Without memory for a weak reference, the object gets a new value each time.
+        // If the JVM has no memory for a weak reference, the value is not kept, and the object gets a new value each
+        // time.
         let Some(weak) = objects.weak(object) else {
             return value;
         };
@@ -205,7 +206,8 @@ impl<T: Copy> WeakValues<T> {
                     return value;
                 }
             }
-            // Since the table was last searched, an entry was added: for this object or for another one.
+            // Since the last search, an entry was added, for this object or for another object. So the table is
+            // searched again.
             let (found, added) = self.find(objects, object, hash);
             if let Some(found) = found {
                 objects.delete(weak);
@@ -216,7 +218,7 @@ impl<T: Copy> WeakValues<T> {
         }
     }
 
-    /// Removes the values of collected objects, and returns them. Most calls return none at once,
+    /// Removes the values of collected objects, and returns these values. Most calls return at once without a value,
     /// because the table is searched only after it has grown.
     pub(crate) fn take_gone<O: Objects>(&self, objects: &O) -> Vec<T> {
         let (all, reader) = {
@@ -272,7 +274,7 @@ mod tests {
 
     use super::*;
 
-    /// Objects represented by numbers. All have the same hash.
+    /// Simulated objects, which are numbers. All have the same hash.
     #[derive(Default)]
     struct Numbers {
         /// Weak references and their objects.

@@ -1,4 +1,4 @@
-//! Entry points of the agent's library, and callbacks of JVM TI events. No panic leaves these functions.
+//! The entry points of the agent's library, and its callbacks for JVM TI events. These functions catch all panics.
 #![allow(non_snake_case)]
 
 use std::ffi::{CStr, c_char, c_int, c_uchar, c_void};
@@ -27,7 +27,7 @@ use crate::instrument::pace;
 use crate::load::{self, LoadError};
 use crate::{class_load, diagnostics, events, heap_dump, monitor_events};
 
-/// Entry point for `-agentpath`.
+/// Loads the agent at the start of the JVM, for the option `-agentpath`.
 ///
 /// # Safety
 /// Called by the JVM, as the JVM TI specification says.
@@ -75,13 +75,13 @@ pub unsafe extern "system" fn Agent_OnLoad(
             diagnostics::line(&format!("{error}; nothing is instrumented"));
             JNI_OK
         }
-        // A fault of the agent, not of the user: the program runs without the agent.
+        // A panic is a fault of the agent, not of the user, so the program runs without the agent.
         Err(_) => JNI_OK,
     }
 }
 
-/// Entry point for an agent that is attached to a running JVM: to dump its heap, to profile it from now on, or to
-/// leave. A heap dump does not affect an agent that is at work.
+/// Handles a request to attach to the running JVM. By its options, the request dumps the heap, begins to profile, or
+/// makes the agent at work leave. A heap dump does not affect an agent at work.
 ///
 /// # Safety
 /// Called by the JVM, as the JVM TI specification says.
@@ -126,11 +126,11 @@ pub unsafe extern "system" fn Agent_OnAttach(
             Err(refusal) => refusal as Int,
         }
     }));
-    // If the work has panicked, the panic hook has logged it.
+    // After a panic, which the panic hook has logged.
     done.unwrap_or(Refusal::Failed as Int)
 }
 
-/// Dumps the heap, and returns the number for the JVM.
+/// Dumps the heap. Returns the number that `Agent_OnAttach` returns to the JVM.
 fn dump_heap(options: &str, jni: Jni<'_>, environment: impl Fn() -> Option<Jvmti>) -> Int {
     match options.parse::<HeapDumpRequest>() {
         Ok(request) if heap_dump::run(&request, jni, environment) => JNI_OK,
@@ -142,7 +142,7 @@ fn dump_heap(options: &str, jni: Jni<'_>, environment: impl Fn() -> Option<Jvmti
     }
 }
 
-/// Makes the agent of a running JVM, and enables the event of the JVM's end.
+/// Makes an agent that is attached to a running JVM, and enables the event of the JVM's end.
 fn make_attached(
     settings: AgentOptions,
     environment: impl Fn() -> Option<Jvmti>,
@@ -151,7 +151,7 @@ fn make_attached(
         return Err(LoadError::Watched);
     }
     let jvmti = awaited(environment).ok_or(LoadError::NoJvmti)?;
-    // The agent is made last, because a sampler that was made would have to be taken out again.
+    // The agent is made last, because after a later error its sampler would have to be removed again.
     let connected = connect(jvmti, &[event::VM_DEATH]).map_err(LoadError::NoEvents);
     let made = connected.and_then(|()| {
         let agent = load::attached(jvmti, settings)?;
@@ -160,8 +160,8 @@ fn make_attached(
     made.inspect_err(|_| jvmti.dispose())
 }
 
-/// Gets the environment of JVM TI. Waits for it in a JVM that is starting, because a JVM accepts agents before it
-/// offers JVM TI.
+/// Gets an environment of JVM TI. Waits for a few seconds if there is none yet, because a starting JVM accepts agents
+/// before it offers JVM TI.
 fn awaited(environment: impl Fn() -> Option<Jvmti>) -> Option<Jvmti> {
     const LONGEST: Duration = Duration::from_secs(5);
     let began = Instant::now();
@@ -174,7 +174,7 @@ fn awaited(environment: impl Fn() -> Option<Jvmti>) -> Option<Jvmti> {
     }
 }
 
-/// Sets the callbacks, and enables events.
+/// Sets the callbacks of all events, and enables `events`.
 fn connect(jvmti: Jvmti, events: &[c_int]) -> jvmti::Result<()> {
     class_definers::set_hook(|use_hook| {
         if let Some(visit) = visit() {
@@ -187,7 +187,7 @@ fn connect(jvmti: Jvmti, events: &[c_int]) -> jvmti::Result<()> {
         .try_for_each(|event| jvmti.notify(*event, true))
 }
 
-/// The JNI environment of this thread.
+/// Returns the JNI environment of this thread.
 ///
 /// # Safety
 /// `vm` must be the running JVM's, and this thread attached to it for `'e`.
@@ -380,8 +380,8 @@ unsafe extern "system" fn object_alloc(
         class: Local::new(class),
         size,
     };
-    // The JVM tells of some objects after the method that made them has failed. The exception is the program's.
-    // SAFETY: the JVM passes this thread's environment.
+    // For some objects, the JVM sends this event after the method that made them has thrown an exception. This
+    // exception of the program must stay pending. SAFETY: the JVM passes this thread's environment.
     unsafe {
         on_event(env, |agent, jni| {
             jni.without_exception(|| events::object_alloc(agent, jni, event));

@@ -1,19 +1,20 @@
 //! Replacements for the native methods that define hidden classes.
 //!
-//! HotSpot posts no `ClassFileLoadHook` for hidden classes. All of them are defined by one native method of
-//! `java.base`. The agent binds that method to a function of its own, which instruments the bytes and calls the
-//! original function with them. Two other ways were considered:
+//! HotSpot posts no `ClassFileLoadHook` for hidden classes. One native method of `java.base` defines all of them. The
+//! agent binds this method to its own function, which instruments the bytes and passes them to the original function.
+//! Two other ways were considered:
 //!
-//! * Rewriting the callers, `Lookup.ClassDefiner` among them. Their code differs between JDKs, and retransforming
-//!   `java.base` makes the JVM give up its class data archive.
+//! * Rewriting the callers, such as `Lookup.ClassDefiner`. Their code differs between JDKs, and retransforming classes
+//!   of `java.base` makes the JVM give up its archive of classes (CDS).
 //! * Calling `JVM_LookupDefineClass` instead of the original. The parameters of that function can change without
 //!   notice. The parameters of a native method are in its descriptor.
 //!
-//! The address of the original is known from `NativeMethodBind`, the event in which an agent can put another function
-//! in its place. With options as common as `--add-exports` or `--add-modules`, the JVM binds the method before an
-//! agent can ask for the name of a method. Then the method is bound again, by JNI `RegisterNatives`.
+//! The address of the original function is known from `NativeMethodBind`, the event in which an agent can replace the
+//! function. With common options such as `--add-exports` or `--add-modules`, the JVM binds the method so early that the
+//! agent cannot read the names of methods yet. In this case the agent binds the method again later, by JNI
+//! `RegisterNatives`.
 //!
-//! Whatever fails here, the original gets the arguments that the program passed.
+//! If anything fails here, the original function gets the arguments that the program passed.
 
 use std::ffi::{CStr, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -49,8 +50,8 @@ pub(crate) trait HiddenClassHook: Sync {
     /// Returns whether hidden classes are to be instrumented at all.
     fn is_active(&self) -> bool;
 
-    /// Makes an instrumented class: a new `byte[]`, and the length of the class
-    /// in it. `None` if the class is to be defined as it is.
+    /// Instruments a class. Returns a new `byte[]` and the length of the class in this array; `None` if the class is to
+    /// be defined as it is.
     fn instrument<'f>(
         &self,
         jni: Jni<'f>,
@@ -59,12 +60,13 @@ pub(crate) trait HiddenClassHook: Sync {
     ) -> Option<(Local<'f>, Int)>;
 }
 
-/// A function that calls its argument with the present agent's hook, or not at all if there is no agent.
+/// A function that calls its argument with the present agent's hook. If there is no agent, it does not call the
+/// argument.
 type WithHook = fn(&mut dyn FnMut(&dyn HiddenClassHook));
 
 static HOOK: OnceLock<WithHook> = OnceLock::new();
 
-/// Sets the function by which the replaced natives reach the hook. Only the first call has an effect.
+/// Sets the function through which the replacements reach the agent's hook. Only the first call has an effect.
 pub(super) fn set_hook(with_hook: WithHook) {
     let _ = HOOK.set(with_hook);
 }
@@ -117,7 +119,7 @@ fn original(definer: Definer) -> &'static AtomicPtr<c_void> {
     }
 }
 
-/// The address of the function that a native method is bound to.
+/// The address of a function to which a native method is bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Function(pub(super) *mut c_void);
 
@@ -126,13 +128,13 @@ unsafe impl Send for Function {}
 
 #[cfg(test)]
 impl Function {
-    /// A function that is never called, for tests.
+    /// Makes the address of a function that is never called, for tests.
     pub(crate) fn unknown(number: usize) -> Self {
         Function(std::ptr::without_provenance_mut(number))
     }
 }
 
-/// The method id of a native method; `None` if this JDK has no such method.
+/// Returns the method id of a native method; `None` if this JDK has no such method.
 pub(crate) fn method(jni: Jni<'_>, definer: Definer) -> Option<MethodKey> {
     let native = native(definer);
     let found = jni.framed(|jni| {
@@ -147,13 +149,13 @@ pub(crate) fn keep(definer: Definer, function: Function) {
     original(definer).store(function.0, Ordering::Release);
 }
 
-/// The replacement of a native method.
+/// Returns the address of the function that replaces a native method.
 pub(super) fn replacement(definer: Definer) -> *const c_void {
     native(definer).ours
 }
 
-/// Binds a native method to its replacement. It must be called from Java code of the boot loader, or the JVM prints a
-/// warning.
+/// Binds a native method to its replacement. Java code of the boot loader must call this, because otherwise the JVM
+/// prints a warning.
 pub(crate) fn bind(jni: Jni<'_>, definer: Definer) -> Result<(), JniError> {
     let native = native(definer);
     let bound = jni.framed(|jni| {
@@ -168,8 +170,8 @@ pub(crate) fn bind(jni: Jni<'_>, definer: Definer) -> Result<(), JniError> {
     bound.unwrap_or(Err(JniError::Refused))
 }
 
-/// Instruments the class in a `byte[]`: a new array and its length. `None` if the original is to get the array that the
-/// program passed.
+/// Instruments the class in a `byte[]`. Returns a new array and its length, or `None` if the original function is to
+/// get the array that the program passed.
 ///
 /// # Safety
 /// `env` must be the `JNIEnv` of this thread, and `array` null or a `byte[]`.

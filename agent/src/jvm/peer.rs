@@ -1,14 +1,14 @@
-//! The user at the other end of a Unix socket.
+//! Finds the user at the other end of a Unix socket.
 //!
-//! `rustix` offers the same, but its process id cannot be 0. It is 0 if the other process is outside of the container
-//! of this one.
+//! `rustix` has a function for this, but it does not support the process id 0. The process id is 0 if the other process
+//! is outside the container of this process.
 
 use std::io;
 use std::mem::size_of;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 
-/// The effective user of the process that has connected, at the moment at which it did.
+/// Returns the user id that the other process had as its effective user when it connected.
 pub(crate) fn user_of(stream: &UnixStream) -> io::Result<u32> {
     let mut peer = libc::ucred {
         pid: 0,

@@ -1,6 +1,6 @@
-//! Native methods of the tracker. The JVM finds them by their names in the
-//! agent's library, because it searches the libraries of agents for natives of
-//! boot classes. Registering them would make JDK 17 and later print a warning.
+//! The native methods of the tracker. The JVM finds them in the agent's library by their names, because for classes of
+//! the boot loader it searches the libraries of agents. They are not registered by `RegisterNatives`, because JDK 17
+//! and later would print a warning.
 #![allow(non_snake_case)]
 
 use std::ffi::c_void;
@@ -16,7 +16,7 @@ use crate::agent::Agent;
 use crate::monitor_events;
 use crate::tracker::ticker;
 
-/// The processor time of the calling thread, in nanoseconds.
+/// Returns the processor time of the calling thread, in nanoseconds.
 ///
 /// # Safety
 /// Called by the JVM for `java.lang.$Loadhook.threadCpuNanos()`.
@@ -28,8 +28,8 @@ pub unsafe extern "system" fn Java_java_lang__00024Loadhook_threadCpuNanos(
     clock_environment().map_or(-1, |jvmti| jvmti.current_thread_cpu_time())
 }
 
-/// The number of times that the calling thread has waited, in the upper half, and that it lost its processor without
-/// waiting, in the lower one; -1 if the kernel does not tell them. The tracker asks for it at ticks.
+/// Returns how often the calling thread has waited, in the upper half, and how often it has lost its processor without
+/// waiting, in the lower half; -1 if the kernel does not tell. The tracker calls this at ticks.
 ///
 /// # Safety
 /// Called by the JVM for `java.lang.$Loadhook.threadSwitches()`.
@@ -50,8 +50,8 @@ pub unsafe extern "system" fn Java_java_lang__00024Loadhook_threadSwitches(
     waits << 32 | usage.ru_nivcsw & 0xFFFF_FFFF
 }
 
-/// The processor time of a thread, in nanoseconds. The tracker asks for it when a thread begins, when it ends, and at
-/// snapshots.
+/// Returns the processor time of a thread, in nanoseconds. The tracker calls this when a thread begins, when it ends,
+/// and at snapshots.
 ///
 /// # Safety
 /// Called by the JVM for `java.lang.$Loadhook.cpuNanos(Thread)`.
@@ -64,7 +64,7 @@ pub unsafe extern "system" fn Java_java_lang__00024Loadhook_cpuNanos(
     clock_environment().map_or(-1, |jvmti| jvmti.thread_cpu_time(Local::new(thread)))
 }
 
-/// Returns the address at which the tracker reads ticks. The tracker asks once.
+/// Returns the address at which the tracker reads ticks. The tracker calls this once.
 ///
 /// # Safety
 /// Called by the JVM for the initialiser of `java.lang.$LoadhookTicker`.
@@ -77,7 +77,8 @@ pub unsafe extern "system" fn Java_java_lang__00024Loadhook_tickAddress(
     ticker::address(now)
 }
 
-/// Makes a thread that waits for the tracker's lock sleep for a moment. After 100 waits the moments are longer.
+/// Makes the calling thread, which waits for the tracker's lock, sleep for a moment. After 100 waits, it sleeps for
+/// longer.
 ///
 /// # Safety
 /// Called by the JVM for `java.lang.$Loadhook.nap(int)`.
@@ -93,7 +94,7 @@ pub unsafe extern "system" fn Java_java_lang__00024Loadhook_nap(
     }
 }
 
-/// Notes that a thread is about to park. A call that only links the method has no thread.
+/// Notes that a thread is about to park. `thread` is null in a call that only links the native method.
 ///
 /// # Safety
 /// Called by the JVM for `java.lang.$LoadhookParks.parks(Thread, Object)`.
@@ -115,7 +116,7 @@ pub unsafe extern "system" fn Java_java_lang__00024LoadhookParks_parks(
     }
 }
 
-/// Notes that a thread no longer parks. A call that only links the method has no thread.
+/// Notes that a thread no longer parks. `thread` is null in a call that only links the native method.
 ///
 /// # Safety
 /// Called by the JVM for `java.lang.$LoadhookParks.parked(Thread)`.
@@ -152,7 +153,7 @@ pub unsafe extern "system" fn Java_java_lang__00024Loadhook_agentClaims(
     Boolean::from(claims)
 }
 
-/// Notes a profile that the tracker of a rewritten archive has written.
+/// Notes the file of a profile that the tracker of a rewritten archive has written.
 ///
 /// # Safety
 /// Called by the JVM for `java.lang.$Loadhook.agentNotes(String)`.
@@ -170,7 +171,7 @@ pub unsafe extern "system" fn Java_java_lang__00024Loadhook_agentNotes(
     }
 }
 
-/// Runs `body` with the file that a Java string names, unless the string is null.
+/// Runs `body` with the agent and the path in a Java string, unless the string is null.
 ///
 /// # Safety
 /// `env` must be the `JNIEnv` of this thread, and `file` null or a reference to a string that is valid on it.
@@ -187,7 +188,7 @@ unsafe fn on_file(env: *mut c_void, file: Object, body: impl FnOnce(&'static Age
     }
 }
 
-/// Binds the native method that defines hidden classes again. A method of the boot loader must ask for it.
+/// Binds the native method that defines hidden classes again. The caller must be Java code of the boot loader.
 ///
 /// # Safety
 /// Called by the JVM for `java.lang.$Loadhook.bindDefiner()`.

@@ -1,4 +1,4 @@
-//! Calls: the bytes of classes go through the hook, and the tracker counts and times.
+//! Records calls in a JVM with JVMPI: the hook instruments classes, and the tracker counts and times calls.
 
 use std::cell::Cell;
 use std::sync::OnceLock;

@@ -1,4 +1,4 @@
-//! The classes that `CLASS_LOAD` has described, with their methods.
+//! Keeps the classes that `CLASS_LOAD` events have described, with their methods.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,23 +16,24 @@ const OBJECT: i32 = 0;
 /// `JVMPI_CLASS`: an array of references.
 const REFERENCES: i32 = 2;
 
-/// The index of the method that stands for callers beyond the depth that is recorded.
+/// The index of the method that stands for callers beyond the recorded depth.
 pub(super) const DEEPER: u32 = 0;
 
-/// The index of the method that stands for those that the VM does not describe.
+/// The index of the method that stands for all methods that the VM does not describe.
 const UNKNOWN: u32 = 1;
 
-/// The classes so far. Their numbers stay when they are unloaded, because objects in a profile have their names.
+/// The classes so far. A class keeps its number and name when it is unloaded, because a profile may have objects of the
+/// class.
 pub(super) struct Classes {
     all: Vec<Class>,
-    /// The methods of classes that are loaded, by their ids: indexes into `methods`.
+    /// For the id of each method of a loaded class, its index in `methods`.
     by_id: HashMap<MethodId, u32>,
     methods: Vec<Method>,
 }
 
 struct Class {
     name: Arc<str>,
-    /// Ids of its methods, as long as it is loaded.
+    /// Ids of the class's methods, as long as the class is loaded.
     methods: Vec<MethodId>,
 }
 
@@ -49,8 +50,8 @@ impl Default for Classes {
 }
 
 impl Classes {
-    /// Adds a class and returns its number. `known` is the number of a class that is described again: a VM may tell of it
-    /// before its methods are known.
+    /// Adds a class and returns its number. `known` is the number of a class that is described again: a VM may describe
+    /// a class before it knows the class's methods.
     pub(super) fn add(&mut self, known: Option<u32>, loaded: &LoadedClass<'_>) -> u32 {
         let number = known.unwrap_or_else(|| {
             self.all.push(Class {
@@ -73,7 +74,7 @@ impl Classes {
                 line: method.line,
                 ..Method::new("", &text(method.name), &text(method.descriptor))
             };
-            // An id that is defined again belongs to this class from now on.
+            // If the id belonged to another method, it belongs to this method from now on.
             self.by_id.insert(method.method, self.methods.len() as u32);
             self.methods.push(symbol);
             class.methods.push(method.method);
@@ -97,28 +98,29 @@ impl Classes {
         }
     }
 
-    /// The index of a method; `None` if its class is not known.
+    /// Returns the index of a method; `None` if its class is not known.
     pub(super) fn method(&self, id: MethodId) -> Option<u32> {
         self.by_id.get(&id).copied()
     }
 
-    /// Asks no more for a method that is still not known.
+    /// Marks a method as unknown, if it is still not known, so that the VM is not asked for it again.
     pub(super) fn give_up(&mut self, id: MethodId) {
         self.by_id.entry(id).or_insert(UNKNOWN);
     }
 
-    /// The methods so far, by their indexes.
+    /// Returns the methods so far, by their indexes.
     pub(super) fn methods(&self) -> &[Method] {
         &self.methods
     }
 
-    /// Returns whether a method belongs to the tracker, so that what it allocates is not the program's.
+    /// Returns whether a method belongs to the tracker. Objects that the tracker allocates are not the program's.
     pub(super) fn is_trackers(&self, method: u32) -> bool {
         let method = self.methods.get(method as usize);
         method.is_some_and(|method| tracker::is_trackers(&method.class))
     }
 
-    /// The type of objects as Java writes it, by the number of the class and the kind that `OBJECT_ALLOC` gives.
+    /// Returns the name of a type in Java notation, from the number of the class and the kind that `OBJECT_ALLOC`
+    /// gives.
     pub(super) fn type_name(&self, class: Option<u32>, kind: i32) -> String {
         let class = class.and_then(|number| self.all.get(number as usize));
         let descriptor = match class.map(|class| &*class.name) {

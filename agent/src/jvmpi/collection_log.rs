@@ -1,18 +1,18 @@
-//! The events of a garbage collection, which are noted while they come and applied later.
+//! Notes the events of a garbage collection while they come. They are applied to the tables later.
 //!
-//! During a collection JVMPI's threads are suspended. One may hold any lock, that of `malloc` included. So an event is
-//! only written into memory that was allocated before the collection began.
+//! During a collection in JVMPI, threads are suspended. A suspended thread may hold any lock, even that of `malloc`. So
+//! an event is only written into memory that was allocated before the collection began.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use loadhook_profile::gc_events::{ArenaId, Event, ObjectId};
 
-/// Events for which the first chunk has room. Each further chunk is twice as large as the one before.
+/// The number of events for which the first chunk has room. Each further chunk is twice as large as the chunk before.
 const FIRST: usize = 1024;
 const MOST_CHUNKS: usize = 32;
 
-/// The numbers of events in a [`Slot`]; 0 if nothing was written.
+/// The numbers for kinds of events in a [`Slot`]; 0 is for a slot that was not written.
 const FREE: u32 = 1;
 const MOVE: u32 = 2;
 const NEW_ARENA: u32 = 3;
@@ -20,7 +20,7 @@ const DELETE_ARENA: u32 = 4;
 const START: u32 = 5;
 const FINISH: u32 = 6;
 
-/// An event. Its kind is written last.
+/// Room for an event. Its kind is written last.
 #[derive(Default)]
 struct Slot {
     kind: AtomicU32,
@@ -28,23 +28,24 @@ struct Slot {
     objects: [AtomicU64; 2],
 }
 
-/// The events of the present collection, or of the last one. Any thread may write; who reads holds a lock.
+/// The events of the present collection, or of the last one. Any thread may write. A thread that reads must hold the
+/// lock of the recorder's tables.
 #[derive(Default)]
 pub(super) struct CollectionLog {
     chunks: [OnceLock<Box<[Slot]>>; MOST_CHUNKS],
     /// Number of events for which there is room.
     room: AtomicUsize,
-    /// Number of slots that are written, or that a thread is about to write.
+    /// Number of slots that were written, or that a thread is about to write.
     written: AtomicUsize,
     read: AtomicUsize,
     is_collecting: AtomicBool,
-    /// Number of events that found no room.
+    /// Number of events for which there was no room.
     lost: AtomicU64,
 }
 
 impl CollectionLog {
-    /// Makes room for the events of a collection of so many objects, and notes its start. The caller has read everything,
-    /// and still holds the lock.
+    /// Makes room for the events of a collection in a heap of `objects` objects, and notes the start of the collection.
+    /// The caller has read all earlier events, and still holds the lock.
     pub(super) fn begin(&self, objects: usize) {
         let written = self.written.load(Ordering::Relaxed);
         for slot in (0..written).map_while(|at| self.slot(at)) {
@@ -52,7 +53,8 @@ impl CollectionLog {
         }
         self.read.store(0, Ordering::Relaxed);
         self.written.store(0, Ordering::Relaxed);
-        // An object is freed or moved, or moved twice by a collector that compacts the generation to which it moves.
+        // An object is freed, moved, or moved twice, if the collector compacts the generation to which it has moved the
+        // object.
         self.make_room(objects.saturating_mul(2).saturating_add(FIRST));
         self.is_collecting.store(true, Ordering::Release);
         self.push(Event::CollectionStart);
@@ -68,7 +70,7 @@ impl CollectionLog {
             }
             let len = FIRST << number;
             let mut slots = Vec::new();
-            // Without memory, events are lost, and the profile says so.
+            // If there is no memory, events are lost, which a note in the profile says.
             if slots.try_reserve_exact(len).is_err() {
                 return;
             }
@@ -85,7 +87,7 @@ impl CollectionLog {
         self.chunks.get(chunk as usize)?.get()?.get(at - first)
     }
 
-    /// Notes an event, which neither allocates nor waits. Returns false if no collection is under way.
+    /// Notes an event, without allocating memory or waiting. Returns false if no collection is under way.
     pub(super) fn push(&self, event: Event) -> bool {
         if !self.is_collecting.load(Ordering::Acquire) {
             return false;
@@ -111,7 +113,7 @@ impl CollectionLog {
             Event::DeleteArena { arena } => (DELETE_ARENA, [arena.0, 0], [0; 2]),
             Event::CollectionStart => (START, [0; 2], [0; 2]),
             Event::CollectionFinish => (FINISH, [0; 2], [0; 2]),
-            // No object is allocated during a collection.
+            // This event does not come during a collection.
             Event::NewObject { .. } => (0, [0; 2], [0; 2]),
         };
         for (place, arena) in slot.arenas.iter().zip(arenas) {
@@ -124,7 +126,7 @@ impl CollectionLog {
         true
     }
 
-    /// Passes each new event to `apply`, in order. The caller holds the lock.
+    /// Passes each event that was not read yet to `apply`, in order. The caller holds the lock.
     pub(super) fn read(&self, mut apply: impl FnMut(Event)) {
         let mut at = self.read.load(Ordering::Relaxed);
         while at < self.written.load(Ordering::Acquire)
@@ -136,13 +138,13 @@ impl CollectionLog {
         self.read.store(at, Ordering::Relaxed);
     }
 
-    /// Number of events that found no room.
+    /// Returns the number of events for which there was no room.
     pub(super) fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
 }
 
-/// The event of a slot; `None` if it is not written yet.
+/// Returns the event in a slot; `None` if the slot is not written yet.
 fn event_in(slot: &Slot) -> Option<Event> {
     let kind = slot.kind.load(Ordering::Acquire);
     let [arena, new_arena] = [0, 1].map(|at| ArenaId(slot.arenas[at].load(Ordering::Relaxed)));

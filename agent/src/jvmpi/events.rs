@@ -4,11 +4,11 @@ use loadhook_profile::gc_events::{ArenaId, ObjectId};
 
 use crate::jvm::jni::Jni;
 
-/// A thread: the address of its `JNIEnv`. A thread that starts can have the id of one that has ended.
+/// The id of a thread: the address of its `JNIEnv`. A new thread can get the id of an ended thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ThreadId(pub(crate) usize);
 
-/// A method: its `jmethodID`. After the class is unloaded, a method of another class can have the id.
+/// The id of a method: its `jmethodID`. After the method's class is unloaded, a method of another class can get the id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct MethodId(pub(crate) usize);
 
@@ -22,7 +22,7 @@ pub(crate) struct CallFrame {
 /// A class, as `CLASS_LOAD` describes it. Texts are modified UTF-8.
 pub(crate) struct LoadedClass<'e> {
     pub(crate) class: ObjectId,
-    /// The name with dots; of an array `[I` or `[Ljava.lang.String;`.
+    /// The name with dots; for an array class, for example `[I` or `[Ljava.lang.String;`.
     pub(crate) name: &'e [u8],
     pub(crate) source_file: Option<&'e [u8]>,
     pub(crate) methods: Vec<LoadedMethod<'e>>,
@@ -41,7 +41,7 @@ pub(crate) struct LoadedMethod<'e> {
 pub(crate) struct AllocatedObject {
     pub(crate) arena: ArenaId,
     pub(crate) object: ObjectId,
-    /// The class; of an array of objects the class of its elements. `None` if the VM does not say it.
+    /// The class of the object; for an array of objects, the class of its elements. `None` if the VM does not give it.
     pub(crate) class: Option<ObjectId>,
     /// The number by which JVMPI distinguishes objects and arrays of each type.
     pub(crate) kind: i32,
@@ -50,14 +50,14 @@ pub(crate) struct AllocatedObject {
 
 /// An event.
 ///
-/// From `CollectionStart` to `CollectionFinish` threads are suspended, one of them perhaps inside `malloc` or while it
-/// holds a lock. So the handlers of the events that come there neither allocate nor lock.
+/// From `CollectionStart` to `CollectionFinish`, threads are suspended. A suspended thread may be inside `malloc` or
+/// hold a lock. So the handlers of events in this period neither allocate memory nor take a lock.
 pub(crate) enum Event<'e> {
     /// The JVM is initialised. `None` if the event has no JNI environment.
     InitDone(Option<Jni<'e>>),
-    /// The JVM ends.
+    /// The JVM is ending.
     ShutDown(Option<Jni<'e>>),
-    /// A thread starts, or is told of because it was asked for.
+    /// A thread starts, or was requested by the agent.
     ThreadStart {
         thread: ThreadId,
         name: &'e [u8],
@@ -69,7 +69,7 @@ pub(crate) enum Event<'e> {
     },
     ClassLoad(LoadedClass<'e>),
     ClassUnload(ObjectId),
-    /// `thread` has allocated an object, or the agent has asked for an object that exists.
+    /// `thread` has allocated an object, or the agent has requested an existing object.
     ObjectAlloc {
         thread: ThreadId,
         object: AllocatedObject,

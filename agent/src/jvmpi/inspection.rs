@@ -1,4 +1,4 @@
-//! The recorded heap as plain data, for tests.
+//! Shows the recorded heap as plain data, for tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::MutexGuard;
@@ -9,7 +9,7 @@ use super::recorder::Recorder;
 pub(crate) use super::recorder::{NEEDED, OPTIONAL};
 use super::tables::Tables;
 
-/// Objects and bytes.
+/// Numbers of objects and of bytes.
 pub(crate) type Count = (u64, u64);
 
 /// The heap by the names of types and places.
@@ -21,16 +21,16 @@ pub(crate) struct State {
     pub(crate) live: BTreeMap<(i32, String, String), Count>,
     /// Objects that the program has allocated, by type and place.
     pub(crate) allocated: BTreeMap<(String, String), Count>,
-    /// Events that were lost or contradict others.
+    /// Number of events that were lost or contradict other events.
     pub(crate) faults: u64,
 }
 
-/// The tables, locked.
+/// Locks the tables of a recorder.
 pub(crate) fn locked(recorder: &Recorder) -> MutexGuard<'_, Tables> {
     recorder.tables()
 }
 
-/// The heap after all events so far.
+/// Returns the state of the recorded heap after all events so far.
 pub(crate) fn state(recorder: &Recorder) -> State {
     let lost = recorder.lost();
     let tables = recorder.tables();
@@ -54,7 +54,7 @@ pub(crate) fn state(recorder: &Recorder) -> State {
     state
 }
 
-/// A place as `thread: outer:line > inner:line`; empty if it is not shown.
+/// Returns a place as `thread: outer:line > inner:line`; empty if it is not shown.
 fn place(tables: &Tables, site: SiteId) -> String {
     let Some((thread, innermost)) = tables.sites.place(site) else {
         return String::new();

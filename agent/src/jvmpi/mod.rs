@@ -1,7 +1,8 @@
-//! The agent in a JVM that speaks JVMPI: it has no JVM TI, and everything comes through JVMPI's events and JNI.
+//! The agent as a profiler in a JVM with JVMPI. It does not use JVM TI, only JVMPI's events and JNI.
 //!
-//! Calls are recorded as with JVM TI: `CLASS_LOAD_HOOK` passes the bytes of classes to the same
-//! [hook](crate::instrument::hook), and the tracker counts. Objects are recorded by their own events.
+//! Calls are recorded in the same way as with JVM TI: `CLASS_LOAD_HOOK` passes the bytes of classes to the
+//! [hook](crate::instrument::hook), and the tracker counts calls. Objects are recorded by JVMPI's events of allocations
+//! and collections.
 
 mod calls;
 mod classes;

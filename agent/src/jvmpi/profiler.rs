@@ -1,4 +1,4 @@
-//! The agent as a profiler for JVMPI: what it does at each event.
+//! The agent as a JVMPI profiler: handles JVMPI's events and writes the profile.
 
 use std::collections::HashMap;
 use std::ffi::CStr;
@@ -31,13 +31,13 @@ use crate::snapshot::{manifest, symbols};
 use crate::tracker::client::NoSnapshot;
 use crate::tracker::heap_reserve::has_concurrent_collector;
 
-/// The note of each profile.
-const NOTE: &str = "recorded through JVMPI, which tells neither of class loaders nor of hidden classes and virtual threads";
+/// A note that each profile gets.
+const NOTE: &str = "recorded through JVMPI, which does not report class loaders, hidden classes and virtual threads";
 
 /// The note of a profile whose objects cannot be collected before it is written.
 const AT_LAST_COLLECTION: &str = "objects shown as alive were not known to be dead at the last collection; this garbage collector cannot run while the JVM ends";
 
-/// The reason why the agent is not loaded as a profiler for JVMPI.
+/// The reason why the agent is not loaded as a JVMPI profiler.
 #[derive(Debug, Error)]
 pub(crate) enum NotLoaded {
     #[error(transparent)]
@@ -47,7 +47,7 @@ pub(crate) enum NotLoaded {
     #[error(transparent)]
     NeedsJvmti(#[from] NeedsJvmti),
     #[error(
-        "this JVM speaks no JVMPI, so nothing is recorded; load the agent with -agentpath instead of -Xrun"
+        "this JVM does not support JVMPI, so nothing is recorded; load the agent with -agentpath instead of -Xrun"
     )]
     NoJvmpi,
     #[error("the agent is loaded already; load it once")]
@@ -60,7 +60,7 @@ pub(crate) enum NotLoaded {
     NoObjects(i32),
 }
 
-/// The agent in a JVM that speaks JVMPI.
+/// The agent in a JVM with JVMPI.
 pub(crate) struct Profiler {
     jvmpi: Jvmpi,
     calls: Calls,
@@ -92,7 +92,7 @@ pub(crate) fn load(jvmpi: Jvmpi, text: &str) -> Result<Profiler, NotLoaded> {
 }
 
 impl Profiler {
-    /// Enables the events. They may come from now on.
+    /// Enables the events that the options need. They may come before this function returns.
     pub(crate) fn enable_events(&self) -> Result<(), NotLoaded> {
         let always = [
             event::JVM_INIT_DONE,
@@ -140,13 +140,13 @@ impl Profiler {
         self.calls.instrument(bytes, allocate)
     }
 
-    /// The recorded objects.
+    /// Returns the recorded objects.
     #[cfg(test)]
     pub(crate) fn recorder(&self) -> Option<&Recorder> {
         self.recorder.as_ref()
     }
 
-    /// The JVM is initialised.
+    /// Handles the end of the JVM's initialisation: begins to record calls, if the options ask for them.
     fn begin(&self, jni: Option<Jni<'_>>) {
         if let Some(jni) = jni {
             let [command, vm_info, name, version] = properties(jni);
@@ -167,12 +167,12 @@ impl Profiler {
         }
     }
 
-    /// The JVM ends: writes the profile.
+    /// Handles the end of the JVM: writes the profile.
     fn end(&self, jni: Option<Jni<'_>>) {
         if self.has_ended.swap(true, Ordering::SeqCst) {
             return;
         }
-        // The agent's own objects, from here on, are not the program's.
+        // From here on, allocated objects are the agent's, not the program's.
         if let Some(recorder) = &self.recorder {
             recorder.count(false);
             if self.can_collect() {
@@ -186,7 +186,7 @@ impl Profiler {
         }
     }
 
-    /// Returns whether a collection can be asked for while the JVM ends.
+    /// Returns whether a collection can be requested while the JVM is ending.
     fn can_collect(&self) -> bool {
         match self.calls.tracker() {
             Some(tracker) => !tracker.reserve.has_concurrent_collector,
@@ -206,7 +206,7 @@ impl Profiler {
         })
     }
 
-    /// The calls; `None` if they are not recorded.
+    /// Takes a snapshot of the recorded calls; `None` if calls are not recorded.
     fn counted(&self, jni: Option<Jni<'_>>) -> Result<Option<Snapshot>, AssemblyError> {
         let (Some(jni), Some(tracker)) = (jni, self.calls.tracker()) else {
             return Ok(None);
@@ -230,7 +230,7 @@ impl Profiler {
             latencies: Vec::new(),
         });
         let classes = hook.registry.classes();
-        // No loader is known.
+        // JVMPI does not report loaders, so all have an empty name.
         let loaders: HashMap<u32, String> = classes
             .iter()
             .map(|class| (class.loader.number, String::new()))
@@ -257,7 +257,8 @@ impl Profiler {
     }
 }
 
-/// The program's command, `java.vm.info`, and the JVM's name and version; empty if they are unknown.
+/// Returns four system properties: the program's command, `java.vm.info`, and the name and version of the JVM. An
+/// unknown property is empty.
 fn properties(jni: Jni<'_>) -> [String; 4] {
     const NAMES: [&CStr; 4] = [
         c"sun.java.command",

@@ -1,6 +1,6 @@
 //! Records the objects of the heap by JVMPI's events.
 //!
-//! No lock is held while JVMPI is called: a request sends its event before it returns, on the same thread.
+//! No lock is held during a call of JVMPI, because a request sends its event before it returns, in the same thread.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +16,7 @@ use super::tables::{DEPTH, Tables};
 use crate::jvm::jvmpi::interface::Jvmpi;
 use crate::locks::lock;
 
-/// The events that a recorder needs, which are enabled before any of them can come.
+/// The events that a recorder needs. All are enabled before the first of them can come.
 pub(crate) const NEEDED: [i32; 7] = [
     event::CLASS_LOAD,
     event::THREAD_START,
@@ -27,7 +27,8 @@ pub(crate) const NEEDED: [i32; 7] = [
     event::GC_FINISH,
 ];
 
-/// Further events, which a VM need not know: it may have one arena, and move and unload nothing.
+/// Further events, which a VM need not support: it may have only one arena, and may never move objects or unload
+/// classes.
 pub(crate) const OPTIONAL: [i32; 4] = [
     event::ARENA_NEW,
     event::ARENA_DELETE,
@@ -35,15 +36,17 @@ pub(crate) const OPTIONAL: [i32; 4] = [
     event::CLASS_UNLOAD,
 ];
 
-/// The maximum of [`NESTED`]. An object needs its class, and that one `java.lang.Class`; anything deeper is a circle.
+/// The maximum of [`NESTED`]. An object needs its class, whose object needs `java.lang.Class`. Deeper requests would be
+/// a circle.
 const MOST_NESTED: u32 = 2;
 
 thread_local! {
-    /// Number of classes that this thread has asked for and not got yet. The description of a class needs its object.
+    /// Number of classes that this thread has requested and not got yet. It is more than one if the description of a
+    /// class needs an object that is not known.
     static NESTED: Cell<u32> = const { Cell::new(0) };
 }
 
-/// The objects that the VM has told of.
+/// Records the objects that the VM reports.
 pub(crate) struct Recorder {
     tables: Mutex<Tables>,
     log: CollectionLog,
@@ -60,20 +63,21 @@ impl Recorder {
         }
     }
 
-    /// The tables, to which all collections so far are applied. Must not be called during a collection, when another
-    /// thread may be suspended with the lock.
+    /// Locks the tables, and applies the events of the last collection to them. Must not be called during a collection,
+    /// because a suspended thread may hold the lock.
     pub(super) fn tables(&self) -> MutexGuard<'_, Tables> {
         let mut tables = lock(&self.tables);
         self.log.read(|event| tables.apply(event));
         tables
     }
 
-    /// Number of events of collections that found no room.
+    /// Returns the number of events of collections for which there was no room.
     pub(super) fn lost(&self) -> u64 {
         self.log.lost()
     }
 
-    /// Begins or ends to count objects as the program's. The VM tells of those that exist before it is initialised.
+    /// Sets whether new objects count as allocated by the program. Objects that the VM reports before it is initialised
+    /// do not.
     pub(super) fn count(&self, counts: bool) {
         self.is_counting.store(counts, Ordering::Relaxed);
     }
@@ -98,7 +102,7 @@ impl Recorder {
                 object,
                 is_requested,
             } => self.allocated(jvmpi, thread, &object, is_requested),
-            // Threads are suspended only after this event.
+            // The lock can be taken, because threads are suspended only after this event.
             Event::CollectionStart => {
                 let tables = self.tables();
                 self.log.begin(tables.heap.objects());
@@ -122,7 +126,7 @@ impl Recorder {
         }
     }
 
-    /// Notes an event during a collection; applies one that comes outside of it.
+    /// Notes an event that comes during a collection. Applies any other event at once.
     fn apply(&self, event: HeapEvent) {
         if !self.log.push(event) {
             self.tables().apply(event);
@@ -139,7 +143,7 @@ impl Recorder {
         let (unknown_class, knows_thread) = {
             let tables = self.tables();
             let is_unknown = |class: &ObjectId| tables.class(*class).is_none();
-            // The class of `java.lang.Class` is that object itself. To ask for it would have no end.
+            // The class object of `java.lang.Class` is its own class. A request for it would have no end.
             let other = object.class.filter(|class| *class != object.object);
             (other.filter(is_unknown), tables.sites.knows_thread(thread))
         };
@@ -166,7 +170,7 @@ impl Recorder {
         tables.object(object, site, is_requested);
     }
 
-    /// The stack of the calling thread. The VM is asked for the classes of methods that are not known.
+    /// Returns the stack of the calling thread. Requests the classes of unknown methods from the VM.
     fn stack(&self, jvmpi: Jvmpi, thread: ThreadId) -> Vec<CallFrame> {
         let stack = jvmpi.call_trace(thread, DEPTH + 1);
         let unknown: Vec<MethodId> = {

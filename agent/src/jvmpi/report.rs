@@ -1,4 +1,4 @@
-//! The recorded objects as a profile shows them.
+//! Adds the recorded objects to a profile.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::recorder::Recorder;
 use super::tables::Tables;
 use crate::frames::profile_parts::{self, ProfileMethods};
 
-/// Adds the objects that the program has allocated to a profile.
+/// Adds the allocated and the live objects of the program to a profile.
 pub(super) fn add_to(recorder: &Recorder, profile: &mut Profile) {
     let lost = recorder.lost();
     let tables = recorder.tables();
@@ -31,7 +31,7 @@ pub(super) fn add_to(recorder: &Recorder, profile: &mut Profile) {
             type_name: tables.type_name(type_number).into(),
             allocated: amount(*allocated),
             live: amount(live.unwrap_or_default()),
-            // The VM does not say how many collections an object has survived.
+            // The age is left out, because the VM does not report how many collections an object has survived.
             live_age: 0.0,
         });
     }
@@ -44,7 +44,7 @@ pub(super) fn add_to(recorder: &Recorder, profile: &mut Profile) {
     });
 }
 
-/// The frames, with the methods of the profile.
+/// Makes the frames of a profile. Adds their methods to the profile.
 fn frames(tables: &Tables, profile: &mut Profile) -> Vec<Frame> {
     let mut methods = ProfileMethods::of(profile);
     let mut frames = Vec::new();
@@ -61,7 +61,8 @@ fn frames(tables: &Tables, profile: &mut Profile) -> Vec<Frame> {
     frames
 }
 
-/// The thread of this name, which may have a call tree already. Threads of one name are shown as one.
+/// Returns the index of the thread with this name in the profile. Adds the thread if the profile does not have it yet,
+/// from its call tree. Threads of one name are shown as one thread.
 fn thread_number(profile: &mut Profile, name: &Arc<str>) -> u32 {
     let is_it = |thread: &ThreadTree| thread.name == *name && thread.kind != ThreadKind::Virtual;
     match profile.threads.iter().position(is_it) {
@@ -78,12 +79,12 @@ fn amount(amount: gc_events::Amount) -> Amount {
     }
 }
 
-/// Notes about objects whose end is not known.
+/// Returns notes about objects that are missing, or whose end is not known.
 fn notes(tables: &Tables, lost: u64) -> Vec<String> {
     let mut notes = Vec::new();
     if tables.not_followed > 0 {
         notes.push(format!(
-            "{} objects are not shown as alive, whether they are or not: too many were alive at a time",
+            "{} objects may be missing among the live objects, because too many were alive at the same time",
             count(tables.not_followed)
         ));
     }

@@ -1,4 +1,4 @@
-//! The options that have an effect in a JVM that speaks JVMPI.
+//! Checks that the options can be used with JVMPI.
 
 use loadhook_settings::{AgentOptions, AllocationMode, CallTiming, Clock, Timing};
 use thiserror::Error;
@@ -11,7 +11,7 @@ pub(crate) struct NeedsJvmti {
     remedy: &'static str,
 }
 
-/// Checks the options, and replaces the default of `timing=`, which takes samples.
+/// Checks the options. Replaces the default of `timing=`, because samples need JVM TI.
 pub(super) fn for_jvmpi(mut settings: AgentOptions) -> Result<AgentOptions, NeedsJvmti> {
     let default = AgentOptions::default();
     let leave_out = "leave it out";

@@ -1,4 +1,4 @@
-//! Places that allocate: threads, and the calls on their stacks.
+//! Keeps the sites that allocate. A site is a thread with the frames on its stack.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,25 +9,25 @@ use loadhook_profile::gc_events::SiteId;
 use super::events::ThreadId;
 use crate::frames::numbers::Numbers;
 
-/// The site of objects that are not shown: those made before the JVM was initialised, those of the tracker, and those
-/// whose place found no room.
+/// The site of objects that are not shown: objects made before the JVM was initialised, objects of the tracker, and
+/// objects for whose site there was no room.
 pub(super) const NOT_SHOWN: SiteId = SiteId(0);
 
-/// The maximum number of different names of threads. Further threads are shown as one.
+/// The maximum number of different thread names. Threads with further names are shown as one thread.
 const MOST_THREADS: usize = 10_000;
 
 /// The threads, frames and sites so far.
 pub(super) struct Sites {
-    /// Maximum numbers of frames and of sites.
+    /// Maximum number of frames, and also of sites.
     most: usize,
-    /// The number of its name for each thread that is alive.
+    /// For each live thread, the number of its name.
     threads: HashMap<ThreadId, u32>,
     names: Numbers<Arc<str>>,
     /// The frames. Their methods are indexes of [`Classes`](super::classes::Classes).
     frames: Numbers<Frame>,
-    /// A thread's name and the innermost frame, by the number of the site less one.
+    /// The sites: the number of a thread's name, and the innermost frame. The index is the number of the site minus 1.
     sites: Numbers<(u32, Option<u32>)>,
-    /// Number of objects whose place found no room, or not all of its frames.
+    /// Number of objects for whose site, or for some of whose frames, there was no room.
     pub(super) without_room: u64,
 }
 
@@ -58,7 +58,7 @@ impl Sites {
         self.threads.contains_key(&thread)
     }
 
-    /// The site of a stack, whose frames are pairs of a method and a line, innermost first.
+    /// Finds or makes the site of a stack. The frames are pairs of a method and a line, innermost first.
     pub(super) fn site(
         &mut self,
         thread: ThreadId,
@@ -72,7 +72,7 @@ impl Sites {
                 parent: innermost,
                 method,
                 line,
-                // The code may have been rewritten.
+                // The offset is left out, because the code may have been rewritten.
                 bci: None,
             };
             match self.frames.number(frame, self.most) {
@@ -88,7 +88,7 @@ impl Sites {
         site.map_or(NOT_SHOWN, |number| SiteId(number + 1))
     }
 
-    /// The name of a site's thread, and its innermost frame; `None` for [`NOT_SHOWN`].
+    /// Returns the name of a site's thread, and its innermost frame; `None` for [`NOT_SHOWN`].
     pub(super) fn place(&self, site: SiteId) -> Option<(&Arc<str>, Option<u32>)> {
         let (name, frame) = self.sites.all().get(site.0.checked_sub(1)? as usize)?;
         Some((self.names.all().get(*name as usize)?, *frame))

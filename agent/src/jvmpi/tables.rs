@@ -1,4 +1,4 @@
-//! The heap as JVMPI's events describe it, and the numbers of the profile that come from them.
+//! Keeps a model of the heap, and the numbers of objects for the profile, by JVMPI's events.
 
 use std::collections::HashMap;
 
@@ -11,28 +11,32 @@ use super::events::{AllocatedObject, CallFrame, LoadedClass, ThreadId};
 use super::sites::{NOT_SHOWN, Sites};
 use crate::frames::numbers::Numbers;
 
-/// The maximum number of objects that are followed. They take about 1 GB, with the room for the events of a collection.
+/// The maximum number of objects that are followed. They take about 1 GB, including the room for the events of a
+/// collection.
 const MOST_OBJECTS: usize = 7 << 20;
 
-/// The maximum number of types. Objects of further ones are shown as of an unknown one.
+/// The maximum number of types. Objects of further types are shown with an unknown type.
 const MOST_TYPES: usize = 1 << 20;
 
-/// The frames that are recorded of a stack. More are asked for, to find out whether there are more.
+/// The number of frames of a stack that are recorded. One more frame is requested, to find out whether the stack is
+/// deeper.
 pub(super) const DEPTH: usize = 128;
 
 /// The heap, with the classes and places of its objects.
 pub(crate) struct Tables {
-    /// The live objects. The class of an object is its type, and the label of a class object is the number of the class.
+    /// The live objects. In this model, the class of an object is the number of its type, and the label of a class
+    /// object is the number of the class plus 1.
     pub(super) heap: HeapModel,
     pub(super) classes: Classes,
     pub(super) sites: Sites,
-    /// The types of objects: the class, which may be unknown, and JVMPI's number of the kind of array.
+    /// The types of objects: the number of the class, `None` if unknown, and JVMPI's number for the kind of object or
+    /// array.
     types: Numbers<(Option<u32>, i32)>,
     /// All objects that the program has allocated.
     pub(super) allocated: HashMap<(ClassId, SiteId), Amount>,
-    /// Number of events that contradict earlier ones.
+    /// Number of events that contradict earlier events.
     pub(super) contradictions: u64,
-    /// Number of objects for which there was no room.
+    /// Number of objects that are not followed, because there was no room.
     pub(super) not_followed: u64,
 }
 
@@ -54,7 +58,7 @@ impl Tables {
     /// Applies an event of the heap.
     pub(super) fn apply(&mut self, event: Event) {
         let refused = self.heap.apply(event).err().map(|error| error.fault);
-        // Objects that found no room are not known.
+        // An unknown object is no contradiction, because there may have been no room for it.
         if !matches!(refused, None | Some(Fault::UnknownObject(_))) {
             self.contradictions += 1;
         }
@@ -65,12 +69,12 @@ impl Tables {
         self.heap.group(object).is_some()
     }
 
-    /// The number of a class by the present id of its object.
+    /// Returns the number of the class whose class object has this id at present.
     pub(super) fn class(&self, class: ObjectId) -> Option<u32> {
         self.heap.label(class)?.checked_sub(1)
     }
 
-    /// Notes a class. Without its object, its methods are known, but not the types of its objects.
+    /// Notes a class. If its class object is not known, its methods are noted, but its objects have an unknown type.
     pub(super) fn class_loads(&mut self, loaded: &LoadedClass<'_>) {
         let known = self.class(loaded.class);
         let number = self.classes.add(known, loaded);
@@ -85,7 +89,7 @@ impl Tables {
         }
     }
 
-    /// The site of a stack, innermost frame first. Frames of unknown methods are left out.
+    /// Finds or makes the site of a stack, innermost frame first. Frames of unknown methods are left out.
     pub(super) fn site(&mut self, thread: ThreadId, stack: &[CallFrame]) -> SiteId {
         let classes = &self.classes;
         let known = |frame: &CallFrame| Some((classes.method(frame.method)?, frame.line));
@@ -102,8 +106,8 @@ impl Tables {
         self.sites.site(thread, frames.into_iter())
     }
 
-    /// Notes an object. One that is known already was only described again. One that was asked for is the object of a
-    /// class: it is followed even if there are too many, because the class is known by it.
+    /// Notes an object, unless it is known already. A requested object is a class object. It is followed even if there
+    /// are too many objects, because its class is found by it.
     pub(super) fn object(&mut self, object: &AllocatedObject, site: SiteId, is_requested: bool) {
         let class = object.class.and_then(|class| self.class(class));
         let kind = (class, object.kind);
@@ -124,7 +128,7 @@ impl Tables {
             self.not_followed += 1;
             return;
         }
-        // A VM with one arena may not tell of it.
+        // A VM with only one arena may not report the arena.
         if self.heap.objects_in(object.arena).is_none() {
             let arena = object.arena;
             self.apply(Event::NewArena { arena });
@@ -140,7 +144,7 @@ impl Tables {
         });
     }
 
-    /// The name of a type.
+    /// Returns the name of a type.
     pub(super) fn type_name(&self, type_number: ClassId) -> String {
         let known = self.types.all().get(type_number.0 as usize);
         let (class, kind) = known.copied().unwrap_or((None, 0));

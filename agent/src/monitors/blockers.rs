@@ -1,23 +1,24 @@
-//! Blockers: the objects for which threads park.
+//! Finds the blocker of a parked thread: the object for which the thread parks.
 
 use loadhook_profile::WaitKind;
 
 use crate::jvm::jni::{Field, Jni};
 use crate::jvm::reference::{Global, Local};
 
-/// The class of latches, whose threads wait for others to do something. All other synchronizers are taken for locks.
+/// The synchronizer of latches. Threads at a latch wait for an event, not for a lock. All other synchronizers are taken
+/// for locks.
 const LATCH: &str = "java.util.concurrent.CountDownLatch$Sync";
 
-/// A lock that is no `AbstractOwnableSynchronizer`.
+/// The only lock class that is no `AbstractOwnableSynchronizer`.
 const STAMPED_LOCK: &str = "java.util.concurrent.locks.StampedLock";
 
 /// The classes and fields by which blockers are recognised.
 pub(super) struct Blockers {
-    /// `Thread.parkBlocker`. The field is read and `getBlocker()` not called.
+    /// `Thread.parkBlocker`. The field is read, so that `LockSupport.getBlocker()` need not be called.
     of_thread: Field,
     /// `AbstractOwnableSynchronizer`.
     synchronizers: Global,
-    /// Its field with the thread that owns it.
+    /// `AbstractOwnableSynchronizer.exclusiveOwnerThread`, the thread that owns the lock.
     owner: Field,
 }
 
@@ -39,8 +40,8 @@ impl Blockers {
         found.flatten()
     }
 
-    /// The blocker of a thread that is about to park: the argument of the method that parks. Methods without that
-    /// argument use the one that the thread has set before.
+    /// Returns the blocker of a thread that is about to park: the argument of the method that parks. If the method has
+    /// no such argument, returns the blocker that the thread has set before.
     pub(super) fn blocker<'f>(
         &self,
         jni: Jni<'f>,
@@ -55,7 +56,7 @@ impl Blockers {
         }
     }
 
-    /// The kind of a wait for a blocker, which must not be null. `class` is the name of its class.
+    /// Returns the kind of a wait for a blocker, which must not be null. `class` is the name of the blocker's class.
     pub(super) fn kind(&self, jni: Jni<'_>, blocker: Local<'_>, class: &str) -> WaitKind {
         let is_synchronizer = || jni.is_instance(blocker, self.synchronizers);
         if class == STAMPED_LOCK || class != LATCH && is_synchronizer() {
@@ -65,7 +66,7 @@ impl Blockers {
         }
     }
 
-    /// The thread that owns a blocker; null if there is none, or if the blocker has no owners.
+    /// Returns the thread that owns a blocker; null if there is none, or if the blocker has no owners.
     pub(super) fn owner<'f>(&self, jni: Jni<'f>, blocker: Local<'f>) -> Local<'f> {
         if blocker.is_null() || !jni.is_instance(blocker, self.synchronizers) {
             return Local::NULL;
@@ -73,7 +74,7 @@ impl Blockers {
         jni.object_field(blocker, self.owner).unwrap_or(Local::NULL)
     }
 
-    /// Gives back the reference to the class.
+    /// Deletes the global reference to the class.
     pub(super) fn release(&self, jni: Jni<'_>) {
         jni.delete_global(self.synchronizers);
     }

@@ -1,4 +1,4 @@
-//! The owners of monitors and the threads that wait for them, at a moment.
+//! Dumps the monitors at a moment: their owners and the threads that wait for them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,8 +14,8 @@ use crate::jvm::jvmti::{self, Jvmti};
 use crate::jvm::reference::Local;
 use crate::jvm::sys::{Int, thread_state};
 
-/// Reads the platform threads and their monitors. Adds methods and threads to the profile if it
-/// does not have them. The dump is empty if the JVM does not list its threads.
+/// Reads the platform threads and their monitors. Adds their methods and threads to the profile if the profile does not
+/// have them. The dump is empty if the JVM does not list its threads.
 pub(super) fn dump(
     instrumentation: &Instrumentation,
     jni: Jni<'_>,
@@ -37,7 +37,7 @@ pub(super) fn dump(
             let frames = jvmti.stack_trace_of(thread, depth);
             names.keep(instrumentation, jni, &frames);
             threads.push((id, frames, status(jvmti.thread_state(thread))));
-            // A thread that has ended meanwhile has no monitors.
+            // A thread may have ended meanwhile. It has no monitors.
             let contended = jvmti.contended_monitor(jni, thread).ok();
             let owned = jvmti.owned_monitors(jni, thread).unwrap_or_default();
             for object in contended.into_iter().chain(owned) {
@@ -66,9 +66,9 @@ pub(super) fn dump(
     found.and_then(Result::ok).unwrap_or_default()
 }
 
-/// Removes waiting threads from `first` that form a circle there, but do not wait in `again`, a second look at the same
-/// monitors. The monitors are read one after the other while the threads run, so a circle can appear that never
-/// existed. A real deadlock is in both looks.
+/// Removes from `first` the waiting threads of circles that were not real. The monitors are read one after the other
+/// while the threads run, so a circle can appear that never existed. A real deadlock is also in `again`, a second
+/// reading of the same monitors. So a thread in a circle is removed if it does not wait in `again`.
 fn confirm_circles(first: &mut [MonitorState], again: &[MonitorState]) {
     let edges = |monitors: &[MonitorState]| -> BTreeSet<(u32, u32)> {
         let of = |monitor: &MonitorState| {
@@ -78,7 +78,7 @@ fn confirm_circles(first: &mut [MonitorState], again: &[MonitorState]) {
         };
         monitors.iter().flat_map(of).collect()
     };
-    // A thread waits for one monitor at most, so each has one next thread.
+    // A thread waits for at most one monitor, so at most one edge begins at each thread.
     let next: BTreeMap<u32, u32> = edges(first).into_iter().collect();
     let is_in_circle = |thread: u32| {
         let mut at = next.get(&thread);
@@ -137,7 +137,7 @@ fn monitor(
     })
 }
 
-/// The state of a thread in HPROF's letters.
+/// Converts the state of a thread to HPROF's letters.
 fn status(state: Int) -> String {
     let is = |bits: Int| state & bits != 0;
     let mut status = String::new();
@@ -176,7 +176,8 @@ mod tests {
             to_enter: to_enter.to_vec(),
             to_be_notified: Vec::new(),
         };
-        // Threads 1 and 2 wait for each other; 3 and 4 seem to, and 5 waits for 3.
+        // Threads 1 and 2 wait for each other. Threads 3 and 4 only seem to wait for each other. Thread 5 waits for
+        // thread 3.
         let all = [
             monitor(1, &[2]),
             monitor(2, &[1]),

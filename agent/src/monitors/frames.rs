@@ -1,4 +1,4 @@
-//! The methods of the stacks that wait, and the threads.
+//! Keeps the names of the threads that wait, and of the methods on their stacks.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
@@ -19,10 +19,11 @@ use crate::threads::fields::ThreadFields;
 use crate::threads::groups::{OTHERS, VIRTUAL_THREADS, without_numbers};
 use crate::tracker::is_trackers;
 
-/// The package whose methods are between the program and `LockSupport`.
+/// The package of locks, whose methods call `LockSupport` for the program.
 const LOCKS: &str = "java.util.concurrent.locks.";
 
-/// Number of frames whose names are kept, and of threads. A program may load classes and start threads for ever.
+/// Maximum number of frames whose names are kept, and also of threads. It is needed because a program may load classes
+/// and start threads for ever.
 const MOST_NAMES: usize = 200_000;
 
 /// A thread.
@@ -39,13 +40,14 @@ struct Seen {
     has_ended: bool,
 }
 
-/// Names of methods and threads that were seen. The JVM is asked at once: a class may be unloaded and a thread may end.
+/// Names of methods and threads that were seen. A name is read from the JVM at once, because later the class may be
+/// unloaded or the thread may have ended.
 #[derive(Default)]
 pub(super) struct Names {
     /// Set before the events of monitors are enabled.
     fields: OnceLock<ThreadFields>,
-    /// Methods and lines of frames; `None` for frames that the JVM does not name. Each thread that parks looks up all
-    /// frames of its stack, and nearly always they are known.
+    /// Methods and lines of frames; `None` for frames that the JVM does not name. An `RwLock`, because each thread that
+    /// parks looks up all frames of its stack, which nearly always are known already.
     frames: RwLock<HashMap<StackFrame, Option<ResolvedFrame>>>,
     /// Platform threads by id.
     threads: Mutex<HashMap<u64, Seen>>,
@@ -54,20 +56,21 @@ pub(super) struct Names {
 impl Names {
     /// Looks up the fields of threads. Returns whether they were found.
     ///
-    /// They are not looked up in an event: that would call the class loader of the waiting method, which may wait for
-    /// a monitor itself.
+    /// Must not be called in an event: the look-up would call the class loader of the waiting method, and the loader
+    /// may itself wait for a monitor.
     pub(super) fn find_fields(&self, jni: Jni<'_>) -> bool {
         let found = ThreadFields::find(jni);
         found.is_some_and(|fields| self.fields.set(fields).is_ok())
     }
 
-    /// The thread, whose name is kept unless it is virtual: there may be millions of those.
+    /// Returns the identity of a thread, and keeps the name of a platform thread. Names of virtual threads are not
+    /// kept, because there may be millions.
     pub(super) fn thread(&self, jni: Jni<'_>, thread: Local<'_>) -> Option<Who> {
         let fields = self.fields.get()?;
         let id = fields.id(jni, thread)?;
         let is_virtual = fields.is_virtual(jni, thread);
         if !is_virtual && !lock(&self.threads).contains_key(&id) {
-            // The JVM is asked without the lock.
+            // The name is read before the lock is taken, because no lock is held during a call of the JVM.
             let seen = Seen {
                 name: fields.name(jni, thread),
                 has_ended: false,
@@ -77,13 +80,14 @@ impl Names {
         Some(Who { id, is_virtual })
     }
 
-    /// Forgets a thread that has ended. Returns its id and name if it was seen.
+    /// Forgets a thread that has ended. Returns the thread's id and name if the thread was seen.
     pub(super) fn forget(&self, jni: Jni<'_>, thread: Local<'_>) -> Option<(u64, String)> {
         let id = self.fields.get()?.id(jni, thread)?;
         Some((id, lock(&self.threads).remove(&id)?.name))
     }
 
-    /// Notes the end of a thread, and forgets its name if there are too many. Returns its id if it was seen.
+    /// Notes the end of a thread, and forgets the thread's name if there are too many names. Returns the thread's id if
+    /// the thread was seen.
     pub(super) fn thread_ends(&self, jni: Jni<'_>, thread: Local<'_>) -> Option<u64> {
         let id = self.fields.get()?.id(jni, thread)?;
         let mut threads = lock(&self.threads);
@@ -109,7 +113,7 @@ impl Names {
         }
     }
 
-    /// A note that methods are left out of stacks; `None` if there was room for the names of all.
+    /// Returns a note that methods are missing in stacks; `None` if there was room for all names.
     pub(super) fn note(&self) -> Option<&'static str> {
         let is_full = read(&self.frames).len() >= MOST_NAMES;
         is_full.then_some(
@@ -117,8 +121,9 @@ impl Names {
         )
     }
 
-    /// The frames of a thread that parks, without the innermost ones of our probes and of the package of locks. They
-    /// are the same for all locks, and would hide the program's methods from a trace of a few frames.
+    /// Returns the frames of a thread that parks, without the innermost frames of our probes and of the package of
+    /// locks. These frames are the same for all locks, and in a trace of only a few frames they would hide the
+    /// program's methods.
     pub(super) fn outside_of_locks<'s>(&self, frames: &'s [StackFrame]) -> &'s [StackFrame] {
         let names = read(&self.frames);
         let is_inside = |frame: &StackFrame| {
@@ -132,7 +137,7 @@ impl Names {
         frames.get(inside..).unwrap_or_default()
     }
 
-    /// The loaders of all methods.
+    /// Returns the loaders of all methods.
     pub(super) fn loaders(&self) -> BTreeSet<Loader> {
         let names = read(&self.frames);
         let frames = names.values().flatten();
@@ -143,7 +148,7 @@ impl Names {
         frames.map(loader).collect()
     }
 
-    /// The frames as places in methods of a profile. `loaders` are the names of the loaders.
+    /// Converts frames to places in methods of a profile. `loaders` are the names of the loaders.
     pub(super) fn places(
         &self,
         frames: &[StackFrame],
@@ -170,7 +175,7 @@ impl Names {
         fields.is_some_and(|fields| fields.is_virtual(jni, thread))
     }
 
-    /// The name of a thread that holds a lock, without numbers.
+    /// Returns the name of a thread that holds a lock, in which `#` stands for numbers.
     pub(super) fn holder(&self, jni: Jni<'_>, thread: Local<'_>) -> Option<Arc<str>> {
         if self.is_virtual(jni, thread) {
             return Some(VIRTUAL_THREADS.into());
@@ -179,7 +184,7 @@ impl Names {
         Some(without_numbers(&fields.name(jni, thread)).into())
     }
 
-    /// The index of a thread in a profile.
+    /// Returns the index of a thread in a profile.
     pub(super) fn index(&self, who: Who, profile: &mut Profile) -> u32 {
         if who.is_virtual {
             let name = VIRTUAL_THREADS.into();
@@ -189,14 +194,15 @@ impl Names {
         let (name, id, kind) = match seen {
             Some(seen) if !seen.has_ended => (seen.name, Some(who.id), ThreadKind::Platform),
             Some(seen) => (seen.name, None, ThreadKind::Ended),
-            // It has ended since its waits were looked up, or there were too many threads.
+            // The thread has ended since its waits were copied, or there were too many threads.
             None => (OTHERS.to_owned(), None, ThreadKind::Ended),
         };
         profile_parts::thread(profile, &name.into(), id, kind)
     }
 }
 
-/// The frames whose names are to be looked up: those that are not in `names`, or none if there is no room for them.
+/// Returns the frames whose names must be looked up: the frames that are not in `names`, or no frames if there is no
+/// room for further names.
 fn nameless<T>(names: &HashMap<StackFrame, T>, frames: &[StackFrame]) -> Vec<StackFrame> {
     if names.len() >= MOST_NAMES {
         return Vec::new();
@@ -205,7 +211,7 @@ fn nameless<T>(names: &HashMap<StackFrame, T>, frames: &[StackFrame]) -> Vec<Sta
     unknown.copied().collect()
 }
 
-/// The descriptor of an object's class: `Ljava/lang/Object;`.
+/// Returns the descriptor of an object's class, for example `Ljava/lang/Object;`.
 pub(super) fn descriptor(jvmti: Jvmti, jni: Jni<'_>, object: Local<'_>) -> Vec<u8> {
     let found = jni.framed(|jni| {
         let class = jni.class_of(object).ok()?;
@@ -214,7 +220,7 @@ pub(super) fn descriptor(jvmti: Jvmti, jni: Jni<'_>, object: Local<'_>) -> Vec<u
     found.flatten().unwrap_or_default()
 }
 
-/// The name of the class of an object: `java.lang.Object`.
+/// Returns the name of an object's class, for example `java.lang.Object`.
 pub(super) fn class_name(jvmti: Jvmti, jni: Jni<'_>, object: Local<'_>) -> String {
     type_name(&descriptor(jvmti, jni, object))
 }

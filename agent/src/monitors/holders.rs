@@ -1,4 +1,4 @@
-//! The threads that hold monitors and locks for which others wait.
+//! Finds the threads that hold the monitors and locks for which other threads wait.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -9,20 +9,21 @@ use crate::instrument::instrumentation::Instrumentation;
 use crate::jvm::jni::Jni;
 use crate::jvm::reference::Local;
 
-/// Time that asking may take, whatever the program takes.
+/// Requests for holders may always take this much time in all.
 const FREE: Duration = Duration::from_millis(100);
 
-/// Asking may take one part in `SHARE` of the elapsed time.
+/// In addition to [`FREE`], requests may take one part in `SHARE` of the elapsed time.
 const SHARE: u32 = 100;
 
-/// Maximum number of frames of a holder.
+/// Maximum number of frames of a holder's stack.
 const DEPTH: usize = 32;
 
-/// Asks the JVM who holds a monitor, and where the holder is. For a monitor all threads stop at a safepoint, and for a
-/// stack its thread does. So with many contentions only some are asked for: as many as take a hundredth of the time.
+/// Requests from the JVM which thread holds a monitor, and the stack of this thread. A request for a monitor stops all
+/// threads at a safepoint, and a request for a stack stops its thread. So with many contentions, holders are requested
+/// for only some of them, so that this takes a hundredth of the time.
 pub(super) struct Holders {
     began: Instant,
-    /// Nanoseconds that asking has taken.
+    /// Nanoseconds that requests have taken so far.
     spent: AtomicU64,
 }
 
@@ -34,7 +35,7 @@ impl Holders {
         }
     }
 
-    /// The holder that `owner` finds; `None` if there is none, or if it is not asked for.
+    /// Returns the holder that `owner` finds. `None` if there is no holder, or if no time is left for a request.
     pub(super) fn ask<'f>(
         &self,
         instrumentation: &Instrumentation,
@@ -47,13 +48,13 @@ impl Holders {
         if Duration::from_nanos(self.spent.load(Ordering::Relaxed)) > may_take {
             return None;
         }
-        // The JVM also lists the threads that wait, and there may be many.
+        // The JVM also lists the threads that wait, and there may be many references.
         jni.ensure_local_capacity();
         let holder = owner().filter(|owner| !owner.is_null()).and_then(|owner| {
             let thread = names.holder(jni, owner)?;
-            // For the stack of a virtual thread that is just being mounted or unmounted, the JVM waits until it is. That
-            // takes a monitor, which this thread may hold, for example inside of the owner's `interrupt()`. Then both
-            // would wait for ever.
+            // If a virtual thread is just being mounted or unmounted, a request for its stack waits until this is done.
+            // That may need a monitor which the calling thread holds, for example inside the owner's `interrupt()`.
+            // Then both threads would wait for ever.
             let frames = if names.is_virtual(jni, owner) {
                 Vec::new()
             } else {

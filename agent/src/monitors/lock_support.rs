@@ -1,11 +1,11 @@
-//! Probes in `java.util.concurrent.locks.LockSupport`, by which all locks of `java.util.concurrent` park their threads,
-//! virtual ones included. JVM TI has no events for that.
+//! Inserts probes into `java.util.concurrent.locks.LockSupport`. All locks of `java.util.concurrent` park threads by
+//! this class, including virtual threads. JVM TI has no events for parking.
 //!
 //! Two other ways were considered:
 //!
-//! * Binding `Unsafe.park` to a function of ours. An attached agent does not get the address of the original, and a
-//!   virtual thread does not call it.
-//! * Rewriting the locks. Their code differs between JDKs, and a program can have locks of its own.
+//! * Binding `Unsafe.park` to a function of the agent. An attached agent does not get the address of the original
+//!   function, and virtual threads do not call `Unsafe.park`.
+//! * Rewriting the classes of locks. Their code differs between JDKs, and a program can have its own classes of locks.
 
 use loadhook_rewrite::class::Member;
 use loadhook_rewrite::{Options, Outcome, Probes, Rewriter, Selector};
@@ -36,7 +36,7 @@ impl Selector for ParkingMethods {
     }
 }
 
-/// `LockSupport` with probes; `None` if it cannot be rewritten.
+/// Inserts the probes into the bytes of `LockSupport`. Returns `None` if the class cannot be rewritten.
 pub(crate) fn with_probes(jvmti: Jvmti, bytes: &[u8]) -> Option<VmBuffer> {
     let mut rewriter = Rewriter::new(Options {
         owner: PROBES.to_owned(),
@@ -50,13 +50,14 @@ pub(crate) fn with_probes(jvmti: Jvmti, bytes: &[u8]) -> Option<VmBuffer> {
     }
 }
 
-/// Puts the probes in or takes them out, by having the JVM show the class to the agent again. `stays` is true if the
-/// event of that is to stay enabled. Returns whether the JVM has done it.
+/// Makes the JVM retransform `LockSupport`, so that the agent inserts or removes the probes. `stays` is true if
+/// `ClassFileLoadHook` is to stay enabled afterwards. Returns whether the JVM has retransformed the class.
 pub(super) fn change(jvmti: Jvmti, jni: Jni<'_>, stays: bool) -> bool {
     if jvmti.notify(event::CLASS_FILE_LOAD_HOOK, true).is_err() {
         return false;
     }
-    // The reference is global. With a local one, JDK 11 with `-Xcheck:jni` prints warnings when the hook runs.
+    // The reference is global, because with a local reference, JDK 11 with `-Xcheck:jni` prints warnings when the hook
+    // runs.
     let class = jni.framed(|jni| {
         let class = jni.find_class(c"java/util/concurrent/locks/LockSupport");
         class.and_then(|class| jni.global(class)).ok()

@@ -1,7 +1,7 @@
-//! Waits of threads for each other: their number and time by trace and class (`recording.rs`, `sums.rs`), from the JVM's
-//! events of monitors and from probes in `LockSupport` (`lock_support.rs`, `blockers.rs`), with the threads that others
-//! wait for (`holders.rs`); and the owners and waiting threads of monitors at a moment (`dump.rs`). `report.rs` puts them
-//! into HPROF's tables and into profiles.
+//! Records waits of threads for each other: the number and time of waits by stack and class (`recording.rs`,
+//! `sums.rs`). Waits are seen by the JVM's events of monitors and by probes in `LockSupport` (`lock_support.rs`,
+//! `blockers.rs`). `holders.rs` finds the threads that hold a monitor or lock, and `dump.rs` reads the owners and
+//! waiting threads of monitors at a moment. `report.rs` adds all this to HPROF's tables and to profiles.
 
 mod blockers;
 mod dump;

@@ -1,4 +1,4 @@
-//! The waits of threads for each other, from the JVM's events and from probes.
+//! Records the waits of threads for each other, at the JVM's events and in the calls of probes.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -19,37 +19,38 @@ use crate::jvm::jvmti::Jvmti;
 use crate::jvm::reference::Local;
 use crate::locks::lock;
 
-/// Number of events of `Object.wait` that are kept. Further ones are only counted.
+/// Maximum number of events of `Object.wait` that are kept. Further events are only counted.
 const MOST_EVENTS: usize = 10_000;
 
-/// Number of waits under way that are kept.
+/// Maximum number of waits under way that are kept.
 const MOST_UNDER_WAY: usize = 1 << 20;
 
-/// Number of frames between the program and `LockSupport` for which there is room beside the depth.
+/// Number of frames that are read in addition to the depth, for the frames between the program and `LockSupport`.
 const LOCK_FRAMES: usize = 12;
 
 /// Maximum number of frames of a stack in a profile.
 const PROFILE_DEPTH: usize = 128;
 
-/// The use of the waits.
+/// The purpose for which waits are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// HPROF's tables. They have contended waits with stacks of at most `depth` frames, and events of `Object.wait`.
+    /// For HPROF's tables, which have contended waits with stacks of at most `depth` frames, and events of
+    /// `Object.wait`.
     Hprof {
         depth: usize,
         /// True if the same place in two threads counts as two places (`thread=y`).
         by_thread: bool,
     },
-    /// A profile. It has all kinds of waits, and the holders of monitors and locks.
+    /// For a profile, which has all kinds of waits, and the holders of monitors and locks.
     Profile,
 }
 
-/// The waits in this JVM, as its events and our probes show them.
+/// The record of waits in this JVM.
 pub(crate) struct Monitors {
     pub(super) purpose: Purpose,
     pub(super) names: Names,
     holders: Holders,
-    /// Set before the probes are put in.
+    /// Set before the probes are inserted.
     blockers: OnceLock<Blockers>,
     pub(super) state: Mutex<State>,
 }
@@ -65,7 +66,8 @@ pub(super) struct State {
     pub(super) lost: u64,
 }
 
-/// The means by which a thread waits. A thread that parks may also wait for a monitor of the JVM's own classes.
+/// The way in which a thread waits. Part of the key of a wait under way, because a thread that parks may at the same
+/// time wait for a monitor in the JDK's own code.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Means {
     Enter,
@@ -78,11 +80,11 @@ const MEANS: [Means; 3] = [Means::Enter, Means::Wait, Means::Park];
 /// A wait under way.
 struct Begun {
     at: Instant,
-    /// Number of the place; `None` if there was no room for it.
+    /// Number of the place where the thread waits; `None` if there was no room for the place.
     place: Option<u32>,
 }
 
-/// A thread begins or ends to wait to be notified.
+/// An event for HPROF: a thread begins or ends to wait in `Object.wait`.
 #[derive(Clone)]
 pub(super) struct Event {
     pub(super) thread: Who,
@@ -113,16 +115,16 @@ impl Monitors {
         }
     }
 
-    /// Maximum number of frames of a stack.
+    /// Returns the maximum number of frames of a stack that are kept.
     pub(super) fn depth(&self) -> usize {
         match self.purpose {
-            // The limit bounds the buffer for frames. Hardly any stack is deeper.
+            // The limit bounds the size of the buffer for frames. Hardly any stack is deeper.
             Purpose::Hprof { depth, .. } => depth.min(1 << 16),
             Purpose::Profile => PROFILE_DEPTH,
         }
     }
 
-    /// The option that asks for the waits.
+    /// Returns the option by which the user has asked for waits.
     pub(crate) fn option(&self) -> &'static str {
         match self.purpose {
             Purpose::Hprof { .. } => "monitor=y",
@@ -130,38 +132,39 @@ impl Monitors {
         }
     }
 
-    /// Prepares for the events. Returns whether they can be enabled.
+    /// Finds the fields that the handlers of events need. Returns whether the events can be enabled.
     pub(crate) fn begin(&self, jni: Jni<'_>) -> bool {
         self.names.find_fields(jni)
     }
 
-    /// Puts the probes in that show threads which park. `has_hook` is true if the agent's class file hook is enabled.
-    /// Returns whether the JVM has accepted them.
+    /// Inserts the probes into the methods that park. `has_hook` is true if `ClassFileLoadHook` is enabled. Returns
+    /// whether the JVM has accepted the probes.
     pub(crate) fn begin_parks(&self, jvmti: Jvmti, jni: Jni<'_>, has_hook: bool) -> bool {
         let found = Blockers::find(jni);
         found.is_some_and(|blockers| self.blockers.set(blockers).is_ok())
             && lock_support::change(jvmti, jni, has_hook)
     }
 
-    /// Has the class file hook choose again whether `LockSupport` has probes. `keeps_hook` is true if the hook is to be
-    /// enabled afterwards. Returns whether the JVM has accepted that.
+    /// Makes the JVM retransform `LockSupport`, so that the hook decides again whether the class has probes.
+    /// `keeps_hook` is true if `ClassFileLoadHook` is to be enabled afterwards. Returns whether the JVM has accepted
+    /// the change.
     pub(crate) fn change_parks(&self, jvmti: Jvmti, jni: Jni<'_>, keeps_hook: bool) -> bool {
         !self.probes_parks() || lock_support::change(jvmti, jni, keeps_hook)
     }
 
-    /// Takes the probes out when the agent leaves. The class file hook must not add them again.
+    /// Removes the probes when the agent leaves. The hook must not insert them again.
     pub(crate) fn leave(&self, jvmti: Jvmti, jni: Jni<'_>) {
         self.change_parks(jvmti, jni, false);
     }
 
-    /// Gives back the references to objects.
+    /// Deletes the references to objects.
     pub(crate) fn release(&self, jni: Jni<'_>) {
         if let Some(blockers) = self.blockers.get() {
             blockers.release(jni);
         }
     }
 
-    /// Returns whether `LockSupport` is to have probes, except in pauses.
+    /// Returns whether `LockSupport` should have probes, outside of pauses.
     pub(crate) fn probes_parks(&self) -> bool {
         self.blockers.get().is_some()
     }
@@ -197,7 +200,7 @@ impl Monitors {
         self.wait_ends(jni, thread, Means::Enter);
     }
 
-    /// Handles the entry of a method that parks. `argument` is its blocker, or null.
+    /// Handles the entry of a method that parks. `argument` is the blocker that the program has passed to it, or null.
     pub(crate) fn parks(
         &self,
         instrumentation: &Instrumentation,
@@ -211,7 +214,7 @@ impl Monitors {
         };
         let jvmti = instrumentation.jvmti;
         let blocker = blockers.blocker(jni, thread, argument);
-        // A thread can park for no object.
+        // A thread can park without a blocker.
         let (class, kind) = if blocker.is_null() {
             (String::new(), WaitKind::Park)
         } else {
@@ -248,7 +251,7 @@ impl Monitors {
         self.wait_ends(jni, thread, Means::Park);
     }
 
-    /// The holder of a monitor or lock, whose thread `owner` finds.
+    /// Returns the holder of a monitor or lock. `owner` finds the thread that owns it.
     fn holder<'f>(
         &self,
         instrumentation: &Instrumentation,
@@ -268,7 +271,7 @@ impl Monitors {
         }
     }
 
-    /// Returns the thread and the time for which it waited.
+    /// Ends the wait of a thread and adds the wait to the sums. Returns the thread, and the time for which it waited.
     fn wait_ends(&self, jni: Jni<'_>, thread: Local<'_>, means: Means) -> Option<(Who, Duration)> {
         let ended = Instant::now();
         let who = self.names.thread(jni, thread)?;
@@ -282,7 +285,8 @@ impl Monitors {
         let mut state = lock(&self.state);
         let begun = state.under_way.remove(&(who.id, means))?;
         let time = ended.saturating_duration_since(begun.at);
-        // In HPROF's files, calls of `Object.wait` are events. Sums of them would only take room from the tables.
+        // In HPROF's files, calls of `Object.wait` are events. So sums of them are not needed, and would only take room
+        // in the tables.
         if self.purpose == Purpose::Profile || means != Means::Wait {
             state.sums.add(waiters, begun.place, who, time);
         }

@@ -1,4 +1,4 @@
-//! The waits in HPROF's tables, and in a profile.
+//! Adds the recorded waits to HPROF's tables and to a profile.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -18,14 +18,14 @@ use crate::jvm::jni::Jni;
 use crate::jvm::jvmti_stacks::StackFrame;
 use crate::locks::lock;
 
-/// The waits at a moment, for a profile.
+/// A copy of the recorded waits at a moment, for a profile.
 pub(crate) struct LockSnapshot<'m> {
     sums: Sums,
     names: &'m Names,
 }
 
 impl Monitors {
-    /// The tables of HPROF. Methods and threads that the profile does not have are added to it.
+    /// Makes HPROF's tables of waits. Adds their methods and threads to the profile if the profile does not have them.
     pub(crate) fn tables(
         &self,
         instrumentation: &Instrumentation,
@@ -41,7 +41,7 @@ impl Monitors {
         };
         if sums.lost() > 0 {
             diagnostics::line(&format!(
-                "monitor=y: {} waits at further places are not in MONITOR TIME and PARK TIME; give a smaller depth= or thread=n",
+                "monitor=y: {} waits are missing in MONITOR TIME and PARK TIME, because there were too many places; give a smaller depth= or thread=n",
                 count(sums.lost())
             ));
         }
@@ -79,7 +79,7 @@ impl Monitors {
         }
     }
 
-    /// The waits for a profile; `None` if HPROF's tables are asked for.
+    /// Returns the recorded waits as a part of a profile, or `None` if the options ask for HPROF's tables.
     pub(crate) fn snapshot(&self) -> Option<LockSnapshot<'_>> {
         (self.purpose == Purpose::Profile).then(|| LockSnapshot {
             sums: lock(&self.state).sums.clone(),
@@ -89,7 +89,7 @@ impl Monitors {
 }
 
 impl LockSnapshot<'_> {
-    /// The loaders of the methods.
+    /// Returns the loaders of the methods.
     pub(crate) fn loaders(&self) -> BTreeSet<Loader> {
         self.names.loaders()
     }

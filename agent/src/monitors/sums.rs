@@ -1,4 +1,4 @@
-//! The number and the time of waits, by place and by the thread that waited.
+//! Sums up the number and the time of waits, by place and by the thread that waited.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -12,27 +12,27 @@ use crate::frames::numbers::Numbers;
 use crate::jvm::jvmti_stacks::StackFrame;
 use crate::threads::groups::Groups;
 
-/// Number of sums that are kept. Waits with further ones are only counted.
+/// Maximum number of sums that are kept, and also of places. Waits that would need a further sum are only counted.
 const MOST_SUMS: usize = 100_000;
 
-/// Number of frames of all places that are kept, 16 bytes each.
+/// Maximum number of frames of all places together. Each frame takes 16 bytes.
 const MOST_FRAMES: usize = 4_000_000;
 
-/// A place in the program where threads wait, with the class of what they wait for.
+/// A place in the program where threads wait, and the class of the object for which they wait.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Place {
     pub(super) kind: WaitKind,
     pub(super) class: Arc<str>,
     /// The stack of the thread, innermost first.
     pub(super) frames: Arc<[StackFrame]>,
-    /// The thread that has what they wait for, if it was asked for and found.
+    /// The thread that holds the monitor or lock, if it was requested and found.
     pub(super) holder: Option<Holder>,
 }
 
-/// A thread that has a monitor or lock.
+/// A thread that holds a monitor or lock.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Holder {
-    /// The name of the thread without numbers.
+    /// The name of the thread, in which `#` stands for numbers.
     pub(super) thread: Arc<str>,
     /// The stack of the thread, innermost first.
     pub(super) frames: Arc<[StackFrame]>,
@@ -51,7 +51,7 @@ pub(super) enum Waiters {
     Group(u32),
 }
 
-/// The sum of waits.
+/// The sum of several waits.
 #[derive(Clone, Copy)]
 pub(super) struct Sum {
     /// The first thread that waited.
@@ -66,20 +66,21 @@ pub(super) struct Sums {
     places: Numbers<Place>,
     /// Number of frames of all places.
     frames: usize,
-    /// The sums of each place, by its number.
+    /// For each group of waiters, the sums by the number of the place.
     waiters: HashMap<Waiters, HashMap<u32, Sum>>,
     /// Number of sums.
     len: usize,
     numbers: Groups,
     /// The names of groups of ended threads.
     groups: Vec<Arc<str>>,
-    /// Number of waits that no sum has.
+    /// Number of waits that are in no sum.
     lost: u64,
 }
 
 impl Sums {
-    /// The number of a place; `None` if there is no room for it. A new place is kept without its holder if half of the
-    /// room is used: nearly each holder makes a place of its own, and the waits must be counted nevertheless.
+    /// Returns the number of a place; `None` if there is no room for the place. When half of the room is used, a new
+    /// place is kept without its holder. Nearly every holder makes a different place, and the other half is needed to
+    /// count all further waits.
     pub(super) fn place(&mut self, mut place: Place) -> Option<u32> {
         let known = self.places.all().len();
         let is_half_full = known >= MOST_SUMS / 2 || self.frames >= MOST_FRAMES / 2;
@@ -111,8 +112,8 @@ impl Sums {
         self.add_sum(waiters, place, sum);
     }
 
-    /// The place to which a wait is added: the same place without its holder if the sum would be new, and half of the
-    /// room for sums is used.
+    /// Returns the number of the place to which a wait is added. This is the same place without its holder if a new sum
+    /// would be needed, and half of the room for sums is used.
     fn place_of_sum(&mut self, waiters: &Waiters, number: u32) -> Option<u32> {
         let place = &self.places.all()[number as usize];
         let sums = self.waiters.get(waiters);
@@ -143,7 +144,7 @@ impl Sums {
         }
     }
 
-    /// Moves the sums of a thread that has ended to the group of threads with such a name.
+    /// Moves the sums of an ended thread to the group of ended threads with the same name, apart from numbers.
     pub(super) fn thread_ends(&mut self, id: u64, name: &str) {
         let Some(sums) = self.waiters.remove(&Waiters::Thread(id)) else {
             return;
@@ -159,7 +160,7 @@ impl Sums {
         }
     }
 
-    /// All sums with their places.
+    /// Returns all sums with their waiters and places.
     pub(super) fn all(&self) -> impl Iterator<Item = (&Waiters, &Place, &Sum)> {
         let places = self.places.all();
         self.waiters.iter().flat_map(move |(waiters, sums)| {
@@ -168,7 +169,7 @@ impl Sums {
         })
     }
 
-    /// The name of a group of ended threads.
+    /// Returns the name of a group of ended threads.
     pub(super) fn group(&self, number: u32) -> Arc<str> {
         self.groups
             .get(number as usize)
@@ -176,7 +177,7 @@ impl Sums {
             .unwrap_or_default()
     }
 
-    /// Number of waits that no sum has.
+    /// Returns the number of waits that are in no sum.
     pub(super) fn lost(&self) -> u64 {
         self.lost
     }
@@ -215,7 +216,8 @@ mod tests {
         assert_eq!(twice.map(|(_, _, sum)| sum.count), Some(2));
     }
 
-    /// A place where all threads wait for the same class, with a holder whose stack has `frames` frames.
+    /// Adds a place of the same class as all other calls, with a holder whose stack has `frames` frames. Returns its
+    /// number.
     fn held(sums: &mut Sums, holder: usize, frames: usize) -> Option<u32> {
         let frame = StackFrame::of(&FrameInfo {
             method: null_mut(),

@@ -1,4 +1,4 @@
-//! The thread that connects to the address of `net=`, and carries out the commands that come from there.
+//! The thread that connects to the address of `net=`, and carries out the commands that the reader sends.
 
 use std::net::TcpStream;
 use std::sync::atomic::Ordering;
@@ -15,7 +15,7 @@ use crate::jvm::jni_calls::Argument;
 use crate::snapshot::assembly::{Moment, Sources};
 use crate::snapshot::stream::{self, Answer, StreamError};
 
-/// Starts the thread.
+/// Starts the thread that connects and carries out commands.
 pub(crate) fn start(agent: &'static Agent, connection: &'static Connection, jni: Jni<'_>) {
     let run = move |jni: Jni<'_>| {
         let opened = begin(agent).and_then(|begin| connection.open(&begin));
@@ -37,7 +37,7 @@ pub(crate) fn start(agent: &'static Agent, connection: &'static Connection, jni:
     }
 }
 
-/// The beginning of the stream.
+/// Makes the beginning of the stream: the header, and the records that every stream begins with.
 fn begin(agent: &Agent) -> std::io::Result<Vec<u8>> {
     let options = agent.options();
     let hprof = options.settings.hprof.as_ref();
@@ -51,13 +51,13 @@ fn begin(agent: &Agent) -> std::io::Result<Vec<u8>> {
     Ok(begin)
 }
 
-/// Carries out commands until the reader sends no more.
+/// Carries out commands until the reader closes its side of the connection.
 fn serve(agent: &'static Agent, connection: &'static Connection, jni: Jni<'_>, input: &TcpStream) {
     loop {
         match Command::read(input) {
             Ok(Some(Received::Command(Command::End)) | None) | Err(_) => return,
             Ok(Some(Received::Command(command))) => {
-                // The references of a call end with its frame.
+                // The frame frees the local references that a command makes.
                 let _ = jni.framed(|jni| execute(agent, connection, jni, command));
             }
             Ok(Some(Received::Unknown { tag })) => {
@@ -114,7 +114,7 @@ fn execute(agent: &'static Agent, connection: &'static Connection, jni: Jni<'_>,
     }
 }
 
-/// Asks the JVM for a garbage collection.
+/// Makes the JVM collect garbage.
 fn collect(agent: &Agent) {
     if let Err(error) = agent.jvmti.collect_garbage() {
         diagnostics::once(&format!(
@@ -139,9 +139,9 @@ pub(crate) fn send(sources: &Sources<'_>, jni: Jni<'_>, answer: Answer) {
         return;
     }
     match stream::send(sources, jni, Moment::Running, answer) {
-        // The answer at the end will have everything.
+        // This error is not reported, because the answer at the end will have all data.
         Err(StreamError::Assembly(_)) if sources.gate.is_ending() => {}
-        // The end of the connection was reported.
+        // The end of the connection was reported already.
         Err(StreamError::NotSent(NotSent::Closed)) => {}
         Err(error) => {
             diagnostics::line(&format!("net=: an answer was not sent completely: {error}"))
@@ -164,7 +164,7 @@ fn sampling(agent: &'static Agent, jni: Jni<'_>, is_on: bool) {
     }
 }
 
-/// Ends the program as its own call of `System.exit(0)` would.
+/// Ends the program by a call of `System.exit(0)`.
 fn exit(jni: Jni<'_>) {
     diagnostics::line("net=: the command EXIT ends the program");
     let called = jni.find_class(c"java/lang/System").and_then(|system| {

@@ -1,6 +1,6 @@
-//! The connection to the address of `net=`. The agent connects and never listens. Only the agent's own threads and the
-//! end of the JVM wait for the reader, and only as long as the reader takes
-//! data fast enough.
+//! The connection to the address of `net=`, where HPROF's reader listens. The agent connects and never listens. Only
+//! the agent's own threads and the end of the JVM wait for the reader, and only as long as the reader takes data fast
+//! enough.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream, ToSocketAddrs};
@@ -14,22 +14,22 @@ use thiserror::Error;
 
 use crate::locks::{lock, wait};
 
-/// The time for connecting, and for an answer of one byte.
+/// The longest time for connecting, and for sending an answer, if the answer is small.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Beyond [`PATIENCE`], the reader must take this number of bytes in a second.
+/// A larger answer may take one second more than [`PATIENCE`] for each of this number of bytes.
 const LEAST_RATE: u64 = 1 << 20;
 
-/// Longest wait in a call of the system.
+/// Longest wait in a single system call.
 const TICK: Duration = Duration::from_millis(200);
 
-/// Bytes that are read from an answer at once.
+/// Number of bytes that are copied at once.
 const CHUNK: usize = 64 << 10;
 
 /// The reason why an answer was not sent.
 #[derive(Debug, Error)]
 pub(crate) enum NotSent {
-    /// There is no connection: it failed or was closed, which was reported.
+    /// There is no connection any more. That it failed or was closed was already reported.
     #[error("there is no connection")]
     Closed,
     /// There is no connection yet.
@@ -42,7 +42,7 @@ pub(crate) enum NotSent {
         taken: u64,
         error: io::Error,
     },
-    /// The reader takes too little.
+    /// The reader takes data too slowly.
     #[error(
         "{address} received only {} in {} seconds; the connection was closed, so that the program need not wait",
         bytes(*taken),
@@ -69,15 +69,15 @@ enum State {
 /// The connection.
 pub(crate) struct Connection {
     pub(crate) address: String,
-    /// Usually [`PATIENCE`].
+    /// [`PATIENCE`], except in tests.
     patience: Duration,
     state: Mutex<State>,
     changed: Condvar,
-    /// The serial numbers that are still free in the stream.
+    /// The serial numbers that are not used yet in the stream.
     pub(crate) numbers: Mutex<Numbers>,
-    /// False after the command to note no allocations.
+    /// False after a command to record no allocations.
     pub(super) notes_allocations: AtomicBool,
-    /// False after the command to take no samples.
+    /// False after a command to take no samples.
     pub(super) samples: AtomicBool,
 }
 
@@ -94,17 +94,18 @@ impl Connection {
         }
     }
 
-    /// Returns whether allocations are noted.
+    /// Returns whether allocations are recorded.
     pub(crate) fn notes_allocations(&self) -> bool {
         self.notes_allocations.load(Ordering::Relaxed)
     }
 
-    /// Connects and sends the beginning of the stream. Returns the side from which commands are read.
+    /// Connects and sends the beginning of the stream. Returns a second handle of the connection, from which commands
+    /// are read.
     pub(super) fn open(&self, begin: &[u8]) -> io::Result<TcpStream> {
         let opened = self.connect(begin);
         let mut state = lock(&self.state);
         if matches!(*state, State::Closed) {
-            // The program has ended meanwhile, which closes the stream without another word.
+            // The program has ended meanwhile. The stream is closed without further data.
             return Err(io::ErrorKind::ConnectionAborted.into());
         }
         let (new, commands) = match opened {
@@ -132,7 +133,7 @@ impl Connection {
         Err(failed)
     }
 
-    /// Sends an answer. If that fails, the connection is closed, because a part of the answer may be sent.
+    /// Sends an answer. After an error, the connection is closed, because a part of the answer may have been sent.
     pub(crate) fn send(&self, answer: impl Read) -> Result<(), NotSent> {
         let began = Instant::now();
         let mut state = lock(&self.state);
@@ -195,7 +196,8 @@ impl Connection {
         }
     }
 
-    /// Ends the stream. Commands are still read, because unread ones would make the system drop what was sent last.
+    /// Ends the stream. Commands are still read, because with unread commands the operating system would drop the data
+    /// that was sent last.
     pub(crate) fn end(&self) {
         let mut state = lock(&self.state);
         if let State::Open(stream) = &*state {
@@ -205,7 +207,7 @@ impl Connection {
     }
 }
 
-/// Returns whether the reader has taken nothing yet.
+/// Returns whether an error only means that the reader has taken no data within [`TICK`].
 fn is_wait(error: &io::Error) -> bool {
     matches!(
         error.kind(),

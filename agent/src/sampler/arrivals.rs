@@ -1,4 +1,5 @@
-//! Records the starts and ends of threads. Events of the JVM write the records; the sampler's thread reads them.
+//! Records the starts and ends of threads. The handlers of the JVM's events write the records, and the sampler's thread
+//! reads them.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -18,11 +19,12 @@ use crate::jvm::sampling::{AsyncEngine, SampledThread};
 use crate::locks::lock;
 use crate::threads::fields::ThreadFields;
 
-/// The number of a thread among all that have started. A number is never given to another thread.
+/// The serial number of a thread, by the order in which threads were noted. A number is never given to another thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Serial(u64);
 
-/// The next serial number. Threads keep their numbers, so an agent that comes later must not give them again.
+/// The next serial number. Threads keep their numbers when an agent leaves, so a later agent must not give the same
+/// numbers again.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
@@ -33,7 +35,7 @@ thread_local! {
 /// A thread that is sampled from now on.
 pub(super) struct Arrival {
     pub(super) serial: Serial,
-    /// A reference to the thread, which the sampler deletes at the end.
+    /// A reference to the thread. The sampler deletes it at the end.
     pub(super) thread: Global,
     pub(super) id: Option<u64>,
     pub(super) name: String,
@@ -50,7 +52,7 @@ pub(super) struct Arrival {
 
 #[cfg(test)]
 impl Arrival {
-    /// A thread with a number as its serial number and its Java id.
+    /// Makes a thread that has `number` as its serial number and its Java id.
     pub(super) fn of_test(number: u64) -> Arrival {
         Arrival {
             serial: Serial(number),
@@ -76,7 +78,7 @@ pub(super) struct Departure {
     pub(super) cpu_ns: Option<u64>,
 }
 
-/// Start or end of a thread.
+/// The start or end of a thread.
 pub(super) enum ThreadEvent {
     Started(Arrival),
     Ended(Departure),
@@ -86,19 +88,19 @@ pub(super) enum ThreadEvent {
 #[derive(Default)]
 pub(super) struct Arrivals {
     events: Mutex<Vec<ThreadEvent>>,
-    /// The live threads that were noted, by their Java ids. A thread that starts while `VMInit` lists all threads is in
-    /// the list and has an event too.
+    /// The live threads that were noted, by their Java ids. They are needed because a thread that starts while `VMInit`
+    /// lists all threads is noted twice: from the list, and by its event.
     known: Mutex<HashMap<u64, Serial>>,
-    /// True if nobody reads the events.
+    /// True if no thread reads the events any more.
     is_closed: AtomicBool,
 }
 
 /// The way in which a thread is noted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// It is the calling thread.
+    /// The thread is the calling thread.
     Calling,
-    /// It is another thread at `VMInit`.
+    /// The thread is another thread, from the list at `VMInit`.
     Listed,
 }
 
@@ -138,7 +140,8 @@ impl Arrivals {
             OWN.set(Some(serial));
         }
         let tid = is_calling.then(own_tid).flatten();
-        // A native thread that attaches has waited for a processor before.
+        // The time is read here because it may not begin at 0: a native thread that attaches has waited for a processor
+        // before.
         let delay_ns = tid.and_then(run_delay_ns);
         lock(&self.events).push(ThreadEvent::Started(Arrival {
             serial,
@@ -177,7 +180,7 @@ impl Arrivals {
         }
     }
 
-    /// Notes the serial number of a thread, unless its Java id is known.
+    /// Notes the serial number of a thread, unless its Java id is known already. Returns whether the thread is new.
     fn is_new(&self, id: u64, serial: Serial) -> bool {
         match lock(&self.known).entry(id) {
             Entry::Occupied(_) => false,
@@ -188,14 +191,15 @@ impl Arrivals {
         }
     }
 
-    /// The serial number of the calling thread, which is about to end. A thread that started before `VMInit` has not
-    /// noted its own number; it is found by its Java id.
+    /// Returns the serial number of the calling thread, which is about to end. A thread that started before `VMInit`
+    /// has not noted its number itself, so its number is found by its Java id.
     fn serial_of_ended(&self, own: Option<Serial>, id: Option<u64>) -> Option<Serial> {
         let listed = id.and_then(|id| lock(&self.known).remove(&id));
         listed.or(own)
     }
 
-    /// Records nothing from now on, because nobody will read it. Returns the references to delete.
+    /// Records nothing from now on, because no thread reads the events any more. Returns the references that the caller
+    /// must delete.
     pub(super) fn close(&self) -> Vec<Global> {
         self.is_closed.store(true, Ordering::Release);
         lock(&self.known).clear();
@@ -206,13 +210,13 @@ impl Arrivals {
         started.collect()
     }
 
-    /// The events since the last call, in their order.
+    /// Takes the events since the last call, in their order.
     pub(super) fn take(&self) -> Vec<ThreadEvent> {
         std::mem::take(&mut lock(&self.events))
     }
 }
 
-/// The processor time of the calling thread.
+/// Returns the processor time of the calling thread, in nanoseconds.
 fn own_cpu_ns() -> Option<u64> {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     let seconds = u64::try_from(time.tv_sec).ok()?;
@@ -220,7 +224,7 @@ fn own_cpu_ns() -> Option<u64> {
     seconds.checked_mul(1_000_000_000)?.checked_add(nanos)
 }
 
-/// The calling thread's id in the operating system.
+/// Returns the calling thread's id in the operating system.
 pub(super) fn own_tid() -> Option<u32> {
     let link = fs::read_link("/proc/thread-self").ok()?;
     link.file_name()?.to_str()?.parse().ok()

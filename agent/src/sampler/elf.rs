@@ -1,4 +1,4 @@
-//! The functions of an ELF file, from its symbol tables.
+//! Reads the functions of an ELF file from its symbol tables.
 //!
 //! Only 64-bit little-endian files are read, because native code is sampled on x86-64 only. A file may be damaged, so
 //! every number in it is checked.
@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Limit of a table in bytes. A larger symbol or name table is left out.
+/// Maximum size of a symbol or name table in bytes. A larger table is left out.
 const MOST: u64 = 64 << 20;
 
 const SHT_SYMTAB: u32 = 2;
@@ -47,7 +47,7 @@ pub(super) struct Functions {
 }
 
 impl Functions {
-    /// Reads a file. A file that is no ELF file has no functions.
+    /// Reads the functions of a file. A file that is no ELF file has none.
     pub(super) fn read(path: &Path) -> Self {
         let read = |file: &File| -> io::Result<Self> {
             let read = |offset: u64, len: u64| {
@@ -68,10 +68,10 @@ impl Functions {
         functions.unwrap_or_default()
     }
 
-    /// Reads the tables. `read` reads bytes of the file.
+    /// Reads the tables. `read` reads bytes of the file from two arguments: offset and length.
     fn parse(read: &dyn Fn(u64, u64) -> io::Result<Vec<u8>>) -> Option<Self> {
         let header = read(0, 64).ok()?;
-        // The magic number, 64 bits, little-endian.
+        // The first bytes must be the magic number, 64 bits, and little-endian.
         if header.get(..6)? != [0x7f, b'E', b'L', b'F', 2, 1] {
             return None;
         }
@@ -148,7 +148,7 @@ impl Functions {
         }
     }
 
-    /// The function at an offset in the file; `None` if the tables have none there.
+    /// Returns the name of the function at an offset in the file; `None` if the tables have no function there.
     pub(super) fn at(&self, offset: u64) -> Option<Cow<'_, str>> {
         let is_in =
             |segment: &&Segment| offset >= segment.offset && offset - segment.offset < segment.size;

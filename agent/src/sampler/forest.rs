@@ -1,4 +1,4 @@
-//! The trees of sampled stacks: one tree of nodes that all threads share, and the times of each thread at its nodes.
+//! Sums up sampled stacks: in one tree of nodes that all threads share, with the times of each thread at the nodes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,9 +16,9 @@ pub(super) struct Forest {
     owners: Vec<Owner>,
     free: Vec<OwnerNumber>,
     groups: Groups,
-    /// Number of costs of all owners together.
+    /// Number of costs of all owners together. A cost is the times of one owner at one node.
     costs: usize,
-    /// Limit of the costs.
+    /// Maximum number of costs.
     most: usize,
     /// Number of measured times for which there was no room. They were added at
     /// [`TREE_FULL`](super::stack_tree::TREE_FULL).
@@ -27,7 +27,7 @@ pub(super) struct Forest {
 }
 
 impl Forest {
-    /// Makes trees with at most `most` nodes and at most `most` costs.
+    /// Makes an empty forest for at most `most` nodes and at most `most` costs.
     pub(super) fn new(most: usize) -> Self {
         let virtual_threads = Owner::new(VIRTUAL_THREADS.into(), None, ThreadKind::Virtual);
         Forest {
@@ -46,13 +46,13 @@ impl Forest {
         self.tree.nodes()
     }
 
-    /// The owners that have times.
+    /// Returns the owners that have times.
     pub(super) fn owners(&self) -> impl Iterator<Item = &Owner> {
         let has_times = |owner: &&Owner| !owner.costs.is_empty() || owner.unsampled_ns > 0;
         self.owners.iter().filter(has_times)
     }
 
-    /// Number of stacks and times for which there was no room. They were added at
+    /// Returns the number of stacks and times for which there was no room. They were added at
     /// [`TREE_FULL`](super::stack_tree::TREE_FULL), in part or as a whole.
     pub(super) fn overflowed(&self) -> u64 {
         self.tree.overflowed() + self.overflowed
@@ -84,9 +84,9 @@ impl Forest {
         }
     }
 
-    /// Adds the times of a thread that has ended to the group of threads with such a name. `thread` is the number of
-    /// the thread as an owner; `None` if it has no times. The number is free for another owner afterwards.
-    /// `unsampled_ns` is the thread's processor time minus the times of its samples.
+    /// Adds the times of an ended thread to the group of ended threads with the same name, apart from numbers. `thread`
+    /// is the owner number of the thread; `None` if the thread has no times. This number may be given to another owner
+    /// afterwards. `unsampled_ns` is the thread's processor time minus the times of its samples.
     pub(super) fn end(&mut self, thread: Option<OwnerNumber>, name: &str, unsampled_ns: i64) {
         let costs = match thread {
             Some(thread) => std::mem::take(&mut self.owners[thread.0 as usize].costs),
@@ -106,7 +106,7 @@ impl Forest {
         self.free.extend(thread);
     }
 
-    /// Finds or makes the group for ended threads with a name like `thread_name`.
+    /// Finds or makes the group of ended threads whose names equal `thread_name`, apart from numbers.
     pub(super) fn group(&mut self, thread_name: &str) -> OwnerNumber {
         let mut groups = std::mem::take(&mut self.groups);
         let group = groups.number(thread_name, |name| {
@@ -117,7 +117,7 @@ impl Forest {
         OwnerNumber(group)
     }
 
-    /// Adds running time to the nodes of a stack, whose innermost frame is first.
+    /// Adds running time to the nodes of a stack, innermost frame first.
     pub(super) fn run(&mut self, owner: OwnerNumber, stack: &[NameNumber], ns: u64, samples: u64) {
         let mut path = std::mem::take(&mut self.path);
         self.tree.find(stack, &mut path);
@@ -154,8 +154,9 @@ impl Forest {
         self.path = path;
     }
 
-    /// Forgets the stacks of all samples, and keeps the times of waiting. Threads that have ended cannot be sampled
-    /// again. So their time is kept too, at the name `unwalked`. Returns the samples and the nanoseconds that are kept.
+    /// Forgets the stacks of all samples. Keeps the times of waiting, and, at the name `unwalked`, the running times of
+    /// ended threads, because ended threads cannot be sampled again. Returns the number of samples and the nanoseconds
+    /// that are kept.
     pub(super) fn forget_running(&mut self, unwalked: NameNumber) -> (u64, u64) {
         let mut stays = Vec::new();
         for (number, owner) in (0..).zip(&self.owners) {
@@ -182,7 +183,7 @@ impl Forest {
         (sum(|it| it.1), sum(|it| it.2))
     }
 
-    /// Finds or makes the node of the innermost frame of a stack; `None` without frames.
+    /// Finds or makes the node of the innermost frame of a stack; `None` if the stack has no frames.
     pub(super) fn node(&mut self, stack: &[NameNumber]) -> Option<u32> {
         let mut path = std::mem::take(&mut self.path);
         self.tree.find(stack, &mut path);
@@ -228,7 +229,7 @@ mod tests {
             .collect()
     }
 
-    /// The path of a node, outermost first.
+    /// Returns the path of a node, outermost first.
     fn path(forest: &Forest, node: u32) -> Vec<u32> {
         let mut path = Vec::new();
         let mut at = Some(node);
@@ -268,7 +269,8 @@ mod tests {
         assert_eq!(forest.costs, 5);
     }
 
-    /// `1 → 2 → 1 → 3` is at the node `1 → 3`; the time of 2 includes that of the inner call.
+    /// The innermost frame of `1 → 2 → 1 → 3` is at the node `1 → 3`. The time of method 2 includes the time of its
+    /// inner calls.
     #[test]
     fn recursion_goes_back_to_its_node() {
         let mut forest = Forest::new(100);
@@ -326,7 +328,7 @@ mod tests {
         assert_eq!(unsampled, [0], "a small remainder may be chance");
     }
 
-    /// A sampler whose stacks turn out to be wrong may have sampled threads that have ended since.
+    /// When the stacks of a sampler turn out to be wrong, some sampled threads may have ended already.
     #[test]
     fn forgotten_times_of_ended_threads_have_no_stack() {
         let mut forest = Forest::new(100);

@@ -1,4 +1,5 @@
-//! `--jit`: the methods that the JIT compiler has compiled, and those that it has inlined into them.
+//! `--jit`: keeps the methods that the JIT compiler has compiled, and the methods that it has inlined into each of
+//! them.
 
 use std::collections::HashMap;
 
@@ -7,14 +8,15 @@ use loadhook_profile::{InlinedMethod, JitCode, JitMethod};
 use super::stack_tree::NameNumber;
 use crate::jvm::sampling::{Inlined, JitEvent};
 
-/// Limit of the number of inlined methods, counted in each method that they are inlined into.
+/// Maximum number of inlined methods that are kept. A method counts once for each compiled method into which it is
+/// inlined.
 const MOST_INLINED: usize = 1 << 20;
 
 /// The compiled methods so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct JitTable {
     methods: HashMap<NameNumber, Code>,
-    /// Number of inlined methods in all compiled ones.
+    /// Number of inlined methods in all compiled methods together.
     inlined: usize,
     /// Number of compilations whose inlined methods are not kept, because there was no room.
     without_inlined: u64,
@@ -25,9 +27,9 @@ pub(super) struct JitTable {
 struct Code {
     compilations: u64,
     discarded: u64,
-    /// Bytes of all compilations.
+    /// Size of the code of all compilations together, in bytes.
     bytes: u64,
-    /// Bytes of the newest compilation.
+    /// Size of the code of the newest compilation, in bytes.
     size: u64,
     /// The inlined methods of the newest compilation.
     inlined: Vec<Inlined<NameNumber>>,
@@ -59,7 +61,7 @@ impl JitTable {
         }
     }
 
-    /// The table for a profile. `method` gives the index of a method in the profile.
+    /// Makes the table for a profile. `method` returns the index of a method in the profile.
     pub(super) fn code(&self, mut method: impl FnMut(NameNumber) -> u32) -> JitCode {
         let mut found = JitCode::default();
         for (name, code) in &self.methods {
@@ -87,7 +89,7 @@ impl JitTable {
         found
     }
 
-    /// The note about inlined methods that are not kept.
+    /// Returns a note if inlined methods were not kept.
     pub(super) fn note(&self) -> Option<String> {
         (self.without_inlined > 0).then(|| {
             format!(

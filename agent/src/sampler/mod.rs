@@ -1,10 +1,9 @@
-//! Samples of running threads and visits to waiting ones: where time goes.
+//! Measures where the time of threads goes, by samples of running threads and visits to waiting threads.
 //!
-//! Running time comes from one of two engines. The
-//! [asynchronous](crate::jvm::sampling) engine interrupts threads by signals. The
-//! other engine looks at threads at their safepoints. Waiting comes from visits
-//! to threads whose processor clock stands still. One thread of the agent does
-//! all this work. The threads of the program only report their own start and end.
+//! Running time is sampled by one of two engines. The [asynchronous](crate::jvm::sampling) engine interrupts threads by
+//! signals. The other engine reads the stacks of threads at their safepoints. Waiting time comes from visits to threads
+//! whose processor clock stands still. Apart from signal handlers, one thread of the agent does all this work. The
+//! threads of the program only report their start and end.
 
 mod arrivals;
 mod elf;

@@ -1,4 +1,4 @@
-//! The names of sampled methods, and of other code: native functions, the JVM, the interpreter.
+//! Keeps the names of sampled methods and of other code: native functions, the JVM, the interpreter.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -11,27 +11,27 @@ use crate::frames::symbol::{CopyLoaders, ResolvedFrame, Symbol};
 use crate::instrument::loaders::Loader;
 use crate::tracker;
 
-/// Limit of the number of names. Methods beyond it are named `(other methods)`.
+/// Maximum number of names. Further methods are named `(other methods)`.
 const MOST: usize = 1 << 19;
 
-/// Identity of a named frame: a Java method, or code that is not Java.
+/// The identity of a name: a Java method, a line of it, or code that is not Java.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Name {
     /// A method of the program or the JDK, without its file and line.
     Java(Symbol),
     /// A line of a method.
     Line { method: NameNumber, line: u32 },
-    /// Other code: a native function, the JVM.
+    /// Other code, such as a native function or the JVM.
     Other { class: Arc<str>, name: Arc<str> },
 }
 
-/// Names by number.
+/// The names, by their numbers.
 #[derive(Clone, Debug)]
 pub(super) struct Names {
     names: Numbers<Name>,
     /// The file, the line and the loaders of each method, by the number of its name.
     details: Vec<Option<Details>>,
-    /// `java.lang.VirtualThread.run`, the outermost frame of a virtual thread.
+    /// `java.lang.VirtualThread.run`, the method of the outermost frame of a virtual thread.
     virtual_run: HashSet<NameNumber>,
     /// `java.lang.VirtualThread.runContinuation`, which a carrier runs while a virtual thread is mounted.
     virtual_mounted: HashSet<NameNumber>,
@@ -39,7 +39,7 @@ pub(super) struct Names {
     continuation: HashSet<NameNumber>,
     /// The methods of the tracker's classes.
     trackers: HashSet<NameNumber>,
-    /// The methods of the tracker that the JIT inlines into a counted method.
+    /// The methods of the tracker that the JIT compiler inlines into a counted method.
     probe: HashSet<NameNumber>,
     pub(super) others: NameNumber,
     pub(super) vm: NameNumber,
@@ -53,16 +53,16 @@ pub(super) struct Names {
 struct Details {
     file: Option<Arc<str>>,
     line: Option<u32>,
-    /// The number of the class's loader. If copies of the class share ids, the loader of the first copy.
+    /// The number of the class's loader. If copies of the class share ids, it is the loader of the first copy.
     loader: u32,
 }
 
-/// The innermost frames of a stack that belong to the tracker.
+/// The frames of the tracker, which are the innermost frames of a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TrackerFrames {
     /// Number of frames.
     pub(super) count: usize,
-    /// True if they are a counting probe in its usual case, which is inlined.
+    /// True if the frames are those of a counting probe in its usual case, in which the JIT compiler inlines it.
     pub(super) is_probe: bool,
 }
 
@@ -83,7 +83,7 @@ impl Names {
             unloaded: TREE_FULL,
             no_processor: TREE_FULL,
         };
-        // The first name has the number of `TREE_FULL`.
+        // The name that is added first gets the number of `TREE_FULL`.
         names.of(Method::overflow());
         names.others = names.of(Method::native("(other methods)", ""));
         names.vm = names.of(Method::virtual_machine());
@@ -117,7 +117,7 @@ impl Names {
         let is_run = in_virtual_thread && &*symbol.name == "run";
         let is_mounted = in_virtual_thread && &*symbol.name == "runContinuation";
         let identity = Symbol {
-            // Copies of a class that is not instrumented share a row, even if their lines differ.
+            // Classes of one name that are not instrumented share a row, even if their lines differ.
             code: if symbol.is_chosen { symbol.code } else { 0 },
             file: None,
             line: None,
@@ -145,7 +145,8 @@ impl Names {
         number
     }
 
-    /// The number of a name for a line of a method. If there is no room for it, it is the method's own.
+    /// Returns the number of the name for a line of a method. If there is no room for the name, returns the number of
+    /// the method's name.
     pub(super) fn at_line(&mut self, method: NameNumber, line: u32) -> NameNumber {
         let number = self.number(Name::Line { method, line }, None);
         if number == self.others {
@@ -165,7 +166,7 @@ impl Names {
         number
     }
 
-    /// The line of a name; `None` if it stands for a whole method.
+    /// Returns the line of a name; `None` if the name stands for a whole method.
     pub(super) fn line(&self, number: NameNumber) -> Option<u32> {
         match self.names.all().get(number.0 as usize) {
             Some(Name::Line { line, .. }) => Some(*line),
@@ -183,9 +184,9 @@ impl Names {
         NameNumber(number)
     }
 
-    /// Finds the frames of the tracker in a stack (innermost frame first), and the frames of the
-    /// JDK that the tracker calls; `None` if there are none. The tracker calls no code of the
-    /// program.
+    /// Finds the frames of the tracker in a stack (innermost frame first), including the frames of the JDK's methods
+    /// that the tracker calls; `None` if the stack has no frames of the tracker. These frames are innermost, because
+    /// the tracker calls no code of the program.
     pub(super) fn of_tracker(&self, stack: &[NameNumber]) -> Option<TrackerFrames> {
         let outermost = stack
             .iter()
@@ -197,7 +198,8 @@ impl Names {
         })
     }
 
-    /// The part of a stack (innermost frame first) that belongs to a virtual thread; `None` if there is no such part.
+    /// Returns the part of a stack (innermost frame first) that belongs to a virtual thread; `None` if there is no such
+    /// part.
     pub(super) fn of_virtual_thread<'s>(
         &self,
         stack: &'s [NameNumber],
@@ -207,8 +209,8 @@ impl Names {
         if let Some(outermost) = place(&self.virtual_run) {
             return stack.get(..=outermost);
         }
-        // A virtual thread that has waited may have its outer frames in the heap. Then the frames of the carrier come
-        // right after its inner frames.
+        // If a virtual thread has waited, its outer frames may be in the heap. Then the frames of the carrier come
+        // right after the virtual thread's inner frames.
         let of_carrier = place(&self.virtual_mounted)?;
         let is_entry = |name: &&NameNumber| self.continuation.contains(name);
         let entries = stack[..of_carrier].iter().rev().take_while(is_entry);
@@ -221,7 +223,7 @@ impl Names {
         stack.iter().any(|name| self.virtual_mounted.contains(name))
     }
 
-    /// The loaders of the methods.
+    /// Returns the loaders of the methods.
     pub(super) fn loaders(&self) -> impl Iterator<Item = Loader> {
         let named = self.names.all().iter().zip(&self.details);
         named.filter_map(|(name, details)| match name {
@@ -233,7 +235,7 @@ impl Names {
         })
     }
 
-    /// The method by which profiles show a name. `loaders` has the names of the class loaders by number.
+    /// Makes the method that profiles show for a name. `loaders` has the names of the class loaders by their numbers.
     pub(super) fn method(&self, number: NameNumber, loaders: &HashMap<u32, String>) -> Method {
         let at = number.0 as usize;
         match (self.names.all().get(at), self.details.get(at)) {

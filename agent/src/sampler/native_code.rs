@@ -14,27 +14,27 @@ use super::stack_tree::NameNumber;
 /// The name of code whose library or function is not known.
 const NO_SYMBOL: &str = "[native]";
 
-/// Limits how often the mappings are read because an address lies in none of them. The pause after a reading is at
-/// least this long, and at least [`READINGS_IN_PAUSE`] times as long as the reading took. A library that is loaded
-/// during the pause has no names until the pause is over.
+/// The shortest pause between two readings of the mappings. The pause is also at least [`READINGS_IN_PAUSE`] times as
+/// long as the last reading took. It limits how often the mappings are read because an address lies in none of them.
+/// The functions of a library that is loaded during the pause have no names until the pause is over.
 const PAUSE: Duration = Duration::from_millis(50);
 const READINGS_IN_PAUSE: u32 = 100;
 
-/// Limit of the addresses whose names are kept. When it is reached, all of them are forgotten.
+/// Maximum number of addresses whose names are kept. When it is reached, all are forgotten.
 const MOST: usize = 1 << 16;
 
-/// Memory that is mapped as code.
+/// A range of memory that is mapped as code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Mapping {
     start: usize,
     end: usize,
     /// The offset in the file that is mapped to `start`.
     offset: u64,
-    /// The file; empty for code that was generated into memory.
+    /// The mapped file; empty for code that was generated into memory.
     path: PathBuf,
 }
 
-/// The place of an address.
+/// The place in which an address lies.
 #[derive(Clone, Debug)]
 enum Place {
     Jvm,
@@ -42,25 +42,26 @@ enum Place {
         library: String,
         function: String,
     },
-    /// Code in no file.
+    /// Generated code, which is in no file.
     Generated,
 }
 
-/// The libraries of the process.
+/// The mappings and libraries of the process, and the names that were found.
 #[derive(Default)]
 pub(super) struct NativeCode {
     mappings: Vec<Mapping>,
-    /// The time before which the mappings are not read again; `None` if they are read at the next unknown address.
+    /// The time before which the mappings are not read again. If it is `None`, they are read at the next unknown
+    /// address.
     read_again: Option<Instant>,
     libraries: HashMap<PathBuf, Functions>,
-    /// Places that have no name yet.
+    /// Places of addresses that were looked up and have no name yet.
     places: HashMap<usize, Place>,
     known: HashMap<usize, NameNumber>,
 }
 
 impl NativeCode {
-    /// Finds the library and the function of the code at an address. It may read files, so it is called before the lock
-    /// of the names is taken.
+    /// Finds the library and the function of the code at an address. Must be called before the lock of the names is
+    /// taken, because this may read files.
     pub(super) fn look_up(&mut self, pc: usize) {
         if self.known.contains_key(&pc) || self.places.contains_key(&pc) {
             return;
@@ -84,7 +85,7 @@ impl NativeCode {
                 names.of(Method::native(&library, &function))
             }
             Some(Place::Generated) => names.of(Method::native(NO_SYMBOL, "")),
-            // The name is not kept, because the address may be in the mappings that are read next.
+            // The name is not kept, because the next reading may find a mapping with this address.
             None => return names.of(Method::native(NO_SYMBOL, "")),
         };
         self.known.insert(pc, name);
@@ -93,7 +94,7 @@ impl NativeCode {
 
     fn find(&mut self, pc: usize) -> Option<Place> {
         if self.mapping(pc).is_none() {
-            // A library may have been loaded since.
+            // A library may have been loaded since the last reading.
             self.read_mappings();
         }
         let mapping = self.mapping(pc)?;
@@ -125,8 +126,8 @@ impl NativeCode {
         self.read_again = Some(end + PAUSE.max((end - begin) * READINGS_IN_PAUSE));
     }
 
-    /// Ends the pause, so that the mappings are read again at the next unknown address. This is for the last samples,
-    /// after which there is no other reading.
+    /// Ends the pause, so that the mappings are read again at the next unknown address. Called before the last samples
+    /// are handled, because no reading follows them.
     pub(super) fn end_pause(&mut self) {
         self.read_again = None;
     }
@@ -137,7 +138,7 @@ impl NativeCode {
     }
 }
 
-/// The functions of a mapped file. Devices and the kernel's own page are not read.
+/// Reads the functions of a mapped file. Devices and the page of the kernel are left out.
 fn read(path: &Path) -> Functions {
     let is_file = path.is_absolute() && fs::metadata(path).is_ok_and(|found| found.is_file());
     if is_file {
@@ -147,7 +148,7 @@ fn read(path: &Path) -> Functions {
     }
 }
 
-/// The executable mappings in the text of `/proc/self/maps`.
+/// Returns the executable mappings from the text of `/proc/self/maps`.
 fn mappings(text: &str) -> Vec<Mapping> {
     let mapping = |line: &str| {
         let mut fields = line.splitn(6, ' ');
@@ -195,7 +196,7 @@ mod tests {
         assert!(code.places.is_empty());
     }
 
-    /// A JIT of another language runs code that no file has, at many addresses.
+    /// The JIT compiler of another language generates code at many addresses, in no mapped file.
     #[test]
     fn mappings_are_not_read_again_for_each_unknown_address() {
         let mut names = Names::new();

@@ -1,4 +1,4 @@
-//! Owners of times: a thread or several, with the times at the nodes of the tree.
+//! Owners of times. An owner is a thread, or several threads together, with times at the nodes of the tree.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ pub(super) struct OwnerNumber(pub(super) u32);
 /// The owner for all virtual threads together.
 pub(super) const VIRTUAL: OwnerNumber = OwnerNumber(0);
 
-/// The reason for which a thread waits.
+/// The reason why a thread waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reason {
     Monitor,
@@ -25,21 +25,21 @@ pub(super) enum Reason {
 /// The times of an owner at a node. All except `waiting` are running times.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cost {
-    /// Number of samples with the node innermost.
+    /// Number of samples in which the node is innermost.
     pub(super) samples: u64,
-    /// Time with the node innermost.
+    /// Time of the samples in which the node is innermost, in nanoseconds.
     pub(super) self_ns: u64,
     /// Sum of the squares of the weights in `self_ns`.
     pub(super) self_squares: f64,
-    /// Time with the node on the stack, counted for each frame at the node.
+    /// Time of the samples in which the node is on the stack, counted once for each frame at the node.
     pub(super) all_ns: u64,
-    /// Time with the node on the stack, counted once.
+    /// Time of the samples in which the node is on the stack, counted once for each sample.
     pub(super) outermost_ns: u64,
-    /// Time of the calls that were made from the node, recursive ones included.
+    /// Time of the calls from the node, including recursive calls.
     pub(super) child_ns: u64,
     /// Sum of the squares of the weights in `outermost_ns`.
     pub(super) squares: f64,
-    /// Waiting with the node innermost.
+    /// Waiting time with the node innermost, by the reason.
     pub(super) waiting: Waiting,
 }
 
@@ -64,8 +64,8 @@ pub(super) struct Owner {
     pub(super) kind: ThreadKind,
     /// The times by node.
     pub(super) costs: HashMap<u32, Cost>,
-    /// Processor time of threads that have ended, minus the times of their samples. A short-lived thread may end
-    /// without a sample.
+    /// Processor time of ended threads, minus the times of their samples. It is needed because a short-lived thread may
+    /// end without a sample.
     pub(super) unsampled_ns: i64,
 }
 
@@ -80,7 +80,8 @@ impl Owner {
         }
     }
 
-    /// Running time that no sample stands for; 0 if it is so little that it may be the samples' error.
+    /// Returns the running time in nanoseconds for which no sample stands; 0 if it is so small that it may be the error
+    /// of samples.
     pub(super) fn unsampled_ns(&self) -> u64 {
         /// Samples may miss one part in `LARGE` by chance.
         const LARGE: u64 = 10;

@@ -19,14 +19,15 @@ use crate::locks::lock;
 /// The settings of the sampler, its engine, the threads that start and end, and the result so far.
 pub(super) struct Parts {
     pub(super) settings: SamplerSettings,
-    /// The asynchronous engine; `None` if it was not asked for or cannot work here.
+    /// The asynchronous engine; `None` if the options do not allow it, or if it cannot work in this JVM.
     pub(super) engine: Option<AsyncEngine>,
     pub(super) arrivals: Arrivals,
     pub(super) shared: Shared,
 }
 
 impl Parts {
-    /// Notes why threads are sampled at safepoints. If asynchronous samples were asked for, a message says so.
+    /// Notes the reason why threads are sampled at safepoints. If the options ask for asynchronous samples, prints a
+    /// message.
     pub(super) fn fall_back(&self, reason: &str) {
         if self.settings.engine == EngineChoice::Async {
             diagnostics::once(&format!(
@@ -36,7 +37,7 @@ impl Parts {
         self.shared.lock().not_async = Some(reason.to_owned());
     }
 
-    /// The reason why the asynchronous engine is not trusted; `None` while its self-check has found no fault.
+    /// Returns the reason why the asynchronous engine is not trusted; `None` while its self-check has found no fault.
     pub(super) fn distrust(&self, engine: AsyncEngine) -> Option<String> {
         match engine.trust() {
             Trust::Checking | Trust::Yes => None,
@@ -49,19 +50,19 @@ impl Parts {
     }
 }
 
-/// The result so far, which the sampler's thread adds to and profiles read. The lock is never held while the JVM is
-/// called.
+/// The result so far. The sampler's thread adds to it, and profiles read it. The lock is never held during a call of
+/// the JVM.
 pub(super) struct Shared(Mutex<SharedState>);
 
 pub(super) struct SharedState {
     pub(super) names: Names,
     pub(super) forest: Forest,
     pub(super) sampling: Sampling,
-    /// The work of the JIT compiler, if it is recorded.
+    /// The compiled methods, if the options ask for them.
     pub(super) jit: Option<JitTable>,
     /// The processor time of threads that run no Java code, by their kind.
     pub(super) vm_threads: Vec<(VmThreadKind, u64)>,
-    /// The reason why there are no asynchronous samples; `None` if there are, or if none were asked for.
+    /// The reason why there are no asynchronous samples; `None` if there are, or if the options do not allow them.
     pub(super) not_async: Option<String>,
     /// Number of threads that could not be sampled, because the system gave no timer for them.
     pub(super) untimed_threads: u64,

@@ -25,7 +25,7 @@ pub(crate) struct TimeSnapshot {
 }
 
 impl TimeSnapshot {
-    /// The loaders of the methods in the snapshot.
+    /// Returns the loaders of the methods in the snapshot.
     pub(crate) fn loaders(&self) -> impl Iterator<Item = Loader> {
         self.names.loaders()
     }
@@ -83,14 +83,15 @@ impl TimeSnapshot {
         profile.header.notes.extend(self.notes.iter().cloned());
     }
 
-    /// The tree of an owner.
+    /// Makes the tree of an owner for a profile.
     fn nodes(
         &self,
         owner: &Owner,
         mut method: impl FnMut(super::stack_tree::NameNumber) -> u32,
     ) -> Vec<Node> {
         let all = self.forest.nodes();
-        // If a thread only waited at a node, the callers of the node have no costs, but the tree needs them.
+        // The callers of nodes are added, because they have no costs if a thread only waited at a node, but the tree
+        // needs them.
         let mut wanted: BTreeSet<u32> = BTreeSet::new();
         for node in owner.costs.keys() {
             let mut at = Some(*node);
@@ -103,7 +104,7 @@ impl TimeSnapshot {
         let mut nodes: Vec<Node> = Vec::with_capacity(wanted.len());
         let mut places: HashMap<u32, u32> = HashMap::with_capacity(wanted.len());
         let mut by_method: HashMap<(Option<u32>, u32, Option<u32>), u32> = HashMap::new();
-        // Callers have lower numbers than their callees.
+        // This order is right, because callers have lower numbers than their callees.
         for number in wanted {
             let Some(node) = all.get(number as usize) else {
                 continue;
@@ -138,7 +139,7 @@ impl TimeSnapshot {
     }
 }
 
-/// The node for a time that was measured, not sampled.
+/// Makes a node for a time that was measured, not sampled.
 fn measured(method: u32, ns: u64) -> Node {
     Node {
         method,
@@ -150,7 +151,7 @@ fn measured(method: u32, ns: u64) -> Node {
 }
 
 impl Sampler {
-    /// A copy of the sampler's result so far.
+    /// Returns a copy of the sampler's result so far.
     pub(crate) fn snapshot(&self) -> TimeSnapshot {
         let signal_note = self.parts.engine.and_then(|engine| engine.signal_note());
         let unloaded_note = self.parts.engine.and_then(|engine| engine.unloaded_note());
@@ -190,7 +191,7 @@ impl Sampler {
         }
         if shared.jit.is_some() && sampling.engine == Engine::Safepoint {
             notes.push(
-                "what the JIT compiler did is known only until threads were sampled at safepoints"
+                "compiled methods are shown only up to the moment from which threads were sampled at safepoints"
                     .to_owned(),
             );
         }

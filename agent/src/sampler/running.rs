@@ -1,4 +1,4 @@
-//! Running time: samples by signals, and samples at safepoints.
+//! Adds running time to the tree, from samples taken by signals or at safepoints.
 
 use std::time::Instant;
 
@@ -19,11 +19,11 @@ use crate::jvm::sampling::{
 };
 use crate::threads::groups::OTHERS;
 
-/// A thread that visits find waiting is sampled at a safepoint only if it has used this much processor time since its
-/// last sample.
+/// In nanoseconds. A thread that a visit finds waiting is sampled at a safepoint only if it has used this much
+/// processor time since its last sample.
 const MOST_UNSAMPLED_NS: u64 = 100_000_000;
 
-/// A sample that a signal has taken.
+/// A sample that a signal handler has taken.
 pub(super) struct Taken {
     thread: ThreadNumber,
     weight_ns: u64,
@@ -34,7 +34,7 @@ pub(super) struct Taken {
 }
 
 impl Taken {
-    /// The addresses of native code in the sample.
+    /// Returns the addresses of native code in the sample.
     pub(super) fn native_code(&self) -> impl Iterator<Item = usize> {
         self.frames.iter().filter_map(|frame| match frame {
             SampleFrame::Native { pc } => Some(*pc),
@@ -49,7 +49,7 @@ pub(super) struct Sink<'a> {
     pub(super) shared: &'a Shared,
     pub(super) methods: &'a mut Methods,
     pub(super) taken: &'a mut Vec<Taken>,
-    /// Methods of unloaded classes. Their names are forgotten after the samples are added to the tree.
+    /// Methods of unloaded classes. Their names are forgotten only after the samples were added to the tree.
     pub(super) gone: Vec<MethodNumber>,
 }
 
@@ -112,7 +112,7 @@ pub(super) fn add(
     let mut stack: Vec<NameNumber> = Vec::new();
     for mut sample in taken {
         if !sample.is_late && table.of_number(sample.thread).is_none() {
-            // A thread's first sample may be read before the thread's start.
+            // The first sample of a thread may be read before the event of the thread's start.
             sample.is_late = true;
             early.push(sample);
             continue;
@@ -126,7 +126,7 @@ pub(super) fn add(
                 SampleFrame::UnloadedJava => names.unloaded,
                 SampleFrame::Native { pc } => native.name(*pc, names),
                 SampleFrame::Stub(StubKind::Interpreter) => names.interpreter,
-                // These stubs work for the method that calls them, like inlined code.
+                // The time of these stubs belongs to the method that calls them, as with inlined code.
                 SampleFrame::Stub(StubKind::Runtime | StubKind::Dispatch) => continue,
             };
             stack.push(name);
@@ -171,18 +171,20 @@ pub(super) fn add(
     early
 }
 
-/// The part of a sample in the tracker that belongs to the program: a plain run would have taken this part, too.
+/// Returns the part, in nanoseconds, of a sample in the tracker that counts as the program's time, because a run
+/// without probes would take it, too.
 ///
-/// The processor executes several instructions at once, those of an inlined probe and those of the method around it.
-/// While all of them wait for memory or for a result of the method, a sample may show the probe. So half of each such
-/// sample is the program's. With other shares the times of small methods were wrong: without any of the sample they
-/// showed 0.6 to 1.0 times the time that they take without an agent, with all of it 1.0 to 2.1 times.
-/// `docs/dev/performance.md` has the measurement.
+/// The processor executes instructions of an inlined probe and of the method around it at the same time. While all of
+/// them wait for memory or for a result of the method, a sample may show the probe. So half of each sample in an
+/// inlined probe counts as the program's. Other parts gave wrong times of small methods: with no part of these samples,
+/// 0.6 to 1.0 times the time without an agent; with the whole samples, 1.0 to 2.1 times. `docs/dev/performance.md` has
+/// the measurement.
 fn programs_part(weight_ns: u64, tracker: TrackerFrames) -> u64 {
     if tracker.is_probe { weight_ns / 2 } else { 0 }
 }
 
-/// Samples a thread at a safepoint: adds its processor time since the last sample to its present stack.
+/// Samples a thread at a safepoint: adds the thread's processor time since its last sample to the thread's present
+/// stack.
 pub(super) fn sample_at_safepoint(
     record: &mut Record,
     shared: &Shared,
@@ -192,13 +194,14 @@ pub(super) fn sample_at_safepoint(
     stack: impl FnOnce() -> Vec<NameNumber>,
 ) {
     let ns = cpu_ns.saturating_sub(record.sampled_cpu_ns);
-    // The stack of a waiting thread does not show where it ran. So the sample waits until the thread is found running.
+    // The stack of a waiting thread does not show where it has run. So the thread is sampled only when it is found
+    // running.
     if ns == 0 || !is_runnable && ns < MOST_UNSAMPLED_NS {
         return;
     }
     record.last_stack = stack();
     if record.last_stack.is_empty() {
-        // A thread without frames is about to start or to end.
+        // A thread without frames is just starting or ending. Its time counts as the JVM's.
         record.last_stack.push(shared.lock().names.vm);
     }
     record.sampled_at = now;
@@ -231,7 +234,7 @@ pub(super) fn run_to(record: &mut Record, shared: &Shared, cpu_ns: u64) {
     let unwalked = [names.unwalked];
     let is_mounted = names.is_mounted(&record.last_stack);
     let stack: &[NameNumber] = if record.last_stack.is_empty() || is_mounted {
-        // JVM TI does not say which virtual thread a carrier runs.
+        // JVM TI does not show which virtual thread a carrier runs.
         sampling.unwalked += 1;
         sampling.unwalked_ns += ns;
         &unwalked
@@ -249,7 +252,8 @@ pub(super) fn run_to(record: &mut Record, shared: &Shared, cpu_ns: u64) {
     forest.run(owner, stack, ns, 1);
 }
 
-/// Drops the samples of the asynchronous engine, whose stacks are not trusted. New samples are taken at safepoints.
+/// Drops the samples of the asynchronous engine, because its stacks are not trusted. New samples are taken at
+/// safepoints.
 pub(super) fn begin_anew(shared: &Shared) {
     let mut shared = shared.lock();
     shared.sampling.engine = Engine::Safepoint;

@@ -1,4 +1,4 @@
-//! The settings and intervals of the sampler.
+//! The settings of the sampler, and its fixed intervals.
 
 use std::time::Duration;
 
@@ -11,23 +11,24 @@ use crate::jvm::sampling::ClockSource;
 pub(crate) struct SamplerSettings {
     /// The requested engine.
     pub(crate) engine: EngineChoice,
-    /// Processor time between two samples of a thread.
+    /// The processor time between two samples of a thread.
     pub(crate) interval: Duration,
     pub(crate) clock_source: ClockSource,
-    /// True if waiting is measured.
+    /// True if waiting time is measured.
     pub(crate) waiting: bool,
-    /// True if the work of the JIT compiler is recorded.
+    /// True if compiled methods are recorded.
     pub(crate) jit: bool,
     /// True if stacks have lines, for HPROF's traces.
     pub(crate) lines: bool,
-    /// Limit of the nodes of the tree, and also of the times that threads have at nodes.
+    /// Maximum number of nodes of the tree, and also of costs: pairs of a thread and a node with times.
     pub(crate) max_nodes: usize,
 }
 
-/// Time between two visits to a thread, unless there are too many threads.
+/// Time between two visits to a thread. It is longer if there are too many threads.
 pub(super) const VISIT_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The shortest time between two samples of a thread at safepoints, each of which stops the thread.
+/// The shortest time between two samples of a thread at safepoints. It is limited because each such sample stops the
+/// thread.
 pub(super) const SAFEPOINT_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Time between two readings of the samples that signals have taken.
@@ -40,7 +41,7 @@ pub(super) const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 pub(super) const VISIT_BUDGET: Duration = Duration::from_micros(100);
 
 impl SamplerSettings {
-    /// The shortest time between two samples of a thread at safepoints.
+    /// Returns the shortest time between two samples of a thread at safepoints.
     pub(super) fn safepoint_interval(&self) -> Duration {
         self.interval.max(SAFEPOINT_INTERVAL)
     }

@@ -1,7 +1,7 @@
-//! The tree of stacks: one node for each path of methods.
+//! The tree of stacks. It has one node for each path of methods from an outermost method.
 //!
-//! Recursion is folded as the tracker folds it: a method that is on the path already goes back to its node. So a
-//! recursive program makes no more nodes than it has paths without repetition.
+//! Recursion is folded in the same way as in the tracker: if a method is on the path already, the path goes back to the
+//! node of this method. So even a recursive program has only as many nodes as there are paths without repeated methods.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,8 @@ use crate::frames::numbers::Numbers;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct NameNumber(pub(super) u32);
 
-/// The name of a node that stands for methods without room in the tree: those below a node, or a whole stack.
+/// The name of nodes that stand for methods for which the tree has no room: further callees of a node, or a whole
+/// stack.
 pub(super) const TREE_FULL: NameNumber = NameNumber(0);
 
 /// A method that was called from its parent.
@@ -22,23 +23,23 @@ pub(super) struct Node {
     pub(super) name: NameNumber,
 }
 
-/// A stack in the tree.
+/// The nodes of a stack in the tree.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Path {
-    /// The frames from the outermost one on: the node of each, and whether it is the first frame of the node.
+    /// The frames, outermost first: the node of each frame, and true for the first frame at this node.
     pub(super) frames: Vec<(u32, bool)>,
-    /// The path in the tree to the last frame of `frames`, with recursion folded: the name and the node of each step.
+    /// The folded path in the tree to the last frame of `frames`: the name and the node of each step.
     open: Vec<(NameNumber, u32)>,
     /// The nodes of all frames.
     met: HashSet<u32>,
 }
 
-/// The nodes of all stacks, of which there is a limited number.
+/// The nodes of all stacks. Their number is limited.
 #[derive(Clone, Debug)]
 pub(super) struct StackTree {
     nodes: Numbers<Node>,
     most: usize,
-    /// Number of stacks that had no room, and ended at [`TREE_FULL`].
+    /// Number of stacks for which there was no room, so that they end at [`TREE_FULL`].
     overflowed: u64,
 }
 
@@ -59,17 +60,17 @@ impl StackTree {
         self.overflowed
     }
 
-    /// Finds or makes the node for stacks without room in the tree.
+    /// Finds or makes the node for whole stacks for which the tree has no room.
     pub(super) fn full_root(&mut self) -> u32 {
         let root = Node {
             parent: None,
             name: TREE_FULL,
         };
-        // This node is made even beyond the limit.
+        // This node is made even if the limit is exceeded.
         self.nodes.number(root, usize::MAX).unwrap_or(0)
     }
 
-    /// Finds the nodes of a stack, whose innermost frame is first, and writes them to `path`.
+    /// Finds or makes the nodes of a stack (innermost frame first), and writes them to `path`.
     pub(super) fn find(&mut self, stack: &[NameNumber], path: &mut Path) {
         path.frames.clear();
         path.open.clear();
@@ -88,7 +89,7 @@ impl StackTree {
             };
             if let Some(number) = self.nodes.number(node, self.most) {
                 path.open.push((*name, number));
-                // A node can come a second time on a stack, because recursion goes back to an outer node.
+                // A stack can have a node several times, because recursion goes back to an outer node.
                 let is_first = path.met.insert(number);
                 path.frames.push((number, is_first));
                 continue;
@@ -98,7 +99,7 @@ impl StackTree {
                 parent,
                 name: TREE_FULL,
             };
-            // This node is made even beyond the limit, because there is at most one below each node.
+            // This node is made even if the limit is exceeded, because there is at most one below each node.
             if let Some(number) = self.nodes.number(full, usize::MAX) {
                 path.frames.push((number, true));
             }

@@ -1,4 +1,4 @@
-//! Asks JVM TI for stacks of threads, and finds the names of their methods.
+//! Reads the stacks of threads by JVM TI, and finds the names of their methods.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::jvm::sampling::MethodNumber;
 /// The maximum number of frames of a stack.
 pub(super) const DEPTH: usize = 1024;
 
-/// The name of a method.
+/// The name of a method, and the method's lines.
 #[derive(Clone)]
 struct Named {
     name: NameNumber,
@@ -26,7 +26,7 @@ struct Named {
 }
 
 impl Named {
-    /// The name of the method's line at an offset in its code.
+    /// Returns the name of the method's line at an offset in its code.
     fn at(&self, location: i64, names: &mut Names) -> NameNumber {
         match line_at(&self.lines, location) {
             Some(line) => names.at_line(self.name, line),
@@ -39,7 +39,7 @@ impl Named {
 pub(super) struct Methods {
     /// True if stacks have lines.
     has_lines: bool,
-    /// The version of these lines. It grows when classes are redefined.
+    /// The version of the methods' line numbers. It grows when classes are redefined.
     version: u32,
     by_key: HashMap<MethodKey, Named>,
     by_number: HashMap<MethodNumber, (MethodKey, Named)>,
@@ -61,7 +61,7 @@ impl Methods {
         }
     }
 
-    /// The stack of a thread, innermost frame first.
+    /// Reads the stack of a thread, innermost frame first.
     pub(super) fn stack(
         &mut self,
         instrumentation: &Instrumentation,
@@ -77,8 +77,8 @@ impl Methods {
         frames.iter().map(name).collect()
     }
 
-    /// The name of a method. It must be asked for right after the stack. If the class is unloaded meanwhile, the
-    /// method's own name can no longer be found.
+    /// Returns the name of a method. Must be called right after the stack was read. If the method's class is unloaded
+    /// in between, the name cannot be found any more.
     fn named(
         &mut self,
         instrumentation: &Instrumentation,
@@ -130,7 +130,7 @@ impl Methods {
         self.by_number.insert(number, (method, named));
     }
 
-    /// Asks for the lines of all methods again if classes were redefined since the last call.
+    /// Reads the lines of all methods again if classes were redefined since the last call.
     pub(super) fn renew_lines(&mut self, instrumentation: &Instrumentation) {
         let version = instrumentation.redefinitions.version();
         if !self.has_lines || version == self.version {
@@ -138,7 +138,7 @@ impl Methods {
         }
         self.version = version;
         for (method, named) in &mut self.by_key {
-            // The class may have been unloaded meanwhile.
+            // This fails if the class was unloaded meanwhile.
             if let Ok(lines) = instrumentation.jvmti.line_numbers(*method) {
                 named.lines = lines.into();
             }
@@ -150,12 +150,13 @@ impl Methods {
         }
     }
 
-    /// Forgets a method of the asynchronous engine.
+    /// Forgets a method that the asynchronous engine has numbered.
     pub(super) fn undefine(&mut self, number: MethodNumber) {
         self.by_number.remove(&number);
     }
 
-    /// The name of a method of the asynchronous engine, or of its line at `bci` if stacks have lines.
+    /// Returns the name of a method that the asynchronous engine has numbered, or of the method's line at `bci` if
+    /// stacks have lines.
     pub(super) fn of_number(
         &self,
         number: MethodNumber,
@@ -169,12 +170,12 @@ impl Methods {
         })
     }
 
-    /// Gives back the references to classes.
+    /// Deletes the references to classes.
     pub(super) fn release(&self, jvmti: Jvmti, jni: Jni<'_>) {
         self.classes.release(jvmti, jni);
     }
 
-    /// Forgets the methods of classes that are unloaded.
+    /// Forgets the methods of unloaded classes.
     pub(super) fn forget_unloaded(&mut self, instrumentation: &Instrumentation, jni: Jni<'_>) {
         instrumentation.forget_unloaded(jni);
         for class in self.classes.take_gone(instrumentation.jvmti, jni) {

@@ -1,4 +1,4 @@
-//! The threads that are sampled.
+//! The table of the threads that are sampled.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Instant;
@@ -22,7 +22,7 @@ pub(super) struct Record {
     pub(super) sampled: Option<SampledThread>,
     /// The owner of the thread's times; `None` before it has times.
     pub(super) owner: Option<OwnerNumber>,
-    /// The last visit.
+    /// The last visit to the thread.
     pub(super) visit: Visit,
     /// The thread's processor time when it was noted.
     pub(super) begun_cpu_ns: u64,
@@ -34,16 +34,16 @@ pub(super) struct Record {
     pub(super) sampled_at: Instant,
     /// The stack of the thread's last sample at a safepoint.
     pub(super) last_stack: Vec<NameNumber>,
-    /// The thread's processor time when a pause has begun; `None` outside of pauses, and if the thread has started in
-    /// one.
+    /// The thread's processor time at the beginning of the present pause. `None` outside of pauses, and for a thread
+    /// that has started during the pause.
     pub(super) paused_cpu_ns: Option<u64>,
     /// Set when the thread has ended.
     pub(super) departure: Option<Departure>,
 }
 
 impl Record {
-    /// The processor time of a thread that has ended, minus the times of its samples. `cpu_ns` is its whole processor
-    /// time; without it, the result is 0.
+    /// Returns the processor time of an ended thread minus the times of its samples, in nanoseconds. `cpu_ns` is the
+    /// whole processor time of the thread; if it is `None`, returns 0.
     pub(super) fn unsampled_ns(&self, cpu_ns: Option<u64>) -> i64 {
         let Some(cpu_ns) = cpu_ns else {
             return 0;
@@ -53,12 +53,12 @@ impl Record {
             .saturating_sub(self.sampled_ns.cast_signed())
     }
 
-    /// The processor time up to which a pause lets the thread's times count.
+    /// Returns the processor time up to which the thread's times count, when a pause is under way.
     pub(super) fn counted_cpu_ns(&self) -> u64 {
         self.paused_cpu_ns.unwrap_or(self.begun_cpu_ns)
     }
 
-    /// Leaves out all time since a pause has begun. `cpu_ns` is the thread's processor time by now.
+    /// Leaves out all time since the pause has begun. `cpu_ns` is the thread's present processor time.
     pub(super) fn resume(&mut self, now: Instant, cpu_ns: u64, delay_ns: Option<u64>) {
         let paused_ns = cpu_ns.saturating_sub(self.counted_cpu_ns());
         self.begun_cpu_ns += paused_ns;
@@ -69,8 +69,8 @@ impl Record {
         self.paused_cpu_ns = None;
     }
 
-    /// The thread's processor time; `None` if the thread has ended. The system is asked for it if it knows the thread's
-    /// id: the JVM asks the system, too, and takes several times as long.
+    /// Returns the thread's processor time; `None` if the thread has ended. If the thread's id is known, the system is
+    /// asked for it: the JVM asks the system, too, and takes several times as long.
     pub(super) fn cpu_ns(&self, jvmti: Jvmti) -> Option<u64> {
         match self.sampled {
             Some(sampled) => thread_clock_ns(sampled.tid),
@@ -78,7 +78,7 @@ impl Record {
         }
     }
 
-    /// Returns the owner of the thread's times, after adding the owner if the thread has none.
+    /// Returns the owner of the thread's times. Adds an owner if the thread has none.
     pub(super) fn owner(&mut self, forest: &mut Forest) -> OwnerNumber {
         *self
             .owner
@@ -86,13 +86,13 @@ impl Record {
     }
 }
 
-/// The sampled threads, including those that have ended and whose last samples were not read yet.
+/// The sampled threads, including ended threads whose last samples were not read yet.
 #[derive(Default)]
 pub(super) struct Table {
     records: Vec<Record>,
     by_serial: HashMap<Serial, usize>,
     by_number: HashMap<ThreadNumber, Serial>,
-    /// Index of the record that was visited last. The next visit goes to the record behind it.
+    /// Index of the record that was visited last. The next visit goes to the following record.
     next: usize,
     /// Index of the record whose name is read next.
     next_name: usize,
@@ -135,7 +135,7 @@ impl Table {
         }
     }
 
-    /// Removes the threads that have ended.
+    /// Removes the ended threads, and returns their records.
     pub(super) fn take_departed(&mut self) -> Vec<Record> {
         let mut departed = Vec::new();
         let mut at = 0;
@@ -191,13 +191,12 @@ impl Table {
         self.records.len()
     }
 
-    /// All threads.
+    /// Returns the records of all threads.
     pub(super) fn all(&mut self) -> &mut [Record] {
         &mut self.records
     }
 
-    /// Returns the system ids of all threads, and of the threads that have ended since the last
-    /// call.
+    /// Returns the system ids of all live threads, and of the threads that have ended since the last call.
     pub(super) fn take_tids(&mut self) -> HashSet<u32> {
         let ended = std::mem::take(&mut self.ended_tids);
         let alive = self.records.iter().filter_map(|record| record.tid);

@@ -1,4 +1,4 @@
-//! The sampler of a JVM: its parts, its start and its end.
+//! The sampler of a JVM: which threads are sampled, and the sampler's start, pauses and end.
 
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
@@ -28,9 +28,10 @@ use crate::threads::own::OwnThreads;
 pub(crate) struct Sampler {
     pub(super) parts: Parts,
     fields: OnceLock<ThreadFields>,
-    /// Lets one thread at a time do the work, and none after the end.
+    /// Lets one thread at a time do the sampler's work, and no thread after the end.
     gate: SnapshotGate,
-    /// The state of the work; `None` while a turn uses it, because no lock is held while the JVM is called.
+    /// The state of the work. It is `None` while a turn uses the state, because the lock must not be held during a call
+    /// of the JVM.
     turns: Mutex<Option<Box<Turns>>>,
 }
 
@@ -94,14 +95,14 @@ impl Sampler {
         sampler
     }
 
-    /// Prepares for a change of classes before sampling begins, in a program that runs already.
+    /// Notes the loaded classes of a running program. Called before classes are changed and sampling begins.
     pub(crate) fn note_loaded_classes(&self, jni: Jni<'_>) {
         if let Some(engine) = self.parts.engine {
             engine.note_loaded(jni);
         }
     }
 
-    /// Begins to sample. `current` is the calling thread at `VMInit`, and null in a program that runs already. The
+    /// Begins to sample. `current` is the calling thread at `VMInit`, or null in a running program. The
     /// sampler's thread calls `chore` at its start and then ten times a second, until it returns true. Returns whether
     /// the sampler's thread was started.
     pub(crate) fn begin(
@@ -181,7 +182,7 @@ impl Sampler {
         true
     }
 
-    /// Does the part of the beginning that need not be done before the program's `main`. It stops when the JVM ends.
+    /// Does the work at the beginning that need not be done before the program's `main`. Stops when the JVM ends.
     fn prepare(&self, instrumentation: &Instrumentation, jni: Jni<'_>) {
         if let Some(_pass) = self.gate.enter() {
             self.turn(instrumentation, jni, Turns::begin);
@@ -206,15 +207,14 @@ impl Sampler {
         shared.sampling.engine = Engine::Safepoint;
     }
 
-    /// Runs `work` on the state of the work, unless another turn is using it.
+    /// Runs `work` with the state, unless another turn is using the state.
     fn turn(
         &self,
         instrumentation: &Instrumentation,
         jni: Jni<'_>,
         work: impl FnOnce(&mut Turns, &Turn<'_>),
     ) {
-        // The state is taken out of the mutex, because no lock is held while the
-        // JVM is called.
+        // The state is taken out of the mutex, because the lock must not be held during a call of the JVM.
         let turns = lock(&self.turns).take();
         if let (Some(mut turns), Some(fields)) = (turns, self.fields.get()) {
             let turn = Turn {
@@ -258,7 +258,7 @@ impl Sampler {
         }
     }
 
-    /// Takes no samples from now on, until [`resume`](Self::resume).
+    /// Takes no samples until [`resume`](Self::resume) is called.
     pub(crate) fn pause(&self, instrumentation: &Instrumentation, jni: Jni<'_>) {
         let Some(_pass) = self.gate.enter() else {
             return;
@@ -269,7 +269,7 @@ impl Sampler {
         self.turn(instrumentation, jni, Turns::pause);
     }
 
-    /// Takes samples again. The time since the pause has begun is not counted.
+    /// Takes samples again. The time of the pause is not counted.
     pub(crate) fn resume(&self, instrumentation: &Instrumentation, jni: Jni<'_>) {
         let Some(_pass) = self.gate.enter() else {
             return;
@@ -280,13 +280,13 @@ impl Sampler {
         }
     }
 
-    /// Nanoseconds of processor time that samples have taken from the threads of the program, without the sampler's
-    /// thread.
+    /// Returns the nanoseconds of processor time that samples have taken in the threads of the program. The time of the
+    /// sampler's thread is not included.
     pub(crate) fn spent_ns(&self) -> u64 {
         self.parts.engine.map_or(0, AsyncEngine::spent_ns)
     }
 
-    /// Nanoseconds of processor time that counting calls has taken, by the samples so far.
+    /// Returns the nanoseconds of processor time that counting calls has taken, estimated from the samples so far.
     pub(crate) fn counting_ns(&self) -> u64 {
         self.parts.shared.lock().sampling.tracker_ns
     }
@@ -298,7 +298,7 @@ impl Sampler {
         }
     }
 
-    /// Gives back the references to threads and classes, when the agent has left.
+    /// Deletes the references to threads and classes. Called when the agent has left.
     pub(crate) fn release(&self, jvmti: Jvmti, jni: Jni<'_>) {
         for thread in self.parts.arrivals.close() {
             jni.delete_global(thread);
@@ -311,7 +311,8 @@ impl Sampler {
         }
     }
 
-    /// Ends sampling, at `VMDeath`, and adds the remaining samples and times. It asks for no stacks.
+    /// Ends sampling, at `VMDeath` or when the agent leaves, and adds the remaining samples and times. Reads no further
+    /// stacks.
     pub(crate) fn finish(&self, instrumentation: &Instrumentation, jni: Jni<'_>) {
         if let Some(engine) = self.parts.engine {
             engine.stop();

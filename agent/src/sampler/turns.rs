@@ -1,4 +1,4 @@
-//! The work of the sampler's thread, in turns of a few microseconds.
+//! Does the work of the sampler's thread, in turns of a few microseconds.
 
 use std::time::Instant;
 
@@ -30,20 +30,20 @@ pub(super) struct Turn<'t> {
     pub(super) fields: &'t ThreadFields,
 }
 
-/// The state of the sampler's thread. No other thread uses it.
+/// The state of the sampler's work. Only one thread at a time uses it.
 pub(super) struct Turns {
-    /// True if signals take the samples.
+    /// True if samples are taken by signals, false if at safepoints.
     is_async: bool,
     table: Table,
     methods: Methods,
     native: NativeCode,
     /// The threads of the JVM; `None` before the sampler's thread has begun.
     vm_threads: Option<VmThreads>,
-    /// The number of the sampler's thread in the system.
+    /// The system id of the sampler's thread.
     own_tid: Option<u32>,
-    /// Samples of threads whose starts were not read yet.
+    /// Samples of threads whose start events were not read yet.
     early: Vec<Taken>,
-    /// Threads that have ended, and whose last samples were not read yet.
+    /// Ended threads whose last samples were not read yet.
     ended: Vec<Departure>,
     drained_at: Instant,
     /// The time of the last update of names and of the JVM's threads; `None` before the first one.
@@ -77,7 +77,7 @@ impl Turns {
         turn.parts.engine.filter(|_| self.is_async)
     }
 
-    /// Does one turn while the program runs.
+    /// Does the work of one turn while the program runs.
     pub(super) fn turn(&mut self, turn: &Turn<'_>) {
         let now = Instant::now();
         let mut ended = self.note_threads(turn);
@@ -117,7 +117,7 @@ impl Turns {
         }
     }
 
-    /// Begins a pause: adds the samples and times so far.
+    /// Begins a pause. Adds the samples and times so far first.
     pub(super) fn pause(&mut self, turn: &Turn<'_>) {
         if self.is_paused {
             return;
@@ -137,7 +137,7 @@ impl Turns {
         if !self.is_paused {
             return;
         }
-        // Threads that have ended meanwhile still belong to the pause.
+        // This comes first, because threads that have ended meanwhile still belong to the pause.
         self.settle(turn);
         self.is_paused = false;
         let jvmti = turn.instrumentation.jvmti;
@@ -161,7 +161,8 @@ impl Turns {
         self.native.end_pause();
         if self.engine(turn).is_some() {
             self.drain(turn);
-            // This second call gives up waiting for the starts of threads, and adds the samples of unknown threads.
+            // This second call also adds the samples of threads whose starts are still unknown, instead of waiting for
+            // them.
             self.add(turn, Vec::new());
         }
         ended.append(&mut self.ended);
@@ -184,7 +185,7 @@ impl Turns {
         }
     }
 
-    /// Gives back the references to threads and classes.
+    /// Deletes the references to threads and classes.
     pub(super) fn release(&mut self, jvmti: Jvmti, jni: Jni<'_>) {
         for record in self.table.all() {
             jni.delete_global(record.thread);
@@ -192,7 +193,7 @@ impl Turns {
         self.methods.release(jvmti, jni);
     }
 
-    /// Notes the threads that have started, and returns those that have ended.
+    /// Notes the threads that have started. Returns the threads that have ended.
     fn note_threads(&mut self, turn: &Turn<'_>) -> Vec<Departure> {
         let mut ended = Vec::new();
         for event in turn.parts.arrivals.take() {
@@ -219,7 +220,7 @@ impl Turns {
         };
         engine.drain(turn.jni, &mut sink);
         let gone = sink.gone;
-        // A sampled thread may have started after the events were read, so they are read once more.
+        // A sampled thread may have started after the events were read. So the events are read once more.
         let ended = self.note_threads(turn);
         self.ended.extend(ended);
         self.add(turn, taken);
@@ -231,7 +232,7 @@ impl Turns {
         shared.sampling.lost = counts.lost;
         shared.untimed_threads = counts.untimed_threads;
         drop(shared);
-        // During a pause no samples are taken in any case.
+        // During a pause, the engine is not judged, because no samples are taken in any case.
         if !self.is_paused
             && let Some(reason) = turn.parts.distrust(engine)
         {
@@ -255,7 +256,7 @@ impl Turns {
         );
     }
 
-    /// Stops the asynchronous engine, and goes on at safepoints.
+    /// Stops the asynchronous engine, and samples threads at safepoints from now on.
     fn fall_back(&mut self, turn: &Turn<'_>, engine: AsyncEngine, reason: &str) {
         engine.give_up(turn.jni);
         turn.parts.fall_back(reason);
@@ -264,14 +265,14 @@ impl Turns {
         running::begin_anew(&turn.parts.shared);
         let jvmti = turn.instrumentation.jvmti;
         for record in self.table.all() {
-            // All running time so far will be added again, by samples at safepoints.
+            // All running time of the thread so far will be added again, by samples at safepoints.
             record.sampled_ns = 0;
             let cpu_ns = u64::try_from(jvmti.thread_cpu_time(record.thread.local()));
             running::run_to(record, &turn.parts.shared, cpu_ns.unwrap_or(0));
         }
     }
 
-    /// Adds the times of threads that have ended to their groups.
+    /// Adds the times of ended threads to their groups.
     fn part(&mut self, turn: &Turn<'_>, ended: Vec<Departure>) {
         if ended.is_empty() {
             return;
@@ -327,7 +328,7 @@ impl Turns {
         let thread = record.thread;
         let jvmti = instrumentation.jvmti;
         let Some(cpu_ns) = record.cpu_ns(jvmti) else {
-            // The thread is about to end.
+            // The time cannot be read because the thread is about to end.
             return;
         };
         let state = record
@@ -347,7 +348,7 @@ impl Turns {
         }
     }
 
-    /// Updates the times of the JVM's own threads, and the names of the program's threads.
+    /// Reads again the processor times of the JVM's own threads, and the names of the program's threads.
     fn look(&mut self, turn: &Turn<'_>) {
         let mut java = self.table.take_tids();
         java.extend(self.own_tid);

@@ -1,4 +1,4 @@
-//! The sampler's last visit to a thread, which the next one continues.
+//! The state that a visit to a thread leaves for the next visit.
 
 use std::time::Instant;
 
@@ -10,9 +10,9 @@ use crate::jvm::sys::Int;
 pub(super) struct Visit {
     pub(super) at: Instant,
     pub(super) cpu_ns: u64,
-    /// Time in which the thread did not run, and which is not booked yet.
+    /// Time in which the thread did not run, and that is not booked yet, in nanoseconds.
     pub(super) pending_ns: u64,
-    /// The thread's whole time in the run queue when it was last read; `None` if it is not known.
+    /// The thread's whole time in the run queue when it was last read, in nanoseconds; `None` if it is not known.
     pub(super) delay_ns: Option<u64>,
     /// The place where the thread was found waiting; `None` if the last visit found it running.
     pub(super) found: Option<Found>,
@@ -23,12 +23,12 @@ pub(super) struct Visit {
 pub(super) struct Found {
     pub(super) state: Int,
     pub(super) reason: Reason,
-    /// Index of a node; `None` for a thread without Java frames, whose waiting is not counted.
+    /// Index of a node in the tree; `None` for a thread without Java frames, whose waiting is not counted.
     pub(super) node: Option<u32>,
 }
 
 impl Visit {
-    /// The state before any visit.
+    /// Makes the state before the first visit.
     pub(super) fn first(at: Instant, cpu_ns: u64, delay_ns: Option<u64>) -> Self {
         Visit {
             at,

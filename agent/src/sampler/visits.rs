@@ -1,9 +1,10 @@
-//! Visits to threads. They measure how long threads wait, where and for what.
+//! Visits threads, to measure how long they wait, where, and for what.
 //!
-//! A visit reads the thread's processor clock. The part of the time since the last visit in which the clock stood still
-//! is waiting. If the visit finds the thread waiting, the time is booked at the thread's stack. The stack is asked for
-//! once, and again only when the clock or the thread's state has changed. If the visit finds the thread running, the
-//! time stays pending until a visit finds the thread waiting, so that short waits count in proportion.
+//! A visit reads the thread's processor clock. The elapsed time since the last visit, minus the time by which the clock
+//! has moved, is waiting time. If the visit finds the thread waiting, the waiting time is booked at the thread's stack.
+//! The stack is read once, and again only after the clock or the thread's state has changed. If the visit finds the
+//! thread running, the waiting time stays pending until a visit finds the thread waiting. So short waits count in
+//! proportion.
 
 use std::time::Instant;
 
@@ -15,8 +16,8 @@ use super::visit::Found;
 use super::vm_threads::run_delay_ns;
 use crate::jvm::sys::{Int, thread_state};
 
-/// The reason for which a thread in this state waits; `None` if it runs. `has_run` tells whether the thread's processor
-/// clock has moved since the last visit.
+/// Returns the reason why a thread in this state waits; `None` if the thread runs. `has_run` is true if the thread's
+/// processor clock has moved since the last visit.
 fn reason(state: Int, has_run: bool) -> Option<Reason> {
     use thread_state::{BLOCKED_ON_MONITOR_ENTER, IN_NATIVE, PARKED, RUNNABLE, SLEEPING, WAITING};
     let is = |bit: Int| state & bit != 0;
@@ -34,7 +35,7 @@ fn reason(state: Int, has_run: bool) -> Option<Reason> {
     }
 }
 
-/// Books the waiting of a thread up to now. `stack` asks the JVM for the thread's stack.
+/// Books the waiting time of a thread up to now. `stack` reads the thread's stack.
 pub(super) fn visit(
     record: &mut Record,
     shared: &Shared,
@@ -65,8 +66,8 @@ pub(super) fn visit(
     book(record, shared);
 }
 
-/// Books the last waiting of a thread that has ended, or of any thread when the JVM ends. The JVM is not asked for its
-/// stack any more. `cpu_ns` is the thread's processor time, if it is known.
+/// Books the last waiting time of a thread when the thread or the JVM has ended. Reads no stack. `cpu_ns` is the
+/// thread's processor time, if it is known.
 pub(super) fn settle(record: &mut Record, shared: &Shared, now: Instant, cpu_ns: Option<u64>) {
     let cpu_ns = cpu_ns.unwrap_or(record.visit.cpu_ns);
     if record.visit.advance(now, cpu_ns) || record.visit.found.is_none() {
@@ -101,12 +102,12 @@ fn book(record: &mut Record, shared: &Shared) {
     }
 }
 
-/// Books the part of the pending time in which the thread was ready to run and had no processor.
+/// Books the part of the pending time in which the thread was ready to run but had no processor.
 fn settle_run_delay(record: &mut Record, shared: &Shared) {
     let Some(delay_ns) = record.tid.and_then(run_delay_ns) else {
         return;
     };
-    // Without an earlier reading, it is not known which part of the delay is new.
+    // Without an earlier reading, it is unknown which part of the delay is new, so none is booked.
     let before = record.visit.delay_ns.replace(delay_ns).unwrap_or(delay_ns);
     let delayed = delay_ns.saturating_sub(before).min(record.visit.pending_ns);
     if delayed == 0 {

@@ -1,4 +1,5 @@
-//! The processor time of threads that run no Java code: collectors, compilers, the JVM's own threads.
+//! Measures the processor time of threads that run no Java code: garbage collectors, compilers, and other threads of
+//! the JVM and of libraries.
 //!
 //! JVM TI does not show these threads. The system has their names and times in `/proc/self/task`.
 
@@ -17,7 +18,8 @@ pub(super) enum VmThreadKind {
 }
 
 impl VmThreadKind {
-    /// The kind of a thread of the JVM, by its name; `None` for other names. The system keeps 15 bytes of a name.
+    /// Returns the kind of a JVM thread by its name; `None` if no JVM thread has this name. The operating system keeps
+    /// only 15 bytes of a name.
     fn named(name: &str) -> Option<Self> {
         const COLLECTORS: [&str; 11] = [
             "GC Thread",
@@ -56,13 +58,13 @@ impl VmThreadKind {
 /// A native thread of the process.
 #[derive(Clone, Copy, Debug)]
 struct Task {
-    /// `None` for a Java thread, and for a thread of the agent.
+    /// The kind of the thread; `None` for a Java thread, and for a thread of the agent.
     kind: Option<VmThreadKind>,
     /// The thread's processor time when it was last read.
     cpu_ns: u64,
 }
 
-/// The threads seen so far, and their times.
+/// The native threads seen so far, and the sums of their times.
 #[derive(Default)]
 pub(crate) struct VmThreads {
     tasks: HashMap<u32, Task>,
@@ -70,8 +72,8 @@ pub(crate) struct VmThreads {
 }
 
 impl VmThreads {
-    /// Notes the threads that exist right after `VMInit`. A thread whose name is not one of the JVM's own threads is a
-    /// Java thread, or the native thread that has started the JVM.
+    /// Notes the threads that exist right after `VMInit`. At this moment, a thread without the name of a JVM thread is
+    /// a Java thread, or the native thread that has started the JVM.
     pub(crate) fn begin() -> Self {
         let mut threads = VmThreads::default();
         for (tid, name, cpu_ns) in tasks(Path::new("/proc/self/task")) {
@@ -107,7 +109,8 @@ impl VmThreads {
                     None => Some(VmThreadKind::named(&name).unwrap_or(VmThreadKind::Library)),
                 }
             };
-            // The system reuses the id of a thread that has ended. Then the time is lower than before.
+            // If the time is lower than before, the operating system has given the id of an ended thread to a new
+            // thread.
             let since = before.map_or(0, |task| task.cpu_ns);
             let ran = cpu_ns.checked_sub(since).unwrap_or(cpu_ns);
             if let Some(kind) = kind {
@@ -118,20 +121,20 @@ impl VmThreads {
         self.tasks = tasks;
     }
 
-    /// Returns the processor time of the JIT compiler's threads since the beginning.
+    /// Returns the processor time of the JIT compiler's threads since the beginning, in nanoseconds.
     pub(crate) fn compiler_ns(&mut self) -> u64 {
         self.look(&HashSet::new());
         let compiler = self.sums.get(&VmThreadKind::Compiler);
         compiler.copied().unwrap_or(0)
     }
 
-    /// The processor time of each kind.
+    /// Returns the processor time of each kind of threads, in nanoseconds.
     pub(super) fn sums(&self) -> impl Iterator<Item = (VmThreadKind, u64)> {
         self.sums.iter().map(|(kind, ns)| (*kind, *ns))
     }
 }
 
-/// The native threads of the process: id, name, processor time.
+/// Returns the system id, the name and the processor time (in nanoseconds) of each native thread of the process.
 fn tasks(folder: &Path) -> Vec<(u32, String, u64)> {
     let Ok(entries) = fs::read_dir(folder) else {
         return Vec::new();
@@ -146,13 +149,13 @@ fn tasks(folder: &Path) -> Vec<(u32, String, u64)> {
     entries.flatten().filter_map(task).collect()
 }
 
-/// The time for which a thread was ready to run and had no processor, so far.
+/// Returns the time in nanoseconds for which a thread has been ready to run but had no processor.
 pub(super) fn run_delay_ns(tid: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/self/task/{tid}/schedstat")).ok()?;
     Some(schedule(&text)?.1)
 }
 
-/// Running time and time in the run queue, from `schedstat`.
+/// Reads the running time and the time in the run queue, in nanoseconds, from the text of `schedstat`.
 fn schedule(text: &str) -> Option<(u64, u64)> {
     let mut numbers = text.split_ascii_whitespace();
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
@@ -194,7 +197,7 @@ mod tests {
         let java = HashSet::from([8]);
         threads.add(vec![gc(150), (8, "VM Thread".to_owned(), 99)], &java);
         threads.add(vec![gc(170), (9, "C1 CompilerThre".to_owned(), 5)], &java);
-        // Another thread with the id of an ended one.
+        // Another thread has got the id of an ended thread.
         threads.add(vec![gc(30), (9, "C1 CompilerThre".to_owned(), 6)], &java);
         let sums: HashMap<_, _> = threads.sums().collect();
         assert_eq!(sums[&VmThreadKind::Collector], 50 + 20 + 30);

@@ -1,4 +1,4 @@
-//! Assembly of a profile from the tracker's snapshot, the samples and the registry.
+//! Assembles a profile from the tracker's snapshot, the samples and the registry.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -27,7 +27,7 @@ use crate::options::Options;
 use crate::sampler::{Sampler, TimeSnapshot};
 use crate::tracker::client::{NoSnapshot, TrackerClient};
 
-/// The parts of the agent that a profile is assembled from.
+/// The parts of the agent from which a profile is assembled.
 #[derive(Clone, Copy)]
 pub(crate) struct Sources<'a> {
     pub(crate) jvmti: Jvmti,
@@ -42,20 +42,20 @@ pub(crate) struct Sources<'a> {
     pub(crate) gate: &'a SnapshotGate,
     pub(crate) start_time: &'a StartTime,
     pub(crate) had_virtual_threads: &'a AtomicBool,
-    /// The pauses of an agent that was attached.
+    /// Figures of the pauses in which an attached agent changed classes; `None` if the agent was not attached.
     pub(crate) attached: Option<&'a AttachFigures>,
     pub(crate) pauses: &'a Pauses,
     pub(crate) budget: &'a BudgetLog,
 }
 
-/// The time at which the JVM began.
+/// The time at which the agent was loaded, which is the beginning of the profile.
 pub(crate) struct StartTime {
     wall: SystemTime,
     monotonic: Instant,
 }
 
 impl StartTime {
-    /// The present time.
+    /// Notes the present time as the start.
     pub(crate) fn now() -> Self {
         StartTime {
             wall: SystemTime::now(),
@@ -63,37 +63,37 @@ impl StartTime {
         }
     }
 
-    /// The time in milliseconds since 1970.
+    /// Returns the start time in milliseconds since 1970.
     pub(crate) fn epoch_millis(&self) -> u64 {
         let since_1970 = self.wall.duration_since(UNIX_EPOCH).unwrap_or_default();
         u64::try_from(since_1970.as_millis()).unwrap_or(0)
     }
 
-    /// Returns the time since the JVM began.
+    /// Returns the time since the start.
     pub(crate) fn elapsed(&self) -> Duration {
         self.monotonic.elapsed()
     }
 }
 
-/// The moment at which a profile is written.
+/// The moment for which a profile is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Moment {
-    /// The program runs on.
+    /// The program continues to run.
     Running,
-    /// The JVM ends.
+    /// The JVM ends, or the agent leaves.
     End,
 }
 
 /// The reason why there is no profile.
 #[derive(Debug, Error)]
 pub(crate) enum AssemblyError {
-    /// The tracker has no snapshot.
+    /// The tracker could not make a snapshot.
     #[error(transparent)]
     NoSnapshot(#[from] NoSnapshot),
     /// The tracker's snapshot is malformed.
     #[error(transparent)]
     Malformed(#[from] SnapshotError),
-    /// The JVM ends, and the last profile will have everything.
+    /// The JVM is ending, and the last profile will contain all data.
     #[error("the JVM is ending; the last profile follows")]
     Ending,
 }
@@ -103,7 +103,8 @@ impl<'a> Sources<'a> {
         self.instrumentation.hook.options()
     }
 
-    /// Returns whether the heap has room for a snapshot of the tracker. Without counts, none is taken.
+    /// Returns whether the heap has room for a snapshot of the tracker. Always true if probes have counted nothing,
+    /// because then no snapshot is taken.
     pub(crate) fn has_heap_for_snapshot(&self, jni: Jni<'_>) -> bool {
         !self.has_counts() || self.tracker.reserve.can_spare_snapshot(jni)
     }
@@ -113,7 +114,7 @@ impl<'a> Sources<'a> {
         self.instrumentation.hook.may_have_counts()
     }
 
-    /// Assembles a profile; gives up when `goes_on` returns false.
+    /// Assembles a profile. Gives up when `goes_on` returns false.
     pub(super) fn profile(
         &self,
         jni: Jni<'_>,
@@ -124,7 +125,7 @@ impl<'a> Sources<'a> {
         let counted = if self.has_counts() {
             self.counted(jni, &goes_on)?
         } else {
-            // The heap may be full, so no snapshot is taken. None is needed: no probe calls the tracker.
+            // No snapshot is needed, because no probe calls the tracker. None is taken, because the heap may be full.
             Snapshot {
                 header: header(self.options(), self.start_time),
                 threads: Vec::new(),
@@ -149,8 +150,7 @@ impl<'a> Sources<'a> {
         };
         let times = self.sampler.map(Sampler::snapshot);
         let locks = self.monitors.and_then(Monitors::snapshot);
-        // All loaders are named together: the ordinals of two names differ only
-        // if the names were made together.
+        // All loaders are named in one call, because only such names are sure to get different ordinals.
         let sampled_loaders = sampled.iter().flat_map(|(_, snapshot)| snapshot.loaders());
         let counted_loaders = classes.iter().map(|class| class.loader);
         let timed_loaders = times.iter().flat_map(TimeSnapshot::loaders);
@@ -189,8 +189,8 @@ impl<'a> Sources<'a> {
         Ok(counted)
     }
 
-    /// Marks the methods that were only counted from some moment on. Methods that have had no calls since then are
-    /// marked, too. If all calls are only counted, lowered methods have a note.
+    /// Marks the methods that were only counted from some moment on, even if they have had no calls since then. Marks
+    /// none if the option `timing` makes all calls only counted; then a note names the lowered methods.
     fn mark_only_counted(&self, counted: &mut Vec<MethodCalls>) {
         if self.options().timing == Some(Timing::Sampled) {
             return;
@@ -209,7 +209,7 @@ impl<'a> Sources<'a> {
         }));
     }
 
-    /// Measures the objects of the classes that the sites in the snapshot allocate.
+    /// Measures the sizes of the objects that the sites in the snapshot allocate.
     fn measure(&self, jni: Jni<'_>, moment: Moment, classes: &[ClassSymbols], counted: &Snapshot) {
         let reserve = &self.tracker.reserve;
         let has_room = || match moment {
@@ -254,8 +254,8 @@ impl<'a> Sources<'a> {
         header.notes = notes;
     }
 
-    /// The note about methods that were only counted from some moment on, because of the budget. `methods` is the
-    /// number of methods with calls in the profile.
+    /// Returns the note that the budget has made methods only counted from some moment on. `methods` is the number of
+    /// methods with calls in the profile.
     fn only_counted(&self, methods: usize, counted: &[MethodCalls]) -> Option<String> {
         let percent = self.options().settings.budget_percent()?;
         let since = counted.iter().filter_map(|method| method.since_ns);
@@ -268,7 +268,7 @@ impl<'a> Sources<'a> {
         ))
     }
 
-    /// The note about methods whose calls are no longer counted from some moment on, because of the budget.
+    /// Returns the note that, because of the budget, the calls of some methods are not counted any more.
     fn not_counted(&self) -> Option<String> {
         let percent = self.options().settings.budget_percent()?;
         if self.options().timing != Some(Timing::Sampled) {
@@ -289,9 +289,9 @@ impl<'a> Sources<'a> {
         Some(log::not_counted(percent, &names, first))
     }
 
-    /// Returns whether there were virtual threads under the CPU clock. That clock would measure
-    /// their carriers, so they are not timed. Ended virtual threads are in groups with other
-    /// threads.
+    /// Returns whether there were virtual threads while the CPU clock was used. Virtual threads are not timed then,
+    /// because this clock would measure their carriers. (Ended virtual threads cannot be seen in the profile, because
+    /// they are in groups with other threads.)
     fn has_untimed_threads(&self, profile: &Profile) -> bool {
         let options = self.options();
         let is_virtual = |thread: &ThreadTree| thread.kind == ThreadKind::Virtual;
@@ -315,7 +315,7 @@ impl<'a> Sources<'a> {
     }
 }
 
-/// The header of a profile without calls.
+/// Makes the header of a profile without calls.
 pub(crate) fn header(options: &Options, start_time: &StartTime) -> Header {
     Header {
         timing: Timing::Count,
@@ -326,7 +326,7 @@ pub(crate) fn header(options: &Options, start_time: &StartTime) -> Header {
     }
 }
 
-/// Fetches the tracker's snapshot. Gives up when `goes_on` returns false.
+/// Fetches a snapshot of the tracker's counts. Gives up when `goes_on` returns false.
 pub(crate) fn counted(
     tracker: &TrackerClient,
     jni: Jni<'_>,
@@ -346,7 +346,8 @@ pub(crate) fn counted(
     Ok(decoder.finish()?)
 }
 
-/// The note of an agent that was attached: since when it watched, and how long the program stood still for it.
+/// Returns the note of an attached agent: that the profile begins with the attaching, and how long the program was
+/// stopped to change classes.
 fn attached_note(figures: &AttachFigures) -> String {
     let begun = "Loadhook was attached while the program was running; the profile shows only what happened after that";
     if figures.batches == 0 {
@@ -362,8 +363,8 @@ fn attached_note(figures: &AttachFigures) -> String {
     )
 }
 
-/// The note about allocations that are not counted. `jvm_reports` is true if the JVM reports the
-/// allocations that it makes itself.
+/// Returns the note about allocations that are not counted. `jvm_reports` is true if the JVM reports the objects that
+/// it allocates itself.
 fn not_counted(jvm_reports: bool) -> String {
     let made_by_jvm = if jvm_reports {
         "Allocations by JIT intrinsics (clone(), reflection) are not counted once the code is \

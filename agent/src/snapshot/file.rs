@@ -1,4 +1,5 @@
-//! The file of a profile. It is replaced as a whole, so there is always a complete profile or the file from before.
+//! Writes the file of a profile. The file is replaced as a whole, so at any moment it contains a complete profile, or
+//! its old content.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -11,7 +12,7 @@ use std::time::SystemTime;
 enum Destination {
     /// A regular file, which is made or replaced.
     File(PathBuf),
-    /// A device such as `/dev/null`, which is written to and never replaced.
+    /// A device such as `/dev/null`. It is written to, and never replaced.
     Device(PathBuf),
 }
 
@@ -21,7 +22,7 @@ pub(crate) fn check(file: &Path) -> io::Result<()> {
         return Ok(());
     };
     match fs::metadata(&target) {
-        // A name that is too long.
+        // The name is too long, which no retry can mend.
         Err(error) if error.kind() == io::ErrorKind::InvalidFilename => return Err(error),
         _ => {}
     }
@@ -38,7 +39,7 @@ pub(crate) fn is_same(a: &Path, b: &Path) -> bool {
     }
 }
 
-/// A complete profile in a temporary file. When this is dropped, the file is removed.
+/// A complete profile in a temporary file. Dropping this removes the file.
 pub(crate) struct PendingProfile(PathBuf);
 
 impl PendingProfile {
@@ -53,13 +54,13 @@ impl PendingProfile {
 
 impl Drop for PendingProfile {
     fn drop(&mut self) {
-        // If the profile was moved, the file no longer exists.
+        // This fails if the profile was moved, because then the file no longer exists.
         let _ = fs::remove_file(&self.0);
     }
 }
 
-/// Writes the content of a profile to a temporary file beside `file`; gives up when `goes_on`
-/// returns false. A device is written to at once, and the result is then `None`.
+/// Writes the content of a profile to a temporary file beside `file`. Gives up when `goes_on` returns false. If `file`
+/// is a device, writes to the device itself and returns `None`.
 pub(crate) fn write(
     file: &Path,
     content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -81,8 +82,8 @@ pub(crate) fn is_device(file: &Path) -> bool {
     matches!(destination(file), Ok(Destination::Device(_)))
 }
 
-/// Makes an empty file without a name, so that nothing is left of it when the process ends. It is in the folder of
-/// `file`, or in the one for temporary files if `file` is a device.
+/// Makes an empty file without a name, which vanishes when the process ends. The file is in the folder of `file`, or,
+/// if `file` is a device, in the folder for temporary files.
 pub(crate) fn unnamed(file: &Path) -> io::Result<File> {
     let beside = match destination(file)? {
         Destination::File(target) => target,
@@ -98,8 +99,8 @@ pub(crate) fn unnamed(file: &Path) -> io::Result<File> {
     }
 }
 
-/// Makes or replaces a regular file; gives up when `goes_on` returns false. Nothing else is opened, because a device
-/// can make its writer wait for ever.
+/// Makes or replaces a regular file. Gives up when `goes_on` returns false. Fails for other files, because a device can
+/// make its writer wait for ever.
 pub(crate) fn replace(
     file: &Path,
     content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -147,8 +148,8 @@ impl<G: Fn() -> bool> Write for Cancellable<G> {
     }
 }
 
-/// The destination that a name leads to. Links are followed, so that a link stays a link, even one that leads to nothing
-/// yet.
+/// Returns the destination to which a name leads. Links are followed, also to files that do not exist yet, so that the
+/// file is replaced and not the link.
 fn destination(file: &Path) -> io::Result<Destination> {
     let target = fs::canonicalize(file).unwrap_or_else(|_| target_of_links(file));
     let Ok(existing) = fs::metadata(&target) else {
@@ -162,16 +163,15 @@ fn destination(file: &Path) -> io::Result<Destination> {
     } else if kind.is_dir() {
         Err(io::ErrorKind::IsADirectory.into())
     } else {
-        // A pipe is refused, because opening it waits for a reader.
+        // A pipe is refused, because opening a pipe waits for its reader.
         Err(not_a_file())
     }
 }
 
-/// The name that links lead to, even if no such file exists.
+/// Returns the name to which links lead, even if no file of this name exists.
 fn target_of_links(file: &Path) -> PathBuf {
     let mut target = file.to_owned();
-    // Linux follows at most 40 links. If the file exists, its target has no name,
-    // and no link is followed.
+    // Linux follows at most 40 links. If the file exists although it has no canonical name, no link is followed.
     for _ in 0..40 {
         match fs::read_link(&target) {
             // An absolute link replaces the whole path.
@@ -184,11 +184,11 @@ fn target_of_links(file: &Path) -> PathBuf {
     target
 }
 
-/// Creates a file that only the user can read, because a profile contains details of the program.
-/// An existing file or link of that name is removed first, not written to.
+/// Creates a file that only the user can read, because a profile contains details of the program. An existing file or
+/// link of this name is removed first.
 fn create(path: &Path) -> io::Result<(File, PendingProfile)> {
     let _ = fs::remove_file(path);
-    // Programs that clean their output folder may have removed it since the start.
+    // The folder is made again, because the program may have removed its output folder since the start.
     if let Some(folder) = path.parent().filter(|folder| !folder.exists()) {
         fs::create_dir_all(folder)?;
     }
@@ -201,10 +201,9 @@ fn create(path: &Path) -> io::Result<(File, PendingProfile)> {
     Ok((out, PendingProfile(path.to_owned())))
 }
 
-/// A temporary name beside a file. It contains the process id; the time, because
-/// a process in another namespace can have the same id; and a number, because two
-/// profiles can be written at one time. The name is short, because the file's
-/// name may have the maximum length.
+/// Makes a temporary name beside a file. The name has three parts: the process id; the time, because a process in
+/// another namespace can have the same id; and a number, because two profiles can be written at the same time. The name
+/// of the file is not a part, because it may already have the maximum length.
 fn temporary_name(file: &Path) -> PathBuf {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);

@@ -1,15 +1,15 @@
-//! The order of snapshots: one writer at a time, and none after the one at the end of the JVM.
+//! Orders the writers of snapshots: one writer at a time, and none after the writer at the end of the JVM.
 
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use crate::locks::{lock, wait};
 
-/// The longest wait for a running snapshot when the JVM ends. The snapshot gives up when it sees
-/// that the JVM ends, but a debugger may have suspended its thread.
+/// The longest wait for a running snapshot when the JVM ends. Normally the snapshot soon gives up, because it sees that
+/// the JVM ends, but a debugger may have suspended its thread.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
-/// Lets one thread at a time write the profile.
+/// Lets one thread at a time write a profile or change the agent's state.
 #[derive(Default)]
 pub(crate) struct SnapshotGate {
     state: Mutex<GateState>,
@@ -19,15 +19,14 @@ pub(crate) struct SnapshotGate {
 #[derive(Default)]
 struct GateState {
     is_writing: bool,
-    /// True while the writer is in a call of the JVM that may not return. The end of the JVM does not wait for the
-    /// writer then.
+    /// True while the writer makes a call that may not return. Then the end of the JVM does not wait for the writer.
     is_released: bool,
     is_ending: bool,
-    /// True if a file was requested and is not begun yet.
+    /// True if a file was requested and its writing has not begun yet.
     is_requested: bool,
 }
 
-/// The right to write, until it is dropped.
+/// The right to write. It ends when this is dropped.
 pub(crate) struct Pass<'g>(&'g SnapshotGate);
 
 impl Drop for Pass<'_> {
@@ -42,7 +41,7 @@ impl SnapshotGate {
         lock(&self.state)
     }
 
-    /// Waits until `condition` holds, at most for `time`. Returns whether it holds.
+    /// Waits until `condition` is true, at most for `time`. Returns whether `condition` is true.
     fn wait_until(&self, time: Duration, condition: impl Fn(&GateState) -> bool) -> bool {
         // A time beyond the clock's range means no limit.
         let end = Instant::now().checked_add(time);
@@ -63,7 +62,7 @@ impl SnapshotGate {
         self.wait_until(time, |state| state.is_ending)
     }
 
-    /// Takes the right to write. Waits while another thread has it; `None` if the JVM is about to end.
+    /// Takes the right to write. Waits while another thread has the right. Returns `None` if the JVM is about to end.
     pub(crate) fn enter(&self) -> Option<Pass<'_>> {
         let mut state = self.lock();
         while state.is_writing && !state.is_ending {
@@ -71,12 +70,11 @@ impl SnapshotGate {
         }
         let is_free = !state.is_ending;
         state.is_writing |= is_free;
-        // `then_some` would make a pass, and drop it, even if the gate is not
-        // free.
+        // Not `then_some`, which would make and drop a pass even if the gate is not free.
         is_free.then(|| Pass(self))
     }
 
-    /// Requests a file. Further requests have no effect until the file is begun.
+    /// Requests a file. Further requests have no effect until the writing of this file has begun.
     pub(crate) fn request(&self) {
         self.lock().is_requested = true;
         self.changed.notify_all();
@@ -92,12 +90,12 @@ impl SnapshotGate {
         !state.is_ending
     }
 
-    /// Returns whether the JVM is about to end. A snapshot is then of no use.
+    /// Returns whether the JVM is about to end. Then a snapshot is of no use.
     pub(crate) fn is_ending(&self) -> bool {
         self.lock().is_ending
     }
 
-    /// Announces the end. Work under way gives up.
+    /// Announces the end, so that work under way gives up.
     pub(crate) fn begin_end(&self) {
         self.lock().is_ending = true;
         self.changed.notify_all();
@@ -111,8 +109,8 @@ impl SnapshotGate {
         self.wait_until(LONGEST_WAIT, |state| !state.is_writing || state.is_released)
     }
 
-    /// Runs `work` of a writer. Meanwhile the end of the JVM does not wait for the writer. So the writer must check
-    /// [`is_ending`](Self::is_ending) before and after `work`.
+    /// Runs `work` of the writer. During `work`, the end of the JVM does not wait for the writer. So the writer must
+    /// check [`is_ending`](Self::is_ending) before and after `work`.
     pub(crate) fn release_during(&self, work: impl FnOnce()) {
         self.lock().is_released = true;
         self.changed.notify_all();

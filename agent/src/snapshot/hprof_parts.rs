@@ -1,4 +1,4 @@
-//! The parts of HPROF's files that follow from its options: the detail of tables, and the heap.
+//! Makes two parts of HPROF's files from HPROF's options: the detail of the tables, and the heap dump.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::diagnostics;
 use crate::heap_dump::HeapFile;
 use crate::jvm::jni::Jni;
 
-/// The detail that the options choose.
+/// Returns the detail of the tables that the options choose.
 pub(super) fn detail(options: &HprofOptions) -> Detail {
     Detail {
         depth: usize::try_from(options.depth).unwrap_or(usize::MAX),
@@ -21,8 +21,8 @@ pub(super) fn detail(options: &HprofOptions) -> Detail {
     }
 }
 
-/// Dumps the heap into a file without a name beside another one; gives up when `goes_on` returns false. A failure is
-/// reported, and there is no heap then.
+/// Dumps the heap into a file without a name, in the folder of the profile. Gives up when `goes_on` returns false.
+/// After an error, which is reported, returns no heap.
 pub(super) fn heap<'g>(
     sources: &Sources<'_>,
     jni: Jni<'_>,
@@ -30,11 +30,11 @@ pub(super) fn heap<'g>(
     is_text: bool,
     goes_on: &'g dyn Fn() -> bool,
 ) -> Option<HeapFile<'g>> {
-    // A concurrent collector is not asked, because its threads stop when the JVM ends, and a collection would wait for
-    // them for ever.
+    // No collection is requested from a concurrent collector, because its threads stop when the JVM ends, and the
+    // request would wait for them for ever.
     if goes_on() && !sources.tracker.reserve.has_concurrent_collector {
         sources.gate.release_during(|| {
-            // Without a collection, dead objects are counted, too.
+            // If this fails, dead objects are counted, too.
             let _ = sources.jvmti.collect_garbage();
         });
     }

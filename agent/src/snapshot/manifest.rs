@@ -1,5 +1,5 @@
-//! Appends to the manifest, the list of the profiles that the JVMs of one command have written. Its format is
-//! [`loadhook_settings::manifest`].
+//! Appends entries to the manifest, which lists the profiles that the JVMs of one command have written.
+//! [`loadhook_settings::manifest`] describes the format.
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
@@ -16,16 +16,16 @@ use crate::diagnostics;
 /// Reports before the program runs if the manifest cannot be written.
 pub(crate) fn check(manifest: &Path, quiet: bool) {
     match open(manifest) {
-        // With `quiet`, a missing manifest means that `loadhook run` has exited and removed it, while this JVM's parent
-        // runs on.
+        // With `quiet`, a missing manifest means that `loadhook run` has exited and removed the manifest, while a
+        // program that it had started still runs.
         Err(error) if quiet && error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => report(manifest, &error),
         Ok(_) => {}
     }
 }
 
-/// Calls `put` with the name of a profile and appends the name to the manifest. The name is `file`, with a number in it
-/// if the manifest has that name already: two JVMs in different namespaces can have the same process id.
+/// Calls `put` with the name of a profile, and appends the name to the manifest. The name is `file`. If the manifest
+/// has this name already, a number is inserted, because two JVMs in different namespaces can have the same process id.
 ///
 /// # Errors
 /// Returns the error of `put`. An error of the manifest is reported and not returned.
@@ -37,8 +37,8 @@ pub(crate) fn note(
     let (mut list, names) = match read(manifest) {
         Ok(listed) => listed,
         Err(error) => {
-            // A missing manifest is not reported here. Either `loadhook run` has exited and removed it, or a message at
-            // the start has said so.
+            // A missing manifest is not reported here. Either `loadhook run` has exited and removed it, or it was
+            // reported at the start.
             if error.kind() != io::ErrorKind::NotFound {
                 report(manifest, &error);
             }
@@ -59,8 +59,8 @@ pub(crate) fn note(
     Ok(name)
 }
 
-/// Appends the name of a profile that the tracker of a rewritten archive has written. Errors are reported when the
-/// agent appends the name of its own profile.
+/// Appends the name of a profile that the tracker of a rewritten archive has written. Errors are ignored here, because
+/// they are reported when the agent appends the name of its own profile.
 pub(crate) fn note_of_other(manifest: &Path, file: &Path) {
     if let Ok((mut list, _)) = read(manifest) {
         let _ = list.write_all(&entry(Writer::RewrittenArchive, file));
@@ -71,7 +71,7 @@ pub(crate) fn note_of_other(manifest: &Path, file: &Path) {
 fn read(manifest: &Path) -> io::Result<(File, Vec<u8>)> {
     let mut list = open(manifest)?;
     let mut names = Vec::new();
-    // Reading a pipe or terminal would wait for ever.
+    // Only a regular file is read, because reading a pipe or terminal would wait for ever.
     if list.metadata()?.is_file() {
         lock(&list);
         list.read_to_end(&mut names)?;
@@ -79,8 +79,8 @@ fn read(manifest: &Path) -> io::Result<(File, Vec<u8>)> {
     Ok((list, names))
 }
 
-/// Locks the manifest until it is closed, so that two JVMs do not take the same name. Continues
-/// without the lock after a second, because the other JVM may be frozen.
+/// Locks the manifest until its file is closed, so that two JVMs do not take the same name. After a second, continues
+/// without the lock, because the other JVM may be frozen.
 fn lock(list: &File) {
     for _ in 0..100 {
         if list.try_lock().is_ok() {
@@ -105,7 +105,7 @@ fn report(manifest: &Path, error: &io::Error) {
     ));
 }
 
-/// The name of a file with a number before the suffix: `x-1.2.pb.gz`.
+/// Inserts a number before the suffix of a file's name: `x-1.2.pb.gz`.
 fn numbered(file: &Path, number: u32) -> PathBuf {
     let name = file.file_name().unwrap_or_default().as_bytes();
     let dot = || name.iter().rposition(|byte| *byte == b'.');

@@ -1,4 +1,4 @@
-//! Snapshots while the program runs. If the JVM is killed, the last one remains.
+//! Takes snapshots at intervals while the program runs. If the JVM is killed, the last snapshot remains.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Files of HPROF that the signal `SIGQUIT` asks for.
+//! Writes files with HPROF's tables when the signal `SIGQUIT` requests them.
 
 use super::gate::SnapshotGate;
 use crate::diagnostics;
@@ -6,8 +6,8 @@ use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::Jvmti;
 use crate::threads::own::OwnThreads;
 
-/// Starts a thread that calls `write` at every request. The JVM's thread for signals does not write, because all other
-/// signals would wait meanwhile.
+/// Starts a thread that calls `write` at every request. The JVM's thread for signals does not write files itself,
+/// because all other signals would have to wait.
 pub(crate) fn start(
     own_threads: &OwnThreads,
     jvmti: Jvmti,
@@ -20,7 +20,7 @@ pub(crate) fn start(
             let Some(_pass) = gate.enter() else {
                 return;
             };
-            // The references of a call end with its frame.
+            // The frame frees the local references that `write` makes.
             let _ = jni.framed(&write);
         }
     };

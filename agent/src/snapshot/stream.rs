@@ -1,4 +1,4 @@
-//! Answers to the address of `net=`: the tables so far and dumps of the heap, in HPROF's binary format.
+//! Makes and sends answers to the address of `net=`: the tables so far and dumps of the heap, in HPROF's binary format.
 
 use std::cell::Cell;
 use std::io::{self, Read};
@@ -33,7 +33,7 @@ pub(crate) enum StreamError {
 pub(crate) struct Answer {
     tables: Option<Part>,
     heap: bool,
-    /// The least share of a row, if the command gives one.
+    /// The smallest share that a row of the tables must have, if the command gives one.
     cutoff: Option<f64>,
 }
 
@@ -45,7 +45,7 @@ impl Answer {
         cutoff: None,
     };
 
-    /// Tables.
+    /// Makes an answer that consists of these tables.
     pub(crate) fn of(tables: Part) -> Answer {
         Answer {
             tables: Some(tables),
@@ -54,7 +54,7 @@ impl Answer {
         }
     }
 
-    /// Everything that the options ask for.
+    /// Makes an answer with all the tables, and the heap dump, that the options ask for.
     pub(crate) fn whole(sources: &Sources<'_>) -> Answer {
         let hprof = sources.options().settings.hprof.as_ref();
         Answer {
@@ -63,7 +63,7 @@ impl Answer {
         }
     }
 
-    /// Leaves out rows with a smaller share.
+    /// Makes the answer leave out rows whose share is smaller than `cutoff`.
     pub(crate) fn with_cutoff(self, cutoff: f32) -> Answer {
         Answer {
             cutoff: Some(cutoff.into()),
@@ -72,9 +72,9 @@ impl Answer {
     }
 }
 
-/// Makes an answer and sends it. Each answer ends like a file. So if a stream is cut off after an
-/// answer, the part up to there is a complete file. While the answer is sent, the end of the JVM
-/// does not wait for the writer, but for the connection.
+/// Makes an answer and sends it. Each answer ends in the same way as a file, so if a stream is cut off after an answer,
+/// it is a complete file. While an answer is being sent, the end of the JVM waits for the connection, not for the
+/// writer at the gate.
 pub(crate) fn send(
     sources: &Sources<'_>,
     jni: Jni<'_>,
@@ -85,7 +85,8 @@ pub(crate) fn send(
     else {
         return Ok(());
     };
-    // An answer that is begun is sent completely. Otherwise the last answer could not follow it.
+    // Once its sending has begun, an answer is sent completely. Otherwise the last answer could not follow in the
+    // stream.
     let is_sending = Cell::new(false);
     let goes_on = || moment == Moment::End || is_sending.get() || !sources.gate.is_ending();
     let mut tables = Vec::new();

@@ -1,5 +1,5 @@
-//! Names of methods and allocation sites for a profile, and sizes of the objects that sites
-//! allocate.
+//! Converts the registry's classes to the symbols of a profile: names of methods and allocation sites, and sizes of the
+//! objects that sites allocate.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use loadhook_profile::{AllocationSite, Method, SiteBytes, Symbols};
 use crate::instrument::registry::{ClassSymbols, SiteSymbol};
 use crate::tracker::sizes::{CodeCopies, Sizes};
 
-/// The classes that the sites in a snapshot allocate, by the loaders of the code that allocates them.
+/// Returns the classes that the sites in a snapshot allocate, by the loaders of the code that allocates them.
 pub(super) fn allocated_classes(
     classes: &[ClassSymbols],
     snapshot: &Snapshot,
@@ -18,7 +18,7 @@ pub(super) fn allocated_classes(
     let nodes = snapshot.threads.iter().flat_map(|thread| &thread.nodes);
     let ids: HashSet<u32> = nodes.map(|node| node.method).collect();
     let mut allocated: BTreeMap<CodeCopies, BTreeSet<Arc<str>>> = BTreeMap::new();
-    // Folded classes are left out: their objects may have several sizes.
+    // The code of folded classes is left out, because its objects may have several sizes.
     for class in classes.iter().filter(|class| !class.is_folded) {
         let sites = class.sites.iter();
         let met = sites.filter(|site| !site.is_array && ids.contains(&site.id));
@@ -32,7 +32,7 @@ pub(super) fn allocated_classes(
     allocated
 }
 
-/// The symbols of the instrumented classes. `loaders` has the names of loaders by number.
+/// Makes the symbols of the instrumented classes. `loaders` has the names of loaders by their numbers.
 pub(crate) fn symbols(
     classes: Vec<ClassSymbols>,
     loaders: &HashMap<u32, String>,
@@ -68,7 +68,8 @@ pub(crate) fn symbols(
     symbols
 }
 
-/// The bytes of the objects that a site allocates.
+/// Returns how the bytes of a site's objects are computed: from the size of an instance, or as a sum that the tracker
+/// has made.
 fn bytes(site: &SiteSymbol, loader: u32, sizes: &Sizes) -> SiteBytes {
     let known = if site.is_array {
         sizes.knows_arrays().then_some(SiteBytes::Summed)

@@ -1,4 +1,4 @@
-//! Writes profiles to the agent's file, and notes them in the manifest.
+//! Writes profiles to the agent's file, and appends their names to the manifest.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -41,7 +41,7 @@ pub(crate) enum WriteError {
     },
 }
 
-/// Writes a profile in the format that the options choose, with the heap if there is a dump of it.
+/// Writes a profile in the format that the options choose. Adds the heap dump, if there is one.
 fn content(
     options: &Options,
     profile: &Profile,
@@ -77,7 +77,7 @@ fn send_last(sources: &Sources<'_>, jni: Jni<'_>, connection: &Connection) {
     match stream::send(sources, jni, Moment::End, Answer::whole(sources)) {
         Ok(()) if sources.options().settings.quiet => {}
         Ok(()) => diagnostics::line(&format!("profile sent to {}", connection.address)),
-        // The end of the connection was reported.
+        // The end of the connection was reported already.
         Err(StreamError::NotSent(NotSent::Closed)) => {}
         Err(error) => diagnostics::line(&format!(
             "net=: the last answer was not sent completely: {error}"
@@ -88,16 +88,16 @@ fn send_last(sources: &Sources<'_>, jni: Jni<'_>, connection: &Connection) {
 /// Writes the profiles of this JVM.
 #[derive(Default)]
 pub(crate) struct ProfileWriter {
-    /// The name of the profile in the manifest.
+    /// The profile's name that was appended to the manifest.
     noted: OnceLock<PathBuf>,
-    /// Number of files that signals have asked for.
+    /// Number of files that signals have requested so far.
     requested: AtomicU32,
     /// Profiles that the trackers of rewritten archives have written in this JVM.
     others: Mutex<BTreeSet<PathBuf>>,
 }
 
 impl ProfileWriter {
-    /// Writes the last profile. A failure is reported and changes nothing for the program.
+    /// Writes the last profile. An error is reported, and does not affect the program.
     pub(crate) fn write_last(&self, sources: &Sources<'_>, jni: Jni<'_>) {
         let options = sources.options();
         let hprof = options.settings.hprof.as_ref();
@@ -130,8 +130,8 @@ impl ProfileWriter {
         }
     }
 
-    /// Writes a profile while the program runs. It is no error if the JVM is about to end, because
-    /// the last profile will contain everything.
+    /// Writes a profile while the program runs. If the JVM is about to end, writes none and returns no error, because
+    /// the last profile will contain all data.
     pub(crate) fn write_snapshot(
         &self,
         sources: &Sources<'_>,
@@ -143,7 +143,8 @@ impl ProfileWriter {
         }
     }
 
-    /// Writes a profile of everything recorded so far to another file, which must be a regular one, while the program runs.
+    /// Writes a profile of all data recorded so far to another file, while the program runs. The file must be a regular
+    /// file.
     pub(crate) fn write_copy(
         &self,
         sources: &Sources<'_>,
@@ -154,8 +155,8 @@ impl ProfileWriter {
         written.map(drop)
     }
 
-    /// Writes a file of HPROF while the program runs. Its name has the number of the request, so that the file at the
-    /// end does not replace it. A device has no such name, and gets the file itself.
+    /// Writes a file with HPROF's tables while the program runs. Its name has the number of the request, so that the
+    /// last file does not replace it. If the agent's file is a device, writes to the device.
     pub(crate) fn write_on_request(&self, sources: &Sources<'_>, jni: Jni<'_>) {
         let options = sources.options();
         let Some(hprof) = &options.settings.hprof else {
@@ -175,7 +176,7 @@ impl ProfileWriter {
         match self.write(sources, jni, Moment::Running, other.as_deref()) {
             Ok(_) if options.settings.quiet => {}
             Ok(file) => diagnostics::line(&format!("profile written to {}", file.display())),
-            // The file at the end will have everything.
+            // This error is not reported, because the last file will contain all data.
             Err(_) if sources.gate.is_ending() => {}
             Err(error) => diagnostics::line(&format!("no profile: {error}")),
         }
@@ -188,7 +189,7 @@ impl ProfileWriter {
         file::is_same(own, other)
     }
 
-    /// Notes a profile that the tracker of a rewritten archive has written in this JVM.
+    /// Notes the file of a profile that the tracker of a rewritten archive has written in this JVM.
     pub(crate) fn note_other(&self, options: &Options, file: &Path) {
         let is_new = lock(&self.others).insert(file.to_owned());
         if let Some(manifest) = options.manifest.as_ref().filter(|_| is_new) {
@@ -196,8 +197,8 @@ impl ProfileWriter {
         }
     }
 
-    /// Writes a profile and returns the name of its file: `other`, which must be a regular one, or by default the
-    /// agent's.
+    /// Writes a profile and returns the name of its file. The file is `other`, which must be a regular file, or else
+    /// the agent's file.
     fn write(
         &self,
         sources: &Sources<'_>,
@@ -242,7 +243,7 @@ impl ProfileWriter {
         })
     }
 
-    /// Writes the agent's file, and notes it in the manifest. Returns its name.
+    /// Writes the agent's file, and appends its name to the manifest. Returns the name.
     pub(crate) fn put(
         &self,
         options: &Options,

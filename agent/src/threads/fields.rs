@@ -1,5 +1,4 @@
-//! Fields of threads. Fields are read and methods are not called, because
-//! programs can override methods.
+//! Reads fields of threads. Fields are read instead of calling methods, because programs can override methods.
 
 use crate::jvm::jni::{Field, Jni};
 use crate::jvm::reference::{Global, Reference};
@@ -8,12 +7,12 @@ use crate::jvm::reference::{Global, Reference};
 pub(crate) struct ThreadFields {
     id: Field,
     name: Field,
-    /// The superclass of all virtual threads, from JDK 21 on.
+    /// The superclass of all virtual threads; `None` before JDK 21.
     virtual_threads: Option<Global>,
 }
 
 impl ThreadFields {
-    /// Looks the fields up.
+    /// Looks up the fields. Returns `None` if a field is missing.
     pub(crate) fn find(jni: Jni<'_>) -> Option<Self> {
         let found = jni.framed(|jni| {
             let class = jni.find_class(c"java/lang/Thread").ok()?;
@@ -27,13 +26,13 @@ impl ThreadFields {
         found.flatten()
     }
 
-    /// The id of a thread.
+    /// Returns the Java id of a thread.
     pub(crate) fn id(&self, jni: Jni<'_>, thread: impl Reference) -> Option<u64> {
         let id = jni.long_field(thread, self.id).ok()?;
         u64::try_from(id).ok()
     }
 
-    /// The name of a thread, empty if it cannot be read.
+    /// Returns the name of a thread, empty if it cannot be read.
     pub(crate) fn name(&self, jni: Jni<'_>, thread: impl Reference) -> String {
         let name = jni.framed(|jni| jni.string_field(thread, self.name).ok()?);
         name.flatten().unwrap_or_default()

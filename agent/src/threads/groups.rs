@@ -1,23 +1,23 @@
-//! Names of the groups that ended threads are shown in. The tracker forms the same groups.
+//! Groups ended threads by their names, in which numbers are replaced. The tracker forms the same groups.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Number of names of ended threads that have groups of their own.
+/// Maximum number of groups by name.
 const MOST_GROUPS: usize = 256;
 
-/// The group of further ended threads.
+/// The group of ended threads with further names.
 pub(crate) const OTHERS: &str = "(other threads)";
 
-/// The name of all virtual threads together.
+/// The name under which all virtual threads are shown together.
 pub(crate) const VIRTUAL_THREADS: &str = "(virtual threads)";
 
-/// Groups of ended threads by name.
+/// The numbers of the groups, by their names.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Groups(HashMap<Arc<str>, u32>);
 
 impl Groups {
-    /// Returns the number of the group for threads of this name. `make` makes a new group and
+    /// Returns the number of the group for threads with this name. If there is no such group, `make` makes it and
     /// returns its number.
     pub(crate) fn number(&mut self, thread_name: &str, make: impl FnOnce(Arc<str>) -> u32) -> u32 {
         let name = without_numbers(thread_name);
@@ -38,7 +38,7 @@ impl Groups {
     }
 }
 
-/// The name with each run of digits as one `#`, which is the same for all threads of a pool.
+/// Replaces each run of digits in a name by one `#`. So all threads of a pool get the same name.
 pub(crate) fn without_numbers(name: &str) -> String {
     let mut text = String::with_capacity(name.len());
     for char in name.chars() {

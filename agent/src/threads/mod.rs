@@ -1,4 +1,4 @@
-//! Threads of the program, and those of the agent.
+//! Threads of the program (fields, groups), and the agent's own threads.
 
 pub(crate) mod fields;
 pub(crate) mod groups;

@@ -1,4 +1,5 @@
-//! The agent's own threads. They are no part of a profile, and lie outside the thread groups of the program.
+//! Starts the agent's own threads and knows them. They are left out of profiles, and are not in the thread groups of
+//! the program.
 
 use std::ffi::CStr;
 use std::sync::{Arc, Condvar, Mutex};
@@ -15,12 +16,12 @@ use crate::locks::{lock, wait};
 #[derive(Default)]
 pub(crate) struct OwnThreads {
     known: Mutex<Vec<Global>>,
-    /// Number of the threads that run, shared with them. A thread lowers the number as the last thing it does, when it
-    /// uses nothing else of the agent any more.
+    /// The number and times of the threads, shared with the threads. The last action of a thread is to lower the
+    /// number; it uses nothing else of the agent afterwards.
     running: Arc<Running>,
 }
 
-/// The threads that run, and the time of those that have ended.
+/// The number of running threads, and the processor time of all threads.
 #[derive(Default)]
 struct Running {
     count: Mutex<usize>,
@@ -31,9 +32,9 @@ struct Running {
 /// The processor time of the threads.
 #[derive(Default)]
 struct Times {
-    /// The system's ids of the threads that run.
+    /// The system ids of the running threads.
     running: Vec<i32>,
-    /// Nanoseconds of the threads that have ended.
+    /// Processor time of the ended threads, in nanoseconds.
     ended_ns: u64,
 }
 
@@ -46,7 +47,8 @@ impl Runs {
         Runs(running.clone())
     }
 
-    /// Notes the calling thread, which is the one that is counted, for its processor time.
+    /// Notes the system id of the counted thread, by which its processor time is read. The counted thread must call
+    /// this itself.
     fn note_thread(&self) {
         lock(&self.0.times).running.push(own_tid());
     }
@@ -70,8 +72,7 @@ impl Drop for Runs {
 impl OwnThreads {
     /// Starts a thread. Returns whether it was started.
     ///
-    /// The thread is in the JVM's own thread group, because programs count and enumerate the
-    /// threads of their own groups.
+    /// The thread is in the JVM's own thread group, because programs count and list the threads of their own groups.
     pub(crate) fn start(
         &self,
         jvmti: Jvmti,
@@ -87,12 +88,12 @@ impl OwnThreads {
             let arguments = [group, jni.new_string(name)?].map(Argument::Object);
             let descriptor = c"(Ljava/lang/ThreadGroup;Ljava/lang/String;)V";
             let thread = jni.new_object(class, descriptor, &arguments)?;
-            // The thread is noted before it runs, because its start posts an event.
+            // The thread is noted before it runs, because the JVM sends an event when it starts.
             let known = jni.global(thread)?;
             lock(&self.known).push(known);
             let runs = Runs::begin(&self.running);
             let body = move |jni: Jni<'_>| {
-                // Dropped last, also after a panic.
+                // `runs` is dropped last, also after a panic.
                 let runs = runs;
                 runs.note_thread();
                 body(jni);
@@ -104,7 +105,7 @@ impl OwnThreads {
         matches!(started, Some(Ok(())))
     }
 
-    /// The processor time that the threads have taken.
+    /// Returns the processor time that the agent's threads have taken so far.
     pub(crate) fn cpu_time(&self) -> Duration {
         let times = lock(&self.running.times);
         let running = times.running.iter();
@@ -112,7 +113,7 @@ impl OwnThreads {
         Duration::from_nanos(times.ended_ns + running_ns)
     }
 
-    /// Waits until no more than this number of threads run. Returns false if that takes longer than `longest`.
+    /// Waits until at most `remaining` threads run. Returns false if that takes longer than `longest`.
     pub(crate) fn wait_for_ends(&self, remaining: usize, longest: Duration) -> bool {
         let began = Instant::now();
         let mut count = lock(&self.running.count);
@@ -133,9 +134,9 @@ impl OwnThreads {
         }
     }
 
-    /// Returns whether a thread is one of the agent's.
+    /// Returns whether a thread is one of the agent's threads.
     pub(crate) fn contains(&self, jni: Jni<'_>, thread: Local<'_>) -> bool {
-        // The list is copied, because no lock is held while the JVM is called.
+        // The list is copied, because no lock is held during a call of the JVM.
         let known = lock(&self.known).clone();
         known.iter().any(|own| jni.is_same(*own, thread))
     }

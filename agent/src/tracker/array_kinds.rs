@@ -1,14 +1,15 @@
-//! Kinds of arrays, by the size of their elements.
+//! Distinguishes kinds of arrays by the size of their elements.
 
 use loadhook_rewrite::Allocation;
 
-/// The low bits of a site's id that hold the kind of an array, as the tracker expects.
+/// The number of low bits in the id that the tracker gets for a site. They hold the kind of the array.
 pub(crate) const KIND_BITS: u32 = 3;
 
-/// The kind of arrays that hold references. The kinds below it hold primitive values of 1, 2, 4 and 8 bytes.
+/// The kind of arrays of references. The kinds 0 to 3 are arrays of primitive values of 1, 2, 4 and 8 bytes.
 pub(crate) const REFERENCES: u32 = 4;
 
-/// The kind of the innermost arrays that an instruction allocates; `None` if it allocates an object.
+/// Returns the kind of the innermost arrays that an instruction allocates; `None` if the instruction allocates an
+/// object that is no array.
 pub(crate) fn array_kind(allocation: &Allocation<'_>) -> Option<u32> {
     let of = |descriptor: Option<&u8>| match descriptor {
         Some(b'Z' | b'B') => 0,

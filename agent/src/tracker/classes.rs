@@ -1,5 +1,5 @@
-//! The tracker's classes under their names in the boot loader. They are in `java.lang`: every module reads `java.base`,
-//! and every loader finds `java.*`.
+//! The tracker's classes, renamed for the boot loader. They are in the package `java.lang`, because every module reads
+//! `java.base`, and every loader finds `java.*`.
 
 use loadhook_settings::{AgentOptions, Clock, Timing};
 
@@ -18,9 +18,10 @@ const EXACT: &str = "java/lang/$LoadhookExact";
 /// The class that the probes of hidden classes call if there may be pauses.
 pub(crate) const PAUSABLE: &str = "java/lang/$LoadhookPausable";
 
-/// The internal name of the class that probes call in a JVM with this value of `java.vm.info`.
+/// Returns the internal name of the class that probes call. It depends on the options, and on `vm_info`, the value of
+/// the system property `java.vm.info`.
 ///
-/// Only [`NAME`] counts calls by their durations.
+/// If the distribution of durations is wanted, it is [`NAME`], because only this class records durations.
 pub(crate) fn owner(
     vm_info: &str,
     timing: Option<Timing>,
@@ -40,7 +41,7 @@ pub(crate) fn owner(
     }
 }
 
-/// Returns whether a class, by its name with dots, is one of the tracker's.
+/// Returns whether a class belongs to the tracker. `class` is the class's name with dots.
 pub(crate) fn is_trackers(class: &str) -> bool {
     class
         .strip_prefix("java.lang.")
@@ -58,7 +59,8 @@ pub(crate) fn is_count_probe(class: &str, method: &str) -> bool {
     }
 }
 
-/// The internal name in the boot loader of a class that the tracker's code names; `None` if the name stays.
+/// Converts the internal name of a class in the tracker's code to its name in the boot loader; `None` if the name
+/// stays.
 fn boot_name(name: &str) -> Option<String> {
     match name {
         "sun/misc/Unsafe" => return Some("jdk/internal/misc/Unsafe".to_owned()),
@@ -77,7 +79,7 @@ fn boot_name(name: &str) -> Option<String> {
     ))
 }
 
-/// Names and bytes of the classes, in the order in which they must be defined.
+/// Returns the boot names and the bytes of the classes, in the order in which they must be defined.
 pub(crate) fn classes() -> impl Iterator<Item = (String, Vec<u8>)> {
     loadhook_tracker::CLASSES.iter().map(|(name, bytes)| {
         let name = boot_name(name).unwrap_or_else(|| (*name).to_owned());

@@ -1,4 +1,4 @@
-//! Calls of the tracker's methods.
+//! Calls the methods of the tracker by JNI.
 
 use loadhook_settings::Timing;
 use thiserror::Error;
@@ -10,7 +10,7 @@ use crate::jvm::jni_calls::{Argument, StaticMethod};
 use crate::jvm::reference::{Global, Local};
 use crate::options::Options;
 
-/// The number of words that are fetched at a time. The longest record has fewer words.
+/// The number of words (`long`s) that one call fetches. It is more than the longest record has.
 const BUFFER_WORDS: i32 = 1 << 13;
 
 /// The tracker's methods that the agent calls.
@@ -27,7 +27,8 @@ pub(crate) struct TrackerClient {
     bind: StaticMethod,
     link_parks: StaticMethod,
     leave: StaticMethod,
-    /// A `long[]` for snapshots. It is made at the start, because the heap may be full when the program ends.
+    /// A `long[]` through which snapshots are fetched. It is made at the start, because the heap may be full when the
+    /// program ends.
     buffer: Global,
     lost_allocations: StaticMethod,
     begin_trace: StaticMethod,
@@ -39,14 +40,14 @@ pub(crate) struct TrackerClient {
     pub(crate) sizes: Sizes,
 }
 
-/// Calls and time of a method in all trees.
+/// The calls and the time of a method, summed over all call trees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MethodSum {
     /// The method's id.
     pub(crate) id: u32,
-    /// The calls that the trees have.
+    /// The number of the method's calls in the trees.
     pub(crate) calls: u64,
-    /// The time of these calls in nanoseconds, callees included. Each recursive call adds its own time.
+    /// The time of these calls in nanoseconds, including callees. Each recursive call adds its own time.
     pub(crate) nanos: u64,
 }
 
@@ -120,17 +121,17 @@ impl TrackerClient {
 
     /// Begins or ends a pause of the probes in hidden classes.
     pub(crate) fn pause(&self, jni: Jni<'_>, begins: bool) {
-        // If this fails, these probes go on as before.
+        // If this fails, the probes in hidden classes continue as before.
         let _ = jni.call_void(self.pause, &[Argument::Int(begins.into())]);
     }
 
-    /// The number of allocations that the last snapshot lacks.
+    /// Returns the number of allocations that are missing in the last snapshot.
     pub(crate) fn lost_allocations(&self, jni: Jni<'_>) -> i64 {
         jni.call_long(self.lost_allocations, &[]).unwrap_or(0)
     }
 
-    /// Begins to record traced calls that last at least `slower_ns`, and those that an exception ends if `thrown` is true.
-    /// If `calls_to_string` is true, `toString` of their values is called.
+    /// Begins to record traced calls that last at least `slower_ns` nanoseconds. If `thrown` is true, also records all
+    /// calls that an exception ends. If `calls_to_string` is true, `toString` is called to show the values of calls.
     pub(crate) fn begin_trace(
         &self,
         jni: Jni<'_>,
@@ -146,36 +147,38 @@ impl TrackerClient {
         jni.call_void(self.begin_trace, &arguments)
     }
 
-    /// Ends what [`begin_trace`](Self::begin_trace) has begun.
+    /// Ends the recording that [`begin_trace`](Self::begin_trace) has begun.
     pub(crate) fn end_trace(&self, jni: Jni<'_>) {
-        // If this fails, the rings stay until the next trace.
+        // If this fails, the buffers of recorded calls stay until the next trace.
         let _ = jni.call_void(self.end_trace, &[]);
     }
 
-    /// The oldest recorded calls as text; empty if there are none.
+    /// Takes the oldest recorded calls as text; empty if there are none.
     pub(crate) fn take_traced(&self, jni: Jni<'_>) -> Result<String, JniError> {
         let text = jni.call_object(self.take_traced, &[])?;
         jni.text(text)
     }
 
-    /// Drops the recorded calls, or their parts. Returns the number that was lost since the last time, these included.
+    /// Drops all recorded calls, or, if `are_parts` is true, all recorded parts of calls. Returns how many were lost
+    /// since the last time, including the ones that were dropped now.
     pub(crate) fn drop_traced(&self, jni: Jni<'_>, are_parts: bool) -> u64 {
         let lost = jni.call_long(self.drop_traced, &[Argument::Int(are_parts.into())]);
-        // If this fails, the calls wait, and are not lost yet.
+        // If this fails, the calls stay recorded, and are not lost yet.
         lost.ok()
             .and_then(|lost| u64::try_from(lost).ok())
             .unwrap_or(0)
     }
 
-    /// The durations of traced calls so far as text.
+    /// Returns the durations of traced calls so far as text.
     pub(crate) fn take_latencies(&self, jni: Jni<'_>) -> Result<String, JniError> {
         let text = jni.call_object(self.take_latencies, &[])?;
         jni.text(text)
     }
 
-    /// Prepares the counting of a platform thread that begins, or of the main thread at the JVM's start.
+    /// Prepares the tracker for the calls of a platform thread that begins, or of the main thread at the JVM's start.
     pub(crate) fn thread_starts(&self, jni: Jni<'_>, thread: Local<'_>) {
-        // If this fails, the thread's first call is counted more slowly, and those of other threads cost a little more.
+        // If this fails, the first call of the thread is counted more slowly, and calls of other threads cost a little
+        // more.
         let _ = jni.call_void(self.thread_start, &[Argument::Object(thread)]);
     }
 
@@ -185,27 +188,27 @@ impl TrackerClient {
         let _ = jni.call_void(self.thread_end, &[Argument::Object(thread)]);
     }
 
-    /// Makes the probes that may still run do nothing, and drops all that was counted.
+    /// Makes the probes that may still run do nothing, and drops all counts.
     pub(crate) fn leave(&self, jni: Jni<'_>) {
-        // If this fails, an agent that comes later drops it.
+        // If this fails, a later agent drops the counts.
         let _ = jni.call_void(self.leave, &[]);
         self.sizes.forget();
     }
 
-    /// Makes the tracker bind the native method that defines hidden classes once more. The tracker
-    /// does it because its code belongs to the boot loader.
+    /// Makes the tracker call the agent so that the agent binds the native method that defines hidden classes again.
+    /// The tracker must do this, because its code belongs to the boot loader.
     pub(crate) fn bind_definer(&self, jni: Jni<'_>) {
         // The caller checks afterwards whether the method is bound.
         let _ = jni.call_void(self.bind, &[]);
     }
 
-    /// Links the functions that probes of methods that park call. Returns false while the JVM does not find them: it
-    /// searches the library of an agent only when the agent is attached.
+    /// Links the native methods that the probes in parking methods call. Returns false if the JVM does not find their
+    /// functions: it searches the library of an agent only when the attaching is complete.
     pub(crate) fn link_parks(&self, jni: Jni<'_>) -> bool {
         jni.call_boolean(self.link_parks, &[]).unwrap_or(false)
     }
 
-    /// Fetches a snapshot and passes its words to `take`, part by part, until `take` returns false.
+    /// Fetches a snapshot and passes its words to `take`, part by part. Fails if `take` returns false.
     pub(crate) fn snapshot(
         &self,
         jni: Jni<'_>,
@@ -214,7 +217,7 @@ impl TrackerClient {
         self.fetch(jni, self.begin_snapshot, self.snapshot, &mut take)
     }
 
-    /// Sums up calls and times by method. The sums are about right, since the program runs on meanwhile.
+    /// Sums up calls and times by method. The sums are not exact, because the program continues to run meanwhile.
     pub(crate) fn method_sums(&self, jni: Jni<'_>) -> Result<Vec<MethodSum>, NoSnapshot> {
         let mut sums = Vec::new();
         self.fetch(jni, self.sum_up_methods, self.method_sums, &mut |words| {
@@ -229,8 +232,8 @@ impl TrackerClient {
         Ok(sums)
     }
 
-    /// Calls `begin` once, then `next` again and again until it returns no words. Each part of the words goes to
-    /// `take`. Fails if `take` returns false.
+    /// Calls the tracker's method `begin` once, and then its method `next` until `next` returns no words. Passes the
+    /// words of each call to `take`. Fails if `take` returns false.
     fn fetch(
         &self,
         jni: Jni<'_>,

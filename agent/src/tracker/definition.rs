@@ -1,4 +1,4 @@
-//! Definition of the tracker's classes, once in a JVM. An agent that comes later finds them.
+//! Defines the tracker's classes, once in a JVM. A later agent uses the same classes.
 
 use std::sync::OnceLock;
 
@@ -14,21 +14,21 @@ static CLIENT: OnceLock<TrackerClient> = OnceLock::new();
 /// The reason why there is no tracker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub(crate) enum NotDefined {
-    /// Another copy of this library has defined the classes, and they call the functions of that copy.
+    /// Another copy of this library has defined the classes, whose native methods call the functions of that copy.
     #[error(
         "another copy of this library was loaded into this JVM earlier; load that copy instead (its path is in /proc/PID/maps)"
     )]
     OtherCopy,
-    /// The heap has no room for an agent. The classes are not defined then, because a class whose initialisation fails is
-    /// of no use for ever.
+    /// The heap has no room for an agent. The classes are not defined in this case, because a class whose
+    /// initialisation has failed can never be used.
     #[error("the heap is nearly full; give the JVM more heap (-Xmx), or try again later")]
     HeapFull,
-    /// The JVM refused a class, or lacks a method of it.
+    /// The JVM has refused a class, or a method of the class was not found.
     #[error("internal error: the tracker class cannot be defined; nothing is instrumented")]
     Failed,
 }
 
-/// Longs for which the heap must have room before an agent is attached: 1 MB.
+/// Number of `long`s for which the heap must have room before an agent is attached: 1 MB.
 const ROOM: i32 = 1 << 17;
 
 /// Fails if the heap of a running program has no room for an agent.
@@ -41,13 +41,13 @@ pub(crate) fn check_heap(jni: Jni<'_>) -> Result<(), NotDefined> {
     }
 }
 
-/// Finds the tracker. Defines its classes in `java.base` if no agent has done it before.
+/// Returns the tracker. Defines its classes in `java.base` if no earlier agent has defined them.
 pub(crate) fn tracker(jni: Jni<'_>) -> Result<&'static TrackerClient, NotDefined> {
     if let Some(client) = CLIENT.get() {
         return Ok(client);
     }
     let defined = jni.framed(|jni| {
-        // Each class is a reference.
+        // There is a local reference to each class.
         jni.ensure_local_capacity();
         let mut tracker = Err(NotDefined::Failed);
         let mut is_first = true;
@@ -55,7 +55,7 @@ pub(crate) fn tracker(jni: Jni<'_>) -> Result<&'static TrackerClient, NotDefined
             let class = jni
                 .define_boot_class(&name, &bytes)
                 .map_err(|error| match error {
-                    // A class of this name exists.
+                    // The exception shows that a class of this name exists already.
                     JniError::Thrown if is_first => NotDefined::OtherCopy,
                     _ => NotDefined::Failed,
                 })?;

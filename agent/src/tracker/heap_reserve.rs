@@ -1,34 +1,34 @@
-//! Free memory in the program's heap, and a reserve for the end of the program.
+//! Checks the free memory in the program's heap, and keeps a reserve for the end of the program.
 //!
-//! The agent checks the free memory before it allocates. A failed attempt is no alternative: with
-//! `-XX:+ExitOnOutOfMemoryError` it would end the JVM, even if it was the agent's.
+//! The agent checks the free memory before it allocates. To try the allocation instead is not possible: with
+//! `-XX:+ExitOnOutOfMemoryError`, a failed allocation of the agent would end the JVM.
 
 use std::fs;
 
 use crate::jvm::jni::{Jni, JniError};
 use crate::jvm::jni_calls::{Argument, StaticMethod};
 
-/// Bytes that a snapshot allocates at a time, rounded up.
+/// Bytes that a snapshot needs at the same time, rounded up.
 const SNAPSHOT_BYTES: i64 = 128 << 10;
 
 /// Bytes that must stay free in addition to an array for a class.
 const FREE_BESIDE_ARRAY: i64 = 1 << 20;
 
 /// Size of the reserve, and of the header of its array, in bytes. The reserve is as large as the smallest region of G1.
-/// So its array fills a region of its own, and the region is free when the array is.
+/// So the array fills a whole region, which becomes free when the array is released.
 const RESERVE: [i32; 2] = [1 << 20, 24];
 
-/// Size of the reserve, and of the header of its array, for a heap in pages of 2 MB or 32 MB. An array of more than 4
-/// MB has pages of its own. One page is for the thread that ends the JVM. The collector must see another one free.
+/// Size of the reserve, and of the header of its array, in bytes, for a heap in pages of 2 MB or 32 MB. An array of
+/// more than 4 MB has separate pages. When it is released, one page is for the thread that ends the JVM, and another
+/// page must be free for the collector.
 const RESERVE_IN_PAGES: [i32; 2] = [4 << 20, 0];
 
 /// Free bytes of a heap that no program fills within a tenth of a second.
 const MUCH: i64 = 1 << 30;
 
-/// The methods of the tracker that return the free memory of the heap, and that allocate the
-/// reserve.
+/// The methods of the tracker that return the free memory of the heap, and that allocate and release the reserve.
 pub(crate) struct HeapReserve {
-    /// True if the collector works in threads of its own while the program runs, as ZGC and Shenandoah do.
+    /// True if the garbage collector works in separate threads while the program runs, as ZGC and Shenandoah do.
     pub(crate) has_concurrent_collector: bool,
     free: StaticMethod,
     has_room: StaticMethod,
@@ -39,7 +39,7 @@ pub(crate) struct HeapReserve {
 
 impl HeapReserve {
     /// Looks up the methods, usually at `VMStart`. At that time the program has no threads yet, so no thread of the
-    /// program can be taken for one of the collector.
+    /// program can be taken for a thread of the collector.
     pub(crate) fn find(jni: Jni<'_>) -> Result<Self, JniError> {
         let budget = jni.find_class(c"java/lang/$LoadhookBudget")?;
         Ok(HeapReserve {
@@ -52,7 +52,8 @@ impl HeapReserve {
         })
     }
 
-    /// Returns whether the heap has room for a snapshot while the program runs on. Garbage counts as used.
+    /// Returns whether the heap has room for a snapshot while the program continues to run. Garbage counts as used
+    /// memory.
     pub(crate) fn can_spare_snapshot(&self, jni: Jni<'_>) -> bool {
         jni.call_boolean(self.has_room, &[Argument::Long(SNAPSHOT_BYTES)])
             .unwrap_or(false)
@@ -61,8 +62,8 @@ impl HeapReserve {
     /// Returns whether the heap has room for a short-lived array of this many bytes, without
     /// bringing the program near an `OutOfMemoryError`.
     pub(crate) fn has_room_for_array(&self, jni: Jni<'_>, bytes: usize) -> bool {
-        // In a heap of regions, the largest free piece may be smaller than the free memory. So four times the size must
-        // be free.
+        // In a heap of regions, the largest free piece may be smaller than the free memory. So four times the size is
+        // required.
         let needed = FREE_BESIDE_ARRAY.saturating_add_unsigned(4 * bytes as u64);
         jni.call_long(self.free, &[])
             .is_ok_and(|free| free > needed)
@@ -75,22 +76,22 @@ impl HeapReserve {
             && jni.call_boolean(self.is_half_free, &[]).unwrap_or(false)
     }
 
-    /// Allocates the reserve, for the end of a program whose heap is full then.
+    /// Allocates the reserve, which is needed if the heap is full when the program ends.
     pub(crate) fn keep(&self, jni: Jni<'_>) {
         let reserve = if self.has_concurrent_collector {
             RESERVE_IN_PAGES
         } else {
             RESERVE
         };
-        // Without a reserve, there is only no profile if the program ends with a full heap.
+        // If this fails, the only effect is that a program that ends with a full heap gets no profile.
         let _ = jni.call_void(self.keep, &reserve.map(Argument::Int));
     }
 
     /// Releases the reserve when the main thread ends, unless half of the heap is free.
     ///
-    /// The JVM's launcher then attaches another thread to end the JVM. If there is no room for that
-    /// thread's object, there is no `VMDeath`. This does not run a collection: a thread that calls
-    /// `System.exit` gets here after the threads of a concurrent collector have ended.
+    /// The JVM's launcher then attaches another thread, which ends the JVM. If the heap has no room for the object of
+    /// this thread, there is no `VMDeath`. No collection is run here, because a thread that calls `System.exit` comes
+    /// here after the threads of a concurrent collector have ended.
     pub(crate) fn main_thread_ends(&self, jni: Jni<'_>) {
         let is_half_free = jni.call_boolean(self.is_half_free, &[]);
         if !is_half_free.unwrap_or(false) {
@@ -103,10 +104,10 @@ impl HeapReserve {
         let _ = jni.call_void(self.release, &[]);
     }
 
-    /// Returns whether the heap has room for a snapshot when the program has ended. Releases the reserve.
+    /// Releases the reserve, and returns whether the heap has room for a snapshot after the end of the program.
     ///
-    /// If necessary and possible, `collect` collects the heap; not by `System.gc`, which options can turn off. It returns
-    /// false if it cannot.
+    /// If there is no room, calls `collect`, which should run a garbage collection, but not by `System.gc`, because
+    /// options can turn it off. `collect` returns false if it cannot run one.
     pub(crate) fn has_room_at_exit(&self, jni: Jni<'_>, collect: impl FnOnce() -> bool) -> bool {
         self.release(jni);
         let has_room = || {
@@ -117,14 +118,14 @@ impl HeapReserve {
     }
 }
 
-/// Returns whether the collector works in threads of its own, as ZGC and Shenandoah do. The threads that drive it end
-/// before `VMDeath`, and a thread that asks for a collection after that waits for ever.
+/// Returns whether the garbage collector works in separate threads, as ZGC and Shenandoah do. The threads that control
+/// such a collector end before `VMDeath`. A thread that requests a collection after that waits for ever.
 pub(crate) fn has_concurrent_collector() -> bool {
     let Ok(threads) = fs::read_dir("/proc/self/task") else {
         return false;
     };
     let mut names = threads.filter_map(|thread| fs::read(thread.ok()?.path().join("comm")).ok());
-    // An `XWorker` belongs to ZGC without generations in JDK 21.
+    // `XWorker` is a thread of non-generational ZGC in JDK 21.
     let workers: [&[u8]; 3] = [b"ZWorker", b"XWorker", b"Shenandoah"];
     names.any(|name| workers.iter().any(|worker| name.starts_with(worker)))
 }

@@ -1,5 +1,4 @@
-//! The tracker on the agent's side: the definition and the use of the Java classes that probes
-//! call.
+//! Defines the tracker, the Java classes that probes call, and calls its methods.
 
 pub(crate) mod array_kinds;
 mod classes;

@@ -1,5 +1,5 @@
-//! Sizes of arrays and objects, measured in this JVM. They depend on its version, the width of references, the headers
-//! and the alignment.
+//! Measures the sizes of arrays and objects in this JVM. Sizes depend on the JVM's version, the width of references,
+//! the headers and the alignment.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,21 +22,20 @@ const MOST_ALIGNED: i32 = 256;
 pub(crate) struct Sizes {
     sample: StaticMethod,
     set: StaticMethod,
-    /// Set when the tracker has the sizes of arrays.
+    /// True when the tracker knows the sizes of arrays.
     arrays: AtomicBool,
     /// Sizes of instances in bytes, by the number of the loader and the name of the class.
     instances: Mutex<HashMap<(u32, Arc<str>), u64>>,
-    /// The loaders of code that were collected. Sizes of further classes that
-    /// this code names can no longer be measured.
+    /// Code whose loaders were collected. The sizes of further classes that this code names can no longer be measured.
     gone: Mutex<HashSet<CodeCopies>>,
 }
 
-/// The class loaders of the code that names the classes to be measured. All copies of the code share the sizes.
+/// The loaders of code that names classes to be measured. All copies of this code share the measured sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct CodeCopies {
     /// The number of the loader of the first copy.
     pub(crate) first: u32,
-    /// The number of the loader of the latest copy, which is the most likely one to be alive.
+    /// The number of the loader of the latest copy. This loader is the most likely to be alive.
     pub(crate) latest: u32,
 }
 
@@ -56,14 +55,14 @@ impl Sizes {
         })
     }
 
-    /// Forgets what was measured.
+    /// Forgets all measured sizes.
     pub(super) fn forget(&self) {
         self.arrays.store(false, Ordering::Relaxed);
         lock(&self.instances).clear();
         lock(&self.gone).clear();
     }
 
-    /// Measures arrays of each kind and passes their layouts to the tracker.
+    /// Measures arrays of each kind, and passes the layouts of arrays to the tracker.
     pub(crate) fn measure_arrays(&self, jvmti: Jvmti, jni: Jni<'_>) {
         let known = (0..=REFERENCES as i32).all(|kind| {
             self.array_layout(jvmti, jni, kind)
@@ -72,8 +71,8 @@ impl Sizes {
         self.arrays.store(known, Ordering::Relaxed);
     }
 
-    /// The layout of arrays of a kind: the kind, the bytes before the first element, the binary logarithm of the size
-    /// of an element, and the alignment.
+    /// Measures the layout of arrays of a kind. Returns the kind, the bytes before the first element, the binary
+    /// logarithm of an element's size in bytes, and the alignment in bytes.
     fn array_layout(&self, jvmti: Jvmti, jni: Jni<'_>, kind: i32) -> Option<[i32; 4]> {
         let size = |length: i32| {
             let size = jni.framed(|jni| {
@@ -85,7 +84,8 @@ impl Sizes {
         };
         let empty = size(0)?;
         let scale = (size(MOST_ALIGNED)? - empty) / MOST_ALIGNED;
-        // The shortest array that is larger than an empty one: the shorter ones fit into the padding after the header.
+        // Finds the shortest array that is larger than an empty array. Shorter arrays fit into the padding after the
+        // header.
         let (length, longer) = (1..=MOST_ALIGNED)
             .filter_map(|length| Some((length, size(length)?)))
             .find(|(_, size)| *size > empty)?;
@@ -93,20 +93,21 @@ impl Sizes {
         Some([kind, base, scale.checked_ilog2()? as i32, longer - empty])
     }
 
-    /// Returns whether the tracker has the sizes of arrays.
+    /// Returns whether the tracker knows the sizes of arrays.
     pub(crate) fn knows_arrays(&self) -> bool {
         self.arrays.load(Ordering::Relaxed)
     }
 
-    /// The size of an instance in bytes, if [`Sizes::measure`] has found it.
+    /// Returns the size of an instance in bytes, if [`Sizes::measure`] has found it.
     pub(crate) fn instance(&self, loader: u32, class: &Arc<str>) -> Option<u64> {
         lock(&self.instances).get(&(loader, class.clone())).copied()
     }
 
-    /// Measures an instance of each class that code of these loaders names, as long as the heap has room for it.
+    /// Measures an instance of each class that code of these loaders names, as long as the heap has room for an
+    /// instance.
     ///
-    /// Only initialised classes are instantiated, because waiting for a running initialiser may
-    /// take for ever. No constructor runs, so that no finalizer is registered.
+    /// Only initialised classes are instantiated, because the wait for a running initialiser may never end. No
+    /// constructor runs, so no finalizer is registered.
     pub(crate) fn measure(
         &self,
         jvmti: Jvmti,
@@ -124,7 +125,7 @@ impl Sizes {
             let numbers = wanted.keys().map(|copies| copies.latest).collect();
             let references = loaders.references(jvmti, jni, &numbers);
             let measure = |copies: CodeCopies, loader, names: &mut Names| {
-                // Each loader gets a frame of local references, because it may have many classes.
+                // Each loader is handled in a separate frame of local references, because it may have many classes.
                 jni.framed(|jni| {
                     self.measure_classes_of(jvmti, jni, copies, loader, names, &has_room)
                 })
@@ -137,7 +138,7 @@ impl Sizes {
                 {
                     return;
                 }
-                // If the loader was collected, the JDK's classes still exist.
+                // If the loader was collected, only classes of the JDK can still be measured.
                 names.retain(|name| name.starts_with("java."));
                 if !names.is_empty() && !measure(copies, Local::BOOT_LOADER, &mut names) {
                     return;
@@ -151,8 +152,8 @@ impl Sizes {
 
     /// Removes the classes whose sizes are known, or can no longer be measured.
     fn retain_unknown(&self, wanted: &mut BTreeMap<CodeCopies, Names>) {
-        // If `wanted` no longer has an entry, an entry for a later copy of the code has replaced it. The loader of that
-        // copy may be alive, so the sizes may be measured after all.
+        // If `wanted` no longer has an entry of `gone`, an entry for a later copy of the code has replaced it. The
+        // loader of that copy may be alive, so the sizes may be measured after all.
         lock(&self.gone).retain(|copies| wanted.contains_key(copies));
         let known = lock(&self.instances);
         for (copies, names) in &mut *wanted {
@@ -163,8 +164,8 @@ impl Sizes {
         wanted.retain(|copies, names| !names.is_empty() && !gone.contains(copies));
     }
 
-    /// Measures instances of the classes of a loader that `names` names, and removes the names. Returns whether there
-    /// was room for all.
+    /// Measures instances of a loader's classes whose names are in `names`, and removes these names. Returns false if
+    /// there was not enough room in the heap.
     fn measure_classes_of(
         &self,
         jvmti: Jvmti,

@@ -1,7 +1,7 @@
-//! A thread that writes the time for the tracker, about every millisecond.
+//! Runs a thread that writes the time into memory about every millisecond. The tracker reads this memory.
 //!
-//! It is no thread of the JVM: it is in no list of threads, and it runs while the JVM is stopped.
-//! The tracker reads the memory that the thread writes. Late ticks cost precision, not correctness.
+//! The thread is not a thread of the JVM. So it is in no list of threads, and it runs even while the JVM is stopped. If
+//! ticks are late, times are less precise, but not wrong.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -13,19 +13,19 @@ use loadhook_settings::Timing;
 use crate::locks::lock;
 use crate::options::Options;
 
-/// The last tick, the tick before it, each 0 at first, and the [spread](Distances::spread).
+/// The last tick, the tick before it, and the [spread](Distances::spread). All are 0 at first.
 static TICKS: [AtomicI32; 3] = [const { AtomicI32::new(0) }; 3];
 
-/// Binary logarithm of the unit of ticks in nanoseconds. Ticks are even.
+/// Binary logarithm of the unit of ticks in nanoseconds. The value of a tick is even.
 const SHIFT: u32 = 13;
 
-/// The time that the JVM's clock is ahead of the system's, in nanoseconds.
+/// The difference of `System.nanoTime()` and the system's monotonic clock, in nanoseconds.
 static AHEAD: AtomicI64 = AtomicI64::new(0);
 
 /// The thread, and the flag that ends it.
 static TICKER: Mutex<Option<(Arc<AtomicBool>, JoinHandle<()>)>> = Mutex::new(None);
 
-/// The address of the ticks. `now` is the value of `System.nanoTime()`.
+/// Returns the address of the ticks. `now` is the present value of `System.nanoTime()`.
 pub(crate) fn address(now: i64) -> i64 {
     let own = monotonic();
     AHEAD.store(origin(own, now).wrapping_sub(own), Ordering::Relaxed);
@@ -44,11 +44,11 @@ pub(crate) fn start(options: &Options) {
     let ticker = thread::Builder::new()
         .name("loadhook-ticker".to_owned())
         .spawn(move || run(began, origin, &is_over));
-    // Without ticks, the tracker's estimates have larger errors.
+    // If the thread cannot be started, the tracker's estimates have larger errors.
     *lock(&TICKER) = ticker.ok().map(|ticker| (ends, ticker));
 }
 
-/// Ends the thread. Calls that begin from now on have no ticks.
+/// Ends the thread. No ticks are written from now on.
 pub(crate) fn stop() {
     let ticker = lock(&TICKER).take();
     if let Some((ends, thread)) = ticker {
@@ -61,11 +61,12 @@ pub(crate) fn stop() {
     }
 }
 
-/// The value of the JVM's clock at this moment, when the system's clock shows `own` and the JVM's showed `now`.
+/// Returns the value of the JVM's clock at this moment. The system's clock shows `own`, and the JVM's clock showed
+/// `now` a moment ago.
 ///
-/// `now` is some 50 µs old, since the JVM links the native method first. If ticks were too early by
-/// more than the tracker's limit, they would count for shorter calls. HotSpot's clock is the
-/// system's clock, so `own` is exact. For a clock with another origin, `now` is used.
+/// `now` is about 50 µs old, because the JVM has linked the native method since. If ticks were too early by more than
+/// the tracker's limit, they would count for calls that are too short. HotSpot's clock is the system's clock, so
+/// normally `own` is returned, which is exact. `now` is returned only if the JVM's clock has another origin.
 fn origin(own: i64, now: i64) -> i64 {
     const SAME: u64 = 10_000_000_000;
     if own.abs_diff(now) < SAME { own } else { now }
@@ -99,7 +100,7 @@ fn run(began: Instant, origin: i64, is_over: &AtomicBool) {
 struct Distances([f64; 3]);
 
 impl Distances {
-    /// The means that [`distance`] has in theory, before any distance was measured.
+    /// Makes the means that the distances of [`distance`] have in theory, before any distance was measured.
     fn new() -> Self {
         Self([1.0, 13.0 / 12.0, 1.25])
     }
@@ -111,10 +112,10 @@ impl Distances {
         }
     }
 
-    /// The standard deviation of the length of an interval that is measured by ticks, in nanoseconds.
+    /// Returns the standard deviation of the length of an interval that is measured by ticks, in nanoseconds.
     ///
-    /// The error is the difference of two ages. The age of a moment is the time since the last tick before it. Long
-    /// distances weigh more, since more moments fall into them.
+    /// The error of an interval is the difference of two ages. The age of a moment is the time since the last tick
+    /// before it. Long distances between ticks weigh more, because more moments fall into them.
     fn spread(&self) -> i32 {
         let [mean, square, cube] = self.0;
         let age = square / (2.0 * mean);
@@ -123,7 +124,7 @@ impl Distances {
     }
 }
 
-/// The time as a tick: the nearest multiple of two units, but not 0.
+/// Converts a time to a tick: the nearest multiple of two units, but never 0.
 fn tick(now: i64) -> i32 {
     match (now.wrapping_add(1 << SHIFT) >> SHIFT) as i32 & !1 {
         0 => 2,
@@ -166,7 +167,7 @@ mod tests {
         }
         let even = distances.spread();
         assert!((450_000..550_000).contains(&even), "{even}");
-        // Ticks at equal distances: an age is evenly distributed from 0 to that distance.
+        // With ticks at equal distances, ages are evenly distributed from 0 to this distance.
         for _ in 0..10_000 {
             distances.add(Duration::from_millis(12));
         }

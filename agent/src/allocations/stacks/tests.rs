@@ -28,7 +28,7 @@ fn resolved(symbol: Symbol, line: Option<u32>) -> ResolvedFrame {
     }
 }
 
-/// Outermost first.
+/// Returns the class names on the path to a node, outermost first.
 fn path(stacks: &Stacks, node: Option<u32>) -> Vec<String> {
     let mut path = Vec::new();
     let mut at = node;
@@ -84,7 +84,7 @@ fn callers_that_are_not_chosen_are_left_out() {
     assert_eq!(path(&stacks, alone), ["c12"]);
     let others = [frame(1), frame(4)];
     assert_eq!(stacks.node_of_chosen(&others, false, true), None);
-    // Beyond the recorded frames there may be chosen ones.
+    // There may be frames with chosen classes beyond the recorded frames.
     let deep = stacks.node_of_chosen(&others, true, false);
     assert_eq!(path(&stacks, deep), ["(deeper)"]);
     assert_eq!(stacks.node_of_chosen(&others, true, true), deep);
@@ -161,7 +161,7 @@ fn lines_are_renewed_after_redefinitions() {
     assert_eq!(stacks.node(&frames, false), new);
 }
 
-/// After a class is unloaded, only its names are kept.
+/// After a class is unloaded, only its names are kept, and its copies share symbols.
 #[test]
 fn copies_of_a_method_share_a_symbol() {
     let mut stacks = Stacks::new(StackLimits::DEFAULT);
@@ -215,7 +215,7 @@ fn a_key_holds_as_long_as_its_methods() {
         let later = stacks.node_of_key(&key(method), 0, 4);
         assert_eq!(later, lasts.then_some(node), "{method}");
     }
-    // A class may be unloaded in a collection of which the JVM tells nothing.
+    // A class may be unloaded in a collection that the JVM does not report.
     let other = StackKey::of(&[20, 20], true);
     for _ in 0..2 {
         stacks.note_key(&other, &[frame(20)], collections(false));

@@ -16,7 +16,7 @@ fn with_server(patience: Duration, test: impl FnOnce(&std::path::Path)) -> bool 
     with_orders(patience, test, |_| ())
 }
 
-/// As [`with_server`]; `note` gets each order.
+/// Runs `test` like [`with_server`], and passes each order to `note`.
 fn with_orders(
     patience: Duration,
     test: impl FnOnce(&std::path::Path),
@@ -92,7 +92,7 @@ fn wrong_requests_get_an_error_and_hurt_nobody() {
             let reply = reply(&mut client);
             assert!(reply.contains(expected), "{reply}");
         }
-        // The connection goes on, also with several requests at once.
+        // The connection continues, even with several requests at once.
         send_line(&mut client, format!("{STATUS}\n{STATUS}").as_bytes());
         for _ in 0..2 {
             assert!(reply(&mut client).contains("done"));
@@ -129,7 +129,7 @@ fn slow_clients_and_dead_ones_cost_nothing() {
             is_served(&mut connect(path));
         }
         assert!(reply(&mut slow).contains("no complete request"));
-        // This one sends requests and reads no reply.
+        // This client sends requests and reads no reply.
         let deaf = connect(path);
         deaf.get_ref().set_nonblocking(true).expect("a socket");
         let request = format!("{STATUS}\n");
@@ -164,7 +164,7 @@ fn one_client_makes_the_agent_leave() {
     assert!(leaves);
 }
 
-/// The order that ends the trace is given for a client that has begun one, however it goes.
+/// The server ends the trace of a client that is gone, in whatever way the connection ended.
 #[test]
 fn a_trace_ends_with_its_client() {
     let ended = AtomicU32::new(0);
@@ -229,7 +229,8 @@ fn a_client_ends_only_its_own_trace() {
         drop(first);
         is_served(&mut second);
         is_served(&mut connect(path));
-        // If the client ended here, the server might end its trace before it stops itself.
+        // The client must still exist here, because otherwise the server could end the client's trace before the server
+        // itself stops.
         std::mem::forget(second);
     };
     with_orders(PATIENCE, test, note);

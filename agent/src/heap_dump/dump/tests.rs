@@ -1,4 +1,4 @@
-//! Heap walks as JVM TI reports them, and walks that its specification rules out.
+//! Tests heap walks that JVM TI can report, and walks that its specification rules out.
 
 use std::cell::Cell;
 

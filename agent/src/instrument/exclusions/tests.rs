@@ -14,7 +14,7 @@ use loadhook_testkit::corpus;
 use super::METHODS;
 use crate::tracker;
 
-/// Class, name, descriptor.
+/// The class, the name and the descriptor of a method.
 type Method = (String, String, String);
 
 /// The classes of `java.base` and of the tracker.
@@ -99,8 +99,8 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The methods with code that the probes reach while their thread is not marked. The tracker's own methods are left
-/// out.
+/// Returns the methods with code that the probes reach while their thread is not marked. The tracker's own methods are
+/// left out.
 fn reached(feature: u32) -> Result<BTreeSet<Method>> {
     let mut classes = Classes::of_jdk(feature)?;
     let probes = [
@@ -156,7 +156,8 @@ fn reached(feature: u32) -> Result<BTreeSet<Method>> {
     Ok(reached)
 }
 
-/// The methods that a method calls, initialisers included. `None` if it has no code or marks its thread.
+/// Returns the methods that a method calls, including initialisers. `None` if the method has no code or marks its
+/// thread.
 fn calls(class: &ClassFile<'_>, wanted: &Method) -> Result<Option<Vec<Method>>> {
     let method = class
         .methods()
@@ -217,7 +218,7 @@ fn is_thrown(rest: &[Instruction<'_>]) -> bool {
         == Some(Opcode::Athrow)
 }
 
-/// Class, name and descriptor of a field or method constant.
+/// Returns the class, the name and the descriptor of a field or method constant.
 fn member(class: &ClassFile<'_>, constant: CpIndex) -> Result<Method> {
     let pool = class.pool();
     let owner = match pool.get(constant)? {

@@ -16,7 +16,7 @@ fn define(registry: &Registry, loader: Loader, bytes: &[u8]) -> Entry {
     entry
 }
 
-/// The class under another name of the same length.
+/// Makes the class with another name of the same length.
 fn named(digits: &str) -> Vec<u8> {
     let text = String::from_utf8_lossy(GREETER);
     assert!(text.contains("Greeter"));

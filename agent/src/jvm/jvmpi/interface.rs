@@ -1,4 +1,4 @@
-//! The functions of JVMPI.
+//! Safe wrappers around the functions of JVMPI.
 
 use std::ffi::c_void;
 use std::ptr::{null_mut, without_provenance_mut};
@@ -16,16 +16,16 @@ pub(crate) struct Jvmpi(*mut Interface);
 
 // SAFETY: the JVM never frees the interface, and its functions may be called on every thread.
 unsafe impl Send for Jvmpi {}
-// SAFETY: as above.
+// SAFETY: as for `Send`.
 unsafe impl Sync for Jvmpi {}
 
-/// The address that an id of a thread stands for.
+/// Converts the id of a thread to the pointer that JVMPI uses.
 fn env(thread: ThreadId) -> *mut c_void {
     without_provenance_mut(thread.0)
 }
 
 impl Jvmpi {
-    /// The JVMPI of a JVM; `None` if it has none.
+    /// Gets the JVMPI of a JVM, in the latest version that the JVM offers; `None` if it offers none.
     ///
     /// # Safety
     /// `vm` must be the running JVM's.
@@ -36,13 +36,14 @@ impl Jvmpi {
         found.map(|found| Jvmpi(found.cast()))
     }
 
-    /// Sets the function that gets the events. To be called before an event is enabled.
+    /// Sets the function to which the JVM sends events. Must be called before an event is enabled.
     pub(super) fn set_notify(self, notify: unsafe extern "C" fn(*mut abi::Event)) {
         // SAFETY: the interface is the JVM's, and no event is enabled yet.
         unsafe { (*self.0).notify_event = Some(notify) }
     }
 
-    /// The functions. A reference to the whole interface would also refer to the place that the profiler sets.
+    /// Returns a pointer to the table of functions. It is no reference, because a reference to the whole table would
+    /// include `notify_event`, which the profiler sets.
     fn functions(self) -> *const Interface {
         self.0
     }
@@ -53,14 +54,15 @@ impl Jvmpi {
         unsafe { ((*self.functions()).enable_event)(event, null_mut()) == abi::SUCCESS }
     }
 
-    /// Asks for an event about an object, which is sent before this function returns. Returns false if there is none.
+    /// Requests an event about an object. The JVM sends the event before this function returns. Returns false if the
+    /// JVM sends none.
     pub(crate) fn request(self, event: i32, object: ObjectId) -> bool {
         let argument = without_provenance_mut(object.0 as usize);
         // SAFETY: the function is the JVM's. These events take the id of an object.
         unsafe { ((*self.functions()).request_event)(event, argument) == abi::SUCCESS }
     }
 
-    /// The innermost frames of a thread, innermost first.
+    /// Returns at most `depth` frames of a thread, innermost first.
     pub(crate) fn call_trace(self, thread: ThreadId, depth: usize) -> Vec<CallFrame> {
         let empty = abi::CallFrame {
             line: 0,
@@ -82,7 +84,7 @@ impl Jvmpi {
         frames.iter().map(frame).collect()
     }
 
-    /// The class of a method.
+    /// Returns the class of a method.
     pub(crate) fn class_of_method(self, method: MethodId) -> Option<ObjectId> {
         // SAFETY: the id is from a stack of this thread, so its class is loaded.
         let class =
@@ -90,14 +92,14 @@ impl Jvmpi {
         (class != 0).then_some(ObjectId(class as u64))
     }
 
-    /// The object of a thread.
+    /// Returns the object of a thread.
     pub(crate) fn thread_object(self, thread: ThreadId) -> Option<ObjectId> {
         // SAFETY: the function is the JVM's, and the thread is the calling one.
         let object = unsafe { ((*self.functions()).get_thread_object)(env(thread)) };
         (object != 0).then_some(ObjectId(object as u64))
     }
 
-    /// Collects the heap. The events of the collection are sent before this function returns.
+    /// Runs a garbage collection. The JVM sends the events of the collection before this function returns.
     pub(crate) fn run_gc(self) {
         // SAFETY: the function is the JVM's.
         unsafe { ((*self.functions()).run_gc)() }

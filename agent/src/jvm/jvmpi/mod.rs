@@ -1,4 +1,4 @@
-//! JVMPI from the side of a profiler.
+//! The agent as a JVMPI profiler: entry point, events and functions.
 
 pub(crate) mod interface;
 pub mod notify;

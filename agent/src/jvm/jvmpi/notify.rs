@@ -1,4 +1,4 @@
-//! The entry point for a JVM that speaks JVMPI, and its events.
+//! The entry point for a JVM with JVMPI, and the function to which this JVM sends its events.
 #![allow(non_snake_case)]
 
 use std::ffi::{CStr, c_char, c_void};
@@ -19,12 +19,12 @@ use crate::jvmpi::profiler::{self, NotLoaded, Profiler};
 /// The profiler of this JVM.
 pub(super) static PROFILER: Visited<Profiler> = Visited::none();
 
-/// Returns whether the agent works through JVMPI in this JVM.
+/// Returns whether the agent was loaded as a JVMPI profiler in this JVM.
 pub(crate) fn is_loaded() -> bool {
     PROFILER.visit().is_some()
 }
 
-/// Entry point for a JVM that speaks JVMPI.
+/// Loads the agent as a JVMPI profiler, for the option `-Xrun`.
 ///
 /// # Safety
 /// Called by the JVM, as the JVMPI specification says.
@@ -59,12 +59,12 @@ pub unsafe extern "system" fn JVM_OnLoad(
             diagnostics::line(&error.to_string());
             JNI_ERR
         }
-        // A fault of the agent, not of the user: the program runs without the agent.
+        // A panic is a fault of the agent, not of the user, so the program runs without the agent.
         Err(_) => JNI_OK,
     }
 }
 
-/// Gets the events. No panic leaves this function.
+/// Receives the events. Catches panics.
 unsafe extern "C" fn notify(event: *mut abi::Event) {
     let Some(visit) = PROFILER.visit() else {
         return;
@@ -83,7 +83,7 @@ unsafe extern "C" fn notify(event: *mut abi::Event) {
     }));
 }
 
-/// A buffer of the JVM for a class. The JVM frees it.
+/// A buffer for the bytes of a class, which the JVM allocates and frees.
 struct ClassBuffer<'e>(&'e mut [u8]);
 
 impl AsMut<[u8]> for ClassBuffer<'_> {
@@ -92,9 +92,9 @@ impl AsMut<[u8]> for ClassBuffer<'_> {
     }
 }
 
-/// Passes the bytes of a class to the hook.
+/// Passes the bytes of a class to the hook. Sets the new bytes in the event.
 fn instrument(profiler: &Profiler, hook: &mut abi::ClassLoadHook) {
-    // The specification wants the old values for a class that stays as it is.
+    // For a class that stays as it is, the specification requires the old pointer and length.
     (hook.new_data, hook.new_len) = (hook.data, hook.len);
     let (Ok(len), Some(malloc)) = (usize::try_from(hook.len), hook.malloc) else {
         return;
@@ -122,8 +122,8 @@ fn instrument(profiler: &Profiler, hook: &mut abi::ClassLoadHook) {
     }
 }
 
-/// The event as a safe value; `None` if the agent does not handle it. Allocates nothing for the events that come while
-/// threads are suspended.
+/// Converts an event to a safe value; `None` if the agent does not handle the event. Allocates no memory for the events
+/// that come while threads are suspended.
 fn event_of(event: &abi::Event) -> Option<Event<'_>> {
     let thread = ThreadId(event.env.addr());
     // SAFETY: an event that is not requested by another thread has the environment of this thread.
@@ -177,7 +177,7 @@ fn allocated(alloc: &abi::ObjectAlloc) -> AllocatedObject {
     }
 }
 
-/// A text of an event; empty if there is none.
+/// Returns a text of an event; empty if there is none.
 ///
 /// # Safety
 /// `text` must be null or end in a zero byte, and live as long as `'e`.
@@ -189,7 +189,7 @@ unsafe fn name<'e>(text: *const c_char) -> &'e [u8] {
     unsafe { CStr::from_ptr(text) }.to_bytes()
 }
 
-/// The class of a `CLASS_LOAD`.
+/// Converts the data of a `CLASS_LOAD` to a safe value.
 ///
 /// # Safety
 /// The lists and texts must be the JVM's, and live as long as `'e`.

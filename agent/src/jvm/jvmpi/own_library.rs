@@ -1,4 +1,4 @@
-//! This library as one of the JVM's boot loader.
+//! Makes this library known to the JVM's boot loader.
 
 use std::ffi::{CStr, CString, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -7,10 +7,10 @@ use std::path::Path;
 use super::super::jni::{Jni, JniError};
 use super::super::jni_calls::Argument;
 
-/// Has the JVM load this library for the classes of the boot loader, so that it finds the native methods of the tracker.
-/// It searches only libraries that it has loaded, and this one was loaded as a profiler for JVMPI.
+/// Makes the boot loader load this library, so that the JVM finds the native methods of the tracker's classes. The JVM
+/// searches only libraries that the class's loader has loaded, and this library was loaded as a JVMPI profiler.
 ///
-/// `Runtime.load0` is called, because `System.load` would print a warning if it has no caller.
+/// `Runtime.load0` is called, because `System.load` without a Java caller would print a warning.
 pub(crate) fn load_for_boot_loader(jni: Jni<'_>) -> Result<(), JniError> {
     let path = path().ok_or(JniError::Refused)?;
     let loaded = jni.framed(|jni| {
@@ -25,7 +25,7 @@ pub(crate) fn load_for_boot_loader(jni: Jni<'_>) -> Result<(), JniError> {
     loaded.unwrap_or(Err(JniError::Refused))
 }
 
-/// The absolute path of this library.
+/// Returns the absolute path of this library.
 fn path() -> Option<CString> {
     let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
     // SAFETY: the address is one of this library, and the structure is written. Zeros are valid in it.

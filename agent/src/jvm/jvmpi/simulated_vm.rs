@@ -1,6 +1,6 @@
 //! A VM that speaks JVMPI and runs no code: a heap with a simulated collector, classes, and threads with stacks.
 //!
-//! It knows the truth about its heap, and compares the agent's record with it after every event.
+//! The VM knows its true heap, and compares the agent's record with this heap after every event.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::{CString, c_void};
@@ -17,16 +17,16 @@ thread_local! {
     static INTERFACE: Cell<*mut Interface> = const { Cell::new(null_mut()) };
 }
 
-/// Objects that have the ids of threads.
+/// Ids of thread objects begin here.
 pub(super) const THREAD_OBJECTS: usize = 1 << 40;
 
 /// An object.
 pub(super) struct Known {
-    /// The class; of an array of references, that of its elements.
+    /// The class of the object; for an array of references, the class of its elements.
     pub(super) class: Option<usize>,
     pub(super) kind: Int,
     pub(super) size: Int,
-    /// The place that has allocated it; empty before the VM is initialised.
+    /// The place that has allocated the object; empty before the VM is initialised.
     pub(super) place: String,
     pub(super) at: Option<(i32, u64)>,
 }
@@ -48,13 +48,13 @@ pub(super) struct Thread {
     pub(super) stack: Vec<(usize, usize, Int)>,
 }
 
-/// The truth about a VM.
+/// The true state of the VM.
 pub(super) struct Vm {
     pub(super) objects: Vec<Known>,
     pub(super) held: Vec<bool>,
     pub(super) classes: Vec<Class>,
     pub(super) threads: Vec<Thread>,
-    /// Taken out while it works.
+    /// The collector; `None` while it works.
     collector: Option<Collector>,
     pub(super) is_initialised: bool,
     pub(super) enabled: [bool; event::COUNT],
@@ -63,19 +63,19 @@ pub(super) struct Vm {
     pub(super) sent: [u32; event::COUNT],
 }
 
-/// Uses the truth. No event is sent meanwhile.
+/// Runs `body` with the VM's state. `body` must not send events.
 pub(super) fn with<T>(body: impl FnOnce(&mut Vm) -> T) -> T {
     VM.with_borrow_mut(|vm| body(vm.as_mut().expect("there is a VM")))
 }
 
 impl Vm {
-    /// The thread of an environment.
+    /// Returns the live thread that has an environment.
     pub(super) fn thread(&self, env: *mut c_void) -> Option<&Thread> {
         let mut threads = self.threads.iter();
         threads.find(|thread| thread.is_alive && thread.env == env.addr())
     }
 
-    /// The object that has an id.
+    /// Returns the index of the object that has an id.
     pub(super) fn object(&self, id: usize) -> Option<usize> {
         let is_it = |known: &Known| known.at.is_some_and(|(_, at)| at == id as u64);
         self.objects.iter().position(is_it)
@@ -88,7 +88,7 @@ impl Vm {
             .map_or(0, |(_, id)| id as usize)
     }
 
-    /// The type of an object as Java writes it.
+    /// Returns the type of an object in Java notation.
     fn type_name(&self, object: &Known) -> String {
         let name = object
             .class
@@ -101,7 +101,7 @@ impl Vm {
         }
     }
 
-    /// The truth as the agent should have recorded it.
+    /// Returns the true state in the form in which the agent should have recorded it.
     pub(super) fn state(&self) -> State {
         let mut state = State::default();
         for object in &self.objects {
@@ -121,7 +121,7 @@ impl Vm {
     }
 }
 
-/// Sends an event if it is enabled, and compares.
+/// Sends an event if it is enabled, and compares the agent's record with the true state afterwards.
 pub(super) fn send(event_type: Int, env: usize, data: Data) {
     let place = (event_type & !abi::REQUESTED) as usize;
     let (is_enabled, is_collecting) = with(|vm| {
@@ -139,7 +139,7 @@ pub(super) fn send(event_type: Int, env: usize, data: Data) {
     let profiler = PROFILER.visit().expect("the agent is loaded");
     let recorder = profiler.value().recorder().expect("objects are recorded");
     if is_collecting {
-        // Another thread is suspended inside the agent, with its lock.
+        // During a collection, another thread may be suspended while it holds the agent's lock.
         let held = inspection::locked(recorder);
         let before = super::tests::allocations();
         notify(&mut event);
@@ -168,7 +168,7 @@ pub(super) fn notify(event: &mut Event) {
     }
 }
 
-/// Compares the agent's record with the truth.
+/// Compares the agent's record with the true state.
 fn compare(event_type: Int) {
     let profiler = PROFILER.visit().expect("the agent is loaded");
     let recorder = profiler.value().recorder().expect("objects are recorded");
@@ -242,7 +242,7 @@ pub(super) fn send_thread(number: usize, flag: Int) {
     send(event::THREAD_START | flag, env, Data { thread_start });
 }
 
-/// An object that a thread allocates.
+/// Allocates an object in a thread. Returns the number of the object.
 pub(super) fn allocate(known: Known, env: usize) -> usize {
     let number = with(|vm| {
         let number = vm.objects.len();
@@ -264,7 +264,7 @@ pub(super) fn allocate(known: Known, env: usize) -> usize {
     number
 }
 
-/// Collects.
+/// Runs a garbage collection.
 pub(super) fn collect(random: u64) {
     let taken = with(|vm| Some((vm.collector.take()?, vm.held.clone())));
     let Some((mut collector, held)) = taken else {
@@ -281,7 +281,7 @@ pub(super) fn collect(random: u64) {
     });
 }
 
-/// Tells the agent what the collector does.
+/// The heap on which the collector works. It sends the agent the events of the collection.
 struct Told;
 
 impl Heap for Told {
@@ -342,19 +342,19 @@ pub(super) fn set_up(collector: Collector, interface: Interface) {
     INTERFACE.set(Box::into_raw(Box::new(interface)));
 }
 
-/// The interface of the VM.
+/// Returns the interface of the VM.
 pub(super) fn interface() -> *mut Interface {
     INTERFACE.get()
 }
 
-/// Tells of the arenas. They come before all other events.
+/// Sends the events of the arenas, which come before all other events.
 pub(super) fn send_arenas() {
     let mut collector = with(|vm| vm.collector.take()).expect("no collection");
     collector.begin(&mut Told);
     with(|vm| vm.collector = Some(collector));
 }
 
-/// Takes the VM away. No event may be sent after this.
+/// Removes the VM. No event may be sent afterwards.
 pub(super) fn stop() {
     VM.set(None);
     // SAFETY: `set_up` has leaked the interface, and the agent is gone.

@@ -1,4 +1,4 @@
-//! Programs on the [simulated VM](super::simulated_vm), for each kind of collector.
+//! Runs random programs on the [simulated VM](super::simulated_vm), with each kind of collector.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -28,7 +28,7 @@ thread_local! {
 /// The allocator of the tests, which counts the allocations of each thread.
 struct Counting;
 
-// SAFETY: everything is passed on to the system's allocator.
+// SAFETY: all calls are passed on to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // A thread that ends has no counter any more.
@@ -47,12 +47,12 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// How often this thread has allocated or freed memory.
+/// Returns how often this thread has allocated or freed memory.
 pub(super) fn allocations() -> u64 {
     ALLOCATIONS.get()
 }
 
-/// A step of a program. A number picks one of the threads, classes or objects there are.
+/// A step of a program. A number picks one of the existing threads, classes or objects.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Allocate { size: u8, pick: usize },
@@ -82,7 +82,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 struct FreeIds(Vec<usize>);
 
 impl FreeIds {
-    /// An id that was freed, or a new one.
+    /// Returns an id that was freed, or a new one.
     fn take(&mut self, new: usize) -> usize {
         self.0.pop().unwrap_or(new)
     }
@@ -97,7 +97,7 @@ struct Program {
 }
 
 impl Program {
-    /// Adds a class whose object is there. The events are sent by others.
+    /// Adds a class whose class object exists already. Sends no events: the callers do.
     fn add_class(&mut self, name: String, object: usize) {
         let methods = with(|vm| {
             let count: usize = vm.classes.iter().map(|class| class.methods.len()).sum();
@@ -128,13 +128,13 @@ impl Program {
             });
             number
         });
-        // The first thread is told of when the agent asks for it.
+        // The first thread is reported when the agent requests it.
         if number > 0 {
             vm::send_thread(number, 0);
         }
     }
 
-    /// The VM's start. If `is_early`, it tells of objects before their classes.
+    /// Starts the VM. If `is_early` is true, the VM reports objects before their classes.
     fn begin(&mut self, is_early: bool) {
         vm::send_arenas();
         let object = |class, size| Known {
@@ -260,7 +260,7 @@ impl Program {
         }
     }
 
-    /// Unloads a class, unless there are objects of it.
+    /// Unloads a class, unless there are objects of this class.
     fn unload_class(&mut self, pick: usize) {
         let unloaded = with(|vm| {
             let number = pick % vm.classes.len();
@@ -283,7 +283,7 @@ impl Program {
     }
 }
 
-/// Allocated and live objects of a profile, by type and place.
+/// Returns the allocated and the live objects of a profile, by type and place.
 fn sites(profile: &Profile) -> BTreeMap<(String, String), (Count, Count)> {
     let allocations = profile.allocations.as_ref().expect("allocations");
     let count =
@@ -337,7 +337,7 @@ fn in_vm(collector: Collector, body: impl FnOnce()) -> Profile {
     pprof::read(&fs::read(file).expect("a profile")[..]).expect("a profile")
 }
 
-/// Runs a program, and compares its profile with the truth. Returns how often the VM sent each event.
+/// Runs a program, and compares its profile with the VM's own knowledge. Returns how often the VM sent each event.
 fn run(collector: Collector, steps: &[Step], is_early: bool) -> [u32; event::COUNT] {
     let mut program = Program {
         counts_references: collector.counts_references(),
@@ -378,7 +378,7 @@ proptest! {
     }
 }
 
-/// The simulated VM sends each event of the heap, so that the comparison above is one of something.
+/// The simulated VM sends each event of the heap. Otherwise the comparisons above would prove nothing.
 #[test]
 fn every_event_of_the_heap_comes() {
     let mut steps = vec![Step::LoadClass(1), Step::StartThread, Step::EndThread(1)];

@@ -25,15 +25,15 @@ use crate::jvm::sys::{Capabilities, capability, event};
 use crate::jvm::visits::Withdrawn;
 use crate::jvm::vm::new_environment;
 
-/// The longest wait for callbacks and handlers, which take microseconds.
+/// The longest wait until callbacks and signal handlers have ended. They take microseconds.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
-/// Samples stacks by signals. One exists in a process at a time.
+/// Samples stacks by signals. A process has at most one engine at a time.
 #[derive(Clone, Copy)]
 pub(crate) struct AsyncEngine(&'static Engine);
 
 impl AsyncEngine {
-    /// Prepares the engine, in `Agent_OnLoad`.
+    /// Makes the engine and enables its events, in `Agent_OnLoad` or when the agent is attached.
     pub(crate) fn load(settings: SamplingSettings) -> Result<AsyncEngine, NotAsync> {
         if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
             return Err(NotAsync::Platform);
@@ -61,7 +61,8 @@ impl AsyncEngine {
         let cache = CodeCache::new(memory, structs.code);
         let engine = Engine::new(jvmti, settings, shared, cache);
         let Some(engine) = events::set_engine(engine) else {
-            // The engine that is set is another agent's; only the tables are this one's.
+            // The callbacks already have the engine of another agent. Only the tables are withdrawn, because they
+            // belong to this agent.
             let tables = handler::withdraw_tables(LONGEST_WAIT);
             jvmti.dispose();
             if let Some(tables) = tables {
@@ -70,7 +71,7 @@ impl AsyncEngine {
             return Err(NotAsync::NoEnvironment);
         };
         let enabled = Self::enable(jvmti).map(|()| AsyncEngine(engine));
-        // The next agent in this JVM can set its own engine then.
+        // After an error, the engine is withdrawn, so that the next agent in this JVM can set its own.
         enabled.inspect_err(|_| {
             let withdrawn = withdraw();
             jvmti.dispose();
@@ -78,7 +79,7 @@ impl AsyncEngine {
         })
     }
 
-    /// Sets the callbacks, and enables the events.
+    /// Adds the capabilities, sets the callbacks, and enables the events.
     fn enable(jvmti: Jvmti) -> Result<(), NotAsync> {
         let enable = || {
             jvmti.add_capabilities(Capabilities::of(&[
@@ -94,9 +95,10 @@ impl AsyncEngine {
         enable().map_err(NotAsync::NoEvents)
     }
 
-    /// Lists the classes and notes the code that exist at `VMInit`, and installs the signal handler. After that,
-    /// [`thread_started`](Self::thread_started) can start to sample threads. [`note_some`](Self::note_some) must then
-    /// be called until it returns false. `is_late` is true if the program runs already.
+    /// Lists the classes and notes the generated code that exist at `VMInit`, and installs the signal handler. From
+    /// then on, [`thread_started`](Self::thread_started) can start to sample threads. Afterwards,
+    /// [`note_some`](Self::note_some) must be called until it returns false. `is_late` is true if the agent was
+    /// attached to a running program.
     pub(crate) fn begin(self, jni: Jni<'_>, is_late: bool) -> Result<(), NotAsync> {
         let AsyncEngine(engine) = self;
         engine.find_thread_field(jni)?;
@@ -106,7 +108,7 @@ impl AsyncEngine {
             class_methods::generate_events(engine.jvmti, event::DYNAMIC_CODE_GENERATED);
         }
         engine.list_loaded_classes(jni);
-        // The JVM has compiled some methods before it posts events for them.
+        // The JVM compiled some methods before the events were enabled, so it must report these methods now.
         engine.is_replaying.store(is_late, Ordering::Relaxed);
         class_methods::generate_events(engine.jvmti, event::COMPILED_METHOD_LOAD);
         engine.is_replaying.store(false, Ordering::Relaxed);
@@ -119,15 +121,15 @@ impl AsyncEngine {
         Ok(())
     }
 
-    /// Notes the classes that are loaded. It must be called before classes are changed in a program that runs already:
-    /// a method that is under way keeps its old code, which the JVM does not list afterwards.
+    /// Notes the loaded classes. In a running program, this must be called before classes are changed: a method under
+    /// way then keeps its old code, whose address the JVM does not report afterwards.
     pub(crate) fn note_loaded(self, jni: Jni<'_>) {
         self.0.list_loaded_classes(jni);
         self.0.note_rest(jni);
     }
 
-    /// Notes some of the classes that were loaded at `VMInit`. Returns whether there are more. It and
-    /// [`drain`](Self::drain) must be called by one thread at a time.
+    /// Notes some of the classes that were loaded at `VMInit`. Returns whether there are more. Only one thread at a
+    /// time may call this function or [`drain`](Self::drain).
     pub(crate) fn note_some(self, jni: Jni<'_>) -> bool {
         self.0.note_some(jni)
     }
@@ -149,12 +151,12 @@ impl AsyncEngine {
         self.0.threads().stop(self.0.shared);
     }
 
-    /// Stops all timers until [`resume`](Self::resume).
+    /// Stops all timers until [`resume`](Self::resume) is called.
     pub(crate) fn pause(self) {
         self.0.threads().pause(self.0.shared);
     }
 
-    /// Makes all timers again.
+    /// Makes the timers of all sampled threads again, after [`pause`](Self::pause).
     pub(crate) fn resume(self) {
         let AsyncEngine(engine) = self;
         // The signal is read under the lock with which `keep_signal` changes it.
@@ -162,8 +164,7 @@ impl AsyncEngine {
         threads.resume(engine.shared, &engine.settings, engine.signal.number());
     }
 
-    /// Stops all timers and events for ever. Nothing reads the samples any more,
-    /// so the tables would only grow.
+    /// Stops all timers and events for ever. Without a reader of samples, the tables would only grow.
     pub(crate) fn give_up(self, jni: Jni<'_>) {
         self.stop();
         self.0.forget_listed(jni);
@@ -178,14 +179,14 @@ impl AsyncEngine {
         }
     }
 
-    /// Frees the engine. Called when only callbacks may still use it. If a callback does not end in time, the memory
-    /// stays.
+    /// Frees the engine. Called when only callbacks may still use the engine. If a callback does not end in time, the
+    /// memory is not freed.
     pub(crate) fn leave(self, jni: Jni<'_>) {
         let AsyncEngine(engine) = self;
         self.give_up(jni);
         {
-            // Timers are made, and get another signal, only under this lock. So none gets this signal while its handler
-            // is uninstalled.
+            // Only under this lock are timers made, or given another signal. So no timer gets this signal while the
+            // signal's handler is removed.
             let _threads = engine.threads();
             engine.signal.uninstall();
         }
@@ -198,19 +199,19 @@ impl AsyncEngine {
         free(withdrawn);
     }
 
-    /// Passes on the samples that were taken since the last call. It must be called regularly, by one
-    /// thread at a time.
+    /// Passes the samples that were taken since the last call to `sink`. Must be called regularly, by one thread at a
+    /// time.
     pub(crate) fn drain(self, jni: Jni<'_>, sink: &mut dyn SampleSink) {
         self.0.keep_signal();
         drain::drain(self.0, jni, sink);
     }
 
-    /// The outcome of the self-check so far.
+    /// Returns the outcome of the self-check so far.
     pub(crate) fn trust(self) -> Trust {
         self.0.check.trust()
     }
 
-    /// Counts since the start.
+    /// Returns the counts since the start.
     pub(crate) fn counts(self) -> SamplingCounts {
         SamplingCounts {
             lost: self.0.shared.ring.lost(),
@@ -218,12 +219,12 @@ impl AsyncEngine {
         }
     }
 
-    /// Nanoseconds of processor time that samples have taken from the threads of the program.
+    /// Returns the nanoseconds of processor time that samples have taken from the threads of the program.
     pub(crate) fn spent_ns(self) -> u64 {
         self.0.shared.spent_ns.load(Ordering::Relaxed)
     }
 
-    /// A note for the user if too many classes have come and gone.
+    /// Returns a note for the user if too many classes have been loaded and unloaded.
     pub(crate) fn unloaded_note(self) -> Option<String> {
         self.0.known().methods.is_full().then(|| {
             "so many classes were loaded and unloaded that samples in classes loaded later are shown as (unloaded class)"
@@ -231,7 +232,8 @@ impl AsyncEngine {
         })
     }
 
-    /// A note for the user if any of the `samples` so far are in code that was compiled before an agent was attached.
+    /// Returns a note for the user if any of the `samples` so far are in code that was compiled before an agent was
+    /// attached.
     pub(crate) fn early_code_note(self, samples: u64) -> Option<String> {
         let early = self.0.early_samples.load(Ordering::Relaxed).min(samples);
         (early > 0).then(|| {
@@ -243,12 +245,12 @@ impl AsyncEngine {
         })
     }
 
-    /// A note for the user if not all work of the JIT compiler could be recorded.
+    /// Returns a note for the user if not all work of the JIT compiler could be recorded.
     pub(crate) fn jit_note(self) -> Option<String> {
         self.0.jit_note()
     }
 
-    /// A note for the user if the program handles the signal that the sampler would use.
+    /// Returns a note for the user if the program handles the signal that the sampler would use.
     pub(crate) fn signal_note(self) -> Option<String> {
         let signal = &self.0.signal;
         signal.avoids_sigprof().then(|| {
@@ -260,13 +262,13 @@ impl AsyncEngine {
 
 type WithdrawnParts = (Option<Withdrawn<Shared>>, Option<Withdrawn<Engine>>);
 
-/// Takes the engine and its tables away from callbacks and handlers.
+/// Takes the engine away from callbacks, and the tables away from signal handlers.
 fn withdraw() -> WithdrawnParts {
     let tables = handler::withdraw_tables(LONGEST_WAIT);
     (tables, events::withdraw_engine(LONGEST_WAIT))
 }
 
-/// Frees the engine and its tables. If a callback has not ended in time, the memory stays.
+/// Frees the engine and its tables, unless a callback or handler has not ended in time.
 fn free(withdrawn: WithdrawnParts) {
     if let (Some(tables), Some(engine)) = withdrawn {
         engine.free();

@@ -1,7 +1,7 @@
-//! An array in blocks that are made when they are first needed. Signal handlers may read it at any time.
+//! An array in blocks. A block is allocated when it is first needed. Signal handlers may read the array at any time.
 //!
-//! The pointers to the blocks are zeroed memory. The kernel provides a page of it only when the page is first written.
-//! So an array that could become large costs nothing at the start of the JVM.
+//! The pointers to the blocks are zeroed memory, of which the kernel provides a page only when the page is first
+//! written. So even an array that can become large costs nothing at the start of the JVM.
 
 use std::marker::PhantomData;
 use std::ptr::null_mut;
@@ -17,7 +17,7 @@ pub(super) struct Blocks<T, const LEN: usize> {
 }
 
 impl<T, const LEN: usize> Blocks<T, LEN> {
-    /// Makes an array of `blocks` blocks. A block is made when it is first needed.
+    /// Makes an array with room for `blocks` blocks. A block is allocated when it is first needed.
     pub(super) fn new(blocks: usize) -> Self {
         Blocks {
             blocks: zeroed(blocks),
@@ -25,15 +25,15 @@ impl<T, const LEN: usize> Blocks<T, LEN> {
         }
     }
 
-    /// The element with an index; `None` if its block does not exist.
+    /// Returns the element with an index; `None` if its block does not exist.
     pub(super) fn get(&self, index: usize) -> Option<&T> {
         let block = self.blocks.get(index / LEN)?;
         let elements = self.elements(block.load(Ordering::Acquire))?;
         elements.get(index % LEN)
     }
 
-    /// The element with an index. If its block does not exist, `make` makes its elements. `None` if the array has no such
-    /// index.
+    /// Returns the element with an index. If the element's block does not exist, allocates it, with elements that
+    /// `make` makes. `None` if the index is beyond the array.
     pub(super) fn get_or_make(&self, index: usize, make: impl FnMut() -> T) -> Option<&T> {
         let block = self.blocks.get(index / LEN)?;
         if block.load(Ordering::Acquire).is_null() {

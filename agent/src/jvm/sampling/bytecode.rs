@@ -1,25 +1,25 @@
-//! The bytecode of methods in the JVM's memory.
+//! Converts an address in the bytecode of a method to an offset in the method's code.
 
 use super::memory::SafeMemory;
 use super::raw_frame::BCP_BITS;
 
-/// The place of a method's bytecode. All numbers are bytes.
+/// Offsets of fields that lead to a method's bytecode, and the size of a structure. All are in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BytecodeOffsets {
     /// `Method::_constMethod`.
     pub(super) const_method: usize,
-    /// The size of a `ConstMethod`, behind which the bytecode is.
+    /// The size of a `ConstMethod`. The bytecode follows it.
     pub(super) const_method_size: usize,
     /// `ConstMethod::_code_size`: the length of the bytecode.
     pub(super) code_size: usize,
 }
 
 impl BytecodeOffsets {
-    /// The offset of an instruction in a method's code. `method` is the address of HotSpot's `Method`, and `bcp` has the
-    /// low [`BCP_BITS`] bits of the instruction's address.
+    /// Returns the offset of an instruction in a method's code. `method` is the address of HotSpot's `Method`, and
+    /// `bcp` has the low [`BCP_BITS`] bits of the instruction's address.
     ///
-    /// `None` if the instruction is not in the method's code. A frame that began before its class was redefined runs the
-    /// old code, which lies elsewhere.
+    /// Returns `None` if the instruction is not in the method's code. For example, a frame that began before its class
+    /// was redefined runs the old code, which is elsewhere in memory.
     pub(super) fn bci(self, memory: &SafeMemory, method: usize, bcp: u32) -> Option<u16> {
         let const_method = memory.word(method.checked_add(self.const_method)?)?;
         let begin = const_method.wrapping_add(self.const_method_size) as u32;

@@ -1,4 +1,5 @@
-//! The methods of a class: their ids, and the addresses by which the interpreter knows them.
+//! Reads the methods of a class from the JVM: their ids, and the addresses of HotSpot's `Method`, by which interpreted
+//! frames name them.
 
 use std::ffi::c_int;
 
@@ -9,15 +10,15 @@ use crate::jvm::reference::Local;
 
 /// The methods of a class.
 pub(super) struct ClassMethods {
-    /// Ids, and addresses of HotSpot's `Method`.
+    /// For each method, its id and the address of HotSpot's `Method`.
     pub(super) methods: Vec<(MethodKey, usize)>,
     /// True if the class is never unloaded.
     pub(super) stays: bool,
-    /// `Continuation.enterSpecial`, if this is its class.
+    /// The method `Continuation.enterSpecial`, if the class is `Continuation`.
     pub(super) continuation_entry: Option<MethodKey>,
 }
 
-/// The methods of classes. Classes without methods, and those that are not prepared or cannot be read, are left out.
+/// Returns the methods of classes. A class is left out if it has no methods, is not prepared, or cannot be read.
 pub(super) fn class_methods<'f>(
     jvmti: Jvmti,
     memory: &SafeMemory,
@@ -30,15 +31,15 @@ pub(super) fn class_methods<'f>(
             found.push((*class, keys));
         }
     }
-    // Up to JDK 25, a method id points to the address of HotSpot's `Method`. On a JVM where that is not so, this read
-    // or the self-check fails.
+    // Up to JDK 25, a method id points to a word with the address of HotSpot's `Method`. On a JVM in which this is
+    // different, this read or the self-check fails.
     let address_of = |key: &MethodKey| key.0.expose_provenance();
     let ids: Vec<usize> = found
         .iter()
         .flat_map(|(_, keys)| keys)
         .map(address_of)
         .collect();
-    // One call reads the addresses for all classes. If it fails, each class is tried by itself.
+    // One call reads the addresses for all classes. If it fails, the addresses are read class by class.
     let all = memory.words(&ids);
     let mut at = 0;
     let mut read = Vec::new();
@@ -78,8 +79,8 @@ fn of_class(
     })
 }
 
-/// Returns whether a class is loaded until the JVM ends: it is not hidden, and its loader is the boot loader, the
-/// platform's loader or that of the class path.
+/// Returns whether a class stays loaded until the JVM ends: it is not hidden, and its loader is the boot, platform or
+/// application loader.
 pub(super) fn lasts(jvmti: Jvmti, jni: Jni<'_>, class: Local<'_>) -> bool {
     let (Ok(signature), Ok(loader)) =
         (jvmti.class_signature(class), jvmti.class_loader(jni, class))
@@ -94,21 +95,21 @@ pub(super) fn lasts(jvmti: Jvmti, jni: Jni<'_>, class: Local<'_>) -> bool {
     !is_hidden(&signature) && (loader.is_null() || is_common() == Some(true))
 }
 
-/// The classes of the platform's loader and of the class path's loader.
+/// The class of the platform loader, and the class of the application loader.
 const COMMON_LOADERS: [&[u8]; 2] = [
     b"Ljdk/internal/loader/ClassLoaders$PlatformClassLoader;",
     b"Ljdk/internal/loader/ClassLoaders$AppClassLoader;",
 ];
 
-/// Returns whether a descriptor is that of a hidden class, which may be unloaded before its loader. The JVM appends an
-/// address to the name of a hidden class: after a `.`, or up to JDK 14 after a `/`.
+/// Returns whether a descriptor belongs to a hidden class. A hidden class may be unloaded before its loader. The JVM
+/// appends an address to the name of a hidden class: after a `.`, or up to JDK 14 after a `/`.
 fn is_hidden(signature: &[u8]) -> bool {
     let last = signature.rsplit(|byte| *byte == b'/').next();
     signature.contains(&b'.')
         || last.is_some_and(|last| last.first().is_some_and(u8::is_ascii_digit))
 }
 
-/// Makes the JVM post an event for each piece of code that exists already.
+/// Makes the JVM send this event again for each piece of generated code that exists already.
 pub(super) fn generate_events(jvmti: Jvmti, event: c_int) -> bool {
     jvmti.generate_events(event).is_ok()
 }

@@ -1,4 +1,5 @@
-//! Frame sizes of compiled code: from the header that HotSpot keeps before the code, and from its first instructions.
+//! Finds the frame sizes of generated code: from the header that HotSpot keeps before the code, and from the first
+//! instructions of the code.
 
 use std::ops::Range;
 use std::sync::{Mutex, OnceLock};
@@ -10,8 +11,7 @@ use crate::locks::lock;
 /// The maximum number of heaps of a code cache.
 const MAX_HEAPS: usize = 8;
 
-/// The maximum number of steps from a segment of the code cache to the first
-/// segment of its block.
+/// The maximum number of steps from a segment of the code cache back to the first segment of its block.
 pub(super) const MAX_STEPS: usize = 4096;
 
 /// The largest frame, in words.
@@ -22,8 +22,8 @@ pub(super) struct CodeCache {
     memory: SafeMemory,
     offsets: CodeOffsets,
     heaps: OnceLock<Vec<Heap>>,
-    /// The last block with stubs that have no frame size. Most of these stubs lie side by side in a few blocks. With
-    /// this range, the JVM's start does not look each of them up.
+    /// The addresses of the last block found whose stubs have no frame size. Most such stubs lie side by side in a few
+    /// blocks. This range avoids a look-up for each of them at the JVM's start.
     last_frameless: Mutex<Range<usize>>,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct CodeCache {
 pub(super) struct Heap {
     low: usize,
     high: usize,
-    /// The address of the word with the end of the part that is in use.
+    /// The address of a word that holds the end of the part of the heap in use.
     pub(super) committed: usize,
     segments: usize,
     log2_segment_size: u32,
@@ -43,8 +43,9 @@ impl Heap {
         self.low <= pc && pc < self.high
     }
 
-    /// The start of the block that contains `pc`, in at most `most` steps. The heap has a byte for each of its segments:
-    /// the number of segments to go back towards the first segment of the block, which has 0.
+    /// Returns the start of the block that contains `pc`; `None` if it is not found in `most` steps. The heap has a
+    /// byte for each segment: how many segments to step back towards the first segment of the block. The byte of the
+    /// first segment is 0.
     pub(super) fn block(
         &self,
         pc: usize,
@@ -67,12 +68,13 @@ impl Heap {
     }
 }
 
-/// Fields of a code blob's header that the walker needs.
+/// The fields that the walker needs from the header of a code blob.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Header {
     /// Bytes of the frame, with the return address.
     pub(super) frame_size: u32,
-    /// Bytes from the stack pointer to the original return address in a frame that is deoptimised; 0 if there is none.
+    /// Offset in bytes from the stack pointer at which a deoptimised frame has its original return address; 0 if the
+    /// code has no such place.
     pub(super) orig_pc: u32,
 }
 
@@ -86,12 +88,12 @@ impl CodeCache {
         }
     }
 
-    /// The reader of memory that another thread may unmap at any moment.
+    /// Returns the reader for memory that another thread may unmap at any moment.
     pub(super) fn memory(&self) -> &SafeMemory {
         &self.memory
     }
 
-    /// The bounds of the code cache, once it exists.
+    /// Returns the bounds of the code cache, once it exists.
     pub(super) fn bounds(&self) -> Option<(usize, usize)> {
         let low = self.memory.word(self.offsets.low_bound)?;
         let high = self.memory.word(self.offsets.high_bound)?;
@@ -102,7 +104,7 @@ impl CodeCache {
         if let Some(heaps) = self.heaps.get() {
             return heaps;
         }
-        // The list is complete before the first code is made.
+        // The JVM completes the list before it generates the first code.
         let heaps = self.read_heaps().unwrap_or_default();
         self.heaps.get_or_init(|| heaps)
     }
@@ -129,7 +131,7 @@ impl CodeCache {
         (0..len.min(MAX_HEAPS)).map(heap).collect()
     }
 
-    /// The header of the code at `pc`. Only a compiled method has a place for the original return address.
+    /// Returns the header of the code at `pc`. Only a compiled method has a place for the original return address.
     pub(super) fn header(&self, pc: usize, is_compiled: bool) -> Option<Header> {
         if !is_compiled && lock(&self.last_frameless).contains(&pc) {
             return Some(Header::default());
@@ -164,18 +166,18 @@ impl CodeCache {
     }
 }
 
-/// The prologue of a compiled method, as its first instructions show it.
+/// The prologue of a compiled method, found in the first instructions of its code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Prologue {
     /// Offset of the instruction that saves the frame pointer.
     pub(super) push: u32,
-    /// Offset behind the instruction that makes the frame; 0 if it was not found.
+    /// Offset of the end of the instruction that makes the frame; 0 if no such instruction was found.
     pub(super) body: u32,
     /// Bytes of the frame, with the return address.
     pub(super) frame_size: u32,
 }
 
-/// The first bytes of a method that are searched for its prologue.
+/// The prologue is searched for in this number of bytes at the beginning of a method.
 pub(super) const PROLOGUE: usize = 160;
 
 /// Finds the prologue of a method: `push rbp`, perhaps `mov rbp, rsp`, and `sub rsp, size`.
@@ -198,7 +200,7 @@ pub(super) fn prologue(code: &[u8]) -> Prologue {
             _ => {
                 let is_first = found.frame_size == 0 && push >= 3;
                 if is_first && code.get(push - 3) != Some(&0x48) {
-                    // A method without locals, unless a longer prologue follows.
+                    // This is the whole prologue of a method without locals, unless the search finds more.
                     found = Prologue {
                         push: push as u32,
                         body: push as u32 + 1,

@@ -1,7 +1,8 @@
-//! The map from addresses to the code that the JVM generated, as signal handlers read it.
+//! Finds the generated code that contains an address. Signal handlers use this map.
 //!
-//! The code cache is cut into granules of equal size. A granule has the number of one piece of code in it. If several
-//! pieces share a granule, that piece has the numbers of its neighbours there, and a search goes from one to the next.
+//! The code cache is divided into granules of equal size. The map has for each granule the number of one piece of code
+//! in it. If several pieces share a granule, each piece has the numbers of its neighbours in the granule, and a search
+//! goes from one piece to the next.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -16,7 +17,7 @@ const GRANULE: u32 = 5;
 /// Bytes of the code cache that one page of the map covers, as a power of two.
 const PAGE: u32 = 16;
 
-/// Granules of a page.
+/// Number of granules of a page.
 const GRANULES: usize = 1 << (PAGE - GRANULE);
 
 /// The number of descriptions in a block, and the maximum number of blocks.
@@ -26,10 +27,11 @@ const BLOCKS: usize = 8192;
 /// The largest code cache that HotSpot has.
 const MAX_CACHE: usize = 1 << 31;
 
-/// Neighbours that a search follows within a granule.
+/// The maximum number of neighbours that a search visits within a granule.
 const MAX_NEIGHBOURS: usize = 32;
 
-/// The number of a piece of code. It is used again after the code is gone and no handler can still use it.
+/// The number of a piece of code. It is given to other code after the code was removed and no handler can still use the
+/// number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct CodeId(pub(super) u32);
 
@@ -45,7 +47,8 @@ pub(super) enum CodeKind {
     Interpreter,
     /// The stub by which the JVM calls Java.
     CallStub,
-    /// The stub to which the outermost frame of a virtual thread returns while the others are in the heap.
+    /// The stub to which the outermost frame on the stack of a virtual thread returns while its callers are in the
+    /// heap.
     ReturnBarrier,
     /// The method that enters a virtual thread. Its callers belong to the carrier.
     ContinuationEntry,
@@ -64,7 +67,7 @@ impl CodeKind {
         CodeKind::Dispatch,
     ];
 
-    /// The kind with a number, which is that of `kind as u32`.
+    /// Converts a number, made by `kind as u32`, back to the kind.
     pub(super) fn of(number: u32) -> CodeKind {
         let kind = CodeKind::ALL.get(number as usize);
         kind.copied().unwrap_or_default()
@@ -78,15 +81,16 @@ pub(super) struct Code {
     /// The first address behind the code.
     pub(super) high: usize,
     pub(super) kind: CodeKind,
-    /// Size of the frame in bytes, with the saved frame pointer and the return address; 0 if it is not known.
+    /// Size of the frame in bytes, including the saved frame pointer and the return address; 0 if it is not known.
     pub(super) frame_size: u32,
     /// Offset of the instruction that saves the frame pointer.
     pub(super) push: u32,
-    /// Offset behind the instruction that makes the frame; 0 if it is not known.
+    /// Offset of the end of the instruction that makes the frame; 0 if it is not known.
     pub(super) body: u32,
-    /// Offset of the last place whose inlined methods are known.
+    /// Offset of the last place in the code whose inlined methods are known.
     pub(super) last_site: u32,
-    /// Bytes from the stack pointer to the return address that deoptimisation replaced; 0 if there is none.
+    /// Offset in bytes from the stack pointer at which a deoptimised frame has its original return address; 0 if the
+    /// code has no such place.
     pub(super) orig_pc: u32,
 }
 
@@ -101,7 +105,7 @@ impl Code {
     }
 }
 
-/// A description in words that handlers may read at any time.
+/// A [`Code`] stored as atomic words, which handlers may read at any time.
 #[derive(Default)]
 struct Place {
     low: AtomicUsize,
@@ -112,9 +116,8 @@ struct Place {
     body: AtomicU32,
     last_site: AtomicU32,
     orig_pc: AtomicU32,
-    /// The numbers of two other pieces of code: of one that shares the first
-    /// granule, and of one that shares the last granule. 0 means that there is
-    /// none.
+    /// The numbers of the neighbours: of the piece of code below that shares the first granule, and of the piece above
+    /// that shares the last granule. 0 means that there is none.
     neighbours: [AtomicU32; 2],
 }
 
@@ -147,20 +150,20 @@ impl Place {
     }
 }
 
-/// The map. Any thread may read it at any time; changes wait for each other.
+/// The map. Any thread may read it at any time. Changes are serialised by the lock of `order`.
 pub(super) struct CodeMap {
     low: usize,
     high: usize,
     /// For each granule the number of a piece of code in it; 0 for none. A page of granules is one block.
     granules: Blocks<AtomicU32, GRANULES>,
-    /// Descriptions by number minus 1.
+    /// The descriptions of code. The index is the number of the code minus 1.
     places: Blocks<Place, BLOCK>,
-    /// All code by its first address. Only changes of the map use it.
+    /// The numbers of all code, by its first address. Only functions that change the map use this.
     order: Mutex<BTreeMap<usize, CodeId>>,
 }
 
 impl CodeMap {
-    /// An empty map of the code cache between two addresses; `None` if no code cache can have them.
+    /// Makes an empty map for a code cache from `low` to `high`. `None` if no code cache can have these bounds.
     pub(super) fn new(low: usize, high: usize) -> Option<Self> {
         let size = high.checked_sub(low)?;
         if low == 0 || size == 0 || size > MAX_CACHE {
@@ -182,7 +185,7 @@ impl CodeMap {
         self.low <= pc && pc < self.high
     }
 
-    /// The code at `pc`. Signal handlers call it: it takes no lock and a bounded time.
+    /// Returns the code that contains `pc`. Signal handlers may call this: it takes no lock, and its time is bounded.
     pub(super) fn find(&self, pc: usize) -> Option<(CodeId, Code)> {
         if !self.covers(pc) {
             return None;
@@ -199,8 +202,8 @@ impl CodeMap {
             if code.contains(pc) {
                 return Some((CodeId(id), code));
             }
-            // The search goes on at the neighbour on the side of `pc`. If it would have to turn back, `pc` lies in a
-            // gap between two pieces of code.
+            // The search continues at the neighbour on the side of `pc`. If the search would have to turn back, `pc`
+            // lies in a gap between two pieces of code.
             let toward = usize::from(pc >= code.high);
             if side.is_some_and(|side| side != toward) {
                 return None;
@@ -211,20 +214,20 @@ impl CodeMap {
         None
     }
 
-    /// The description with a number. No code has the number 0.
+    /// Returns the stored description of code. No code has the number 0.
     fn place(&self, id: CodeId) -> Option<&Place> {
         self.places.get((id.0 as usize).checked_sub(1)?)
     }
 
-    /// The granules of `code`. Those that do not exist yet are made.
+    /// Returns the granules that `code` touches. Allocates blocks of granules that do not exist yet.
     fn granules(&self, code: &Code) -> impl Iterator<Item = &AtomicU32> {
         let first = code.low.saturating_sub(self.low) >> GRANULE;
         let last = (code.high - 1).saturating_sub(self.low) >> GRANULE;
         (first..=last).filter_map(|granule| self.granules.get_or_make(granule, AtomicU32::default))
     }
 
-    /// Enters `code` under a number that is not in use. Returns the numbers of the code that it replaces, which is no
-    /// longer in the map; `None` if the code lies outside the code cache or there is no room.
+    /// Enters `code` under a number that is not in use. Older code at the same addresses is removed from the map, and
+    /// its numbers are returned. Returns `None` if `code` lies outside the code cache or there is no room.
     pub(super) fn add(&self, id: CodeId, code: &Code) -> Option<Vec<CodeId>> {
         if code.low >= code.high || !self.covers(code.low) || code.high > self.high {
             return None;
@@ -252,8 +255,7 @@ impl CodeMap {
         Some(replaced)
     }
 
-    /// Makes two adjacent pieces of code neighbours if they share a granule. Otherwise removes the link that each has
-    /// on this side.
+    /// Makes two adjacent pieces of code neighbours if they share a granule. Otherwise removes the links between them.
     fn link(&self, below: Option<CodeId>, above: Option<CodeId>) {
         let place_of = |id: Option<CodeId>| self.place(id?);
         let (low, high) = (place_of(below), place_of(above));
@@ -273,7 +275,7 @@ impl CodeMap {
         }
     }
 
-    /// Takes code out of the map. Handlers may still see it until the epoch is over.
+    /// Removes code from the map. Handlers may still see the code until the epoch is over.
     pub(super) fn remove(&self, id: CodeId) {
         self.take_out(&mut lock(&self.order), id);
     }
@@ -293,7 +295,7 @@ impl CodeMap {
             if granule.load(Ordering::Relaxed) != id.0 {
                 continue;
             }
-            // A neighbour that shares the first or the last granule inherits it.
+            // If a neighbour shares the first or the last granule, this granule gets the number of the neighbour.
             let is_last = index + 1 == granules.len();
             let heir = if index == 0 && below != 0 {
                 below
@@ -309,7 +311,7 @@ impl CodeMap {
         self.link(below, above);
     }
 
-    /// The description with a number, as long as the number is in use.
+    /// Returns the code with a number, as long as the number is in use.
     pub(super) fn get(&self, id: CodeId) -> Option<Code> {
         self.place(id).map(Place::read)
     }

@@ -1,4 +1,5 @@
-//! The code that the JVM has generated: the map for the handler, and the inlined methods for the reader of samples.
+//! Keeps the code that the JVM has generated: enters it into the map for the signal handler, and keeps the inlined
+//! methods for the reader of samples.
 
 use std::ffi::c_int;
 
@@ -12,15 +13,16 @@ use crate::jvm::jvmti::MethodKey;
 pub(super) struct Compiled {
     pub(super) method: MethodKey,
     pub(super) inlining: InlineTable,
-    /// True if the JVM compiled it before the engine's events were enabled. The JVM then knows the methods at its
-    /// safepoints only.
+    /// True if the JVM compiled the method before the engine's events were enabled. The JVM then knows inlined methods
+    /// only at the safepoints of the code.
     pub(super) is_early: bool,
 }
 
 /// Descriptions of code by number. The map in [`Shared`] has the same numbers.
 #[derive(Default)]
 pub(super) struct Codes {
-    /// Compiled methods by number; `None` for other code.
+    /// The compiled methods. The index is the number of the code minus 1; `None` for code that is not a compiled
+    /// method.
     compiled: Vec<Option<Compiled>>,
     free: Vec<CodeId>,
 }
@@ -64,7 +66,7 @@ pub(super) unsafe fn inlining(low: usize, record: *const RecordHeader) -> Inline
     // SAFETY: the caller's promise; records are linked, and the last has a null pointer.
     while let Some(header) = unsafe { record.as_ref() } {
         if header.kind == INLINE_INFO && header.major_version == MAJOR_VERSION {
-            // SAFETY: a record of this kind has this type, and its arrays the lengths that it says.
+            // SAFETY: a record of this kind has this type, and its arrays have the lengths that the record gives.
             return unsafe {
                 let inlined = &*record.cast::<InlineRecord>();
                 let places = slice(inlined.places, inlined.count);
@@ -99,7 +101,7 @@ unsafe fn slice<'s, T>(start: *const T, count: i32) -> &'s [T] {
     }
 }
 
-/// The first bytes of code.
+/// Returns the first bytes of generated code, in which the prologue is searched for.
 ///
 /// # Safety
 /// `len` bytes from `low` on must be code that the JVM reports in an event that
@@ -123,7 +125,7 @@ pub(super) fn describe_compiled(
     let header = cache.header(low, true);
     let begin = prologue(first_bytes);
     let frame_size = header.map_or(begin.frame_size, |header| header.frame_size);
-    // If the header has another frame size, the instructions that were found are not the prologue.
+    // If the header gives another frame size, the instructions found are not the prologue.
     let is_begin = begin.frame_size == frame_size;
     Code {
         low,
@@ -137,7 +139,7 @@ pub(super) fn describe_compiled(
     }
 }
 
-/// Describes code that belongs to no method.
+/// Describes generated code that belongs to no method.
 pub(super) fn describe_stub(cache: &CodeCache, low: usize, len: usize, name: &[u8]) -> Code {
     let kind = match name {
         b"Interpreter" => CodeKind::Interpreter,
@@ -158,8 +160,8 @@ pub(super) fn describe_stub(cache: &CodeCache, low: usize, len: usize, name: &[u
 }
 
 impl Codes {
-    /// Enters code into the map, and returns the numbers of the code that it replaces. These numbers may be used again
-    /// after [`free`](Self::free).
+    /// Enters code into the map. Returns the numbers of older code at the same addresses, which was removed. The caller
+    /// must pass these numbers to [`free`](Self::free) when nothing can use them any more.
     pub(super) fn add(
         &mut self,
         shared: &Shared,
@@ -185,14 +187,14 @@ impl Codes {
         replaced
     }
 
-    /// Takes a compiled method out of the map. `None` if the code at `low` is not that of `method`.
+    /// Removes a compiled method from the map. Returns `None` if the code at `low` does not belong to `method`.
     pub(super) fn remove(&self, shared: &Shared, low: usize, method: MethodKey) -> Option<CodeId> {
         let id = self.find(shared, low, method)?;
         shared.code.get()?.remove(id);
         Some(id)
     }
 
-    /// Returns whether the code at `low` is known, and that of `method`.
+    /// Returns whether the map has code of `method` that begins at `low`.
     pub(super) fn has(&self, shared: &Shared, low: usize, method: MethodKey) -> bool {
         self.find(shared, low, method).is_some()
     }
@@ -203,7 +205,7 @@ impl Codes {
         is_same.then_some(id)
     }
 
-    /// The compiled method with a number.
+    /// Returns the compiled method to which code with this number belongs.
     pub(super) fn compiled(&self, id: CodeId) -> Option<&Compiled> {
         let index = (id.0 as usize).checked_sub(1)?;
         self.compiled.get(index)?.as_ref()
@@ -220,7 +222,7 @@ impl Codes {
     }
 }
 
-/// The map of the code cache. It is made at the first event about code.
+/// Returns the map of the code cache. Makes the map at the first event about code.
 fn map<'s>(shared: &'s Shared, cache: &CodeCache) -> Option<&'s CodeMap> {
     if let Some(map) = shared.code.get() {
         return Some(map);

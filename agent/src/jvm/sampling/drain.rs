@@ -1,4 +1,4 @@
-//! Reads the samples that handlers have written, and finds their methods.
+//! Reads the samples that signal handlers have written, and finds the methods of their frames.
 
 use std::sync::atomic::Ordering;
 
@@ -13,24 +13,24 @@ use super::sample::{
 use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::MethodKey;
 
-/// A frame whose method may have no number yet.
+/// A frame of a sample. Its method may have no number yet.
 #[derive(Clone, Copy)]
 enum Frame {
     Known(SampleFrame),
-    /// A noted method, and the offset in its code.
+    /// A noted method, and the offset in its bytecode.
     Noted {
         method: u32,
         bci: Option<u16>,
     },
 }
 
-/// Passes on all samples that were taken so far.
+/// Passes all samples that were taken so far to `sink`.
 pub(super) fn drain(engine: &Engine, jni: Jni<'_>, sink: &mut dyn SampleSink) {
     let mut words = Vec::new();
     let mut found = Vec::new();
     let mut frames = Vec::new();
     let mut unknown = 0;
-    // Samples that are written meanwhile wait for the next call. Otherwise this call might never end.
+    // Samples that are written during this call wait for the next call. Otherwise this call might never end.
     let until = engine.shared.ring.head();
     let compiled = engine.take_jit();
     if engine.shared.ring.tail() < until || !compiled.is_empty() {
@@ -81,11 +81,12 @@ pub(super) fn drain(engine: &Engine, jni: Jni<'_>, sink: &mut dyn SampleSink) {
     }
 }
 
-/// Finds the methods of a sample's frames, inlined methods included. Returns false if the stack ends early, at a frame
-/// whose address belongs to no method.
+/// Finds the methods of a sample's frames, including inlined methods. Returns false if the stack ends early, at a frame
+/// whose address belongs to no known method.
 ///
-/// The signal handler writes the address of a method that is not in its table while the table is being filled. If too
-/// many classes have come and gone, the table is never complete, and such a frame belongs to an unloaded class.
+/// While the table of methods is being filled, the signal handler writes the address of a method that it does not find
+/// there. After too many classes have been loaded and unloaded, the table stays incomplete. A frame with an unknown
+/// address is then taken for a method of an unloaded class.
 fn expand(engine: &Engine, words: &[u64], found: &mut Vec<Frame>) -> bool {
     let known = engine.known();
     if is_in_early_code(&known, words) {
@@ -122,7 +123,7 @@ fn expand(engine: &Engine, words: &[u64], found: &mut Vec<Frame>) -> bool {
                         let offset = (pc - code.low) as u32 + top;
                         expand_compiled(&known, id, offset, found);
                     }
-                    // An unknown frame between two known ones is left out.
+                    // An unknown frame is kept only at either end of the stack, and is left out between other frames.
                     _ if index == 0 || index == last => {
                         found.push(Frame::Known(SampleFrame::Native { pc }));
                     }
@@ -139,7 +140,7 @@ fn expand(engine: &Engine, words: &[u64], found: &mut Vec<Frame>) -> bool {
     true
 }
 
-/// Returns whether the innermost frame of a sample is in code that was compiled before the engine was loaded.
+/// Returns whether the innermost frame of a sample is in code that the JVM compiled before the engine was loaded.
 fn is_in_early_code(known: &Known, words: &[u64]) -> bool {
     let innermost = words.first().map(|word| RawFrame::of(*word));
     let Some(RawFrame::Compiled { code, .. }) = innermost else {
@@ -172,8 +173,8 @@ fn expand_compiled(known: &Known, code: CodeId, offset: u32, found: &mut Vec<Fra
     }
 }
 
-/// Returns the number by which the sink knows a noted method; `None` if its class is unloaded. A
-/// new number is announced to the sink while a reference keeps the class loaded.
+/// Returns the number by which the sink knows a noted method; `None` if the method's class is unloaded. A method
+/// without a number gets one, which is announced to the sink while a reference keeps the class loaded.
 fn tell(
     engine: &Engine,
     jni: Jni<'_>,

@@ -1,4 +1,4 @@
-//! The engine behind [`AsyncEngine`](super::AsyncEngine): its parts, and what they do at each event.
+//! The engine behind [`AsyncEngine`](super::AsyncEngine): its tables, and the handlers of its events.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock};
@@ -24,13 +24,13 @@ use crate::jvm::jvmti::{Jvmti, MethodKey};
 use crate::jvm::reference::{Global, Local};
 use crate::locks::lock;
 
-/// A thing that was taken out of its table, but to which handlers or unread samples may still refer.
+/// Something that was removed from a table, but to which signal handlers or unread samples may still refer.
 pub(super) enum Thing {
     Table(OldTable),
     Code(CodeId),
     Methods(Vec<u32>),
-    /// Listed classes that are noted by now. While they stay loaded, the JVM gives the addresses of their methods to no
-    /// others.
+    /// References to listed classes that were noted. They keep the classes loaded, so that the JVM gives the addresses
+    /// of their methods to no other methods.
     Classes(Vec<Global>),
 }
 
@@ -38,12 +38,12 @@ pub(super) enum Thing {
 struct Retired {
     thing: Thing,
     epoch: Epoch,
-    /// The ring's head after the epoch was over. Samples before this position may
-    /// refer to the thing.
+    /// The position of the ring's head after the epoch was over. Samples before this position may refer to the thing.
     until: Option<u64>,
 }
 
-/// Compiled code and methods by number. JVM TI events change them, and the reader of samples looks frames up in them.
+/// Compiled code and methods by their numbers. JVM TI events change these tables, and the reader of samples looks
+/// frames up in them.
 #[derive(Default)]
 pub(super) struct Known {
     pub(super) codes: Codes,
@@ -51,13 +51,13 @@ pub(super) struct Known {
     retired: Vec<Retired>,
     /// `Continuation.enterSpecial`.
     pub(super) continuation_entry: Option<MethodKey>,
-    /// The last time at which all classes were noted again.
+    /// The time at which all classes were last noted again.
     pub(super) noted_again: Option<Instant>,
 }
 
 /// The parts of the engine.
 pub(super) struct Engine {
-    /// An environment of the engine's own.
+    /// The engine's own JVM TI environment, separate from the agent's.
     pub(super) jvmti: Jvmti,
     pub(super) settings: SamplingSettings,
     pub(super) shared: &'static Shared,
@@ -69,11 +69,11 @@ pub(super) struct Engine {
     /// `Thread.eetop`, which holds the address of the `JavaThread`.
     eetop: OnceLock<Field>,
     pub(super) check: SelfCheck,
-    /// The work of the JIT compiler, if it is passed on.
+    /// Events of the JIT compiler, if the settings ask for them.
     jit: Option<JitEvents>,
-    /// True while the JVM reports code again that it compiled before the engine was loaded.
+    /// True while the JVM reports code that it compiled before the engine was loaded.
     pub(super) is_replaying: AtomicBool,
-    /// Number of samples whose innermost frame is in such code.
+    /// Number of samples whose innermost frame is in code that was compiled before the engine was loaded.
     pub(super) early_samples: AtomicU64,
 }
 
@@ -149,12 +149,12 @@ impl Engine {
         }
     }
 
-    /// Takes the work of the JIT compiler since the last call.
+    /// Takes the events of the JIT compiler since the last call.
     pub(super) fn take_jit(&self) -> Vec<JitEvent<MethodKey>> {
         self.jit.as_ref().map(JitEvents::take).unwrap_or_default()
     }
 
-    /// The note about events of the JIT compiler for which there was no room.
+    /// Returns the note about events of the JIT compiler for which there was no room.
     pub(super) fn jit_note(&self) -> Option<String> {
         self.jit.as_ref().and_then(JitEvents::note)
     }
@@ -171,7 +171,7 @@ impl Engine {
         }
     }
 
-    /// The code cache, for descriptions of code.
+    /// Returns the code cache, in which frame sizes of generated code are found.
     pub(super) fn cache(&self) -> &CodeCache {
         &self.cache
     }
@@ -184,8 +184,8 @@ impl Engine {
         });
     }
 
-    /// Frees the things to which neither a handler nor an unread sample can refer
-    /// any more. Returns the references that the caller deletes.
+    /// Frees retired things to which neither a handler nor an unread sample can refer any more. Returns references,
+    /// which the caller must delete.
     pub(super) fn free_retired(&self) -> Vec<Global> {
         let mut references = Vec::new();
         let mut known = self.known();
@@ -202,8 +202,8 @@ impl Engine {
                 continue;
             }
             if retired.until.is_none() && self.shared.desks.is_over(retired.epoch) {
-                // The head is read after the epoch is known to be over: the last
-                // handler that saw the thing has written its sample by then.
+                // The head is read after the epoch is over. By then, the last handler that saw the thing has written
+                // its sample.
                 retired.until = Some(self.shared.ring.head());
             }
             known.retired.push(retired);
@@ -211,7 +211,7 @@ impl Engine {
         references
     }
 
-    /// Takes the classes that wait for unread samples, because none is read any more.
+    /// Takes the references to classes that were retired. Called when no samples are read any more.
     pub(super) fn take_retired_classes(&self) -> Vec<Global> {
         let mut references = Vec::new();
         let mut known = self.known();
@@ -230,8 +230,8 @@ impl Engine {
         let tid = words.tid;
         let is_own = tid == own_tid();
         let mut threads = self.threads();
-        // The signal is read under the lock with which `keep_signal` changes it.
-        // Otherwise a timer with the old signal would call the program's handler.
+        // The signal's number is read under the same lock under which `keep_signal` changes it. Otherwise a timer with
+        // the old signal could call the program's handler.
         let signal = self.signal.number();
         if signal == 0 {
             return None;
@@ -240,8 +240,8 @@ impl Engine {
         Some(SampledThread { number, tid })
     }
 
-    /// Ends the start of the sampler, when all threads of `VMInit` are armed. Takes another signal if the program has
-    /// installed a handler for this one meanwhile.
+    /// Chooses another signal if the program has meanwhile installed a handler for the signal in use. Called when all
+    /// threads of `VMInit` have been armed, and then regularly.
     pub(super) fn keep_signal(&self) {
         let mut threads = self.threads();
         threads.all_are_armed();
@@ -254,9 +254,8 @@ impl Engine {
         }
     }
 
-    /// Reads the JVM's structures of a thread by a system call. A thread other
-    /// than the calling one may end at any moment, and a direct read would then
-    /// fault.
+    /// Reads the JVM's structures of a thread by a system call. Another thread than the calling one may end at any
+    /// moment, and then a direct read would fault.
     fn thread_words(&self, java_thread: usize) -> Option<ThreadWords> {
         if java_thread == 0 {
             return None;
@@ -282,8 +281,8 @@ impl Engine {
         })
     }
 
-    /// Compares the calling thread's stack with that of JVM TI, if a comparison is due. The thread is in an event, so
-    /// it has left Java.
+    /// If a comparison is due, compares the stack that the walker finds for the calling thread with the stack that JVM
+    /// TI returns. The thread is in the callback of an event, so it has left Java code.
     pub(super) fn check_own_stack(&self) {
         let here = 0_usize;
         let sp = std::ptr::from_ref(&here).expose_provenance() & !7;
@@ -330,8 +329,8 @@ impl Engine {
         }
     }
 
-    /// The offset of an instruction of an interpreted method, from the low bits of the instruction's address. `None`
-    /// without [`SamplingSettings::lines`], or if the address is not in the method's code.
+    /// Computes the offset of an interpreted instruction in its method's code, from the low bits of the instruction's
+    /// address. Returns `None` without [`SamplingSettings::lines`], or if the address is not in the method's code.
     pub(super) fn bci(&self, known: &Known, method: u32, bcp: u32) -> Option<u16> {
         let offsets = self
             .shared
@@ -342,7 +341,7 @@ impl Engine {
         offsets.bci(self.cache.memory(), address, bcp)
     }
 
-    /// The methods of frames, with inlined ones.
+    /// Returns the methods of frames, including inlined methods.
     fn keys(&self, frames: impl Iterator<Item = RawFrame>) -> Vec<MethodKey> {
         let known = self.known();
         let mut keys = Vec::new();
@@ -366,7 +365,7 @@ impl Engine {
     }
 }
 
-/// The system's id of the calling thread.
+/// Returns the system's id of the calling thread.
 pub(crate) fn own_tid() -> i32 {
     // SAFETY: the call has no arguments.
     unsafe { libc::gettid() }

@@ -1,4 +1,4 @@
-//! Callbacks of the engine's own JVM TI environment. No panic leaves these functions.
+//! The callbacks of the engine's own JVM TI environment. They catch all panics.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,12 +16,13 @@ use crate::jvm::visits::{Visited, Withdrawn};
 /// The engine of this process.
 static ENGINE: Visited<Engine> = Visited::none();
 
-/// Gives the callbacks their engine; `None` if they have one.
+/// Gives the callbacks their engine. Returns `None` if they have an engine already.
 pub(super) fn set_engine(engine: Engine) -> Option<&'static Engine> {
     ENGINE.put(Box::new(engine))
 }
 
-/// Takes the engine away from callbacks; `None` if one that uses it does not end in time.
+/// Takes the engine away from callbacks. Returns `None` if a callback that uses the engine does not end within
+/// `longest`.
 pub(super) fn withdraw_engine(longest: Duration) -> Option<Withdrawn<Engine>> {
     ENGINE.withdraw(longest)
 }
@@ -35,7 +36,7 @@ pub(super) const EVENTS: [c_int; 5] = [
     event::THREAD_END,
 ];
 
-/// The callbacks of these events.
+/// Returns the table of callbacks for the events in [`EVENTS`].
 pub(super) fn callbacks() -> Callbacks {
     let mut functions = [NO_CALLBACK; event::COUNT];
     let places: [(c_int, *const c_void); 5] = [
@@ -140,7 +141,7 @@ unsafe extern "system" fn class_prepare(
     });
 }
 
-/// Callback of `ThreadEnd`. It stops the timer of a thread even if [`AsyncEngine::thread_ended`] is not called.
+/// Handles `ThreadEnd`: stops the timer of the thread, even if [`AsyncEngine::thread_ended`] is not called.
 ///
 /// [`AsyncEngine::thread_ended`]: super::AsyncEngine::thread_ended
 unsafe extern "system" fn thread_end(_jvmti: *mut c_void, _env: *mut c_void, _thread: Object) {

@@ -1,7 +1,7 @@
 //! The signal handler: takes a sample of the thread that it interrupts.
 //!
 //! The handler may run between any two instructions of the program, also inside the allocator or the JVM. So it takes
-//! no lock, allocates nothing, calls nothing that does either, does not panic, and uses no thread-local variable but
+//! no lock, allocates no memory, calls no function that does, does not panic, and uses no thread-local variable except
 //! `errno`.
 
 use std::ffi::{c_int, c_void};
@@ -18,28 +18,27 @@ use super::timers;
 use super::walker::{self, Tables};
 use crate::jvm::visits::{Visited, Withdrawn};
 
-/// The tables of the engine of this process.
+/// The tables of the process's engine.
 static SHARED: Visited<Shared> = Visited::none();
 
-/// Gives the handler its tables; `None` if it has some.
+/// Gives the handler its tables. Returns `None` if it has tables already.
 pub(super) fn set_tables(shared: Shared) -> Option<&'static Shared> {
     SHARED.put(Box::new(shared))
 }
 
-/// Takes the tables away from the handler; `None` if a handler that uses them does not end in time.
+/// Takes the tables away from the handler. Returns `None` if a handler that uses them does not end within `longest`.
 pub(super) fn withdraw_tables(longest: Duration) -> Option<Withdrawn<Shared>> {
     SHARED.withdraw(longest)
 }
 
-/// An estimate of the nanoseconds that a signal takes outside of its sample: in the kernel, from
-/// the expiry of the timer until the thread goes on, and in the handler before and after the
-/// sample.
+/// The estimated time, in nanoseconds, that a signal takes in addition to its sample: in the kernel, from the expiry of
+/// the timer until the thread continues, and in the handler before and after the sample.
 const SIGNAL_NS: u64 = 2500;
 
 /// `JavaThreadState::_thread_in_Java` (HotSpot, `globalDefinitions.hpp`).
 const IN_JAVA: u8 = 8;
 
-/// The `siginfo_t` of a timer's signal.
+/// The `siginfo_t` of a signal that a timer has sent.
 #[repr(C)]
 struct TimerInfo {
     signal: c_int,
@@ -51,7 +50,7 @@ struct TimerInfo {
     value: usize,
 }
 
-/// The `siginfo_t` of a file descriptor's signal.
+/// The `siginfo_t` of a signal that a file descriptor has sent, such as that of a performance event.
 #[repr(C)]
 struct FileInfo {
     signal: c_int,
@@ -62,7 +61,7 @@ struct FileInfo {
     file: c_int,
 }
 
-/// Handles the signal.
+/// Handles the sampler's signal. Keeps the value of `errno`.
 pub(super) extern "C" fn on_signal(
     _signal: c_int,
     info: *mut libc::siginfo_t,
@@ -83,15 +82,14 @@ pub(super) extern "C" fn on_signal(
 
 /// Takes a sample if the signal comes from one of our timers.
 ///
-/// # Safety
-/// `info` and `context` must be those of the signal.
+/// # Safety `info` and `context` must be the arguments that the kernel passed to the handler.
 unsafe fn handle(shared: &Shared, info: *const libc::siginfo_t, context: *const c_void) {
     // SAFETY: every `siginfo_t` begins with three numbers, and is as long as either of the structures.
     let timer = unsafe { &*info.cast::<TimerInfo>() };
     // SAFETY: every `siginfo_t` is as long as either of the structures, and begins with three numbers.
     let file = unsafe { &*info.cast::<FileInfo>() };
     let is_timer = timer.code == libc::SI_TIMER;
-    // The codes from POLL_IN to POLL_HUP.
+    // The codes from `POLL_IN` to `POLL_HUP` are those of a file descriptor.
     let is_file = (1..=6).contains(&timer.code);
     let record = if is_timer {
         timers::record_index(timer.value).and_then(|index| shared.record(index))
@@ -110,12 +108,12 @@ unsafe fn handle(shared: &Shared, info: *const libc::siginfo_t, context: *const 
         let ticks = u64::try_from(timer.overrun).unwrap_or(0).saturating_add(1);
         shared.interval_ns.saturating_mul(ticks)
     } else {
-        // The event does not count from its signal until it is refreshed, which may be after a long system call. So the
-        // processor time comes from the thread's clock.
+        // After its signal, a performance event does not count until it is refreshed, which may be after a long system
+        // call. So the processor time is read from the thread's clock.
         let now = timers::own_clock_ns();
         let since = now.wrapping_sub(record.sampled_to.swap(now, Ordering::Relaxed));
-        // The file may have been closed, and another thread's event may have its number. Then the two times are those
-        // of two threads, and their difference has no meaning.
+        // The descriptor may have been closed, and its number given to the event of another thread. Then the two times
+        // belong to two threads, and their difference has no meaning.
         if since > i64::MAX as u64 { 0 } else { since }
     };
     // SAFETY: the caller's promise.
@@ -153,7 +151,8 @@ fn sample(
         shared.ring.write(sample, &[], 0);
         return;
     }
-    // From here on, the interrupted thread is known to be the record's: no other thread runs on this stack.
+    // From here on, the interrupted thread is known to be the thread of the record, because no other thread runs on
+    // this stack.
     let java_thread = record.java_thread.load(Ordering::Relaxed);
     // SAFETY: a thread that is sampled is disarmed before its `JavaThread` is freed.
     let memory = unsafe { OwnThread::new(shared, java_thread, stack_high) };
@@ -175,7 +174,7 @@ fn sample(
     shared.ring.write(sample, frames, count);
 }
 
-/// The memory of the thread that runs this code.
+/// Reads the memory of the thread that runs this code.
 pub(super) struct OwnThread<'s> {
     shared: &'s Shared,
     java_thread: usize,
@@ -184,7 +183,7 @@ pub(super) struct OwnThread<'s> {
 }
 
 impl<'s> OwnThread<'s> {
-    /// The memory of the calling thread.
+    /// Makes the reader of the calling thread's memory.
     ///
     /// # Safety
     /// `java_thread` must be the address of the calling thread's `JavaThread`, and `stack_high` the end of its stack.
@@ -199,16 +198,17 @@ impl<'s> OwnThread<'s> {
         thread
     }
 
-    /// The word of the `JavaThread` at an offset.
+    /// Returns the word at an offset in the `JavaThread`.
     fn field(&self, offset: usize) -> usize {
         let address = self.java_thread.wrapping_add(offset);
-        // SAFETY: the offset is of a field of `JavaThread`, and `new` was promised that this thread's is there.
+        // SAFETY: the offset is that of a field of `JavaThread`, and the caller of `new` has promised that the thread's
+        // `JavaThread` is at this address.
         unsafe { std::ptr::with_exposed_provenance::<usize>(address).read_volatile() }
     }
 
     fn int(&self, offset: usize) -> u32 {
         let address = self.java_thread.wrapping_add(offset);
-        // SAFETY: as above.
+        // SAFETY: as in `field`.
         unsafe { std::ptr::with_exposed_provenance::<u32>(address).read_volatile() }
     }
 }
@@ -233,7 +233,7 @@ impl ThreadMemory for OwnThread<'_> {
         if !is_code {
             return 0;
         }
-        // SAFETY: the JVM never unmaps a part of its code cache in which code was.
+        // SAFETY: the JVM never unmaps a part of its code cache that has contained code.
         unsafe { std::ptr::with_exposed_provenance::<u8>(address).read_volatile() }
     }
 
@@ -251,7 +251,7 @@ impl ThreadMemory for OwnThread<'_> {
     }
 }
 
-/// The registers in the context of a signal.
+/// Reads the registers of the interrupted thread from the context of a signal.
 ///
 /// # Safety
 /// `context` must be the `ucontext_t` of a signal.
@@ -272,13 +272,13 @@ unsafe fn registers(context: *const c_void) -> Registers {
     }
 }
 
-/// Never called, because the engine is not used on other processors.
+/// Returns no registers. Never called, because the engine is used only on x86-64.
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 unsafe fn registers(_context: *const c_void) -> Registers {
     Registers::default()
 }
 
-/// The ends of stacks. The index of an end is its code in a record of the ring.
+/// The possible ends of stacks. The code of an end in a record of the ring is its index here.
 const ENDS: [StackEnd; 6] = [
     StackEnd::Complete,
     StackEnd::Cut,
@@ -299,7 +299,7 @@ fn end_code(end: StackEnd) -> u8 {
     0
 }
 
-/// The end of a stack by its code.
+/// Returns the end of a stack that a code in a record stands for.
 pub(super) fn end_of(code: u8) -> StackEnd {
     let end = ENDS.get(usize::from(code));
     end.copied().unwrap_or(StackEnd::Complete)

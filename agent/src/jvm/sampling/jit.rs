@@ -1,4 +1,4 @@
-//! The work of the JIT compiler, from the JVM's events until the reader of samples takes it.
+//! Keeps events of the JIT compiler until the reader of samples takes them.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,26 +8,26 @@ use loadhook_text::units;
 use crate::jvm::jvmti::MethodKey;
 use crate::locks::lock;
 
-/// Maximum number of events that wait. A reader takes them ten times a second.
+/// Maximum number of events that are kept. The reader takes them ten times a second.
 const MOST: usize = 1 << 17;
 
-/// Calls of a method that the compiler has replaced by the method's code.
+/// A method that the compiler has inlined: its calls were replaced by its code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Inlined<M> {
     pub(crate) method: M,
-    /// Number of calls from the compiled method to this one; 1 if the compiled method calls it itself.
+    /// Number of calls from the compiled method down to this method; 1 if the compiled method calls it directly.
     pub(crate) depth: u32,
-    /// Number of places with such a call.
+    /// Number of places where a call of the method was replaced.
     pub(crate) calls: u32,
 }
 
-/// A piece of work. Methods are given by `M`.
+/// An event of the JIT compiler. `M` is the type by which methods are named.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum JitEvent<M> {
     /// A method was compiled.
     Compiled {
         method: M,
-        /// Bytes of its code.
+        /// Size of the generated code in bytes.
         size: u32,
         inlined: Vec<Inlined<M>>,
     },
@@ -36,7 +36,7 @@ pub(crate) enum JitEvent<M> {
 }
 
 impl<M> JitEvent<M> {
-    /// The event with other names for methods.
+    /// Converts the names of the event's methods by `name`.
     pub(crate) fn map<N>(self, mut name: impl FnMut(M) -> N) -> JitEvent<N> {
         match self {
             JitEvent::Compiled {
@@ -71,7 +71,7 @@ pub(super) struct JitEvents {
 }
 
 impl JitEvents {
-    /// Adds an event. It is only counted if too many wait.
+    /// Adds an event. If too many events wait, the event is only counted as lost.
     pub(super) fn add(&self, event: JitEvent<MethodKey>) {
         let mut waiting = lock(&self.waiting);
         if waiting.len() < MOST {
@@ -85,7 +85,7 @@ impl JitEvents {
         std::mem::take(&mut lock(&self.waiting))
     }
 
-    /// The note about events for which there was no room.
+    /// Returns the note about events for which there was no room.
     pub(super) fn note(&self) -> Option<String> {
         let lost = self.lost.load(Ordering::Relaxed);
         (lost > 0).then(|| {

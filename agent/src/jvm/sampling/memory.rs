@@ -1,11 +1,11 @@
-//! Reads memory that may be unmapped meanwhile. A system call does it, so that an unmapped address gives `None` instead
-//! of a fault.
+//! Reads memory that another thread may unmap at any moment. The reads are system calls, so that an unmapped address
+//! gives `None` instead of a fault.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
 
-/// Reads memory of this process without faults. It is for events, not for the signal handler.
+/// Reads memory of this process without faults. Only event callbacks use this, not the signal handler.
 #[derive(Debug)]
 pub(crate) struct SafeMemory {
     /// The process's id. Asking the system for it each time would take half as long as a reading.
@@ -33,7 +33,7 @@ impl SafeMemory {
         (by_file.word(probe) == Some(PATTERN as usize)).then_some(by_file)
     }
 
-    /// Fills `into` from `address`; false if not all of it can be read.
+    /// Fills `into` with the bytes from `address` on. Returns false if not all of them can be read.
     pub(crate) fn read(&self, address: usize, into: &mut [u8]) -> bool {
         if let Some(file) = &self.file {
             return file.read_exact_at(into, address as u64).is_ok();
@@ -51,17 +51,17 @@ impl SafeMemory {
         usize::try_from(read) == Ok(into.len())
     }
 
-    /// The word at `address`.
+    /// Returns the word at `address`.
     pub(crate) fn word(&self, address: usize) -> Option<usize> {
         let mut bytes = [0; size_of::<usize>()];
         self.read(address, &mut bytes)
             .then(|| usize::from_ne_bytes(bytes))
     }
 
-    /// Reads the words at these addresses; `None` if any of them cannot be read. Adjacent words are read at once.
+    /// Reads the words at these addresses. Returns `None` if any word cannot be read. Adjacent words are read together.
     pub(super) fn words(&self, addresses: &[usize]) -> Option<Vec<usize>> {
         const WORD: usize = size_of::<usize>();
-        /// Parts of the memory that one call takes: `UIO_MAXIOV`.
+        /// The maximum number of ranges for one call: `UIO_MAXIOV`.
         const MOST: usize = 1024;
         if self.file.is_some() {
             return addresses
@@ -99,14 +99,14 @@ impl SafeMemory {
         Some(words)
     }
 
-    /// The `int` at `address`.
+    /// Returns the `int` at `address`.
     pub(super) fn int(&self, address: usize) -> Option<i32> {
         let mut bytes = [0; 4];
         self.read(address, &mut bytes)
             .then(|| i32::from_ne_bytes(bytes))
     }
 
-    /// The `int`s at these addresses, by one call; `None` if any of them, or the 4 bytes behind it, cannot be read.
+    /// Returns the `int`s at these addresses, by one call; `None` if any of them, or the 4 bytes behind it, cannot be read.
     pub(super) fn ints<const N: usize>(&self, addresses: [usize; N]) -> Option<[i32; N]> {
         let words = self.words(&addresses)?;
         let words: [usize; N] = words.try_into().ok()?;
@@ -114,14 +114,14 @@ impl SafeMemory {
         Some(words.map(|word| word as u32 as i32))
     }
 
-    /// The unsigned number of 2 bytes at `address`.
+    /// Returns the unsigned number of 2 bytes at `address`.
     pub(super) fn short(&self, address: usize) -> Option<u16> {
         let mut bytes = [0; 2];
         self.read(address, &mut bytes)
             .then(|| u16::from_ne_bytes(bytes))
     }
 
-    /// The byte at `address`.
+    /// Returns the byte at `address`.
     pub(super) fn byte(&self, address: usize) -> Option<u8> {
         let mut bytes = [0];
         self.read(address, &mut bytes).then_some(bytes[0])

@@ -1,5 +1,5 @@
-//! The table by which a signal handler finds the method of an interpreted frame: from the address of HotSpot's `Method`
-//! to the number of a noted method.
+//! The table by which a signal handler finds the method of an interpreted frame. It maps the address of HotSpot's
+//! `Method` to the number of a noted method.
 
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
@@ -13,9 +13,9 @@ const PROBES: usize = 64;
 const FIRST_LEN: usize = 1 << 14;
 
 struct Slots {
-    /// Addresses; 0 for a free place. An address stays in its place.
+    /// The methods' addresses; 0 for a free place. An address is never moved to another place.
     keys: Box<[AtomicU64]>,
-    /// Numbers plus 1; 0 for a method that is gone.
+    /// The methods' numbers plus 1; 0 for a removed method.
     values: Box<[AtomicU32]>,
 }
 
@@ -27,7 +27,7 @@ impl Slots {
         })
     }
 
-    /// The places in the order in which a search looks at them.
+    /// Returns the places where a search looks for an address, in this order.
     fn probe(&self, address: usize) -> impl Iterator<Item = (&AtomicU64, &AtomicU32)> {
         let mask = self.keys.len().wrapping_sub(1);
         let hash = (address as u64 >> 3).wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -51,7 +51,8 @@ impl Slots {
         None
     }
 
-    /// Enters a method; false if there is no place for it within reach. Only one thread changes a table.
+    /// Enters a method. Returns false if all places where a search would look are taken. Only one thread at a time may
+    /// change a table.
     fn insert(&self, address: usize, number: u32) -> bool {
         for (key, value) in self.probe(address) {
             let old = key.load(Ordering::Relaxed);
@@ -75,18 +76,18 @@ impl Slots {
     }
 }
 
-/// The table. Any thread that has claimed a desk may read it at any time. The owner of the table lets only one thread
-/// at a time change it.
+/// The table. Any thread that has claimed a desk may read it. The owner of the table must let only one thread at a time
+/// change it.
 pub(super) struct MethodTable {
     slots: AtomicPtr<Slots>,
-    /// The number of places in use, including those of methods that are gone.
+    /// The number of places in use, including the places of removed methods.
     used: AtomicU32,
-    /// True if methods may be missing: until the methods loaded at `VMInit` are entered, and from the moment at which
-    /// methods of classes that come and go are no longer entered.
+    /// True if methods may be missing in the table: until the methods loaded at `VMInit` are entered, and after methods
+    /// of unloadable classes are no longer entered.
     is_filling: AtomicBool,
 }
 
-/// A table that was replaced, and that handlers may still read.
+/// A table that was replaced by a larger one, and that handlers may still read.
 pub(super) struct OldTable(#[expect(dead_code)] Box<Slots>);
 
 impl MethodTable {
@@ -119,7 +120,8 @@ impl MethodTable {
         unsafe { &*self.slots.load(Ordering::Acquire) }
     }
 
-    /// The number of the method at `address`. Signal handlers call it: it takes no lock and a bounded time.
+    /// Returns the number of the method whose `Method` is at `address`. Signal handlers may call this: it takes no
+    /// lock, and its time is bounded.
     pub(super) fn find(&self, address: usize) -> Option<u32> {
         if address == 0 || !address.is_multiple_of(8) {
             return None;
@@ -127,8 +129,8 @@ impl MethodTable {
         self.slots().find(address)
     }
 
-    /// Enters a method, in place of any other that had this address. If the table is too small, a larger one replaces
-    /// it. The old table is returned, and must be kept until the epoch is over.
+    /// Enters a method, and replaces any other method with this address. If the table is too small, a larger table
+    /// replaces it. The old table is returned, and the caller must keep it until the epoch is over.
     #[must_use]
     pub(super) fn insert(&self, address: usize, number: u32) -> Option<OldTable> {
         if address == 0 || number == u32::MAX {
@@ -155,7 +157,7 @@ impl MethodTable {
         }
     }
 
-    /// Removes a method, unless another one has its address by now.
+    /// Removes a method, unless another method has taken its address.
     pub(super) fn remove(&self, address: usize, number: u32) {
         for (key, value) in self.slots().probe(address) {
             match key.load(Ordering::Relaxed) {

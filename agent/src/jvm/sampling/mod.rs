@@ -1,7 +1,8 @@
-//! Samples of Java stacks. A signal handler takes them at whatever instruction a thread is interrupted.
+//! Samples Java stacks in a signal handler, which interrupts a thread at any instruction.
 //!
-//! The handler follows a stack by tables of the JVM's generated code and of methods, which JVM TI events fill. It reads
-//! only these tables, the registers, the interrupted thread's stack, its state and last Java frame, and generated code.
+//! The handler follows a stack with the help of two tables, of the JVM's generated code and of methods. JVM TI events
+//! fill these tables. The handler reads only the tables, the registers, generated code, and the interrupted thread's
+//! stack, state and last Java frame.
 
 mod async_engine;
 mod blocks;

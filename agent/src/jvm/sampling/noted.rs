@@ -1,11 +1,11 @@
-//! Methods of prepared classes, by the ids and the addresses by which stacks name them.
+//! The noted methods of prepared classes. They are found by their ids, which compiled frames have, and by their
+//! addresses, which interpreted frames have.
 //!
-//! JVM TI is asked about a method id only while the class is loaded. A class of the boot loader is never unloaded,
-//! unless it is hidden. For any other class there is a weak reference; when the class is gone, it is forgotten with its
-//! methods.
+//! A method id may be passed to JVM TI only while the method's class is loaded. So there is a weak reference to each
+//! class that may be unloaded. When the class is gone, the class and its methods are forgotten.
 //!
-//! The JVM keeps about nine bytes for each method of a noted class, even after the class is gone. So when [`MAX_GONE`]
-//! methods are gone, only classes that are never unloaded are noted.
+//! The JVM keeps about nine bytes for each method of a noted class, even after the class is gone. So after [`MAX_GONE`]
+//! methods of unloaded classes, only classes that are never unloaded are noted.
 
 use std::collections::HashMap;
 
@@ -30,15 +30,14 @@ struct Class {
     /// A reference to the class; `None` if the class is never unloaded.
     weak: Option<Weak>,
     methods: Vec<u32>,
-    /// Addresses that methods had before the class was retransformed.
+    /// Addresses that methods of the class had before it was retransformed, each with the number of the method.
     old: Vec<(usize, u32)>,
 }
 
 /// The maximum number of old addresses that are kept for a class.
 const MAX_OLD: usize = 4096;
 
-/// When this number of methods of unloaded classes is reached, only classes that are never unloaded
-/// are noted.
+/// After this number of methods of unloaded classes, only classes that are never unloaded are noted.
 const MAX_GONE: usize = 1 << 20;
 
 /// The class of a method.
@@ -53,40 +52,41 @@ pub(super) enum ClassOf {
 /// The classes that were loaded at `VMInit` and are not noted yet.
 #[derive(Default)]
 pub(super) struct ToNote {
-    /// References that keep the classes loaded: a sample may name their methods by address.
+    /// Global references, which keep the classes loaded, because samples may name methods of these classes by address.
     pub(super) classes: Vec<Global>,
     /// True after the classes were listed and before the last one was noted.
     pub(super) is_begun: bool,
 }
 
-/// Methods and classes noted so far, with free places for reuse.
+/// The methods and classes noted so far.
 #[derive(Default)]
 pub(super) struct NotedMethods {
     methods: Vec<Option<Method>>,
     by_key: HashMap<MethodKey, u32, Spread>,
     classes: Vec<Option<Class>>,
-    /// Places in `methods` and `classes` that are free.
+    /// Free places in `methods` and `classes`, which are used again.
     free_methods: Vec<u32>,
     free_classes: Vec<u32>,
-    /// Index of the class that was checked last. The next check begins behind it.
+    /// Index of the class at which the next check begins.
     next_class: usize,
     next_number: u32,
     /// Number of methods of classes that are gone.
     gone: usize,
 }
 
-/// A class that is gone.
+/// An unloaded class that was forgotten.
 pub(super) struct GoneClass {
     pub(super) weak: Weak,
-    /// Numbers that samples have shown.
+    /// Numbers of the class's methods that samples have shown.
     pub(super) numbers: Vec<MethodNumber>,
-    /// Methods whose places may be reused when no handler and no sample can name them any more.
+    /// The methods of the class. Their places may be used again when no handler and no sample can name the methods any
+    /// more.
     pub(super) methods: Vec<u32>,
 }
 
 impl NotedMethods {
-    /// Notes a class with its methods: their ids and addresses. Methods that are known get the new addresses. Returns
-    /// the tables that were replaced, and whether the class was new.
+    /// Notes a class with its methods, given by ids and addresses. Methods that were noted before get the new
+    /// addresses. Returns the tables of methods that were replaced, and whether the class was new.
     pub(super) fn note(
         &mut self,
         table: &MethodTable,
@@ -156,8 +156,7 @@ impl NotedMethods {
             return None;
         }
         let old = std::mem::replace(&mut method.address, address);
-        // Frames of the old code may still be on stacks, so the old addresses are
-        // kept.
+        // The old address is kept, because frames of the old code may still be on stacks.
         if let Some(Some(class)) = self.classes.get_mut(method.class as usize) {
             class.old.push((old, number));
             if class.old.len() > MAX_OLD {
@@ -168,34 +167,34 @@ impl NotedMethods {
         table.insert(address, number)
     }
 
-    /// The noted method of an id.
+    /// Returns the number of the noted method that has this id.
     pub(super) fn of_key(&self, key: MethodKey) -> Option<u32> {
         self.by_key.get(&key).copied()
     }
 
-    /// The id of a noted method.
+    /// Returns the id of a noted method.
     pub(super) fn key(&self, method: u32) -> Option<MethodKey> {
         Some(self.methods.get(method as usize)?.as_ref()?.key)
     }
 
-    /// The address of HotSpot's `Method`.
+    /// Returns the address of HotSpot's `Method` of a noted method.
     pub(super) fn address(&self, method: u32) -> Option<usize> {
         Some(self.methods.get(method as usize)?.as_ref()?.address)
     }
 
-    /// The number by which samples know a noted method, if one has shown it.
+    /// Returns the number by which samples show a noted method, if a sample has shown it.
     pub(super) fn number(&self, method: u32) -> Option<MethodNumber> {
         self.methods.get(method as usize)?.as_ref()?.number
     }
 
-    /// The class of a noted method.
+    /// Returns the class of a noted method.
     pub(super) fn class(&self, method: u32) -> Option<ClassOf> {
         let method = self.methods.get(method as usize)?.as_ref()?;
         let class = self.classes.get(method.class as usize)?.as_ref()?;
         Some(class.weak.map_or(ClassOf::Stays, ClassOf::Weak))
     }
 
-    /// Gives a noted method a number.
+    /// Gives a noted method a number for samples, and returns the number.
     pub(super) fn give_number(&mut self, method: u32) -> Option<MethodNumber> {
         let number = MethodNumber(self.next_number);
         self.methods.get_mut(method as usize)?.as_mut()?.number = Some(number);
@@ -203,8 +202,8 @@ impl NotedMethods {
         Some(number)
     }
 
-    /// Returns the next classes to check for being gone: an eighth of all, but at least 1,000. So a
-    /// few calls check all classes.
+    /// Returns the next classes that are to be checked for unloading: an eighth of all classes, but at least 1,000. So
+    /// a few calls check all classes.
     pub(super) fn classes_to_check(&mut self) -> Vec<(u32, Weak)> {
         let count = (self.classes.len() / 8).max(1000).min(self.classes.len());
         let mut found = Vec::new();
@@ -219,7 +218,7 @@ impl NotedMethods {
         found
     }
 
-    /// Forgets a class that is gone.
+    /// Forgets an unloaded class and its methods.
     pub(super) fn forget(&mut self, table: &MethodTable, class: u32) -> Option<GoneClass> {
         let gone = self.classes.get_mut(class as usize)?.take()?;
         let weak = gone.weak?;
@@ -247,7 +246,7 @@ impl NotedMethods {
         })
     }
 
-    /// Takes the references to all classes, because no sample is read any more.
+    /// Takes the references to all classes. Called when no samples are read any more.
     pub(super) fn take_references(&mut self) -> Vec<Weak> {
         let classes = self.classes.iter_mut().flatten();
         classes.filter_map(|class| class.weak.take()).collect()
@@ -258,8 +257,7 @@ impl NotedMethods {
         self.gone >= MAX_GONE
     }
 
-    /// Frees the places of methods to which no handler and no sample can refer
-    /// any more.
+    /// Frees the places of methods. No handler and no sample can refer to these methods any more.
     pub(super) fn free(&mut self, methods: Vec<u32>) {
         self.free_methods.extend(methods);
     }

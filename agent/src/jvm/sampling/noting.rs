@@ -1,7 +1,7 @@
-//! Notes classes and their methods, so that samples can name them.
+//! Notes classes and their methods, so that samples can name the methods.
 //!
-//! The classes that are loaded at `VMInit` are only listed there, because noting them takes milliseconds. The agent's
-//! thread notes them a little later. Until then the handler writes the address of a method that is not in the table.
+//! At `VMInit`, the loaded classes are only listed, because noting them takes milliseconds. The sampler's thread notes
+//! them a little later. Until then, the signal handler writes the address of a method that is not in the table.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use crate::jvm::reference::{Local, Weak};
 use crate::jvm::sys::event;
 use crate::locks::lock;
 
-/// Maximum number of classes that one step notes, of those that were loaded at `VMInit`.
+/// Maximum number of listed classes that one call notes.
 const STEP: usize = 64;
 
 impl Engine {
@@ -33,7 +33,7 @@ impl Engine {
         };
     }
 
-    /// Notes some of the listed classes. Returns whether there are more. One thread at a time may call it.
+    /// Notes some of the listed classes. Returns whether there are more. Only one thread at a time may call this.
     pub(super) fn note_some(&self, jni: Jni<'_>) -> bool {
         let (some, is_last) = {
             let mut to_note = lock(&self.to_note);
@@ -46,7 +46,7 @@ impl Engine {
             (some, rest == 0)
         };
         let classes: Vec<Local<'_>> = some.iter().map(|class| class.local()).collect();
-        // The frame frees the references to the loaders of the classes.
+        // The frame is needed to free the local references to the classes' loaders.
         jni.framed(|jni| {
             jni.ensure_local_capacity();
             self.note_classes(jni, &classes);
@@ -55,8 +55,8 @@ impl Engine {
         if is_last {
             self.shared.methods.end_filling();
             if self.known().continuation_entry.is_some() {
-                // Code of the method that was reported before got the kind of an ordinary method, so it is reported
-                // again.
+                // Code of `Continuation.enterSpecial` that the JVM reported before was taken for an ordinary method. So
+                // the JVM must report the code again.
                 generate_events(self.jvmti, event::COMPILED_METHOD_LOAD);
             }
         }
@@ -68,7 +68,7 @@ impl Engine {
         while self.note_some(jni) {}
     }
 
-    /// Gives up the listed classes, because there will be no samples.
+    /// Deletes the references to the listed classes. Called when there will be no samples.
     pub(super) fn forget_listed(&self, jni: Jni<'_>) {
         let to_note = std::mem::take(&mut *lock(&self.to_note));
         let noted = self.take_retired_classes();
@@ -77,14 +77,14 @@ impl Engine {
         }
     }
 
-    /// Notes classes and their methods, even those that are noted already. If too many classes have come and gone, only
-    /// classes that are never unloaded are noted.
+    /// Notes classes and their methods, even classes that were noted before. If too many classes have been unloaded,
+    /// only classes that are never unloaded are noted.
     pub(super) fn note_classes(&self, jni: Jni<'_>, classes: &[Local<'_>]) {
         if !self.known().methods.is_full() {
             self.note_all(jni, classes);
             return;
         }
-        // The methods of other classes stay unknown, so the handler writes their addresses.
+        // The methods of other classes stay unknown. This makes the handler write their addresses.
         self.shared.methods.begin_filling();
         let lasts = |class: &Local<'_>| jni.framed(|jni| lasts(self.jvmti, jni, *class));
         let lasting = classes.iter().filter(|class| lasts(class) == Some(true));
@@ -122,10 +122,10 @@ impl Engine {
         }
     }
 
-    /// Notes all classes again if some samples had interpreted methods that are not known. A class that was redefined
-    /// has other methods, and the JVM posts no event for it.
+    /// Notes all classes again if `unknown` samples, not just a few, had interpreted methods that are not known. A
+    /// redefined class has its methods at other addresses, and the JVM sends no event for a redefinition.
     pub(super) fn note_redefined(&self, jni: Jni<'_>, unknown: u32) {
-        /// A smaller number of samples of unknown methods may be chance.
+        /// A smaller number of samples with unknown methods is ignored, because it may have other causes.
         const CHANCE: u32 = 20;
         const PAUSE: Duration = Duration::from_secs(5);
         if unknown < CHANCE {
@@ -149,7 +149,7 @@ impl Engine {
         });
     }
 
-    /// Forgets classes that are unloaded; each call checks some of the classes. Returns the numbers of their methods
+    /// Forgets unloaded classes. Each call checks some of the classes. Returns the numbers of the forgotten methods
     /// that samples have shown.
     pub(super) fn forget_gone(&self, jni: Jni<'_>) -> Vec<MethodNumber> {
         let to_check: Vec<(u32, Weak)> = self.known().methods.classes_to_check();

@@ -1,16 +1,18 @@
-//! Frames as the signal handler writes them, one word for each. Methods are found later, outside the handler.
+//! The frames that the signal handler writes, one word for each. The methods of the frames are found later, outside the
+//! handler.
 
 use super::code_map::{CodeId, CodeKind};
 
 /// A frame that was found on a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RawFrame {
-    /// A place in compiled code. The methods at this place are those of the first site at `offset` or behind it.
+    /// A place in compiled code. Its methods are those of the first site whose offset is `offset` or greater.
     Compiled { code: CodeId, offset: u32 },
-    /// An interpreted method, by the number of a noted method, and the low [`BCP_BITS`] bits of the address of its
-    /// bytecode.
+    /// A place in an interpreted method: the number of the noted method, and the low [`BCP_BITS`] bits of the address
+    /// of the instruction in its bytecode.
     Interpreted { method: u32, bcp: u32 },
-    /// An interpreted method, by the address of HotSpot's `Method`, while the table of methods is being filled.
+    /// An interpreted method that is not in the table of methods while the table is being filled: the address of
+    /// HotSpot's `Method`.
     Method(usize),
     /// An address outside known code.
     Address(usize),
@@ -18,20 +20,21 @@ pub(super) enum RawFrame {
     Stub(CodeKind),
 }
 
-/// Bits of a word below the kind of the frame.
+/// The position in the word of the frame's kind: the kind takes the bits from this one on.
 const KIND: u32 = 62;
 
-/// Bits of an address of bytecode that a word has room for. They tell all places of a method apart.
+/// The number of low bits of a bytecode address that a word has room for. They are enough to distinguish all places in
+/// a method.
 pub(super) const BCP_BITS: u32 = 30;
 
-/// The bit that tells the address of a method from that of code. Addresses are shorter.
+/// The bit that marks the address of a method. Without it, the address is one of code. Addresses do not need this bit.
 const IS_METHOD: u64 = 1 << 61;
 
-/// The bits of an address.
+/// Mask of the bits of an address.
 const ADDRESS: u64 = IS_METHOD - 1;
 
 impl RawFrame {
-    /// The frame as a word.
+    /// Encodes the frame in a word.
     pub(super) fn word(self) -> u64 {
         match self {
             RawFrame::Compiled { code, offset } => u64::from(code.0) << 32 | u64::from(offset),
@@ -44,7 +47,7 @@ impl RawFrame {
         }
     }
 
-    /// The frame of a word.
+    /// Decodes the frame from a word.
     pub(super) fn of(word: u64) -> RawFrame {
         match word >> KIND {
             0 => RawFrame::Compiled {

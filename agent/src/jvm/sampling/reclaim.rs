@@ -1,22 +1,22 @@
-//! Memory that signal handlers read is freed only when no handler can read it any more.
+//! Finds out when memory that signal handlers read can be freed, because no handler can read it any more.
 //!
-//! A handler claims one of a fixed number of desks and writes the epoch there. A thread that takes a thing out of a
-//! table then begins a new epoch. The thing may be freed when every desk is empty or was claimed in the new epoch or
-//! later.
+//! A handler claims one of a fixed number of desks, and writes the number of the present epoch there. A thread that
+//! removes something from a table begins a new epoch afterwards. The removed thing may be freed when every desk is
+//! empty, or was claimed in the new epoch or a later one.
 
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
 
 /// Number of handlers that can run at a time. If more threads are interrupted at once, their samples are lost.
 const DESKS: usize = 64;
 
-/// Frames of the deepest stack that is followed.
+/// The maximum number of frames of a stack that are followed.
 pub(super) const MAX_FRAMES: usize = 2048;
 
-/// A period of time, which ends when a thing is taken out of a table.
+/// A period of time. It ends when something is removed from a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Epoch(u64);
 
-/// The desks of all handlers.
+/// The desks for all handlers, and the present epoch.
 pub(super) struct Desks {
     epoch: AtomicU64,
     desks: Box<[Place]>,
@@ -41,7 +41,7 @@ impl Desks {
         }
     }
 
-    /// Claims a desk; `None` if all are taken. It is called in the signal handler.
+    /// Claims a desk; `None` if all are taken. The signal handler calls this.
     pub(super) fn claim(&self) -> Option<Desk<'_>> {
         let now = self.epoch.load(Ordering::SeqCst);
         for place in &self.desks {
@@ -49,7 +49,7 @@ impl Desks {
                 .claimed
                 .compare_exchange(0, now, Ordering::SeqCst, Ordering::Relaxed);
             if claim.is_ok() {
-                // The handler must read tables only after the claim.
+                // The fence makes sure that the handler reads tables only after the claim.
                 fence(Ordering::SeqCst);
                 return Some(Desk { place });
             }
@@ -57,13 +57,13 @@ impl Desks {
         None
     }
 
-    /// Begins a new epoch after something was taken out of a table, and returns the old one.
+    /// Begins a new epoch, after something was removed from a table. Returns the epoch that has ended.
     pub(super) fn retire(&self) -> Epoch {
         fence(Ordering::SeqCst);
         Epoch(self.epoch.fetch_add(1, Ordering::SeqCst))
     }
 
-    /// Returns whether no handler is left that began in `epoch` or before.
+    /// Returns whether all handlers that began in `epoch` or before have ended.
     pub(super) fn is_over(&self, epoch: Epoch) -> bool {
         fence(Ordering::SeqCst);
         self.desks.iter().all(|place| {
@@ -79,7 +79,7 @@ pub(super) struct Desk<'d> {
 }
 
 impl Desk<'_> {
-    /// Room for frames.
+    /// Returns the memory into which the handler writes frames.
     pub(super) fn frames(&self) -> &[AtomicU64] {
         &self.place.frames
     }
@@ -101,10 +101,10 @@ pub(super) unsafe trait Word {}
 unsafe impl Word for AtomicU32 {}
 // SAFETY: it is the number 0.
 unsafe impl Word for AtomicU64 {}
-// SAFETY: it is the null pointer.
+// SAFETY: all-zero bytes are the null pointer.
 unsafe impl<T> Word for AtomicPtr<T> {}
 
-/// An array of zeroed words. The kernel provides the pages of a large array only when they are first written.
+/// Allocates an array of zeroed words. The kernel provides a page of a large array only when the page is first written.
 pub(super) fn zeroed<T: Word>(len: usize) -> Box<[T]> {
     // SAFETY: `Word` promises that zeros are a value.
     unsafe { Box::<[T]>::new_zeroed_slice(len).assume_init() }

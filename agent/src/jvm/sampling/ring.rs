@@ -1,16 +1,17 @@
 //! The ring into which signal handlers write samples, and from which one thread reads them.
 //!
-//! A writer reserves words by moving `head`, writes them, and writes the header last. The reader stops at a header that
-//! is not written yet, and clears all words that it has read. A sample for which there is no room is counted as lost.
+//! A writer reserves words by moving `head`, and then writes them, the record's header last. The reader stops at a
+//! header that is not written yet. It clears all words that it has read. A sample for which there is no room is counted
+//! as lost.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::reclaim::zeroed;
 
-/// Words of a record before its frames.
+/// The number of words of a record before its frames.
 const FIXED: usize = 3;
 
-/// Attempts of a writer to reserve its words while others do the same.
+/// How often a writer tries to reserve words. An attempt fails if another writer reserves words at the same moment.
 const ATTEMPTS: usize = 128;
 
 /// A sample as the handler writes it.
@@ -18,17 +19,17 @@ const ATTEMPTS: usize = 128;
 pub(super) struct Record {
     pub(super) thread: u32,
     pub(super) weight_ns: u64,
-    /// The code of the stack's end.
+    /// The code of the stack's end (see `handler`).
     pub(super) end: u8,
 }
 
 /// The ring.
 pub(super) struct Ring {
     words: Box<[AtomicU64]>,
-    /// The next word to reserve. Positions grow for ever; the index of a word is its position modulo
-    /// the length.
+    /// Position of the next word to reserve. Positions grow for ever. The index of a word is its position modulo the
+    /// length of the ring.
     head: AtomicU64,
-    /// The next word to read.
+    /// Position of the next word to read.
     tail: AtomicU64,
     lost: AtomicU64,
 }
@@ -44,7 +45,7 @@ impl Ring {
         }
     }
 
-    /// The word at a position.
+    /// Returns the word at a position.
     fn word(&self, position: u64) -> Option<&AtomicU64> {
         let mask = (self.words.len() as u64).wrapping_sub(1);
         self.words.get((position & mask) as usize)
@@ -69,7 +70,8 @@ impl Ring {
         None
     }
 
-    /// Writes a sample with the first `count` of `frames`, or counts it as lost. It is called in the signal handler.
+    /// Writes a sample with the first `count` of `frames`. If there is no room, counts the sample as lost. The signal
+    /// handler calls this.
     pub(super) fn write(&self, record: Record, frames: &[AtomicU64], count: usize) {
         let frames = frames.get(..count).unwrap_or(frames);
         let len = (FIXED as u64).wrapping_add(frames.len() as u64);
@@ -89,7 +91,7 @@ impl Ring {
             put(index, frame.load(Ordering::Relaxed), Ordering::Relaxed);
             index = index.wrapping_add(1);
         }
-        // The header is never 0, since a record has three words.
+        // The header is never 0, because it contains the length, which is at least three words.
         let header = len | u64::from(record.end) << 32;
         put(0, header, Ordering::Release);
     }
@@ -99,22 +101,22 @@ impl Ring {
         self.lost.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Number of samples that could not be written.
+    /// Returns the number of samples that could not be written.
     pub(super) fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// Position behind the last sample that was begun.
+    /// Returns the position after the last sample for which words were reserved.
     pub(super) fn head(&self) -> u64 {
         self.head.load(Ordering::SeqCst)
     }
 
-    /// Position of the next sample to read.
+    /// Returns the position of the next sample to read.
     pub(super) fn tail(&self) -> u64 {
         self.tail.load(Ordering::Relaxed)
     }
 
-    /// Takes the oldest sample. Its frames replace the content of `frames`. Only one thread may call it.
+    /// Takes the oldest sample. Its frames replace the content of `frames`. Only one thread at a time may call this.
     pub(super) fn take(&self, frames: &mut Vec<u64>) -> Option<Record> {
         let start = self.tail.load(Ordering::Relaxed);
         let header = self.word(start)?.load(Ordering::Acquire);
@@ -134,7 +136,7 @@ impl Ring {
         };
         frames.clear();
         frames.extend((FIXED as u64..len).map(take));
-        // Writers see the cleared words before they reserve them.
+        // `Release` makes sure that writers see the cleared words before they reserve them.
         self.tail.store(start + len, Ordering::Release);
         Some(record)
     }

@@ -1,4 +1,4 @@
-//! Types of the engine's interface: settings, samples, and the sink that takes them.
+//! The types of the engine's interface: settings, samples, and the sink that receives samples.
 
 use std::time::Duration;
 
@@ -27,9 +27,9 @@ pub(crate) struct SampledThread {
 /// The clock by which a thread is interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClockSource {
-    /// A timer on the processor clock of the thread. The kernel checks it only at its own ticks.
+    /// A timer on the processor clock of the thread. The kernel checks such timers only at its own ticks.
     Timer,
-    /// A task clock of the kernel's performance events, which keeps to the interval and costs more.
+    /// A task clock of the kernel's performance events. It keeps to the interval, but costs more.
     Perf,
 }
 
@@ -40,25 +40,26 @@ pub(crate) struct SamplingSettings {
     pub(crate) interval: Duration,
     /// The clock that measures the interval.
     pub(crate) clock_source: ClockSource,
-    /// True if the work of the JIT compiler is passed on.
+    /// True if events of the JIT compiler are passed on.
     pub(crate) jit: bool,
-    /// True if interpreted frames have the offset in their code.
+    /// True if interpreted frames have the offset in their bytecode.
     pub(crate) lines: bool,
 }
 
 /// One frame of a sampled stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SampleFrame {
-    /// A method, and the offset in its code. An interpreted method has it only with [`SamplingSettings::lines`].
+    /// A method, and the offset in its bytecode. An interpreted frame has the offset only with
+    /// [`SamplingSettings::lines`].
     Java {
         method: MethodNumber,
         bci: Option<u16>,
     },
     /// A method of a class that was unloaded before the sample was read.
     UnloadedJava,
-    /// Native code: the JVM's, or that of a library. It can only be the innermost frame.
+    /// Native code, of the JVM or of a library. Only the innermost frame can be native code.
     Native { pc: usize },
-    /// Code that the JVM generated and that belongs to no method. It can only be the innermost frame.
+    /// Generated code that belongs to no method. Only the innermost frame can be a stub.
     Stub(StubKind),
 }
 
@@ -78,8 +79,8 @@ pub(crate) enum StubKind {
 pub(crate) enum StackEnd {
     /// The outermost frame is the thread's first method.
     Complete,
-    /// The outer frames are not known: those of a virtual thread are in the heap, or the stack is deeper than the
-    /// sampler follows.
+    /// The outer frames are not known, because they belong to a virtual thread and are in the heap, or because the
+    /// stack is too deep for the sampler.
     Cut,
     /// The stack could not be followed to its end. The frames that were found are correct.
     Unwalked(Unwalked),
@@ -92,9 +93,9 @@ pub(crate) enum Unwalked {
     ForeignStack,
     /// A stack pointer or frame pointer lies outside the stack, or does not grow.
     BadPointer,
-    /// A return address lies in no code that the JVM has reported.
+    /// A return address is in no code that the JVM has reported.
     UnknownCode,
-    /// An interpreted frame names no method that is known.
+    /// An interpreted frame names an unknown method.
     UnknownMethod,
 }
 
@@ -102,9 +103,9 @@ pub(crate) enum Unwalked {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RawSample<'a> {
     pub(crate) thread: ThreadNumber,
-    /// Processor time that the sample stands for.
+    /// The processor time for which the sample stands, in nanoseconds.
     pub(crate) weight_ns: u64,
-    /// The frames, innermost first, with inlined methods.
+    /// The frames, innermost first, including inlined methods.
     pub(crate) frames: &'a [SampleFrame],
     pub(crate) end: StackEnd,
 }
@@ -112,10 +113,10 @@ pub(crate) struct RawSample<'a> {
 /// The reason why stacks cannot be sampled by signals.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub(crate) enum NotAsync {
-    /// The handler reads registers and frames of x86-64 on Linux only.
+    /// The system or processor is another one than Linux on x86-64.
     #[error("sampling by signals works on x86-64 Linux only")]
     Platform,
-    /// The JVM does not export the place of a structure.
+    /// The JVM does not export where a structure or field is.
     #[error("this JVM does not export where its {0} is in memory")]
     NoStructure(&'static str),
     /// The JVM does not report compiled methods.
@@ -145,16 +146,16 @@ pub(crate) enum NotAsync {
 pub(crate) enum Trust {
     /// Too few stacks were compared.
     Checking,
-    /// The walker's stacks are those of JVM TI.
+    /// The stacks that the walker finds are equal to those of JVM TI.
     Yes,
-    /// Too many stacks differ, or could not be followed.
+    /// Too many stacks differ from those of JVM TI, or could not be followed.
     No { compared: u32, equal: u32 },
 }
 
 /// Counts of the sampler since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SamplingCounts {
-    /// Samples that are lost, because there was no room for them.
+    /// Samples that were lost, because the ring or all desks were full.
     pub(crate) lost: u64,
     /// Threads that were not sampled, because the kernel gave no timer for them.
     pub(crate) untimed_threads: u64,
@@ -162,16 +163,16 @@ pub(crate) struct SamplingCounts {
 
 /// The receiver of samples and of the methods in them.
 pub(crate) trait SampleSink {
-    /// Announces a method before the first sample that shows it. The class of the method is loaded during the call, so
-    /// JVM TI may be asked about the method.
+    /// Announces a method, before the first sample that shows it. During this call the method's class stays loaded, so
+    /// that the method may be passed to JVM TI.
     fn method(&mut self, jni: Jni<'_>, number: MethodNumber, method: MethodKey);
 
     /// Reports that the class of a method is gone. No later sample shows the method's number.
     fn method_gone(&mut self, number: MethodNumber);
 
-    /// Takes a piece of work of the JIT compiler. A method is `None` if its class is gone.
+    /// Receives an event of the JIT compiler. A method is `None` if its class is gone.
     fn jit(&mut self, event: JitEvent<Option<MethodNumber>>);
 
-    /// Takes a sample.
+    /// Receives a sample.
     fn sample(&mut self, sample: RawSample<'_>);
 }

@@ -1,4 +1,5 @@
-//! The self-check: compares stacks that the walker finds with those of JVM TI. It goes on after samples are trusted.
+//! The self-check: compares stacks that the walker finds with the stacks that JVM TI returns. The check continues after
+//! samples are trusted.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -8,14 +9,15 @@ use crate::jvm::jvmti::MethodKey;
 /// Number of stacks that are compared before the samples are trusted.
 const ENOUGH: u32 = 20;
 
-/// From this number of stacks on, at least half of them must have been followed to their ends.
+/// After this number of compared stacks, at least half of them must have been followed to their ends.
 const MANY: u32 = 100;
 
 /// Once samples are trusted, one in this many stacks is compared.
 const LATER: u32 = 16;
 
-/// The share of equal stacks below which samples are not trusted, in percent. Some stacks differ even on a sound JVM.
-/// For example, the walker knows the method of a frame that is being deoptimised, but not always its inlined methods.
+/// If fewer stacks than this are equal, in percent, samples are not trusted. Some stacks differ even if the walker
+/// works well. For example, the walker knows the method of a frame that is being deoptimised, but not always its
+/// inlined methods.
 const LEAST: u32 = 90;
 
 /// The maximum number of frames of a stack that are compared.
@@ -27,7 +29,7 @@ pub(super) struct SelfCheck {
     seen: AtomicU32,
     compared: AtomicU32,
     equal: AtomicU32,
-    /// Stacks that could not be followed to their end, and whose followed part is equal.
+    /// Number of stacks that could not be followed to their end, but are equal as far as they were followed.
     unwalked: AtomicU32,
 }
 
@@ -38,9 +40,9 @@ impl SelfCheck {
         self.compared.load(Ordering::Relaxed) < 2 * ENOUGH || seen.is_multiple_of(LATER)
     }
 
-    /// Compares a stack with that of JVM TI. A stack that was cut, or that could not be followed to its end, is
-    /// compared as far as it goes. If a stack that could not be followed is equal so far, it is no reason for trust:
-    /// under `-Xcomp` the JVM reports most methods only after they ran, so most stacks are short.
+    /// Compares a stack of the walker with the stack of JVM TI. A stack that was cut, or could not be followed to its
+    /// end, is compared as far as it goes. If such an unfollowed stack is equal, this is no reason for trust: under
+    /// `-Xcomp` the JVM reports most methods only after they ran, so most stacks are short.
     pub(super) fn compare(&self, walked: &[MethodKey], end: StackEnd, expected: &[MethodKey]) {
         let has_end = end == StackEnd::Complete && expected.len() < MAX_CHECKED;
         let is_equal = if has_end {
@@ -58,7 +60,7 @@ impl SelfCheck {
         }
     }
 
-    /// The outcome so far.
+    /// Returns the outcome of the comparisons so far.
     pub(super) fn trust(&self) -> Trust {
         let equal = self.equal.load(Ordering::Relaxed);
         let compared = self.compared.load(Ordering::Relaxed).max(equal);

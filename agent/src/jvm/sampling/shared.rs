@@ -10,7 +10,7 @@ use super::reclaim::{Desks, zeroed};
 use super::ring::Ring;
 use super::vm_structs::VmStructs;
 
-/// Words of the ring: 4 MB, some 8,000 samples.
+/// Number of words of the ring: 4 MB, enough for about 8,000 samples.
 const RING: usize = 1 << 19;
 
 /// The number of records in a block, and the maximum number of blocks.
@@ -20,7 +20,7 @@ const BLOCKS: usize = 1024;
 /// File descriptors above this number cannot be used for performance events.
 const FILES: usize = 1 << 16;
 
-/// The tables of the engine. They live until the agent leaves, or else as long as the process.
+/// The tables of the engine. They live until the agent leaves, or until the process ends.
 pub(super) struct Shared {
     pub(super) structs: VmStructs,
     /// The map of the code cache; empty before the first event about code.
@@ -36,7 +36,8 @@ pub(super) struct Shared {
     files: Box<[AtomicU32]>,
 }
 
-/// A sampled thread, as the handler knows it. The record is used again for other threads.
+/// The data of a sampled thread that the signal handler needs. After the thread has ended, the record is used for
+/// another thread.
 #[derive(Default)]
 pub(super) struct ThreadRecord {
     /// The thread's number.
@@ -46,9 +47,9 @@ pub(super) struct ThreadRecord {
     pub(super) stack_high: AtomicUsize,
     /// The address of the `JavaThread`.
     pub(super) java_thread: AtomicUsize,
-    /// With performance events: the thread's processor time up to which samples stand for it, in nanoseconds.
+    /// With performance events: samples stand for the thread's processor time up to this value, in nanoseconds.
     pub(super) sampled_to: AtomicU64,
-    /// True while the thread is sampled. Signals that come later do nothing.
+    /// True while the thread is sampled. A signal that comes while this is false does nothing.
     pub(super) is_armed: AtomicBool,
 }
 
@@ -67,24 +68,24 @@ impl Shared {
         }
     }
 
-    /// The record with an index, if it was ever in use.
+    /// Returns the record with an index, if it was ever in use.
     pub(super) fn record(&self, index: u32) -> Option<&ThreadRecord> {
         self.records.get(index as usize)
     }
 
-    /// The record with an index, which is made if it does not exist; `None` if there are too many.
+    /// Returns the record with an index. Makes the record if it does not exist; `None` if the index is too large.
     pub(super) fn make_record(&self, index: u32) -> Option<&ThreadRecord> {
         self.records
             .get_or_make(index as usize, ThreadRecord::default)
     }
 
-    /// The record of the thread whose performance events have this file descriptor.
+    /// Returns the record of the thread whose performance events have this file descriptor.
     pub(super) fn record_of_file(&self, file: i32) -> Option<&ThreadRecord> {
         let file = self.files.get(usize::try_from(file).ok()?)?;
         self.record(file.load(Ordering::Acquire).checked_sub(1)?)
     }
 
-    /// Notes that a file descriptor is that of a performance event, for the thread with the record `index`. With
+    /// Notes that a file descriptor belongs to a performance event of the thread whose record is `index`. If `index` is
     /// `None`, forgets the descriptor. Returns whether the descriptor is low enough to be noted.
     pub(super) fn set_file(&self, file: i32, index: Option<u32>) -> bool {
         let place = usize::try_from(file)

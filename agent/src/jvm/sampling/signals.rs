@@ -1,4 +1,4 @@
-//! The signal of the sampler: one for which the program has no handler, and which it does not wait for.
+//! Chooses the sampler's signal: a signal for which the program has no handler and does not wait.
 
 use std::fs;
 use std::path::Path;
@@ -10,16 +10,16 @@ use super::sample::ClockSource;
 
 /// The signal and its handler.
 pub(super) struct Signal {
-    /// The number; 0 before it was installed.
+    /// The number of the signal; 0 while the handler is not installed.
     number: AtomicI32,
     source: ClockSource,
 }
 
-/// The signals that may be used for a clock, the best one first.
+/// Returns the signals that may be used for a clock, the best one first.
 ///
-/// Timers use `SIGPROF` last, because other profilers need it: JFR's `CPUTimeSample` works only if nobody else handles
-/// it. Performance events use it first. If they had a real-time signal, the kernel would send `SIGIO` in its place when
-/// the limit of pending signals is reached, and `SIGIO` ends the process.
+/// Timers use `SIGPROF` last, because other profilers need it: JFR's `CPUTimeSample` works only if no other handler is
+/// installed for it. Performance events use `SIGPROF` first. With a real-time signal, the kernel would send `SIGIO`
+/// instead when the limit of pending signals is reached, and `SIGIO` ends the process.
 fn candidates(source: ClockSource) -> impl Iterator<Item = i32> {
     let real_time = (libc::SIGRTMIN()..=libc::SIGRTMAX()).rev();
     let (first, last) = match source {
@@ -42,13 +42,13 @@ impl Signal {
         }
     }
 
-    /// The number of the signal.
+    /// Returns the number of the signal.
     pub(super) fn number(&self) -> i32 {
         self.number.load(Ordering::Relaxed)
     }
 
     /// Installs the handler for the first signal that the program does not handle itself. Signals that a thread blocks
-    /// come last: the program may take them by `sigwait`. Returns whether there was one.
+    /// are tried last, because the program may wait for them by `sigwait`. Returns false if there is no such signal.
     pub(super) fn install(&self) -> bool {
         let blocked = blocked(Path::new("/proc/self/task"), candidates(self.source));
         let (last, first): (Vec<i32>, Vec<i32>) =
@@ -62,20 +62,20 @@ impl Signal {
         false
     }
 
-    /// Returns whether performance events use another signal than `SIGPROF`, because the program uses `SIGPROF`.
+    /// Returns whether performance events use a signal other than `SIGPROF`, because the program handles `SIGPROF`.
     pub(super) fn avoids_sigprof(&self) -> bool {
         let number = self.number();
         self.source == ClockSource::Perf && number != 0 && number != libc::SIGPROF
     }
 
-    /// Gives the signal back the default action that it had before. Called when no timer sends the signal any more.
+    /// Restores the default action of the signal. Called when no timer sends the signal any more.
     pub(super) fn uninstall(&self) {
         let number = self.number.swap(0, Ordering::Relaxed);
         if number == 0 || action(number).is_none_or(|action| action.sa_sigaction != address()) {
             return;
         }
-        // A signal may still be pending for a thread that blocks it, and its default action ends the process. So the
-        // signal is ignored first, which drops pending ones (POSIX, `sigaction`).
+        // The signal may still be pending for a thread that blocks it, and its default action would end the process. So
+        // the signal is first set to be ignored, which drops pending signals (POSIX, `sigaction`).
         for handler in [libc::SIG_IGN, libc::SIG_DFL] {
             // SAFETY: all bytes zero are a valid value of the structure, and the old value is not asked for.
             unsafe {
@@ -92,14 +92,14 @@ impl Signal {
     }
 }
 
-/// The place of a signal in a mask.
+/// Returns a mask with the bit of one signal.
 fn bit(number: i32) -> u64 {
     let place = u32::try_from(number - 1).unwrap_or(0);
     1_u64.checked_shl(place).unwrap_or(0)
 }
 
-/// The mask of the signals that any thread blocks. A thread that blocks all of `signals` is left out: it does not wait
-/// for one of them.
+/// Returns the mask of the signals that at least one thread blocks. A thread that blocks all of `signals` is left out,
+/// because it does not wait for a particular one of them.
 fn blocked(tasks: &Path, signals: impl Iterator<Item = i32>) -> u64 {
     let all = signals.fold(0, |mask, number| mask | bit(number));
     let Ok(tasks) = fs::read_dir(tasks) else {
@@ -114,7 +114,7 @@ fn blocked(tasks: &Path, signals: impl Iterator<Item = i32>) -> u64 {
         .fold(0, |sum, mask| sum | mask)
 }
 
-/// The blocked signals in the text of `/proc/self/task/TID/status`.
+/// Returns the mask of blocked signals from the text of `/proc/self/task/TID/status`.
 fn blocked_mask(status: &str) -> Option<u64> {
     let mut lines = status.lines();
     let mask = lines.find_map(|line| line.strip_prefix("SigBlk:"))?;
@@ -125,7 +125,7 @@ fn address() -> libc::sighandler_t {
     on_signal as *const () as libc::sighandler_t
 }
 
-/// The action of a signal.
+/// Returns the present action of a signal.
 fn action(number: i32) -> Option<libc::sigaction> {
     // SAFETY: all bytes zero are a valid value of the structure.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
@@ -143,8 +143,8 @@ fn install(number: i32) -> bool {
     // mask.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = address();
-    // SA_RESTART: the program's system calls go on after the handler. SA_ONSTACK: a thread that has a stack for signals
-    // may have no room on its other stack.
+    // SA_RESTART: interrupted system calls of the program continue after the handler. SA_ONSTACK: a thread with a
+    // separate stack for signals may have no room on its normal stack.
     action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
     // SAFETY: the handler is async-signal-safe, and lives as long as the process.
     unsafe { libc::sigaction(number, &action, null_mut()) == 0 }
@@ -156,7 +156,7 @@ mod tests {
     use std::sync::mpsc;
     use std::thread;
 
-    /// Runs `work` while another thread blocks a signal, or all of them.
+    /// Runs `work` while another thread blocks a signal, or all signals.
     fn while_blocked(number: Option<i32>, work: impl FnOnce()) {
         let (says, hears) = mpsc::channel();
         let (ends, waits) = mpsc::channel::<()>();

@@ -1,11 +1,11 @@
-//! Keys of the stack of the calling thread, in an event of JVM TI. Equal keys mean equal frames.
+//! Makes a key of the calling thread's stack, in a JVM TI event. Stacks with equal keys have equal frames.
 //!
-//! JVM TI decodes each frame, which takes a tenth of a microsecond or more. A key only names the code of each frame and
-//! the place in it: for compiled code the return address with the number of the compilation, for the interpreter the
-//! method with the address of its bytecode. So the frames need to be decoded only once for each key.
+//! JVM TI decodes each frame, which takes a tenth of a microsecond or more. A key needs no decoding. It has for each
+//! frame the code and the place in the code: for compiled code, the return address and the number of the compilation;
+//! for the interpreter, the method and the address in its bytecode. So frames are decoded only once for each key.
 //!
-//! Nothing outside of three kinds of memory is read: the thread's own stack, its `JavaThread`, and the part of the code
-//! cache that is in use. So an unexpected stack only ends the walk, and there is no key.
+//! Only three kinds of memory are read: the thread's own stack, its `JavaThread`, and the part of the code cache that
+//! is in use. So a stack with unexpected content does no harm: the walk ends, and there is no key.
 
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,12 +19,12 @@ use crate::jvm::reference::Local;
 
 const WORD: usize = size_of::<usize>();
 
-/// The interpreter's frame, in words below the frame pointer.
+/// Positions in an interpreted frame, in words below the frame pointer.
 const SENDER_SP: usize = 1;
 const METHOD: usize = 3;
 const BCP: usize = 8;
 
-/// The largest distance of `JavaThread`'s JNI environment from its start.
+/// The JNI environment is searched for in this number of bytes from the start of the `JavaThread`.
 const MAX_ENVIRONMENT: usize = 1 << 14;
 
 /// The largest frame, in bytes.
@@ -38,14 +38,15 @@ pub(crate) struct StackKey {
 }
 
 impl StackKey {
-    /// The words by which keys are compared.
+    /// Returns the words by which keys are compared.
     pub(crate) fn words(&self) -> &[u64] {
         &self.words
     }
 
-    /// Returns whether the key names an interpreted method, by its address. When the class of the method is unloaded,
-    /// or after it was redefined, the JVM frees the method and may give its address to another one. So the key holds as
-    /// long as the class is loaded and no class is redefined. A compilation has a number that no other has.
+    /// Returns whether the key contains the address of an interpreted method. After the method's class was unloaded or
+    /// redefined, the JVM may give this address to another method. So such a key is valid only as long as the class is
+    /// loaded and no class is redefined. Keys of compiled code are always valid, because the number of a compilation is
+    /// never used again.
     pub(crate) fn has_interpreted(&self) -> bool {
         self.has_interpreted
     }
@@ -66,20 +67,22 @@ pub(crate) struct StackKeys {
     heaps: Vec<Heap>,
     /// Offset of the JNI environment in `JavaThread`.
     environment: usize,
-    /// Addresses of the names of code: of compiled methods, of wrappers of native ones, and of the interpreter.
+    /// Addresses of the JVM's constant names for the code of which keys are made; see [`NAMES`]. 0 until the name is
+    /// found.
     names: [AtomicUsize; NAMES.len()],
-    /// Addresses of names of other code.
+    /// Addresses of the JVM's constant names for other code.
     others: [AtomicUsize; OTHERS],
     memory: SafeMemory,
 }
 
-/// The names of code that keys are made of, in the order of [`StackKeys::names`].
+/// The names of the code of which keys are made: compiled methods, wrappers of native methods, and the interpreter.
 const NAMES: [&CStr; 3] = [c"nmethod", c"native nmethod", c"Interpreter"];
 
-/// The number of names of other code that are remembered. A JVM has some hundred, of which programs meet a few.
+/// The number of names of other code that are remembered. A JVM has some hundred such names, but a program meets only a
+/// few.
 const OTHERS: usize = 64;
 
-/// The index of the interpreter's name.
+/// The index of the interpreter's name in [`NAMES`].
 const INTERPRETER: usize = 2;
 
 /// A place on the stack.
@@ -98,8 +101,8 @@ enum Step {
 }
 
 impl StackKeys {
-    /// Finds the places of the JVM's structures, at `VMInit` or later, in a thread of Java. `None` if this JVM does not
-    /// have them where they are expected.
+    /// Finds where the JVM's structures are. Called at `VMInit` or later, in a Java thread. Returns `None` if this JVM
+    /// does not have the structures where they are expected.
     pub(crate) fn find(jvmti: Jvmti, jni: Jni<'_>) -> Option<StackKeys> {
         if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
             return None;
@@ -118,9 +121,9 @@ impl StackKeys {
         })
     }
 
-    /// The key of the calling thread's stack, with at least `most` frames of Java, or all. `None` if the stack cannot be
-    /// followed so far, or if a frame on the way is interpreted and `with_interpreted` is false. The thread must be in
-    /// an event of JVM TI or in a native method.
+    /// Returns the key of the calling thread's stack, made from at least `most` Java frames, or from all if there are
+    /// fewer. `None` if the stack cannot be followed so far, or if a frame on the way is interpreted and
+    /// `with_interpreted` is false. The thread must be in a JVM TI event or in a native method.
     pub(crate) fn key(
         &self,
         jni: Jni<'_>,
@@ -129,8 +132,8 @@ impl StackKeys {
     ) -> Option<StackKey> {
         let thread = jni.env.expose_provenance().checked_sub(self.environment)?;
         let here = 0_usize;
-        // SAFETY: `find` has found the distance of the environment from the start of the `JavaThread`, whose fields these
-        // are. The thread is the calling one.
+        // SAFETY: `thread` is the `JavaThread` of the calling thread, because `find` has found how far its JNI
+        // environment is from its start. The offsets are those of fields of `JavaThread`.
         let field = |offset: usize| unsafe { word_at(thread.wrapping_add(offset)) };
         let stack = OwnStack {
             low: std::ptr::from_ref(&here).expose_provenance(),
@@ -145,7 +148,7 @@ impl StackKeys {
             words: Vec::with_capacity(2 * most.min(16)),
             has_interpreted: false,
         };
-        // Between two frames of Java there is at most one of a stub.
+        // Between two Java frames there is at most one frame of a stub.
         for _ in 0..2 * most + 2 {
             match self.step(&stack, at, &mut key)? {
                 Step::To(next) if next.sp > at.sp => at = next,
@@ -162,7 +165,7 @@ impl StackKeys {
         None
     }
 
-    /// Adds the frame at a place to the key, and goes to the caller's.
+    /// Adds the frame at a place to the key. Returns the place of the caller's frame.
     fn step(&self, stack: &OwnStack, at: Place, key: &mut StackKey) -> Option<Step> {
         if at.pc == self.call_stub_return() {
             return self.leave_call_stub(stack, at.fp);
@@ -182,10 +185,11 @@ impl StackKeys {
                 fp: stack.word(at.fp)?,
             }));
         }
-        // SAFETY: as above; these are numbers of 4 bytes in the header of code.
+        // SAFETY: as for `name`; the fields are numbers of 4 bytes in the header of the blob.
         let int = |offset: usize| unsafe { int_at(blob.wrapping_add(offset)) };
         if kind.is_some() {
-            // Behind the instructions lie the handlers to which a deoptimised frame returns, wherever it was.
+            // After the instructions come the handlers to which every deoptimised frame returns. Such an address does
+            // not show the place in the method.
             let instructions_end =
                 blob.checked_add(usize::try_from(int(self.offsets.stub)).ok()?)?;
             if at.pc >= instructions_end {
@@ -205,7 +209,8 @@ impl StackKeys {
         }))
     }
 
-    /// Goes from the stub by which the JVM called Java to the Java frame that had called the JVM.
+    /// Goes from the call stub, by which the JVM called Java, to the Java frame that had called the JVM. Returns the
+    /// place of this frame.
     fn leave_call_stub(&self, stack: &OwnStack, fp: usize) -> Option<Step> {
         let wrapper = stack.word(fp.checked_sub(self.structs.call_wrapper)?)?;
         let anchor = self.structs.wrapper_anchor;
@@ -217,13 +222,13 @@ impl StackKeys {
         Some(Step::To(stack.anchor(sp, pc, fp)?))
     }
 
-    /// The address to which a method returns that the JVM has called.
+    /// Returns the address in the call stub to which a method that the JVM has called returns.
     fn call_stub_return(&self) -> usize {
         // SAFETY: HotSpot exports the address of this static field.
         unsafe { word_at(self.offsets.call_stub_return) }
     }
 
-    /// The code blob that contains an address; `None` if the address is not in a part of the code cache in use.
+    /// Returns the code blob that contains an address; `None` if the address is not in a part of the code cache in use.
     fn blob(&self, pc: usize) -> Option<usize> {
         let heap = self.heaps.iter().find(|heap| heap.contains(pc))?;
         // SAFETY: the descriptors of the heaps live as long as the JVM.
@@ -238,7 +243,8 @@ impl StackKeys {
         Some(self.structs.code.blob_of(block))
     }
 
-    /// The index of the name of code in [`NAMES`]; `None` inside for other code, and `None` if the name cannot be read.
+    /// Returns the index in [`NAMES`] of the name at address `name`. The inner `None` is for other code, the outer
+    /// `None` for a name that cannot be read.
     fn kind(&self, name: usize) -> Option<Option<usize>> {
         if name == 0 {
             return None;
@@ -251,7 +257,7 @@ impl StackKeys {
         if let Some(index) = (0..NAMES.len()).find(known) {
             return Some(Some(index));
         }
-        // Each name is a constant of the JVM, so it is read once.
+        // A name is a constant of the JVM, so it is read only once.
         let mut is_readable = true;
         for (index, expected) in NAMES.iter().enumerate() {
             let expected = expected.to_bytes_with_nul();
@@ -271,8 +277,8 @@ impl StackKeys {
     }
 }
 
-/// The offset of the JNI environment in `JavaThread`. The calling thread's own `JavaThread` is the last that begins
-/// before its environment.
+/// Returns the offset of the JNI environment in `JavaThread`. To find it, looks for the thread whose `JavaThread`
+/// begins most closely before the calling thread's environment: that is the calling thread.
 fn environment_offset(jvmti: Jvmti, jni: Jni<'_>) -> Option<usize> {
     let class = jni.find_class(c"java/lang/Thread").ok()?;
     let eetop = jni.field(class, c"eetop", c"J").ok()?;
@@ -287,14 +293,14 @@ fn environment_offset(jvmti: Jvmti, jni: Jni<'_>) -> Option<usize> {
     (nearest < MAX_ENVIRONMENT).then_some(nearest)
 }
 
-/// The calling thread's stack, from an address below all frames of Java to its end.
+/// The calling thread's stack, from an address below all Java frames to the end of the stack.
 struct OwnStack {
     low: usize,
     high: usize,
 }
 
 impl OwnStack {
-    /// The word at an address; `None` outside of the stack.
+    /// Returns the word at an address; `None` outside of the stack.
     fn word(&self, address: usize) -> Option<usize> {
         let is_inside = address >= self.low
             && address.checked_add(WORD)? <= self.high
@@ -303,7 +309,8 @@ impl OwnStack {
         is_inside.then(|| unsafe { word_at(address) })
     }
 
-    /// The place that an anchor names. If the JVM did not note its code, the address lies below the stack pointer.
+    /// Returns the place that an anchor gives. If the JVM has noted no code address (`pc` is 0), the address is the
+    /// word below the stack pointer.
     fn anchor(&self, sp: usize, pc: usize, fp: usize) -> Option<Place> {
         let noted = (pc != 0).then_some(pc);
         let pc = noted.or_else(|| self.word(sp.checked_sub(WORD)?))?;
@@ -311,7 +318,7 @@ impl OwnStack {
     }
 }
 
-/// The word at an address.
+/// Returns the word at an address.
 ///
 /// # Safety
 /// The word must be readable.
@@ -320,7 +327,7 @@ unsafe fn word_at(address: usize) -> usize {
     unsafe { std::ptr::with_exposed_provenance::<usize>(address).read_volatile() }
 }
 
-/// The `int` at an address.
+/// Returns the `int` at an address.
 ///
 /// # Safety
 /// The `int` must be readable.

@@ -1,20 +1,22 @@
-//! The interrupted thread: its registers, its last frame of Java, and its stack. Nothing outside of the stack is read.
+//! The interrupted thread: its registers, its last Java frame, and its stack. Reads of the stack are checked against
+//! its bounds.
 
 pub(super) const WORD: usize = size_of::<usize>();
 
-/// The registers of a thread that the walk begins with.
+/// The registers of the interrupted thread that the walk needs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Registers {
     pub(super) pc: usize,
     pub(super) sp: usize,
     pub(super) fp: usize,
-    /// The method that the interpreter is about to run, until its frame is made.
+    /// The address of the method that the interpreter is about to run, until the interpreter has made its frame.
     pub(super) rbx: usize,
-    /// The caller's stack pointer, until the interpreter's frame is made; then the address of its bytecode.
+    /// The caller's stack pointer, until the interpreter has made its frame; then the address of the instruction that
+    /// is interpreted.
     pub(super) r13: usize,
 }
 
-/// The last frame of Java, as the JVM notes it when it leaves Java.
+/// The last Java frame, which the JVM notes when a thread leaves Java code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Anchor {
     pub(super) sp: usize,
@@ -22,18 +24,19 @@ pub(super) struct Anchor {
     pub(super) fp: usize,
 }
 
-/// The memory of the interrupted thread.
+/// Access to the memory of the interrupted thread.
 pub(super) trait ThreadMemory {
-    /// The first address behind the stack.
+    /// Returns the end of the stack: the address after its highest byte.
     fn stack_end(&self) -> usize;
-    /// A word of the stack, which lies between the stack pointer of the interrupted thread and the stack's end.
+    /// Returns a word of the stack. The word must lie between the stack pointer of the interrupted thread and the
+    /// stack's end.
     fn stack_word(&self, address: usize) -> usize;
-    /// A byte of the code that the thread runs.
+    /// Returns a byte of the generated code that the thread runs.
     fn code_byte(&self, address: usize) -> u8;
-    /// The thread's anchor.
+    /// Returns the thread's anchor.
     fn anchor(&self) -> Anchor;
-    /// Returns whether the thread's state is `_thread_in_Java`. Native code that Java calls without leaving Java has
-    /// this state too.
+    /// Returns whether the thread's state is `_thread_in_Java`. The state is the same in native code that Java code
+    /// calls without leaving Java.
     fn is_in_java(&self) -> bool;
 }
 
@@ -53,7 +56,7 @@ impl<'w, M: ThreadMemory> ThreadStack<'w, M> {
         }
     }
 
-    /// Returns whether `address` and the three words behind it can be read and lie at `low` or above.
+    /// Returns whether the word at `address` and the next three words are in the stack and not below `low`.
     pub(super) fn is_frame(&self, address: usize, low: usize) -> bool {
         address >= low
             && address.is_multiple_of(WORD)
@@ -67,7 +70,7 @@ impl<'w, M: ThreadMemory> ThreadStack<'w, M> {
         (self.top..self.end).contains(&address)
     }
 
-    /// The word that lies `words` words above `address`; `None` outside the stack.
+    /// Returns the word that lies `words` words above `address`; `None` outside the stack.
     pub(super) fn word(&self, address: usize, words: usize) -> Option<usize> {
         let address = address.checked_add(words.checked_mul(WORD)?)?;
         let end = address.checked_add(WORD)?;
@@ -75,7 +78,7 @@ impl<'w, M: ThreadMemory> ThreadStack<'w, M> {
         is_inside.then(|| self.memory.stack_word(address))
     }
 
-    /// The word that lies `words` words below `address`.
+    /// Returns the word that lies `words` words below `address`.
     pub(super) fn word_below(&self, address: usize, words: usize) -> Option<usize> {
         self.word(address.checked_sub(words.checked_mul(WORD)?)?, 0)
     }

@@ -1,4 +1,4 @@
-//! The threads that are sampled, and their timers.
+//! Keeps the sampled threads and their timers.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
@@ -8,7 +8,7 @@ use super::sample::{SamplingSettings, ThreadNumber};
 use super::shared::{Shared, ThreadRecord};
 use super::timers::{Timer, thread_clock_ns};
 
-/// A thread as the JVM and the system know it.
+/// The data of a thread in the JVM and in the operating system.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ThreadWords {
     pub(super) tid: i32,
@@ -26,7 +26,7 @@ struct Live {
 }
 
 impl Live {
-    /// The file descriptor of the thread's performance event, if it has one.
+    /// Returns the file descriptor of the thread's performance event, if it has one.
     fn file(&self) -> Option<i32> {
         self.timer.as_ref()?.file()
     }
@@ -35,13 +35,13 @@ impl Live {
 /// All sampled threads.
 pub(super) struct Threads {
     live: HashMap<i32, Live>,
-    /// Records that are free.
+    /// Indexes of records that are free.
     free: Vec<u32>,
     next_index: u32,
     next_number: u32,
     /// System ids of the threads that ended before all threads of `VMInit` were armed; `None` after that.
     ended: Option<HashSet<i32>>,
-    /// Number of threads that could not be sampled.
+    /// Number of threads that could not be sampled, because they got no timer.
     untimed: u64,
     is_stopped: bool,
     /// True while no thread has a timer.
@@ -66,8 +66,7 @@ impl Default for Threads {
 }
 
 impl Threads {
-    /// Starts to sample a thread; `None` if it cannot be sampled. A thread other than the calling one may have ended
-    /// meanwhile.
+    /// Starts to sample a thread. Returns `None` if the thread cannot be sampled, or has already ended.
     pub(super) fn arm(
         &mut self,
         shared: &Shared,
@@ -76,7 +75,8 @@ impl Threads {
         thread: ThreadWords,
         is_own: bool,
     ) -> Option<ThreadNumber> {
-        // The system may have given the id of an ended thread to the calling one.
+        // The calling thread has not ended, even if `ended` has its id: the system may give it the id of an ended
+        // thread.
         let has_ended = match &mut self.ended {
             Some(ended) => ended.remove(&thread.tid) && !is_own,
             None => false,
@@ -144,7 +144,8 @@ impl Threads {
         if let Some(record) = shared.record(index)
             && timer.file().is_some()
         {
-            // As with a POSIX timer, the first sample stands for a whole interval, plus the time by which it is late.
+            // As with a POSIX timer, the first sample stands for a whole interval, and in addition for the time by
+            // which it is late.
             let now = thread_clock_ns(tid)?;
             let to = now.wrapping_add(first_ns).wrapping_sub(interval_ns);
             record.sampled_to.store(to, Ordering::Relaxed);
@@ -202,7 +203,7 @@ impl Threads {
         }
     }
 
-    /// Stops all timers until [`resume`](Self::resume).
+    /// Stops all timers until [`resume`](Self::resume) is called.
     pub(super) fn pause(&mut self, shared: &Shared) {
         self.is_paused = true;
         for live in self.live.values_mut() {
@@ -216,7 +217,7 @@ impl Threads {
         }
     }
 
-    /// Gives all threads timers again.
+    /// Gives all threads timers again, after [`pause`](Self::pause).
     pub(super) fn resume(&mut self, shared: &Shared, settings: &SamplingSettings, signal: i32) {
         self.is_paused = false;
         for live in self.live.values() {
@@ -227,7 +228,7 @@ impl Threads {
         self.change_signal(shared, settings, signal);
     }
 
-    /// Gives all threads timers with another signal.
+    /// Gives all threads new timers, which send another signal.
     pub(super) fn change_signal(
         &mut self,
         shared: &Shared,
@@ -261,17 +262,17 @@ impl Threads {
         }
     }
 
-    /// The record of a thread.
+    /// Returns the record of the sampled thread with this system id.
     pub(super) fn record<'s>(&self, shared: &'s Shared, tid: i32) -> Option<&'s ThreadRecord> {
         shared.record(self.live.get(&tid)?.index)
     }
 
-    /// Notes that all threads of `VMInit` are armed. From here on, each thread is armed by itself when it starts.
+    /// Notes that all threads that existed at `VMInit` are armed. From now on, each thread arms itself when it starts.
     pub(super) fn all_are_armed(&mut self) {
         self.ended = None;
     }
 
-    /// Number of threads that could not be sampled, because they got no timer.
+    /// Returns the number of threads that could not be sampled, because they got no timer.
     pub(super) fn untimed(&self) -> u64 {
         self.untimed
     }

@@ -1,4 +1,5 @@
-//! Timers that send a signal to a thread while it runs, and the signal that they send.
+//! Timers that measure the processor time of a thread and send the thread a signal at intervals. Also reads the
+//! processor time of threads.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr::null_mut;
@@ -6,11 +7,11 @@ use std::time::Duration;
 
 use super::sample::ClockSource;
 
-/// The upper half of the value that a timer's signal carries. It distinguishes
-/// our timers from others.
+/// The upper half of the value that a timer's signal carries. It distinguishes our timers from other timers.
 const MARK: usize = 0x4c48_7331;
 
-/// The index of the record in the value of a timer's signal.
+/// Returns the index of a thread's record from the value that a signal carries; `None` if another timer has sent the
+/// signal.
 pub(super) fn record_index(value: usize) -> Option<u32> {
     (value >> 32 == MARK).then_some(value as u32)
 }
@@ -41,20 +42,20 @@ impl Drop for CpuTimer {
 impl Drop for Timer {
     fn drop(&mut self) {
         if let Timer::Perf(file) = self {
-            // A child process that has not called `exec` yet has a copy of the descriptor, so closing it does not end
-            // the event. The event's signal would end the process once the handler is gone.
+            // Closing the descriptor does not end the event if a child process, before its `exec`, still has a copy.
+            // The event's next signal would then end this process, because the handler may be gone.
             disable(file.as_raw_fd());
         }
     }
 }
 
-/// The last error of the C library.
+/// Returns the `errno` of the calling thread.
 fn errno() -> i32 {
     std::io::Error::last_os_error().raw_os_error().unwrap_or(0)
 }
 
 impl Timer {
-    /// Makes a timer for the thread `tid`, and does not start it. The error is the kernel's `errno`.
+    /// Makes a timer for the thread `tid`, without starting it. The error is the kernel's `errno`.
     pub(super) fn new(
         source: ClockSource,
         tid: i32,
@@ -68,7 +69,7 @@ impl Timer {
         }
     }
 
-    /// The file descriptor of a performance event; `None` for a POSIX timer.
+    /// Returns the file descriptor of a performance event; `None` for a POSIX timer.
     pub(super) fn file(&self) -> Option<i32> {
         match self {
             Timer::Cpu(_) => None,
@@ -108,7 +109,7 @@ fn timespec(time: Duration) -> libc::timespec {
     spec
 }
 
-/// The processor clock of a thread: `CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED` (Linux, `posix-timers_types.h`).
+/// Returns the processor clock of a thread: `CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED` (Linux, `posix-timers_types.h`).
 fn cpu_clock(tid: i32) -> libc::clockid_t {
     (!tid << 3) | 6
 }
@@ -182,7 +183,7 @@ fn new_perf_event(tid: i32, signal: i32, interval: Duration) -> Result<OwnedFd, 
     }
     // SAFETY: the descriptor was opened just now, and is nobody else's.
     let file = unsafe { OwnedFd::from_raw_fd(file as i32) };
-    // F_OWNER_TID.
+    // The kind 0 is F_OWNER_TID: the owner is a thread.
     let owner = Owner { kind: 0, id: tid };
     // SAFETY: the descriptor is open, and the structure outlives the call.
     let refused = unsafe {
@@ -193,34 +194,35 @@ fn new_perf_event(tid: i32, signal: i32, interval: Duration) -> Result<OwnedFd, 
     if refused { Err(errno()) } else { Ok(file) }
 }
 
-/// Keeps a performance event from sending signals.
+/// Disables a performance event, so that it sends no further signals.
 fn disable(file: i32) {
     const DISABLE: libc::c_ulong = 0x2401;
     // SAFETY: the call takes no pointer.
     unsafe { libc::ioctl(file, DISABLE as _, 0) };
 }
 
-/// Lets a performance event send its next signal. The signal handler calls it.
+/// Makes a performance event send one more signal. The signal handler calls this.
 pub(super) fn refresh(file: i32) {
     const REFRESH: libc::c_ulong = 0x2402;
-    // SAFETY: the call takes no pointer. A descriptor that is no performance event's is refused.
+    // SAFETY: the call takes no pointer. The kernel refuses a descriptor that belongs to no performance event.
     unsafe { libc::ioctl(file, REFRESH as _, 1) };
 }
 
-/// Sets the time after which a performance event sends its next signals. The signal handler calls it.
+/// Sets the processor time, in nanoseconds, after which a performance event sends its next signal. The signal handler
+/// calls this.
 pub(super) fn set_period(file: i32, nanos: u64) {
     const PERIOD: libc::c_ulong = 0x4008_2404;
     let nanos = nanos.max(1);
-    // SAFETY: the kernel reads the number. A descriptor that is no performance event's is refused.
+    // SAFETY: the kernel reads the number. It refuses a descriptor that belongs to no performance event.
     unsafe { libc::ioctl(file, PERIOD as _, &nanos) };
 }
 
-/// The processor time of the calling thread. The signal handler calls it.
+/// Returns the processor time of the calling thread, in nanoseconds. The signal handler calls this.
 pub(super) fn own_clock_ns() -> u64 {
     clock_ns(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or(0)
 }
 
-/// The processor time of a thread; `None` if the thread has ended.
+/// Returns the processor time of a thread, in nanoseconds; `None` if the thread has ended.
 pub(crate) fn thread_clock_ns(tid: i32) -> Option<u64> {
     clock_ns(cpu_clock(tid))
 }

@@ -1,16 +1,17 @@
-//! Places of the JVM's structures, which HotSpot exports for debuggers (`gHotSpotVMStructs`).
+//! Reads the offsets and addresses of fields in the JVM's structures, which HotSpot exports for debuggers
+//! (`gHotSpotVMStructs`).
 
 use std::ffi::{CStr, c_char, c_void};
 
 use super::bytecode::BytecodeOffsets;
 use super::sample::NotAsync;
 
-/// Places of words in the JVM's structures. Offsets are bytes.
+/// Offsets of fields in the JVM's structures, in bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct VmStructs {
-    /// `JavaThread::_anchor` with the words of `JavaFrameAnchor`.
+    /// Offsets in `JavaThread` of the fields of its `_anchor`, a `JavaFrameAnchor`.
     pub(super) anchor: AnchorOffsets,
-    /// `JavaCallWrapper::_anchor` with the words of `JavaFrameAnchor`.
+    /// Offsets in `JavaCallWrapper` of the fields of its `_anchor`, a `JavaFrameAnchor`.
     pub(super) wrapper_anchor: AnchorOffsets,
     /// `frame::entry_frame_call_wrapper_offset`, in bytes below the frame pointer of the call stub.
     pub(super) call_wrapper: usize,
@@ -26,18 +27,19 @@ pub(super) struct VmStructs {
     pub(super) thread_id: usize,
     /// The code cache.
     pub(super) code: CodeOffsets,
-    /// The bytecode of methods; `None` if this JVM does not export its place.
+    /// Offsets that lead to the bytecode of methods; `None` if this JVM does not export them.
     pub(super) bytecode: Option<BytecodeOffsets>,
-    /// For keys of stacks; `None` if this JVM does not export all of them.
+    /// Offsets for keys of stacks; `None` if this JVM does not export all of them.
     pub(super) keys: Option<KeyOffsets>,
 }
 
-/// Places that keys of stacks need beside the others.
+/// Further offsets, which only keys of stacks need.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KeyOffsets {
     /// `CodeBlob::_name`.
     pub(super) name: usize,
-    /// `nmethod::_compile_id` and `_entry_bci`. Methods compiled from their beginning and from a loop are numbered apart.
+    /// `nmethod::_compile_id` and `_entry_bci`. Compilations of whole methods and compilations that begin at a loop
+    /// (`_entry_bci`) have separate numbers.
     pub(super) compile_id: usize,
     pub(super) entry_bci: usize,
     /// `nmethod::_stub_offset`: the end of the instructions, in bytes from the start of the blob.
@@ -54,7 +56,7 @@ pub(super) struct AnchorOffsets {
     pub(super) fp: usize,
 }
 
-/// Places of the code cache and of what it holds.
+/// Addresses and offsets of the code cache, its heaps, and the code in them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CodeOffsets {
     /// The address of `CodeCache::_low_bound`.
@@ -69,14 +71,14 @@ pub(super) struct CodeOffsets {
     /// `CodeHeap::_memory._low`, `_memory._high_boundary` and `_segmap._low`.
     pub(super) heap_low: usize,
     pub(super) heap_high: usize,
-    /// `CodeHeap::_memory._high`: the end of the part that is in use.
+    /// `CodeHeap::_memory._high`: the end of the part of the heap in use.
     pub(super) heap_committed: usize,
     pub(super) segment_map: usize,
     /// `CodeHeap::_log2_segment_size`.
     pub(super) log2_segment_size: usize,
     /// `HeapBlock::Header::_length`, in segments.
     pub(super) block_length: usize,
-    /// `HeapBlock::Header::_used`. The code blob begins behind the header, at a multiple of 8.
+    /// `HeapBlock::Header::_used`, the last field of the header.
     pub(super) block_used: usize,
     /// `CodeBlob::_frame_size`, in words.
     pub(super) frame_size: usize,
@@ -85,7 +87,8 @@ pub(super) struct CodeOffsets {
 }
 
 impl CodeOffsets {
-    /// The code blob in a block. It begins behind the block's header, at a multiple of 8.
+    /// Returns the address of the code blob in a block. The blob begins after the block's header, at the next multiple
+    /// of 8.
     pub(super) fn blob_of(&self, block: usize) -> usize {
         (block + self.block_used + 8) & !7
     }
@@ -146,7 +149,7 @@ impl VmStructs {
     }
 }
 
-/// Places for keys of stacks; `None` if not all are exported.
+/// Returns the offsets for keys of stacks; `None` if the JVM does not export all of them.
 fn keys(exported: &Exported) -> Option<KeyOffsets> {
     Some(KeyOffsets {
         name: exported.offset("CodeBlob", "_name").ok()?,
@@ -159,7 +162,7 @@ fn keys(exported: &Exported) -> Option<KeyOffsets> {
     })
 }
 
-/// The place of the bytecode of methods; `None` if it is not exported.
+/// Returns the offsets that lead to the bytecode of methods; `None` if the JVM does not export them.
 fn bytecode(library: &Library, exported: &Exported) -> Option<BytecodeOffsets> {
     Some(BytecodeOffsets {
         const_method: exported.offset("Method", "_constMethod").ok()?,
@@ -168,7 +171,7 @@ fn bytecode(library: &Library, exported: &Exported) -> Option<BytecodeOffsets> {
     })
 }
 
-/// The address of a static field that HotSpot exports; `None` if it does not export it.
+/// Returns the address of a static field; `None` if HotSpot does not export the field.
 pub(crate) fn static_field(type_name: &'static str, field: &str) -> Option<usize> {
     let exported = Exported::read(&Library::jvm())?;
     exported.address(type_name, field).ok()
@@ -178,8 +181,8 @@ pub(crate) fn static_field(type_name: &'static str, field: &str) -> Option<usize
 struct Library(*mut c_void);
 
 impl Library {
-    /// Finds the JVM's library, which is loaded already. It is `libjvm.so` in every JDK; if it was linked into the
-    /// launcher, its symbols are those of the process.
+    /// Finds the JVM's library, which is loaded already. In every JDK it is `libjvm.so`. If the JVM was linked into the
+    /// launcher, the symbols of the process are used.
     fn jvm() -> Library {
         // SAFETY: the name ends in a zero byte, and the flags load nothing.
         let handle =
@@ -191,7 +194,7 @@ impl Library {
         }
     }
 
-    /// The word that an exported variable holds. All variables asked for are pointers or 64-bit integers.
+    /// Returns the value of an exported variable. All variables that are read are pointers or 64-bit integers.
     fn word(&self, name: &CStr) -> Option<usize> {
         // SAFETY: the handle is of a loaded library, and the name ends in a zero byte.
         let variable = unsafe { libc::dlsym(self.0, name.as_ptr()) };
@@ -203,7 +206,7 @@ impl Library {
     }
 }
 
-/// The table of structures: an array of `VMStructEntry`, whose own layout is exported too.
+/// The exported table of fields: an array of `VMStructEntry`. HotSpot also exports the layout of `VMStructEntry`.
 struct Exported {
     first: usize,
     stride: usize,
@@ -225,7 +228,7 @@ impl Exported {
         })
     }
 
-    /// The entry of a field.
+    /// Returns the address of the table's entry for a field.
     fn entry(&self, type_name: &'static str, field: &str) -> Result<usize, NotAsync> {
         let mut entry = self.first;
         if entry == 0 || self.stride == 0 {
@@ -249,14 +252,14 @@ impl Exported {
         }
     }
 
-    /// The offset of a field in its structure.
+    /// Returns the offset of a field in its structure.
     fn offset(&self, type_name: &'static str, field: &str) -> Result<usize, NotAsync> {
         let entry = self.entry(type_name, field)?;
         // SAFETY: the entry has this word.
         Ok(unsafe { word_at(entry + self.offset) })
     }
 
-    /// The address of a static field.
+    /// Returns the address of a static field.
     fn address(&self, type_name: &'static str, field: &str) -> Result<usize, NotAsync> {
         let entry = self.entry(type_name, field)?;
         // SAFETY: the entry has this word.
@@ -267,7 +270,7 @@ impl Exported {
     }
 }
 
-/// The size of a type that HotSpot exports.
+/// Returns the size of a type in bytes; `None` if HotSpot does not export it.
 fn type_size(library: &Library, name: &str) -> Option<usize> {
     let mut entry = library.word(c"gHotSpotVMTypes")?;
     let stride = library.word(c"gHotSpotVMTypeEntryArrayStride")?;
@@ -287,7 +290,7 @@ fn type_size(library: &Library, name: &str) -> Option<usize> {
     }
 }
 
-/// An `int` constant that HotSpot exports.
+/// Returns the value of an `int` constant; `None` if HotSpot does not export it.
 fn int_constant(library: &Library, name: &str) -> Option<i32> {
     let mut entry = library.word(c"gHotSpotVMIntConstants")?;
     let stride = library.word(c"gHotSpotVMIntConstantEntryArrayStride")?;
@@ -308,7 +311,7 @@ fn int_constant(library: &Library, name: &str) -> Option<i32> {
     }
 }
 
-/// The string to which the pointer at `address` points; `None` for null.
+/// Returns the string to which the pointer at `address` points; `None` for null.
 ///
 /// # Safety
 /// `address` must hold null or a pointer to a constant string.
@@ -320,7 +323,7 @@ unsafe fn c_string(address: usize) -> Option<&'static CStr> {
     }
 }
 
-/// The word at `address`.
+/// Returns the word at `address`.
 ///
 /// # Safety
 /// The word must be readable.

@@ -1,8 +1,8 @@
 //! Follows the stack of the interrupted thread, in the signal handler.
 //!
-//! Every address that is read lies in the thread's own stack between the stack pointer and the stack's end; every
-//! return address must lie in known code; and each step moves outwards. So an unexpected stack only ends the walk.
-//! Arithmetic wraps or is checked, since a panic is not allowed here.
+//! The walk cannot do harm if the stack has unexpected content. It reads only the thread's own stack, between the stack
+//! pointer and the stack's end. Every return address must lie in known code, and each step moves outwards. Otherwise
+//! the walk ends. Arithmetic wraps or is checked, because the signal handler must not panic.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,15 +13,16 @@ use super::sample::{StackEnd, Unwalked};
 use super::thread_stack::{Anchor, Registers, ThreadMemory, ThreadStack, WORD};
 use super::vm_structs::{AnchorOffsets, VmStructs};
 
-/// Words of the stack that are searched for a return address, if the frame of native code does not lead to one.
+/// The number of words of the stack that are searched for a return address if the frame of native code does not lead to
+/// one.
 const SCAN: usize = 128;
 
-/// The interpreter's frame, in words from the frame pointer. HotSpot exports the first of them only.
+/// Positions in an interpreted frame, in words below the frame pointer. HotSpot exports only the first of them.
 const SENDER_SP: usize = 1;
 const METHOD: usize = 3;
 const BCP: usize = 8;
 
-/// The largest interpreted frame.
+/// The largest interpreted frame, in bytes.
 const MAX_INTERPRETED: usize = 1 << 20;
 
 /// The tables that the walk reads.
@@ -32,7 +33,8 @@ pub(super) struct Tables<'t> {
     pub(super) structs: &'t VmStructs,
 }
 
-/// Follows the stack from `registers` and writes its frames, innermost first. Returns their number.
+/// Follows the stack from `registers` on and writes its frames into `frames`, innermost first. Returns the number of
+/// frames and how the stack ended.
 pub(super) fn walk<M: ThreadMemory>(
     tables: Tables<'_>,
     memory: &M,
@@ -91,13 +93,13 @@ struct Walk<'w, M> {
     at: Place,
     /// The lowest address that belongs to frames not yet followed.
     low: usize,
-    /// True for the frame that was interrupted.
+    /// True while the walk is at the interrupted frame.
     is_top: bool,
-    /// True after the anchor was used.
+    /// True after the walk has used the anchor.
     is_anchored: bool,
 }
 
-/// Outcome of one step of the walk: go on to the caller's frame, or end.
+/// Outcome of one step of the walk: continue at the caller's frame, or end.
 enum Step {
     On,
     End(StackEnd),
@@ -109,7 +111,8 @@ const fn unwalked(reason: Unwalked) -> Step {
 
 impl<M: ThreadMemory> Walk<'_, M> {
     fn run(&mut self) -> StackEnd {
-        // Each frame that is written takes a step, and code between two of them may take a step that writes none.
+        // Each frame that is written takes one step. Code between two frames may take a further step, which writes no
+        // frame.
         for _ in 0..self.frames.len().saturating_mul(2) {
             if !self.is_in_stack(self.at.sp) {
                 return StackEnd::Unwalked(Unwalked::BadPointer);
@@ -133,7 +136,7 @@ impl<M: ThreadMemory> Walk<'_, M> {
         StackEnd::Cut
     }
 
-    /// Returns whether `address` and the three words behind it can be read as part of frames not yet followed.
+    /// Returns whether the word at `address` and the next three words can be part of frames that were not followed yet.
     fn is_in_stack(&self, address: usize) -> bool {
         self.stack.is_frame(address, self.low)
     }
@@ -142,15 +145,14 @@ impl<M: ThreadMemory> Walk<'_, M> {
         self.tables.code.find(pc).is_some()
     }
 
-    /// The word that lies `words` words above `address`, if it is an address of
-    /// known code.
+    /// Returns the word that lies `words` words above `address`, if this word is an address in known code.
     fn return_address(&self, address: usize, words: usize) -> Option<usize> {
         self.stack
             .word(address, words)
             .filter(|pc| self.is_code(*pc))
     }
 
-    /// Goes to the caller's frame, at which the next step begins.
+    /// Sets the place at which the next step begins: the caller's frame.
     fn go(&mut self, pc: usize, sp: usize, fp: usize) -> Step {
         self.at = Place { pc, sp, fp };
         Step::On
@@ -165,13 +167,13 @@ impl<M: ThreadMemory> Walk<'_, M> {
         true
     }
 
-    /// Goes to the frame that an anchor names, at which the next step begins. That frame must lie
-    /// further out.
+    /// Sets the place at which the next step begins: the frame that an anchor gives. Ends the walk if this frame does
+    /// not lie further out.
     fn go_to_anchor(&mut self, anchor: Anchor) -> Step {
         if anchor.sp < self.low || !self.is_in_stack(anchor.sp) {
             return unwalked(Unwalked::BadPointer);
         }
-        // The return address lies below the stack pointer if the JVM did not note it.
+        // If the JVM has not noted the return address in the anchor, it is the word below the stack pointer.
         let pc = if anchor.pc == 0 {
             self.stack.word_below(anchor.sp, 1)
         } else {
@@ -184,14 +186,14 @@ impl<M: ThreadMemory> Walk<'_, M> {
         self.go(pc, anchor.sp, anchor.fp)
     }
 
-    /// Leaves code that is not a method's: a stub, or code outside the map.
+    /// Leaves a frame that belongs to no method: of a stub, or of code outside the map.
     fn step_native(&mut self, stub: Option<&Code>) -> Step {
         let Place { pc, sp, fp } = self.at;
         if self.is_top && pc != 0 {
             self.emit(stub.map_or(RawFrame::Address(pc), |stub| RawFrame::Stub(stub.kind)));
         } else if stub.is_none() && self.tables.code.covers(pc) {
-            // The address may be in a method that was compiled a moment ago. The event of its code may come before the
-            // sample is read.
+            // The address may be in a method that was compiled a moment ago. By the time that the sample is read, the
+            // JVM may have reported the method's code.
             self.emit(RawFrame::Address(pc));
         }
         if !self.is_anchored {
@@ -201,7 +203,7 @@ impl<M: ThreadMemory> Walk<'_, M> {
                 return self.go_to_anchor(anchor);
             }
             if stub.is_none() && !self.memory.is_in_java() {
-                // Native code without an anchor has no Java frame below it.
+                // If there is no anchor, no Java frame has called the native code.
                 return Step::End(StackEnd::Complete);
             }
         }
@@ -247,22 +249,21 @@ impl<M: ThreadMemory> Walk<'_, M> {
         Some(self.go(pc, fp.wrapping_add(2 * WORD), caller_fp))
     }
 
-    /// Leaves a frame of a known size. With `checked`, the return address must lie in known code.
+    /// Leaves a frame of a known size in bytes. If `checked` is true, the return address must lie in known code.
     fn by_frame_size(&mut self, size: usize, checked: bool) -> Option<Step> {
         let words = (size / WORD).checked_sub(2)?;
         let pc = self.stack.word(self.at.sp, words.wrapping_add(1))?;
         let fp = self.stack.word(self.at.sp, words)?;
         let known = self.is_code(pc);
-        // An unknown address inside the code cache belongs to a method that was
-        // compiled a moment ago.
+        // An unknown address inside the code cache may belong to a method that was compiled a moment ago.
         if !known && (checked || !self.tables.code.covers(pc)) {
             return None;
         }
         Some(self.go(pc, self.at.sp.wrapping_add(size), fp))
     }
 
-    /// Searches the stack for the next return address to a method. It finds the caller of native code that Java calls
-    /// without leaving Java, such as the barriers of collectors.
+    /// Leaves native code that Java code calls without leaving Java, such as barriers of garbage collectors. Searches
+    /// the stack for the next return address in a method.
     fn by_scan(&mut self) -> Step {
         let sp = self.at.sp;
         for words in 0..SCAN {
@@ -287,7 +288,8 @@ impl<M: ThreadMemory> Walk<'_, M> {
         unwalked(Unwalked::UnknownCode)
     }
 
-    /// Leaves the stub by which the JVM called Java. Goes on at the Java frame that had called the JVM.
+    /// Leaves the call stub, by which the JVM called Java. The next step begins at the Java frame that had called the
+    /// JVM.
     fn step_call_stub(&mut self) -> Step {
         let structs = self.tables.structs;
         let wrapper = self.at.fp.checked_sub(structs.call_wrapper);
@@ -311,16 +313,17 @@ impl<M: ThreadMemory> Walk<'_, M> {
         self.go_to_anchor(Anchor { sp, pc, fp })
     }
 
-    /// The frame of the interpreted method at `address`; `None` if there is no method. While the table is being filled,
-    /// the reader of the sample finds out whether there is one.
+    /// Makes the frame of the interpreted method whose `Method` is at `address`; `None` if no method is there. While
+    /// the table of methods is being filled, makes a frame with any plausible address, and the reader of the sample
+    /// checks whether it is a method.
     fn interpreted_frame(&self, address: usize, bcp: usize) -> Option<RawFrame> {
-        // Read before the table, which may be complete by the time that it is searched.
+        // The flag is read before the table is searched, because the table may be completed in between.
         let is_filling = self.tables.methods.is_filling();
         if let Some(method) = self.tables.methods.find(address) {
             let bcp = bcp as u32;
             return Some(RawFrame::Interpreted { method, bcp });
         }
-        // The user half of the address space. HotSpot keeps methods outside the stack.
+        // A method lies in the user half of the address space and outside the stack.
         let is_plausible = (1 << 16..1 << 47).contains(&address)
             && address.is_multiple_of(WORD)
             && !self.stack.contains(address);
@@ -334,7 +337,8 @@ impl<M: ThreadMemory> Walk<'_, M> {
         } else {
             None
         };
-        // The interpreter keeps the address of its bytecode in a register, and saves it when it leaves the method.
+        // The interpreter keeps the address of the present instruction in a register, and saves it in the frame when it
+        // leaves the method.
         let bcp = if self.is_top {
             self.registers.r13
         } else {
@@ -356,8 +360,7 @@ impl<M: ThreadMemory> Walk<'_, M> {
             return self.go(pc, caller_sp, caller_fp);
         }
         if self.is_top {
-            // The interpreter has not made the method's frame yet, or has removed
-            // it already.
+            // The interpreter has not made the frame of the method yet, or has already removed it.
             let entered = self.interpreted_frame(self.registers.rbx, 0);
             let caller = self.return_address(sp, 0);
             let frame = match (entered, caller) {
@@ -401,16 +404,16 @@ impl<M: ThreadMemory> Walk<'_, M> {
         unwalked(Unwalked::UnknownCode)
     }
 
-    /// The frame at the place, with the offset at which its methods are looked up.
+    /// Makes the frame of compiled code at the present place, with the offset at which its methods are to be looked up.
     fn compiled_frame(&self, id: CodeId, code: &Code) -> RawFrame {
         let offset_of = |pc: usize| pc.wrapping_sub(code.low) as u32;
         let offset = offset_of(self.at.pc);
         if self.is_top {
-            // A thread is interrupted behind the instruction that took the time, and a site's offset is the end of an
-            // instruction. So an equal offset is the site's, like that of a return address.
+            // A thread is interrupted after the instruction that took the time, and the offset of a site is the end of
+            // an instruction. So the address of an interrupted thread is looked up in the same way as a return address.
             return RawFrame::Compiled { code: id, offset };
         }
-        // If the return address lies behind all sites, deoptimisation has replaced the original one.
+        // If the return address lies after all sites, deoptimisation has replaced the original return address.
         let is_replaced = code.orig_pc != 0 && offset > code.last_site;
         let original = if is_replaced {
             self.stack.word(self.at.sp, code.orig_pc as usize / WORD)
@@ -424,7 +427,8 @@ impl<M: ThreadMemory> Walk<'_, M> {
         }
     }
 
-    /// Leaves an interrupted method whose frame is not complete, in its prologue or epilogue. `None` in its body.
+    /// Leaves an interrupted method whose frame is incomplete, because the thread is in the method's prologue or
+    /// epilogue. Returns `None` in the method's body.
     fn at_edge(&mut self, code: &Code, pc: usize, sp: usize, fp: usize) -> Option<Step> {
         let offset = pc.wrapping_sub(code.low);
         let is_known = code.body != 0;

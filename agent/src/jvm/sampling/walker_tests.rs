@@ -1,4 +1,4 @@
-//! Tests of the walk, on stacks that are made up.
+//! Tests the walk on simulated stacks.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,7 +18,7 @@ const WORDS: usize = 512;
 const METHOD: usize = 0x7e00_0000_1000;
 const NATIVE: usize = 0x7d00_0000_0000;
 
-/// Numbers of the code in [`World::new`].
+/// The numbers of the code that [`World::new`] enters.
 const OUTER: u32 = 1;
 const INNER: u32 = 2;
 const INTERPRETER: u32 = 3;
@@ -27,7 +27,7 @@ const STUB: u32 = 5;
 const BARRIER: u32 = 6;
 const ENTRY: u32 = 7;
 
-/// The address of a byte of some code.
+/// Returns the address of the byte at `offset` in the code with a number.
 fn pc(code: u32, offset: usize) -> usize {
     CODE + code as usize * 0x1000 + offset
 }
@@ -152,7 +152,7 @@ fn compiled(code: u32, offset: u32) -> RawFrame {
     }
 }
 
-/// A call of Java by the JVM, with its frame pointer at word `fp`, and no Java below.
+/// Returns the words of a call stub's frame, with its frame pointer at word `fp`, and without a Java frame further out.
 fn first_call(fp: usize) -> Vec<(usize, usize)> {
     vec![(fp - 6, at(fp + 4)), (fp + 8, 0), (fp + 9, 0), (fp + 10, 0)]
 }
@@ -174,7 +174,7 @@ fn compiled_frames_are_left_by_their_sizes() {
         ..Registers::default()
     };
     let (frames, end) = world.walk(registers);
-    // The interrupted place belongs to the site behind it; a return address is a site.
+    // The interrupted place belongs to the next site. A return address is itself a site.
     assert_eq!(frames, [compiled(INNER, 0x40), compiled(OUTER, 0x50)]);
     assert_eq!(end, StackEnd::Complete);
 }
@@ -358,7 +358,8 @@ fn virtual_threads_end_at_the_barrier_or_at_their_entry() {
 #[test]
 fn a_deoptimised_frame_has_its_return_address_elsewhere() {
     let mut world = World::new();
-    // The return address lies behind all sites; the original one is in the frame, 16 bytes from the stack pointer.
+    // The return address lies after all sites. The original return address is in the frame, 16 bytes from the stack
+    // pointer.
     world.put(&[
         (3, pc(OUTER, 0x780)),
         (6, pc(OUTER, 0x123)),
@@ -406,7 +407,7 @@ fn a_stack_that_is_too_deep_is_cut() {
     assert_eq!((count, end), (10, StackEnd::Cut));
 }
 
-/// The world checks that each read lies in the stack or in code.
+/// `World` checks that each read lies in the stack or in code.
 #[test]
 fn no_garbage_leads_outside_the_stack() {
     let mut random = 88_172_645_463_325_252_u64;
