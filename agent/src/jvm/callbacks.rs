@@ -423,7 +423,9 @@ unsafe extern "system" fn class_file_load_hook(
         let name = name.unwrap_or_default();
         let loader = Local::new(loader);
         let is_loaded = !class_being_redefined.is_null();
-        if let Some(buffer) = class_load::class_file_load(agent, jni, loader, name, is_loaded, bytes) {
+        if let Some(buffer) =
+            class_load::class_file_load(agent, jni, loader, name, is_loaded, bytes)
+        {
             let (start, len) = buffer.into_raw();
             // SAFETY: the pointers are the JVM's. They are set last, after everything that can fail.
             unsafe {
