@@ -37,6 +37,27 @@ fast() {
     cargo test --workspace --exclude loadhook-agent --exclude loadhook-tracker "$@" --locked -q
 }
 
+# Runs all tests, two test programs at a time. A failure does not stop the others; at the end all failed tests are named.
+all() {
+    folder=$(mktemp -d)
+    trap 'rm -rf "$folder"' EXIT
+    trap 'exit 130' INT
+    mkfifo "$folder/free"
+    exec 3<>"$folder/free"
+    printf '\n\n' >&3
+    status=0
+    cargo test --workspace --locked \
+        --config "target.'cfg(all())'.runner = ['$root/scripts/side_by_side.sh', '$folder']" "$@" || status=$?
+    # Both programs have ended when both lines are back.
+    read -r _ <&3
+    read -r _ <&3
+    if [ -s "$folder/failed" ]; then
+        cat "$folder/failed" >&2
+        status=1
+    fi
+    exit $status
+}
+
 if [ "${1:-}" = fast ]; then
     [ $# = 1 ] || fail "scripts/test.sh fast takes no further arguments; name a test to cargo test instead"
     fast
@@ -47,7 +68,5 @@ else
     need_chromium
     need_asm
     need_tmux
-    # Many tests wait for a JVM, so run one more test at a time than there are processors.
-    export RUST_TEST_THREADS="${RUST_TEST_THREADS:-$(($(nproc) + 1))}"
-    exec cargo test --workspace --locked "$@"
+    all "$@"
 fi

@@ -1,4 +1,5 @@
-//! Tests what the scripts say on a machine that lacks a program. The tests install nothing.
+//! Tests what the scripts say on a machine that lacks a program, and that no failure of a test is lost. The tests install
+//! nothing.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -85,4 +86,62 @@ fn messages_name_the_package_of_a_missing_program() {
     );
     let expected = "loadhook: no JDK 12 found (JAVA_HOME_12, openjdk-12-jdk-headless): install python3 (no apt-get here)\n";
     assert_eq!(said, expected);
+}
+
+/// Each program runs beside the next one, whose start does not wait for it. Every output is whole, and failed tests are
+/// named.
+#[test]
+fn test_programs_run_side_by_side() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be created");
+    let deps = folder.path().join("deps");
+    fs::create_dir(&deps).expect("the test folder can be created");
+    let program = |name: &str, lines: &str| {
+        fs::write(deps.join(name), format!("#!/bin/sh\n{lines}\n"))
+            .expect("the test file can be written");
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(deps.join(name), mode).expect("the permissions can be set");
+    };
+    // The first program ends only after the second one has started.
+    program(
+        "first-0",
+        "read -r word <\"$1/begun\"; echo \"$word\"; echo 'test a ... ok'",
+    );
+    program(
+        "second-1",
+        "echo begun >\"$1/begun\"; echo 'test b ... FAILED'; echo 'test c ... ok'; exit 101",
+    );
+    program("third-2", "kill -INT $$; echo 'interrupts are ignored'");
+    let script = "mkfifo free begun; exec 3<>free; printf '\\n\\n' >&3
+        for program in first-0 second-1 third-2; do
+            \"$run\" \"$PWD\" \"$PWD/deps/$program\" \"$PWD\" || echo \"$program waited for\"
+        done
+        read -r _ <&3; read -r _ <&3; echo; cat failed";
+    let output = Command::new("/bin/sh")
+        .args(["-euc", script])
+        .current_dir(folder.path())
+        .env("run", root().join("scripts/side_by_side.sh"))
+        .env("CARGO_PKG_NAME", "package")
+        .output()
+        .expect("the shell starts");
+    let text = String::from_utf8(output.stdout).expect("the text is UTF-8");
+    let (outputs, failed) = text.split_once("\n\n").expect("the programs have ended");
+    for expected in [
+        " s\nbegun\ntest a ... ok",
+        " s\ntest b ... FAILED\ntest c ... ok",
+        "Ended package third, after ",
+    ] {
+        assert!(outputs.contains(expected), "{expected}: {text}");
+    }
+    assert!(
+        !outputs.contains("ignored") && !outputs.contains("waited"),
+        "{text}"
+    );
+    let mut failed: Vec<&str> = failed.lines().collect();
+    failed.sort_unstable();
+    let expected = [
+        "failed: package second (exit code 101)",
+        "failed: package third (exit code 130)",
+        "test b ... FAILED",
+    ];
+    assert_eq!(failed, expected);
 }
