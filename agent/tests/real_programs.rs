@@ -36,7 +36,7 @@ macro_rules! on_17_and_25 {
     )+ };
 }
 
-on_17_and_25!(javac closure_compiler tomcat_on_threads);
+on_17_and_25!(javac javac_on_an_instrumented_jdk closure_compiler tomcat_on_threads);
 
 #[test]
 #[ignore = "needs scripts/corpora.sh"]
@@ -215,7 +215,8 @@ impl Finished {
     }
 }
 
-fn javac(feature: u32) -> Result<()> {
+/// javac, which compiles more than 200 files, and the calls of two of its methods.
+fn javac_and_facts(feature: u32) -> Result<(Program, Left, [(&'static str, usize); 2])> {
     let sources = corpus("bcel")?;
     let names: Vec<PathBuf> = files(&sources)?.into_keys().collect();
     ensure!(
@@ -251,6 +252,11 @@ fn javac(feature: u32) -> Result<()> {
             plain.files.len(),
         ),
     ];
+    Ok((javac, plain, facts))
+}
+
+fn javac(feature: u32) -> Result<()> {
+    let (javac, plain, facts) = javac_and_facts(feature)?;
     let own = "include=com.sun.tools.javac.**";
     let repeated = |options: &str| -> Result<Finished> {
         let run = javac.observed(&plain, REPEATABLE, &format!("{own},{options}"))?;
@@ -263,7 +269,12 @@ fn javac(feature: u32) -> Result<()> {
     let sampled = javac.observed(&plain, REPEATABLE, own)?;
     sampled.sound(1)?;
     counted.as_in(&sampled)?;
-    // Here the whole JDK is instrumented, which needs more nodes than the program alone.
+    Ok(())
+}
+
+/// The whole JDK is instrumented, which needs more nodes than the program alone.
+fn javac_on_an_instrumented_jdk(feature: u32) -> Result<()> {
+    let (javac, plain, facts) = javac_and_facts(feature)?;
     let options = "include=**,all=true,max-nodes=5000000,timing=adaptive";
     javac
         .observed(&plain, &[], options)?
