@@ -287,6 +287,11 @@ fn a_million_nodes() {
     let profile = large(1_000_000);
     let file = written(&profile);
     assert!(read(&file).expect("the profile can be read") == profile);
+}
+
+#[test]
+fn every_format_writes_many_nodes() {
+    let profile = large(100_000);
     for format in Format::ALL {
         let mut out = std::io::sink();
         let written = format.write(&profile, &Options::default(), &mut out);
