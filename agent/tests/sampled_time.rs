@@ -39,6 +39,11 @@ fn program(feature: u32, args: &[&str], options: &str) -> Program {
         .args(args)
 }
 
+/// Samples twice as often as by default. So a program of half the length has as many samples.
+fn often(feature: u32, args: &[&str], engine: &str) -> Program {
+    program(feature, args, &format!("{engine},interval=5ms"))
+}
+
 /// Runs a check until it succeeds, at most [`DRAWS`] times.
 fn draw(mut check: impl FnMut() -> Result<()>) -> Result<()> {
     let mut outcome = check();
@@ -141,7 +146,7 @@ const ENGINES: [&str; 2] = ["sampler=auto", "sampler=safepoint"];
 fn shares_are_those_of_the_program(feature: u32) -> Result<()> {
     for engine in ENGINES {
         draw(|| {
-            let run = program(feature, &["shares", "2000"], engine).run()?;
+            let run = often(feature, &["shares", "1000"], engine).run()?;
             sound(&run)?;
             let known = measured(&run)?;
             let all: f64 = known.values().sum();
@@ -173,7 +178,7 @@ fn shares_are_those_of_the_program(feature: u32) -> Result<()> {
 fn threads_have_their_own_times(feature: u32) -> Result<()> {
     for engine in ENGINES {
         draw(|| {
-            let run = program(feature, &["threads", "2000"], engine).run()?;
+            let run = often(feature, &["threads", "1000"], engine).run()?;
             sound(&run)?;
             let (one, other) = (thread(&run, "one")?, thread(&run, "other")?);
             ensure!(one.kind == ThreadKind::Ended && one.id.is_none(), "{one:?}");
@@ -237,7 +242,7 @@ fn waiting_has_a_reason(feature: u32) -> Result<()> {
 /// Threads that have ended leave only the tree of their group.
 fn short_threads_are_one_group(feature: u32) -> Result<()> {
     for engine in ENGINES {
-        let run = program(feature, &["short", "5000"], engine).run()?;
+        let run = program(feature, &["short", "2000"], engine).run()?;
         sound(&run)?;
         let threads = &run.profile.threads;
         let short: Vec<_> = threads
@@ -318,7 +323,7 @@ fn samples_and_allocations_in_snapshots(feature: u32) -> Result<()> {
         let options = format!("{engine},alloc=sampled=64k,snapshot-every=300ms");
         let folder = TempDir::new()?;
         let file = folder.path().join("profile.pb.gz");
-        let mut command = program(feature, &["collect", "1500"], &options).command(&file)?;
+        let mut command = program(feature, &["collect", "1000"], &options).command(&file)?;
         let output = finish(&mut command)?;
         ensure!(
             output.status.success() && output.stderr.is_empty(),
@@ -400,7 +405,7 @@ fn probes_cost_is_no_methods_time(feature: u32) -> Result<()> {
     for engine in ENGINES {
         let run = Program::new(feature, "SampledTime")
             .options(&format!("timing=sampled,{engine}"))
-            .args(&["calls", "1500"])
+            .args(&["calls", "1000"])
             .run()?;
         sound(&run)?;
         let methods = run.profile.methods.iter();
@@ -443,7 +448,7 @@ fn performance_events_count_system_calls(feature: u32) -> Result<()> {
 fn virtual_threads_are_together(feature: u32) -> Result<()> {
     for engine in ENGINES {
         draw(|| {
-            let run = program(feature, &["virtual", "2000"], engine).run()?;
+            let run = often(feature, &["virtual", "1000"], engine).run()?;
             sound(&run)?;
             let virtual_threads = thread(&run, "(virtual threads)")?;
             ensure!(virtual_threads.kind == ThreadKind::Virtual, "{}", run.name);
