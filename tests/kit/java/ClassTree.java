@@ -69,7 +69,8 @@ final class ClassTree {
 
     /** Returns the class at the same relative path, else the class of that name; null if the tree has neither. */
     byte[] counterpart(Path relative, String name) {
-        Path samePlace = root.resolve(relative);
+        // The other tree may be in an archive, whose paths do not fit.
+        Path samePlace = root.resolve(relative.toString());
         if (Files.isRegularFile(samePlace)) {
             return read(samePlace);
         }

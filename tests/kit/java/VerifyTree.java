@@ -1,3 +1,6 @@
+import java.io.IOException;
+import java.nio.file.FileSystems;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -8,7 +11,7 @@ import java.util.stream.Collectors;
  * Checks every class of a tree with {@code java.lang.classfile}'s verifier, and the tables of its
  * code.
  *
- * {@code VerifyTree TREE ORIGINAL} distinguishes classes that rewriting made wrong from classes
+ * TREE is a folder or an archive. {@code VerifyTree TREE ORIGINAL} distinguishes classes that rewriting made wrong from classes
  * that were already wrong in ORIGINAL. It uses the class hierarchy of ORIGINAL. {@code VerifyTree
  * --originals TREE} makes no comparison. Standard output has one line for each finding, with
  * escaped fields that are separated by tabs: {@code FAIL|KNOWN  verify|tables|unreadable  path
@@ -32,13 +35,16 @@ public final class VerifyTree {
         this.verifier = this.original.verifier();
     }
 
-    public static void main(String[] args) {
+    public static void main(String[] args) throws IOException {
         if (args.length != 2) {
             System.err.println("usage: VerifyTree TREE ORIGINAL | VerifyTree --originals TREE");
             System.exit(2);
         }
         boolean compare = !args[0].equals("--originals");
         Path tree = Path.of(compare ? args[0] : args[1]);
+        if (Files.isRegularFile(tree)) {
+            tree = FileSystems.newFileSystem(tree).getPath("/");
+        }
         VerifyTree judge = new VerifyTree(tree, Path.of(args[1]), compare);
         List<Path> files = ClassTree.files(tree);
         List<String> findings = files.parallelStream().flatMap(f -> judge.judge(f).stream()).collect(Collectors.toList());
