@@ -2,7 +2,8 @@
 # Runs the tests.
 #
 #   scripts/test.sh         all tests, on every JDK: about half an hour on two cores. Installs the JDKs and the
-#                           programs that they need. Further arguments go to `cargo test --workspace`.
+#                           programs that they need. Goes on after a failure. Further arguments go to
+#                           `cargo test --workspace`.
 #   scripts/test.sh fast    the tests that start neither a JVM nor a browser: at most two minutes once they are built.
 #                           Building needs JDK 17, since the tracker is Java.
 set -eu
