@@ -86,8 +86,8 @@ impl VerifyReport {
     }
 }
 
-/// Checks every class below `tree`, whatever folders the classes are in. The class hierarchy comes
-/// from `original`.
+/// Checks every class below `tree`, a folder or an archive, whatever folders the classes are in. The
+/// class hierarchy comes from `original`.
 ///
 /// A fault that the original also has is `known`. The original is the class at the same relative
 /// path, else the class of the same name. A class without an original is checked by itself.
