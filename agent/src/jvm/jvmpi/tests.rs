@@ -394,6 +394,61 @@ fn every_event_of_the_heap_comes() {
     }
 }
 
+/// Events that no VM should send: of things that are not there, or too early.
+fn nonsense() -> [(Int, Data); 9] {
+    let null_class = abi::ClassLoad {
+        class_name: null(),
+        source_name: null(),
+        num_interfaces: -1,
+        num_methods: -1,
+        methods: null(),
+        num_statics: -1,
+        statics: null(),
+        num_instances: -1,
+        instances: null(),
+        class: 0,
+    };
+    let object_move = abi::ObjectMove {
+        arena: 1,
+        object: 7,
+        new_arena: -5,
+        new_object: 9,
+    };
+    let hook = abi::ClassLoadHook {
+        data: b"no class".as_ptr(),
+        len: 8,
+        new_data: null(),
+        new_len: 0,
+        malloc: None,
+    };
+    [
+        (
+            event::CLASS_LOAD,
+            Data {
+                class_load: null_class,
+            },
+        ),
+        (event::CLASS_UNLOAD, Data { object: 12345 }),
+        (event::OBJECT_FREE, Data { object: 0 }),
+        (event::OBJECT_MOVE, Data { object_move }),
+        (event::ARENA_DELETE, Data { arena: 99 }),
+        (event::GC_FINISH, Data { none: [0; 9] }),
+        (event::THREAD_END, Data { none: [0; 9] }),
+        (
+            event::CLASS_LOAD_HOOK,
+            Data {
+                class_load_hook: hook,
+            },
+        ),
+        (
+            !abi::REQUESTED,
+            Data {
+                none: [u64::MAX; 9],
+            },
+        ),
+    ]
+}
+
 /// Events that no VM should send change nothing but a note in the profile.
 #[test]
 fn nonsense_is_noted() {
@@ -403,57 +458,7 @@ fn nonsense_is_noted() {
             Program::default().begin(false);
             let before = with(|vm| vm.state());
             with(|vm| vm.is_initialised = false);
-            let null_class = abi::ClassLoad {
-                class_name: null(),
-                source_name: null(),
-                num_interfaces: -1,
-                num_methods: -1,
-                methods: null(),
-                num_statics: -1,
-                statics: null(),
-                num_instances: -1,
-                instances: null(),
-                class: 0,
-            };
-            let object_move = abi::ObjectMove {
-                arena: 1,
-                object: 7,
-                new_arena: -5,
-                new_object: 9,
-            };
-            let hook = abi::ClassLoadHook {
-                data: b"no class".as_ptr(),
-                len: 8,
-                new_data: null(),
-                new_len: 0,
-                malloc: None,
-            };
-            for (event, data) in [
-                (
-                    event::CLASS_LOAD,
-                    Data {
-                        class_load: null_class,
-                    },
-                ),
-                (event::CLASS_UNLOAD, Data { object: 12345 }),
-                (event::OBJECT_FREE, Data { object: 0 }),
-                (event::OBJECT_MOVE, Data { object_move }),
-                (event::ARENA_DELETE, Data { arena: 99 }),
-                (event::GC_FINISH, Data { none: [0; 9] }),
-                (event::THREAD_END, Data { none: [0; 9] }),
-                (
-                    event::CLASS_LOAD_HOOK,
-                    Data {
-                        class_load_hook: hook,
-                    },
-                ),
-                (
-                    !abi::REQUESTED,
-                    Data {
-                        none: [u64::MAX; 9],
-                    },
-                ),
-            ] {
+            for (event, data) in nonsense() {
                 let env: *mut c_void = std::ptr::without_provenance_mut(64);
                 let mut event = abi::Event {
                     event_type: event,
