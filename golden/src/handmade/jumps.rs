@@ -47,64 +47,28 @@ pub(super) fn add(list: &mut List) {
         "branch to the next instruction",
         52,
         &[0, 3],
-        |code| {
-            let next = code.label();
-            code.iload(0)
-                .branch(op::IFEQ, next)
-                .bind(next)
-                .frame(&LOCALS, &[]);
-            code.iload(0).op(op::IRETURN);
-        },
+        branch_to_next,
     );
     list.test(
         "branches_to_one_return",
         "branches to a return itself",
         52,
         &[0, 1, 2],
-        |code| {
-            let end = code.label();
-            code.iconst(5).iload(0).branch(op::IFEQ, end).op(op::POP);
-            mark(code, 1);
-            code.iconst(6).iload(0).iconst(1).branch(op::IF_ICMPEQ, end);
-            code.op(op::POP)
-                .iconst(7)
-                .bind(end)
-                .frame(&LOCALS, &[V::Integer])
-                .op(op::IRETURN);
-        },
+        branches_to_one_return,
     );
     list.test(
         "return_with_stack",
         "return with more values on the stack than it pops",
         52,
         &[2],
-        |code| {
-            code.limits(5, 1)
-                .op(op::LCONST_1)
-                .op(op::ACONST_NULL)
-                .iload(0)
-                .op(op::IRETURN);
-        },
+        return_with_stack,
     );
     list.test(
         "back_to_zero_twice",
         "two loops back to pc 0",
         52,
         &[0, 5],
-        |code| {
-            let start = code.here();
-            let odd = code.label();
-            code.frame(&LOCALS, &[])
-                .iinc(0, -1)
-                .iload(0)
-                .branch(op::IFLT, odd);
-            mark(code, 1);
-            code.iload(0)
-                .iconst(2)
-                .branch(op::IF_ICMPGT, start)
-                .branch(op::GOTO, start);
-            code.bind(odd).frame(&LOCALS, &[]).iload(0).op(op::IRETURN);
-        },
+        back_to_zero_twice,
     );
 }
 
@@ -161,6 +125,50 @@ fn dead_code(code: &mut CodeBuilder<'_>) {
         .op(op::IRETURN);
 }
 
+fn branch_to_next(code: &mut CodeBuilder<'_>) {
+    let next = code.label();
+    code.iload(0)
+        .branch(op::IFEQ, next)
+        .bind(next)
+        .frame(&LOCALS, &[]);
+    code.iload(0).op(op::IRETURN);
+}
+
+fn branches_to_one_return(code: &mut CodeBuilder<'_>) {
+    let end = code.label();
+    code.iconst(5).iload(0).branch(op::IFEQ, end).op(op::POP);
+    mark(code, 1);
+    code.iconst(6).iload(0).iconst(1).branch(op::IF_ICMPEQ, end);
+    code.op(op::POP)
+        .iconst(7)
+        .bind(end)
+        .frame(&LOCALS, &[V::Integer])
+        .op(op::IRETURN);
+}
+
+fn return_with_stack(code: &mut CodeBuilder<'_>) {
+    code.limits(5, 1)
+        .op(op::LCONST_1)
+        .op(op::ACONST_NULL)
+        .iload(0)
+        .op(op::IRETURN);
+}
+
+fn back_to_zero_twice(code: &mut CodeBuilder<'_>) {
+    let start = code.here();
+    let odd = code.label();
+    code.frame(&LOCALS, &[])
+        .iinc(0, -1)
+        .iload(0)
+        .branch(op::IFLT, odd);
+    mark(code, 1);
+    code.iload(0)
+        .iconst(2)
+        .branch(op::IF_ICMPGT, start)
+        .branch(op::GOTO, start);
+    code.bind(odd).frame(&LOCALS, &[]).iload(0).op(op::IRETURN);
+}
+
 /// Adds methods with unusual ends: a return alone, `athrow`, an endless loop, dead code.
 fn endings(list: &mut List) {
     list.class(
@@ -210,44 +218,50 @@ fn endings(list: &mut List) {
         "a loop left only by an exception",
         52,
         &[3],
-        |code| {
-            let start = code.here();
-            code.frame(&LOCALS, &[]);
-            mark(code, 1);
-            code.iinc(0, -1).iload(0).branch(op::IFGT, start);
-            code.typed(op::NEW, EXCEPTION)
-                .op(op::DUP)
-                .init(EXCEPTION, "()V")
-                .op(op::ATHROW);
-        },
+        loop_left_by_throw,
     );
     list.test(
         "ends_in_goto",
         "code whose last instruction is a goto",
         52,
         &[0, 3],
-        |code| {
-            let (start, on) = (code.label(), code.label());
-            code.op(op::NOP)
-                .bind(start)
-                .frame(&LOCALS, &[])
-                .iload(0)
-                .branch(op::IFGT, on);
-            code.iload(0).op(op::IRETURN).bind(on).frame(&LOCALS, &[]);
-            mark(code, 1);
-            code.iinc(0, -1).branch(op::GOTO, start);
-        },
+        ends_in_goto,
     );
     list.test(
         "dead_code_at_end",
         "dead code that ends in athrow",
         52,
         &[1],
-        |code| {
-            code.iload(0).op(op::IRETURN);
-            code.frame(&[], &[V::object("java/lang/Throwable")])
-                .op(op::NOP)
-                .op(op::ATHROW);
-        },
+        dead_code_at_end,
     );
+}
+
+fn loop_left_by_throw(code: &mut CodeBuilder<'_>) {
+    let start = code.here();
+    code.frame(&LOCALS, &[]);
+    mark(code, 1);
+    code.iinc(0, -1).iload(0).branch(op::IFGT, start);
+    code.typed(op::NEW, EXCEPTION)
+        .op(op::DUP)
+        .init(EXCEPTION, "()V")
+        .op(op::ATHROW);
+}
+
+fn ends_in_goto(code: &mut CodeBuilder<'_>) {
+    let (start, on) = (code.label(), code.label());
+    code.op(op::NOP)
+        .bind(start)
+        .frame(&LOCALS, &[])
+        .iload(0)
+        .branch(op::IFGT, on);
+    code.iload(0).op(op::IRETURN).bind(on).frame(&LOCALS, &[]);
+    mark(code, 1);
+    code.iinc(0, -1).branch(op::GOTO, start);
+}
+
+fn dead_code_at_end(code: &mut CodeBuilder<'_>) {
+    code.iload(0).op(op::IRETURN);
+    code.frame(&[], &[V::object("java/lang/Throwable")])
+        .op(op::NOP)
+        .op(op::ATHROW);
 }

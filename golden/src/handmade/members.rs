@@ -6,6 +6,44 @@ use loadhook_testclasses::shapes::{Arg, Driver, trivial_constructor};
 use super::list::{List, STATIC};
 
 pub(super) fn add(list: &mut List) {
+    unknown_attributes(list);
+    finalizers(list);
+    list.class(
+        "native_and_abstract",
+        "methods without Code",
+        52,
+        |class, driver| {
+            class.access(access::PUBLIC | access::SUPER | access::ABSTRACT);
+            driver.call("test", "(I)I", &[Arg::Int(0)]);
+            class.method_without_code(access::PUBLIC | access::ABSTRACT, "open", "()V");
+            class.method_without_code(STATIC | access::NATIVE, "elsewhere", "(J)D");
+            class.method(STATIC, "test", "(I)I", two_returns);
+        },
+    );
+    list.class(
+        "synchronized_methods",
+        "synchronized methods, static and not",
+        52,
+        synchronized,
+    );
+    list.class(
+        "interface_methods",
+        "interface: <clinit>, default, static, private methods",
+        52,
+        interface,
+    );
+    list.class(
+        "class_initializer",
+        "<clinit> with a loop at 0",
+        52,
+        class_initializer,
+    );
+    list.class("no_methods", "class without methods", 52, |_, _| {});
+    annotations(list);
+}
+
+/// Adds classes with attributes that the JVM does not know.
+fn unknown_attributes(list: &mut List) {
     list.test(
         "code_attribute_unknown",
         "unknown attribute inside Code, before and after the known ones",
@@ -30,6 +68,10 @@ pub(super) fn add(list: &mut List) {
                 .attribute("Unheard", b"");
         },
     );
+}
+
+/// Adds classes with `finalize`: empty, not empty, and a method that is no finalizer.
+fn finalizers(list: &mut List) {
     list.class("finalize_empty", "empty finalize", 52, |class, driver| {
         finalizer(class, driver, |_| {});
     });
@@ -65,60 +107,36 @@ pub(super) fn add(list: &mut List) {
             });
         },
     );
-    list.class(
-        "native_and_abstract",
-        "methods without Code",
-        52,
-        |class, driver| {
-            class.access(access::PUBLIC | access::SUPER | access::ABSTRACT);
-            driver.call("test", "(I)I", &[Arg::Int(0)]);
-            class.method_without_code(access::PUBLIC | access::ABSTRACT, "open", "()V");
-            class.method_without_code(STATIC | access::NATIVE, "elsewhere", "(J)D");
-            class.method(STATIC, "test", "(I)I", two_returns);
-        },
-    );
-    list.class(
-        "synchronized_methods",
-        "synchronized methods, static and not",
-        52,
-        synchronized,
-    );
-    list.class(
-        "interface_methods",
-        "interface: <clinit>, default, static, private methods",
-        52,
-        interface,
-    );
-    list.class(
-        "class_initializer",
-        "<clinit> with a loop at 0",
-        52,
-        |class, driver| {
-            use loadhook_testclasses::assembler::VerificationTypeInfo as V;
-            driver.call("test", "()I", &[]);
-            class.field(access::STATIC, "count", "I");
-            class.method(access::STATIC, "<clinit>", "()V", |code| {
-                let this_class = code.this_class();
-                let start = code.here();
-                code.limits(2, 0).frame(&[], &[] as &[V]);
-                code.field(op::GETSTATIC, &this_class, "count", "I")
-                    .ops(&[op::ICONST_1, op::IADD]);
-                code.op(op::DUP)
-                    .field(op::PUTSTATIC, &this_class, "count", "I");
-                code.iconst(-3)
-                    .op(op::IADD)
-                    .branch(op::IFLT, start)
-                    .op(op::RETURN);
-            });
-            class.method(STATIC, "test", "()I", |code| {
-                let this_class = code.this_class();
-                code.limits(1, 0)
-                    .field(op::GETSTATIC, &this_class, "count", "I")
-                    .op(op::IRETURN);
-            });
-        },
-    );
-    list.class("no_methods", "class without methods", 52, |_, _| {});
+}
+
+/// Fills a class with a `<clinit>` that jumps back to its start.
+fn class_initializer(class: &mut ClassBuilder, driver: &mut Driver) {
+    use loadhook_testclasses::assembler::VerificationTypeInfo as V;
+    driver.call("test", "()I", &[]);
+    class.field(access::STATIC, "count", "I");
+    class.method(access::STATIC, "<clinit>", "()V", |code| {
+        let this_class = code.this_class();
+        let start = code.here();
+        code.limits(2, 0).frame(&[], &[] as &[V]);
+        code.field(op::GETSTATIC, &this_class, "count", "I")
+            .ops(&[op::ICONST_1, op::IADD]);
+        code.op(op::DUP)
+            .field(op::PUTSTATIC, &this_class, "count", "I");
+        code.iconst(-3)
+            .op(op::IADD)
+            .branch(op::IFLT, start)
+            .op(op::RETURN);
+    });
+    class.method(STATIC, "test", "()I", |code| {
+        let this_class = code.this_class();
+        code.limits(1, 0)
+            .field(op::GETSTATIC, &this_class, "count", "I")
+            .op(op::IRETURN);
+    });
+}
+
+/// Adds a class with each annotation, and one with an annotation that is not visible at run time.
+fn annotations(list: &mut List) {
     for (name, descriptor, construct) in ANNOTATIONS {
         list.class(name, construct, 52, |class, driver| {
             driver

@@ -8,6 +8,12 @@ use loadhook_testclasses::shapes::mark;
 use super::list::List;
 
 pub(super) fn add(list: &mut List) {
+    stale_frames(list);
+    cldc_stack_maps(list);
+}
+
+/// Adds classes below version 50 with a `StackMapTable`.
+fn stale_frames(list: &mut List) {
     list.test(
         "stale_frames_right",
         "true StackMapTable in version 49",
@@ -51,6 +57,10 @@ pub(super) fn add(list: &mut List) {
             new_across_branch(code);
         },
     );
+}
+
+/// Adds classes with a `StackMap`.
+fn cldc_stack_maps(list: &mut List) {
     list.test(
         "cldc_stack_map",
         "CLDC StackMap in version 47",

@@ -9,6 +9,12 @@ use super::list::List;
 const LOCALS: [V; 1] = [V::Integer];
 
 pub(super) fn add(list: &mut List) {
+    with_padding(list);
+    with_unusual_targets(list);
+}
+
+/// Adds both switches with each padding, without and with a `StackMapTable`.
+fn with_padding(list: &mut List) {
     for padding in 0..4 {
         for version in [49, 52] {
             list.test(
@@ -47,6 +53,10 @@ pub(super) fn add(list: &mut List) {
             );
         }
     }
+}
+
+/// Adds switches without cases, with targets before them, and with one target for all.
+fn with_unusual_targets(list: &mut List) {
     list.test(
         "lookupswitch_empty",
         "lookupswitch without pairs",
