@@ -19,12 +19,8 @@ const OWN: u64 = 0x2_1000;
 const PROGRAMS: u64 = 0x2_2000;
 const BUFFER: u64 = 0x10_0000;
 
-/// Returns a dump with a program and a tracker. The program has an array and two threads. Two of
-/// the tracker's paths share an array, a third path refers to the program's array, and a thread
-/// runs a path.
-fn dump() -> Vec<u8> {
-    let mut writer = Writer::new();
-    writer.strings();
+/// Writes the classes of the tracker and of threads, and `java.lang.Class`. All are roots.
+fn classes(writer: &mut Writer) {
     for (id, name) in [
         (50, "java/lang/$Loadhook"),
         (51, "loadhook/Path"),
@@ -68,12 +64,25 @@ fn dump() -> Vec<u8> {
     for id in [TRACKER, PATH, PATHS, THREAD, HOLDER, ENTRY, ENTRIES, MAP] {
         writer.root(0x05, id, &[]);
     }
-    let one = |writer: &mut Writer, id, class, to: u64| {
-        writer.instance(id, class, &to.to_be_bytes());
-    };
-    let two = |writer: &mut Writer, id, class, to: [u64; 2]| {
-        writer.instance(id, class, &to.map(u64::to_be_bytes).concat());
-    };
+}
+
+/// Writes an instance with one reference.
+fn one(writer: &mut Writer, id: u64, class: u64, to: u64) {
+    writer.instance(id, class, &to.to_be_bytes());
+}
+
+/// Writes an instance with two references.
+fn two(writer: &mut Writer, id: u64, class: u64, to: [u64; 2]) {
+    writer.instance(id, class, &to.map(u64::to_be_bytes).concat());
+}
+
+/// Returns a dump with a program and a tracker. The program has an array and two threads. Two of
+/// the tracker's paths share an array, a third path refers to the program's array, and a thread
+/// runs a path.
+fn dump() -> Vec<u8> {
+    let mut writer = Writer::new();
+    writer.strings();
+    classes(&mut writer);
     // The tracker's class refers to an array of paths. Two of the paths share the array SHARED.
     writer.array_of(0x3000, PATHS, &[0x3100, 0x3200]);
     two(&mut writer, 0x3100, PATH, [SHARED, PROGRAMS]);

@@ -8,6 +8,34 @@ use loadhook_hprof::{
     StaticField, Type, Writer, text,
 };
 
+/// Writes an instance with its class, an array of objects, and an array of characters.
+fn objects(out: &mut Writer<&mut Vec<u8>>, items: u64) -> io::Result<()> {
+    // The object precedes its class, as in the dumps of the agent.
+    out.instance(0x100, 8, &0x120_u64.to_be_bytes())?;
+    out.class(&ClassDump {
+        id: 8,
+        loader: 0x100,
+        instance_size: 8,
+        statics: vec![StaticField {
+            name: items,
+            value_type: Type::Object,
+            value: 0x120,
+        }],
+        fields: vec![InstanceField {
+            name: items,
+            value_type: Type::Object,
+        }],
+        ..ClassDump::default()
+    })?;
+    out.begin_object_array(0x120, 16, 2)?;
+    out.put(&[0; 8])?;
+    out.put(&0x100_u64.to_be_bytes())?;
+    out.end_array()?;
+    out.begin_primitive_array(0x140, Type::Char, 1)?;
+    out.put(b"ab")?;
+    out.end_array()
+}
+
 fn dump() -> io::Result<Vec<u8>> {
     let mut dump = Vec::new();
     let header = Header {
@@ -64,30 +92,7 @@ fn dump() -> io::Result<Vec<u8>> {
             frame,
         })?;
     }
-    // The object precedes its class, as in the dumps of the agent.
-    out.instance(0x100, 8, &0x120_u64.to_be_bytes())?;
-    out.class(&ClassDump {
-        id: 8,
-        loader: 0x100,
-        instance_size: 8,
-        statics: vec![StaticField {
-            name: items,
-            value_type: Type::Object,
-            value: 0x120,
-        }],
-        fields: vec![InstanceField {
-            name: items,
-            value_type: Type::Object,
-        }],
-        ..ClassDump::default()
-    })?;
-    out.begin_object_array(0x120, 16, 2)?;
-    out.put(&[0; 8])?;
-    out.put(&0x100_u64.to_be_bytes())?;
-    out.end_array()?;
-    out.begin_primitive_array(0x140, Type::Char, 1)?;
-    out.put(b"ab")?;
-    out.end_array()?;
+    objects(&mut out, items)?;
     out.finish()?;
     Ok(dump)
 }

@@ -119,10 +119,10 @@ fn write(id_size: u32, records: &[Record]) -> Vec<u8> {
     file
 }
 
-fn record(id_size: u32) -> impl Strategy<Value = Record> {
+fn started_thread(id_size: u32) -> impl Strategy<Value = Record> {
     let ids = vec(any::<u64>(), 4)
         .prop_map(move |ids| ids.into_iter().map(move |id| id >> (64 - 8 * id_size)));
-    let thread = (any::<(u32, u32)>(), ids).prop_map(|((serial, trace), mut ids)| {
+    (any::<(u32, u32)>(), ids).prop_map(|((serial, trace), mut ids)| {
         let mut id = || ids.next().unwrap_or_default();
         Record::Start(StartThread {
             serial,
@@ -132,7 +132,10 @@ fn record(id_size: u32) -> impl Strategy<Value = Record> {
             group: id(),
             parent_group: id(),
         })
-    });
+    })
+}
+
+fn alloc_sites() -> impl Strategy<Value = Record> {
     let site = any::<((u8, u32, u32), (u32, u32), (u32, u32))>();
     let site = site.prop_map(
         |((array, class_serial, trace), live, allocated)| AllocSite {
@@ -148,7 +151,7 @@ fn record(id_size: u32) -> impl Strategy<Value = Record> {
         0.0..1.0_f32,
         any::<((u32, u32), (u64, u64))>(),
     );
-    let sites = (sums, vec(site, 0..5)).prop_map(|((flags, cutoff, (live, allocated)), rows)| {
+    (sums, vec(site, 0..5)).prop_map(|((flags, cutoff, (live, allocated)), rows)| {
         let sites = rows.len() as u32;
         let sums = AllocSites {
             flags,
@@ -158,7 +161,10 @@ fn record(id_size: u32) -> impl Strategy<Value = Record> {
             sites,
         };
         Record::Sites(sums, rows)
-    });
+    })
+}
+
+fn record(id_size: u32) -> impl Strategy<Value = Record> {
     let sample = any::<(u32, u32)>().prop_map(|(count, trace)| CpuSample { count, trace });
     let time =
         any::<(u64, u64, u32, u32)>().prop_map(|(ns, count, trace, class_serial)| TraceTime {
@@ -191,12 +197,12 @@ fn record(id_size: u32) -> impl Strategy<Value = Record> {
     prop_oneof![
         any::<u32>().prop_map(Record::Unload),
         any::<u32>().prop_map(Record::End),
-        thread,
+        started_thread(id_size),
         any::<(u32, u16)>()
             .prop_map(|(flags, depth)| Record::Settings(ControlSettings { flags, depth })),
         any::<((u32, u32), (u64, u64))>()
             .prop_map(|(live, allocated)| Record::Summary(HeapSummary { live, allocated })),
-        sites,
+        alloc_sites(),
         (any::<u32>(), vec(sample, 0..5))
             .prop_map(|(total, samples)| Record::Samples(total, samples)),
         (of, any::<u64>(), vec(time, 0..5))
@@ -236,9 +242,7 @@ proptest! {
     }
 }
 
-/// Compares one record of each kind with its exact bytes, which finds faults that writing and reading have in common.
-#[test]
-fn records_have_the_bytes_of_the_format() {
+fn one_of_each_kind() -> [Record; 12] {
     let thread = StartThread {
         serial: 1,
         object: 2,
@@ -274,7 +278,7 @@ fn records_have_the_bytes_of_the_format() {
         to_enter: 1,
         to_be_notified: 2,
     };
-    let records = [
+    [
         Record::Settings(ControlSettings { flags: 3, depth: 8 }),
         Record::Unload(1),
         Record::Start(thread),
@@ -294,7 +298,12 @@ fn records_have_the_bytes_of_the_format() {
             status: 3,
         }),
         Record::DumpedMonitor(monitor, vec![5, 6, 7]),
-    ];
+    ]
+}
+
+/// Compares one record of each kind with its exact bytes, which finds faults that writing and reading have in common.
+#[test]
+fn records_have_the_bytes_of_the_format() {
     let head = |tag, length| [tag, 0, 0, 0, 0, 0, 0, 0, length];
     let numbers = |values: &[u32]| {
         values
@@ -332,7 +341,7 @@ fn records_have_the_bytes_of_the_format() {
         &numbers(&[9, 8, 4, 1, 2, 5, 6, 7]),
         &head(0x2c, 0),
     ];
-    let file = write(4, &records);
+    let file = write(4, &one_of_each_kind());
     // The header and the empty trace.
     assert_eq!(file[31 + 21..], expected.concat());
 }

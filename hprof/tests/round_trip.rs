@@ -305,15 +305,8 @@ proptest! {
     }
 }
 
-/// Compares one record of each kind with its exact bytes. This finds faults that writing and
-/// reading have in common.
-#[test]
-fn records_have_the_bytes_of_the_format() {
-    let header = Header {
-        id_size: 4,
-        time_ms: 0x0102_0304_0506_0708,
-    };
-    let records = [
+fn one_of_each_kind() -> [Record; 9] {
+    [
         Record::Text(0x11, b"ab".to_vec()),
         Record::LoadClass(LoadClass {
             serial: 9,
@@ -360,7 +353,17 @@ fn records_have_the_bytes_of_the_format() {
         Record::Instance(0x20, 0x12, vec![0xaa; 3]),
         Record::ObjectArray(0x30, 0x13, vec![0x20, 0]),
         Record::PrimitiveArray(0x40, Type::Char, vec![0, 0x61]),
-    ];
+    ]
+}
+
+/// Compares one record of each kind with its exact bytes. This finds faults that writing and
+/// reading have in common.
+#[test]
+fn records_have_the_bytes_of_the_format() {
+    let header = Header {
+        id_size: 4,
+        time_ms: 0x0102_0304_0506_0708,
+    };
     let expected: &[&[u8]] = &[
         b"JAVA PROFILE 1.0.2\0",
         &[0, 0, 0, 4, 1, 2, 3, 4, 5, 6, 7, 8],
@@ -396,6 +399,6 @@ fn records_have_the_bytes_of_the_format() {
         &[0x23, 0, 0, 0, 0x40, 0, 0, 0, 1, 0, 0, 0, 1, 5, 0, 0x61],
         &[0x2c, 0, 0, 0, 0, 0, 0, 0, 0],
     ];
-    let dump = write(header, &records).expect("writing to memory cannot fail");
+    let dump = write(header, &one_of_each_kind()).expect("writing to memory cannot fail");
     assert_eq!(dump, expected.concat());
 }
