@@ -18,21 +18,13 @@ use loadhook_testkit::process;
 mod tables;
 use tables::{CAPABILITIES, EVENTS, JNI, JVMTI, REFERENCES};
 
-/// A C program that prints a line for each number that differs, and fails.
-fn probe(feature: u32) -> String {
-    let mut c = String::from(
-        "#include <jvmti.h>\n#include <stddef.h>\n#include <stdio.h>\n#include <string.h>\n\
-         static int wrong;\n\
-         static void same(const char *what, long header, long ours) {\n\
-         if (header != ours) { printf(\"%s: %ld in the header, %ld here\\n\", what, header, ours); wrong = 1; } }\n\
-         static void bit(const char *what, jvmtiCapabilities *c, int ours) {\n\
-         unsigned words[4]; memcpy(words, c, sizeof words);\n\
-         for (int i = 0; i < 128; i++) if (words[i / 32] >> (i % 32) & 1) same(what, i, ours); }\n\
-         int main(void) {\n",
-    );
-    let mut same = |what: &str, header: &str, ours: i64| {
-        writeln!(c, "same(\"{what}\", (long)({header}), {ours}L);").unwrap();
-    };
+/// Adds a line that compares a number of the header with ours.
+fn same(c: &mut String, what: &str, header: &str, ours: i64) {
+    writeln!(c, "same(\"{what}\", (long)({header}), {ours}L);").unwrap();
+}
+
+/// Adds the places of functions in their tables.
+fn functions(c: &mut String) {
     let functions = [
         ("jvmtiInterface_1", JVMTI),
         ("struct JNINativeInterface_", JNI),
@@ -41,55 +33,93 @@ fn probe(feature: u32) -> String {
     for (table, functions) in functions {
         for (name, place) in functions {
             let header = format!("offsetof({table}, {name}) / sizeof(void *)");
-            same(name, &header, *place as i64);
+            same(c, name, &header, *place as i64);
         }
     }
     same(
+        c,
         "jvmtiInterface_1",
         "sizeof(jvmtiInterface_1) / sizeof(void *)",
         jvmti::COUNT as i64,
     );
+}
+
+/// Adds the numbers of events, and the places of their callbacks.
+fn events(c: &mut String) {
     for (name, number, callback) in EVENTS {
-        same(name, name, i64::from(*number));
+        same(c, name, name, i64::from(*number));
         let header = format!("offsetof(jvmtiEventCallbacks, {callback}) / sizeof(void *)");
-        same(callback, &header, i64::from(number - event::MIN));
+        same(c, callback, &header, i64::from(number - event::MIN));
     }
     same(
+        c,
         "JVMTI_MIN_EVENT_TYPE_VAL",
         "JVMTI_MIN_EVENT_TYPE_VAL",
         i64::from(event::MIN),
     );
+}
+
+fn constants(c: &mut String) {
     same(
+        c,
         "JVMTI_THREAD_NORM_PRIORITY",
         "JVMTI_THREAD_NORM_PRIORITY",
         i64::from(THREAD_NORM_PRIORITY),
     );
     same(
+        c,
         "JVMTI_ERROR_NOT_AVAILABLE",
         "JVMTI_ERROR_NOT_AVAILABLE",
         i64::from(JVMTI_ERROR_NOT_AVAILABLE),
     );
     same(
+        c,
         "JVMTI_VERSION_11",
         "JVMTI_VERSION_11",
         i64::from(JVMTI_VERSION_11),
     );
     same(
+        c,
         "JNI_VERSION_10",
         "JNI_VERSION_10",
         i64::from(JNI_VERSION_10),
     );
+    for (name, kind) in REFERENCES {
+        same(
+            c,
+            name,
+            &format!("JVMTI_HEAP_REFERENCE_{name}"),
+            i64::from(*kind),
+        );
+    }
+    for (name, ours) in [
+        ("JVMTI_HEAP_FILTER_TAGGED", FILTER_TAGGED),
+        ("JVMTI_VISIT_OBJECTS", VISIT_OBJECTS),
+        ("JVMTI_VISIT_ABORT", VISIT_ABORT),
+    ] {
+        same(c, name, name, i64::from(ours));
+    }
+}
+
+/// Adds the sizes of types, and the place of the index in a reference, which must be 0 for each kind.
+fn sizes(c: &mut String) {
     same(
+        c,
         "jvmtiCapabilities",
         "sizeof(jvmtiCapabilities)",
         size_of::<Capabilities>() as i64,
     );
     same(
+        c,
         "jvmtiHeapReferenceInfo.index",
         "offsetof(jvmtiHeapReferenceInfo, field.index) + offsetof(jvmtiHeapReferenceInfo, array.index) + offsetof(jvmtiHeapReferenceInfo, constant_pool.index)",
         0,
     );
-    same("jvalue", "sizeof(jvalue)", size_of::<Value>() as i64);
+    same(c, "jvalue", "sizeof(jvalue)", size_of::<Value>() as i64);
+}
+
+/// Adds the sizes of structures, and the places of their fields.
+fn structures(c: &mut String) {
     for (header, ours) in [
         ("sizeof(jvmtiFrameInfo)", size_of::<FrameInfo>()),
         (
@@ -145,34 +175,28 @@ fn probe(feature: u32) -> String {
             std::mem::offset_of!(HeapCallbacks, array_primitive_value),
         ),
     ] {
-        same(header, header, ours as i64);
+        same(c, header, header, ours as i64);
     }
-    for (name, kind) in REFERENCES {
-        same(
-            name,
-            &format!("JVMTI_HEAP_REFERENCE_{name}"),
-            i64::from(*kind),
-        );
-    }
-    for (name, ours) in [
-        ("JVMTI_HEAP_FILTER_TAGGED", FILTER_TAGGED),
-        ("JVMTI_VISIT_OBJECTS", VISIT_OBJECTS),
-        ("JVMTI_VISIT_ABORT", VISIT_ABORT),
-    ] {
-        same(name, name, i64::from(ours));
-    }
-    if feature >= 21 {
-        same(
-            "VirtualThreadEnd",
-            "JVMTI_EVENT_VIRTUAL_THREAD_END",
-            i64::from(event::VIRTUAL_THREAD_END),
-        );
-        same(
-            "jvmtiEventCallbacks",
-            "sizeof(jvmtiEventCallbacks)",
-            size_of::<Callbacks>() as i64,
-        );
-    }
+}
+
+/// Adds the last event of virtual threads, and the size of the callbacks since there is this event.
+fn events_of_virtual_threads(c: &mut String) {
+    same(
+        c,
+        "VirtualThreadEnd",
+        "JVMTI_EVENT_VIRTUAL_THREAD_END",
+        i64::from(event::VIRTUAL_THREAD_END),
+    );
+    same(
+        c,
+        "jvmtiEventCallbacks",
+        "sizeof(jvmtiEventCallbacks)",
+        size_of::<Callbacks>() as i64,
+    );
+}
+
+/// Adds the bit of each capability.
+fn capabilities(c: &mut String, feature: u32) {
     let virtual_threads = [(
         "can_support_virtual_threads",
         capability::CAN_SUPPORT_VIRTUAL_THREADS,
@@ -185,6 +209,29 @@ fn probe(feature: u32) -> String {
         )
         .unwrap();
     }
+}
+
+/// A C program that prints a line for each number that differs, and fails.
+fn probe(feature: u32) -> String {
+    let mut c = String::from(
+        "#include <jvmti.h>\n#include <stddef.h>\n#include <stdio.h>\n#include <string.h>\n\
+         static int wrong;\n\
+         static void same(const char *what, long header, long ours) {\n\
+         if (header != ours) { printf(\"%s: %ld in the header, %ld here\\n\", what, header, ours); wrong = 1; } }\n\
+         static void bit(const char *what, jvmtiCapabilities *c, int ours) {\n\
+         unsigned words[4]; memcpy(words, c, sizeof words);\n\
+         for (int i = 0; i < 128; i++) if (words[i / 32] >> (i % 32) & 1) same(what, i, ours); }\n\
+         int main(void) {\n",
+    );
+    functions(&mut c);
+    events(&mut c);
+    constants(&mut c);
+    sizes(&mut c);
+    structures(&mut c);
+    if feature >= 21 {
+        events_of_virtual_threads(&mut c);
+    }
+    capabilities(&mut c, feature);
     c.push_str("return wrong; }\n");
     c
 }
