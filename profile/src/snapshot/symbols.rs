@@ -129,10 +129,8 @@ mod tests {
         assert_eq!(symbols.get(1), None);
     }
 
-    /// If calls are recorded, a site's method is the parent of its leaf; otherwise it is not in the
-    /// tree.
-    #[test]
-    fn sites_leave_the_tree() {
+    /// Three methods, and a site in each of them.
+    fn with_sites() -> Symbols {
         let mut symbols = Symbols::default();
         for (id, name) in ["main", "timed", "trivial"].into_iter().enumerate() {
             symbols.define(id as u32, Method::new("a.B", name, "()V"));
@@ -151,6 +149,35 @@ mod tests {
             };
             symbols.define_site(id, site);
         }
+        symbols
+    }
+
+    /// Describes each allocation site with its stack and its amount.
+    fn lines(profile: &Profile) -> Vec<String> {
+        let allocations = profile.allocations.as_ref();
+        let allocations = allocations.expect("the profile has allocations");
+        let told = allocations.sites.iter().map(|site| {
+            let mut path = Vec::new();
+            let mut at = site.frame;
+            while let Some(frame) = at.map(|at| allocations.frames[at as usize]) {
+                let name = &profile.methods[frame.method as usize].name;
+                path.push(match (frame.line, frame.bci) {
+                    (Some(line), Some(bci)) => format!("{name}:{line}@{bci}"),
+                    _ => name.to_string(),
+                });
+                at = frame.parent;
+            }
+            let Amount { objects, bytes, .. } = site.allocated;
+            format!("{} {} {objects} {bytes:?}", site.thread, path.join(" < "))
+        });
+        told.collect()
+    }
+
+    /// If calls are recorded, a site's method is the parent of its leaf; otherwise it is not in the
+    /// tree.
+    #[test]
+    fn sites_leave_the_tree() {
+        let symbols = with_sites();
         let node = |parent, method, calls, all_ns| Node {
             parent,
             method,
@@ -188,22 +215,6 @@ mod tests {
         let kept: Vec<_> = first.nodes.iter().map(|n| (n.parent, n.calls)).collect();
         assert_eq!(kept, [(None, 1), (Some(0), 7)]);
         assert_eq!(second.nodes, []);
-        let allocations = profile.allocations.expect("the profile has allocations");
-        let told = allocations.sites.iter().map(|site| {
-            let mut path = Vec::new();
-            let mut at = site.frame;
-            while let Some(frame) = at.map(|at| allocations.frames[at as usize]) {
-                let name = &profile.methods[frame.method as usize].name;
-                path.push(match (frame.line, frame.bci) {
-                    (Some(line), Some(bci)) => format!("{name}:{line}@{bci}"),
-                    _ => name.to_string(),
-                });
-                at = frame.parent;
-            }
-            let Amount { objects, bytes, .. } = site.allocated;
-            format!("{} {} {objects} {bytes:?}", site.thread, path.join(" < "))
-        });
-        let told: Vec<String> = told.collect();
         let expected = [
             "0 main:50@5 2 None",
             "0 trivial:40@4 < main 3 Some(80.0)",
@@ -211,7 +222,7 @@ mod tests {
             "0 trivial:40@4 < timed < main 1 Some(16.0)",
             "1 main:50@5 4 None",
         ];
-        assert_eq!(told, expected);
+        assert_eq!(lines(&profile), expected);
     }
 
     #[test]
