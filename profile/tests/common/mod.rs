@@ -55,10 +55,8 @@ pub(crate) fn measured() -> Profile {
     profile
 }
 
-/// The profile of a shop that serves requests. It has overloads, a class of two loaders, direct and
-/// mutual recursion, estimated times, a full tree, and names with characters that are special in
-/// some format.
-pub(crate) fn small() -> Profile {
+/// The methods of [`small`]; nodes refer to them by index.
+fn methods() -> Vec<Method> {
     let method = |class: &str, name: &str, descriptor: &str, line: u32| Method {
         loader: "app".into(),
         file: Some(format!("{}.java", class.rsplit('.').next().unwrap_or(class)).into()),
@@ -116,7 +114,11 @@ pub(crate) fn small() -> Profile {
         /* 11 */ Method::overflow(),
     ];
     methods[9].loader = "plugins".into();
-    let main = vec![
+    methods
+}
+
+fn calls_of_main() -> Vec<Node> {
+    vec![
         node(None, 0, 1, [2000 * MS, 2000 * MS, 1900 * MS]),
         node(Some(0), 1, 1000, [1850 * MS, 1850 * MS, 1700 * MS]),
         Node {
@@ -141,12 +143,48 @@ pub(crate) fn small() -> Profile {
             timed: 0,
             ..node(Some(0), 11, 77, [0, 0, 0])
         },
-    ];
-    let worker = vec![
+    ]
+}
+
+fn calls_of_pool() -> Vec<Node> {
+    vec![
         node(None, 10, 10, [500 * MS, 500 * MS, 450 * MS]),
         node(Some(0), 1, 20, [450 * MS, 450 * MS, 40 * MS]),
         node(Some(1), 3, 20, [40 * MS, 40 * MS, 0]),
-    ];
+    ]
+}
+
+fn header() -> Header {
+    Header {
+        timing: Timing::Adaptive,
+        clock: Clock::Wall,
+        start_epoch_millis: 1_763_600_000_123,
+        duration_ns: 2_345 * MS,
+        tracker_bytes: 1_234_567,
+        overflowed_calls: 77,
+        probe: ProbeCosts {
+            inside_ps: 19_000,
+            outside_ps: 4_000,
+            clock_read_ps: 19_500,
+        },
+        command: "java -jar shop.jar --greeting '</script><b>&amp;'".to_owned(),
+        jvm: "OpenJDK 64-Bit Server VM 25.0.3".to_owned(),
+        version: "0.1.0".to_owned(),
+        process: "4711-1700000000000-5".into(),
+        left_alone: [("code too large", 2), ("trivial", 1_345)]
+            .map(|(reason, methods)| (reason.to_owned(), methods))
+            .into(),
+        unmatched: vec!["com.exmaple.**".to_owned()],
+        not_ended: false,
+        notes: vec!["virtual threads have no CPU time".to_owned()],
+        explained: Vec::new(),
+    }
+}
+
+/// The profile of a shop that serves requests. It has overloads, a class of two loaders, direct and
+/// mutual recursion, estimated times, a full tree, and names with characters that are special in
+/// some format.
+pub(crate) fn small() -> Profile {
     let thread = |name: &str, id, kind, nodes| ThreadTree {
         name: name.into(),
         id,
@@ -154,35 +192,13 @@ pub(crate) fn small() -> Profile {
         cpu_ns: None,
         nodes,
     };
+    let (main, pool) = (calls_of_main(), calls_of_pool());
     Profile {
-        header: Header {
-            timing: Timing::Adaptive,
-            clock: Clock::Wall,
-            start_epoch_millis: 1_763_600_000_123,
-            duration_ns: 2_345 * MS,
-            tracker_bytes: 1_234_567,
-            overflowed_calls: 77,
-            probe: ProbeCosts {
-                inside_ps: 19_000,
-                outside_ps: 4_000,
-                clock_read_ps: 19_500,
-            },
-            command: "java -jar shop.jar --greeting '</script><b>&amp;'".to_owned(),
-            jvm: "OpenJDK 64-Bit Server VM 25.0.3".to_owned(),
-            version: "0.1.0".to_owned(),
-            process: "4711-1700000000000-5".into(),
-            left_alone: [("code too large", 2), ("trivial", 1_345)]
-                .map(|(reason, methods)| (reason.to_owned(), methods))
-                .into(),
-            unmatched: vec!["com.exmaple.**".to_owned()],
-            not_ended: false,
-            notes: vec!["virtual threads have no CPU time".to_owned()],
-            explained: Vec::new(),
-        },
-        methods,
+        header: header(),
+        methods: methods(),
         threads: vec![
             thread("main", Some(1), ThreadKind::Platform, main),
-            thread("pool-1 \"</script>\"; 木", None, ThreadKind::Ended, worker),
+            thread("pool-1 \"</script>\"; 木", None, ThreadKind::Ended, pool),
         ],
         ..Profile::default()
     }

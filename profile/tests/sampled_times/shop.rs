@@ -94,17 +94,20 @@ fn thread(name: &str, id: Option<u64>, kind: ThreadKind, nodes: Vec<Node>) -> Th
     }
 }
 
-/// The profile of a shop that reads JSON with a recursive parser.
-pub(crate) fn shop() -> Profile {
+/// The time that a thread waited for a monitor.
+fn locked() -> Waiting {
+    Waiting {
+        monitor_ns: 130 * MS,
+        ..Waiting::default()
+    }
+}
+
+fn samples_of_main() -> Vec<Node> {
     let parked = Waiting {
         parked_ns: 2_100 * MS,
         ..Waiting::default()
     };
-    let locked = Waiting {
-        monitor_ns: 130 * MS,
-        ..Waiting::default()
-    };
-    let main = sampled_tree(&[
+    sampled_tree(&[
         met(None, 0, 1),
         met(Some(0), 1, 3),
         met(Some(1), 3, 40),
@@ -116,9 +119,12 @@ pub(crate) fn shop() -> Profile {
         met(Some(1), 9, 9),
         met(Some(1), 11, 1),
         waited(0, 7, parked),
-        waited(6, 8, locked),
-    ]);
-    let workers = sampled_tree(&[
+        waited(6, 8, locked()),
+    ])
+}
+
+fn samples_of_workers() -> Vec<Node> {
+    sampled_tree(&[
         met(None, 1, 0),
         met(Some(0), 2, 60),
         waited(
@@ -129,8 +135,29 @@ pub(crate) fn shop() -> Profile {
                 ..Waiting::default()
             },
         ),
-        waited(1, 8, locked),
-    ]);
+        waited(1, 8, locked()),
+    ])
+}
+
+fn sampling() -> Sampling {
+    Sampling {
+        engine: Engine::Async,
+        interval_ns: MS,
+        tick_ns: TICK,
+        wall_interval_ns: 10 * MS,
+        samples: 363,
+        weight_ns: 363 * TICK,
+        tracker_ns: 3 * TICK,
+        tracker: 2,
+        unwalked_ns: TICK,
+        unwalked: 1,
+        cut: 0,
+        lost: 2,
+    }
+}
+
+/// The profile of a shop that reads JSON with a recursive parser.
+pub(crate) fn shop() -> Profile {
     // The collector's time was read from the clocks of its threads, not sampled.
     let collector = Node {
         method: 10,
@@ -153,8 +180,8 @@ pub(crate) fn shop() -> Profile {
         },
         methods: methods(),
         threads: vec![
-            thread("main", Some(1), ThreadKind::Platform, main),
-            thread("worker-#", None, ThreadKind::Ended, workers),
+            thread("main", Some(1), ThreadKind::Platform, samples_of_main()),
+            thread("worker-#", None, ThreadKind::Ended, samples_of_workers()),
             thread("[GC]", None, ThreadKind::Platform, vec![collector]),
         ],
         method_calls: counted
@@ -164,20 +191,7 @@ pub(crate) fn shop() -> Profile {
                 since_ns: None,
             })
             .collect(),
-        sampling: Some(Sampling {
-            engine: Engine::Async,
-            interval_ns: MS,
-            tick_ns: TICK,
-            wall_interval_ns: 10 * MS,
-            samples: 363,
-            weight_ns: 363 * TICK,
-            tracker_ns: 3 * TICK,
-            tracker: 2,
-            unwalked_ns: TICK,
-            unwalked: 1,
-            cut: 0,
-            lost: 2,
-        }),
+        sampling: Some(sampling()),
         allocations: None,
         gc_pauses: None,
         latencies: Vec::new(),
