@@ -108,21 +108,8 @@ fn may_differ(class: &str) -> bool {
 
 const CHAIN: &str = "heap.Walked$Chain";
 
-fn agrees(feature: u32, options: &[&str]) {
-    let folder = folder();
-    let jvm = Held::program(feature, options, &["heap.Walked"]);
-    let [vm, walk] = ["vm", "walk"].map(|name| folder.path().join(name));
-    let result = done(&mut dump(folder.path(), &jvm.pid(), "vm", &[]));
-    result.expect(0, "", &["heap dump: vm ("]);
-    let result = done(&mut dump(folder.path(), &jvm.pid(), "walk", WALK));
-    let said = [" objects; tagging them takes about ", "heap dump: walk ("];
-    result.expect(0, "", &said);
-    assert_eq!(
-        (mode(&walk), names(folder.path())),
-        (0o600, vec!["vm".to_owned(), "walk".to_owned()])
-    );
-
-    let (theirs, ours) = (counts(&vm), counts(&walk));
+fn same_counts(feature: u32, options: &[&str], vm: &Path, walk: &Path) {
+    let (theirs, ours) = (counts(vm), counts(walk));
     let mut own = 0;
     for class in theirs.keys().chain(ours.keys()) {
         own += u32::from(class.starts_with("heap."));
@@ -142,9 +129,11 @@ fn agrees(feature: u32, options: &[&str]) {
             "{class}: {theirs} objects in the JVM's own dump, {ours} in that of the walk"
         );
     }
+}
 
-    // Compares every field and every array element that can be reached from the program's own
-    // static fields.
+/// Compares every field and every array element that can be reached from the program's own static
+/// fields.
+fn same_values(feature: u32, options: &[&str], vm: &Path, walk: &Path) {
     for class in [
         "Walked",
         "Walked$Derived",
@@ -154,40 +143,63 @@ fn agrees(feature: u32, options: &[&str]) {
         "Walked$Colour",
     ] {
         let class = format!("heap/{class}");
-        let [theirs, ours] = [&vm, &walk].map(|file| Dump::of(file).reached(&class));
+        let [theirs, ours] = [vm, walk].map(|file| Dump::of(file).reached(&class));
         let differs = theirs.lines().zip(ours.lines()).find(|(a, b)| a != b);
         assert_eq!(differs, None, "{feature} {options:?}: {class}");
         assert_eq!(theirs.lines().count(), ours.lines().count(), "{class}");
     }
+}
 
-    let retained = |file: &Path, class: &str| {
-        let (graph, _) = Graph::read(|| File::open(file), u64::MAX).expect("the dump is readable");
-        let found = graph.dominators().expect("dominators are computed");
-        let retained = graph
-            .objects_of_class(class)
-            .map(|object| found.retained(object));
-        let largest = graph
-            .objects_of_class(class)
-            .max_by_key(|object| found.retained(*object));
-        let path = found.path(largest.expect("the class has an object"));
-        let links = graph
-            .reference_names(
-                File::open(file).expect("the test file can be opened"),
-                &path,
-            )
-            .expect("the dump is readable");
-        let mut retained: Vec<_> = retained.collect();
-        retained.sort();
-        (retained, links)
-    };
-    let (ours, theirs) = (retained(&walk, CHAIN), retained(&vm, CHAIN));
+/// Returns the retained sizes of the objects of a class, and the references on the path to the
+/// largest of them.
+fn retained(file: &Path, class: &str) -> (Vec<Option<u64>>, Vec<String>) {
+    let (graph, _) = Graph::read(|| File::open(file), u64::MAX).expect("the dump is readable");
+    let found = graph.dominators().expect("dominators are computed");
+    let retained = graph
+        .objects_of_class(class)
+        .map(|object| found.retained(object));
+    let largest = graph
+        .objects_of_class(class)
+        .max_by_key(|object| found.retained(*object));
+    let path = found.path(largest.expect("the class has an object"));
+    let links = graph
+        .reference_names(
+            File::open(file).expect("the test file can be opened"),
+            &path,
+        )
+        .expect("the dump is readable");
+    let mut retained: Vec<_> = retained.collect();
+    retained.sort();
+    (retained, links)
+}
+
+fn same_retained_sizes(vm: &Path, walk: &Path) {
+    let (ours, theirs) = (retained(walk, CHAIN), retained(vm, CHAIN));
     let mut both = ours.0.iter().zip(&theirs.0);
     assert_eq!(both.find(|(ours, theirs)| ours != theirs), None);
     assert_eq!((ours.0.len(), theirs.0.len()), (300, 300));
     // The first step of the path is the same. Later steps may differ, because JVM TI reports more
     // references than the JVM's own dump contains.
     assert_eq!((&*ours.1[0], &*theirs.1[0]), ("chain", "chain"));
+}
 
+fn agrees(feature: u32, options: &[&str]) {
+    let folder = folder();
+    let jvm = Held::program(feature, options, &["heap.Walked"]);
+    let [vm, walk] = ["vm", "walk"].map(|name| folder.path().join(name));
+    let result = done(&mut dump(folder.path(), &jvm.pid(), "vm", &[]));
+    result.expect(0, "", &["heap dump: vm ("]);
+    let result = done(&mut dump(folder.path(), &jvm.pid(), "walk", WALK));
+    let said = [" objects; tagging them takes about ", "heap dump: walk ("];
+    result.expect(0, "", &said);
+    assert_eq!(
+        (mode(&walk), names(folder.path())),
+        (0o600, vec!["vm".to_owned(), "walk".to_owned()])
+    );
+
+    same_counts(feature, options, &vm, &walk);
+    same_values(feature, options, &vm, &walk);
+    same_retained_sizes(&vm, &walk);
     let ours = variable(&walk, "heap/Walked$Local");
     assert_eq!(ours, variable(&vm, "heap/Walked$Local"));
     assert_eq!((&*ours.0, &*ours.1), ("heap/Walked", "waiting"));

@@ -127,6 +127,47 @@ impl Dump {
             .expect("the class is loaded")
     }
 
+    /// Describes the fields of an instance, first those of its class, then those of its
+    /// superclasses. `number` describes the object of an identifier.
+    fn fields(
+        &self,
+        class: u64,
+        fields: &[u8],
+        number: &mut dyn FnMut(u64) -> String,
+    ) -> Vec<String> {
+        let mut parts = Vec::new();
+        let (mut above, mut rest) = (class, fields);
+        while above != 0 {
+            let class = &self.classes[&above];
+            let mut values: Vec<_> = class
+                .fields
+                .iter()
+                .map(|field| {
+                    let (value, after) = rest.split_at(size(field.value_type));
+                    rest = after;
+                    (&*self.names[&field.name], field.value_type, value)
+                })
+                .collect();
+            // The fields are sorted, because each dumper writes them in its own order.
+            values.sort_by_key(|(name, ..)| *name);
+            for (name, of, value) in values {
+                let value = match of {
+                    Type::Object => {
+                        let id = u64::from_be_bytes(
+                            value.try_into().expect("the slice has eight bytes"),
+                        );
+                        number(id)
+                    }
+                    _ => format!("{value:x?}"),
+                };
+                parts.push(format!("{}.{name} {of:?} {value}", self.name(above)));
+            }
+            above = class.super_id;
+        }
+        assert!(rest.is_empty(), "{}", self.name(class));
+        parts
+    }
+
     /// Describes, as text, the objects reached from the static fields of the class `name`. Objects
     /// are numbered in the order in which they are reached, because identifiers differ between
     /// dumps.
@@ -177,36 +218,8 @@ impl Dump {
                     writeln!(text, "a class of a primitive type")
                 }
                 Some(Object::Instance { class, fields }) => {
-                    let mut parts = Vec::new();
-                    let (mut above, mut rest) = (*class, &fields[..]);
-                    while above != 0 {
-                        let class = &self.classes[&above];
-                        let mut values: Vec<_> = class
-                            .fields
-                            .iter()
-                            .map(|field| {
-                                let (value, after) = rest.split_at(size(field.value_type));
-                                rest = after;
-                                (&*self.names[&field.name], field.value_type, value)
-                            })
-                            .collect();
-                        // The fields are sorted, because each dumper writes them in its own order.
-                        values.sort_by_key(|(name, ..)| *name);
-                        for (name, of, value) in values {
-                            let value = match of {
-                                Type::Object => {
-                                    let id = u64::from_be_bytes(
-                                        value.try_into().expect("the slice has eight bytes"),
-                                    );
-                                    number(id, &mut open)
-                                }
-                                _ => format!("{value:x?}"),
-                            };
-                            parts.push(format!("{}.{name} {of:?} {value}", self.name(above)));
-                        }
-                        above = class.super_id;
-                    }
-                    assert!(rest.is_empty(), "{}", self.name(*class));
+                    let mut number = |id| number(id, &mut open);
+                    let parts = self.fields(*class, fields, &mut number);
                     writeln!(text, "{} {parts:?}", self.name(*class))
                 }
             }

@@ -156,6 +156,10 @@ fn options_without_effect_are_refused() {
             }
         }
     }
+}
+
+#[test]
+fn options_need_their_formats_and_their_data() {
     for (option, said) in [
         (
             "--sort=self",

@@ -7,31 +7,115 @@ use serde_json::Value;
 use crate::common::{done, loadhook, read};
 use crate::{ORDER, json, methods, profiles, text};
 
+/// The name of a field, and the check of its value.
+type Check<'a> = (&'a str, &'a dyn Fn(&Value) -> bool);
+
+fn is_text(value: &Value) -> bool {
+    value.is_string()
+}
+
+fn is_number(value: &Value) -> bool {
+    value.is_u64()
+}
+
+fn is_flag(value: &Value) -> bool {
+    value.is_boolean()
+}
+
+fn is_number_or_null(value: &Value) -> bool {
+    value.is_u64() || value.is_null()
+}
+
+fn is_text_or_null(value: &Value) -> bool {
+    value.is_string() || value.is_null()
+}
+
+fn is_list(value: &Value) -> bool {
+    value.is_array()
+}
+
+fn is_object(value: &Value) -> bool {
+    value.is_object()
+}
+
+/// Checks that an object has these fields and no others.
+fn check(of: &Value, fields: &[Check<'_>]) {
+    let found: BTreeSet<&str> = of
+        .as_object()
+        .expect("the JSON is an object")
+        .keys()
+        .map(|k| &**k)
+        .collect();
+    let known: BTreeSet<&str> = fields.iter().map(|(name, _)| *name).collect();
+    assert_eq!(found, known);
+    for (name, is_right) in fields {
+        assert!(is_right(&of[name]), "{name}: {}", of[name]);
+    }
+}
+
+/// The fields that both a method and a node of the tree have.
+const NAMED: [Check<'static>; 7] = [
+    ("class", &|v| {
+        v.as_str()
+            .is_some_and(|class| class.starts_with("shop.Shop"))
+    }),
+    ("method", &is_text),
+    ("descriptor", &|v| {
+        v.as_str().is_some_and(|d| d.starts_with('('))
+    }),
+    ("calls", &is_number),
+    ("self_ns", &is_number),
+    ("total_ns", &is_number),
+    ("estimated", &is_flag),
+];
+
+fn check_methods(json: &Value) {
+    for method in json["methods"].as_array().expect("the value is an array") {
+        let more: [Check<'_>; 10] = [
+            ("loader", &|v| v == "app"),
+            ("loaders", &|v| v == 1),
+            ("file", &is_text_or_null),
+            ("line", &is_number_or_null),
+            ("timed_calls", &|v| *v == method["calls"]),
+            ("mean_ns", &is_number),
+            ("self_error_ns", &is_number),
+            ("total_error_ns", &is_number),
+            ("total_is_bound", &|v| v == false),
+            ("latency", &|v| v["calls"] == method["calls"]),
+        ];
+        check(
+            &method["latency"],
+            &[
+                ("calls", &is_number),
+                ("p50_ns", &is_number),
+                ("p90_ns", &is_number),
+                ("p99_ns", &is_number),
+                ("p999_ns", &is_number),
+                ("max_ns", &is_number),
+            ],
+        );
+        check(method, &[&NAMED[..], &more].concat());
+        assert!(method["self_ns"].as_u64() <= method["total_ns"].as_u64());
+    }
+}
+
+fn check_tree(tree: &[Value]) {
+    for (at, node) in tree.iter().enumerate() {
+        let more: [Check<'_>; 3] = [
+            ("id", &|v| v == at),
+            ("parent", &|v| {
+                v.is_null() || v.as_u64().is_some_and(|parent| parent < at as u64)
+            }),
+            ("thread", &is_number),
+        ];
+        check(node, &[&NAMED[..], &more].concat());
+    }
+}
+
 /// Checks each statement of `docs/user/formats.md` about the fields of the JSON.
 #[test]
 fn the_json_is_as_documented() {
     let json = json(&["a.pb.gz"]);
-    let is_text = |value: &Value| value.is_string();
-    let is_number = |value: &Value| value.is_u64();
-    let is_flag = |value: &Value| value.is_boolean();
-    let is_number_or_null = |value: &Value| value.is_u64() || value.is_null();
-    let is_text_or_null = |value: &Value| value.is_string() || value.is_null();
-    let is_list = |value: &Value| value.is_array();
-    let is_object = |value: &Value| value.is_object();
-    type Check<'a> = (&'a str, &'a dyn Fn(&Value) -> bool);
-    let check = |of: &Value, fields: &[Check<'_>]| {
-        let found: BTreeSet<&str> = of
-            .as_object()
-            .expect("the JSON is an object")
-            .keys()
-            .map(|k| &**k)
-            .collect();
-        let known: BTreeSet<&str> = fields.iter().map(|(name, _)| *name).collect();
-        assert_eq!(found, known);
-        for (name, is_right) in fields {
-            assert!(is_right(&of[name]), "{name}: {}", of[name]);
-        }
-    };
     check(
         &json,
         &[
@@ -76,58 +160,9 @@ fn the_json_is_as_documented() {
             ],
         );
     }
-    let named: [Check<'_>; 7] = [
-        ("class", &|v| {
-            v.as_str()
-                .is_some_and(|class| class.starts_with("shop.Shop"))
-        }),
-        ("method", &is_text),
-        ("descriptor", &|v| {
-            v.as_str().is_some_and(|d| d.starts_with('('))
-        }),
-        ("calls", &is_number),
-        ("self_ns", &is_number),
-        ("total_ns", &is_number),
-        ("estimated", &is_flag),
-    ];
-    for method in json["methods"].as_array().expect("the value is an array") {
-        let more: [Check<'_>; 10] = [
-            ("loader", &|v| v == "app"),
-            ("loaders", &|v| v == 1),
-            ("file", &is_text_or_null),
-            ("line", &is_number_or_null),
-            ("timed_calls", &|v| *v == method["calls"]),
-            ("mean_ns", &is_number),
-            ("self_error_ns", &is_number),
-            ("total_error_ns", &is_number),
-            ("total_is_bound", &|v| v == false),
-            ("latency", &|v| v["calls"] == method["calls"]),
-        ];
-        check(
-            &method["latency"],
-            &[
-                ("calls", &is_number),
-                ("p50_ns", &is_number),
-                ("p90_ns", &is_number),
-                ("p99_ns", &is_number),
-                ("p999_ns", &is_number),
-                ("max_ns", &is_number),
-            ],
-        );
-        check(method, &[&named[..], &more].concat());
-        assert!(method["self_ns"].as_u64() <= method["total_ns"].as_u64());
-    }
+    check_methods(&json);
     let tree = json["tree"].as_array().expect("the value is an array");
-    for (at, node) in tree.iter().enumerate() {
-        let more: [Check<'_>; 3] = [
-            ("id", &|v| v == at),
-            ("parent", &|v| {
-                v.is_null() || v.as_u64().is_some_and(|parent| parent < at as u64)
-            }),
-            ("thread", &is_number),
-        ];
-        check(node, &[&named[..], &more].concat());
-    }
+    check_tree(tree);
     // The calls of a method must be the sum of the calls of its nodes.
     let mut in_tree: BTreeMap<String, u64> = BTreeMap::new();
     for node in tree {
@@ -142,9 +177,8 @@ fn the_json_is_as_documented() {
     assert_eq!(in_tree[&format!("{ORDER}.<init>")], 1500);
 }
 
-/// Checks the properties of each format that programs rely on when they read it.
 #[test]
-fn formats_of_other_tools_are_consistent() {
+fn pprof_is_a_copy_of_the_profile() {
     let pprof = done(
         loadhook(
             profiles().path(),
@@ -155,7 +189,10 @@ fn formats_of_other_tools_are_consistent() {
     pprof.expect(0, "", &[]);
     let [a, copy] = ["a.pb.gz", "copy.pb.gz"].map(|file| read(&profiles().path().join(file)));
     assert!(a == copy);
+}
 
+#[test]
+fn collapsed_stacks_sum_up_to_the_self_times() {
     // A line of this format is `frames of a stack;…`, a space, and a number.
     let collapsed = text(&["a.pb.gz", "--format", "collapsed"]);
     let mut sum = 0;
@@ -177,7 +214,11 @@ fn formats_of_other_tools_are_consistent() {
         sum.abs_diff(selfs) < 100,
         "the samples sum up to {sum}, but the self times to {selfs}"
     );
+}
 
+/// Checks the properties of the format that the page of speedscope relies on.
+#[test]
+fn speedscope_has_nested_events() {
     let speedscope: Value = serde_json::from_str(&text(&["a.pb.gz", "--format", "speedscope"]))
         .expect("the text is JSON");
     let schema = "https://www.speedscope.app/file-format-schema.json";
@@ -212,7 +253,11 @@ fn formats_of_other_tools_are_consistent() {
             open.is_empty() && now <= thread["endValue"].as_u64().expect("the text is a number")
         );
     }
+}
 
+#[test]
+fn chrome_has_an_event_for_each_node() {
+    let a = read(&profiles().path().join("a.pb.gz"));
     let chrome: Value =
         serde_json::from_str(&text(&["a.pb.gz", "--format", "chrome"])).expect("the text is JSON");
     let events = chrome["traceEvents"]
@@ -226,7 +271,10 @@ fn formats_of_other_tools_are_consistent() {
             .map(|thread| thread.nodes.len())
             .sum::<usize>()
     );
+}
 
+#[test]
+fn html_and_tree_begin_as_such() {
     assert!(text(&["a.pb.gz", "--format", "html"]).starts_with("<!DOCTYPE html>"));
     let tree = text(&["a.pb.gz", "--format", "tree"]);
     assert!(
