@@ -118,19 +118,8 @@ fn head_line(class: &mut Class, line: &str) {
 fn member_line(class: &mut Class, section: Section, line: &str) -> Result<Section> {
     let indent = line.len() - line.trim_start().len();
     let text = line.trim_start();
-    // The closing brace of a switch has the indent of an instruction.
     if section == Section::Switch {
-        let code = code(class)?;
-        let last = code
-            .instructions
-            .last_mut()
-            .context("a case precedes all instructions")?;
-        if text == "}" {
-            return Ok(Section::Instructions);
-        }
-        last.push(' ');
-        last.push_str(&words(text));
-        return Ok(section);
+        return switch_line(class, text);
     }
     // Offsets are right-aligned, so an offset of five digits has the same indent as a heading.
     let is_instruction =
@@ -145,49 +134,74 @@ fn member_line(class: &mut Class, section: Section, line: &str) -> Result<Sectio
             });
             return Ok(Section::None);
         }
-        4 => {
-            let member = class
-                .members
-                .last_mut()
-                .context("a line precedes all members")?;
-            if let Some(descriptor) = text.strip_prefix("descriptor: ") {
-                descriptor.clone_into(&mut member.descriptor);
-            } else if text.starts_with("flags: ") {
-                member.flags = flags(text).context("the flags cannot be read")?;
-            } else if text == "Code:" {
-                member.code = Some(Code::default());
-                return Ok(Section::Instructions);
-            }
-            return Ok(Section::None);
-        }
-        6 => {
-            let is_code = class.members.last().is_some_and(|it| it.code.is_some());
-            return Ok(match text {
-                "Exception table:" => Section::Handlers,
-                "LineNumberTable:" => Section::Lines,
-                "LocalVariableTable:" => Section::Variables,
-                "LocalVariableTypeTable:" => Section::VariableTypes,
-                _ if text.starts_with("StackMapTable:") => Section::Frames,
-                _ if is_code && section == Section::Instructions && text.starts_with("stack=") => {
-                    let code = code(class)?;
-                    for part in text.split(", ") {
-                        match part.split_once('=') {
-                            Some(("stack", value)) => code.stack = value.parse()?,
-                            Some(("locals", value)) => code.locals = value.parse()?,
-                            _ => {}
-                        }
-                    }
-                    section
-                }
-                _ => Section::None,
-            });
-        }
+        4 => return member_part(class, text),
+        6 => return code_part(class, section, text),
         _ => {}
     }
     if section == Section::None {
         return Ok(section);
     }
+    code_line(code(class)?, section, text)
+}
+
+/// Reads a case of a switch, or its closing brace, which has the indent of an instruction.
+fn switch_line(class: &mut Class, text: &str) -> Result<Section> {
     let code = code(class)?;
+    let last = code
+        .instructions
+        .last_mut()
+        .context("a case precedes all instructions")?;
+    if text == "}" {
+        return Ok(Section::Instructions);
+    }
+    last.push(' ');
+    last.push_str(&words(text));
+    Ok(Section::Switch)
+}
+
+/// Reads a line with the indent of the parts of a member.
+fn member_part(class: &mut Class, text: &str) -> Result<Section> {
+    let member = class
+        .members
+        .last_mut()
+        .context("a line precedes all members")?;
+    if let Some(descriptor) = text.strip_prefix("descriptor: ") {
+        descriptor.clone_into(&mut member.descriptor);
+    } else if text.starts_with("flags: ") {
+        member.flags = flags(text).context("the flags cannot be read")?;
+    } else if text == "Code:" {
+        member.code = Some(Code::default());
+        return Ok(Section::Instructions);
+    }
+    Ok(Section::None)
+}
+
+/// Reads a line with the indent of the headings of code and of its tables.
+fn code_part(class: &mut Class, section: Section, text: &str) -> Result<Section> {
+    let is_code = class.members.last().is_some_and(|it| it.code.is_some());
+    Ok(match text {
+        "Exception table:" => Section::Handlers,
+        "LineNumberTable:" => Section::Lines,
+        "LocalVariableTable:" => Section::Variables,
+        "LocalVariableTypeTable:" => Section::VariableTypes,
+        _ if text.starts_with("StackMapTable:") => Section::Frames,
+        _ if is_code && section == Section::Instructions && text.starts_with("stack=") => {
+            let code = code(class)?;
+            for part in text.split(", ") {
+                match part.split_once('=') {
+                    Some(("stack", value)) => code.stack = value.parse()?,
+                    Some(("locals", value)) => code.locals = value.parse()?,
+                    _ => {}
+                }
+            }
+            section
+        }
+        _ => Section::None,
+    })
+}
+
+/// Reads an instruction or an entry of a table.
+fn code_line(code: &mut Code, section: Section, text: &str) -> Result<Section> {
     let line = words(text);
     let is_header = line.starts_with("from to") || line.starts_with("Start Length");
     match section {
