@@ -170,6 +170,65 @@ impl Writer {
     }
 }
 
+/// Writes up to three roots.
+fn roots(choices: &mut Choices, writer: &mut Writer, made: &mut Made) {
+    let count = made.edges.len();
+    let mut others = BTreeSet::new();
+    for _ in 0..choices.below(4) {
+        let root = choices.below(count);
+        let (tag, rest) = [(0xff, 0), (3, 8), (4, 4), (6, 4), (8, 8)][choices.below(5)];
+        writer.heap(tag, &[&writer.id(address(root)), &[0; 8][..rest]]);
+        made.roots.insert(root);
+        match tag {
+            0xff => false,
+            3 => made.variables.insert(root),
+            _ => others.insert(root),
+        };
+    }
+    made.variables.retain(|root| !others.contains(root));
+}
+
+/// Writes an object of any kind. Its references are null or refer to any objects.
+fn write_object(choices: &mut Choices, writer: &mut Writer, object: usize, made: &mut Made) {
+    let count = made.edges.len();
+    let kind = [Kind::Pair, Kind::Objects, Kind::Longs][choices.below(3)];
+    let length = match kind {
+        Kind::Pair => 2,
+        _ => choices.below(5),
+    };
+    let mut to = Vec::new();
+    if kind != Kind::Longs {
+        to.resize_with(length, || choices.below(count + 2));
+    }
+    let references: Vec<Vec<u8>> = to
+        .iter()
+        .map(|to| writer.id(if *to < count { address(*to) } else { 0 }))
+        .collect();
+    let head = [&writer.id(address(object))[..], &[0; 4]].concat();
+    let length = [0, 0, 0, length as u8];
+    let [pair, objects] = [PAIR, OBJECTS].map(|id| writer.id(id));
+    match kind {
+        Kind::Pair => {
+            let [left, right] = [&references[0][..], &references[1]];
+            let bytes = [0, 0, 0, 4 + 2 * left.len() as u8];
+            writer.heap(0x21, &[&head, &pair, &bytes, left, &[9; 4], right]);
+        }
+        Kind::Objects => {
+            writer.heap(0x22, &[&head, &length, &objects, &references.concat()]);
+        }
+        Kind::Longs => {
+            let values = [7; 5 * 8];
+            writer.heap(
+                0x23,
+                &[&head, &length, &[11], &values[..8 * usize::from(length[3])]],
+            );
+        }
+    }
+    made.kinds.push(kind);
+    to.retain(|to| *to < count);
+    made.edges[object] = to;
+}
+
 fn make(choices: &mut Choices) -> Made {
     let has_segments = !choices.is();
     let is_wide = !choices.is();
@@ -196,61 +255,14 @@ fn make(choices: &mut Choices) -> Made {
         has_end: has_segments,
         bytes: Vec::new(),
     };
-    let mut others = BTreeSet::new();
-    for _ in 0..choices.below(4) {
-        let root = choices.below(count);
-        let (tag, rest) = [(0xff, 0), (3, 8), (4, 4), (6, 4), (8, 8)][choices.below(5)];
-        writer.heap(tag, &[&writer.id(address(root)), &[0; 8][..rest]]);
-        made.roots.insert(root);
-        match tag {
-            0xff => false,
-            3 => made.variables.insert(root),
-            _ => others.insert(root),
-        };
-    }
-    made.variables.retain(|root| !others.contains(root));
+    roots(choices, &mut writer, &mut made);
     let is_upwards = choices.is();
     for n in 0..count {
         if choices.below(4) == 0 && writer.has_segments {
             writer.segment();
         }
         let object = if is_upwards { n } else { count - 1 - n };
-        let kind = [Kind::Pair, Kind::Objects, Kind::Longs][choices.below(3)];
-        let length = match kind {
-            Kind::Pair => 2,
-            _ => choices.below(5),
-        };
-        let mut to = Vec::new();
-        if kind != Kind::Longs {
-            to.resize_with(length, || choices.below(count + 2));
-        }
-        let references: Vec<Vec<u8>> = to
-            .iter()
-            .map(|to| writer.id(if *to < count { address(*to) } else { 0 }))
-            .collect();
-        let head = [&writer.id(address(object))[..], &[0; 4]].concat();
-        let length = [0, 0, 0, length as u8];
-        let [pair, objects] = [PAIR, OBJECTS].map(|id| writer.id(id));
-        match kind {
-            Kind::Pair => {
-                let [left, right] = [&references[0][..], &references[1]];
-                let bytes = [0, 0, 0, 4 + 2 * id_size];
-                writer.heap(0x21, &[&head, &pair, &bytes, left, &[9; 4], right]);
-            }
-            Kind::Objects => {
-                writer.heap(0x22, &[&head, &length, &objects, &references.concat()]);
-            }
-            Kind::Longs => {
-                let values = [7; 5 * 8];
-                writer.heap(
-                    0x23,
-                    &[&head, &length, &[11], &values[..8 * usize::from(length[3])]],
-                );
-            }
-        }
-        made.kinds.push(kind);
-        to.retain(|to| *to < count);
-        made.edges[object] = to;
+        write_object(choices, &mut writer, object, &mut made);
     }
     writer.segment();
     if has_segments {
