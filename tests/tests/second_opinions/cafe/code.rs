@@ -37,6 +37,16 @@ pub(super) fn code<'a>(
     same!("max_stack", ours.max_stack, theirs.max_stack);
     same!("max_locals", ours.max_locals, theirs.max_locals);
     same!("code", ours.bytecode, theirs.code);
+    handlers(class, ours, theirs)?;
+    seen.instructions += instructions(class, ours, theirs, known)?;
+    attributes(class, ours.attributes(), &theirs.attributes)?;
+    for (ours, theirs) in ours.attributes().zip(&theirs.attributes) {
+        table(class, ours?.reader(HERE), &theirs.data, seen)?;
+    }
+    Ok(())
+}
+
+fn handlers(class: &ClassFile<'_>, ours: &Code<'_>, theirs: &CodeData<'_>) -> Result<()> {
     let table = ours.exception_table();
     same!("handlers", table.len(), theirs.exception_table.len());
     for (ours, theirs) in table.zip(&theirs.exception_table) {
@@ -54,6 +64,16 @@ pub(super) fn code<'a>(
             None => same!("catch type", ours.catch_type, CpIndex::NONE),
         }
     }
+    Ok(())
+}
+
+/// Compares the instructions, and returns their number.
+fn instructions<'a>(
+    class: &ClassFile<'_>,
+    ours: &Code<'_>,
+    theirs: &CodeData<'a>,
+    known: &mut Known<'a>,
+) -> Result<usize> {
     let opcodes = &theirs
         .bytecode
         .as_ref()
@@ -68,56 +88,60 @@ pub(super) fn code<'a>(
         count += 1;
     }
     same!("instructions", ours.instructions().count(), opcodes.len());
-    seen.instructions += count;
-    attributes(class, ours.attributes(), &theirs.attributes)?;
-    for (ours, theirs) in ours.attributes().zip(&theirs.attributes) {
-        let ours = ours?;
-        let reader = ours.reader(HERE);
-        match &theirs.data {
-            AttributeData::LineNumberTable(theirs) => {
-                let theirs = theirs.iter().map(|it| (Bci(it.start_pc), it.line_number));
-                ensure!(
-                    line_table::entries(reader)?.eq(theirs),
-                    "the line tables differ"
-                );
+    Ok(count)
+}
+
+/// Compares a table inside `Code`. `reader` reads ours.
+fn table(
+    class: &ClassFile<'_>,
+    reader: Reader<'_>,
+    theirs: &AttributeData<'_>,
+    seen: &mut Seen,
+) -> Result<()> {
+    match theirs {
+        AttributeData::LineNumberTable(theirs) => {
+            let theirs = theirs.iter().map(|it| (Bci(it.start_pc), it.line_number));
+            ensure!(
+                line_table::entries(reader)?.eq(theirs),
+                "the line tables differ"
+            );
+        }
+        AttributeData::LocalVariableTable(theirs) => {
+            let theirs = theirs.iter().map(|it| {
+                let descriptor = it.descriptor.to_string().into();
+                (it.start_pc, it.length, it.index, &*it.name, descriptor)
+            });
+            locals(class, reader, theirs)?;
+        }
+        AttributeData::LocalVariableTypeTable(theirs) => {
+            let theirs = theirs.iter().map(|it| {
+                let signature = Cow::Borrowed(&*it.signature);
+                (it.start_pc, it.length, it.index, &*it.name, signature)
+            });
+            locals(class, reader, theirs)?;
+        }
+        AttributeData::StackMapTable(theirs) => {
+            let frames: Vec<_> = Frames::new(class.pool(), reader, FrameFormat::StackMapTable)?
+                .collect::<Result<_, _>>()?;
+            same!("frames", frames.len(), theirs.len());
+            let mut next = 0;
+            for (ours, theirs) in frames.iter().zip(theirs) {
+                next = 1 + frame(ours, theirs, next)
+                    .with_context(|| format!("frame at {}", ours.bci))?;
             }
-            AttributeData::LocalVariableTable(theirs) => {
-                let theirs = theirs.iter().map(|it| {
-                    let descriptor = it.descriptor.to_string().into();
-                    (it.start_pc, it.length, it.index, &*it.name, descriptor)
-                });
-                locals(class, reader, theirs)?;
+            seen.frames += frames.len();
+        }
+        AttributeData::RuntimeVisibleTypeAnnotations(theirs)
+        | AttributeData::RuntimeInvisibleTypeAnnotations(theirs) => {
+            let ours = type_annotations::entries(reader)?;
+            same!("type annotations", ours.len(), theirs.len());
+            for (ours, theirs) in ours.iter().zip(theirs) {
+                type_annotation(class, ours, theirs)?;
             }
-            AttributeData::LocalVariableTypeTable(theirs) => {
-                let theirs = theirs.iter().map(|it| {
-                    let signature = Cow::Borrowed(&*it.signature);
-                    (it.start_pc, it.length, it.index, &*it.name, signature)
-                });
-                locals(class, reader, theirs)?;
-            }
-            AttributeData::StackMapTable(theirs) => {
-                let frames: Vec<_> = Frames::new(class.pool(), reader, FrameFormat::StackMapTable)?
-                    .collect::<Result<_, _>>()?;
-                same!("frames", frames.len(), theirs.len());
-                let mut next = 0;
-                for (ours, theirs) in frames.iter().zip(theirs) {
-                    next = 1 + frame(ours, theirs, next)
-                        .with_context(|| format!("frame at {}", ours.bci))?;
-                }
-                seen.frames += frames.len();
-            }
-            AttributeData::RuntimeVisibleTypeAnnotations(theirs)
-            | AttributeData::RuntimeInvisibleTypeAnnotations(theirs) => {
-                let ours = type_annotations::entries(reader)?;
-                same!("type annotations", ours.len(), theirs.len());
-                for (ours, theirs) in ours.iter().zip(theirs) {
-                    type_annotation(class, ours, theirs)?;
-                }
-            }
-            AttributeData::Other(_) => {}
-            theirs => {
-                bail!("cafebabe reads an attribute that this code should not have: {theirs:?}")
-            }
+        }
+        AttributeData::Other(_) => {}
+        theirs => {
+            bail!("cafebabe reads an attribute that this code should not have: {theirs:?}")
         }
     }
     Ok(())

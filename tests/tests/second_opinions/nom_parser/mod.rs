@@ -58,6 +58,11 @@ pub(crate) fn agree(ours: &ClassFile<'_>, rest: &[u8], theirs: &TheirClass) -> R
             .iter()
             .map(|it| (it.attribute_name_index, &it.info[..])),
     )?;
+    fields(ours, theirs)?;
+    methods(ours, theirs)
+}
+
+fn fields(ours: &ClassFile<'_>, theirs: &TheirClass) -> Result<()> {
     same!("fields", ours.fields().len(), theirs.fields.len());
     for (ours, theirs) in ours.fields().zip(&theirs.fields) {
         same!(
@@ -74,6 +79,10 @@ pub(crate) fn agree(ours: &ClassFile<'_>, rest: &[u8], theirs: &TheirClass) -> R
                 .map(|it| (it.attribute_name_index, &it.info[..])),
         )?;
     }
+    Ok(())
+}
+
+fn methods(ours: &ClassFile<'_>, theirs: &TheirClass) -> Result<()> {
     same!("methods", ours.methods().len(), theirs.methods.len());
     for (ours, theirs) in ours.methods().zip(&theirs.methods) {
         let name = || String::from_utf8_lossy(ours.name()).into_owned();
