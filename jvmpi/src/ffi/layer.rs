@@ -146,26 +146,37 @@ pub(super) fn wanted_after(second: Int, first: Int, told: Profilers) -> Profiler
     wanted(second) & (told | !wanted(first))
 }
 
-/// Sends an event. Each profiler gets a copy of its own, because a profiler may change the event.
+/// Sends an event.
 #[inline]
 pub(super) fn send(profilers: Profilers, event_type: Int, env: EnvId, data: Data) {
-    let mut left = profilers;
-    while left != 0 {
-        let profiler = left.trailing_zeros() as usize;
-        left &= left - 1;
-        let mut event = Event {
-            event_type,
-            env,
-            data,
-        };
-        send_one(profiler, &mut event);
+    let mut event = Event {
+        event_type,
+        env,
+        data,
+    };
+    let more = profilers & profilers.wrapping_sub(1);
+    if more == 0 {
+        send_one(profilers.trailing_zeros() as usize, &mut event);
+    } else {
+        send_each(profilers, &event);
+    }
+}
+
+/// Sends an event to several profilers. Each gets a copy of its own, because a profiler may change the event.
+#[cold]
+fn send_each(profilers: Profilers, event: &Event) {
+    for profiler in 0..MOST_PROFILERS {
+        if profilers & (1 << profiler) != 0 {
+            send_one(profiler, &mut event.clone());
+        }
     }
 }
 
 /// Sends an event to one profiler, which may write into it.
 #[inline]
 pub(super) fn send_one(profiler: usize, event: &mut Event) {
-    let interface = INTERFACES[profiler].load(Ordering::Acquire);
+    let interface = INTERFACES.get(profiler);
+    let interface = interface.map_or(null_mut(), |it| it.load(Ordering::Acquire));
     if interface.is_null() {
         return;
     }
@@ -178,6 +189,7 @@ pub(super) fn send_one(profiler: usize, event: &mut Event) {
 }
 
 /// Runs `body` and keeps a panic from the JVM and from the profiler.
+#[inline(always)]
 pub(super) fn guarded<T>(otherwise: T, body: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(body)).unwrap_or(otherwise)
 }

@@ -14,10 +14,11 @@ use loadhook_jvm::jvmti::MethodKey;
 use loadhook_jvm::reference::Local;
 use loadhook_jvm::sys::{Int, Object};
 
+use super::calls::Call;
 use super::layer::{self, MOST_PROFILERS, Profilers};
-use super::threads::{self, Call, Own};
+use super::threads::{self, Own};
 use super::{definitions, method_ids};
-use crate::abi::{Data, MethodEntry2, event};
+use crate::abi::{Data, MethodEntry2, MethodId, event};
 use crate::probe_class;
 
 /// The methods of the layer's class, which stacks must not show.
@@ -51,9 +52,8 @@ fn drop_old_calls(own: &Own) {
     // If the caller has seen that an event is enabled, the number of its beginning is seen, too.
     fence(Ordering::Acquire);
     let beginning = BEGINNINGS.load(Ordering::Relaxed);
-    let before = own.beginning.replace(beginning);
-    if before != beginning {
-        drop_calls_before(own, before);
+    if own.beginning.get() != beginning {
+        drop_calls_before(own, own.beginning.replace(beginning));
     }
 }
 
@@ -68,10 +68,7 @@ fn drop_calls_before(own: &Own, before: u32) {
             present &= !(1 << profiler);
         }
     }
-    own.stack.borrow_mut().retain_mut(|call| {
-        call.told &= present;
-        call.told != 0
-    });
+    own.calls.retain(present);
 }
 
 /// Returns whether probes can be inserted.
@@ -124,7 +121,7 @@ pub unsafe extern "system" fn Java_java_lang__00024LoadhookJvmpi_enter__I(
     _class: Object,
     number: Int,
 ) {
-    entered(env, null_mut(), number);
+    entered(env, null_mut(), number as u32);
 }
 
 /// Called by the probe at the beginning of a method, with the receiver, for `METHOD_ENTRY2`.
@@ -138,46 +135,61 @@ pub unsafe extern "system" fn Java_java_lang__00024LoadhookJvmpi_enter__Ljava_la
     receiver: Object,
     number: Int,
 ) {
-    entered(env, receiver, number);
+    entered(env, receiver, number as u32);
 }
 
 #[inline]
-fn entered(env: *mut c_void, receiver: Object, number: Int) {
+fn entered(env: *mut c_void, receiver: Object, number: u32) {
     let one = layer::wanted(event::METHOD_ENTRY);
     let two = layer::wanted(event::METHOD_ENTRY2);
     let told: Profilers = one | two | layer::wanted(event::METHOD_EXIT);
     if told == 0 {
         return;
     }
-    layer::guarded((), || {
-        threads::on_own(env, |own| {
+    let Some(method) = method_ids::id(number) else {
+        return;
+    };
+    let call = Call {
+        method,
+        number,
+        told,
+    };
+    layer::guarded((), move || {
+        threads::on_own(env, move |own| {
             // If a profiler calls Java methods in its handler of an entry, the entries of these methods are not sent.
             // Otherwise there would be no end.
             if own.is_told.get() {
                 return;
             }
-            let Some(method) = method_ids::id(number as u32) else {
-                return;
-            };
             own.is_told.set(true);
             drop_old_calls(own);
-            let number = number as u32;
-            own.stack.borrow_mut().push(Call { number, told });
-            if one != 0 {
+            own.calls.push(call);
+            if two == 0 {
                 layer::send(one, event::METHOD_ENTRY, env, layer::method_data(method));
-            }
-            if two != 0 {
-                // SAFETY: the JVM passes this thread's environment.
-                let jni = unsafe { Jni::new(env) };
-                let method_entry2 = MethodEntry2 {
-                    method,
-                    object: definitions::id_of(jni, Local::new(receiver)),
-                };
-                layer::send(two, event::METHOD_ENTRY2, env, Data { method_entry2 });
+            } else {
+                send_with_receiver(env, (one, two), method, receiver);
             }
             own.is_told.set(false);
         });
     });
+}
+
+/// Sends `METHOD_ENTRY` to profilers, and then `METHOD_ENTRY2` to others.
+#[inline(never)]
+fn send_with_receiver(
+    env: *mut c_void,
+    (one, two): (Profilers, Profilers),
+    method: MethodId,
+    receiver: Object,
+) {
+    layer::send(one, event::METHOD_ENTRY, env, layer::method_data(method));
+    // SAFETY: the JVM passes this thread's environment.
+    let jni = unsafe { Jni::new(env) };
+    let method_entry2 = MethodEntry2 {
+        method,
+        object: definitions::id_of(jni, Local::new(receiver)),
+    };
+    layer::send(two, event::METHOD_ENTRY2, env, Data { method_entry2 });
 }
 
 /// Called by the probe where a method returns or an exception leaves it.
@@ -190,7 +202,7 @@ pub unsafe extern "system" fn Java_java_lang__00024LoadhookJvmpi_exit(
     _class: Object,
     number: Int,
 ) {
-    left(env, number as u32, true);
+    left(env, number as u32);
 }
 
 /// Called by the probe where a constructor returns or an exception leaves it.
@@ -204,7 +216,7 @@ pub unsafe extern "system" fn Java_java_lang__00024LoadhookJvmpi_ended(
     number: Int,
     _key: Int,
 ) {
-    left(env, number as u32, true);
+    left(env, number as u32);
 }
 
 /// Called by the probe at the beginning of a handler: the methods that this method had called have ended.
@@ -217,47 +229,56 @@ pub unsafe extern "system" fn Java_java_lang__00024LoadhookJvmpi_caught(
     _class: Object,
     number: Int,
 ) {
-    left(env, number as u32, false);
-}
-
-/// Sends the exits of all methods above this method on the thread's stack, and with `with_own` the method's own exit.
-#[inline]
-fn left(env: *mut c_void, number: u32, with_own: bool) {
-    layer::guarded((), || {
-        threads::on_own(env, |own| {
-            if own.is_told.get() {
-                return;
-            }
-            drop_old_calls(own);
-            let is_this = |call: &Call| call.number == number;
-            let place = own.stack.borrow().iter().rposition(is_this);
-            if let Some(place) = place {
-                leave(own, env, if with_own { place } else { place + 1 });
+    layer::guarded((), move || {
+        threads::on_own(env, move |own| {
+            if !own.is_told.get() {
+                drop_old_calls(own);
+                if let Some(outside) = own.calls.outside_of(number as u32) {
+                    leave(own, env, outside + 1);
+                }
             }
         });
     });
 }
 
-/// Ends the innermost calls until `keep` are left, and sends their exits.
-fn leave(own: &Own, env: *mut c_void, keep: usize) {
-    own.is_told.set(true);
-    while let Some(Call { number, told }) = pop_above(own, keep) {
-        let to = layer::wanted(event::METHOD_EXIT) & told;
-        if let Some(method) = method_ids::id(number).filter(|_| to != 0) {
-            layer::send(to, event::METHOD_EXIT, env, layer::method_data(method));
-        }
-    }
-    own.is_told.set(false);
+/// Sends the exit of a method, and before it those of all methods above it on the thread's stack.
+#[inline]
+fn left(env: *mut c_void, number: u32) {
+    layer::guarded((), move || {
+        threads::on_own(env, move |own| {
+            if own.is_told.get() {
+                return;
+            }
+            drop_old_calls(own);
+            match own.calls.pop_of(number) {
+                Some(call) => send_exit(own, env, call),
+                None => left_with_others(own, env, number),
+            }
+        });
+    });
 }
 
-/// Removes the innermost call from the thread's stack if there are more than `keep`.
-fn pop_above(own: &Own, keep: usize) -> Option<Call> {
-    let mut stack = own.stack.borrow_mut();
-    if stack.len() > keep {
-        stack.pop()
-    } else {
-        None
+/// Like [`left`], for a method that is not the innermost one: no probe saw the exits of those above it.
+#[cold]
+fn left_with_others(own: &Own, env: *mut c_void, number: u32) {
+    if let Some(outside) = own.calls.outside_of(number) {
+        leave(own, env, outside);
     }
+}
+
+/// Ends the innermost calls until `keep` are left, and sends their exits.
+fn leave(own: &Own, env: *mut c_void, keep: usize) {
+    while let Some(call) = own.calls.pop_above(keep) {
+        send_exit(own, env, call);
+    }
+}
+
+#[inline]
+fn send_exit(own: &Own, env: *mut c_void, call: Call) {
+    own.is_told.set(true);
+    let to = layer::wanted(event::METHOD_EXIT) & call.told;
+    layer::send(to, event::METHOD_EXIT, env, layer::method_data(call.method));
+    own.is_told.set(false);
 }
 
 /// Sends the exits of all methods of a thread that ends.

@@ -5,6 +5,7 @@ mod allocations;
 mod announcing;
 mod arrivals;
 mod callbacks;
+mod calls;
 mod class_load;
 mod code_facts;
 mod collections;

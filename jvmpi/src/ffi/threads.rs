@@ -5,13 +5,14 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ffi::c_void;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockWriteGuard};
 
 use loadhook_jvm::jni::{Field, Jni};
 use loadhook_jvm::reference::{Global, Local};
 
 use super::announcing::{self, of_thread};
+use super::calls::Calls;
 use super::definitions;
 use super::layer::{self, MOST_PROFILERS, Profilers};
 use super::own::{self, text};
@@ -54,22 +55,13 @@ pub(super) struct Own {
     /// True while a profiler is told of an entry or exit.
     pub(super) is_told: Cell<bool>,
     /// The calls of methods that have begun and not ended.
-    pub(super) stack: RefCell<Vec<Call>>,
-    /// The number of the last beginning of methods' events (`methods::begin`) when `stack` was used.
+    pub(super) calls: Calls,
+    /// The number of the last beginning of methods' events (`methods::begin`) when `calls` was used.
     pub(super) beginning: Cell<u32>,
     /// The wait to enter a monitor, while there is one.
     pub(super) entering: Cell<Option<Entering>>,
     /// The present `Object.wait`, while there is one.
     pub(super) waiting: Cell<Option<Waiting>>,
-}
-
-/// A call of a method.
-#[derive(Clone, Copy)]
-pub(super) struct Call {
-    /// The method's number in its probes.
-    pub(super) number: u32,
-    /// The profilers that may get `METHOD_EXIT`.
-    pub(super) told: Profilers,
 }
 
 /// A thread's `Object.wait`.
@@ -96,13 +88,29 @@ thread_local! {
             env: Cell::new(0),
             record: RefCell::new(None),
             is_told: Cell::new(false),
-            stack: RefCell::new(Vec::new()),
+            calls: Calls::new(),
             beginning: Cell::new(0),
             entering: Cell::new(None),
             waiting: Cell::new(None),
         }
     };
 }
+
+/// The state of a thread, by the thread's environment.
+struct Place {
+    env: AtomicUsize,
+    own: AtomicPtr<Own>,
+}
+
+/// Places of the threads' states, by a hash of the environment. Looking here is faster than a thread-local variable of
+/// a library, and each event does it. A thread that finds its place taken has only its thread-local variable.
+static PLACES: [Place; 1 << PLACE_BITS] = [const {
+    Place {
+        env: AtomicUsize::new(0),
+        own: AtomicPtr::new(null_mut()),
+    }
+}; 1 << PLACE_BITS];
+const PLACE_BITS: u32 = 10;
 
 /// Threads by environment. `None` stands for a thread that has ended while the JVM's list of threads was read.
 static THREADS: RwLock<Option<HashMap<usize, Option<Arc<Thread>>>>> = RwLock::new(None);
@@ -123,8 +131,31 @@ fn known(env: EnvId) -> Option<Arc<Thread>> {
 /// Runs `body` with the state of the calling thread; `None` if it has not started, or has ended.
 #[inline]
 pub(super) fn on_own<T>(env: EnvId, body: impl FnOnce(&Own) -> T) -> Option<T> {
-    let run = |own: &Own| (own.env.get() == env.addr() || own.adopt(env)).then(|| body(own));
-    OWN.try_with(run).ok().flatten()
+    let place = place(env.addr());
+    let own = if place.env.load(Ordering::Relaxed) == env.addr() {
+        place.own.load(Ordering::Relaxed).cast_const()
+    } else {
+        find_own(env)?
+    };
+    // SAFETY: only the calling thread has this environment. Its state stays where it is, and leaves its place before it
+    // is dropped.
+    Some(body(unsafe { &*own }))
+}
+
+/// Finds the state of the calling thread without its place.
+#[cold]
+fn find_own(env: EnvId) -> Option<*const Own> {
+    let find = |own: &Own| {
+        (own.env.get() == env.addr() || own.adopt(env)).then_some(std::ptr::from_ref(own))
+    };
+    OWN.try_with(find).ok().flatten()
+}
+
+#[inline]
+fn place(env: usize) -> &'static Place {
+    // The highest bits of the product depend on all bits of the environment.
+    let hash = (env as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - PLACE_BITS);
+    &PLACES[hash as usize]
 }
 
 /// Returns whether the calling thread has started and has not ended.
@@ -141,18 +172,44 @@ impl Own {
         };
         // Another thread may still be sending the `THREAD_START` of this thread.
         announcing::wait_for(of_thread(env.addr()));
+        self.leave_place();
         self.env.set(env.addr());
         self.record.replace(Some(thread));
+        let place = place(env.addr());
+        let taken =
+            place
+                .env
+                .compare_exchange(0, env.addr(), Ordering::Acquire, Ordering::Relaxed);
+        if taken.is_ok() {
+            // Only this thread reads it.
+            let own = std::ptr::from_ref(self).cast_mut();
+            place.own.store(own, Ordering::Relaxed);
+        }
         true
     }
 
+    /// Leaves the place of the state.
+    fn leave_place(&self) {
+        let env = self.env.replace(0);
+        let place = place(env);
+        if env != 0 && place.env.load(Ordering::Relaxed) == env {
+            place.env.store(0, Ordering::Release);
+        }
+    }
+
     fn forget(&self) {
-        self.env.set(0);
+        self.leave_place();
         self.record.replace(None);
         self.is_told.set(false);
-        self.stack.replace(Vec::new());
+        self.calls.clear();
         self.entering.set(None);
         self.waiting.set(None);
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        self.leave_place();
     }
 }
 
