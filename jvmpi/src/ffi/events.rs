@@ -30,13 +30,13 @@ pub(super) fn enable(profiler: usize, event_type: Int) -> Int {
         }
         return SUCCESS;
     }
-    if had {
-        return SUCCESS;
-    }
+    // Also if the profiler had the event: another thread of it may be just enabling it.
     sources::update();
     if let Some(jni) = layer::current_jni() {
-        jni.framed(|jni| arrivals::enabled_later(jni, event_type));
-        if event_type == event::CLASS_LOAD_HOOK {
+        if !had {
+            jni.framed(|jni| arrivals::enabled_later(jni, event_type));
+        }
+        if event_type == event::CLASS_LOAD_HOOK && !had {
             probes::show_all(jni);
         } else {
             probes::update(jni);

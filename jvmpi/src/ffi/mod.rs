@@ -36,4 +36,5 @@ mod suspension;
 mod tags;
 mod thread_control;
 mod threads;
+mod turns;
 mod versions;

@@ -7,77 +7,53 @@ use loadhook_jvm::jni::Jni;
 use loadhook_jvm::reference::Local;
 
 use super::hook::{self, Kind};
+use super::turns::Turns;
 use super::{code_facts, layer};
 use crate::abi::event;
 
 /// The number of classes that are retransformed at once.
 const BATCH: usize = 200;
 
-struct State {
-    /// The probes that classes get from now on.
-    wanted: Kind,
-    /// Number of times that the loaded classes had to be shown to the hook, and number of the last time that is done.
-    asked: u32,
-    done: u32,
-    /// True while a thread shows classes to the hook.
-    is_changing: bool,
-}
+/// The probes that classes get from now on.
+static WANTED: Mutex<Kind> = Mutex::new(Kind::None);
+/// The work of showing the loaded classes to the hook.
+static TURNS: Turns = Turns::new();
 
-static STATE: Mutex<State> = Mutex::new(State {
-    wanted: Kind::None,
-    asked: 0,
-    done: 0,
-    is_changing: false,
-});
-
-fn state() -> MutexGuard<'static, State> {
-    STATE.lock().unwrap_or_else(PoisonError::into_inner)
+fn wanted() -> MutexGuard<'static, Kind> {
+    WANTED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Makes a change of the enabled events, and notes whether classes need other probes now.
 pub(super) fn note(change: impl FnOnce()) {
-    let mut state = state();
+    let mut wanted = wanted();
     change();
-    let wanted = hook::kind();
-    if wanted == state.wanted {
-        return;
+    let kind = hook::kind();
+    if kind != *wanted {
+        *wanted = kind;
+        TURNS.ask();
     }
-    state.wanted = wanted;
-    state.asked += 1;
 }
 
 /// Notes that loaded classes have to be shown to the hook again, if a profiler sees their bytes or they need probes.
 pub(super) fn ask() {
-    let mut state = state();
-    if state.wanted != Kind::None || layer::enabled(event::CLASS_LOAD_HOOK) != 0 {
-        state.asked += 1;
+    let wanted = wanted();
+    if *wanted != Kind::None || layer::enabled(event::CLASS_LOAD_HOOK) != 0 {
+        TURNS.ask();
     }
 }
 
 /// Shows all loaded classes to the hook again, even if the probes stay the same.
 pub(super) fn show_all(jni: Jni<'_>) {
-    state().asked += 1;
+    TURNS.ask();
     update(jni);
 }
 
-/// Brings the probes of loaded classes up to date. If another thread is doing so, leaves the work to that thread.
+/// Brings the probes of loaded classes up to date. If another thread is doing so, waits until it is done, or until that
+/// thread makes no progress: it may wait for a lock that the calling thread holds.
 pub(super) fn update(jni: Jni<'_>) {
     // The layer's class may have been defined since the last call.
     note(|| {});
-    loop {
-        let asked = {
-            let mut state = state();
-            if state.is_changing || state.done == state.asked {
-                return;
-            }
-            state.is_changing = true;
-            state.asked
-        };
-        retransform_loaded(jni);
-        let mut state = state();
-        state.is_changing = false;
-        state.done = asked;
-    }
+    TURNS.work(|| retransform_loaded(jni));
 }
 
 /// Retransforms all loaded classes, so that the hook gets their bytes.
@@ -92,7 +68,10 @@ fn retransform_loaded(jni: Jni<'_>) {
             .into_iter()
             .filter(|class| jvmti.is_modifiable(*class))
             .collect();
-        modifiable.chunks(BATCH).for_each(retransform);
+        for batch in modifiable.chunks(BATCH) {
+            retransform(batch);
+            TURNS.step();
+        }
     });
 }
 

@@ -1,14 +1,13 @@
 //! The capabilities and the events of JVM TI that events of JVMPI need.
 
 use std::ffi::c_int;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use loadhook_jvm::jvmti::Jvmti;
 use loadhook_jvm::sys::{Capabilities, capability, event as jvmti_event};
 
-use super::layer;
-use super::{collections, jni_references, probes};
+use super::turns::Turns;
+use super::{collections, jni_references, layer, probes};
 use crate::abi::{Int, event};
 
 /// Capabilities that the layer needs whatever events are enabled. It asks for them one by one: if the JVM lacks one,
@@ -113,29 +112,9 @@ const SOURCES: [(c_int, &[Int]); 14] = [
     ),
 ];
 
-struct State {
-    /// The enabled sources, a bit for each.
-    enabled: u64,
-    /// Number of times that the sources had to be changed, and number of the last time that is done.
-    asked: u32,
-    done: u32,
-    /// True while a thread changes the sources.
-    is_changing: bool,
-}
-
-static STATE: Mutex<State> = Mutex::new(State {
-    enabled: 0,
-    asked: 0,
-    done: 0,
-    is_changing: false,
-});
-static CHANGED: Condvar = Condvar::new();
-/// The longest wait for another thread that changes the sources. A profiler may have suspended that thread.
-const PATIENCE: Duration = Duration::from_millis(100);
-
-fn state() -> MutexGuard<'static, State> {
-    STATE.lock().unwrap_or_else(PoisonError::into_inner)
-}
+/// The enabled sources, a bit for each.
+static ENABLED: AtomicU64 = AtomicU64::new(0);
+static TURNS: Turns = Turns::new();
 
 /// Adds the capabilities that the layer always asks for.
 pub(super) fn add_capabilities(jvmti: Jvmti) {
@@ -229,45 +208,34 @@ pub(super) fn update() {
     }
 }
 
-/// Brings the sources up to date. If another thread is doing so, it does this work, too.
+/// Brings the sources up to date. If another thread is doing so, waits for that thread.
 fn update_sources(jvmti: Jvmti) {
-    state().asked += 1;
-    loop {
-        let is_changing = |state: &mut State| state.is_changing;
-        let waited = CHANGED.wait_timeout_while(state(), PATIENCE, is_changing);
-        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        if state.is_changing || state.done == state.asked {
-            return;
-        }
-        state.is_changing = true;
-        let (asked, before) = (state.asked, state.enabled);
-        // The lock is free meanwhile, because the JVM may stop the calling thread.
-        drop(state);
-        let enabled = change_sources(jvmti, before);
-        let mut state = self::state();
-        state.is_changing = false;
-        state.done = asked;
-        state.enabled = enabled;
-        CHANGED.notify_all();
+    TURNS.ask();
+    if !TURNS.work(|| change_sources(jvmti)) {
+        // The other thread does not go on. If it does later, it finds that the work was asked for, and looks again.
+        change_sources(jvmti);
     }
 }
 
-/// Enables and disables sources. Returns the enabled ones.
-fn change_sources(jvmti: Jvmti, before: u64) -> u64 {
-    let mut enabled = before;
+/// Enables and disables sources.
+fn change_sources(jvmti: Jvmti) {
     let mut begins_allocations = false;
     for (number, (source, events)) in SOURCES.iter().enumerate() {
         let needed = events.iter().any(|event| layer::enabled(*event) != 0);
         let bit = 1 << number;
-        if (before & bit != 0) == needed {
+        if (ENABLED.load(Ordering::SeqCst) & bit != 0) == needed {
             continue;
         }
-        enabled ^= bit;
         if *source == jvmti_event::SAMPLED_OBJECT_ALLOC && needed {
             let _ = jvmti.set_heap_sampling_interval(0);
             begins_allocations = true;
         }
         let _ = jvmti.notify(*source, needed);
+        if needed {
+            ENABLED.fetch_or(bit, Ordering::SeqCst);
+        } else {
+            ENABLED.fetch_and(!bit, Ordering::SeqCst);
+        }
         if *source == jvmti_event::CLASS_FILE_LOAD_HOOK && needed {
             // The thread that has enabled the event may have shown the classes already, when nobody saw their bytes.
             probes::ask();
@@ -277,5 +245,4 @@ fn change_sources(jvmti: Jvmti, before: u64) -> u64 {
         // Threads go on allocating in buffers that they got before. A collection takes these away.
         let _ = jvmti.collect_garbage();
     }
-    enabled
 }

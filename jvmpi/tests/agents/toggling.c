@@ -18,6 +18,7 @@ static JNIEnv *main_thread;
 static jmethodID leaf;
 static unsigned char leaf_before[1024];
 static int is_alone, is_off, is_on_again, depth, worker_calls, steps;
+static volatile int has_enabled_too;
 
 /* Copies the bytecode that the VM runs for Judged.leaf. Returns its length. */
 static int leaf_code(unsigned char *copy) {
@@ -48,15 +49,29 @@ static void switch_off(void) {
            "Judged.leaf has %d bytes while no event of methods is enabled", leaf_length());
 }
 
+/* Enables METHOD_ENTRY while the main thread does. Neither may come back before the probes are there. */
+static void enable_too(void *nothing) {
+    (void)nothing;
+    enable(JVMPI_EVENT_METHOD_ENTRY);
+    EXPECT(leaf_length() > LEAF_LENGTH, "Judged.leaf has no probes yet after EnableEvent in a second thread");
+    has_enabled_too = 1;
+}
+
 static void switch_on(void) {
     is_off = 0;
     is_on_again = 1;
+    jint created = CALL(CreateSystemThread)("judge-enabler", JVMPI_NORMAL_PRIORITY, enable_too);
+    EXPECT(created == JNI_OK, "CreateSystemThread returned %d", created);
     enable(JVMPI_EVENT_METHOD_ENTRY);
     enable(JVMPI_EVENT_METHOD_EXIT);
     unsigned char code[sizeof leaf_before];
     int length = leaf_code(code);
     EXPECT(length > LEAF_LENGTH, "Judged.leaf has no probes after the events are enabled again");
     EXPECT(memcmp(code, leaf_before, length) == 0, "Judged.leaf has other probes than before");
+    for (int i = 0; i < 20000 && !has_enabled_too; i++) {
+        usleep(1000);
+    }
+    EXPECT(has_enabled_too, "the second thread does not come back from EnableEvent");
 }
 
 /* Checks the line of Judged.step, which is loading a class. */

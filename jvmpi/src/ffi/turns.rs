@@ -1,0 +1,143 @@
+//! Work that one thread at a time carries out, for all threads that have asked for it.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::own;
+
+/// The longest wait in which the working thread makes no step. A profiler may have suspended that thread, or the thread
+/// may wait for a lock that the waiting thread holds.
+const PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 60 } else { 1 });
+
+pub(super) struct Turns {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    /// Number of times that the work was asked for, and number of the last time for which it is done.
+    asked: u64,
+    done: u64,
+    steps: u64,
+    /// Token of the thread that works.
+    worker: Option<usize>,
+}
+
+impl Turns {
+    pub(super) const fn new() -> Self {
+        Turns {
+            state: Mutex::new(State {
+                asked: 0,
+                done: 0,
+                steps: 0,
+                worker: None,
+            }),
+            changed: Condvar::new(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that the work is to be done, even if a thread is at it already.
+    pub(super) fn ask(&self) {
+        self.state().asked += 1;
+    }
+
+    /// Notes that the working thread has done a part of its work.
+    pub(super) fn step(&self) {
+        self.state().steps += 1;
+        self.changed.notify_all();
+    }
+
+    /// Returns when the work that was asked for is done, by this thread or by another one. Returns false without that
+    /// if the other thread makes no step. A thread that comes here again from its work does not wait for itself.
+    pub(super) fn work(&self, work: impl Fn()) -> bool {
+        let me = own::token();
+        let mut state = self.state();
+        let goal = state.asked;
+        while state.worker.is_some() {
+            if state.worker == Some(me) || state.done >= goal {
+                return true;
+            }
+            let (steps, done) = (state.steps, state.done);
+            let stands =
+                |it: &mut State| it.worker.is_some() && (it.steps, it.done) == (steps, done);
+            let waited = self.changed.wait_timeout_while(state, PATIENCE, stands);
+            let (now, result) = waited.unwrap_or_else(PoisonError::into_inner);
+            if result.timed_out() {
+                return false;
+            }
+            state = now;
+        }
+        while state.done < state.asked {
+            let asked = state.asked;
+            state.worker = Some(me);
+            // The lock is free meanwhile, because the JVM may stop the calling thread.
+            drop(state);
+            work();
+            state = self.state();
+            state.worker = None;
+            state.done = asked;
+            self.changed.notify_all();
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::mpsc;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn a_second_thread_returns_when_the_first_has_done_its_work_too() {
+        let turns = Turns::new();
+        let done = AtomicU32::new(0);
+        let (begun, begins) = mpsc::channel();
+        let (asked, asks) = mpsc::channel();
+        thread::scope(|threads| {
+            let (turns, done) = (&turns, &done);
+            let first = threads.spawn(move || {
+                turns.ask();
+                turns.work(|| {
+                    if done.load(Ordering::SeqCst) == 0 {
+                        begun.send(()).expect("the second thread waits");
+                        asks.recv().expect("the second thread asks");
+                        turns.step();
+                    }
+                    done.fetch_add(1, Ordering::SeqCst);
+                })
+            });
+            begins.recv().expect("the first thread begins");
+            turns.ask();
+            asked.send(()).expect("the first thread waits");
+            let add = || {
+                done.fetch_add(1, Ordering::SeqCst);
+            };
+            assert!(turns.work(add));
+            // What the first thread began before the second asked does not count.
+            assert_eq!(done.load(Ordering::SeqCst), 2);
+            assert!(first.join().expect("the first thread"));
+        });
+    }
+
+    #[test]
+    fn a_thread_does_not_wait_for_itself() {
+        let turns = Turns::new();
+        let done = AtomicU32::new(0);
+        turns.ask();
+        let worked = turns.work(|| {
+            if done.fetch_add(1, Ordering::SeqCst) == 0 {
+                turns.ask();
+                assert!(turns.work(|| unreachable!("it is at work already")));
+            }
+        });
+        assert!(worked);
+        assert_eq!(done.load(Ordering::SeqCst), 2);
+    }
+}
