@@ -14,7 +14,7 @@ use thiserror::Error;
 use super::callbacks;
 use super::interface;
 use super::layer::{self, MOST_PROFILERS};
-use super::sources;
+use super::{own, sources};
 use crate::abi::{Interface, VERSION_1, VERSION_1_2};
 use crate::options::{Options, OptionsError};
 
@@ -83,7 +83,7 @@ pub unsafe extern "system" fn Agent_OnLoad(
     match loaded {
         Some(Ok(())) => JNI_OK,
         Some(Err(error)) => {
-            eprintln!("loadhook jvmpi: {error}");
+            own::say(&error.to_string());
             JNI_ERR
         }
         None => JNI_ERR,

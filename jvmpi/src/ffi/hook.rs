@@ -2,11 +2,13 @@
 
 use std::ffi::c_void;
 use std::ptr::null;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use loadhook_jvm::jni::Jni;
 use loadhook_jvm::reference::Local;
 use loadhook_rewrite::class::Member;
 use loadhook_rewrite::{ClassFile, Options, Outcome, Probes, Rewriter, Selector};
+use loadhook_text::{count, printable_bytes};
 
 use super::method_ids::Methods;
 use super::{layer, method_ids, methods, own};
@@ -145,11 +147,28 @@ impl Selector for EveryMethod {
     }
 
     fn method(&mut self, method: &Member<'_, '_>) -> Probes {
+        let number = self.methods.number(method.name(), method.descriptor());
+        if number.is_none() && !IS_FULL_TOLD.swap(true, Ordering::Relaxed) {
+            own::say(&without_number(method.class().name(), method.name()));
+        }
         Probes {
-            timing: self.methods.number(method.name(), method.descriptor()),
+            timing: number,
             ..Probes::default()
         }
     }
+}
+
+static IS_FULL_TOLD: AtomicBool = AtomicBool::new(false);
+
+/// Makes the message about the first method for which there is no number.
+fn without_number(class: &[u8], method: &[u8]) -> String {
+    let class = printable_bytes(class).replace('/', ".");
+    format!(
+        "{most} methods have been loaded, and no more can have events: METHOD_ENTRY and METHOD_EXIT do not come from \
+         {class}.{method} and from methods that are loaded later; run the program anew to get them",
+        most = count(method_ids::MOST as u64),
+        method = printable_bytes(method),
+    )
 }
 
 fn with_probes(bytes: &[u8], kind: Kind, arriving: &Arriving<'_>) -> Option<Replacement> {
@@ -170,4 +189,18 @@ fn with_probes(bytes: &[u8], kind: Kind, arriving: &Arriving<'_>) -> Option<Repl
     method_ids::add(arriving.class, arriving.loader, class.name(), every.methods);
     let (start, len) = buffer.into_raw();
     Some(Replacement { start, len })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_method_without_number_is_named() {
+        let message = without_number(b"com/example/Cart", b"add\n");
+        let expected = "16,777,216 methods have been loaded, and no more can have events: METHOD_ENTRY and METHOD_EXIT \
+                        do not come from com.example.Cart.add\\n and from methods that are loaded later; run the \
+                        program anew to get them";
+        assert_eq!(message, expected);
+    }
 }

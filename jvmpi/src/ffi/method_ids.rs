@@ -22,6 +22,9 @@ static CHUNKS: [AtomicPtr<Chunk>; MOST_CHUNKS] =
     [const { AtomicPtr::new(null_mut()) }; MOST_CHUNKS];
 const MOST_CHUNKS: usize = 4096;
 const CHUNK: usize = 4096;
+/// The number of methods that can have a number, so that the layer's memory stays bounded. Numbers of unloaded methods
+/// are not given again.
+pub(super) const MOST: usize = MOST_CHUNKS * CHUNK;
 type Chunk = [AtomicPtr<c_void>; CHUNK];
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -83,7 +86,7 @@ static WAITING: Mutex<Option<HashMap<Key, Vec<Vec<Numbered>>>>> = Mutex::new(Non
 
 /// Gives a method a number; `None` if there are too many methods.
 fn next_number() -> Option<u32> {
-    let next = |number: u32| ((number as usize) < MOST_CHUNKS * CHUNK).then_some(number + 1);
+    let next = |number: u32| ((number as usize) < MOST).then_some(number + 1);
     let number = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
     let number = number.ok()?;
     let place = CHUNKS.get(number as usize / CHUNK)?;
@@ -182,4 +185,19 @@ fn ids_by_name(jvmti: Jvmti, class: Local<'_>) -> Option<HashMap<Name, MethodKey
         ids.filter_map(|id| Some((jvmti.method_name(id).ok()?, id)))
             .collect(),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_end() {
+        let mut methods = Methods::default();
+        NEXT.store(MOST as u32 - 1, Ordering::Relaxed);
+        assert_eq!(methods.number(b"last", b"()V"), Some(MOST as u32 - 1));
+        assert_eq!(methods.number(b"none", b"()V"), None);
+        assert_eq!(methods.number(b"none", b"()V"), None);
+        assert_eq!(id(MOST as u32), None);
+    }
 }

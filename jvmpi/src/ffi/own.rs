@@ -1,14 +1,16 @@
 //! Helpers that several files use: global references of which no profiler is told, tokens of threads, patient locks,
-//! texts and clocks.
+//! messages, texts and clocks.
 
 use std::cell::Cell;
 use std::ffi::CString;
+use std::io::Write;
 use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
 use std::thread;
 use std::time::Duration;
 
 use loadhook_jvm::jni::Jni;
 use loadhook_jvm::reference::{Global, Local};
+use loadhook_text::terminal;
 
 use super::layer;
 
@@ -69,6 +71,13 @@ pub(super) fn java_version() -> u32 {
             .and_then(|version| version.parse().ok())
             .unwrap_or(0)
     })
+}
+
+/// Prints a message of the layer.
+pub(super) fn say(message: &str) {
+    let message = terminal::message(&format!("loadhook jvmpi: {message}"));
+    // A closed standard error is no reason to stop.
+    let _ = writeln!(std::io::stderr().lock(), "{message}");
 }
 
 /// Makes a C string. It ends at the first zero byte, although names have none.
