@@ -198,8 +198,7 @@ unsafe extern "system" fn class_file_load_hook(
                 return;
             };
             if !class.is_null() {
-                // Another agent may be retransforming the class.
-                code_facts::changed();
+                code_facts::notice();
             }
             let arriving = Arriving {
                 // The JVM promises `len` readable bytes for this call.

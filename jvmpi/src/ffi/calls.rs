@@ -27,7 +27,10 @@ impl Calls {
     }
 
     #[inline]
-    #[allow(clippy::mut_from_ref, reason = "private, and never held by two callers")]
+    #[allow(
+        clippy::mut_from_ref,
+        reason = "private, and never held by two callers"
+    )]
     fn list(&self) -> &mut Vec<Call> {
         // SAFETY: `Calls` belongs to one thread, and no function below calls another one while it holds the list.
         unsafe { &mut *self.0.get() }

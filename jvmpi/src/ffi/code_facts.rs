@@ -1,19 +1,46 @@
 //! Facts about the code of methods, kept until classes are retransformed. Then a method has the same id, but other
 //! code, whose offsets differ.
+//!
+//! Other agents retransform classes, too. Only the class-load hook shows it, just before the code changes. So facts are
+//! kept only while the hook is on, and not those that were read shortly after such a change was noticed.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 use std::sync::{PoisonError, RwLock};
 
 use loadhook_jvm::jvmti::MethodKey;
+
+use super::own;
+
+/// True while the class-load hook is on.
+static IS_WATCHED: AtomicBool = AtomicBool::new(false);
+/// The time when the last change was noticed, in nanoseconds.
+static NOTICED: AtomicI64 = AtomicI64::new(0);
+/// The time that the JVM takes at most from the hook to the change, in nanoseconds.
+const SETTLING: i64 = if cfg!(test) {
+    i64::MAX / 2
+} else {
+    1_000_000_000
+};
 
 /// Number of changes of code so far.
 static CHANGES: AtomicU32 = AtomicU32::new(0);
 /// Number of retransforms by the layer that are under way.
 static UNDER_WAY: AtomicU32 = AtomicU32::new(0);
 
-/// Notes that the code of a class changes.
-pub(super) fn changed() {
+/// Notes that the class-load hook is on, or that it is about to be switched off.
+pub(super) fn set_watched(is_watched: bool) {
+    changed();
+    IS_WATCHED.store(is_watched, Ordering::SeqCst);
+}
+
+/// Notes that the hook has seen new code for a class, perhaps that of another agent. The class gets it soon.
+pub(super) fn notice() {
+    NOTICED.store(own::now(), Ordering::SeqCst);
+    changed();
+}
+
+fn changed() {
     CHANGES.fetch_add(1, Ordering::SeqCst);
 }
 
@@ -26,10 +53,15 @@ pub(super) fn while_changing<T>(retransform: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Returns the number of changes so far; `None` while code is changing.
+/// Returns the number of changes so far; `None` while code is changing, or may change unnoticed.
 fn changes() -> Option<u32> {
     let is_changing = UNDER_WAY.load(Ordering::SeqCst) != 0;
-    (!is_changing).then(|| CHANGES.load(Ordering::SeqCst))
+    let is_watched = IS_WATCHED.load(Ordering::SeqCst);
+    (is_watched && !is_changing).then(|| CHANGES.load(Ordering::SeqCst))
+}
+
+fn has_settled() -> bool {
+    own::now().saturating_sub(NOTICED.load(Ordering::SeqCst)) > SETTLING
 }
 
 /// A fact about each method.
@@ -57,7 +89,7 @@ impl<T: Clone> Facts<T> {
             }
         }
         let fact = read()?;
-        if let Some(now) = before.filter(|_| changes() == before) {
+        if let Some(now) = before.filter(|_| changes() == before && has_settled()) {
             self.insert(now, method, fact.clone());
         }
         Some(fact)
@@ -87,7 +119,12 @@ mod tests {
         let facts = Facts::new();
         let method = MethodKey(without_provenance_mut(8));
         let get = |read: Option<i32>| facts.get(method, || read);
+        NOTICED.store(i64::MIN / 2, Ordering::SeqCst);
         assert_eq!(get(None), None);
+        assert_eq!(get(Some(9)), Some(9));
+        // Without the hook, nothing is kept.
+        assert_eq!(get(Some(1)), Some(1));
+        set_watched(true);
         assert_eq!(get(Some(1)), Some(1));
         assert_eq!(get(Some(2)), Some(1));
         changed();
@@ -103,5 +140,10 @@ mod tests {
         };
         assert_eq!(facts.get(method, read), Some(7));
         assert_eq!(get(Some(8)), Some(8));
+        assert_eq!(get(Some(9)), Some(8));
+        // Another agent retransforms classes. Nobody knows when the code has changed.
+        notice();
+        assert_eq!(get(Some(10)), Some(10));
+        assert_eq!(get(Some(11)), Some(11));
     }
 }

@@ -7,7 +7,7 @@ use loadhook_jvm::jvmti::Jvmti;
 use loadhook_jvm::sys::{Capabilities, capability, event as jvmti_event};
 
 use super::turns::Turns;
-use super::{collections, jni_references, layer, probes};
+use super::{code_facts, collections, jni_references, layer, probes};
 use crate::abi::{Int, event};
 
 /// Capabilities that the layer needs whatever events are enabled. It asks for them one by one: if the JVM lacks one,
@@ -52,8 +52,11 @@ const SOURCES: [(c_int, &[Int]); 14] = [
             event::METHOD_ENTRY,
             event::METHOD_ENTRY2,
             event::METHOD_EXIT,
-            // Another agent may change the code that is stepped through.
+            // Another agent may change the code that is stepped through, and the lines of stack traces. Profilers that
+            // take stacks want `CLASS_LOAD`, too.
             event::INSTRUCTION_START,
+            event::CLASS_LOAD,
+            event::COMPILED_METHOD_LOAD,
         ],
     ),
     (jvmti_event::SAMPLED_OBJECT_ALLOC, &[event::OBJECT_ALLOC]),
@@ -230,13 +233,18 @@ fn change_sources(jvmti: Jvmti) {
             let _ = jvmti.set_heap_sampling_interval(0);
             begins_allocations = true;
         }
+        let is_hook = *source == jvmti_event::CLASS_FILE_LOAD_HOOK;
+        if is_hook && !needed {
+            code_facts::set_watched(false);
+        }
         let _ = jvmti.notify(*source, needed);
         if needed {
             ENABLED.fetch_or(bit, Ordering::SeqCst);
         } else {
             ENABLED.fetch_and(!bit, Ordering::SeqCst);
         }
-        if *source == jvmti_event::CLASS_FILE_LOAD_HOOK && needed {
+        if is_hook && needed {
+            code_facts::set_watched(true);
             // The thread that has enabled the event may have shown the classes already, when nobody saw their bytes.
             probes::ask();
         }

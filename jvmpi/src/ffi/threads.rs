@@ -176,10 +176,9 @@ impl Own {
         self.env.set(env.addr());
         self.record.replace(Some(thread));
         let place = place(env.addr());
-        let taken =
-            place
-                .env
-                .compare_exchange(0, env.addr(), Ordering::Acquire, Ordering::Relaxed);
+        let taken = place
+            .env
+            .compare_exchange(0, env.addr(), Ordering::Acquire, Ordering::Relaxed);
         if taken.is_ok() {
             // Only this thread reads it.
             let own = std::ptr::from_ref(self).cast_mut();

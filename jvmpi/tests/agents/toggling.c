@@ -1,10 +1,11 @@
 /*
  * A profiler that disables the events of methods while the program runs, and enables them again. Methods must have their
  * own bytecode while the events are disabled, so that these cost nothing. No event comes meanwhile, and the lines of
- * stack traces stay right.
+ * stack traces stay right, also when another agent changes them.
  *
  * Options: beside is for a run beside another profiler, which keeps the events enabled.
  */
+#define _GNU_SOURCE /* memmem */
 #include <jvmti.h>
 
 #include "classes.h"
@@ -74,6 +75,64 @@ static void switch_on(void) {
     EXPECT(has_enabled_too, "the second thread does not come back from EnableEvent");
 }
 
+static void JNICALL hide_lines(jvmtiEnv *env, JNIEnv *jni, jclass class, jobject loader, const char *name,
+                               jobject domain, jint length, const unsigned char *bytes, jint *new_length,
+                               unsigned char **new_bytes) {
+    (void)jni, (void)loader, (void)domain;
+    unsigned char *copy = NULL;
+    if (!class || !name || strcmp(name, "Judged") != 0 || (*env)->Allocate(env, length, &copy) != JVMTI_ERROR_NONE) {
+        return;
+    }
+    memcpy(copy, bytes, length);
+    unsigned char *attribute = memmem(copy, length, "LineNumberTable", strlen("LineNumberTable"));
+    EXPECT(attribute, "Judged has no line numbers");
+    if (attribute) {
+        *attribute = 'X'; /* no attribute that the JVM knows */
+    }
+    *new_length = length;
+    *new_bytes = copy;
+}
+
+/* Retransforms Judged, as another agent may do it. */
+static void retransform_judged(jvmtiEventMode hides_lines) {
+    jclass judged = (*main_thread)->FindClass(main_thread, "Judged");
+    (*jvmti)->SetEventNotificationMode(jvmti, hides_lines, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, NULL);
+    jvmtiError error = judged ? (*jvmti)->RetransformClasses(jvmti, 1, &judged) : JVMTI_ERROR_INVALID_CLASS;
+    EXPECT(error == JVMTI_ERROR_NONE, "RetransformClasses of Judged: error %d", error);
+    (*jvmti)->SetEventNotificationMode(jvmti, JVMTI_DISABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, NULL);
+    (*main_thread)->DeleteLocalRef(main_thread, judged);
+}
+
+/* The line of the call of Judged.step in a trace. */
+static int line_of_step(void) {
+    JVMPI_CallFrame frames[8];
+    JVMPI_CallTrace trace = {main_thread, 0, frames};
+    CALL(GetCallTrace)(&trace, 8);
+    for (int i = 0; i < trace.num_frames; i++) {
+        Method *method = known_method(frames[i].method_id);
+        if (method && strcmp(method->name, "Judged.step") == 0) {
+            return frames[i].lineno;
+        }
+    }
+    complain("Judged.step is not in the trace of the main thread");
+    return 0;
+}
+
+/*
+ * Traces have the lines of the present code, although no event of methods is enabled. Judged.step was called since;
+ * Judged.main still runs the code with probes, which keeps its lines.
+ */
+static void change_lines(void) {
+    int before = line_of_step();
+    EXPECT(before > 0, "Judged.step is at line %d", before);
+    retransform_judged(JVMTI_ENABLE);
+    int without = line_of_step();
+    EXPECT(without == -1, "Judged.step is at line %d although another agent took the lines away", without);
+    retransform_judged(JVMTI_DISABLE);
+    int after = line_of_step();
+    EXPECT(after == before, "Judged.step is at line %d, and before the change at line %d", after, before);
+}
+
 /* Checks the line of Judged.step, which is loading a class. */
 static void on_step(int line) {
     JVMPI_CallFrame frames[4];
@@ -106,6 +165,7 @@ static void on_load(JVMPI_Event *event) {
         on_step(1);
     } else if (strcmp(name, "Judged$Between") == 0) {
         on_step(3);
+        change_lines();
     } else if (strcmp(name, "Judged$After") == 0) {
         on_step(5);
     } else if (strcmp(name, "Judged$Failing") == 0) {
@@ -153,9 +213,11 @@ static void notify(JVMPI_Event *event) {
 JNIEXPORT jint JNICALL JVM_OnLoad(JavaVM *vm, char *options, void *reserved) {
     (void)reserved;
     is_alone = !options || !strstr(options, "beside");
-    jvmtiCapabilities capabilities = {.can_get_bytecodes = 1};
+    jvmtiCapabilities capabilities = {.can_get_bytecodes = 1, .can_retransform_classes = 1};
+    jvmtiEventCallbacks callbacks = {.ClassFileLoadHook = hide_lines};
     if (begin(vm, notify) != JNI_OK || (*vm)->GetEnv(vm, (void **)&jvmti, JVMTI_VERSION_11) != JNI_OK ||
-        (*jvmti)->AddCapabilities(jvmti, &capabilities) != JVMTI_ERROR_NONE) {
+        (*jvmti)->AddCapabilities(jvmti, &capabilities) != JVMTI_ERROR_NONE ||
+        (*jvmti)->SetEventCallbacks(jvmti, &callbacks, sizeof callbacks) != JVMTI_ERROR_NONE) {
         return JNI_ERR;
     }
     enable(JVMPI_EVENT_CLASS_LOAD);
