@@ -100,3 +100,18 @@ fn an_option_without_effect_is_refused() -> Result<()> {
     );
     Ok(())
 }
+
+/// Without calls, too, heap is kept for the end of the program.
+#[test]
+fn objects_alone_keep_the_reserve() -> Result<()> {
+    let program = Program::new(17, "Reserve")
+        .only_options("timing=none,alloc=live=exact")
+        .by_jvmpi()
+        .jvm(&[
+            "-Xmx64m",
+            "-XX:+UseSerialGC",
+            "--add-opens=java.base/java.lang=ALL-UNNAMED",
+        ]);
+    program.run()?.printed("1048552\n", 0)?;
+    Ok(())
+}

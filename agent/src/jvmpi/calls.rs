@@ -14,7 +14,8 @@ use crate::jvm::jni_calls::StaticMethod;
 use crate::jvm::jvmpi::own_library::load_for_boot_loader;
 use crate::options::Options;
 use crate::tracker::client::TrackerClient;
-use crate::tracker::{self, definition, ticker};
+use crate::tracker::definition::{self, NotDefined};
+use crate::tracker::{self, ticker};
 
 thread_local! {
     /// True in the thread that runs `main`.
@@ -24,15 +25,18 @@ thread_local! {
 /// The calls of the program.
 pub(super) struct Calls {
     pub(super) hook: Hook,
-    /// The tracker and `Thread.currentThread`, if calls are recorded. Set when the JVM is initialised.
-    begun: OnceLock<(&'static TrackerClient, StaticMethod)>,
+    /// The tracker's classes, which also keep the heap reserve. Set when the JVM is initialised.
+    defined: OnceLock<&'static TrackerClient>,
+    /// `Thread.currentThread`, if calls are recorded. Set after `defined`.
+    current: OnceLock<StaticMethod>,
 }
 
 impl Calls {
     pub(super) fn new(options: Options) -> Self {
         Calls {
             hook: Hook::new(options),
-            begun: OnceLock::new(),
+            defined: OnceLock::new(),
+            current: OnceLock::new(),
         }
     }
 
@@ -44,10 +48,8 @@ impl Calls {
                 "the JVM does not find the tracker's native methods, so times have larger errors; report this",
             );
         }
-        let tracker = definition::tracker(jni)?;
+        let tracker = self.keep_reserve(jni)?;
         let options = self.hook.options();
-        tracker.reserve.keep(jni);
-        IS_MAIN.set(true);
         let configured = tracker.configure(jni, options);
         configured.map_err(|_| NotBegun::NotConfigured)?;
         ticker::start(options);
@@ -60,13 +62,23 @@ impl Calls {
         };
         let owner = tracker::owner(vm_info, options.timing, &options.settings);
         self.hook.set_owner(owner);
-        let _ = self.begun.set((tracker, current));
+        let _ = self.current.set(current);
         Ok(())
+    }
+
+    /// Keeps heap for the end of the program, also if no calls are recorded. To be called by the thread that runs
+    /// `main`.
+    pub(super) fn keep_reserve(&self, jni: Jni<'_>) -> Result<&'static TrackerClient, NotDefined> {
+        let tracker = definition::tracker(jni)?;
+        tracker.reserve.keep(jni);
+        IS_MAIN.set(true);
+        let _ = self.defined.set(tracker);
+        Ok(tracker)
     }
 
     /// The tracker, if calls are recorded.
     pub(super) fn tracker(&self) -> Option<&'static TrackerClient> {
-        Some(self.begun.get()?.0)
+        self.current.get().and(self.defined.get().copied())
     }
 
     /// Instruments a class into a buffer from `allocate`; `None` if the class stays as it is.
@@ -75,7 +87,7 @@ impl Calls {
         bytes: &[u8],
         allocate: impl FnOnce(usize) -> Option<B>,
     ) -> Option<B> {
-        self.begun.get()?;
+        self.current.get()?;
         let class = ClassFile::parse(bytes).ok()?;
         let name = class.name();
         if !self.hook.watch().may_name(name) {
@@ -86,14 +98,16 @@ impl Calls {
 
     /// Merges the calls of the calling thread, which is about to end.
     pub(super) fn thread_ends(&self, jni: Jni<'_>) {
-        let Some((tracker, current)) = self.begun.get() else {
+        let Some(tracker) = self.defined.get() else {
             return;
         };
-        jni.framed(|jni| {
-            if let Ok(thread) = jni.call_object(*current, &[]) {
-                tracker.thread_ends(jni, thread);
-            }
-        });
+        if let Some(current) = self.current.get() {
+            jni.framed(|jni| {
+                if let Ok(thread) = jni.call_object(*current, &[]) {
+                    tracker.thread_ends(jni, thread);
+                }
+            });
+        }
         if IS_MAIN.take() {
             tracker.reserve.main_thread_ends(jni);
         }

@@ -160,6 +160,9 @@ impl Profiler {
                     ),
                     Err(error) => diagnostics::once(&error.to_string()),
                 }
+            } else {
+                // A JVM of those years does not load the tracker's classes. It then keeps no reserve.
+                let _ = self.calls.keep_reserve(jni);
             }
         }
         if let Some(recorder) = &self.recorder {
