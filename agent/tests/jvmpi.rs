@@ -52,7 +52,8 @@ fn counts_are_those_of_jvm_ti(feature: u32) -> Result<()> {
     let program =
         Program::new(feature, "DoubleAgent").options("all=true,timing=exact,alloc=live=exact");
     let by_jvmti = program.run()?;
-    let by_jvmpi = program.by_jvmpi().run()?;
+    // Warnings of `-Xcheck:jni` are among what the program prints.
+    let by_jvmpi = program.by_jvmpi().jvm(&["-Xcheck:jni"]).run()?;
     ensure!(by_jvmpi.output.stdout == by_jvmti.output.stdout);
     let main = "DoubleAgent";
     by_jvmpi.sound(3)?.same_calls(

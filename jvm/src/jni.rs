@@ -244,10 +244,9 @@ impl<'e> Jni<'e> {
     pub fn ensure_local_capacity(self) {
         type F = unsafe extern "system" fn(Env, Int) -> Int;
         let most = 1 << 16;
+        // If HotSpot refuses, it throws nothing. So a pending exception is the program's, and stays.
         // SAFETY: no arguments but the environment and a number.
-        if unsafe { self.function::<F>(jni::ENSURE_LOCAL_CAPACITY)(self.env, most) } != 0 {
-            let _ = self.caught();
-        }
+        let _ = unsafe { self.function::<F>(jni::ENSURE_LOCAL_CAPACITY)(self.env, most) };
     }
 
     /// Finds an instance field of a class that the JVM never unloads.

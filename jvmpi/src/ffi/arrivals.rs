@@ -20,8 +20,10 @@ const PORTION: usize = 1000;
 /// Begins the delivery of events when the JVM is initialised: sends the definitions of everything that exists, then
 /// `JVM_INIT_DONE`.
 pub(super) fn initialised(jni: Jni<'_>, thread: Local<'_>) {
-    threads::learn(jni, thread);
-    threads::add_listed(jni);
+    jni.framed(|jni| {
+        threads::learn(jni, thread);
+        threads::add_listed(jni);
+    });
     sleeps::learn();
     layer::set_running(true);
     // Definitions come before the events that need them.

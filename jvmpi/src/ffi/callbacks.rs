@@ -85,6 +85,18 @@ unsafe fn on_event(env: *mut c_void, body: impl FnOnce(Jni<'_>)) {
     guarded((), || jni.without_exception(|| body(jni)));
 }
 
+/// Prepares a callback for the local references of the code that has caused the event. Whoever retransforms classes has a
+/// reference to each of them, and before JDK 21 `-Xcheck:jni` counts these in the callback, and warns.
+///
+/// # Safety
+/// `env` must be the `JNIEnv` of this thread, or null.
+unsafe fn expect_references(env: *mut c_void) {
+    if !env.is_null() && own::java_version() < 21 {
+        // SAFETY: the caller's promise.
+        unsafe { Jni::new(env) }.ensure_local_capacity();
+    }
+}
+
 /// Runs `body` if the thread has sent `THREAD_START` and not yet `THREAD_END`, because a profiler may get no event of a
 /// thread outside of these two. An object that the thread allocates at another time is announced when another event has
 /// it.
@@ -169,6 +181,7 @@ unsafe extern "system" fn class_prepare(
 ) {
     // SAFETY: as above.
     unsafe {
+        expect_references(env);
         on_event(env, |jni| {
             method_ids::prepared(jni, Local::new(class));
             if layer::wanted(event::CLASS_LOAD) != 0 {
@@ -193,6 +206,7 @@ unsafe extern "system" fn class_file_load_hook(
 ) {
     // SAFETY: as above.
     unsafe {
+        expect_references(env);
         on_event(env, |jni| {
             let Ok(length) = usize::try_from(len) else {
                 return;
@@ -224,6 +238,7 @@ unsafe extern "system" fn sampled_object_alloc(
 ) {
     // SAFETY: as above.
     unsafe {
+        expect_references(env);
         on_thread(env, |jni| {
             allocations::sampled(jni, Local::new(object), Local::new(class), size);
         });
@@ -240,6 +255,7 @@ unsafe extern "system" fn vm_object_alloc(
 ) {
     // SAFETY: as above.
     unsafe {
+        expect_references(env);
         on_thread(env, |jni| {
             allocations::by_vm(jni, Local::new(object), Local::new(class), size);
         });
