@@ -1,5 +1,6 @@
 //! The capabilities and the events of JVM TI that events of JVMPI need.
 
+use std::cell::Cell;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -117,6 +118,8 @@ const SOURCES: [(c_int, &[Int]); 14] = [
 
 /// The enabled sources, a bit for each.
 static ENABLED: AtomicU64 = AtomicU64::new(0);
+/// Number of times that a thread began to enable or disable a source.
+static CHANGES: AtomicU64 = AtomicU64::new(0);
 static TURNS: Turns = Turns::new();
 
 /// Adds the capabilities that the layer always asks for.
@@ -213,44 +216,65 @@ pub(super) fn update() {
 
 /// Brings the sources up to date. If another thread is doing so, waits for that thread.
 fn update_sources(jvmti: Jvmti) {
+    let begins_allocations = Cell::new(false);
+    let change = || {
+        if change_sources(jvmti) {
+            begins_allocations.set(true);
+        }
+    };
     TURNS.ask();
-    if !TURNS.work(|| change_sources(jvmti)) {
+    if !TURNS.work(change) {
         // The other thread does not go on. If it does later, it finds that the work was asked for, and looks again.
-        change_sources(jvmti);
+        change();
+    }
+    if begins_allocations.get() {
+        // Threads go on allocating in buffers that they got before. A collection takes these away. It may take long,
+        // and other threads that change events must not wait for it, so it comes after the work.
+        let _ = jvmti.collect_garbage();
     }
 }
 
-/// Enables and disables sources.
-fn change_sources(jvmti: Jvmti) {
+/// Enables and disables sources. Returns whether allocations are reported from now on that were not before.
+///
+/// Several threads may be here at once, when one has given up waiting for another. A source is changed until nobody
+/// else has begun a change meanwhile, and nobody has enabled or disabled its events. So the last change of a source is
+/// made with the events that are enabled then.
+fn change_sources(jvmti: Jvmti) -> bool {
     let mut begins_allocations = false;
     for (number, (source, events)) in SOURCES.iter().enumerate() {
-        let needed = events.iter().any(|event| layer::enabled(*event) != 0);
-        let bit = 1 << number;
-        if (ENABLED.load(Ordering::SeqCst) & bit != 0) == needed {
-            continue;
-        }
-        if *source == jvmti_event::SAMPLED_OBJECT_ALLOC && needed {
-            let _ = jvmti.set_heap_sampling_interval(0);
-            begins_allocations = true;
-        }
-        let is_hook = *source == jvmti_event::CLASS_FILE_LOAD_HOOK;
-        if is_hook && !needed {
-            code_facts::set_watched(false);
-        }
-        let _ = jvmti.notify(*source, needed);
-        if needed {
-            ENABLED.fetch_or(bit, Ordering::SeqCst);
-        } else {
-            ENABLED.fetch_and(!bit, Ordering::SeqCst);
-        }
-        if is_hook && needed {
-            code_facts::set_watched(true);
-            // The thread that has enabled the event may have shown the classes already, when nobody saw their bytes.
-            probes::ask();
+        let bit: u64 = 1 << number;
+        let is_needed = || events.iter().any(|event| layer::enabled(*event) != 0);
+        let is_enabled = || ENABLED.load(Ordering::SeqCst) & bit != 0;
+        let mut is_disturbed = false;
+        while is_disturbed || is_needed() != is_enabled() {
+            let change = CHANGES.fetch_add(1, Ordering::SeqCst) + 1;
+            let needed = is_needed();
+            switch(jvmti, *source, bit, needed);
+            begins_allocations |= *source == jvmti_event::SAMPLED_OBJECT_ALLOC && needed;
+            is_disturbed = CHANGES.load(Ordering::SeqCst) != change;
         }
     }
-    if begins_allocations {
-        // Threads go on allocating in buffers that they got before. A collection takes these away.
-        let _ = jvmti.collect_garbage();
+    begins_allocations
+}
+
+/// Enables or disables a source, whose bit in [`ENABLED`] is `bit`.
+fn switch(jvmti: Jvmti, source: c_int, bit: u64, needed: bool) {
+    if source == jvmti_event::SAMPLED_OBJECT_ALLOC && needed {
+        let _ = jvmti.set_heap_sampling_interval(0);
+    }
+    let is_hook = source == jvmti_event::CLASS_FILE_LOAD_HOOK;
+    if is_hook && !needed {
+        code_facts::set_watched(false);
+    }
+    let _ = jvmti.notify(source, needed);
+    if needed {
+        ENABLED.fetch_or(bit, Ordering::SeqCst);
+    } else {
+        ENABLED.fetch_and(!bit, Ordering::SeqCst);
+    }
+    if is_hook && needed {
+        code_facts::set_watched(true);
+        // The thread that has enabled the event may have shown the classes already, when nobody saw their bytes.
+        probes::ask();
     }
 }
