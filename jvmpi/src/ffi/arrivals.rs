@@ -40,7 +40,7 @@ pub(super) fn initialised(jni: Jni<'_>, thread: Local<'_>) {
     if layer::enabled(event::CLASS_LOAD_HOOK) != 0 {
         probes::show_all(jni);
     } else {
-        probes::update(jni);
+        probes::update(jni, true);
     }
     let wanted = layer::wanted(event::JVM_INIT_DONE);
     layer::send(wanted, event::JVM_INIT_DONE, layer::id(jni), NO_DATA);

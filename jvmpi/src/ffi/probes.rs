@@ -23,15 +23,18 @@ fn wanted() -> MutexGuard<'static, Kind> {
     WANTED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes a change of the enabled events, and notes whether classes need other probes now.
-pub(super) fn note(change: impl FnOnce()) {
+/// Makes a change of the enabled events, and notes whether classes need other probes now. `change` returns whether all
+/// loaded classes have to be shown to the hook again in any case. Returns whether they have to be shown.
+pub(super) fn note(change: impl FnOnce() -> bool) -> bool {
     let mut wanted = wanted();
-    change();
+    let shows_all = change();
     let kind = hook::kind();
-    if kind != *wanted {
+    let is_asked = shows_all || kind != *wanted;
+    if is_asked {
         *wanted = kind;
         TURNS.ask();
     }
+    is_asked
 }
 
 /// Notes that loaded classes have to be shown to the hook again, if a profiler sees their bytes or they need probes.
@@ -45,15 +48,19 @@ pub(super) fn ask() {
 /// Shows all loaded classes to the hook again, even if the probes stay the same.
 pub(super) fn show_all(jni: Jni<'_>) {
     TURNS.ask();
-    update(jni);
+    update(jni, true);
 }
 
-/// Brings the probes of loaded classes up to date. If another thread is doing so, waits until it is done, or until that
-/// thread makes no progress: it may wait for a lock that the calling thread holds.
-pub(super) fn update(jni: Jni<'_>) {
+/// Brings the probes of loaded classes up to date. If another thread is doing so and `waits` is true, waits until it is
+/// done, or until that thread makes no progress: it may wait for a lock that the calling thread holds.
+pub(super) fn update(jni: Jni<'_>, waits: bool) {
     // The layer's class may have been defined since the last call.
-    note(|| {});
-    TURNS.work(|| retransform_loaded(jni));
+    let is_asked = note(|| false);
+    if waits || is_asked {
+        TURNS.work(|| retransform_loaded(jni));
+    } else {
+        TURNS.work_if_free(|| retransform_loaded(jni));
+    }
 }
 
 /// Retransforms all loaded classes, so that the hook gets their bytes.

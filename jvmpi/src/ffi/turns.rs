@@ -51,8 +51,10 @@ impl Turns {
         self.changed.notify_all();
     }
 
-    /// Returns when the work that was asked for is done, by this thread or by another one. Returns false without that
-    /// if the other thread makes no step. A thread that comes here again from its work does not wait for itself.
+    /// Does the work that was asked for, and what is asked for meanwhile. If another thread is at it, waits until that
+    /// thread has done what was asked for before this call. Returns false if that thread makes no step for
+    /// [`PATIENCE`]. A thread that comes here again from its work does not wait for itself: it gets true, and does the
+    /// work when it comes back from there.
     pub(super) fn work(&self, work: impl Fn()) -> bool {
         let me = own::token();
         let mut state = self.state();
@@ -71,6 +73,21 @@ impl Turns {
             }
             state = now;
         }
+        self.work_alone(state, me, work);
+        true
+    }
+
+    /// Does the work that was asked for, and what is asked for meanwhile, unless a thread is at it. That thread does
+    /// this work, too, but nobody waits for it.
+    pub(super) fn work_if_free(&self, work: impl Fn()) {
+        let state = self.state();
+        if state.worker.is_none() {
+            self.work_alone(state, own::token(), work);
+        }
+    }
+
+    /// Does the work as the thread with the token `me`, while no other thread is at it.
+    fn work_alone<'s>(&'s self, mut state: MutexGuard<'s, State>, me: usize, work: impl Fn()) {
         while state.done < state.asked {
             let asked = state.asked;
             state.worker = Some(me);
@@ -82,7 +99,6 @@ impl Turns {
             state.done = asked;
             self.changed.notify_all();
         }
-        true
     }
 }
 
@@ -124,6 +140,29 @@ mod tests {
             assert_eq!(done.load(Ordering::SeqCst), 2);
             assert!(first.join().expect("the first thread"));
         });
+    }
+
+    #[test]
+    fn a_thread_that_does_not_wait_leaves_its_work_to_the_working_thread() {
+        let turns = Turns::new();
+        let done = AtomicU32::new(0);
+        let add = || {
+            done.fetch_add(1, Ordering::SeqCst);
+        };
+        turns.ask();
+        turns.work_if_free(add);
+        assert_eq!(done.load(Ordering::SeqCst), 1);
+        turns.ask();
+        let worked = turns.work(|| {
+            if done.fetch_add(1, Ordering::SeqCst) == 1 {
+                turns.ask();
+                thread::scope(|threads| {
+                    threads.spawn(|| turns.work_if_free(|| unreachable!("a thread is at work")));
+                });
+            }
+        });
+        assert!(worked);
+        assert_eq!(done.load(Ordering::SeqCst), 3);
     }
 
     #[test]
