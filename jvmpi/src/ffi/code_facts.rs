@@ -2,7 +2,8 @@
 //! code, whose offsets differ.
 //!
 //! Other agents retransform classes, too. Only the class-load hook shows it, just before the code changes. So facts are
-//! kept only while the hook is on, and not those that were read shortly after such a change was noticed.
+//! kept only while the hook is on, and not those that were read shortly after such a change was noticed, or after the
+//! hook was switched on: a change that began before that was not noticed.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
@@ -14,9 +15,11 @@ use super::own;
 
 /// True while the class-load hook is on.
 static IS_WATCHED: AtomicBool = AtomicBool::new(false);
-/// The time when the last change was noticed, in nanoseconds.
+/// The time when the last change was noticed or the hook was switched on, in nanoseconds.
 static NOTICED: AtomicI64 = AtomicI64::new(0);
-/// The time that the JVM takes at most from the hook to the change, in nanoseconds.
+/// The time after which a change that the hook has shown counts as made, in nanoseconds. It is a guess, because nothing
+/// tells when the JVM makes the change. If the JVM takes longer, facts about the old code are kept until a class is
+/// changed again.
 const SETTLING: i64 = if cfg!(test) {
     i64::MAX / 2
 } else {
@@ -28,9 +31,10 @@ static CHANGES: AtomicU32 = AtomicU32::new(0);
 /// Number of retransforms by the layer that are under way.
 static UNDER_WAY: AtomicU32 = AtomicU32::new(0);
 
-/// Notes that the class-load hook is on, or that it is about to be switched off.
+/// Notes that the class-load hook is on, or that it is about to be switched off. Changes that began while it was off
+/// may still come.
 pub(super) fn set_watched(is_watched: bool) {
-    changed();
+    notice();
     IS_WATCHED.store(is_watched, Ordering::SeqCst);
 }
 
@@ -119,12 +123,15 @@ mod tests {
         let facts = Facts::new();
         let method = MethodKey(without_provenance_mut(8));
         let get = |read: Option<i32>| facts.get(method, || read);
-        NOTICED.store(i64::MIN / 2, Ordering::SeqCst);
         assert_eq!(get(None), None);
         assert_eq!(get(Some(9)), Some(9));
         // Without the hook, nothing is kept.
         assert_eq!(get(Some(1)), Some(1));
         set_watched(true);
+        // A change may have begun before the hook was on.
+        assert_eq!(get(Some(1)), Some(1));
+        assert_eq!(get(Some(2)), Some(2));
+        NOTICED.store(i64::MIN / 2, Ordering::SeqCst);
         assert_eq!(get(Some(1)), Some(1));
         assert_eq!(get(Some(2)), Some(1));
         changed();
