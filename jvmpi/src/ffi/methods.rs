@@ -219,7 +219,8 @@ pub unsafe extern "system" fn Java_java_lang__00024LoadhookJvmpi_ended(
     left(env, number as u32);
 }
 
-/// Called by the probe at the beginning of a handler: the methods that this method had called have ended.
+/// Called by the probe at the beginning of a handler: the methods that this method had called have ended. Does nothing
+/// once the JVM has shut down, see `threads::on_own`.
 ///
 /// # Safety
 /// Called by the JVM, as a native method.
@@ -229,6 +230,9 @@ pub unsafe extern "system" fn Java_java_lang__00024LoadhookJvmpi_caught(
     _class: Object,
     number: Int,
 ) {
+    if !layer::is_running() {
+        return;
+    }
     layer::guarded((), move || {
         threads::on_own(env, move |own| {
             if !own.is_told.get() {
@@ -241,9 +245,13 @@ pub unsafe extern "system" fn Java_java_lang__00024LoadhookJvmpi_caught(
     });
 }
 
-/// Sends the exit of a method, and before it those of all methods above it on the thread's stack.
+/// Sends the exit of a method, and before it those of all methods above it on the thread's stack. Does nothing once the
+/// JVM has shut down, see `threads::on_own`.
 #[inline]
 fn left(env: *mut c_void, number: u32) {
+    if !layer::is_running() {
+        return;
+    }
     layer::guarded((), move || {
         threads::on_own(env, move |own| {
             if own.is_told.get() {

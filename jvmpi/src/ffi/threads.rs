@@ -129,6 +129,9 @@ fn known(env: EnvId) -> Option<Arc<Thread>> {
 }
 
 /// Runs `body` with the state of the calling thread; `None` if it has not started, or has ended.
+///
+/// To be called before the JVM has shut down. Afterwards no thread tells of its end, and a new thread that gets the
+/// environment of an ended one would find the state of that one.
 #[inline]
 pub(super) fn on_own<T>(env: EnvId, body: impl FnOnce(&Own) -> T) -> Option<T> {
     let place = place(env.addr());
@@ -137,8 +140,9 @@ pub(super) fn on_own<T>(env: EnvId, body: impl FnOnce(&Own) -> T) -> Option<T> {
     } else {
         find_own(env)?
     };
-    // SAFETY: only the calling thread has this environment. Its state stays where it is, and leaves its place before it
-    // is dropped.
+    // SAFETY: the calling thread has this environment. A thread that had it before has left the place in its
+    // `ThreadEnd`, which comes as long as the JVM has not shut down. The state stays where it is, and leaves its place
+    // before it is dropped.
     Some(body(unsafe { &*own }))
 }
 
