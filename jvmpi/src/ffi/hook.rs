@@ -164,8 +164,9 @@ static IS_FULL_TOLD: AtomicBool = AtomicBool::new(false);
 fn without_number(class: &[u8], method: &[u8]) -> String {
     let class = printable_bytes(class).replace('/', ".");
     format!(
-        "{most} methods have been loaded, and no more can have events: METHOD_ENTRY and METHOD_EXIT do not come from \
-         {class}.{method} and from methods that are loaded later; run the program anew to get them",
+        "{most} numbers for methods have been given, and no more methods can have events: METHOD_ENTRY, METHOD_ENTRY2 \
+         and METHOD_EXIT do not come from {class}.{method} and from methods that are loaded later; run the program \
+         anew to get them",
         most = count(method_ids::MOST as u64),
         method = printable_bytes(method),
     )
@@ -198,9 +199,9 @@ mod tests {
     #[test]
     fn the_first_method_without_number_is_named() {
         let message = without_number(b"com/example/Cart", b"add\n");
-        let expected = "16,777,216 methods have been loaded, and no more can have events: METHOD_ENTRY and METHOD_EXIT \
-                        do not come from com.example.Cart.add\\n and from methods that are loaded later; run the \
-                        program anew to get them";
+        let expected = "16,777,216 numbers for methods have been given, and no more methods can have events: \
+                        METHOD_ENTRY, METHOD_ENTRY2 and METHOD_EXIT do not come from com.example.Cart.add\\n and from \
+                        methods that are loaded later; run the program anew to get them";
         assert_eq!(message, expected);
     }
 }
