@@ -11,7 +11,7 @@ use loadhook_jvm::jni::Jni;
 use loadhook_jvm::jvmti::MethodKey;
 
 use super::code_facts::Facts;
-use super::{layer, threads};
+use super::{layer, threads, versions};
 use crate::abi::{Data, EnvId, Instruction, event};
 use crate::bytecode::{Bytecode, Info};
 
@@ -88,7 +88,7 @@ fn decided(env: EnvId, method: MethodKey, at: u32) {
 
 fn send(env: EnvId, method: MethodKey, offset: u32, info: Info) {
     let instruction = Instruction {
-        method: method.0,
+        method: versions::current(method).0,
         offset: offset as i32,
         info,
     };

@@ -14,7 +14,7 @@ enum { DEPTH = 64 };
 static int counts[JVMPI_MAX_EVENT_TYPE_VAL + 1];
 static int wants_instructions, samples, frames_sampled, is_initialised, is_shut_down;
 static int leaf_instructions, branches_taken, table_keys, lookup_pairs;
-static volatile int sampler_ended, sampler_is_wanted = 1;
+static volatile int sampler_ended, sampler_is_wanted = 1, collection_is_wanted;
 static Table objects, compiled, global_refs, weak_refs;
 static JVMPI_RawMonitor pause_monitor;
 static JavaVM *java_vm;
@@ -61,10 +61,14 @@ static void on_method(JVMPI_Event *event) {
     }
 }
 
-/* Between the loads of these two classes, the program calls Judged.leaf. */
+/*
+ * Between the loads of these two classes, the program calls Judged.leaf. A collection meanwhile wakes the thread of
+ * java.lang.ref.Reference, which still runs the code of before the probes.
+ */
 static void step(const char *loaded) {
     if (wants_instructions && strcmp(loaded, "Judged") == 0) {
         enable(JVMPI_EVENT_INSTRUCTION_START);
+        collection_is_wanted = 1;
     } else if (wants_instructions && strcmp(loaded, "Judged$Failing") == 0) {
         CALL(DisableEvent)(JVMPI_EVENT_INSTRUCTION_START, NULL);
     }
@@ -235,6 +239,10 @@ static void sampler(void *nothing) {
     jlong before = CALL(GetCurrentThreadCpuTime)();
     while (sampler_is_wanted) {
         sample(env);
+        if (collection_is_wanted) {
+            collection_is_wanted = 0;
+            collect();
+        }
         CALL(RawMonitorEnter)(pause_monitor);
         CALL(RawMonitorWait)(pause_monitor, 5);
         CALL(RawMonitorExit)(pause_monitor);
