@@ -12,6 +12,7 @@ pub mod jni_natives;
 pub mod jvmpi;
 pub mod jvmti;
 pub mod jvmti_classes;
+pub mod jvmti_extensions;
 pub mod jvmti_monitors;
 pub mod jvmti_stacks;
 pub mod jvmti_threads;

@@ -144,6 +144,8 @@ pub mod jvmti {
     pub const ITERATE_THROUGH_HEAP: usize = 115;
     pub const SET_EVENT_CALLBACKS: usize = 121;
     pub const GENERATE_EVENTS: usize = 122;
+    pub const GET_EXTENSION_EVENTS: usize = 124;
+    pub const SET_EXTENSION_EVENT_CALLBACK: usize = 125;
     pub const DISPOSE_ENVIRONMENT: usize = 126;
     pub const GET_SYSTEM_PROPERTY: usize = 130;
     pub const GET_CURRENT_THREAD_CPU_TIME: usize = 134;
@@ -236,6 +238,7 @@ pub mod event {
     pub const OBJECT_FREE: c_int = 83;
     pub const VM_OBJECT_ALLOC: c_int = 84;
     pub const SAMPLED_OBJECT_ALLOC: c_int = 86;
+    pub const VIRTUAL_THREAD_START: c_int = 87;
     pub const VIRTUAL_THREAD_END: c_int = 88;
     /// Number of callbacks up to that of `VIRTUAL_THREAD_END`, which JDK 21 added. An older JVM ignores the callbacks
     /// at the end of the structure, because it does not know their events.
@@ -272,6 +275,37 @@ pub struct FrameInfo {
     pub method: MethodId,
     /// Offset in the code of the method; −1 in a native method.
     pub location: Long,
+}
+
+/// `jvmtiExtensionEvent`: the callback of an event that only this JVM has.
+pub type ExtensionEvent = *const c_void;
+
+/// `jvmtiExtensionEventInfo`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ExtensionEventInfo {
+    /// Number of the event in this JVM.
+    pub index: Int,
+    /// Name of the event, by which it is known.
+    pub id: *mut c_char,
+    /// Description.
+    pub description: *mut c_char,
+    /// Number of parameters of the callback.
+    pub parameter_count: Int,
+    /// The parameters.
+    pub parameters: *mut ExtensionParameter,
+}
+
+/// `jvmtiParamInfo`: a parameter of an extension.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ExtensionParameter {
+    /// Name.
+    pub name: *mut c_char,
+    /// Kind and type.
+    pub kinds: [c_int; 2],
+    /// True if it may be null.
+    pub may_be_null: Boolean,
 }
 
 /// `jvmtiAddrLocationMap`.

@@ -7,10 +7,10 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use loadhook_jvm::sys::{
-    Callbacks, Capabilities, FILTER_TAGGED, FrameInfo, HeapCallbacks, JNI_VERSION_10,
-    JVMTI_ERROR_NOT_AVAILABLE, JVMTI_VERSION_11, LineNumberEntry, MonitorUsage, StackInfo,
-    StackLocal, THREAD_NORM_PRIORITY, VISIT_ABORT, VISIT_OBJECTS, Value, capability, event, invoke,
-    jvmti,
+    Callbacks, Capabilities, ExtensionEventInfo, ExtensionParameter, FILTER_TAGGED, FrameInfo,
+    HeapCallbacks, JNI_VERSION_10, JVMTI_ERROR_NOT_AVAILABLE, JVMTI_VERSION_11, LineNumberEntry,
+    MonitorUsage, StackInfo, StackLocal, THREAD_NORM_PRIORITY, VISIT_ABORT, VISIT_OBJECTS, Value,
+    capability, event, invoke, jvmti,
 };
 use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::process;
@@ -131,6 +131,15 @@ fn structures(c: &mut String) {
             "offsetof(jvmtiLineNumberEntry, line_number)",
             std::mem::offset_of!(LineNumberEntry, line_number),
         ),
+        (
+            "sizeof(jvmtiExtensionEventInfo)",
+            size_of::<ExtensionEventInfo>(),
+        ),
+        (
+            "offsetof(jvmtiExtensionEventInfo, params)",
+            std::mem::offset_of!(ExtensionEventInfo, parameters),
+        ),
+        ("sizeof(jvmtiParamInfo)", size_of::<ExtensionParameter>()),
         ("sizeof(jvmtiMonitorUsage)", size_of::<MonitorUsage>()),
         (
             "offsetof(jvmtiMonitorUsage, notify_waiters)",
@@ -179,14 +188,15 @@ fn structures(c: &mut String) {
     }
 }
 
-/// Adds the last event of virtual threads, and the size of the callbacks since there is this event.
+/// Adds the events of virtual threads, and the size of the callbacks since these events exist.
 fn events_of_virtual_threads(c: &mut String) {
-    same(
-        c,
-        "VirtualThreadEnd",
-        "JVMTI_EVENT_VIRTUAL_THREAD_END",
-        i64::from(event::VIRTUAL_THREAD_END),
-    );
+    for (name, number) in [
+        ("START", event::VIRTUAL_THREAD_START),
+        ("END", event::VIRTUAL_THREAD_END),
+    ] {
+        let name = format!("JVMTI_EVENT_VIRTUAL_THREAD_{name}");
+        same(c, &name, &name, i64::from(number));
+    }
     same(
         c,
         "jvmtiEventCallbacks",

@@ -49,6 +49,11 @@ pub(crate) const JVMTI: &[(&str, usize)] = &[
     ("GetTag", jvmti::GET_TAG),
     ("GetClassMethods", jvmti::GET_CLASS_METHODS),
     ("GenerateEvents", jvmti::GENERATE_EVENTS),
+    ("GetExtensionEvents", jvmti::GET_EXTENSION_EVENTS),
+    (
+        "SetExtensionEventCallback",
+        jvmti::SET_EXTENSION_EVENT_CALLBACK,
+    ),
     ("GetClassFields", jvmti::GET_CLASS_FIELDS),
     (
         "GetImplementedInterfaces",

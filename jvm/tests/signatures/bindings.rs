@@ -219,6 +219,8 @@ fn primitive(name: &str) -> Option<&'static [&'static str]> {
         "AddrLocationMap" => &["jvmtiAddrLocationMap"],
         "Capabilities" => &["jvmtiCapabilities"],
         "Callbacks" => &["jvmtiEventCallbacks"],
+        "ExtensionEvent" => &["jvmtiExtensionEvent"],
+        "ExtensionEventInfo" => &["jvmtiExtensionEventInfo"],
         "FrameInfo" => &["jvmtiFrameInfo"],
         "ThreadInfo" => &["jvmtiThreadInfo"],
         "ThreadGroupInfo" => &["jvmtiThreadGroupInfo"],
